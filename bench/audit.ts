@@ -42,8 +42,16 @@ export function auditDatabase(dataDir: string, acknowledged: Acknowledged): Audi
       ...expected("payments stored and charges acknowledged", payments, acknowledged.payments),
       ...expected("payments captured and captures acknowledged", captured, acknowledged.captured),
       ...expected("tokens stored and tokens acknowledged", tokens, acknowledged.tokens),
-      ...expected("payment codes used twice", number("SELECT count(*) - count(DISTINCT hex(merchant) || code) AS n FROM payment"), 0),
-      ...expected("payments with an attempt under way", number("SELECT count(*) AS n FROM payment WHERE attempt IS NOT NULL"), 0),
+      ...expected(
+        "payment codes used twice",
+        number("SELECT count(*) - count(DISTINCT hex(merchant) || code) AS n FROM payment"),
+        0,
+      ),
+      ...expected(
+        "payments with an attempt under way",
+        number("SELECT count(*) AS n FROM payment WHERE attempt IS NOT NULL"),
+        0,
+      ),
       ...expected(
         "history rows and versions",
         number("SELECT count(*) AS n FROM history"),
@@ -51,7 +59,9 @@ export function auditDatabase(dataDir: string, acknowledged: Acknowledged): Audi
       ),
       ...expected(
         "changes of payments whose postings do not sum to zero",
-        number("SELECT count(*) AS n FROM (SELECT 1 FROM journal GROUP BY payment, version, entry, currency HAVING sum(minor) <> 0)"),
+        number(
+          "SELECT count(*) AS n FROM (SELECT 1 FROM journal GROUP BY payment, version, entry, currency HAVING sum(minor) <> 0)",
+        ),
         0,
       ),
       ...expected(
@@ -68,9 +78,15 @@ export function auditDatabase(dataDir: string, acknowledged: Acknowledged): Audi
         "SELECT s.tbl_name AS owner, d.name AS name, sum(d.pgsize) AS bytes FROM dbstat AS d JOIN sqlite_schema AS s ON s.name = d.name GROUP BY d.name ORDER BY bytes DESC",
       )
       .all()
-      .map((row) => ({ owner: String(row["owner"]), name: String(row["name"]), bytes: Number(row["bytes"]) }));
+      .map((row) => ({
+        owner: String(row["owner"]),
+        name: String(row["name"]),
+        bytes: Number(row["bytes"]),
+      }));
     const bytesOf = (tables: readonly string[]): number =>
-      pages.filter(({ owner }) => tables.includes(owner)).reduce((sum, { bytes }) => sum + bytes, 0);
+      pages
+        .filter(({ owner }) => tables.includes(owner))
+        .reduce((sum, { bytes }) => sum + bytes, 0);
     return {
       payments,
       tokens,
@@ -79,7 +95,8 @@ export function auditDatabase(dataDir: string, acknowledged: Acknowledged): Audi
       faults,
       fileBytes: sizeOf(file) + sizeOf(`${file}-wal`),
       bytesPerPayment: bytesOf(paymentTables) / payments,
-      payloadBytesPerPayment: number("SELECT ifnull(sum(octet_length(order_json)), 0) AS n FROM payment") / payments,
+      payloadBytesPerPayment:
+        number("SELECT ifnull(sum(octet_length(order_json)), 0) AS n FROM payment") / payments,
       bytesPerToken: bytesOf(tokenTables) / tokens,
       pages: pages.map(({ name, bytes }) => ({ name, bytes })),
     };
@@ -92,7 +109,8 @@ export function auditDatabase(dataDir: string, acknowledged: Acknowledged): Audi
 function databaseFile(dataDir: string): string {
   const files = readdirSync(dataDir).filter((name) => /\.(db|sqlite|sqlite3)$/.test(name));
   const [only] = files;
-  if (only === undefined || files.length > 1) throw new Error(`one database was expected among ${readdirSync(dataDir).join(", ")}`);
+  if (only === undefined || files.length > 1)
+    throw new Error(`one database was expected among ${readdirSync(dataDir).join(", ")}`);
   return join(dataDir, only);
 }
 

@@ -35,7 +35,10 @@ class Side {
     if (!this.#isProduct) return arm;
     await benchCase.prepare?.(this.loads, this.client);
     if (benchCase.refill === undefined) return arm;
-    return { ...arm, refill: async (expected) => benchCase.refill?.(this.loads, this.client, expected) };
+    return {
+      ...arm,
+      refill: async (expected) => benchCase.refill?.(this.loads, this.client, expected),
+    };
   }
 }
 
@@ -73,7 +76,11 @@ export class Bench {
   async pairs(benchCase: BenchCase, outstanding: number): Promise<PairResult> {
     const plan = this.#plan(outstanding, !this.#warm.has(benchCase));
     this.#warm.add(benchCase);
-    return runPairs(await this.#reference.armOf(benchCase), await this.#subject.armOf(benchCase), plan);
+    return runPairs(
+      await this.#reference.armOf(benchCase),
+      await this.#subject.armOf(benchCase),
+      plan,
+    );
   }
 
   /** Requests that a server answers before a case counts. */
@@ -83,9 +90,21 @@ export class Bench {
 
   #plan(outstanding: number, isFirst: boolean): PairPlan {
     const { nodes = 1, perNode } = this.#options;
-    const both = { outstanding, floorOutstanding: perNode ? Math.max(1, Math.round(outstanding / nodes)) : outstanding };
+    const both = {
+      outstanding,
+      floorOutstanding: perNode ? Math.max(1, Math.round(outstanding / nodes)) : outstanding,
+    };
     // Nothing is thrown away, and all is over before the product's database is ten seconds old.
-    if (this.#options.cold) return { ...both, pairs: 12, discarded: 0, warmUp: 0, coldPairs: 0, rampMs: 50, windowMs: 300 };
+    if (this.#options.cold)
+      return {
+        ...both,
+        pairs: 12,
+        discarded: 0,
+        warmUp: 0,
+        coldPairs: 0,
+        rampMs: 50,
+        windowMs: 300,
+      };
     const { quick } = this.#options;
     const warming = isFirst ? { warmUp: this.#warmUp, coldPairs: 4 } : { warmUp: 0, coldPairs: 0 };
     return quick
@@ -112,7 +131,10 @@ export class Bench {
   }
 }
 
-/** Whether the first of the two is the product as well: another version of it, or the same under other circumstances. */
+/**
+ * Whether the first of the two is the product as well: another version of it, or the same under
+ * other circumstances.
+ */
 function isProduct({ against, nodes, fsyncDelayMs }: Options): boolean {
   return against !== undefined || nodes !== undefined || fsyncDelayMs !== undefined;
 }

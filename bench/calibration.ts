@@ -3,9 +3,15 @@ import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { median, quantile } from "./statistics.ts";
 
-/** What the machine does at this minute, so that a noisy one is seen beside the numbers that it made. */
+/**
+ * What the machine does at this minute, so that a noisy one is seen beside the numbers that it
+ * made.
+ */
 export interface Calibration {
-  /** Slices of JSON and form parsing, in ms: the kind of work that a neighbour on the same core disturbs. */
+  /**
+   * Slices of JSON and form parsing, in ms: the kind of work that a neighbour on the same core
+   * disturbs.
+   */
   readonly jsonMsP10: number;
   readonly jsonMsMedian: number;
   readonly jsonMsP90: number;
@@ -56,7 +62,8 @@ function jsonSlice(): void {
 
 function arithmeticSlice(): void {
   let state = sink | 1;
-  for (let round = 0; round < 1_000_000; round++) state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;
+  for (let round = 0; round < 1_000_000; round++)
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0;
   sink = state;
 }
 

@@ -2,7 +2,10 @@ import { type Loads, recentPayments } from "./loads.ts";
 import type { Client } from "./client.ts";
 import { sendAll, type Load } from "./window.ts";
 
-/** The alarms of a gate and the goals that a run is read against: shares of the floor's requests per second at 64 outstanding. */
+/**
+ * The alarms of a gate and the goals that a run is read against: shares of the floor's requests per
+ * second at 64 outstanding.
+ */
 export interface CaseGoal {
   readonly target: number;
   readonly alarm: number;
@@ -12,7 +15,10 @@ export interface BenchCase {
   readonly name: string;
   readonly title: string;
   readonly goal: CaseGoal | undefined;
-  /** Microseconds of CPU of all threads that a request may take at 64 outstanding when the server is warm. */
+  /**
+   * Microseconds of CPU of all threads that a request may take at 64 outstanding when the server is
+   * warm.
+   */
   readonly cpuGoalMicros: number | undefined;
   load(loads: Loads): Load;
   /** What must exist at the product before the first window. */

@@ -16,8 +16,9 @@ interface Lane {
 export type AnswerHandler = (lane: number, answer: Answer, startedAt: number, now: number) => void;
 
 /**
- * Keep-alive connections to one server on loopback, or in turn to several nodes of it. What it costs is part of every measurement here (the generator shares the cores
- * with the servers), so it does nothing but write prepared bytes and find the ends of answers.
+ * Keep-alive connections to one server on loopback, or in turn to several nodes of it. What it
+ * costs is part of every measurement here (the generator shares the cores with the servers), so it
+ * does nothing but write prepared bytes and find the ends of answers.
  */
 export class Client {
   readonly #ports: readonly number[];
@@ -36,8 +37,9 @@ export class Client {
   }
 
   /**
-   * Opens connections up to `lanes`, and again those that the server closed for idleness. After a pause of more than two seconds
-   * all are opened anew: the server might be closing them at this very moment.
+   * Opens connections up to `lanes`, and again those that the server closed for idleness. After a
+   * pause of more than two seconds all are opened anew: the server might be closing them at this
+   * very moment.
    */
   async ensureOpen(lanes: number): Promise<void> {
     const stale = performance.now() - this.#usedAt > 2_000;
@@ -92,7 +94,8 @@ export class Client {
     lane.busy = false;
     const take = (answer: Answer): void => {
       if (!lane.busy) {
-        // A server tells a connection that it is idle for too long (408) and closes it: ensureOpen opens it anew.
+        // A server tells a connection that it is idle for too long (408) and closes it: ensureOpen
+        // opens it anew.
         socket.destroy();
         return;
       }

@@ -29,7 +29,10 @@ const aheadMs = 60_000;
 /** Requests until the server is warm. */
 const warmUp = 30_000;
 
-/** Charges at 1,000 a second before 10,000 authorizations expire at one moment, and while they do. The moment is set in the file of a stopped server. */
+/**
+ * Charges at 1,000 a second before 10,000 authorizations expire at one moment, and while they do.
+ * The moment is set in the file of a stopped server.
+ */
 export async function expiry(folder: string): Promise<ExpiryReport> {
   const dataDir = join(folder, "data");
   const loads = new Loads(integrationKey, "e0e0e0", true);
@@ -40,7 +43,11 @@ export async function expiry(folder: string): Promise<ExpiryReport> {
   });
   const expiresAt = Date.now() + aheadMs;
   const file = join(dataDir, "cofre.db");
-  changeFile(file, "UPDATE payment SET due_at = ?1, capture_by = ?1 WHERE state = 'authorized'", expiresAt);
+  changeFile(
+    file,
+    "UPDATE payment SET due_at = ?1, capture_by = ?1 WHERE state = 'authorized'",
+    expiresAt,
+  );
   const figures = await withServer(dataDir, folder, async (client, loopDelay) => {
     await client.ensureOpen(64);
     await sendAll(client, loads.directByToken(), warmUp, 64);
@@ -48,9 +55,14 @@ export async function expiry(folder: string): Promise<ExpiryReport> {
       await client.ensureOpen(128);
       await loopDelay();
       const { latency } = await openLoop(client, loads.directByToken(), perSecond, 0, measuredMs);
-      return { p50Ms: latency.percentile(50) / 1_000, p99Ms: latency.percentile(99) / 1_000, loopDelayMaxMs: await loopDelay() };
+      return {
+        p50Ms: latency.percentile(50) / 1_000,
+        p99Ms: latency.percentile(99) / 1_000,
+        loopDelayMaxMs: await loopDelay(),
+      };
     };
-    if (Date.now() + measuredMs > expiresAt) throw new Error("the machine was too slow: the authorizations expire already");
+    if (Date.now() + measuredMs > expiresAt)
+      throw new Error("the machine was too slow: the authorizations expire already");
     const before = await measure();
     await new Promise((resolve) => setTimeout(resolve, Math.max(0, expiresAt - Date.now())));
     return { before, meanwhile: await measure() };
@@ -65,7 +77,10 @@ async function withServer<T>(
 ): Promise<T> {
   const file = join(folder, "loop-delay");
   process.env["LOOP_DELAY_FILE"] = file;
-  const server = await startProduct(dataDir, ["--import", fileURLToPath(new URL("loop-delay.ts", import.meta.url))]);
+  const server = await startProduct(dataDir, [
+    "--import",
+    fileURLToPath(new URL("loop-delay.ts", import.meta.url)),
+  ]);
   delete process.env["LOOP_DELAY_FILE"];
   const client = new Client(server.ports);
   try {
@@ -96,7 +111,9 @@ function changeFile(file: string, sql: string, value: number): void {
 
 function countIn(file: string): number {
   const database = new DatabaseSync(file, { readOnly: true });
-  const row = database.prepare("SELECT count(*) AS expired FROM payment WHERE state = 'expired'").get();
+  const row = database
+    .prepare("SELECT count(*) AS expired FROM payment WHERE state = 'expired'")
+    .get();
   database.close();
   return Number(row?.["expired"]);
 }

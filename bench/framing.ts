@@ -1,4 +1,7 @@
-/** One answer of a server: a view into the bytes that were read, valid until the next read of that connection. */
+/**
+ * One answer of a server: a view into the bytes that were read, valid until the next read of that
+ * connection.
+ */
 export interface Answer {
   readonly status: number;
   readonly bytes: Buffer;
@@ -10,9 +13,9 @@ const headEnd = Buffer.from("\r\n\r\n", "latin1");
 const largestAnswer = 1_048_576;
 
 /**
- * Finds where answers end in the bytes of one connection. Just enough of HTTP/1.1 for a generator that costs little: a status line,
- * a Content-Length, a body. Anything else is an error, because a harness that guesses measures something else. Heads and bodies may
- * arrive in any pieces.
+ * Finds where answers end in the bytes of one connection. Just enough of HTTP/1.1 for a generator
+ * that costs little: a status line, a Content-Length, a body. Anything else is an error, because a
+ * harness that guesses measures something else. Heads and bodies may arrive in any pieces.
  */
 export class AnswerFramer {
   #rest: Buffer | undefined;
@@ -25,7 +28,8 @@ export class AnswerFramer {
     while (start < bytes.length) {
       const answer = answerAt(bytes, start);
       if (answer === undefined) {
-        if (bytes.length - start > largestAnswer) throw new Error("an answer is longer than this harness reads");
+        if (bytes.length - start > largestAnswer)
+          throw new Error("an answer is longer than this harness reads");
         // A copy: the socket may reuse its buffer.
         this.#rest = Buffer.from(bytes.subarray(start));
         return;
@@ -42,7 +46,8 @@ function answerAt(bytes: Buffer, start: number): Answer | undefined {
   const head = bytes.toString("latin1", start, blank);
   const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
   const status = /^HTTP\/1\.1 (\d{3})/.exec(head)?.[1];
-  if (length === undefined || status === undefined) throw new Error(`not an answer with a length: ${JSON.stringify(head.slice(0, 120))}`);
+  if (length === undefined || status === undefined)
+    throw new Error(`not an answer with a length: ${JSON.stringify(head.slice(0, 120))}`);
   const bodyStart = blank + headEnd.length;
   const bodyEnd = bodyStart + Number(length);
   return bodyEnd > bytes.length ? undefined : { status: Number(status), bytes, bodyStart, bodyEnd };
@@ -50,11 +55,18 @@ function answerAt(bytes: Buffer, start: number): Answer | undefined {
 
 const success = Buffer.from('"status":"SUCCESS"}', "latin1");
 
-/** Whether the wire says SUCCESS: the last member of the body wherever a server of this interface puts it. */
+/**
+ * Whether the wire says SUCCESS: the last member of the body wherever a server of this interface
+ * puts it.
+ */
 export function saysSuccess(answer: Answer): boolean {
   if (answer.status !== 200) return false;
   const expectedAt = answer.bodyEnd - success.length;
-  if (expectedAt >= answer.bodyStart && answer.bytes.compare(success, 0, success.length, expectedAt, answer.bodyEnd) === 0) return true;
+  if (
+    expectedAt >= answer.bodyStart &&
+    answer.bytes.compare(success, 0, success.length, expectedAt, answer.bodyEnd) === 0
+  )
+    return true;
   return answer.bytes.subarray(answer.bodyStart, answer.bodyEnd).includes('"status":"SUCCESS"');
 }
 
@@ -64,5 +76,7 @@ export function memberAfter(answer: Answer, opening: Buffer): string | undefined
   if (at === -1 || at >= answer.bodyEnd) return undefined;
   const from = at + opening.length;
   const end = answer.bytes.indexOf(0x22, from);
-  return end === -1 || end > answer.bodyEnd ? undefined : answer.bytes.toString("latin1", from, end);
+  return end === -1 || end > answer.bodyEnd
+    ? undefined
+    : answer.bytes.toString("latin1", from, end);
 }

@@ -4,16 +4,33 @@ import { cases } from "./cases.ts";
 import { gate } from "./gate.ts";
 import type { ArmResult, PairResult } from "./pairs.ts";
 
-const arm: ArmResult = { perSecond: 1, cpuMicros: undefined, p50Ms: 1, p95Ms: 1, p99Ms: 1, answers: 1 };
+const arm: ArmResult = {
+  perSecond: 1,
+  cpuMicros: undefined,
+  p50Ms: 1,
+  p95Ms: 1,
+  p99Ms: 1,
+  answers: 1,
+};
 
-async function gateWith(ratios: readonly number[]): Promise<{ readonly passed: boolean; readonly repeats: number }> {
+async function gateWith(
+  ratios: readonly number[],
+): Promise<{ readonly passed: boolean; readonly repeats: number }> {
   const goal = { target: 0.3, alarm: 0.2 };
   const [first] = cases;
   assert.ok(first !== undefined);
   let at = 0;
   const result = await gate({ ...first, goal }, async (): Promise<PairResult> => {
     const ratio = ratios[at++] ?? Number.NaN;
-    return { outstanding: 64, ratio, ratioQ1: ratio, ratioQ3: ratio, cpuRatio: undefined, floor: arm, product: arm };
+    return {
+      outstanding: 64,
+      ratio,
+      ratioQ1: ratio,
+      ratioQ3: ratio,
+      cpuRatio: undefined,
+      floor: arm,
+      product: arm,
+    };
   });
   assert.ok(result !== undefined);
   return { passed: result.passed, repeats: result.ratios.length };
@@ -32,5 +49,8 @@ test("a ratio at the alarm is not under it, and two good repeats need no third",
 test("a case without a goal has no gate", async () => {
   const free = cases.find((candidate) => candidate.goal === undefined);
   assert.ok(free !== undefined);
-  assert.equal(await gate(free, () => Promise.reject(new Error("must not be measured"))), undefined);
+  assert.equal(
+    await gate(free, () => Promise.reject(new Error("must not be measured"))),
+    undefined,
+  );
 });

@@ -9,10 +9,13 @@ export interface GateResult {
 }
 
 /**
- * A case fails when its ratio is under the alarm in two of three repeats: one bad minute of the machine is no regression. The
- * repeats that cannot change the answer are not run.
+ * A case fails when its ratio is under the alarm in two of three repeats: one bad minute of the
+ * machine is no regression. The repeats that cannot change the answer are not run.
  */
-export async function gate(benchCase: BenchCase, measure: () => Promise<PairResult>): Promise<GateResult | undefined> {
+export async function gate(
+  benchCase: BenchCase,
+  measure: () => Promise<PairResult>,
+): Promise<GateResult | undefined> {
   const alarm = benchCase.goal?.alarm;
   if (alarm === undefined) return undefined;
   const ratios: number[] = [];

@@ -1,6 +1,13 @@
 import { performance } from "node:perf_hooks";
-import { decideAuthorizeOutcome, decideIntention } from "../packages/server/src/decisions/payment-decisions.ts";
-import { newPaymentId, type MerchantId, type PaymentId } from "../packages/server/src/kernel/ids.ts";
+import {
+  decideAuthorizeOutcome,
+  decideIntention,
+} from "../packages/server/src/decisions/payment-decisions.ts";
+import {
+  newPaymentId,
+  type MerchantId,
+  type PaymentId,
+} from "../packages/server/src/kernel/ids.ts";
 import { instant, laterBy } from "../packages/server/src/kernel/instant.ts";
 import { SystemRandom } from "../packages/server/src/kernel/system-random.ts";
 import type { RunningStore, Store } from "../packages/server/src/stores/store.ts";
@@ -11,7 +18,10 @@ import { median } from "./statistics.ts";
 export interface GrowthPoint {
   readonly payments: number;
   readonly chargesPerSecond: number;
-  /** Of this process, whose only work is to charge, and of the database server if there is one: deciding and the store. */
+  /**
+   * Of this process, whose only work is to charge, and of the database server if there is one:
+   * deciding and the store.
+   */
   readonly cpuMicrosPerCharge: number;
   readonly lookupByIdMicros: number;
   readonly lookupByCodeMicros: number;
@@ -32,11 +42,16 @@ const random = new SystemRandom();
 const usualMerchant = "0be5c0de" as MerchantId;
 
 /**
- * Charges without HTTP, each with its two durable commits, until so many payments are stored, two million by default. What is compared is
- * CPU per charge of the same processes early and late: at a tenth, at the half and at the end, each over the fortieth of all charges that leads
- * up to the mark. `serverCpuMicros` is what the database server has used so far. Closes the store.
+ * Charges without HTTP, each with its two durable commits, until so many payments are stored, two
+ * million by default. What is compared is CPU per charge of the same processes early and late: at a
+ * tenth, at the half and at the end, each over the fortieth of all charges that leads up to the
+ * mark. `serverCpuMicros` is what the database server has used so far. Closes the store.
  */
-export async function growth(store: RunningStore, payments = 2_000_000, serverCpuMicros: () => number = () => 0): Promise<GrowthReport> {
+export async function growth(
+  store: RunningStore,
+  payments = 2_000_000,
+  serverCpuMicros: () => number = () => 0,
+): Promise<GrowthReport> {
   const slice = Math.floor(payments / 40);
   const points: GrowthPoint[] = [];
   /** One in a thousand of two million, to look up later. */
@@ -61,7 +76,9 @@ export async function growth(store: RunningStore, payments = 2_000_000, serverCp
       chargesPerSecond: slice / seconds,
       cpuMicrosPerCharge: (cpu.user + cpu.system + serverCpuMicros() - serverBefore) / slice,
       lookupByIdMicros: await lookUp(kept, ({ id }) => store.paymentById(usualMerchant, id)),
-      lookupByCodeMicros: await lookUp(kept, ({ code }) => store.paymentByCode(usualMerchant, code)),
+      lookupByCodeMicros: await lookUp(kept, ({ code }) =>
+        store.paymentByCode(usualMerchant, code),
+      ),
     });
   }
   const { commits } = store.stats();
@@ -73,7 +90,10 @@ export async function growth(store: RunningStore, payments = 2_000_000, serverCp
     points,
     chargesPerFsync: sequence / commits,
     cpuRatio: last.cpuMicrosPerCharge / first.cpuMicrosPerCharge,
-    lookupRatio: Math.max(last.lookupByIdMicros / first.lookupByIdMicros, last.lookupByCodeMicros / first.lookupByCodeMicros),
+    lookupRatio: Math.max(
+      last.lookupByIdMicros / first.lookupByIdMicros,
+      last.lookupByCodeMicros / first.lookupByCodeMicros,
+    ),
   };
 }
 
@@ -98,7 +118,13 @@ export async function chargeOnce(
   const now = instant(Date.now());
   const id = newPaymentId(now, random);
   const { merchantId = usualMerchant, notificationUrl } = notified ?? {};
-  const intention = decideIntention(merchantId, id, { ...order, code, notificationUrl }, now, laterBy(now, 30_000));
+  const intention = decideIntention(
+    merchantId,
+    id,
+    { ...order, code, notificationUrl },
+    now,
+    laterBy(now, 30_000),
+  );
   await mustCommit(store, intention);
   const outcome = {
     kind: "approved",
@@ -113,7 +139,12 @@ export async function chargeOnce(
     captureWindowDays: 4,
   });
   if (result === undefined) throw new Error("an approved attempt has a result");
-  await mustCommit(store, notificationUrl === undefined ? result : { ...result, deliverTo: [urlEndpoint(notificationUrl)] });
+  await mustCommit(
+    store,
+    notificationUrl === undefined
+      ? result
+      : { ...result, deliverTo: [urlEndpoint(notificationUrl)] },
+  );
   return id;
 }
 
@@ -142,7 +173,9 @@ async function lookUp<T>(from: readonly T[], read: (one: T) => Promise<unknown>)
   return median(times);
 }
 
-const brl = (minor: bigint): { readonly minor: bigint; readonly currency: PaymentOrder["amount"]["currency"] } => ({
+const brl = (
+  minor: bigint,
+): { readonly minor: bigint; readonly currency: PaymentOrder["amount"]["currency"] } => ({
   minor,
   currency: "BRL",
 });

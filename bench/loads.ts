@@ -21,7 +21,12 @@ const tokenMember = Buffer.from('"token":"', "latin1");
 const hashMember = Buffer.from('"hash":"', "latin1");
 
 /** A test card that the simulated acquirer approves (interface 9). */
-const approvedCard = { card_number: "4111111111111111", card_name: "JOSE DA SILVA", card_due_date: "12/2060", card_cvv: "123" };
+const approvedCard = {
+  card_number: "4111111111111111",
+  card_name: "JOSE DA SILVA",
+  card_due_date: "12/2060",
+  card_cvv: "123",
+};
 
 /** Sends one kind of request, patched anew each time, and looks at each answer. */
 class TemplateLoad implements Load {
@@ -30,8 +35,14 @@ class TemplateLoad implements Load {
   readonly #take: (answer: Answer) => void;
   readonly #copies: Buffer[] = [];
 
-  /** `patch` returns false when there is nothing left to ask; `take` gets answers that say SUCCESS. */
-  constructor(template: RequestTemplate, patch: (bytes: Buffer, template: RequestTemplate) => boolean, take: (answer: Answer) => void) {
+  /**
+   * `patch` returns false when there is nothing left to ask; `take` gets answers that say SUCCESS.
+   */
+  constructor(
+    template: RequestTemplate,
+    patch: (bytes: Buffer, template: RequestTemplate) => boolean,
+    take: (answer: Answer) => void,
+  ) {
     this.#template = template;
     this.#patch = patch;
     this.#take = take;
@@ -64,7 +75,9 @@ class TurnsLoad implements Load {
   }
 
   request(lane: number): Buffer | undefined {
-    return this.#atSecond[lane] === true ? this.#second(lane).request(lane) : this.#first.request(lane);
+    return this.#atSecond[lane] === true
+      ? this.#second(lane).request(lane)
+      : this.#first.request(lane);
   }
 
   answered(lane: number, answer: Answer): void {
@@ -75,8 +88,9 @@ class TurnsLoad implements Load {
 }
 
 /**
- * All requests of one run against one server. `real` is false for the floor: it gets the same bytes, patched the same way, and
- * answers none of the values that a real server makes, so stand-ins are sent there.
+ * All requests of one run against one server. `real` is false for the floor: it gets the same
+ * bytes, patched the same way, and answers none of the values that a real server makes, so
+ * stand-ins are sent there.
  */
 export class Loads {
   readonly acknowledged: Acknowledged = { tokens: 0, payments: 0, captured: 0 };
@@ -103,7 +117,9 @@ export class Loads {
     }
   }
 
-  /** /ws/token, each time another card: the fingerprint index of a vault gets no two equal entries. */
+  /**
+   * /ws/token, each time another card: the fingerprint index of a vault gets no two equal entries.
+   */
   token(): Load {
     return this.#token({ ...approvedCard, card_number: cardMarker }, () => {});
   }
@@ -124,7 +140,9 @@ export class Loads {
 
   /** Authorizations that wait for capture(). */
   authorize(): Load {
-    return this.#direct({ token: tokenMarker, auto_capture: false }, (hash) => this.#authorized.push(hash));
+    return this.#direct({ token: tokenMarker, auto_capture: false }, (hash) =>
+      this.#authorized.push(hash),
+    );
   }
 
   /** Payments to ask for with query(). */
@@ -169,11 +187,22 @@ export class Loads {
 
   /** One cent of a payment, each time of another one. */
   refund(): Load {
-    const fields = { integration_key: this.#key, operation: "request", hash: hashMarker, amount: "0.01", description: "damaged box" };
-    return this.#once("/ws/refund", fields, () => (this.#real ? this.#refundable.pop() : hashMarker));
+    const fields = {
+      integration_key: this.#key,
+      operation: "request",
+      hash: hashMarker,
+      amount: "0.01",
+      description: "damaged box",
+    };
+    return this.#once("/ws/refund", fields, () =>
+      this.#real ? this.#refundable.pop() : hashMarker,
+    );
   }
 
-  /** Keeps refunds requested for longer than a run takes: the audit afterwards compares with what was captured. */
+  /**
+   * Keeps refunds requested for longer than a run takes: the audit afterwards compares with what
+   * was captured.
+   */
   refundsThatWait(): Load {
     const settings = { refundRequestedMinutes: 100_000 };
     return new TemplateLoad(
@@ -185,7 +214,12 @@ export class Loads {
 
   /** /ws/verifycard, always the same card: nothing is kept of it. */
   verify(): Load {
-    const body = { integration_key: this.#key, payment_type_code: "creditcard", country: "br", card: approvedCard };
+    const body = {
+      integration_key: this.#key,
+      payment_type_code: "creditcard",
+      country: "br",
+      card: approvedCard,
+    };
     return new TemplateLoad(
       RequestTemplate.post("/ws/verifycard", body, {}),
       () => true,
@@ -204,7 +238,11 @@ export class Loads {
   }
 
   #query(latest: number): Load {
-    const template = RequestTemplate.post("/ws/query", { integration_key: this.#key, hash: hashMarker }, { hash: hashMarker });
+    const template = RequestTemplate.post(
+      "/ws/query",
+      { integration_key: this.#key, hash: hashMarker },
+      { hash: hashMarker },
+    );
     return new TemplateLoad(
       template,
       (bytes) => {
@@ -222,14 +260,26 @@ export class Loads {
     const varied = JSON.stringify(card).includes(cardMarker);
     const template = RequestTemplate.post(
       "/ws/token",
-      { integration_key: this.#key, operation: "request", payment_type_code: "creditcard", country: "br", creditcard: card },
+      {
+        integration_key: this.#key,
+        operation: "request",
+        payment_type_code: "creditcard",
+        country: "br",
+        creditcard: card,
+      },
       varied ? { card: cardMarker } : {},
     );
     return new TemplateLoad(
       template,
       (bytes) => {
-        // A step that shares no factor with 10^9 visits every number once, in an order that no index likes.
-        if (varied) patchCardNumber(bytes, template.slot("card"), (this.#cards++ * 381_966_011) % 1_000_000_000);
+        // A step that shares no factor with 10^9 visits every number once, in an order that no
+        // index likes.
+        if (varied)
+          patchCardNumber(
+            bytes,
+            template.slot("card"),
+            (this.#cards++ * 381_966_011) % 1_000_000_000,
+          );
         return true;
       },
       (answer) => {
@@ -239,7 +289,10 @@ export class Loads {
     );
   }
 
-  #direct(card: Readonly<Record<string, unknown>>, keep: ((hash: string) => unknown) | undefined): Load {
+  #direct(
+    card: Readonly<Record<string, unknown>>,
+    keep: ((hash: string) => unknown) | undefined,
+  ): Load {
     const byToken = card["token"] === tokenMarker;
     const template = RequestTemplate.post(
       "/ws/direct",
@@ -289,13 +342,23 @@ export class Loads {
   }
 
   #capture(nextHash: () => string | undefined): Load {
-    return this.#once("/ws/capture", { integration_key: this.#key, hash: hashMarker }, nextHash, () => {
-      this.acknowledged.captured++;
-    });
+    return this.#once(
+      "/ws/capture",
+      { integration_key: this.#key, hash: hashMarker },
+      nextHash,
+      () => {
+        this.acknowledged.captured++;
+      },
+    );
   }
 
   /** A request about one payment, each time the next one. */
-  #once(path: string, fields: object, nextHash: () => string | undefined, take: () => void = () => {}): Load {
+  #once(
+    path: string,
+    fields: object,
+    nextHash: () => string | undefined,
+    take: () => void = () => {},
+  ): Load {
     const template = RequestTemplate.post(path, fields, { hash: hashMarker });
     return new TemplateLoad(
       template,

@@ -2,7 +2,10 @@ import { writeFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { isMainThread } from "node:worker_threads";
 
-/** `--import` of this file into a server: each SIGUSR2 writes the longest delay of its event loop since the last one, in ms, into LOOP_DELAY_FILE. */
+/**
+ * `--import` of this file into a server: each SIGUSR2 writes the longest delay of its event loop
+ * since the last one, in ms, into LOOP_DELAY_FILE.
+ */
 const file = process.env["LOOP_DELAY_FILE"];
 if (isMainThread && file !== undefined) {
   const delay = monitorEventLoopDelay({ resolution: 1 });

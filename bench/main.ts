@@ -41,7 +41,10 @@ import { printWaiting, waiting, type WaitingReport } from "./waiting.ts";
 
 const cache = fileURLToPath(new URL("../.cache/", import.meta.url));
 
-/** Everything that one run found out. Times in ms or microseconds and sizes in bytes, as the names say. */
+/**
+ * Everything that one run found out. Times in ms or microseconds and sizes in bytes, as the names
+ * say.
+ */
 interface Report {
   readonly at: string;
   readonly command: string;
@@ -53,7 +56,13 @@ interface Report {
   rssAtRestBytes?: number | undefined;
   rssPeakBytes?: number;
   cases: CaseReport[];
-  openLoop: { readonly arm: string; readonly perSecond: number; readonly p50Ms: number; readonly p99Ms: number; readonly p999Ms: number }[];
+  openLoop: {
+    readonly arm: string;
+    readonly perSecond: number;
+    readonly p50Ms: number;
+    readonly p99Ms: number;
+    readonly p999Ms: number;
+  }[];
   gate: GateResult[];
   audit?: Audit;
   store?: StoreFigures;
@@ -73,7 +82,9 @@ async function main(): Promise<void> {
   const report: Report = {
     at: new Date().toISOString(),
     // Where somebody's folders are is nothing of a result that is passed on.
-    command: `npm run bench -- ${process.argv.slice(2).join(" ")}`.trim().replaceAll(/(?<=[ =])\/\S+/g, "DIR"),
+    command: `npm run bench -- ${process.argv.slice(2).join(" ")}`
+      .trim()
+      .replaceAll(/(?<=[ =])\/\S+/g, "DIR"),
     node: process.versions.node,
     sqlite: process.versions["sqlite"] ?? "unknown",
     machine: `${String(cpus().length)} x ${cpus()[0]?.model.trim() ?? "unknown"}, ${String(Math.round(totalmem() / 2 ** 30))} GiB, Linux ${release()}`,
@@ -89,7 +100,8 @@ async function main(): Promise<void> {
     rmSync(scratch, { recursive: true, force: true });
   }
   appendFileSync(join(cache, "bench-history.jsonl"), `${JSON.stringify(report)}\n`);
-  if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(report, undefined, 2)}\n`);
+  if (options.json !== undefined)
+    writeFileSync(options.json, `${JSON.stringify(report, undefined, 2)}\n`);
   if (report.gate.some((result) => !result.passed)) process.exitCode = 1;
 }
 
@@ -115,7 +127,9 @@ async function run(report: Report, scratch: string): Promise<void> {
     if (report.store.audit.faults.length > 0) process.exitCode = 1;
   }
   // Minutes of messages: a quick run has them only when they are asked for.
-  const isAsked = options.quick ? options.cases.includes("notifications") : wanted("load") && selected("notifications");
+  const isAsked = options.quick
+    ? options.cases.includes("notifications")
+    : wanted("load") && selected("notifications");
   if (isAsked && !options.control && options.against === undefined) {
     const dataDir = join(scratch, "notifications");
     const audit = auditDatabase(dataDir, await notified(report, await startProduct(dataDir)));
@@ -136,7 +150,10 @@ async function run(report: Report, scratch: string): Promise<void> {
   }
   await besideWaiting(report, scratch);
   if (options.growth) {
-    report.growth = await growth(await openEmbeddedStore({ file: join(scratch, "growth", "growth.db") }), options.payments);
+    report.growth = await growth(
+      await openEmbeddedStore({ file: join(scratch, "growth", "growth.db") }),
+      options.payments,
+    );
     printGrowth(report.growth);
   }
 }
@@ -149,16 +166,32 @@ async function notified(report: Report, product: BenchServer): Promise<Acknowled
   return acknowledged;
 }
 
-async function besideWaiting(report: Report, scratch: string, postgres?: BenchPostgres): Promise<void> {
+async function besideWaiting(
+  report: Report,
+  scratch: string,
+  postgres?: BenchPostgres,
+): Promise<void> {
   if (options.waiting === undefined) return;
   const plan = options.quick ? { rounds: 4, warmUp: 4_000 } : { rounds: 16, warmUp: 30_000 };
-  report.waiting = await waiting(join(scratch, "waiting"), { waiting: options.waiting, ...plan }, postgres);
+  report.waiting = await waiting(
+    join(scratch, "waiting"),
+    { waiting: options.waiting, ...plan },
+    postgres,
+  );
   printWaiting(report.waiting);
 }
 
-/** `--million`, `--growth`, `--expiry`, `--waiting` or `--lists` alone do not repeat the whole run; with `--case` they do. */
+/**
+ * `--million`, `--growth`, `--expiry`, `--waiting` or `--lists` alone do not repeat the whole run;
+ * with `--case` they do.
+ */
 function wanted(part: "load"): boolean {
-  const isOther = options.million || options.growth || options.expiry || options.lists || options.waiting !== undefined;
+  const isOther =
+    options.million ||
+    options.growth ||
+    options.expiry ||
+    options.lists ||
+    options.waiting !== undefined;
   return part === "load" && (options.cases.length > 0 || options.gate || !isOther);
 }
 
@@ -174,17 +207,24 @@ async function startTimes(scratch: string, times: number): Promise<number[]> {
 
 async function underLoad(report: Report, scratch: string): Promise<void> {
   const dataDir = options.memory ? ":memory:" : join(scratch, "data");
-  const profiling = options.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${options.profile}`];
+  const profiling =
+    options.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${options.profile}`];
   const floor =
     options.against === undefined
       ? await startFloor()
-      : await startProduct(options.memory ? ":memory:" : join(scratch, "reference"), [], options.against);
+      : await startProduct(
+          options.memory ? ":memory:" : join(scratch, "reference"),
+          [],
+          options.against,
+        );
   const product = options.control ? await startFloor() : await startProduct(dataDir, profiling);
   const bench = new Bench(options, floor, product);
   try {
     await new Promise((resolve) => setTimeout(resolve, options.quick ? 1_000 : 3_000));
     report.rssAtRestBytes = product.rssBytes();
-    console.log(`at rest      ${megabytes(report.rssAtRestBytes)} MB resident (the floor ${megabytes(floor.rssBytes())})`);
+    console.log(
+      `at rest      ${megabytes(report.rssAtRestBytes)} MB resident (the floor ${megabytes(floor.rssBytes())})`,
+    );
     await measureCases(report, bench, async (benchCase) => {
       if (!options.gate) return;
       const judged = await gate(benchCase, () => bench.pairs(benchCase, 64));
@@ -205,15 +245,21 @@ async function underLoad(report: Report, scratch: string): Promise<void> {
   }
   for (const { name, alarm, ratios, passed } of report.gate) {
     const shown = ratios.map((ratio) => ratio.toFixed(3)).join(", ");
-    console.log(`gate         ${name}: ${passed ? "passed" : "FAILED"}, ${shown} against an alarm of ${alarm.toFixed(2)}`);
+    console.log(
+      `gate         ${name}: ${passed ? "passed" : "FAILED"}, ${shown} against an alarm of ${alarm.toFixed(2)}`,
+    );
   }
 }
 
-/** What the product is compared with: the floor, the comparator, or the product itself under other circumstances. */
+/**
+ * What the product is compared with: the floor, the comparator, or the product itself under other
+ * circumstances.
+ */
 async function referenceOnPostgres(postgres: BenchPostgres, dataDir: string): Promise<BenchServer> {
   const { naive, against, nodes, fsyncDelayMs } = options;
   if (naive) return startNaive(postgres);
-  if (against === undefined && nodes === undefined && fsyncDelayMs === undefined) return startFloor();
+  if (against === undefined && nodes === undefined && fsyncDelayMs === undefined)
+    return startFloor();
   return startOnPostgres(postgres, await postgres.create(), dataDir, 1, against);
 }
 
@@ -238,11 +284,16 @@ async function measureCases(
   }
 }
 
-/** The cases on PostgreSQL. What is compared uses one server, never at the same time; two servers where one of them is slow. */
+/**
+ * The cases on PostgreSQL. What is compared uses one server, never at the same time; two servers
+ * where one of them is slow.
+ */
 async function underLoadOnPostgres(report: Report, scratch: string): Promise<void> {
   await using normal = await BenchPostgres.start();
   if (options.growth) {
-    report.growth = await growth(await openStoreOn(await normal.create()), options.payments, () => normal.cpuMicros());
+    report.growth = await growth(await openStoreOn(await normal.create()), options.payments, () =>
+      normal.cpuMicros(),
+    );
     printGrowth(report.growth);
     return;
   }
@@ -258,10 +309,18 @@ async function underLoadOnPostgres(report: Report, scratch: string): Promise<voi
   const { fsyncDelayMs, nodes } = options;
   if (options.cases.includes("notifications")) {
     const url = await normal.create();
-    printFaults(await faultsOf(url, await notified(report, await startOnPostgres(normal, url, join(scratch, "notified")))));
+    printFaults(
+      await faultsOf(
+        url,
+        await notified(report, await startOnPostgres(normal, url, join(scratch, "notified"))),
+      ),
+    );
   }
   if (!selectedUnderLoad()) return;
-  await using slow = fsyncDelayMs === undefined ? undefined : await withSlowFsync(fsyncDelayMs, () => BenchPostgres.start());
+  await using slow =
+    fsyncDelayMs === undefined
+      ? undefined
+      : await withSlowFsync(fsyncDelayMs, () => BenchPostgres.start());
   const postgres = slow ?? normal;
   const reference = await referenceOnPostgres(normal, join(scratch, "reference"));
   const url = await postgres.create();
@@ -277,7 +336,11 @@ async function underLoadOnPostgres(report: Report, scratch: string): Promise<voi
 }
 
 function printFaults(faults: readonly string[]): void {
-  console.log(faults.length === 0 ? "agrees       every acknowledged answer is in the database" : `DISAGREES    ${faults.join("; ")}`);
+  console.log(
+    faults.length === 0
+      ? "agrees       every acknowledged answer is in the database"
+      : `DISAGREES    ${faults.join("; ")}`,
+  );
   if (faults.length > 0) process.exitCode = 1;
 }
 
@@ -286,7 +349,8 @@ async function openLoops(report: Report, bench: Bench): Promise<void> {
   for (const perSecond of options.quick ? [1_000] : [1_000, 3_000]) {
     for (const side of ["reference", "subject"] as const) {
       const result = await bench.openLoop(side, perSecond);
-      const arm = side === "subject" ? "product" : options.against === undefined ? "floor" : "other";
+      const arm =
+        side === "subject" ? "product" : options.against === undefined ? "floor" : "other";
       printOpenLoop(arm, perSecond, result);
       const at = (percent: number): number => result.latency.percentile(percent) / 1_000;
       report.openLoop.push({ arm, perSecond, p50Ms: at(50), p99Ms: at(99), p999Ms: at(99.9) });

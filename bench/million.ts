@@ -36,7 +36,8 @@ export async function weighMillion(dataDir: string): Promise<MillionReport> {
   client.close();
   await product.stop();
   const audit = auditDatabase(dataDir, loads.acknowledged);
-  if (audit.faults.length > 0) throw new Error(`the store and the answers disagree: ${audit.faults.join("; ")}`);
+  if (audit.faults.length > 0)
+    throw new Error(`the store and the answers disagree: ${audit.faults.join("; ")}`);
 
   const again = await startProduct(dataDir);
   await pause(2_000);

@@ -1,7 +1,9 @@
 /**
- * The comparator for PostgreSQL: charges the way an ordinary program does it, with a pool of 16 sessions, a statement for each row and a transaction for each
- * change. The tables, the settings of durability and the number of commits for a charge are the product's; nothing is checked,
- * decrypted, priced or logged, so that a ratio to it flatters it. It answers as many bytes as the floor.
+ * The comparator for PostgreSQL: charges the way an ordinary program does it, with a pool of 16
+ * sessions, a statement for each row and a transaction for each change. The tables, the settings of
+ * durability and the number of commits for a charge are the product's; nothing is checked,
+ * decrypted, priced or logged, so that a ratio to it flatters it. It answers as many bytes as the
+ * floor.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { createServer } from "node:http";
@@ -12,7 +14,11 @@ const pool = new Pool({ connectionString: process.env["NAIVE_DATABASE_URL"], max
 const merchant = Buffer.alloc(4, 1);
 
 interface Asked {
-  readonly payment: { readonly merchant_payment_code: string; readonly token?: string; readonly creditcard?: { readonly token?: string } };
+  readonly payment: {
+    readonly merchant_payment_code: string;
+    readonly token?: string;
+    readonly creditcard?: { readonly token?: string };
+  };
 }
 
 async function charge({ payment }: Asked): Promise<void> {
@@ -20,8 +26,14 @@ async function charge({ payment }: Asked): Promise<void> {
   const digest = createHash("sha256")
     .update(payment.token ?? payment.creditcard?.token ?? "")
     .digest();
-  await pool.query("SELECT ref FROM card WHERE merchant = $1 AND token_digest = $2", [merchant, digest]);
-  const found = await pool.query("SELECT 1 FROM payment WHERE merchant = $1 AND code = $2", [merchant, code]);
+  await pool.query("SELECT ref FROM card WHERE merchant = $1 AND token_digest = $2", [
+    merchant,
+    digest,
+  ]);
+  const found = await pool.query("SELECT 1 FROM payment WHERE merchant = $1 AND code = $2", [
+    merchant,
+    code,
+  ]);
   if (found.rowCount !== 0) throw new Error("the code is taken");
   const now = Date.now();
   const seconds = Buffer.alloc(4);
@@ -34,7 +46,10 @@ async function charge({ payment }: Asked): Promise<void> {
        VALUES ($1, $2, $3, $4, 1, 'authorizing', 0, 0, 0, 1, '["sale",1,"10050",0,0,0,0]', $5, 0, $6)`,
       [merchant, id, code, now, now + 25_000, order],
     ],
-    ["INSERT INTO history (merchant, payment, version, at, facts, entries) VALUES ($1, $2, 1, $3, 'as1m', '')", [merchant, id, now]],
+    [
+      "INSERT INTO history (merchant, payment, version, at, facts, entries) VALUES ($1, $2, 1, $3, 'as1m', '')",
+      [merchant, id, now],
+    ],
   ]);
   await transaction([
     ["SELECT version FROM payment WHERE merchant = $1 AND id = $2 FOR UPDATE", [merchant, id]],
@@ -54,7 +69,9 @@ async function charge({ payment }: Asked): Promise<void> {
   ]);
 }
 
-async function transaction(statements: readonly (readonly [text: string, values: readonly unknown[]])[]): Promise<void> {
+async function transaction(
+  statements: readonly (readonly [text: string, values: readonly unknown[]])[],
+): Promise<void> {
   const client = await pool.connect();
   try {
     await client.query("BEGIN");
@@ -77,7 +94,10 @@ const server = createServer((request, response) => {
     );
   });
   const respond = (status: number): void => {
-    response.writeHead(status, { "Content-Type": "application/json; charset=utf-8", "Content-Length": Buffer.byteLength(answer) });
+    response.writeHead(status, {
+      "Content-Type": "application/json; charset=utf-8",
+      "Content-Length": Buffer.byteLength(answer),
+    });
     response.end(answer);
   };
 });

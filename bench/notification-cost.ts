@@ -21,14 +21,20 @@ const endpoints: Readonly<Partial<Record<Arm, Readonly<Record<string, unknown>>>
 
 type Spread = readonly [median: number, q1: number, q3: number];
 
-/** CPU of the product per charge by token, in microseconds: all threads, a database server's processes too, and until the last message was answered. */
+/**
+ * CPU of the product per charge by token, in microseconds: all threads, a database server's
+ * processes too, and until the last message was answered.
+ */
 export interface NotificationCost {
   readonly rounds: number;
   readonly chargesPerWindow: number;
   readonly cpuMicros: Readonly<Record<Arm, number>>;
   /** Of each round's windows against its `untold` one: median and quartiles. */
   readonly ratios: Readonly<Record<Arm, Spread>>;
-  /** The same of charges answered a second. Messages are sent while charges are answered, and go on after the last one. */
+  /**
+   * The same of charges answered a second. Messages are sent while charges are answered, and go on
+   * after the last one.
+   */
   readonly rateRatios: Readonly<Record<Arm, Spread>>;
   /** The median window's charges answered a second. */
   readonly perSecond: Readonly<Record<Arm, number>>;
@@ -47,9 +53,11 @@ const outstanding = 64;
 const discarded = 2;
 
 /**
- * One product, one account. Its windows take turns: nothing is told (`notifySynchronous` off), told to nobody (a row of the outbox per
- * charge), told to a receiver on loopback in every message of one payment and all signatures, with one signature, with several payments in a
- * message, with both. So the machine does to one what it has just done to the others. The product is stopped at the end.
+ * One product, one account. Its windows take turns: nothing is told (`notifySynchronous` off), told
+ * to nobody (a row of the outbox per charge), told to a receiver on loopback in every message of
+ * one payment and all signatures, with one signature, with several payments in a message, with
+ * both. So the machine does to one what it has just done to the others. The product is stopped at
+ * the end.
  */
 export async function notificationCost(
   product: BenchServer,
@@ -59,7 +67,14 @@ export async function notificationCost(
   const receiver = await Receiver.open();
   const client = new Client(product.ports);
   const loads = new Loads(integrationKey, "hearsy", true);
-  const spent: Record<Arm, Window[]> = { untold: [], outbox: [], delivered: [], hmac: [], gathered: [], gatheredHmac: [] };
+  const spent: Record<Arm, Window[]> = {
+    untold: [],
+    outbox: [],
+    delivered: [],
+    hmac: [],
+    gathered: [],
+    gatheredHmac: [],
+  };
   try {
     await client.ensureOpen(outstanding);
     await sendAll(client, loads.approvedToken(), 2_000, outstanding);
@@ -73,7 +88,8 @@ export async function notificationCost(
         await sendAll(client, loads.directByToken(), chargesPerWindow, outstanding);
         const perSecond = (chargesPerWindow * 1_000) / (performance.now() - from);
         await receiver.reaches(until);
-        if (round >= discarded) spent[arm].push({ cpuMicros: (cpuOf(product) - before) / chargesPerWindow, perSecond });
+        if (round >= discarded)
+          spent[arm].push({ cpuMicros: (cpuOf(product) - before) / chargesPerWindow, perSecond });
       }
     }
   } finally {
@@ -82,10 +98,13 @@ export async function notificationCost(
     receiver.close();
   }
   const ratiosOf = (arm: Arm, of: keyof Window): Spread => {
-    const ratios = spent[arm].map((window, round) => window[of] / (spent.untold[round]?.[of] ?? Number.NaN));
+    const ratios = spent[arm].map(
+      (window, round) => window[of] / (spent.untold[round]?.[of] ?? Number.NaN),
+    );
     return [median(ratios), quantile(ratios, 0.25), quantile(ratios, 0.75)];
   };
-  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const mean = (values: readonly number[]): number =>
+    values.reduce((sum, value) => sum + value, 0) / values.length;
   const cost: NotificationCost = {
     rounds,
     chargesPerWindow,
@@ -103,14 +122,22 @@ function mapArms<Value>(valueOf: (arm: Arm) => Value): Record<Arm, Value> {
   return Object.fromEntries(arms.map((arm) => [arm, valueOf(arm)])) as Record<Arm, Value>;
 }
 
-async function configure({ ports: [port] }: BenchServer, arm: Arm, receiver: string): Promise<void> {
+async function configure(
+  { ports: [port] }: BenchServer,
+  arm: Arm,
+  receiver: string,
+): Promise<void> {
   const endpoint = endpoints[arm];
-  const notificationEndpoints = endpoint === undefined ? [] : [{ id: "shop", url: receiver, ...endpoint }];
+  const notificationEndpoints =
+    endpoint === undefined ? [] : [{ id: "shop", url: receiver, ...endpoint }];
   const body = JSON.stringify({
     integration_key: integrationKey,
     settings: { notifySynchronous: arm !== "untold", notificationEndpoints },
   });
-  const answer = await fetch(`http://127.0.0.1:${String(port)}/__cofre/settings`, { method: "POST", body });
+  const answer = await fetch(`http://127.0.0.1:${String(port)}/__cofre/settings`, {
+    method: "POST",
+    body,
+  });
   if (!(await answer.text()).includes('"SUCCESS"')) throw new Error("the settings were refused");
 }
 

@@ -3,18 +3,31 @@ import type { Client } from "./client.ts";
 import type { Load } from "./window.ts";
 
 export interface OpenLoopResult {
-  /** Latencies in microseconds, from the tick in which a request was due, waiting for a free connection included. */
+  /**
+   * Latencies in microseconds, from the tick in which a request was due, waiting for a free
+   * connection included.
+   */
   readonly latency: RecordableHistogram;
   readonly answers: number;
-  /** The longest that the generator itself was late, in ms: large values mean that the machine, not the server, was slow. */
+  /**
+   * The longest that the generator itself was late, in ms: large values mean that the machine, not
+   * the server, was slow.
+   */
   readonly generatorLateMs: number;
 }
 
 /**
- * Requests at fixed times, whether or not earlier ones are answered: closed loops hide latency, because a slow server is asked
- * less. Ticks are 1 ms apart; all that has become due since the last tick is sent.
+ * Requests at fixed times, whether or not earlier ones are answered: closed loops hide latency,
+ * because a slow server is asked less. Ticks are 1 ms apart; all that has become due since the last
+ * tick is sent.
  */
-export function openLoop(client: Client, load: Load, perSecond: number, warmUpMs: number, measuredMs: number): Promise<OpenLoopResult> {
+export function openLoop(
+  client: Client,
+  load: Load,
+  perSecond: number,
+  warmUpMs: number,
+  measuredMs: number,
+): Promise<OpenLoopResult> {
   return new Promise((resolve, reject) => {
     const latency = createHistogram();
     const free = Array.from({ length: client.lanes }, (_, lane) => lane);
@@ -34,7 +47,8 @@ export function openLoop(client: Client, load: Load, perSecond: number, warmUpMs
       client.send(lane, request, due);
     };
     const finishIfDone = (): void => {
-      if (sent === total && waiting.length === 0 && free.length === client.lanes) resolve({ latency, answers, generatorLateMs });
+      if (sent === total && waiting.length === 0 && free.length === client.lanes)
+        resolve({ latency, answers, generatorLateMs });
     };
     client.listen((lane, answer, startedAt, now) => {
       load.answered(lane, answer);
@@ -52,7 +66,10 @@ export function openLoop(client: Client, load: Load, perSecond: number, warmUpMs
       const now = performance.now();
       const due = Math.min(total, Math.floor(((now - begin) / 1_000) * perSecond));
       if (sent < due && now >= countFrom && now < end) {
-        generatorLateMs = Math.max(generatorLateMs, now - (begin + ((sent + 1) * 1_000) / perSecond));
+        generatorLateMs = Math.max(
+          generatorLateMs,
+          now - (begin + ((sent + 1) * 1_000) / perSecond),
+        );
       }
       for (; sent < due; sent++) {
         // The one that has rested longest: none rests so long that the server closes it.

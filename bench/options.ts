@@ -8,24 +8,37 @@ export interface Options {
   readonly expiry: boolean;
   /** Queries beside four endless lists. */
   readonly lists: boolean;
-  /** Charges and notifications beside so many waiting deliveries of another merchant, against none. */
+  /**
+   * Charges and notifications beside so many waiting deliveries of another merchant, against none.
+   */
   readonly waiting: number | undefined;
   /** How many payments `growth` stores. */
   readonly payments: number | undefined;
   readonly gate: boolean;
-  /** Both arms are the floor: ratios must come out at 1, their spread is what the harness and the machine add. */
+  /**
+   * Both arms are the floor: ratios must come out at 1, their spread is what the harness and the
+   * machine add.
+   */
   readonly control: boolean;
-  /** Another checkout of the product, which takes the floor's place: the ratio says what a change does. */
+  /**
+   * Another checkout of the product, which takes the floor's place: the ratio says what a change
+   * does.
+   */
   readonly against: string | undefined;
   /** The product keeps everything in memory, and so does what it is compared with. */
   readonly memory: boolean;
   /** What the product keeps everything in. */
   readonly store: "embedded" | "postgres";
-  /** The comparator on PostgreSQL takes the floor's place (naive-server.ts): charges by token only. */
+  /**
+   * The comparator on PostgreSQL takes the floor's place (naive-server.ts): charges by token only.
+   */
   readonly naive: boolean;
   /** So many nodes on one database, against one node. */
   readonly nodes: number | undefined;
-  /** The one node has as many requests outstanding as each of the several, and not as many as all of them. */
+  /**
+   * The one node has as many requests outstanding as each of the several, and not as many as all of
+   * them.
+   */
   readonly perNode: boolean;
   /** The product on a server whose every sync takes so much longer, against the same without. */
   readonly fsyncDelayMs: number | undefined;
@@ -97,16 +110,28 @@ export function readOptions(argv: readonly string[]): Options {
       help: { type: "boolean", default: false },
     },
   });
-  if (values.store !== "embedded" && values.store !== "postgres") throw new Error("--store is embedded or postgres");
-  if (values.memory && values.store === "postgres") throw new Error("--memory goes with the embedded store");
-  if (values.naive && values.store !== "postgres") throw new Error("--naive goes with --store postgres");
+  if (values.store !== "embedded" && values.store !== "postgres")
+    throw new Error("--store is embedded or postgres");
+  if (values.memory && values.store === "postgres")
+    throw new Error("--memory goes with the embedded store");
+  if (values.naive && values.store !== "postgres")
+    throw new Error("--naive goes with --store postgres");
   const nodes = wholeNumber("nodes", values.nodes);
   const fsyncDelayMs = wholeNumber("fsync-delay", values["fsync-delay"]);
-  if ((nodes !== undefined || fsyncDelayMs !== undefined || values.cold) && values.store !== "postgres") {
+  if (
+    (nodes !== undefined || fsyncDelayMs !== undefined || values.cold) &&
+    values.store !== "postgres"
+  ) {
     throw new Error("--nodes, --fsync-delay and --cold go with --store postgres");
   }
-  if ([values.naive, nodes, fsyncDelayMs, values.against].filter((given) => given !== undefined && given !== false).length > 1) {
-    throw new Error("--naive, --nodes, --fsync-delay and --against each say what the product is compared with");
+  if (
+    [values.naive, nodes, fsyncDelayMs, values.against].filter(
+      (given) => given !== undefined && given !== false,
+    ).length > 1
+  ) {
+    throw new Error(
+      "--naive, --nodes, --fsync-delay and --against each say what the product is compared with",
+    );
   }
   if (values["per-node"] && nodes === undefined) throw new Error("--per-node goes with --nodes");
   return {
@@ -128,6 +153,7 @@ export function readOptions(argv: readonly string[]): Options {
 function wholeNumber(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const number = Number(text);
-  if (!Number.isInteger(number) || number < 1) throw new Error(`--${name} is a whole number above 0`);
+  if (!Number.isInteger(number) || number < 1)
+    throw new Error(`--${name} is a whole number above 0`);
   return number;
 }

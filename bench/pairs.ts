@@ -21,8 +21,8 @@ export interface PairPlan {
   /** The first pairs are run and thrown away. */
   readonly discarded: number;
   /**
-   * So many requests are answered by each arm before the pairs, so that its code is compiled: until about 26,000 charges V8's compiler takes up
-   * to a third of a charge's CPU. 0: none.
+   * So many requests are answered by each arm before the pairs, so that its code is compiled: until
+   * about 26,000 charges V8's compiler takes up to a third of a charge's CPU. 0: none.
    */
   readonly warmUp: number;
   /** Pairs before the warm-up, whose figures are the cold ones. */
@@ -47,7 +47,10 @@ export interface PairResult {
   readonly ratio: number;
   readonly ratioQ1: number;
   readonly ratioQ3: number;
-  /** The same of the CPU of a request: median and quartiles; undefined where the system does not tell. */
+  /**
+   * The same of the CPU of a request: median and quartiles; undefined where the system does not
+   * tell.
+   */
   readonly cpuRatio: readonly [q1: number, median: number, q3: number] | undefined;
   readonly floor: ArmResult;
   readonly product: ArmResult;
@@ -56,11 +59,14 @@ export interface PairResult {
 }
 
 /**
- * Windows in turn, floor, product, floor, product: what the machine does to one it has just done to the other, so their ratio is
- * steady where requests per second are not.
+ * Windows in turn, floor, product, floor, product: what the machine does to one it has just done to
+ * the other, so their ratio is steady where requests per second are not.
  */
 export async function runPairs(floor: Arm, product: Arm, plan: PairPlan): Promise<PairResult> {
-  const cold = plan.coldPairs === 0 ? undefined : await alternate(floor, product, plan, { pairs: plan.coldPairs, discarded: 0 });
+  const cold =
+    plan.coldPairs === 0
+      ? undefined
+      : await alternate(floor, product, plan, { pairs: plan.coldPairs, discarded: 0 });
   await warmUp(floor, plan.warmUp);
   await warmUp(product, plan.warmUp);
   const { ratios, cpuRatios, ...arms } = await alternate(floor, product, plan, plan);
@@ -70,7 +76,10 @@ export async function runPairs(floor: Arm, product: Arm, plan: PairPlan): Promis
     ratio: median(ratios),
     ratioQ1: quantile(ratios, 0.25),
     ratioQ3: quantile(ratios, 0.75),
-    cpuRatio: cpuRatios.length === 0 ? undefined : [quantile(cpuRatios, 0.25), median(cpuRatios), quantile(cpuRatios, 0.75)],
+    cpuRatio:
+      cpuRatios.length === 0
+        ? undefined
+        : [quantile(cpuRatios, 0.25), median(cpuRatios), quantile(cpuRatios, 0.75)],
     ...arms,
     ...(cold === undefined ? {} : { cold: cold.product }),
   };
@@ -108,7 +117,12 @@ async function alternate(
   for (let pair = 0; pair < pairs; pair++) {
     const counted = pair >= discarded;
     await floor.refill?.(expectedAnswers(lastFloor, plan));
-    const a = await runWindow(floor, plan, plan.floorOutstanding, counted ? floorSum : new ArmSum());
+    const a = await runWindow(
+      floor,
+      plan,
+      plan.floorOutstanding,
+      counted ? floorSum : new ArmSum(),
+    );
     await product.refill?.(expectedAnswers(lastProduct, plan));
     const b = await runWindow(product, plan, plan.outstanding, counted ? productSum : new ArmSum());
     lastFloor = a;
@@ -116,12 +130,18 @@ async function alternate(
     if (!counted || a.elapsedMs === 0 || b.elapsedMs === 0) continue;
     ratios.push(perSecond(b) / perSecond(a));
     const [cpuOfFloor, cpuOfProduct] = [cpuOfAnswer(a), cpuOfAnswer(b)];
-    if (cpuOfFloor !== undefined && cpuOfProduct !== undefined) cpuRatios.push(cpuOfProduct / cpuOfFloor);
+    if (cpuOfFloor !== undefined && cpuOfProduct !== undefined)
+      cpuRatios.push(cpuOfProduct / cpuOfFloor);
   }
   return { ratios, cpuRatios, floor: floorSum.result(), product: productSum.result() };
 }
 
-async function runWindow(arm: Arm, plan: PairPlan, outstanding: number, sum: ArmSum): Promise<WindowResult> {
+async function runWindow(
+  arm: Arm,
+  plan: PairPlan,
+  outstanding: number,
+  sum: ArmSum,
+): Promise<WindowResult> {
   await arm.client.ensureOpen(outstanding);
   const result = await closedLoop(arm.client, arm.load, {
     outstanding,
@@ -147,7 +167,9 @@ function perSecond(result: WindowResult): number {
 
 /** Undefined where it cannot be compared. */
 function cpuOfAnswer({ cpuMicros, answers }: WindowResult): number | undefined {
-  return cpuMicros === undefined || cpuMicros === 0 || answers === 0 ? undefined : cpuMicros / answers;
+  return cpuMicros === undefined || cpuMicros === 0 || answers === 0
+    ? undefined
+    : cpuMicros / answers;
 }
 
 class ArmSum {
@@ -159,7 +181,10 @@ class ArmSum {
   add(result: WindowResult): void {
     this.#answers += result.answers;
     if (result.elapsedMs > 0) this.#rates.push(perSecond(result));
-    this.#cpuMicros = this.#cpuMicros === undefined || result.cpuMicros === undefined ? undefined : this.#cpuMicros + result.cpuMicros;
+    this.#cpuMicros =
+      this.#cpuMicros === undefined || result.cpuMicros === undefined
+        ? undefined
+        : this.#cpuMicros + result.cpuMicros;
   }
 
   result(): ArmResult {

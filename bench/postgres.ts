@@ -3,7 +3,10 @@ import { startCluster, type Cluster } from "../packages/server/test/postgres/clu
 import { openStoreOn, query } from "../packages/server/test/postgres/databases.ts";
 import type { Acknowledged } from "./loads.ts";
 
-/** A PostgreSQL server of the bench's own, from Debian's binaries, with its usual durability; gone with the bench. */
+/**
+ * A PostgreSQL server of the bench's own, from Debian's binaries, with its usual durability; gone
+ * with the bench.
+ */
 export class BenchPostgres implements AsyncDisposable {
   readonly #cluster: Cluster;
   #databases = 0;
@@ -14,7 +17,12 @@ export class BenchPostgres implements AsyncDisposable {
 
   static async start(): Promise<BenchPostgres> {
     return new BenchPostgres(
-      await startCluster({ log_parameter_max_length: "0", shared_buffers: "256MB", max_wal_size: "4GB", log_checkpoints: "off" }),
+      await startCluster({
+        log_parameter_max_length: "0",
+        shared_buffers: "256MB",
+        max_wal_size: "4GB",
+        log_checkpoints: "off",
+      }),
     );
   }
 
@@ -34,7 +42,10 @@ export class BenchPostgres implements AsyncDisposable {
     return url;
   }
 
-  /** User and system time of the server with all its processes, those that have ended included, in microseconds. */
+  /**
+   * User and system time of the server with all its processes, those that have ended included, in
+   * microseconds.
+   */
   cpuMicros(): number {
     const statOf = (pid: string): readonly string[] => {
       try {
@@ -60,19 +71,42 @@ export class BenchPostgres implements AsyncDisposable {
 }
 
 /** Whatever in the database contradicts the answers that were given; empty when nothing does. */
-export async function faultsOf(url: string, acknowledged: Acknowledged): Promise<readonly string[]> {
+export async function faultsOf(
+  url: string,
+  acknowledged: Acknowledged,
+): Promise<readonly string[]> {
   const expected: readonly (readonly [what: string, sql: string, wanted: number])[] = [
-    ["payments stored and charges acknowledged", "SELECT count(*)::integer AS n FROM payment", acknowledged.payments],
-    ["payments captured", "SELECT count(*)::integer AS n FROM payment WHERE state = 'captured'", acknowledged.captured],
+    [
+      "payments stored and charges acknowledged",
+      "SELECT count(*)::integer AS n FROM payment",
+      acknowledged.payments,
+    ],
+    [
+      "payments captured",
+      "SELECT count(*)::integer AS n FROM payment WHERE state = 'captured'",
+      acknowledged.captured,
+    ],
     ["tokens stored", "SELECT count(*)::integer AS n FROM card", acknowledged.tokens],
-    ["payments with an attempt under way", "SELECT count(*)::integer AS n FROM payment WHERE attempt IS NOT NULL", 0],
+    [
+      "payments with an attempt under way",
+      "SELECT count(*)::integer AS n FROM payment WHERE attempt IS NOT NULL",
+      0,
+    ],
     [
       "versions without a row of history",
       "SELECT (SELECT coalesce(sum(version), 0) FROM payment)::integer - (SELECT count(*) FROM history)::integer AS n",
       0,
     ],
-    ["deliveries that no receiver has taken", "SELECT count(*)::integer AS n FROM delivery WHERE state <> 'delivered'", 0],
-    ["gaps between numbers of notifications", "SELECT coalesce(max(number) - count(*), 0)::integer AS n FROM outbox", 0],
+    [
+      "deliveries that no receiver has taken",
+      "SELECT count(*)::integer AS n FROM delivery WHERE state <> 'delivered'",
+      0,
+    ],
+    [
+      "gaps between numbers of notifications",
+      "SELECT coalesce(max(number) - count(*), 0)::integer AS n FROM outbox",
+      0,
+    ],
   ];
   const faults: string[] = [];
   for (const [what, sql, wanted] of expected) {

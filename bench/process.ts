@@ -39,7 +39,10 @@ export class ServerProcess implements BenchServer {
     this.startMs = startMs;
   }
 
-  /** Starts this very Node binary with `args` and waits for an answer with status 200 at `path`. The child's log goes nowhere. */
+  /**
+   * Starts this very Node binary with `args` and waits for an answer with status 200 at `path`. The
+   * child's log goes nowhere.
+   */
   static async start(
     args: readonly string[],
     port: number,
@@ -48,7 +51,10 @@ export class ServerProcess implements BenchServer {
     beside = () => 0,
   ): Promise<ServerProcess> {
     const begin = performance.now();
-    const child = spawn(process.execPath, args, { env: { ...process.env, ...environment }, stdio: ["ignore", "ignore", "pipe"] });
+    const child = spawn(process.execPath, args, {
+      env: { ...process.env, ...environment },
+      stdio: ["ignore", "ignore", "pipe"],
+    });
     running.add(child);
     child.once("exit", () => running.delete(child));
     let complaint = "";
@@ -58,7 +64,8 @@ export class ServerProcess implements BenchServer {
     const exited = once(child, "exit").then(() => "exited" as const);
     for (;;) {
       const answered = await Promise.race([exited, answers(port, path)]);
-      if (answered === "exited") throw new Error(`the server ended before it answered: ${complaint}`);
+      if (answered === "exited")
+        throw new Error(`the server ended before it answered: ${complaint}`);
       if (answered) return new ServerProcess(child, port, performance.now() - begin, beside);
       if (performance.now() - begin > 30_000) {
         child.kill("SIGKILL");
@@ -74,11 +81,15 @@ export class ServerProcess implements BenchServer {
     return pid;
   }
 
-  /** User and system time of all its threads, and of what works for it elsewhere, in microseconds (10,000 is one tick of the clock); undefined without /proc. */
+  /**
+   * User and system time of all its threads, and of what works for it elsewhere, in microseconds
+   * (10,000 is one tick of the clock); undefined without /proc.
+   */
   cpuMicros(): number | undefined {
     const stat = procFile(this.pid, "stat");
     if (stat === undefined) return undefined;
-    // Fields 14 and 15; the second field, the name, may hold blanks and ends with the last parenthesis.
+    // Fields 14 and 15; the second field, the name, may hold blanks and ends with the last
+    // parenthesis.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return (Number(fields[11]) + Number(fields[12])) * 10_000 + this.#beside();
   }

@@ -13,13 +13,28 @@ const workspace = fileURLToPath(new URL("..", import.meta.url));
 const naiveProgram = fileURLToPath(new URL("naive-server.ts", import.meta.url));
 const floorProgram = fileURLToPath(new URL("floor-server.ts", import.meta.url));
 
-/** The product as `npm start` runs it, on the embedded store in `dataDir` at full durability; of another checkout if one is named. */
-export async function startProduct(dataDir: string, nodeOptions: readonly string[] = [], checkout = workspace): Promise<ServerProcess> {
+/**
+ * The product as `npm start` runs it, on the embedded store in `dataDir` at full durability; of
+ * another checkout if one is named.
+ */
+export async function startProduct(
+  dataDir: string,
+  nodeOptions: readonly string[] = [],
+  checkout = workspace,
+): Promise<ServerProcess> {
   const port = await freePort();
-  return ServerProcess.start([...nodeOptions, join(checkout, program), "start"], port, productEnvironment(port, dataDir), "/readyz");
+  return ServerProcess.start(
+    [...nodeOptions, join(checkout, program), "start"],
+    port,
+    productEnvironment(port, dataDir),
+    "/readyz",
+  );
 }
 
-/** The product on PostgreSQL, as one node or several; its keys are in `dataDir`. The database's CPU counts as its own. */
+/**
+ * The product on PostgreSQL, as one node or several; its keys are in `dataDir`. The database's CPU
+ * counts as its own.
+ */
 export async function startOnPostgres(
   postgres: BenchPostgres,
   url: string,
@@ -28,7 +43,8 @@ export async function startOnPostgres(
   checkout = workspace,
 ): Promise<BenchServer> {
   const nodes: ServerProcess[] = [];
-  // The first makes keys and tables. The others have copies of its keys, for a node counts what it wraps in files that nobody else may change.
+  // The first makes keys and tables. The others have copies of its keys, for a node counts what it
+  // wraps in files that nobody else may change.
   while (nodes.length < count) {
     const own = nodes.length === 0 ? dataDir : `${dataDir}-${String(nodes.length + 1)}`;
     if (own !== dataDir) cpSync(dataDir, own, { recursive: true });
@@ -46,18 +62,28 @@ export async function startOnPostgres(
 
 async function startNode(url: string, dataDir: string, checkout: string): Promise<ServerProcess> {
   const port = await freePort();
-  const environment = { ...productEnvironment(port, dataDir), COFRE_DATABASE_URL: url, COFRE_DATABASE_WAIVE_STANDBY: "yes" };
+  const environment = {
+    ...productEnvironment(port, dataDir),
+    COFRE_DATABASE_URL: url,
+    COFRE_DATABASE_WAIVE_STANDBY: "yes",
+  };
   return ServerProcess.start([join(checkout, program), "start"], port, environment, "/readyz");
 }
 
 function sumOf(numbers: readonly (number | undefined)[]): number | undefined {
-  return numbers.reduce((sum, number) => (sum === undefined || number === undefined ? undefined : sum + number), 0);
+  return numbers.reduce(
+    (sum, number) => (sum === undefined || number === undefined ? undefined : sum + number),
+    0,
+  );
 }
 
 /** The comparator (naive-server.ts), on a database that has the product's tables. */
 export async function startNaive(postgres: BenchPostgres): Promise<ServerProcess> {
   const port = await freePort();
-  const environment = { NAIVE_PORT: String(port), NAIVE_DATABASE_URL: await postgres.createWithTables() };
+  const environment = {
+    NAIVE_PORT: String(port),
+    NAIVE_DATABASE_URL: await postgres.createWithTables(),
+  };
   return ServerProcess.start([naiveProgram], port, environment, "/", () => postgres.cpuMicros());
 }
 

@@ -22,7 +22,10 @@ export class Receiver {
   }
 
   /** `heardOf` is called with each payment, when its message has come. */
-  static async open(status = 200, heardOf: (hash: string) => void = () => undefined): Promise<Receiver> {
+  static async open(
+    status = 200,
+    heardOf: (hash: string) => void = () => undefined,
+  ): Promise<Receiver> {
     const receiver = new Receiver(status, heardOf);
     await once(receiver.#server.listen(0, "127.0.0.1"), "listening");
     return receiver;

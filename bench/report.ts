@@ -61,8 +61,12 @@ export function printPair({ title, cpuGoalMicros }: BenchCase, result: PairResul
       cpuGoalMicros === undefined ? "-" : String(cpuGoalMicros),
       micros(cold?.cpuMicros),
       micros(floor.cpuMicros),
-      product.cpuMicros === undefined || floor.cpuMicros === undefined ? "-" : fixed(product.cpuMicros / floor.cpuMicros),
-      cpuRatio === undefined ? "-" : `${fixed(cpuRatio[1])} (${fixed(cpuRatio[0])}-${fixed(cpuRatio[2])})`,
+      product.cpuMicros === undefined || floor.cpuMicros === undefined
+        ? "-"
+        : fixed(product.cpuMicros / floor.cpuMicros),
+      cpuRatio === undefined
+        ? "-"
+        : `${fixed(cpuRatio[1])} (${fixed(cpuRatio[0])}-${fixed(cpuRatio[2])})`,
       fixed(product.p50Ms),
       fixed(product.p95Ms),
       fixed(product.p99Ms),
@@ -75,14 +79,20 @@ function micros(value: number | undefined): string {
 }
 
 function row(cells: readonly string[]): string {
-  return cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[0]) : cell.padStart(widths[at] ?? 8))).join(" ");
+  return cells
+    .map((cell, at) => (at === 0 ? cell.padEnd(widths[0]) : cell.padStart(widths[at] ?? 8)))
+    .join(" ");
 }
 
 export function fixed(value: number): string {
   return value.toFixed(2);
 }
 
-export function printOpenLoop(arm: string, perSecond: number, { latency, answers, generatorLateMs }: OpenLoopResult): void {
+export function printOpenLoop(
+  arm: string,
+  perSecond: number,
+  { latency, answers, generatorLateMs }: OpenLoopResult,
+): void {
   const at = (percent: number): string => fixed(latency.percentile(percent) / 1_000);
   console.log(
     `open loop    ${arm.padEnd(7)} ${String(perSecond)}/s direct by token: p50 ${at(50)} ms, p95 ${at(95)}, p99 ${at(99)}, p99.9 ${at(99.9)}, max ${at(100)}` +
@@ -106,12 +116,22 @@ export function printLists({ aloneMs, besideMs, ratio, lists }: ListsReport): vo
 }
 
 export function printStoreFigures({ perFsync, audit }: StoreFigures): void {
-  const shown = perFsync.map(({ outstanding, chargesPerFsync }) => `${chargesPerFsync.toFixed(1)} at ${String(outstanding)} outstanding`);
-  console.log(`\ncharges      by token alone, two commits each; charges per fsync: ${shown.join(", ")}`);
+  const shown = perFsync.map(
+    ({ outstanding, chargesPerFsync }) =>
+      `${chargesPerFsync.toFixed(1)} at ${String(outstanding)} outstanding`,
+  );
+  console.log(
+    `\ncharges      by token alone, two commits each; charges per fsync: ${shown.join(", ")}`,
+  );
   printAudit(audit);
 }
 
-export function printNotificationCost({ cpuMicros, ratios, rateRatios, perSecond }: NotificationCost): void {
+export function printNotificationCost({
+  cpuMicros,
+  ratios,
+  rateRatios,
+  perSecond,
+}: NotificationCost): void {
   const spread = ([middle, q1, q3]: readonly [number, number, number]): string =>
     `${middle.toFixed(3)} (${q1.toFixed(3)}-${q3.toFixed(3)})`;
   const shown = (arm: keyof typeof ratios): string =>
@@ -134,7 +154,8 @@ export function printAudit(audit: Audit): void {
         : `${audit.bytesPerPayment.toFixed(0)} bytes a payment, ${(audit.bytesPerPayment - audit.payloadBytesPerPayment).toFixed(0)} beyond its payload, `) +
       `${audit.bytesPerToken.toFixed(0)} a token`,
   );
-  for (const { name, bytes } of audit.pages.slice(0, 8)) console.log(`             ${megabytes(bytes).padStart(8)} MB  ${name}`);
+  for (const { name, bytes } of audit.pages.slice(0, 8))
+    console.log(`             ${megabytes(bytes).padStart(8)} MB  ${name}`);
   console.log(
     audit.faults.length === 0
       ? "agrees       every acknowledged answer is in the store, no code twice, the ledger sums to zero"

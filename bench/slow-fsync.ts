@@ -18,8 +18,9 @@ int fdatasync(int file) { return slowly("fdatasync", file); }
 `;
 
 /**
- * Runs `start` so that the programs that it starts take `delayMs` longer for each sync, as on a slower disk: a library of a few lines, compiled
- * here with gcc, stands before the system's. For measurements only.
+ * Runs `start` so that the programs that it starts take `delayMs` longer for each sync, as on a
+ * slower disk: a library of a few lines, compiled here with gcc, stands before the system's. For
+ * measurements only.
  */
 export async function withSlowFsync<T>(delayMs: number, start: () => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), "cofre-slow-fsync-"));
@@ -28,7 +29,15 @@ export async function withSlowFsync<T>(delayMs: number, start: () => Promise<T>)
     chmodSync(folder, 0o755);
     const library = join(folder, "slow-fsync.so");
     writeFileSync(join(folder, "slow-fsync.c"), source(delayMs * 1_000));
-    execFileSync("gcc", ["-shared", "-fPIC", "-O2", "-o", library, join(folder, "slow-fsync.c"), "-ldl"]);
+    execFileSync("gcc", [
+      "-shared",
+      "-fPIC",
+      "-O2",
+      "-o",
+      library,
+      join(folder, "slow-fsync.c"),
+      "-ldl",
+    ]);
     process.env["LD_PRELOAD"] = library;
     return await start();
   } finally {

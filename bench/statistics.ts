@@ -1,4 +1,6 @@
-/** The value below which the share `q` of the values lies, interpolated; NaN when there are none. */
+/**
+ * The value below which the share `q` of the values lies, interpolated; NaN when there are none.
+ */
 export function quantile(values: readonly number[], q: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   const at = (sorted.length - 1) * q;

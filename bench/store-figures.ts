@@ -12,7 +12,10 @@ export interface StoreFigures {
   readonly audit: Audit;
 }
 
-/** Each level charges until its share of `charges` is done. Commits are the store's own count: one fsync each. */
+/**
+ * Each level charges until its share of `charges` is done. Commits are the store's own count: one
+ * fsync each.
+ */
 export async function storeFigures(dataDir: string, charges: number): Promise<StoreFigures> {
   const product = await startProduct(dataDir);
   const client = new Client(product.ports);
@@ -28,7 +31,10 @@ export async function storeFigures(dataDir: string, charges: number): Promise<St
       await sendAll(client, load, charges / 5, outstanding);
       const before = await commitsOf(client);
       await sendAll(client, load, charges, outstanding);
-      perFsync.push({ outstanding, chargesPerFsync: charges / ((await commitsOf(client)) - before) });
+      perFsync.push({
+        outstanding,
+        chargesPerFsync: charges / ((await commitsOf(client)) - before),
+      });
     }
   } finally {
     client.close();
@@ -37,7 +43,11 @@ export async function storeFigures(dataDir: string, charges: number): Promise<St
   return { perFsync, audit: auditDatabase(dataDir, loads.acknowledged) };
 }
 
-const stats = RequestTemplate.post("/__cofre/stats", { integration_key: integrationKey }, {}).copy();
+const stats = RequestTemplate.post(
+  "/__cofre/stats",
+  { integration_key: integrationKey },
+  {},
+).copy();
 const commitsMember = Buffer.from('"store":{"commits":', "latin1");
 
 function commitsOf(client: Client): Promise<number> {

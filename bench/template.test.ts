@@ -22,7 +22,10 @@ test("a template keeps its length whatever is patched in, and copies do not shar
 });
 
 test("a marker that occurs twice is refused", () => {
-  assert.throws(() => RequestTemplate.post("/", { a: "mark", b: "mark" }, { a: "mark" }), /exactly once/);
+  assert.throws(
+    () => RequestTemplate.post("/", { a: "mark", b: "mark" }, { a: "mark" }),
+    /exactly once/,
+  );
 });
 
 test("card numbers are distinct and pass the Luhn test", () => {

@@ -5,8 +5,8 @@ export interface Slot {
 }
 
 /**
- * A request as bytes, built once. What changes from request to request has a fixed width and is patched in place, so that the
- * generator spends its time on sockets and not on strings.
+ * A request as bytes, built once. What changes from request to request has a fixed width and is
+ * patched in place, so that the generator spends its time on sockets and not on strings.
  */
 export class RequestTemplate {
   readonly #bytes: Buffer;
@@ -18,10 +18,15 @@ export class RequestTemplate {
   }
 
   /**
-   * A POST of `request_body=<JSON>`, form-encoded, as the public PHP, Ruby and Node clients send it (interface 1.1, E1). Each of
-   * `markers` is a piece of text that occurs once in the JSON, made of letters and digits: it becomes the slot of that name.
+   * A POST of `request_body=<JSON>`, form-encoded, as the public PHP, Ruby and Node clients send it
+   * (interface 1.1, E1). Each of `markers` is a piece of text that occurs once in the JSON, made of
+   * letters and digits: it becomes the slot of that name.
    */
-  static post(path: string, json: unknown, markers: Readonly<Record<string, string>>): RequestTemplate {
+  static post(
+    path: string,
+    json: unknown,
+    markers: Readonly<Record<string, string>>,
+  ): RequestTemplate {
     const body = `request_body=${encodeURIComponent(JSON.stringify(json))}`;
     const head =
       `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n` +
@@ -30,7 +35,8 @@ export class RequestTemplate {
     const slots = new Map<string, Slot>();
     for (const [name, marker] of Object.entries(markers)) {
       const offset = bytes.indexOf(marker);
-      if (offset === -1 || bytes.indexOf(marker, offset + 1) !== -1) throw new Error(`the marker of ${name} must occur exactly once`);
+      if (offset === -1 || bytes.indexOf(marker, offset + 1) !== -1)
+        throw new Error(`the marker of ${name} must occur exactly once`);
       slots.set(name, { offset, width: marker.length });
     }
     return new RequestTemplate(bytes, slots);
@@ -59,11 +65,16 @@ export function patchNumber(bytes: Buffer, slot: Slot, value: number): void {
 
 export function patchText(bytes: Buffer, slot: Slot, text: string): void {
   if (text.length !== slot.width)
-    throw new Error(`a value of ${String(text.length)} characters does not fit a slot of ${String(slot.width)}`);
+    throw new Error(
+      `a value of ${String(text.length)} characters does not fit a slot of ${String(slot.width)}`,
+    );
   bytes.write(text, slot.offset, slot.width, "latin1");
 }
 
-/** A 16-digit card number: the six digits that are there stay, nine are the number's, the last makes the Luhn sum right. */
+/**
+ * A 16-digit card number: the six digits that are there stay, nine are the number's, the last makes
+ * the Luhn sum right.
+ */
 export function patchCardNumber(bytes: Buffer, slot: Slot, value: number): void {
   patchNumber(bytes, { offset: slot.offset + 6, width: 9 }, value);
   let sum = 0;

@@ -11,8 +11,9 @@ import { ServerProcess } from "./process.ts";
 import { median } from "./statistics.ts";
 
 /**
- * What the first minute and every test with a world of its own take: `npm exec -- node bench/twin.ts`. Each figure stands beside the same of a server that does nothing, in the
- * same run, because the machine's minutes differ.
+ * What the first minute and every test with a world of its own take: `npm exec -- node
+ * bench/twin.ts`. Each figure stands beside the same of a server that does nothing, in the same
+ * run, because the machine's minutes differ.
  */
 const root = join(import.meta.dirname, "..");
 const starts = 9;
@@ -42,11 +43,15 @@ async function main(): Promise<void> {
     floor.push(theirs.startMs);
     await theirs.stop();
   }
-  tell(`start to the first answer, a new installation   ${ms(median(cofre))}, a bare server ${ms(median(floor))} (medians of ${starts})`);
+  tell(
+    `start to the first answer, a new installation   ${ms(median(cofre))}, a bare server ${ms(median(floor))} (medians of ${starts})`,
+  );
 
   const port = await freePort();
   const server = await startCofreAt(port, "worlds");
-  const bareServer = createServer((request, response) => request.resume().on("end", () => response.end("{}")));
+  const bareServer = createServer((request, response) =>
+    request.resume().on("end", () => response.end("{}")),
+  );
   await once(bareServer.listen(0, "127.0.0.1"), "listening");
   const barePort = (bareServer.address() as AddressInfo).port;
   const made = await perSecond(port);
@@ -67,7 +72,9 @@ async function main(): Promise<void> {
       const page = await (await browser.newContext()).newPage();
       await page.goto(`http://127.0.0.1:${port}/#key=${key}`);
       await page.getByRole("heading", { name: "Payments" }).waitFor();
-      const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
+      const paint = await page.evaluate(
+        () => performance.getEntriesByName("first-contentful-paint")[0]?.startTime,
+      );
       if (paint !== undefined) paints.push(paint);
       await page.context().close();
     }
@@ -75,12 +82,23 @@ async function main(): Promise<void> {
     await browser.close();
     await console.stop();
   }
-  tell(`first contentful paint of the console             ${ms(median(paints))} (median of ${paints.length}, each with an empty cache)`);
+  tell(
+    `first contentful paint of the console             ${ms(median(paints))} (median of ${paints.length}, each with an empty cache)`,
+  );
 }
 
 function startCofreAt(port: number, name: string): Promise<ServerProcess> {
-  const environment = { COFRE_PORT: String(port), COFRE_DATA_DIR: join(scratch, name), COFRE_SANDBOX_INTEGRATION_KEY: key };
-  return ServerProcess.start([join(root, "packages", "server", "bin", "cofre.js"), "start"], port, environment, "/healthz");
+  const environment = {
+    COFRE_PORT: String(port),
+    COFRE_DATA_DIR: join(scratch, name),
+    COFRE_SANDBOX_INTEGRATION_KEY: key,
+  };
+  return ServerProcess.start(
+    [join(root, "packages", "server", "bin", "cofre.js"), "start"],
+    port,
+    environment,
+    "/healthz",
+  );
 }
 
 /** In a process of its own, which shares the cores and nothing else. */

@@ -23,8 +23,9 @@ export interface WaitingRows {
 }
 
 /**
- * An account and one payment with a delivery to an address of its own, both written by the store, and closes it. The rows of all others are copies of that
- * payment's, with an id, a code, an address and a time of their own.
+ * An account and one payment with a delivery to an address of its own, both written by the store,
+ * and closes it. The rows of all others are copies of that payment's, with an id, a code, an
+ * address and a time of their own.
  */
 async function writeModel(store: RunningStore, receiver: string): Promise<string> {
   await store.commit(accountChange(newAccount(merchantId), []));
@@ -35,8 +36,9 @@ async function writeModel(store: RunningStore, receiver: string): Promise<string
 }
 
 /**
- * What differs from copy to copy, as SQL over its number `n` (1 and up). Odd ones go to one server, in one queue, and a tenth of them is due; each even
- * one goes to a server of its own, in a queue of its own, in an hour at the earliest. Both stores understand all of it.
+ * What differs from copy to copy, as SQL over its number `n` (1 and up). Odd ones go to one server,
+ * in one queue, and a tenth of them is due; each even one goes to a server of its own, in a queue
+ * of its own, in an hour at the earliest. Both stores understand all of it.
  */
 function differences(receiver: string, now: number) {
   const padded = "substr('0000000000' || n, length('0000000000' || n) - 9)";
@@ -59,7 +61,12 @@ function copied(columns: readonly string[], over: Readonly<Record<string, string
 }
 
 /** Into the file of a store that is closed; `store` is open on it and is closed. */
-export async function fillEmbedded(store: RunningStore, file: string, count: number, receiver: string): Promise<WaitingRows> {
+export async function fillEmbedded(
+  store: RunningStore,
+  file: string,
+  count: number,
+  receiver: string,
+): Promise<WaitingRows> {
   const modelUrl = await writeModel(store, receiver);
   const database = new DatabaseSync(file);
   database.exec("PRAGMA synchronous = OFF; PRAGMA cache_size = -200000");
@@ -70,7 +77,11 @@ export async function fillEmbedded(store: RunningStore, file: string, count: num
       .all()
       .map(({ name }) => String(name));
   const model = Number(
-    database.prepare(`SELECT no FROM payment WHERE code = 'waiting' AND merchant = unhex('${merchantId}')`).get()?.["no"],
+    database
+      .prepare(
+        `SELECT no FROM payment WHERE code = 'waiting' AND merchant = unhex('${merchantId}')`,
+      )
+      .get()?.["no"],
   );
   const { url, endpoint, delivery } = differences(receiver, Date.now());
   const no = `${String(model)} + n`;
@@ -83,7 +94,12 @@ export async function fillEmbedded(store: RunningStore, file: string, count: num
     },
     history: { payment: no },
     outbox: { sequence: "NULL", number: "n + 1", payment: no },
-    delivery: { lane: `'${merchantId} ' || ${endpoint}`, number: "n + 1", payment: no, ...delivery },
+    delivery: {
+      lane: `'${merchantId} ' || ${endpoint}`,
+      number: "n + 1",
+      payment: no,
+      ...delivery,
+    },
   };
   for (let first = 1; first <= count; first += rowsPerPiece) {
     const last = Math.min(count, first + rowsPerPiece - 1);
@@ -97,14 +113,21 @@ export async function fillEmbedded(store: RunningStore, file: string, count: num
     database.exec("COMMIT");
   }
   database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-  const row = database.prepare(countRows(`merchant = '${merchantId}'`, `substr(queue, 1, 8) = '${merchantId}'`)).get(Date.now());
+  const row = database
+    .prepare(countRows(`merchant = '${merchantId}'`, `substr(queue, 1, 8) = '${merchantId}'`))
+    .get(Date.now());
   database.close();
   writeBack();
   return checked(row, count);
 }
 
 /** Into a database that no node serves; `store` is open on it and is closed. */
-export async function fillPostgres(store: RunningStore, address: string, count: number, receiver: string): Promise<WaitingRows> {
+export async function fillPostgres(
+  store: RunningStore,
+  address: string,
+  count: number,
+  receiver: string,
+): Promise<WaitingRows> {
   const modelUrl = await writeModel(store, receiver);
   const client = new Client({ connectionString: address });
   await client.connect();
@@ -126,9 +149,12 @@ export async function fillPostgres(store: RunningStore, address: string, count: 
       outbox: { sequence: "nextval('commit_order')", number: "n + 1", payment },
       delivery: { endpoint, number: "n + 1", payment, ...delivery },
     };
-    // A copy has the merchant of the model as well: the rows that are copied are kept apart from the copies.
+    // A copy has the merchant of the model as well: the rows that are copied are kept apart from
+    // the copies.
     for (const table of Object.keys(copies)) {
-      await client.query(`CREATE TEMP TABLE model_${table} AS SELECT * FROM ${table} WHERE merchant = ${owner}`);
+      await client.query(
+        `CREATE TEMP TABLE model_${table} AS SELECT * FROM ${table} WHERE merchant = ${owner}`,
+      );
     }
     for (let first = 1; first <= count; first += rowsPerPiece) {
       const last = Math.min(count, first + rowsPerPiece - 1);
@@ -157,7 +183,10 @@ export async function fillPostgres(store: RunningStore, address: string, count: 
   }
 }
 
-/** Returns when no file has anything left to be written: gigabytes of the filling would otherwise be written while the server is measured. */
+/**
+ * Returns when no file has anything left to be written: gigabytes of the filling would otherwise be
+ * written while the server is measured.
+ */
 function writeBack(): void {
   execFileSync("sync");
 }
@@ -168,8 +197,13 @@ function countRows(queues: string, deliveries: string): string {
 }
 
 function checked(row: Readonly<Record<string, unknown>> | undefined, count: number): WaitingRows {
-  const rows = { waiting: Number(row?.["waiting"]), due: Number(row?.["due"]), queues: Number(row?.["queues"]) };
+  const rows = {
+    waiting: Number(row?.["waiting"]),
+    due: Number(row?.["due"]),
+    queues: Number(row?.["queues"]),
+  };
   // The model's is one of them.
-  if (rows.waiting !== count + 1) throw new Error(`${String(rows.waiting)} deliveries wait instead of ${String(count + 1)}`);
+  if (rows.waiting !== count + 1)
+    throw new Error(`${String(rows.waiting)} deliveries wait instead of ${String(count + 1)}`);
   return rows;
 }

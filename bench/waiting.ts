@@ -16,11 +16,17 @@ import { sendAll } from "./window.ts";
 
 type Ratio = readonly [median: number, q1: number, q3: number];
 
-/** A server beside whose merchant another one's deliveries wait, against the same on an empty store: `full` over `empty`, window by window. */
+/**
+ * A server beside whose merchant another one's deliveries wait, against the same on an empty store:
+ * `full` over `empty`, window by window.
+ */
 export interface WaitingReport extends WaitingRows {
   readonly rounds: number;
   readonly chargesPerSecond: Ratio;
-  /** Of all threads, and of the database if there is one, until the last message of the window was answered. */
+  /**
+   * Of all threads, and of the database if there is one, until the last message of the window was
+   * answered.
+   */
   readonly cpuPerCharge: Ratio;
   /** From the answer of a charge until its message has come, with `perSecond` charges a second. */
   readonly latencyP50: Ratio;
@@ -51,7 +57,11 @@ const latencyWindowMs = 3_000;
 const discarded = 2;
 
 /** `postgres`: each of the two has a database of this server. */
-export async function waiting(scratch: string, plan: WaitingPlan, postgres?: BenchPostgres): Promise<WaitingReport> {
+export async function waiting(
+  scratch: string,
+  plan: WaitingPlan,
+  postgres?: BenchPostgres,
+): Promise<WaitingReport> {
   const broken = await Receiver.open(503);
   const sides: Side[] = [];
   try {
@@ -59,8 +69,15 @@ export async function waiting(scratch: string, plan: WaitingPlan, postgres?: Ben
     sides.push(empty);
     let rows: WaitingRows | undefined;
     const full = await Side.start(join(scratch, "full"), postgres, async (store, address) => {
-      rows = await (postgres === undefined ? fillEmbedded : fillPostgres)(store, address, plan.waiting, broken.url);
-      console.log(`waiting      ${String(rows.waiting)} deliveries in ${String(rows.queues)} queues, ${String(rows.due)} of them due`);
+      rows = await (postgres === undefined ? fillEmbedded : fillPostgres)(
+        store,
+        address,
+        plan.waiting,
+        broken.url,
+      );
+      console.log(
+        `waiting      ${String(rows.waiting)} deliveries in ${String(rows.queues)} queues, ${String(rows.due)} of them due`,
+      );
     });
     sides.push(full);
     if (rows === undefined) throw new Error("the store is filled before the server starts");
@@ -68,10 +85,13 @@ export async function waiting(scratch: string, plan: WaitingPlan, postgres?: Ben
     const refusedBefore = broken.messages;
     for (let round = 0; round < plan.rounds + discarded; round += 1) {
       // What one leaves behind meets the other.
-      for (const side of round % 2 === 0 ? sides : sides.toReversed()) await side.window(round >= discarded);
+      for (const side of round % 2 === 0 ? sides : sides.toReversed())
+        await side.window(round >= discarded);
     }
     const ratio = (figure: keyof WaitingFigures): Ratio => {
-      const ratios = full.windows.map((window, at) => window[figure] / (empty.windows[at]?.[figure] ?? Number.NaN));
+      const ratios = full.windows.map(
+        (window, at) => window[figure] / (empty.windows[at]?.[figure] ?? Number.NaN),
+      );
       return [median(ratios), quantile(ratios, 0.25), quantile(ratios, 0.75)];
     };
     return {
@@ -108,11 +128,15 @@ class Side {
     this.#times = times;
   }
 
-  /** `fill` is given a store that no server has, after the first start has made it, and where it is. */
+  /**
+   * `fill` is given a store that no server has, after the first start has made it, and where it is.
+   */
   static async start(
     folder: string,
     postgres: BenchPostgres | undefined,
-    fill: ((store: Awaited<ReturnType<typeof openStoreOn>>, address: string) => Promise<void>) | undefined,
+    fill:
+      | ((store: Awaited<ReturnType<typeof openStoreOn>>, address: string) => Promise<void>)
+      | undefined,
   ): Promise<Side> {
     mkdirSync(folder, { recursive: true });
     const dataDir = join(folder, "data");
@@ -122,7 +146,12 @@ class Side {
     let server = await start();
     if (fill !== undefined) {
       await server.stop();
-      await fill(postgres === undefined ? await openEmbeddedStore({ file: address }) : await openStoreOn(address), address);
+      await fill(
+        postgres === undefined
+          ? await openEmbeddedStore({ file: address })
+          : await openStoreOn(address),
+        address,
+      );
       server = await start();
     }
     const times: Times = { answered: new Map(), heard: new Map() };
@@ -136,7 +165,8 @@ class Side {
     await this.#client.ensureOpen(outstanding);
     await sendAll(this.#client, this.#loads.approvedToken(), 2_000, outstanding);
     // Its messages go more slowly than charges without a pause.
-    for (let left = charges; left > 0; left -= chargesPerWindow) await this.#charge(Math.min(left, chargesPerWindow));
+    for (let left = charges; left > 0; left -= chargesPerWindow)
+      await this.#charge(Math.min(left, chargesPerWindow));
   }
 
   async window(isCounted: boolean): Promise<void> {
@@ -155,7 +185,8 @@ class Side {
   }
 
   figures(): WaitingFigures {
-    const of = (figure: keyof WaitingFigures): number => median(this.windows.map((window) => window[figure]));
+    const of = (figure: keyof WaitingFigures): number =>
+      median(this.windows.map((window) => window[figure]));
     return {
       chargesPerSecond: of("chargesPerSecond"),
       cpuMicros: of("cpuMicros"),
@@ -192,7 +223,8 @@ class Side {
     await this.#receiver.reaches(until);
     return Array.from(answered, ([hash, at]) => {
       const heardAt = heard.get(hash);
-      if (heardAt === undefined) throw new Error("no message arrived for a charge that was answered");
+      if (heardAt === undefined)
+        throw new Error("no message arrived for a charge that was answered");
       return heardAt - at;
     });
   }
@@ -205,8 +237,14 @@ class Side {
 
   async #configure(): Promise<void> {
     const notificationEndpoints = [{ id: "shop", url: this.#receiver.url, signatures: ["hmac"] }];
-    const body = JSON.stringify({ integration_key: integrationKey, settings: { notifySynchronous: true, notificationEndpoints } });
-    const answer = await fetch(`http://127.0.0.1:${String(this.#server.ports[0])}/__cofre/settings`, { method: "POST", body });
+    const body = JSON.stringify({
+      integration_key: integrationKey,
+      settings: { notifySynchronous: true, notificationEndpoints },
+    });
+    const answer = await fetch(
+      `http://127.0.0.1:${String(this.#server.ports[0])}/__cofre/settings`,
+      { method: "POST", body },
+    );
     if (!(await answer.text()).includes('"SUCCESS"')) throw new Error("the settings were refused");
   }
 }
@@ -219,15 +257,26 @@ interface Times {
 
 export function printWaiting(report: WaitingReport): void {
   const { waiting: count, queues, due, rounds, empty, full, refused } = report;
-  const shown = ([middle, q1, q3]: Ratio): string => `${middle.toFixed(3)} (${q1.toFixed(3)}-${q3.toFixed(3)})`;
+  const shown = ([middle, q1, q3]: Ratio): string =>
+    `${middle.toFixed(3)} (${q1.toFixed(3)}-${q3.toFixed(3)})`;
   const both = (figure: keyof WaitingFigures, digits: number): string =>
     `${full[figure].toFixed(digits)} to ${empty[figure].toFixed(digits)}`;
   console.log(
     `\nwaiting      beside ${String(count)} deliveries in ${String(queues)} queues (${String(due)} due) to none, ${String(rounds)} pairs`,
   );
-  console.log(`             charges a second: ${shown(report.chargesPerSecond)}, ${both("chargesPerSecond", 0)}`);
-  console.log(`             CPU per charge and its message: ${shown(report.cpuPerCharge)}, ${both("cpuMicros", 0)} us`);
-  console.log(`             answer to message, p50: ${shown(report.latencyP50)}, ${both("latencyP50Ms", 1)} ms`);
-  console.log(`             answer to message, p99: ${shown(report.latencyP99)}, ${both("latencyP99Ms", 1)} ms`);
-  console.log(`             the waiting merchant's receiver refused ${String(refused)} messages meanwhile`);
+  console.log(
+    `             charges a second: ${shown(report.chargesPerSecond)}, ${both("chargesPerSecond", 0)}`,
+  );
+  console.log(
+    `             CPU per charge and its message: ${shown(report.cpuPerCharge)}, ${both("cpuMicros", 0)} us`,
+  );
+  console.log(
+    `             answer to message, p50: ${shown(report.latencyP50)}, ${both("latencyP50Ms", 1)} ms`,
+  );
+  console.log(
+    `             answer to message, p99: ${shown(report.latencyP99)}, ${both("latencyP99Ms", 1)} ms`,
+  );
+  console.log(
+    `             the waiting merchant's receiver refused ${String(refused)} messages meanwhile`,
+  );
 }

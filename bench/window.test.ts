@@ -8,7 +8,10 @@ import { createHistogram } from "node:perf_hooks";
 
 const request = Buffer.from("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
 
-async function withServer(delayMs: number, use: (client: Client, asked: () => number) => Promise<void>): Promise<void> {
+async function withServer(
+  delayMs: number,
+  use: (client: Client, asked: () => number) => Promise<void>,
+): Promise<void> {
   let asked = 0;
   const server = createServer((_, response) => {
     asked++;
@@ -48,7 +51,8 @@ test("an open loop sends what is due though nothing is answered, and counts the 
     const result = await openLoop(client, load, 100, 0, 300);
     assert.equal(asked(), 30);
     assert.equal(load.answers, 30);
-    // Two connections of 60 ms serve 33 a second: the last of 30 due within 300 ms waits far longer than its own 60 ms.
+    // Two connections of 60 ms serve 33 a second: the last of 30 due within 300 ms waits far longer
+    // than its own 60 ms.
     assert.ok(result.latency.max > 300_000, String(result.latency.max));
   });
 });
@@ -57,10 +61,17 @@ test("a closed loop keeps to its number outstanding and ends with every request 
   await withServer(5, async (client, asked) => {
     await client.ensureOpen(8);
     const load = loadOf(1_000_000);
-    // A machine that stands still for a whole window has no answers in it: then there is another one.
+    // A machine that stands still for a whole window has no answers in it: then there is another
+    // one.
     for (let tries = 0, answers = 0; answers === 0; tries += 1) {
       const latency = createHistogram();
-      const result = await closedLoop(client, load, { outstanding: 8, rampMs: 20, windowMs: 60, cpuMicros: () => undefined, latency });
+      const result = await closedLoop(client, load, {
+        outstanding: 8,
+        rampMs: 20,
+        windowMs: 60,
+        cpuMicros: () => undefined,
+        latency,
+      });
       answers = result.answers;
       assert.equal(load.answers, asked());
       assert.ok(answers < load.answers && tries < 5);
@@ -72,7 +83,13 @@ test("a closed loop keeps to its number outstanding and ends with every request 
 test("a load that runs dry ends the window", async () => {
   await withServer(1, async (client, asked) => {
     await client.ensureOpen(4);
-    const plan = { outstanding: 4, rampMs: 0, windowMs: 60_000, cpuMicros: () => undefined, latency: createHistogram() };
+    const plan = {
+      outstanding: 4,
+      rampMs: 0,
+      windowMs: 60_000,
+      cpuMicros: () => undefined,
+      latency: createHistogram(),
+    };
     await closedLoop(client, loadOf(40), plan);
     assert.equal(asked(), 40);
   });

@@ -4,9 +4,15 @@ import type { Answer } from "./framing.ts";
 
 /** Where requests come from and where their answers go. */
 export interface Load {
-  /** The next request for this lane, or undefined when there is nothing left to ask. The bytes stay untouched until it is answered. */
+  /**
+   * The next request for this lane, or undefined when there is nothing left to ask. The bytes stay
+   * untouched until it is answered.
+   */
   request(lane: number): Buffer | undefined;
-  /** Throws when the answer is not the one that this load is about: a harness must not count failures as throughput. */
+  /**
+   * Throws when the answer is not the one that this load is about: a harness must not count
+   * failures as throughput.
+   */
   answered(lane: number, answer: Answer): void;
 }
 
@@ -42,7 +48,11 @@ export function closedLoop(client: Client, load: Load, plan: WindowPlan): Promis
       result =
         began === undefined
           ? { answers: 0, elapsedMs: 0, cpuMicros: undefined }
-          : { answers, elapsedMs: now - began.at, cpuMicros: cpu === undefined || began.cpu === undefined ? undefined : cpu - began.cpu };
+          : {
+              answers,
+              elapsedMs: now - began.at,
+              cpuMicros: cpu === undefined || began.cpu === undefined ? undefined : cpu - began.cpu,
+            };
     };
     const feed = (lane: number, now: number): void => {
       const request = load.request(lane);
@@ -76,7 +86,12 @@ export function closedLoop(client: Client, load: Load, plan: WindowPlan): Promis
 }
 
 /** Sends `count` requests, at most `outstanding` at a time, and resolves when all are answered. */
-export function sendAll(client: Client, load: Load, count: number, outstanding: number): Promise<void> {
+export function sendAll(
+  client: Client,
+  load: Load,
+  count: number,
+  outstanding: number,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     let left = count;
     let underWay = 0;

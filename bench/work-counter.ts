@@ -3,7 +3,10 @@ import { writeFileSync } from "node:fs";
 import { getHeapStatistics } from "node:v8";
 import { isMainThread } from "node:worker_threads";
 
-/** What the main thread has done so far, as the server under count writes it (`--import` of this file). */
+/**
+ * What the main thread has done so far, as the server under count writes it (`--import` of this
+ * file).
+ */
 export interface Work {
   readonly promises: number;
   /** Bytes allocated in V8's heap; undefined in versions of Node.js that do not count them. */
@@ -20,7 +23,8 @@ if (isMainThread && file !== undefined) {
   }).enable();
   process.on("SIGUSR2", () => {
     const heap: object = getHeapStatistics();
-    const heapBytes = "total_allocated_bytes" in heap ? Number(heap.total_allocated_bytes) : undefined;
+    const heapBytes =
+      "total_allocated_bytes" in heap ? Number(heap.total_allocated_bytes) : undefined;
     writeFileSync(file, JSON.stringify({ promises, heapBytes } satisfies Work));
   });
 }

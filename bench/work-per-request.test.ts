@@ -13,10 +13,14 @@ import type { Work } from "./work-counter.ts";
 import { until } from "../packages/server/test/until.ts";
 
 /**
- * What a request makes the main thread do, counted and not timed: the same on every machine. The bounds are a tenth above what was counted when
- * they were set.
+ * What a request makes the main thread do, counted and not timed: the same on every machine. The
+ * bounds are a tenth above what was counted when they were set.
  */
-const bounds: readonly { readonly name: string; readonly promises: number; readonly heapBytes: number }[] = [
+const bounds: readonly {
+  readonly name: string;
+  readonly promises: number;
+  readonly heapBytes: number;
+}[] = [
   { name: "direct-token", promises: 72, heapBytes: 97_000 },
   { name: "direct-pan", promises: 59, heapBytes: 81_000 },
   { name: "capture", promises: 66, heapBytes: 68_500 },
@@ -29,45 +33,64 @@ const bounds: readonly { readonly name: string; readonly promises: number; reado
 const requests = 2_000;
 const outstanding = 16;
 
-test("a request makes no more promises and no more garbage than it did", { skip: process.platform === "win32" }, async (context) => {
-  const folder = mkdtempSync(join(tmpdir(), "cofre-test-"));
-  context.after(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, "work.json");
-  process.env["COUNT_WORK_FILE"] = file;
-  const server = await startProduct(join(folder, "data"), ["--import", fileURLToPath(new URL("work-counter.ts", import.meta.url))]);
-  delete process.env["COUNT_WORK_FILE"];
-  const client = new Client(server.ports);
-  context.after(async () => {
-    client.close();
-    await server.stop();
-  });
-  const counted = async (): Promise<Work> => {
-    rmSync(file, { force: true });
-    process.kill(server.pid, "SIGUSR2");
-    await until("the server has written its counts", () => existsSync(file) && readFileSync(file, "utf8") !== "");
-    return JSON.parse(readFileSync(file, "utf8")) as Work;
-  };
-  const loads = new Loads(integrationKey, "c0ffee", true);
-  await client.ensureOpen(64);
-  await sendAll(client, loads.approvedToken(), 2_000, 64);
+test(
+  "a request makes no more promises and no more garbage than it did",
+  { skip: process.platform === "win32" },
+  async (context) => {
+    const folder = mkdtempSync(join(tmpdir(), "cofre-test-"));
+    context.after(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, "work.json");
+    process.env["COUNT_WORK_FILE"] = file;
+    const server = await startProduct(join(folder, "data"), [
+      "--import",
+      fileURLToPath(new URL("work-counter.ts", import.meta.url)),
+    ]);
+    delete process.env["COUNT_WORK_FILE"];
+    const client = new Client(server.ports);
+    context.after(async () => {
+      client.close();
+      await server.stop();
+    });
+    const counted = async (): Promise<Work> => {
+      rmSync(file, { force: true });
+      process.kill(server.pid, "SIGUSR2");
+      await until(
+        "the server has written its counts",
+        () => existsSync(file) && readFileSync(file, "utf8") !== "",
+      );
+      return JSON.parse(readFileSync(file, "utf8")) as Work;
+    };
+    const loads = new Loads(integrationKey, "c0ffee", true);
+    await client.ensureOpen(64);
+    await sendAll(client, loads.approvedToken(), 2_000, 64);
 
-  for (const { name, promises, heapBytes } of bounds) {
-    const benchCase = cases.find((each) => each.name === name);
-    assert.ok(benchCase !== undefined);
-    await benchCase.prepare?.(loads, client);
-    await benchCase.refill?.(loads, client, 2 * requests);
-    const load = benchCase.load(loads);
-    await client.ensureOpen(outstanding);
-    await sendAll(client, load, requests, outstanding);
-    const before = await counted();
-    await client.ensureOpen(outstanding);
-    await sendAll(client, load, requests, outstanding);
-    const after = await counted();
-    const each = (after.promises - before.promises) / requests;
-    const bytes =
-      after.heapBytes === undefined || before.heapBytes === undefined ? undefined : (after.heapBytes - before.heapBytes) / requests;
-    context.diagnostic(`${name}: ${each.toFixed(1)} promises, ${bytes?.toFixed(0) ?? "?"} bytes`);
-    assert.ok(each > 0 && each <= promises, `${name}: ${each} promises a request, at most ${promises}`);
-    if (bytes !== undefined) assert.ok(bytes > 0 && bytes <= heapBytes, `${name}: ${bytes} bytes a request, at most ${heapBytes}`);
-  }
-});
+    for (const { name, promises, heapBytes } of bounds) {
+      const benchCase = cases.find((each) => each.name === name);
+      assert.ok(benchCase !== undefined);
+      await benchCase.prepare?.(loads, client);
+      await benchCase.refill?.(loads, client, 2 * requests);
+      const load = benchCase.load(loads);
+      await client.ensureOpen(outstanding);
+      await sendAll(client, load, requests, outstanding);
+      const before = await counted();
+      await client.ensureOpen(outstanding);
+      await sendAll(client, load, requests, outstanding);
+      const after = await counted();
+      const each = (after.promises - before.promises) / requests;
+      const bytes =
+        after.heapBytes === undefined || before.heapBytes === undefined
+          ? undefined
+          : (after.heapBytes - before.heapBytes) / requests;
+      context.diagnostic(`${name}: ${each.toFixed(1)} promises, ${bytes?.toFixed(0) ?? "?"} bytes`);
+      assert.ok(
+        each > 0 && each <= promises,
+        `${name}: ${each} promises a request, at most ${promises}`,
+      );
+      if (bytes !== undefined)
+        assert.ok(
+          bytes > 0 && bytes <= heapBytes,
+          `${name}: ${bytes} bytes a request, at most ${heapBytes}`,
+        );
+    }
+  },
+);

@@ -1,13 +1,16 @@
 /**
- * A receiver of notifications that checks what it hears. Run it with Node 24.16 or later, no packages needed:
+ * A receiver of notifications that checks what it hears. Run it with Node 24.16 or later, no
+ * packages needed:
  *
  *   COFRE_WEBHOOK_SECRET=whsec_... PORT=3000 node examples/receive-notifications.ts
  *
- * With an older Node, in this repository: `npm exec -- node examples/...` takes the one that `npm ci` brought.
+ * With an older Node, in this repository: `npm exec -- node examples/...` takes the one that `npm
+ * ci` brought.
  *
- * What it does, in the order that matters: reads the raw body, verifies the signature over exactly those bytes, refuses what is
- * old, answers what it has seen before without doing it again, and only then looks at the content. The content is a hint that a
- * payment changed: what it changed to is asked of `/ws/query`, never taken from the message.
+ * What it does, in the order that matters: reads the raw body, verifies the signature over exactly
+ * those bytes, refuses what is old, answers what it has seen before without doing it again, and
+ * only then looks at the content. The content is a hint that a payment changed: what it changed to
+ * is asked of `/ws/query`, never taken from the message.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server } from "node:http";
@@ -19,14 +22,22 @@ const longestBody = 16_384;
 export interface ReceiverOptions {
   /** The endpoint's secret, `whsec_` and base64. Two while a rotation lasts. */
   readonly secrets: readonly string[];
-  /** Called once per notification. When it rejects, the message is not remembered, and comes again. */
+  /**
+   * Called once per notification. When it rejects, the message is not remembered, and comes again.
+   */
   readonly onPaymentChanged: (hash: string, kind: string) => Promise<void>;
-  /** Whether a message with this id was handled. A shop keeps this in its database, in the transaction that handles it. */
+  /**
+   * Whether a message with this id was handled. A shop keeps this in its database, in the
+   * transaction that handles it.
+   */
   readonly seen: { has(id: string): boolean; add(id: string): void };
   readonly now?: () => number;
 }
 
-/** 204: heard. 400: not what it should look like. 401: not from there, or too old. 500: try again later. */
+/**
+ * 204: heard. 400: not what it should look like. 401: not from there, or too old. 500: try again
+ * later.
+ */
 export function createReceiver(options: ReceiverOptions): Server {
   return createServer((request, response) => {
     handle(options, request).then(
@@ -36,26 +47,42 @@ export function createReceiver(options: ReceiverOptions): Server {
   });
 }
 
-async function handle({ secrets, onPaymentChanged, seen, now = Date.now }: ReceiverOptions, request: IncomingMessage): Promise<number> {
+async function handle(
+  { secrets, onPaymentChanged, seen, now = Date.now }: ReceiverOptions,
+  request: IncomingMessage,
+): Promise<number> {
   const body = await bodyOf(request);
   if (request.method !== "POST" || body === undefined) return 400;
-  const { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signatures } = request.headers;
-  if (typeof id !== "string" || typeof timestamp !== "string" || typeof signatures !== "string") return 401;
-  if (!/^\d{1,12}$/.test(timestamp) || Math.abs(now() / 1_000 - Number(timestamp)) > toleranceSeconds) return 401;
+  const {
+    "webhook-id": id,
+    "webhook-timestamp": timestamp,
+    "webhook-signature": signatures,
+  } = request.headers;
+  if (typeof id !== "string" || typeof timestamp !== "string" || typeof signatures !== "string")
+    return 401;
+  if (
+    !/^\d{1,12}$/.test(timestamp) ||
+    Math.abs(now() / 1_000 - Number(timestamp)) > toleranceSeconds
+  )
+    return 401;
   const content = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), body]);
   if (!secrets.some((secret) => isSignedWith(secret, content, signatures))) return 401;
 
   if (seen.has(id)) return 204;
   const form = new URLSearchParams(body.toString("utf8"));
   const [kind, hashes] = [form.get("notification_type"), form.get("hash_codes")];
-  if (form.get("operation") !== "payment_status_change" || kind === null || hashes === null) return 400;
+  if (form.get("operation") !== "payment_status_change" || kind === null || hashes === null)
+    return 400;
   // One hash today; the interface allows several.
   for (const hash of hashes.split(",")) await onPaymentChanged(hash, kind);
   seen.add(id);
   return 204;
 }
 
-/** `signatures` holds one or more, divided by blanks: `v1,` and base64 are ours, whatever else there is, is for others. */
+/**
+ * `signatures` holds one or more, divided by blanks: `v1,` and base64 are ours, whatever else there
+ * is, is for others.
+ */
 function isSignedWith(secret: string, content: Buffer, signatures: string): boolean {
   const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
   const expected = createHmac("sha256", key).update(content).digest();
@@ -78,7 +105,9 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
 }
 
 if (import.meta.main) {
-  const secrets = (process.env["COFRE_WEBHOOK_SECRET"] ?? "").split(" ").filter((secret) => secret !== "");
+  const secrets = (process.env["COFRE_WEBHOOK_SECRET"] ?? "")
+    .split(" ")
+    .filter((secret) => secret !== "");
   if (secrets.length === 0) {
     process.stderr.write("COFRE_WEBHOOK_SECRET is not set: without it nothing can be verified.\n");
     process.exit(2);

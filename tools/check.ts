@@ -1,7 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-/** Checks the source without running it: `npm run check`, or `npm run check NAME...` for some of it. Ends with the first check that fails. */
+/**
+ * Checks the source without running it: `npm run check`, or `npm run check NAME...` for some of it.
+ * Ends with the first check that fails.
+ */
 const checks: Readonly<Record<string, readonly (readonly string[])[]>> = {
   lint: [["oxlint", "--type-aware", "--deny-warnings"]],
   format: [["oxfmt", "--check"]],
@@ -15,7 +18,9 @@ const checks: Readonly<Record<string, readonly (readonly string[])[]>> = {
 const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(checks);
 const unknown = names.filter((name) => !Object.hasOwn(checks, name));
 if (unknown.length > 0) {
-  process.stderr.write(`check: there is no check ${unknown.join(", ")}. Checks: ${Object.keys(checks).join(", ")}.\n`);
+  process.stderr.write(
+    `check: there is no check ${unknown.join(", ")}. Checks: ${Object.keys(checks).join(", ")}.\n`,
+  );
   process.exit(2);
 }
 

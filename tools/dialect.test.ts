@@ -4,14 +4,20 @@ import { describe, test } from "node:test";
 import { dialectRules, findDialect, proseOf } from "./dialect.ts";
 import { pathOf } from "./generated-docs.ts";
 
-const pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "packages/server/README.md", "examples/README.md"].concat(
-  globSync(["docs/**/*.md", "packages/proof/docs/**/*.md"], { cwd: pathOf("") }),
-);
+const pages = [
+  "README.md",
+  "CONTRIBUTING.md",
+  "SECURITY.md",
+  "packages/server/README.md",
+  "examples/README.md",
+].concat(globSync(["docs/**/*.md", "packages/proof/docs/**/*.md"], { cwd: pathOf("") }));
 
 describe("plain English", () => {
   test("no page uses a word or pattern of tools/dialect.ts", () => {
     assert.ok(pages.length > 30);
-    const found = pages.flatMap((file) => findDialect(proseOf(readFileSync(pathOf(file), "utf8"))).map((where) => `${file}:${where}`));
+    const found = pages.flatMap((file) =>
+      findDialect(proseOf(readFileSync(pathOf(file), "utf8"))).map((where) => `${file}:${where}`),
+    );
     assert.deepEqual(found, []);
   });
 
@@ -27,6 +33,8 @@ describe("plain English", () => {
   test("control: code, links and generated parts are not prose, and lines keep their numbers", () => {
     const page =
       "one\n```sh\ntold\n```\n`told` [x](told.md)\n<!-- made from the program, npm run docs: x -->\ntold\n<!-- end of x -->\nIt told.";
-    assert.deepEqual(findDialect(proseOf(page)), ["9: told (write reported, notified, returned, shown)"]);
+    assert.deepEqual(findDialect(proseOf(page)), [
+      "9: told (write reported, notified, returned, shown)",
+    ]);
   });
 });

@@ -1,6 +1,7 @@
 /**
- * Words and patterns that the project's texts avoid, because a reader has to guess what they mean: persons in place of parts, verbs of speech for
- * events, private words for terms of the field. Each has the sentence that it was found in and what to write instead. `dialect.test.ts` applies the
+ * Words and patterns that the project's texts avoid, because a reader has to guess what they mean:
+ * persons in place of parts, verbs of speech for events, private words for terms of the field. Each
+ * has the sentence that it was found in and what to write instead. `dialect.test.ts` applies the
  * list to the pages; the texts of the program can be added to its files later.
  */
 interface DialectRule {
@@ -36,8 +37,18 @@ export const dialectRules: readonly DialectRule[] = [
     wrong: "The acquirer never hears of it.",
     right: "The acquirer never receives it.",
   },
-  { pattern: /\banew\b/i, instead: "again, or restarts", wrong: "The list begins anew.", right: "The list is loaded again." },
-  { pattern: /\bfor ever\b/i, instead: "indefinitely, or never", wrong: "It waits for ever.", right: "It waits indefinitely." },
+  {
+    pattern: /\banew\b/i,
+    instead: "again, or restarts",
+    wrong: "The list begins anew.",
+    right: "The list is loaded again.",
+  },
+  {
+    pattern: /\bfor ever\b/i,
+    instead: "indefinitely, or never",
+    wrong: "It waits for ever.",
+    right: "It waits indefinitely.",
+  },
   {
     pattern: /(?<!\b(?:there|here|it) )\b(?:is|are|was|were) no (?!longer\b)[a-z]+/i,
     instead: "is not a, has no, cannot",
@@ -50,20 +61,55 @@ export const dialectRules: readonly DialectRule[] = [
     wrong: "The address stands in the log.",
     right: "The log has the address of the standby.",
   },
-  { pattern: /\bled\b/i, instead: "forwarded, directed", wrong: "The request is led there.", right: "The request is forwarded." },
-  { pattern: /\b(?:goes|go|went|going) on\b/i, instead: "continues", wrong: "The work goes on.", right: "The work continues." },
-  { pattern: /\bheld back\b/i, instead: "rate-limited, delayed", wrong: "The try is held back.", right: "The attempt is rate-limited." },
+  {
+    pattern: /\bled\b/i,
+    instead: "forwarded, directed",
+    wrong: "The request is led there.",
+    right: "The request is forwarded.",
+  },
+  {
+    pattern: /\b(?:goes|go|went|going) on\b/i,
+    instead: "continues",
+    wrong: "The work goes on.",
+    right: "The work continues.",
+  },
+  {
+    pattern: /\bheld back\b/i,
+    instead: "rate-limited, delayed",
+    wrong: "The try is held back.",
+    right: "The attempt is rate-limited.",
+  },
   {
     pattern: /\b(?:written|writes?|wrote) down\b/i,
     instead: "recorded",
     wrong: "It is written down before.",
     right: "It is recorded before.",
   },
-  { pattern: /\b(?:found|finds?) out\b/i, instead: "resolved, determined", wrong: "Recovery finds out.", right: "Recovery resolves it." },
-  { pattern: /\blook(?:ed|s)? at\b/i, instead: "read, checked, used", wrong: "The body is not looked at.", right: "The body is ignored." },
-  { pattern: /\bso many\b/i, instead: "a number", wrong: "It meets so many requests.", right: "It meets ten requests." },
+  {
+    pattern: /\b(?:found|finds?) out\b/i,
+    instead: "resolved, determined",
+    wrong: "Recovery finds out.",
+    right: "Recovery resolves it.",
+  },
+  {
+    pattern: /\blook(?:ed|s)? at\b/i,
+    instead: "read, checked, used",
+    wrong: "The body is not looked at.",
+    right: "The body is ignored.",
+  },
+  {
+    pattern: /\bso many\b/i,
+    instead: "a number",
+    wrong: "It meets so many requests.",
+    right: "It meets ten requests.",
+  },
   { pattern: /\bof late\b/i, instead: "recently", wrong: "Used of late.", right: "Used recently." },
-  { pattern: /\bas (?:it|they) (?:came|come)\b/i, instead: "unchanged", wrong: "Passed on as it came.", right: "Passed on unchanged." },
+  {
+    pattern: /\bas (?:it|they) (?:came|come)\b/i,
+    instead: "unchanged",
+    wrong: "Passed on as it came.",
+    right: "Passed on unchanged.",
+  },
   {
     pattern: /\blets? (?:it |them |everything )?go\b/i,
     instead: "delete, release",
@@ -78,7 +124,10 @@ export const dialectRules: readonly DialectRule[] = [
   },
 ];
 
-/** The prose of a Markdown page with its lines kept: without code, names of tests (`_in italics_`), targets of links, and generated parts. */
+/**
+ * The prose of a Markdown page with its lines kept: without code, names of tests (`_in italics_`),
+ * targets of links, and generated parts.
+ */
 export function proseOf(markdown: string): string {
   const blank = (text: string): string => text.replaceAll(/[^\n]/g, " ");
   return markdown

@@ -14,11 +14,19 @@ import { pathOf } from "./generated-docs.ts";
 import { lanes } from "./lanes.ts";
 
 /*
- * What the pages name is there: settings, codes, addresses, commands, scripts, files, events. And the other way round: what a user can ask for stands on
- * some page. Tables that are made from the program are held by generated-docs.test.ts; this is about the sentences around them.
+ * What the pages name is there: settings, codes, addresses, commands, scripts, files, events. And
+ * the other way round: what a user can ask for stands on some page. Tables that are made from the
+ * program are held by generated-docs.test.ts; this is about the sentences around them.
  */
 
-const pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "packages/server/README.md", "examples/README.md"]
+const pages = [
+  "README.md",
+  "CONTRIBUTING.md",
+  "CHANGELOG.md",
+  "SECURITY.md",
+  "packages/server/README.md",
+  "examples/README.md",
+]
   .concat(globSync(["docs/**/*.md", "packages/proof/docs/**/*.md"], { cwd: pathOf("") }))
   .map((file) => ({ file, text: readFileSync(pathOf(file), "utf8") }));
 const all = pages.map(({ text }) => text).join("\n");
@@ -32,7 +40,10 @@ function unknown(form: RegExp, known: (name: string) => boolean): string[] {
 }
 
 /** The program, its tests and its tools, as one text. */
-const sources = globSync("{packages,bench,tools,examples}/**/*.ts", { cwd: pathOf(""), exclude: (name) => name.includes("node_modules") })
+const sources = globSync("{packages,bench,tools,examples}/**/*.ts", {
+  cwd: pathOf(""),
+  exclude: (name) => name.includes("node_modules"),
+})
   .filter((file) => !file.startsWith("tools/docs-names"))
   .map((file) => readFileSync(pathOf(file), "utf8"))
   .join("\n");
@@ -40,11 +51,19 @@ const repository = globSync(["*.*", ".ci/*", "{docs,examples,tools,bench,package
   cwd: pathOf(""),
   exclude: (name) => name.includes("node_modules"),
 });
-const folders = new Set(repository.flatMap((file) => file.split("/").map((_, index, parts) => parts.slice(0, index).join("/"))));
+const folders = new Set(
+  repository.flatMap((file) =>
+    file.split("/").map((_, index, parts) => parts.slice(0, index).join("/")),
+  ),
+);
 
 describe("what the documentation names is there", () => {
   test("settings", () => {
-    const files = new Set(settingRows.flatMap(([, { variable, secret }]) => (secret === true ? [`${variable}_FILE`] : [])));
+    const files = new Set(
+      settingRows.flatMap(([, { variable, secret }]) =>
+        secret === true ? [`${variable}_FILE`] : [],
+      ),
+    );
     // Those of tests and examples as well.
     const names = new Set(sources.match(/COFRE_[A-Z_]*[A-Z]/g));
     assert.deepEqual(
@@ -69,7 +88,9 @@ describe("what the documentation names is there", () => {
   });
 
   test("scripts of npm", () => {
-    const { scripts } = JSON.parse(readFileSync(pathOf("package.json"), "utf8")) as { readonly scripts: Readonly<Record<string, string>> };
+    const { scripts } = JSON.parse(readFileSync(pathOf("package.json"), "utf8")) as {
+      readonly scripts: Readonly<Record<string, string>>;
+    };
     assert.deepEqual(
       unknown(/npm run (?:--silent )?([a-z:-]+[a-z])/g, (name) => name in scripts),
       [],
@@ -78,17 +99,24 @@ describe("what the documentation names is there", () => {
 
   test("files of the repository", () => {
     const there = (name: string): boolean =>
-      repository.some((file) => file === name || (name.includes("/") ? file.endsWith(`/${name}`) : basename(file) === name));
+      repository.some(
+        (file) =>
+          file === name ||
+          (name.includes("/") ? file.endsWith(`/${name}`) : basename(file) === name),
+      );
     assert.deepEqual(unknown(/`((?:[\w-]+\/)*[\w.-]+\.(?:ts|js|sh|yaml))`/g, there), []);
   });
 
   test("folders of the repository", () => {
-    const there = (name: string): boolean => [...folders].some((folder) => folder === name || folder.endsWith(`/${name}`));
+    const there = (name: string): boolean =>
+      [...folders].some((folder) => folder === name || folder.endsWith(`/${name}`));
     assert.deepEqual(
       unknown(
         /`((?:packages|src|test|lanes|attacks|wire|outbox|e2e|fuzz|kernel|payment|decisions|vault|people|twin|stores|http|tools|examples|docs)\/[\w/-]+)`/g,
         (name) => {
-          const isStem = repository.some((file) => file.includes(`/${name}.`) || file.startsWith(`${name}.`));
+          const isStem = repository.some(
+            (file) => file.includes(`/${name}.`) || file.startsWith(`${name}.`),
+          );
           return there(name) || isStem;
         },
       ),
@@ -97,19 +125,24 @@ describe("what the documentation names is there", () => {
   });
 
   test("command lines, each of which the command line takes", () => {
-    const typed = /(?:^|[(|;&$] *)(?:npm run (?:--silent )?cofre --|(?:npx |npx --package \S+ )?cofre) +([^\n|&)#`;]*)/gm;
+    const typed =
+      /(?:^|[(|;&$] *)(?:npm run (?:--silent )?cofre --|(?:npx |npx --package \S+ )?cofre) +([^\n|&)#`;]*)/gm;
     const lines = pages.flatMap(({ file, text }) =>
-      [...shellOf(text).matchAll(typed), ...text.matchAll(/`cofre ([a-z][^`|A-Z]*)`/g)].map(([, words = ""]) => ({
-        file,
-        words: words.replace(/ <.*/, "").trim(),
-      })),
+      [...shellOf(text).matchAll(typed), ...text.matchAll(/`cofre ([a-z][^`|A-Z]*)`/g)].map(
+        ([, words = ""]) => ({
+          file,
+          words: words.replace(/ <.*/, "").trim(),
+        }),
+      ),
     );
     assert.ok(lines.length > 20, `control: ${lines.length} lines are found`);
     const wrong = lines.flatMap(({ file, words }) => {
       if (words === "") return [];
       const read = readCommandLine(words.replaceAll(/["']/g, "").split(/ +/));
       // A sentence may name a command without what stands behind it.
-      return "problem" in read && !/ needs /.test(read.problem) ? [`${file}: cofre ${words}: ${read.problem}`] : [];
+      return "problem" in read && !/ needs /.test(read.problem)
+        ? [`${file}: cofre ${words}: ${read.problem}`]
+        : [];
     });
     assert.deepEqual(wrong, []);
   });
@@ -117,7 +150,8 @@ describe("what the documentation names is there", () => {
   test("options in sentences", () => {
     const flags = new Set(commandRows.flatMap(([, { options }]) => Object.keys(options)));
     const ofTools = (name: string): boolean =>
-      sources.includes(`"${name}"`) || new RegExp(`\\W${name.slice(2)}"?: \\{ ?type:`).test(sources);
+      sources.includes(`"${name}"`) ||
+      new RegExp(`\\W${name.slice(2)}"?: \\{ ?type:`).test(sources);
     assert.deepEqual(
       unknown(/`(--[a-z][a-z-]+)\b[^`]*`/g, (name) => flags.has(name) || ofTools(name)),
       [],
@@ -137,7 +171,11 @@ describe("what the documentation names is there", () => {
     const anchors = new Map(pages.map(({ file, text }) => [file, anchorsOf(text)]));
     const broken = pages.flatMap(({ file, text }) =>
       [...text.matchAll(/\]\(([^)#\s:]*)#([^)\s]+)\)/g)]
-        .map(([link, target = "", anchor = ""]) => ({ link, page: target === "" ? file : joined(file, target), anchor }))
+        .map(([link, target = "", anchor = ""]) => ({
+          link,
+          page: target === "" ? file : joined(file, target),
+          anchor,
+        }))
         .filter(({ page, anchor }) => anchors.has(page) && anchors.get(page)?.has(anchor) !== true)
         .map(({ link }) => `${file}: ${link}`),
     );
@@ -149,7 +187,9 @@ describe("what there is to ask for is on some page", () => {
   const isNamed = (name: string): boolean => new RegExp(`(?<![\\w-])${name}(?![\\w/])`).test(all);
 
   test("every address of the sandbox, by its name or in a heading that lists several", () => {
-    const paths = [...operationRows.map(({ path }) => path), ...rules.keys()].filter((path) => path.startsWith("/__cofre/"));
+    const paths = [...operationRows.map(({ path }) => path), ...rules.keys()].filter((path) =>
+      path.startsWith("/__cofre/"),
+    );
     assert.ok(paths.length > 20);
     assert.deepEqual(
       paths.filter((path) => !isNamed(path)),
@@ -160,13 +200,19 @@ describe("what there is to ask for is on some page", () => {
   test("every operation of the interface, by the end of its path at least", () => {
     const paths = operationRows.map(({ path }) => path);
     assert.deepEqual(
-      paths.filter((path) => !isNamed(path) && !new RegExp(`[\`/]${path.split("/").at(-1)}\``).test(all)),
+      paths.filter(
+        (path) => !isNamed(path) && !new RegExp(`[\`/]${path.split("/").at(-1)}\``).test(all),
+      ),
       [],
     );
   });
 
   test("every setting, switch and event has its row", () => {
-    const rows = [...settingRows.map(([, { variable }]) => variable), ...Object.keys(accountSettings), ...Object.keys(logEvents)];
+    const rows = [
+      ...settingRows.map(([, { variable }]) => variable),
+      ...Object.keys(accountSettings),
+      ...Object.keys(logEvents),
+    ];
     assert.deepEqual(
       rows.filter((name) => !all.includes(`| \`${name}\``)),
       [],
@@ -184,7 +230,9 @@ describe("what there is to ask for is on some page", () => {
 
   test("every file of test/attacks, in the table of attacks", () => {
     const page = readFileSync(pathOf("packages/proof/docs/attacks.md"), "utf8");
-    const files = globSync("packages/server/test/attacks/*.test.ts", { cwd: pathOf("") }).map((file) => basename(file, ".test.ts"));
+    const files = globSync("packages/server/test/attacks/*.test.ts", { cwd: pathOf("") }).map(
+      (file) => basename(file, ".test.ts"),
+    );
     assert.ok(files.length > 10);
     assert.deepEqual(
       files.filter((name) => !page.includes(`\`attacks/${name}\``)),
@@ -194,10 +242,16 @@ describe("what there is to ask for is on some page", () => {
 
   test("every member of the library", () => {
     const library = readFileSync(pathOf("packages/server/src/library.ts"), "utf8");
-    const [, page = ""] = pages.flatMap(({ file, text }) => (file === "docs/library.md" ? ["", text] : []));
+    const [, page = ""] = pages.flatMap(({ file, text }) =>
+      file === "docs/library.md" ? ["", text] : [],
+    );
     const members = ["CofreOptions", "Sandbox", "World", "Cofre"].flatMap((name) => {
-      const [, body = ""] = new RegExp(`export interface ${name} [^{]*\\{([^]*?)\\n\\}`).exec(library) ?? [];
-      return Array.from(body.matchAll(/^ +(?:readonly )?(\w+)\??[:(<]/gm), ([, member = ""]) => member);
+      const [, body = ""] =
+        new RegExp(`export interface ${name} [^{]*\\{([^]*?)\\n\\}`).exec(library) ?? [];
+      return Array.from(
+        body.matchAll(/^ +(?:readonly )?(\w+)\??[:(<]/gm),
+        ([, member = ""]) => member,
+      );
     });
     assert.ok(members.length > 30, `control: ${members.length} are found`);
     assert.deepEqual(
@@ -210,10 +264,16 @@ describe("what there is to ask for is on some page", () => {
 test("control: what is not there is found", () => {
   assert.deepEqual(
     unknown(/npm run (bench)\b/g, () => false).map((line) => line.split(": ")[1]),
-    Array.from({ length: pages.filter(({ text }) => /npm run bench\b/.test(text)).length }, () => "bench"),
+    Array.from(
+      { length: pages.filter(({ text }) => /npm run bench\b/.test(text)).length },
+      () => "bench",
+    ),
   );
   assert.ok("problem" in readCommandLine(["world", "forget"]));
-  assert.deepEqual(anchorsOf("# A `b/c`, d\n```sh\n# none\n```\n### [E](f) g"), new Set(["a-bc-d", "e-g"]));
+  assert.deepEqual(
+    anchorsOf("# A `b/c`, d\n```sh\n# none\n```\n### [E](f) g"),
+    new Set(["a-bc-d", "e-g"]),
+  );
 });
 
 /** What stands in blocks of shell, a line for each command. */

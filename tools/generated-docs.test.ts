@@ -14,7 +14,8 @@ describe("the documentation", () => {
 
   test("control: a section that is out of date is renewed", () => {
     const section = { file: "x.md", name: "numbers", make: () => "new" };
-    const text = "before\n<!-- made from the program, npm run docs: numbers -->\n\nold\n\n<!-- end of numbers -->\nafter\n";
+    const text =
+      "before\n<!-- made from the program, npm run docs: numbers -->\n\nold\n\n<!-- end of numbers -->\nafter\n";
     assert.equal(renewed(text, section), text.replace("old", "new"));
     assert.throws(() => renewed("no marks", section), /has no marks for numbers/);
   });
@@ -22,7 +23,9 @@ describe("the documentation", () => {
 
 /** Relative links of a Markdown file, without what follows `#`. */
 function linksOf(text: string): string[] {
-  return [...text.matchAll(/\]\(([^)#\s]+)/g)].map(([, target]) => target ?? "").filter((target) => !target.includes("://"));
+  return [...text.matchAll(/\]\(([^)#\s]+)/g)]
+    .map(([, target]) => target ?? "")
+    .filter((target) => !target.includes("://"));
 }
 
 describe("links", () => {
@@ -46,14 +49,19 @@ describe("links", () => {
 
   test("every page is linked from another", () => {
     const linked = new Set(
-      files.flatMap((file) => linksOf(readFileSync(pathOf(file), "utf8")).map((target) => join(dirname(file), target))),
+      files.flatMap((file) =>
+        linksOf(readFileSync(pathOf(file), "utf8")).map((target) => join(dirname(file), target)),
+      ),
     );
     const alone = files.filter((file) => file !== "README.md" && !linked.has(join(file)));
     assert.ok(alone.length === 0, `link these from docs/README.md: ${alone.join(", ")}`);
   });
 
   test("control: links are seen", () => {
-    assert.deepEqual(linksOf("see [a](b/c.md#d) and [x](https://example.com) and [y](z.md)"), ["b/c.md", "z.md"]);
+    assert.deepEqual(linksOf("see [a](b/c.md#d) and [x](https://example.com) and [y](z.md)"), [
+      "b/c.md",
+      "z.md",
+    ]);
     assert.ok(files.length > 10);
   });
 });

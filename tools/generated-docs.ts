@@ -2,17 +2,25 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { commandsAsMarkdown } from "../packages/server/src/cli/help.ts";
 import { settingsAsMarkdown } from "../packages/server/src/config/reference.ts";
-import { magicCards, scenarioCards } from "../packages/server/src/connectors/simulator/magic-cards.ts";
+import {
+  magicCards,
+  scenarioCards,
+} from "../packages/server/src/connectors/simulator/magic-cards.ts";
 import { faultKindsAsMarkdown } from "../packages/server/src/http/faults/fault-kinds.ts";
 import { errorsAsMarkdown } from "../packages/server/src/wire/errors/error-reference.ts";
 import { wireStatusOf } from "../packages/server/src/wire/answers/payment-answer.ts";
-import { accountSettings, chaosSettings, settingsTableAsMarkdown, simulatorSettings } from "../packages/server/src/merchant/settings.ts";
+import {
+  accountSettings,
+  chaosSettings,
+  settingsTableAsMarkdown,
+  simulatorSettings,
+} from "../packages/server/src/merchant/settings.ts";
 import { logEvents } from "../packages/server/src/logging/log-event.ts";
 import { paymentMachine } from "../packages/server/src/payment/payment-machine.ts";
 
 /**
- * The parts of the documentation that are made from the program's own tables. `npm run docs` writes them between their marks; a
- * test compares, so that a table and its page cannot differ.
+ * The parts of the documentation that are made from the program's own tables. `npm run docs` writes
+ * them between their marks; a test compares, so that a table and its page cannot differ.
  */
 interface Section {
   readonly file: string;
@@ -28,11 +36,27 @@ export const sections: readonly Section[] = [
   { file: "docs/operate/logs.md", name: "log events", make: eventTable },
   { file: "docs/wire/sandbox.md", name: "test cards", make: cardTable },
   { file: "docs/wire/sandbox.md", name: "kinds of faults", make: faultKindsAsMarkdown },
-  { file: "docs/wire/sandbox.md", name: "account settings", make: () => settingsTableAsMarkdown(accountSettings) },
-  { file: "docs/wire/sandbox.md", name: "simulator settings", make: () => settingsTableAsMarkdown(simulatorSettings) },
-  { file: "docs/wire/sandbox.md", name: "notification chaos", make: () => settingsTableAsMarkdown(chaosSettings) },
+  {
+    file: "docs/wire/sandbox.md",
+    name: "account settings",
+    make: () => settingsTableAsMarkdown(accountSettings),
+  },
+  {
+    file: "docs/wire/sandbox.md",
+    name: "simulator settings",
+    make: () => settingsTableAsMarkdown(simulatorSettings),
+  },
+  {
+    file: "docs/wire/sandbox.md",
+    name: "notification chaos",
+    make: () => settingsTableAsMarkdown(chaosSettings),
+  },
   { file: "docs/wire/errors.md", name: "error codes", make: () => errorsAsMarkdown("sent") },
-  { file: "docs/wire/errors.md", name: "codes that are never sent", make: () => errorsAsMarkdown("never sent") },
+  {
+    file: "docs/wire/errors.md",
+    name: "codes that are never sent",
+    make: () => errorsAsMarkdown("never sent"),
+  },
 ];
 
 /** The file's text with the section between its marks made anew. */
@@ -48,13 +72,20 @@ export function renewed(text: string, { file, name, make }: Section): string {
 function stateDiagram(): string {
   const { initial, final, rows } = paymentMachine;
   const edges = rows.map(([from, fact, to]) => `    ${from} --> ${to}: ${fact}`);
-  return ["```mermaid", "stateDiagram-v2", `    [*] --> ${initial}`, ...edges, ...final.map((state) => `    ${state} --> [*]`), "```"].join(
-    "\n",
-  );
+  return [
+    "```mermaid",
+    "stateDiagram-v2",
+    `    [*] --> ${initial}`,
+    ...edges,
+    ...final.map((state) => `    ${state} --> [*]`),
+    "```",
+  ].join("\n");
 }
 
 function statusTable(): string {
-  const rows = paymentMachine.states.map((state) => `| \`${state}\` | \`${wireStatusOf(state)}\` |`);
+  const rows = paymentMachine.states.map(
+    (state) => `| \`${state}\` | \`${wireStatusOf(state)}\` |`,
+  );
   return ["| state | status on the wire |", "|---|---|", ...rows].join("\n");
 }
 
@@ -68,12 +99,19 @@ function eventTable(): string {
 
 function cardTable(): string {
   const issuer = magicCards.map(
-    ([digits, brand, result]) => `| \`${digits}\` | ${brand} | ${result === "approve" ? "approved" : result} |`,
+    ([digits, brand, result]) =>
+      `| \`${digits}\` | ${brand} | ${result === "approve" ? "approved" : result} |`,
   );
-  const tables = scenarioCards.map(([digits, brand, { funding, foreign, ecommerce, exhausted }]) => {
-    const facts = [foreign ? "foreign" : "", ecommerce ? "" : "not for e-commerce", exhausted ? "too many attempts" : ""];
-    return `| \`${digits}\` | ${brand} | ${facts.find((fact) => fact !== "") ?? funding} |`;
-  });
+  const tables = scenarioCards.map(
+    ([digits, brand, { funding, foreign, ecommerce, exhausted }]) => {
+      const facts = [
+        foreign ? "foreign" : "",
+        ecommerce ? "" : "not for e-commerce",
+        exhausted ? "too many attempts" : "",
+      ];
+      return `| \`${digits}\` | ${brand} | ${facts.find((fact) => fact !== "") ?? funding} |`;
+    },
+  );
   return ["| number | brand | what happens |", "|---|---|---|", ...issuer, ...tables].join("\n");
 }
 

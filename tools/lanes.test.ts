@@ -11,7 +11,12 @@ function given(name: string, load: Lane["load"]): Lane {
   return { name, load, proves: true, quick: false };
 }
 
-const [busy, other, waiting, timed] = [given("a", "busy"), given("b", "busy"), given("c", "waiting"), given("d", "timed")];
+const [busy, other, waiting, timed] = [
+  given("a", "busy"),
+  given("b", "busy"),
+  given("c", "waiting"),
+  given("d", "timed"),
+];
 
 describe("the order of the lanes", () => {
   test("each lane that there is stands in it once", () => {
@@ -43,13 +48,17 @@ describe("the order of the lanes", () => {
       running.add(lane);
       most = Math.max(most, running.size);
       ran.push(lane.name);
-      for (const beside of running) if (beside !== lane) together.add([lane.load, beside.load].toSorted().join(" and "));
+      for (const beside of running)
+        if (beside !== lane) together.add([lane.load, beside.load].toSorted().join(" and "));
       for (let turn = 0; turn < lane.name.length; turn += 1) await Promise.resolve();
       running.delete(lane);
     });
     assert.deepEqual(ran.toSorted(), lanes.map(({ name }) => name).toSorted());
     assert.equal(most, 2);
-    assert.ok(!together.has("busy and timed") && !together.has("timed and timed"), [...together].join(", "));
+    assert.ok(
+      !together.has("busy and timed") && !together.has("timed and timed"),
+      [...together].join(", "),
+    );
   });
 
   test("a lane whose run cannot be started ends all with its error", async () => {

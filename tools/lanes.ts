@@ -1,12 +1,13 @@
 /**
- * The lanes (packages/server/test/lanes), what each asks of the machine, and which of them may run at the same time. Two at most: that is
- * how many cores a landing has, and most lanes wait for something most of the time.
+ * The lanes (packages/server/test/lanes), what each asks of the machine, and which of them may run
+ * at the same time. Two at most: that is how many cores a landing has, and most lanes wait for
+ * something most of the time.
  */
 export interface Lane {
   readonly name: string;
   /**
-   * `busy`: takes a core or more while it runs. `waiting`: waits for timers, starts and disks most of the time. `timed`: judges times or
-   * capacity, so that nothing busy may run beside it.
+   * `busy`: takes a core or more while it runs. `waiting`: waits for timers, starts and disks most
+   * of the time. `timed`: judges times or capacity, so that nothing busy may run beside it.
    */
   readonly load: "busy" | "waiting" | "timed";
   /** Whether it proves something of docs/proof.md; the others are a landing's alone. */
@@ -17,7 +18,11 @@ export interface Lane {
 
 const atOnce = 2;
 
-const lane = (name: string, load: Lane["load"], also: "proves" | "quick" | "landing" = "proves"): Lane => ({
+const lane = (
+  name: string,
+  load: Lane["load"],
+  also: "proves" | "quick" | "landing" = "proves",
+): Lane => ({
   name,
   load,
   proves: also !== "landing",
@@ -25,8 +30,9 @@ const lane = (name: string, load: Lane["load"], also: "proves" | "quick" | "land
 });
 
 /**
- * In the order in which they are begun, as far as they may run beside what runs already: what is timed while there is something that waits
- * to run beside it, then the long ones, the short ones last, so that no core is idle at the end.
+ * In the order in which they are begun, as far as they may run beside what runs already: what is
+ * timed while there is something that waits to run beside it, then the long ones, the short ones
+ * last, so that no core is idle at the end.
  */
 export const lanes: readonly Lane[] = [
   lane("overload", "timed"),
@@ -51,7 +57,10 @@ export const lanes: readonly Lane[] = [
   lane("notifications", "busy", "landing"),
 ];
 
-/** Which of the lanes that wait begins now, beside those that run; undefined: none, until one of these has ended. */
+/**
+ * Which of the lanes that wait begins now, beside those that run; undefined: none, until one of
+ * these has ended.
+ */
 export function nextOf(waiting: readonly Lane[], running: readonly Lane[]): Lane | undefined {
   if (running.length >= atOnce) return undefined;
   return waiting.find((one) => running.every((other) => mayRunBeside(one, other)));
@@ -63,11 +72,18 @@ function mayRunBeside(one: Lane, other: Lane): boolean {
 }
 
 /** Runs each lane once, as `nextOf` says, and resolves when all have ended. */
-export async function runLanes(chosen: readonly Lane[], run: (lane: Lane) => Promise<void>): Promise<void> {
+export async function runLanes(
+  chosen: readonly Lane[],
+  run: (lane: Lane) => Promise<void>,
+): Promise<void> {
   const waiting = [...chosen];
   const running = new Map<Lane, Promise<void>>();
   for (;;) {
-    for (let next = nextOf(waiting, [...running.keys()]); next !== undefined; next = nextOf(waiting, [...running.keys()])) {
+    for (
+      let next = nextOf(waiting, [...running.keys()]);
+      next !== undefined;
+      next = nextOf(waiting, [...running.keys()])
+    ) {
       const started = next;
       waiting.splice(waiting.indexOf(started), 1);
       running.set(

@@ -4,9 +4,11 @@ import { join, relative } from "node:path";
 import { Stryker } from "@stryker-mutator/core";
 
 /**
- * Mutation testing of what must not be wrong: amounts, state machines, decisions, operations, the vault, who is let in, deliveries. Each mutant
- * is one small change of a copy of the source; it counts as killed when the tests beside the file fail (or never end). `node tools/mutation.ts [group ...]`
- * prints each survivor and the score of each file, and exits 1 when a file's score is below the least.
+ * Mutation testing of what must not be wrong: amounts, state machines, decisions, operations, the
+ * vault, who is let in, deliveries. Each mutant is one small change of a copy of the source; it
+ * counts as killed when the tests beside the file fail (or never end). `node tools/mutation.ts
+ * [group ...]` prints each survivor and the score of each file, and exits 1 when a file's score is
+ * below the least.
  */
 
 const leastPercent = 85;
@@ -21,16 +23,32 @@ interface Group {
 
 const groups: readonly Group[] = [
   { name: "money", mutate: ["kernel/money"], tests: ["kernel/money"] },
-  { name: "pricing", mutate: ["kernel/currency", "payment/pricing"], tests: ["kernel/currency", "payment/pricing"] },
+  {
+    name: "pricing",
+    mutate: ["kernel/currency", "payment/pricing"],
+    tests: ["kernel/currency", "payment/pricing"],
+  },
   {
     name: "machines",
     mutate: ["kernel/machine", "payment/payment-machine", "payment/refund"],
     tests: ["kernel/machine", "payment/payment-machine", "payment/refund"],
   },
-  { name: "steps", mutate: ["decisions/steps"], tests: ["decisions/steps", "decisions/payment-decisions", "decisions/refund-decisions"] },
-  { name: "payment", mutate: ["decisions/payment-decisions"], tests: ["decisions/payment-decisions"] },
+  {
+    name: "steps",
+    mutate: ["decisions/steps"],
+    tests: ["decisions/steps", "decisions/payment-decisions", "decisions/refund-decisions"],
+  },
+  {
+    name: "payment",
+    mutate: ["decisions/payment-decisions"],
+    tests: ["decisions/payment-decisions"],
+  },
   { name: "refund", mutate: ["decisions/refund-decisions"], tests: ["decisions/refund-decisions"] },
-  { name: "card", mutate: ["vault/pan", "vault/mask", "vault/token"], tests: ["vault/pan", "vault/mask", "vault/token"] },
+  {
+    name: "card",
+    mutate: ["vault/pan", "vault/mask", "vault/token"],
+    tests: ["vault/pan", "vault/mask", "vault/token"],
+  },
   { name: "envelope", mutate: ["vault/envelope"], tests: ["vault/envelope"] },
   { name: "keyring", mutate: ["vault/keyring"], tests: ["vault/keyring"] },
   { name: "secret", mutate: ["vault/sealed-secret"], tests: ["vault/sealed-secret"] },
@@ -43,7 +61,11 @@ const groups: readonly Group[] = [
   },
   { name: "sign-in", mutate: ["sign-in/sign-in-limits"], tests: ["sign-in/sign-in-limits"] },
   { name: "gate", mutate: ["http/sign-in/gate"], tests: ["http/sign-in/gate"] },
-  { name: "caller", mutate: ["http/sign-in/caller", "http/sign-in/rules"], tests: ["http/sign-in/caller", "http/sign-in/rules"] },
+  {
+    name: "caller",
+    mutate: ["http/sign-in/caller", "http/sign-in/rules"],
+    tests: ["http/sign-in/caller", "http/sign-in/rules"],
+  },
   {
     name: "keys",
     mutate: ["wire/key-check", "http/admin/typed-settings"],
@@ -61,13 +83,31 @@ const groups: readonly Group[] = [
   },
   {
     name: "follow-up",
-    mutate: ["operations/capture", "operations/cancel", "operations/refund", "operations/review", "operations/follow-up"],
+    mutate: [
+      "operations/capture",
+      "operations/cancel",
+      "operations/refund",
+      "operations/review",
+      "operations/follow-up",
+    ],
     tests: ["operations/follow-up"],
   },
-  { name: "direct", mutate: ["operations/direct"], tests: ["operations/direct", "operations/reroute"] },
+  {
+    name: "direct",
+    mutate: ["operations/direct"],
+    tests: ["operations/direct", "operations/reroute"],
+  },
   { name: "route", mutate: ["operations/route", "merchant/routing"], tests: ["operations/route"] },
-  { name: "retries", mutate: ["notification/backoff", "delivery/circuit"], tests: ["notification/backoff", "delivery/circuit"] },
-  { name: "delivery", mutate: ["delivery/delivery", "notification/message"], tests: ["delivery/delivery", "notification/message"] },
+  {
+    name: "retries",
+    mutate: ["notification/backoff", "delivery/circuit"],
+    tests: ["notification/backoff", "delivery/circuit"],
+  },
+  {
+    name: "delivery",
+    mutate: ["delivery/delivery", "notification/message"],
+    tests: ["delivery/delivery", "notification/message"],
+  },
 ];
 
 /** Every mutant runs the same files: compiled once, they cost a third of the time. */
@@ -80,7 +120,9 @@ type Mutant = Awaited<ReturnType<Stryker["runMutationTest"]>>[number];
 async function mutantsOf({ mutate, tests }: Group): Promise<readonly Mutant[]> {
   const files = tests.map((name) => `${source}/${name}.test.ts`).join(" ");
   const stryker = new Stryker({
-    commandRunner: { command: `"${process.execPath}" --test --test-isolation=none --test-reporter=dot ${files}` },
+    commandRunner: {
+      command: `"${process.execPath}" --test --test-isolation=none --test-reporter=dot ${files}`,
+    },
     mutate: mutate.map((name) => `${source}/${name}.ts`),
     configFile: `${import.meta.dirname}/mutation.json`,
   });
@@ -110,7 +152,8 @@ function score(name: string, mutants: readonly Mutant[]): number {
 
 const wanted = process.argv.slice(2);
 const chosen = wanted.length === 0 ? groups : groups.filter(({ name }) => wanted.includes(name));
-if (chosen.length < wanted.length) throw new Error(`groups are ${groups.map(({ name }) => name).join(", ")}`);
+if (chosen.length < wanted.length)
+  throw new Error(`groups are ${groups.map(({ name }) => name).join(", ")}`);
 
 const all: Mutant[] = [];
 for (const group of chosen) {
@@ -119,7 +162,8 @@ for (const group of chosen) {
   for (const name of group.mutate) {
     const ofFile = mutants.filter(({ fileName }) => fileName.endsWith(`/${name}.ts`));
     if (score(`${name}.ts`, ofFile) < leastPercent) process.exitCode = 1;
-    for (const mutant of ofFile) if (!isKilled(mutant) && mutant.status !== "Ignored") console.log(survivorLine(mutant));
+    for (const mutant of ofFile)
+      if (!isKilled(mutant) && mutant.status !== "Ignored") console.log(survivorLine(mutant));
   }
 }
 score("all", all);

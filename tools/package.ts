@@ -1,12 +1,22 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, posix, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /**
- * Makes the npm package `cofre` from packages/server: `npm run package` leaves its tarball in .cache. Node strips no types below node_modules, so the
- * package holds JavaScript; who installs it runs no script.
+ * Makes the npm package `cofre` from packages/server: `npm run package` leaves its tarball in
+ * .cache. Node strips no types below node_modules, so the package holds JavaScript; who installs it
+ * runs no script.
  */
 const repository = fileURLToPath(new URL("..", import.meta.url));
 const server = join(repository, "packages/server");
@@ -17,23 +27,44 @@ interface Manifest {
   readonly version: string;
 }
 
-/** Lays the package out in an empty folder, and makes its tarball in another. Returns the tarball's path. */
+/**
+ * Lays the package out in an empty folder, and makes its tarball in another. Returns the tarball's
+ * path.
+ */
 export function makeTarball(layout: string, destination: string): string {
   const typescript = join(repository, "node_modules/typescript/bin/tsc");
-  execFileSync(process.execPath, [typescript, "-p", join(repository, "tsconfig.package.json"), "--outDir", layout], { stdio: "inherit" });
+  execFileSync(
+    process.execPath,
+    [typescript, "-p", join(repository, "tsconfig.package.json"), "--outDir", layout],
+    { stdio: "inherit" },
+  );
   // As deep as the sources: what they name beside themselves is in the same place.
   renameSync(join(layout, "src"), join(layout, "dist"));
   finishDeclarations(join(layout, "dist"));
   const page = "http/console/page";
-  cpSync(join(server, "src", page), join(layout, "dist", page), { recursive: true, filter: (path) => !path.endsWith("tsconfig.json") });
+  cpSync(join(server, "src", page), join(layout, "dist", page), {
+    recursive: true,
+    filter: (path) => !path.endsWith("tsconfig.json"),
+  });
   mkdirSync(join(layout, "bin"));
   const program = readFileSync(join(server, "bin/cofre.js"), "utf8");
-  writeFileSync(join(layout, "bin/cofre.js"), replacedOnce(program, "../src/main.ts", "../dist/main.js"), { mode: 0o755 });
+  writeFileSync(
+    join(layout, "bin/cofre.js"),
+    replacedOnce(program, "../src/main.ts", "../dist/main.js"),
+    { mode: 0o755 },
+  );
   const entry = readFileSync(join(server, "bin/library.cjs"), "utf8");
-  writeFileSync(join(layout, "bin/library.cjs"), replacedOnce(entry, "../src/library.ts", "../dist/library.js"));
-  for (const name of ["LICENSE", "CHANGELOG.md"]) cpSync(join(repository, name), join(layout, name));
+  writeFileSync(
+    join(layout, "bin/library.cjs"),
+    replacedOnce(entry, "../src/library.ts", "../dist/library.js"),
+  );
+  for (const name of ["LICENSE", "CHANGELOG.md"])
+    cpSync(join(repository, name), join(layout, name));
   cpSync(join(server, "README.md"), join(layout, "README.md"));
-  writeFileSync(join(layout, "package.json"), `${JSON.stringify(manifestOf(readManifest(join(server, "package.json"))), undefined, 2)}\n`);
+  writeFileSync(
+    join(layout, "package.json"),
+    `${JSON.stringify(manifestOf(readManifest(join(server, "package.json"))), undefined, 2)}\n`,
+  );
   return pack(layout, destination);
 }
 
@@ -42,12 +73,18 @@ function readManifest(path: string): Manifest {
 }
 
 /** What an installation needs to know of the package. */
-function manifestOf({ private: _private, devDependencies: _devDependencies, exports: _exports, ...manifest }: Manifest): Manifest {
+function manifestOf({
+  private: _private,
+  devDependencies: _devDependencies,
+  exports: _exports,
+  ...manifest
+}: Manifest): Manifest {
   const [types, entry] = ["./dist/library.d.ts", "./bin/library.cjs"];
   return {
     ...manifest,
     exports: { ".": { types, default: entry }, "./package.json": "./package.json" },
-    // For what does not read `exports`, such as TypeScript 5 where nothing but `module: commonjs` is set.
+    // For what does not read `exports`, such as TypeScript 5 where nothing but `module: commonjs`
+    // is set.
     main: entry,
     types,
     files: ["bin", "dist", "CHANGELOG.md"],
@@ -55,21 +92,28 @@ function manifestOf({ private: _private, devDependencies: _devDependencies, expo
   };
 }
 
-/** Leaves the declarations that the library's own leads to, with the endings that files have here. */
+/**
+ * Leaves the declarations that the library's own leads to, with the endings that files have here.
+ */
 function finishDeclarations(folder: string): void {
   const reached = new Set<string>();
   const visit = (path: string): void => {
     if (reached.has(path)) return;
     reached.add(path);
     const file = join(folder, path);
-    const text = readFileSync(file, "utf8").replaceAll(/(["'])(\.{1,2}\/[^"']+)\.ts\1/g, "$1$2.js$1");
+    const text = readFileSync(file, "utf8").replaceAll(
+      /(["'])(\.{1,2}\/[^"']+)\.ts\1/g,
+      "$1$2.js$1",
+    );
     writeFileSync(file, text);
-    for (const [, , name = ""] of text.matchAll(/(["'])(\.{1,2}\/[^"']+)\.js\1/g)) visit(`${posix.join(posix.dirname(path), name)}.d.ts`);
+    for (const [, , name = ""] of text.matchAll(/(["'])(\.{1,2}\/[^"']+)\.js\1/g))
+      visit(`${posix.join(posix.dirname(path), name)}.d.ts`);
   };
   visit("library.d.ts");
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
-    if (entry.name.endsWith(".d.ts") && !reached.has(relative(folder, path).split(sep).join("/"))) rmSync(path);
+    if (entry.name.endsWith(".d.ts") && !reached.has(relative(folder, path).split(sep).join("/")))
+      rmSync(path);
   }
 }
 
@@ -82,7 +126,10 @@ function replacedOnce(text: string, from: string, to: string): string {
 function pack(layout: string, destination: string): string {
   mkdirSync(destination, { recursive: true });
   const npm = process.platform === "win32" ? "npm.cmd" : "npm";
-  const said = execFileSync(npm, ["pack", "--silent", "--pack-destination", destination], { cwd: layout, encoding: "utf8" });
+  const said = execFileSync(npm, ["pack", "--silent", "--pack-destination", destination], {
+    cwd: layout,
+    encoding: "utf8",
+  });
   return join(destination, said.trim().split("\n").at(-1) ?? "");
 }
 

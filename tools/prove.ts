@@ -1,5 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -53,11 +61,14 @@ const named = Object.hasOwn(budgets, first) ? positionals.slice(1) : positionals
 const { [first]: budget = ci } = budgets;
 const unknown = named.filter((each) => !lanes.some((lane) => lane.name === each));
 if (unknown.length > 0) {
-  process.stderr.write(`lane: there is no lane ${unknown.join(", ")}. Lanes: ${lanes.map(({ name }) => name).join(", ")}.\n`);
+  process.stderr.write(
+    `lane: there is no lane ${unknown.join(", ")}. Lanes: ${lanes.map(({ name }) => name).join(", ")}.\n`,
+  );
   process.exit(2);
 }
 const { amounts, longestMs } = budget;
-const chosen = named.length === 0 ? budget.lanes : lanes.filter((lane) => named.includes(lane.name));
+const chosen =
+  named.length === 0 ? budget.lanes : lanes.filter((lane) => named.includes(lane.name));
 const isAlone = chosen.length === 1 && values.results === undefined;
 
 const results = values.results ?? mkdtempSync(join(tmpdir(), "cofre-prove-"));
@@ -92,12 +103,16 @@ function secondsSince(from: number): number {
 /** Resolves with the exit code; 1 when it was ended from outside. */
 function run(lane: Lane, file: string): Promise<number> {
   const log = openSync(file, "w");
-  const child = spawn(process.execPath, ["--test", `--test-timeout=${longestMs}`, join(folder, `${lane.name}.lane.ts`)], {
-    stdio: isAlone ? ["ignore", "inherit", "inherit"] : ["ignore", log, log],
-    env: { ...process.env, COFRE_PROVE: amounts },
-    // A group of its own, so that what it started is ended with it.
-    detached: true,
-  });
+  const child = spawn(
+    process.execPath,
+    ["--test", `--test-timeout=${longestMs}`, join(folder, `${lane.name}.lane.ts`)],
+    {
+      stdio: isAlone ? ["ignore", "inherit", "inherit"] : ["ignore", log, log],
+      env: { ...process.env, COFRE_PROVE: amounts },
+      // A group of its own, so that what it started is ended with it.
+      detached: true,
+    },
+  );
   closeSync(log);
   children.add(child);
   const limit = setTimeout(() => end(child), longestMs * 2);

@@ -3,14 +3,24 @@ import { startCofre } from "cofre";
 import { startChromium } from "../packages/server/test/browser/chromium.ts";
 
 /**
- * Makes the picture of the README anew: `npm exec -- node tools/readme-picture.ts`. A payment in a world whose answer was lost, found out about, captured and refunded in part, as the console
- * shows it. Needs Chromium.
+ * Makes the picture of the README anew: `npm exec -- node tools/readme-picture.ts`. A payment in a
+ * world whose answer was lost, found out about, captured and refunded in part, as the console shows
+ * it. Needs Chromium.
  */
 const file = join(import.meta.dirname, "..", "docs", "images", "console.png");
-const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
+const card = {
+  card_number: "4111111111111111",
+  card_name: "Ana Lima",
+  card_due_date: "12/2060",
+  card_cvv: "123",
+};
 
 await using cofre = await startCofre();
-const world = await cofre.worlds.create({ name: "A lost answer", seed: "picture", settings: { partialCapture: true } });
+const world = await cofre.worlds.create({
+  name: "A lost answer",
+  seed: "picture",
+  settings: { partialCapture: true },
+});
 
 async function ask(path: string, fields: Readonly<Record<string, unknown>>): Promise<void> {
   const body = JSON.stringify({ integration_key: world.integrationKey, ...fields });
@@ -46,13 +56,21 @@ await world.clock.advance("1min");
 await world.clock.advance("1d");
 await ask("/ws/capture", { ...order, amount: "90.00" });
 await world.clock.advance("2d");
-await ask("/ws/refund", { ...order, operation: "request", amount: "30.00", description: "one of three cups" });
+await ask("/ws/refund", {
+  ...order,
+  operation: "request",
+  amount: "30.00",
+  description: "one of three cups",
+});
 await world.clock.advance("1h");
 const { hash } = await world.payments.explain("order-1042");
 
 const browser = await startChromium();
 try {
-  const page = await browser.newPage({ viewport: { width: 1_100, height: 1_120 }, colorScheme: "light" });
+  const page = await browser.newPage({
+    viewport: { width: 1_100, height: 1_120 },
+    colorScheme: "light",
+  });
   await page.goto(`${cofre.url}/#key=${world.integrationKey}`);
   await page.getByRole("heading", { name: "Payments" }).waitFor();
   await page.goto(`${cofre.url}/#/payment/${hash}`);

@@ -3,8 +3,9 @@ import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 
 /**
- * Runs all tests but the lanes: `npm test`, or `npm test FILE...` for some of them. At least two files at a time: on two cores Node's own test runner
- * runs one, and most files wait most of the time.
+ * Runs all tests but the lanes: `npm test`, or `npm test FILE...` for some of them. At least two
+ * files at a time: on two cores Node's own test runner runs one, and most files wait most of the
+ * time.
  */
 const files = ["packages/*/{src,test}/**/*.test.ts", "{bench,tools}/*.test.ts"];
 
@@ -12,7 +13,13 @@ const given = process.argv.slice(2);
 const named = given.some((argument) => !argument.startsWith("-"));
 const { status, error } = spawnSync(
   process.execPath,
-  ["--test", "--test-timeout=120000", `--test-concurrency=${Math.max(2, availableParallelism() - 1)}`, ...given, ...(named ? [] : files)],
+  [
+    "--test",
+    "--test-timeout=120000",
+    `--test-concurrency=${Math.max(2, availableParallelism() - 1)}`,
+    ...given,
+    ...(named ? [] : files),
+  ],
   { cwd: fileURLToPath(new URL("..", import.meta.url)), stdio: "inherit" },
 );
 if (error !== undefined) throw error;

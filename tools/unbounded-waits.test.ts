@@ -21,16 +21,26 @@ const ended: readonly (readonly [file: string, condition: string, reason: string
 
 test("no test waits for a fact without a bound", () => {
   const isTest = (file: string): boolean =>
-    /^(?:packages|bench|tools)\//.test(file) && (file.endsWith(".test.ts") || /^packages\/[^/]+\/test\//.test(file));
+    /^(?:packages|bench|tools)\//.test(file) &&
+    (file.endsWith(".test.ts") || /^packages\/[^/]+\/test\//.test(file));
   const found = findUnboundedWaits(root, "tsconfig.json", isTest);
-  const unexpected = found.filter((wait) => !ended.some(([file, condition]) => file === wait.file && condition === wait.condition));
+  const unexpected = found.filter(
+    (wait) =>
+      !ended.some(([file, condition]) => file === wait.file && condition === wait.condition),
+  );
   assert.deepEqual(
-    unexpected.map(({ file, line, condition }) => `${file}:${line}: ${condition}: use until of packages/server/test/until.ts`),
+    unexpected.map(
+      ({ file, line, condition }) =>
+        `${file}:${line}: ${condition}: use until of packages/server/test/until.ts`,
+    ),
     [],
   );
   // Each exception is still there.
   for (const [file, condition] of ended)
-    assert.ok(found.filter((wait) => file === wait.file && condition === wait.condition).length === 1, file);
+    assert.ok(
+      found.filter((wait) => file === wait.file && condition === wait.condition).length === 1,
+      file,
+    );
 });
 
 describe("controls: the search", () => {
@@ -66,10 +76,21 @@ describe("controls: the search", () => {
   test("finds each kind of wait without a bound, and no loop that has one", (context) => {
     const folder = mkdtempSync(join(tmpdir(), "cofre-waits-"));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
-    writeFileSync(join(folder, "tsconfig.json"), '{"compilerOptions":{"strict":true,"types":[]},"include":["*.ts"]}');
+    writeFileSync(
+      join(folder, "tsconfig.json"),
+      '{"compilerOptions":{"strict":true,"types":[]},"include":["*.ts"]}',
+    );
     for (const [index, [source]] of lines.entries())
-      writeFileSync(join(folder, `line-${index}.ts`), `${head.join("\n")}\n${source}\nexport {};\n`);
-    const found = new Set(findUnboundedWaits(folder, "tsconfig.json", (file) => file.startsWith("line-")).map(({ file }) => file));
-    for (const [index, [source, isFound]] of lines.entries()) assert.equal(found.has(`line-${index}.ts`), isFound, source);
+      writeFileSync(
+        join(folder, `line-${index}.ts`),
+        `${head.join("\n")}\n${source}\nexport {};\n`,
+      );
+    const found = new Set(
+      findUnboundedWaits(folder, "tsconfig.json", (file) => file.startsWith("line-")).map(
+        ({ file }) => file,
+      ),
+    );
+    for (const [index, [source, isFound]] of lines.entries())
+      assert.equal(found.has(`line-${index}.ts`), isFound, source);
   });
 });

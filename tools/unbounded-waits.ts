@@ -14,9 +14,10 @@ import {
 import { API } from "typescript/unstable/sync";
 
 /**
- * Finds loops that wait for a fact without a bound: a test that times out in one keeps the process of its file running. A loop is found when it has
- * no step or no condition, and awaits in its condition, pauses in its body, or awaits at all where it has no condition. A loop that reads the time
- * counts as bounded.
+ * Finds loops that wait for a fact without a bound: a test that times out in one keeps the process
+ * of its file running. A loop is found when it has no step or no condition, and awaits in its
+ * condition, pauses in its body, or awaits at all where it has no condition. A loop that reads the
+ * time counts as bounded.
  */
 export interface UnboundedWait {
   /** Relative to the root, with forward slashes. */
@@ -25,10 +26,21 @@ export interface UnboundedWait {
   readonly condition: string;
 }
 
-const pauses: ReadonlySet<string> = new Set(["sleep", "once", "setTimeout", "setImmediate", "moment", "wait"]);
+const pauses: ReadonlySet<string> = new Set([
+  "sleep",
+  "once",
+  "setTimeout",
+  "setImmediate",
+  "moment",
+  "wait",
+]);
 const looksAtTime = /\b(?:Date|performance)\.now\(\)/;
 
-export function findUnboundedWaits(root: string, project: string, isSearched: (file: string) => boolean): UnboundedWait[] {
+export function findUnboundedWaits(
+  root: string,
+  project: string,
+  isSearched: (file: string) => boolean,
+): UnboundedWait[] {
   const api = new API({ cwd: root });
   try {
     const snapshot = api.updateSnapshot({ openProjects: [resolve(root, project)] });
@@ -54,19 +66,28 @@ function waitsIn(source: Node & { readonly text: string }): Omit<UnboundedWait, 
       const isOpen = condition === undefined || textOf(condition) === "true";
       const waits = isOpen
         ? has(body, isAwaitExpression)
-        : has(condition, isAwaitExpression) || has(body, (each) => isAwaitExpression(each) && has(each, isPause, true));
-      if (waits) found.push({ line: lineOf(source.text, node), condition: isOpen ? "" : textOf(condition).replaceAll(/\s+/g, " ") });
+        : has(condition, isAwaitExpression) ||
+          has(body, (each) => isAwaitExpression(each) && has(each, isPause, true));
+      if (waits)
+        found.push({
+          line: lineOf(source.text, node),
+          condition: isOpen ? "" : textOf(condition).replaceAll(/\s+/g, " "),
+        });
     }
     node.forEachChild(visit);
   };
-  const isPause = (node: Node): boolean => isCallExpression(node) && pauses.has(textOf(node.expression).replace(/^.*\./s, ""));
+  const isPause = (node: Node): boolean =>
+    isCallExpression(node) && pauses.has(textOf(node.expression).replace(/^.*\./s, ""));
   visit(source);
   return found;
 }
 
 /** A `for` with a step is bounded by its count. */
-function loopOf(node: Node): { readonly condition: Node | undefined; readonly body: Node } | undefined {
-  if (isWhileStatement(node) || isDoStatement(node)) return { condition: node.expression, body: node.statement };
+function loopOf(
+  node: Node,
+): { readonly condition: Node | undefined; readonly body: Node } | undefined {
+  if (isWhileStatement(node) || isDoStatement(node))
+    return { condition: node.expression, body: node.statement };
   if (isForStatement(node) && (node.incrementor === undefined || node.condition === undefined)) {
     return { condition: node.condition, body: node.statement };
   }
@@ -74,9 +95,15 @@ function loopOf(node: Node): { readonly condition: Node | undefined; readonly bo
 }
 
 const isFunction = (node: Node): boolean =>
-  isArrowFunction(node) || isFunctionExpression(node) || isFunctionDeclaration(node) || isMethodDeclaration(node);
+  isArrowFunction(node) ||
+  isFunctionExpression(node) ||
+  isFunctionDeclaration(node) ||
+  isMethodDeclaration(node);
 
-/** Whether the node or one inside of it is one; functions inside of it run elsewhere, unless they are asked about too. */
+/**
+ * Whether the node or one inside of it is one; functions inside of it run elsewhere, unless they
+ * are asked about too.
+ */
 function has(node: Node, isOne: (node: Node) => boolean, inFunctions = false): boolean {
   if (isOne(node)) return true;
   if (!inFunctions && isFunction(node)) return false;

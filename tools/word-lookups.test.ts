@@ -10,14 +10,23 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const projects = ["tsconfig.json", "packages/server/src/http/console/page/tsconfig.json"];
 
 /** Look-ups whose words are always the program's own: a loop over the same table. */
-const ownWords: readonly string[] = ["packages/server/src/logging/log.ts: kinds[name]", "packages/server/src/logging/log.ts: values[name]"];
+const ownWords: readonly string[] = [
+  "packages/server/src/logging/log.ts: kinds[name]",
+  "packages/server/src/logging/log.ts: values[name]",
+];
 
 test("no word from outside is looked up in a plain object", () => {
-  const isProgram = (file: string): boolean => /^packages\/[^/]+\/src\//.test(file) && !file.endsWith(".test.ts");
+  const isProgram = (file: string): boolean =>
+    /^packages\/[^/]+\/src\//.test(file) && !file.endsWith(".test.ts");
   const found = findWordLookups(root, projects, isProgram);
-  const unexpected = found.filter(({ file, expression }) => !ownWords.includes(`${file}: ${expression}`));
+  const unexpected = found.filter(
+    ({ file, expression }) => !ownWords.includes(`${file}: ${expression}`),
+  );
   assert.deepEqual(
-    unexpected.map(({ file, line, expression }) => `${file}:${line}: ${expression}: use a Map, or ownValue of kernel/own.ts`),
+    unexpected.map(
+      ({ file, line, expression }) =>
+        `${file}:${line}: ${expression}: use a Map, or ownValue of kernel/own.ts`,
+    ),
     [],
   );
   // Each exception is still there.
@@ -36,7 +45,10 @@ describe("controls: the search", () => {
     ["table[`prefix-${word}`];", true],
     ["record[word];", true],
     ['record[word] = "new";', true],
-    ["one(word);\nfunction one<Word extends string>(name: Word) {\n  return record[name];\n}", true],
+    [
+      "one(word);\nfunction one<Word extends string>(name: Word) {\n  return record[name];\n}",
+      true,
+    ],
     ["list[anything];", true],
     ["record[other === undefined ? word : other];", true],
     ["Object.hasOwn(table, other) ? record[word] : undefined;", true],
@@ -48,7 +60,10 @@ describe("controls: the search", () => {
     ["map.get(word);", false],
     ['"one" in table;', false],
     ["Object.hasOwn(record, word) ? record[word] : undefined;", false],
-    ["two(name);\nfunction two<Name extends keyof typeof table>(key: Name) {\n  return table[key];\n}", false],
+    [
+      "two(name);\nfunction two<Name extends keyof typeof table>(key: Name) {\n  return table[key];\n}",
+      false,
+    ],
   ];
   const head = [
     'const table = { one: "1", two: "2" };',
@@ -64,10 +79,21 @@ describe("controls: the search", () => {
   test("finds each kind of look-up by a word, and none by a name of the table", (context) => {
     const folder = mkdtempSync(join(tmpdir(), "cofre-lookups-"));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
-    writeFileSync(join(folder, "tsconfig.json"), '{"compilerOptions":{"strict":true,"types":[]},"include":["*.ts"]}');
+    writeFileSync(
+      join(folder, "tsconfig.json"),
+      '{"compilerOptions":{"strict":true,"types":[]},"include":["*.ts"]}',
+    );
     for (const [index, [source]] of lines.entries())
-      writeFileSync(join(folder, `line-${index}.ts`), `${head.join("\n")}\n${source}\nexport {};\n`);
-    const found = new Set(findWordLookups(folder, ["tsconfig.json"], (file) => file.startsWith("line-")).map(({ file }) => file));
-    for (const [index, [source, isFound]] of lines.entries()) assert.equal(found.has(`line-${index}.ts`), isFound, source);
+      writeFileSync(
+        join(folder, `line-${index}.ts`),
+        `${head.join("\n")}\n${source}\nexport {};\n`,
+      );
+    const found = new Set(
+      findWordLookups(folder, ["tsconfig.json"], (file) => file.startsWith("line-")).map(
+        ({ file }) => file,
+      ),
+    );
+    for (const [index, [source, isFound]] of lines.entries())
+      assert.equal(found.has(`line-${index}.ts`), isFound, source);
   });
 });

@@ -1,11 +1,18 @@
 import { relative, resolve, sep } from "node:path";
-import { isBinaryExpression, isConditionalExpression, isElementAccessExpression, type Node, SyntaxKind } from "typescript/unstable/ast";
+import {
+  isBinaryExpression,
+  isConditionalExpression,
+  isElementAccessExpression,
+  type Node,
+  SyntaxKind,
+} from "typescript/unstable/ast";
 import { API, type Checker, type Type, TypeFlags } from "typescript/unstable/sync";
 
 /**
- * Finds look-ups in plain objects by a word that is any text. Every plain object has `constructor`, `toString`, `hasOwnProperty` and `__proto__`
- * without a row for them, so `table[word]` and `word in table` find something under words that are in no table. By type: `table[name]` where
- * `name` is one of the table's own names is not found here, and `table[word as Name]` is.
+ * Finds look-ups in plain objects by a word that is any text. Every plain object has `constructor`,
+ * `toString`, `hasOwnProperty` and `__proto__` without a row for them, so `table[word]` and `word
+ * in table` find something under words that are in no table. By type: `table[name]` where `name` is
+ * one of the table's own names is not found here, and `table[word as Name]` is.
  */
 export interface WordLookup {
   /** Relative to the root, with forward slashes. */
@@ -19,15 +26,23 @@ const bareTypes = /^(?:TreeObject|GrowingObject)\b/;
 /** `ownValue` of the server and `own` of the console page, which look first. */
 const guarded = (table: string, word: string): string => `Object.hasOwn(${table}, ${word})`;
 
-export function findWordLookups(root: string, projects: readonly string[], isSearched: (file: string) => boolean): WordLookup[] {
+export function findWordLookups(
+  root: string,
+  projects: readonly string[],
+  isSearched: (file: string) => boolean,
+): WordLookup[] {
   const api = new API({ cwd: root });
   try {
-    const snapshot = api.updateSnapshot({ openProjects: projects.map((project) => resolve(root, project)) });
+    const snapshot = api.updateSnapshot({
+      openProjects: projects.map((project) => resolve(root, project)),
+    });
     const found = snapshot.getProjects().flatMap(({ program, checker }) =>
       program.getSourceFileNames().flatMap((name) => {
         const file = relative(root, name).replaceAll(sep, "/");
         const source = isSearched(file) ? program.getSourceFile(name) : undefined;
-        return source === undefined ? [] : lookupsIn(source, checker).map((lookup) => ({ file, ...lookup }));
+        return source === undefined
+          ? []
+          : lookupsIn(source, checker).map((lookup) => ({ file, ...lookup }));
       }),
     );
     return found;
@@ -42,13 +57,18 @@ interface Candidate {
   readonly word: Node;
 }
 
-function lookupsIn(source: Node & { readonly text: string }, checker: Checker): Omit<WordLookup, "file">[] {
+function lookupsIn(
+  source: Node & { readonly text: string },
+  checker: Checker,
+): Omit<WordLookup, "file">[] {
   const candidates: Candidate[] = [];
   const textOf = ({ pos, end }: Node): string => source.text.slice(pos, end).trim();
   const visit = (node: Node, guards: readonly string[]): void => {
     if (
       isElementAccessExpression(node) &&
-      !guards.some((guard) => guard.includes(guarded(textOf(node.expression), textOf(node.argumentExpression))))
+      !guards.some((guard) =>
+        guard.includes(guarded(textOf(node.expression), textOf(node.argumentExpression))),
+      )
     ) {
       candidates.push({ node, table: node.expression, word: node.argumentExpression });
     }
@@ -63,17 +83,24 @@ function lookupsIn(source: Node & { readonly text: string }, checker: Checker): 
   const words = checker.getTypeAtLocation(candidates.map(({ word }) => word));
   const tables = checker.getTypeAtLocation(candidates.map(({ table }) => table));
   const isLookup = ({ word }: Candidate, index: number): boolean =>
-    (word.kind === SyntaxKind.AsExpression || isAnyText(words[index], checker)) && !isBare(tables[index], checker);
-  return candidates
-    .filter(isLookup)
-    .map(({ node }) => ({ line: lineOf(source.text, node), expression: textOf(node).replaceAll(/\s+/g, " ") }));
+    (word.kind === SyntaxKind.AsExpression || isAnyText(words[index], checker)) &&
+    !isBare(tables[index], checker);
+  return candidates.filter(isLookup).map(({ node }) => ({
+    line: lineOf(source.text, node),
+    expression: textOf(node).replaceAll(/\s+/g, " "),
+  }));
 }
 
 function isAnyText(type: Type | undefined, checker: Checker): boolean {
   if (type === undefined) return true;
   if (type.isUnionType()) return type.getTypes().some((part) => isAnyText(part, checker));
   if (type.isTypeParameter()) return isAnyText(checker.getConstraintOfTypeParameter(type), checker);
-  const any = TypeFlags.String | TypeFlags.TemplateLiteral | TypeFlags.StringMapping | TypeFlags.Any | TypeFlags.Unknown;
+  const any =
+    TypeFlags.String |
+    TypeFlags.TemplateLiteral |
+    TypeFlags.StringMapping |
+    TypeFlags.Any |
+    TypeFlags.Unknown;
   return (type.flags & any) !== 0;
 }
 

@@ -1,6 +1,7 @@
 /**
- * An authorization that nobody captures. Four days later it is given up by itself, and the customer's money is free again: a capture on the fifth day is refused. Shops that
- * ship later than that authorize again.
+ * An authorization that nobody captures. Four days later it is given up by itself, and the
+ * customer's money is free again: a capture on the fifth day is refused. Shops that ship later than
+ * that authorize again.
  */
 import assert from "node:assert/strict";
 import { say, Shop } from "./shop.ts";

@@ -1,5 +1,6 @@
 /**
- * One preparation, many tests: an authorized payment is kept under a name, and each way on from there begins at exactly that moment. Captured, given up, forgotten.
+ * One preparation, many tests: an authorized payment is kept under a name, and each way on from
+ * there begins at exactly that moment. Captured, given up, forgotten.
  */
 import assert from "node:assert/strict";
 import { say, Shop } from "./shop.ts";

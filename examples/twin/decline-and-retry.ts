@@ -1,5 +1,6 @@
 /**
- * Declines are not alike: "insufficient funds" may be tried again, an invalid card never. And each try needs a code of its own, for the same code never charges twice.
+ * Declines are not alike: "insufficient funds" may be tried again, an invalid card never. And each
+ * try needs a code of its own, for the same code never charges twice.
  */
 import assert from "node:assert/strict";
 import { order, say, Shop } from "./shop.ts";

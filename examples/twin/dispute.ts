@@ -1,6 +1,7 @@
 /**
- * Weeks after the payment the cardholder disputes it, and the issuer takes the money back. The shop is told, sends its proof, and wins it back. A payment that is disputed
- * cannot be refunded: the customer would have the money twice.
+ * Weeks after the payment the cardholder disputes it, and the issuer takes the money back. The shop
+ * is told, sends its proof, and wins it back. A payment that is disputed cannot be refunded: the
+ * customer would have the money twice.
  */
 import assert from "node:assert/strict";
 import { Receiver, say, Shop } from "./shop.ts";
@@ -9,12 +10,21 @@ await using receiver = await Receiver.open();
 await using shop = await Shop.open({ settings: { notificationEndpoints: receiver.endpoints } });
 const { hash } = await shop.pay("order-1");
 await shop.world.clock.advance("40d");
-await shop.ask("/__cofre/payment", { hash, action: "chargeback", description: "goods not received" });
+await shop.ask("/__cofre/payment", {
+  hash,
+  action: "chargeback",
+  description: "goods not received",
+});
 await receiver.hears(1);
 assert.equal(receiver.heard.at(-1)?.hash, hash);
 say("disputed, and the shop was told");
 
-const refund = await shop.ask("/ws/refund", { operation: "request", hash, amount: "100.00", description: "sorry" });
+const refund = await shop.ask("/ws/refund", {
+  operation: "request",
+  hash,
+  amount: "100.00",
+  description: "sorry",
+});
 assert.equal(refund.status, "ERROR");
 say(`a refund meanwhile is refused with ${refund.status_code}`);
 

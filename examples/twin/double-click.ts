@@ -1,12 +1,16 @@
 /**
- * The customer clicks twice, or the shop's server tries again: two charges with one merchant_payment_code at the same moment. One payment is made. Whoever comes second
- * hears of it, or that there is one already; in either case a query shows it.
+ * The customer clicks twice, or the shop's server tries again: two charges with one
+ * merchant_payment_code at the same moment. One payment is made. Whoever comes second hears of it,
+ * or that there is one already; in either case a query shows it.
  */
 import assert from "node:assert/strict";
 import { order, say, Shop } from "./shop.ts";
 
 await using shop = await Shop.open();
-const answers = await Promise.all([shop.ask("/ws/direct", order("order-1")), shop.ask("/ws/direct", order("order-1"))]);
+const answers = await Promise.all([
+  shop.ask("/ws/direct", order("order-1")),
+  shop.ask("/ws/direct", order("order-1")),
+]);
 for (const answer of answers) say(`answered: ${answer.status} ${answer.status_code ?? ""}`);
 
 const { status } = await shop.query("order-1");

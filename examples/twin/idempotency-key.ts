@@ -1,5 +1,6 @@
 /**
- * A refund whose answer was lost: did it happen? With an Idempotency-Key the same request is sent again without fear, and gets the first answer.
+ * A refund whose answer was lost: did it happen? With an Idempotency-Key the same request is sent
+ * again without fear, and gets the first answer.
  */
 import assert from "node:assert/strict";
 import { say, Shop } from "./shop.ts";

@@ -1,6 +1,7 @@
 /**
- * The gateway is slow, and the shop has given up. A charge that is not found may still be done a moment later: not found is no last word, and the code, sent again,
- * keeps the customer from being charged twice.
+ * The gateway is slow, and the shop has given up. A charge that is not found may still be done a
+ * moment later: not found is no last word, and the code, sent again, keeps the customer from being
+ * charged twice.
  */
 import assert from "node:assert/strict";
 import { order, say, Shop } from "./shop.ts";
@@ -8,9 +9,12 @@ import { order, say, Shop } from "./shop.ts";
 await using shop = await Shop.open();
 await shop.world.faults.add({ kind: "slow", delayMs: 2_000, path: "/ws/direct" });
 const body = JSON.stringify({ integration_key: shop.world.integrationKey, ...order("order-1") });
-await assert.rejects(fetch(`${shop.cofre.url}/ws/direct`, { method: "POST", body, signal: AbortSignal.timeout(200) }), {
-  name: "TimeoutError",
-});
+await assert.rejects(
+  fetch(`${shop.cofre.url}/ws/direct`, { method: "POST", body, signal: AbortSignal.timeout(200) }),
+  {
+    name: "TimeoutError",
+  },
+);
 const early = await shop.ask("/ws/query", { merchant_payment_code: "order-1" });
 say(`given up, and ${early.status_code === "BP-QRY-2" ? "not found" : "found"}`);
 assert.equal(early.status_code, "BP-QRY-2");

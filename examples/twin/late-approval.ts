@@ -1,6 +1,7 @@
 /**
- * The acquirer approves after everybody has stopped waiting. Whether that approval counts is decided once: it is found out or undone, never both. The shop's only safe
- * reading is the status of the payment, however late it comes.
+ * The acquirer approves after everybody has stopped waiting. Whether that approval counts is
+ * decided once: it is found out or undone, never both. The shop's only safe reading is the status
+ * of the payment, however late it comes.
  */
 import assert from "node:assert/strict";
 import { say, Shop } from "./shop.ts";

@@ -1,11 +1,14 @@
 /**
- * A payment of an amount that somebody looks at first. It is PE until a reviewer has decided, which may take days; the shop is told then. Both ends are played here.
+ * A payment of an amount that somebody looks at first. It is PE until a reviewer has decided, which
+ * may take days; the shop is told then. Both ends are played here.
  */
 import assert from "node:assert/strict";
 import { Receiver, say, Shop } from "./shop.ts";
 
 await using receiver = await Receiver.open();
-await using shop = await Shop.open({ settings: { reviewAboveUsd: 20, notificationEndpoints: receiver.endpoints } });
+await using shop = await Shop.open({
+  settings: { reviewAboveUsd: 20, notificationEndpoints: receiver.endpoints },
+});
 for (const [code, action, expected] of [
   ["good", "accept_review", "CO"],
   ["bad", "reject_review", "CA"],

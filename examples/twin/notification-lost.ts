@@ -1,6 +1,7 @@
 /**
- * The shop's receiver is down for two days. Nothing is lost: what was not delivered is tried again, for about three days, under the same id. After that it counts as
- * failed, and can be sent again on demand.
+ * The shop's receiver is down for two days. Nothing is lost: what was not delivered is tried again,
+ * for about three days, under the same id. After that it counts as failed, and can be sent again on
+ * demand.
  */
 import assert from "node:assert/strict";
 import { Receiver, say, Shop } from "./shop.ts";

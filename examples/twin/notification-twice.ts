@@ -1,6 +1,7 @@
 /**
- * Notifications come at least once: here each comes twice, and late ones are overtaken. The id is the same each time, so a receiver that remembers ids does nothing twice;
- * and what a payment is now is asked of /ws/query, never concluded from the order of messages.
+ * Notifications come at least once: here each comes twice, and late ones are overtaken. The id is
+ * the same each time, so a receiver that remembers ids does nothing twice; and what a payment is
+ * now is asked of /ws/query, never concluded from the order of messages.
  */
 import assert from "node:assert/strict";
 import { Receiver, say, Shop } from "./shop.ts";

@@ -1,5 +1,6 @@
 /**
- * Of three cups one is out of stock: two are captured, and what is left of the authorization is given back at once. A second capture is refused: there is one.
+ * Of three cups one is out of stock: two are captured, and what is left of the authorization is
+ * given back at once. A second capture is refused: there is one.
  */
 import assert from "node:assert/strict";
 import { say, Shop } from "./shop.ts";

@@ -1,15 +1,20 @@
 /**
- * Refunds in parts, until nothing is left; one that is taken back in time; one that is too much. A refund is requested first (RE), then pending (PE), then sent and
- * confirmed (CO); the time between is the time in which it can still be cancelled.
+ * Refunds in parts, until nothing is left; one that is taken back in time; one that is too much. A
+ * refund is requested first (RE), then pending (PE), then sent and confirmed (CO); the time between
+ * is the time in which it can still be cancelled.
  */
 import assert from "node:assert/strict";
 import { say, Shop } from "./shop.ts";
 
 await using shop = await Shop.open();
 const { hash } = await shop.pay("order-1");
-const refund = (amount: string) => shop.ask("/ws/refund", { operation: "request", hash, amount, description: "sent back" });
+const refund = (amount: string) =>
+  shop.ask("/ws/refund", { operation: "request", hash, amount, description: "sent back" });
 const refunds = async (): Promise<readonly { readonly id: string; readonly status: string }[]> =>
-  (await shop.query("order-1"))["refunds"] as readonly { readonly id: string; readonly status: string }[];
+  (await shop.query("order-1"))["refunds"] as readonly {
+    readonly id: string;
+    readonly status: string;
+  }[];
 
 await refund("30.00");
 await refund("30.00");

@@ -1,11 +1,15 @@
 /**
- * The exchange rate changes between the price that the customer saw and the charge. What counts is the rate at the charge: the answer has it. Here the table follows real
- * rates of past years, and the clock is set into them.
+ * The exchange rate changes between the price that the customer saw and the charge. What counts is
+ * the rate at the charge: the answer has it. Here the table follows real rates of past years, and
+ * the clock is set into them.
  */
 import assert from "node:assert/strict";
 import { say, Shop } from "./shop.ts";
 
-await using shop = await Shop.open({ clock: new Date("2014-06-01T12:00:00Z"), settings: { rateTable: "sandbox-history" } });
+await using shop = await Shop.open({
+  clock: new Date("2014-06-01T12:00:00Z"),
+  settings: { rateTable: "sandbox-history" },
+});
 const brazil = {
   country: "br",
   document: "853.513.468-93",

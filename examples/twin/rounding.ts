@@ -1,14 +1,20 @@
 /**
- * Amounts in a currency that has no cents. On this wire every amount has two decimals, pesos of Chile too, and a rate has four: 10.37 dollars are 9851.50 pesos. A shop that
- * shows whole pesos rounds for its customer, and compares what it was answered as text, never as floating point. And who sends an amount with cents in pesos has most
- * likely forgotten that they have none, so the answer carries a warning.
+ * Amounts in a currency that has no cents. On this wire every amount has two decimals, pesos of
+ * Chile too, and a rate has four: 10.37 dollars are 9851.50 pesos. A shop that shows whole pesos
+ * rounds for its customer, and compares what it was answered as text, never as floating point. And
+ * who sends an amount with cents in pesos has most likely forgotten that they have none, so the
+ * answer carries a warning.
  */
 import assert from "node:assert/strict";
 import { order, say, Shop } from "./shop.ts";
 
 await using shop = await Shop.open();
 const chile = { country: "cl", phone_number: "56987654321" };
-const dollars = await shop.pay("in-dollars", {}, { ...chile, currency_code: "USD", amount_total: "10.37" });
+const dollars = await shop.pay(
+  "in-dollars",
+  {},
+  { ...chile, currency_code: "USD", amount_total: "10.37" },
+);
 assert.equal(dollars.amount_br, "9851.50");
 say(`10.37 USD are ${dollars.amount_br} CLP at ${dollars.currency_rate}`);
 

@@ -1,6 +1,7 @@
 /**
- * What the scripts in this folder have in common: a Cofre in this process with one world in it, and the few calls of a shop. In a test of your own the client library
- * that you have stands here instead, with the world's key.
+ * What the scripts in this folder have in common: a Cofre in this process with one world in it, and
+ * the few calls of a shop. In a test of your own the client library that you have stands here
+ * instead, with the world's key.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -27,7 +28,12 @@ export interface Payment {
   readonly [field: string]: unknown;
 }
 
-export const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
+export const card = {
+  card_number: "4111111111111111",
+  card_name: "Ana Lima",
+  card_due_date: "12/2060",
+  card_cvv: "123",
+};
 
 export class Shop {
   readonly cofre: Cofre;
@@ -45,7 +51,11 @@ export class Shop {
   }
 
   /** The answer, whatever it is. */
-  async ask(path: string, fields: Fields, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+  async ask(
+    path: string,
+    fields: Fields,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Answer> {
     const body = JSON.stringify({ integration_key: this.world.integrationKey, ...fields });
     const answer = await fetch(this.cofre.url + path, {
       method: "POST",
@@ -89,7 +99,12 @@ export class Shop {
 
 /** The body of a charge. A member that is undefined is left out. */
 export function order(code: string, creditcard: Fields = {}, more: Fields = {}): Fields {
-  const customer = { name: "Ana Lima", email: "ana.lima@example.com", country: "pe", phone_number: "51987654321" };
+  const customer = {
+    name: "Ana Lima",
+    email: "ana.lima@example.com",
+    country: "pe",
+    phone_number: "51987654321",
+  };
   const amount = { amount_total: "100.00", currency_code: "PEN" };
   const payment = {
     merchant_payment_code: code,

@@ -1,6 +1,7 @@
 /**
- * A subscription of a year: the first payment with the customer present, eleven without. In the sixth month there is no money on the card; the shop tries again four days later, under
- * another code.
+ * A subscription of a year: the first payment with the customer present, eleven without. In the
+ * sixth month there is no money on the card; the shop tries again four days later, under another
+ * code.
  */
 import assert from "node:assert/strict";
 import { say, Shop } from "./shop.ts";
@@ -18,7 +19,12 @@ let paid = 1;
 for (let month = 2; month <= 12; month += 1) {
   await shop.world.clock.advance("1months");
   const stored = { cof_info: { cof_type: "stored", initiator: "MIT", trans_type: "recurring" } };
-  if (month === 6) await shop.world.simulator.next({ next: "decline", reason: "insufficient_funds", of: "authorize" });
+  if (month === 6)
+    await shop.world.simulator.next({
+      next: "decline",
+      reason: "insufficient_funds",
+      of: "authorize",
+    });
   let { status } = await shop.pay(`month-${month}`, renewal, stored);
   if (status === "CA") {
     say(`month ${month}: declined, and tried again four days later`);

@@ -1,5 +1,6 @@
 /**
- * Too many requests: the gateway answers 429 and says for how long to wait. The shop waits and sends the same again.
+ * Too many requests: the gateway answers 429 and says for how long to wait. The shop waits and
+ * sends the same again.
  */
 import assert from "node:assert/strict";
 import { order, say, Shop } from "./shop.ts";
@@ -9,7 +10,10 @@ await shop.world.faults.add({ kind: "throttle", times: 2 });
 
 async function patiently(): Promise<number> {
   for (let sent = 1; ; sent += 1) {
-    const body = JSON.stringify({ integration_key: shop.world.integrationKey, ...order("order-1") });
+    const body = JSON.stringify({
+      integration_key: shop.world.integrationKey,
+      ...order("order-1"),
+    });
     const answer = await fetch(`${shop.cofre.url}/ws/direct`, { method: "POST", body });
     if (answer.status !== 429) return sent;
     const seconds = Number(answer.headers.get("Retry-After"));

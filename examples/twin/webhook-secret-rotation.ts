@@ -1,6 +1,7 @@
 /**
- * The secret of a receiver is changed while messages are on their way. For a while they carry a signature with each secret, so a receiver that knows the old one or the new
- * one verifies them all; then the old one ends.
+ * The secret of a receiver is changed while messages are on their way. For a while they carry a
+ * signature with each secret, so a receiver that knows the old one or the new one verifies them
+ * all; then the old one ends.
  */
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
@@ -18,14 +19,20 @@ await once(server.listen(0, "127.0.0.1"), "listening");
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 await using shop = await Shop.open({ settings: { notificationEndpoints: [{ id: "shop", url }] } });
 
-const symmetric = (header: string | undefined): number => (header ?? "").split(" ").filter((each) => each.startsWith("v1,")).length;
+const symmetric = (header: string | undefined): number =>
+  (header ?? "").split(" ").filter((each) => each.startsWith("v1,")).length;
 const capture = async (code: string): Promise<void> => {
   const { hash } = await shop.pay(code, { auto_capture: false });
   await shop.payment("/ws/capture", { hash });
   await shop.world.clock.advance("1s");
 };
 await capture("before");
-const rotated = { id: "shop", url, secretVersion: 2, previousSecretUntil: (await shop.world.clock.now()).getTime() + 86_400_000 };
+const rotated = {
+  id: "shop",
+  url,
+  secretVersion: 2,
+  previousSecretUntil: (await shop.world.clock.now()).getTime() + 86_400_000,
+};
 await shop.world.settings.set({ notificationEndpoints: [rotated] });
 await capture("meanwhile");
 await shop.world.clock.advance("2d");

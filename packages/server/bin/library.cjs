@@ -11,5 +11,7 @@ if (major < 24 || (major === 24 && minor < 16)) {
 // library is loaded: it keeps Node's timers when a test replaces those of its context.
 const { Script } = require("node:vm");
 const host = new Script("process").runInThisContext();
-const { startCofre } = host.getBuiltinModule("node:module").createRequire(__filename)("../src/library.ts");
+const { startCofre } = host.getBuiltinModule("node:module").createRequire(__filename)(
+  "../src/library.ts",
+);
 exports.startCofre = startCofre;

@@ -18,23 +18,28 @@ export interface Cofre {
   /** The keys of the sandbox account, when this start made the account. They are not kept. */
   readonly firstStart: SandboxKeys | undefined;
   /**
-   * The secret of an invitation for an admin, when no admin can sign in or COFRE_CONSOLE_INVITE_ADMIN asks for one. It is not kept.
+   * The secret of an invitation for an admin, when no admin can sign in or
+   * COFRE_CONSOLE_INVITE_ADMIN asks for one. It is not kept.
    */
   readonly consoleInvitation: Secret<string> | undefined;
   /** What the store has done since the start. */
   stats(): StoreStats;
   /**
-   * Finishes the requests under way within the grace period, writes what was accepted, and closes everything. `cut`: the grace period
-   * ended before the last connection.
+   * Finishes the requests under way within the grace period, writes what was accepted, and closes
+   * everything. `cut`: the grace period ended before the last connection.
    */
   close(): Promise<"drained" | "cut">;
 }
 
 /**
- * The composition root: with the files in start/ it alone names implementations. Rejects when a part does not start, and then leaves
- * nothing open.
+ * The composition root: with the files in start/ it alone names implementations. Rejects when a
+ * part does not start, and then leaves nothing open.
  */
-export async function startCofre(config: Config, log: Log, given: Ports = systemPorts): Promise<Cofre> {
+export async function startCofre(
+  config: Config,
+  log: Log,
+  given: Ports = systemPorts,
+): Promise<Cofre> {
   const clock = new WatchedClock(given.clock);
   const ports: WatchedPorts = { ...given, clock };
   await using parts = new AsyncDisposableStack();
@@ -51,9 +56,11 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
   const needs = { foundation, services, ready: opened.promise, isReady: () => isOpen };
   const { server, people } = await openServer(config, needs, log, ports, parts);
   const address = await server.listen(config.port, config.host);
-  const tlsAddress = config.tls === "yes" ? await listenWithTls(server, config, ports, parts) : undefined;
+  const tlsAddress =
+    config.tls === "yes" ? await listenWithTls(server, config, ports, parts) : undefined;
 
-  // Last of all: the keys of a new account are shown once, and a start that failed after this would lose them.
+  // Last of all: the keys of a new account are shown once, and a start that failed after this would
+  // lose them.
   const finish = async (): Promise<Pick<Cofre, "firstStart" | "consoleInvitation">> => {
     // An invitation that is lost can be made again by the next start; keys can't.
     const consoleInvitation = await people?.inviteFirstAdmin(config.consoleInviteAdmin === "yes");
@@ -75,7 +82,8 @@ export async function startCofre(config: Config, log: Log, given: Ports = system
     ...shown,
     stats: () => store.stats(),
     async close() {
-      // After the grace period the remaining connections are closed. Their work continues, and recovery resumes it at the next start.
+      // After the grace period the remaining connections are closed. Their work continues, and
+      // recovery resumes it at the next start.
       let ended: "drained" | "cut" = "drained";
       const cancel = ports.scheduler.after(config.shutdownGraceMs, () => {
         ended = "cut";

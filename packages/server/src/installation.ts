@@ -42,9 +42,14 @@ export interface InstallationParts {
   readonly random: Random;
   /** Without it, ids of payments are in order within what this installation remembers. */
   readonly paymentIds?: PaymentIds;
-  /** Notifications draw from a source of their own: what is drawn from the other does not depend on who was told what, and when. */
+  /**
+   * Notifications draw from a source of their own: what is drawn from the other does not depend on
+   * who was told what, and when.
+   */
   readonly deliveryRandom: Random;
-  /** One of each delivery's own, where chance is to be repeatable: receivers answer in any order. */
+  /**
+   * One of each delivery's own, where chance is to be repeatable: receivers answer in any order.
+   */
   readonly deliveryRandomFor?: (delivery: Delivery) => Random;
   /** true: receivers are told one thing at a time. */
   readonly tellsInOrder?: () => boolean;
@@ -58,7 +63,10 @@ export interface InstallationParts {
   readonly sign: (message: Signable) => Promise<SignedHeaders>;
   /** Names the installation in message ids; never changes. */
   readonly name: string;
-  /** Above which attempts are numbered, and part of message ids: 0 until the database was ever put back. Without it, always. */
+  /**
+   * Above which attempts are numbered, and part of message ids: 0 until the database was ever put
+   * back. Without it, always.
+   */
   readonly epoch?: () => number;
   /** Called when a change with notifications is stamped later than now: they are due now. */
   readonly stampedAhead?: (merchantId: MerchantId) => void;
@@ -82,7 +90,10 @@ export interface InstallationRecording {
   readonly committed: (payment: Payment, at: Instant) => void;
 }
 
-/** A whole payment service over one store: what runs operations, and the jobs, none of which has begun. */
+/**
+ * A whole payment service over one store: what runs operations, and the jobs, none of which has
+ * begun.
+ */
 export interface Installation {
   readonly store: Store;
   readonly clock: Clock;
@@ -100,7 +111,10 @@ export interface Installation {
   readonly failingJobs: () => readonly string[];
 }
 
-/** Puts one together. Nothing is read, and nothing runs by itself, until somebody starts the jobs or asks them to do what is due. */
+/**
+ * Puts one together. Nothing is read, and nothing runs by itself, until somebody starts the jobs or
+ * asks them to do what is due.
+ */
 export function createInstallation(parts: InstallationParts): Installation {
   const { store, clock, random, scheduler, share, log, recording } = parts;
   const refused = (merchantId: MerchantId): void =>
@@ -112,9 +126,15 @@ export function createInstallation(parts: InstallationParts): Installation {
       merchantId,
       paymentId: undefined,
     });
-  const accounts = new AccountDirectory(store, clock, parts.macs === undefined ? undefined : { macs: parts.macs, refused });
+  const accounts = new AccountDirectory(
+    store,
+    clock,
+    parts.macs === undefined ? undefined : { macs: parts.macs, refused },
+  );
   const firstAttempts = new FirstAttempts(scheduler);
-  const reads = new JobReads(clock, (failure) => log.write({ event: "job_read_failed", ...failure }));
+  const reads = new JobReads(clock, (failure) =>
+    log.write({ event: "job_read_failed", ...failure }),
+  );
   const dispatcher = new Dispatcher({
     reads: reads.of("notifications"),
     ended: (delivery) => firstAttempts.ended(delivery),
@@ -133,9 +153,20 @@ export function createInstallation(parts: InstallationParts): Installation {
     scheduler,
     share,
     report: ({ kind, ...facts }) =>
-      log.write({ event: kind === "delivered" ? "notification_delivered" : "notification_failed", kind, ...facts }),
+      log.write({
+        event: kind === "delivered" ? "notification_delivered" : "notification_failed",
+        kind,
+        ...facts,
+      }),
     alarm: (what, merchantId) =>
-      log.write({ event: "alarm", kind: "unexpected_failure", what, where: undefined, merchantId, paymentId: undefined }),
+      log.write({
+        event: "alarm",
+        kind: "unexpected_failure",
+        what,
+        where: undefined,
+        merchantId,
+        paymentId: undefined,
+      }),
     attempted: (attempt) => recording?.attempted(attempt, clock.now()),
   });
   const pocket = new CvvPocket(parts.secretRandom);
@@ -157,7 +188,9 @@ export function createInstallation(parts: InstallationParts): Installation {
       if (change.at > clock.now() + clockToleranceMs) parts.stampedAhead?.(change.merchantId);
       dispatcher.nudge(change.merchantId, change.deliverTo);
       // What another process sends, nobody here sees ending.
-      return dispatcher.sendsFor(change.merchantId) ? firstAttempts.of(change, settings.notificationChaos) : undefined;
+      return dispatcher.sendsFor(change.merchantId)
+        ? firstAttempts.of(change, settings.notificationChaos)
+        : undefined;
     },
     committed: (payment) => recording?.committed(payment, clock.now()),
   });
@@ -189,7 +222,8 @@ export function createInstallation(parts: InstallationParts): Installation {
     scheduler,
     share,
     pace: parts.recoveryPace,
-    report: ({ kind, ...facts }) => log.write({ event: kind === "settled" ? "recovery_settled" : "recovery_overdue", ...facts }),
+    report: ({ kind, ...facts }) =>
+      log.write({ event: kind === "settled" ? "recovery_settled" : "recovery_overdue", ...facts }),
   });
   return {
     store,

@@ -1,6 +1,8 @@
 import { given } from "./library-options.ts";
 
-/** What goes wrong with an account's next requests; docs/wire/sandbox.md says what each kind does. */
+/**
+ * What goes wrong with an account's next requests; docs/wire/sandbox.md says what each kind does.
+ */
 export type FaultKind =
   | "fail_before_commit"
   | "unavailable"
@@ -42,7 +44,10 @@ export interface Faults {
   add(fault: FaultToAdd): Promise<WaitingFault>;
   /** Those that wait, in the order in which they were added. */
   list(): Promise<readonly WaitingFault[]>;
-  /** Takes the one with this id away, or all. Resolves with how many that were; rejects when none has the id. */
+  /**
+   * Takes the one with this id away, or all. Resolves with how many that were; rejects when none
+   * has the id.
+   */
   clear(id?: string): Promise<number>;
 }
 
@@ -50,7 +55,11 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** What changes and lists an account's faults, in the words of `/__cofre/faults`. */
 interface FaultsClient {
-  faults(change: Fields): Promise<{ readonly faults: readonly Fields[]; readonly fault?: Fields; readonly cleared?: number }>;
+  faults(change: Fields): Promise<{
+    readonly faults: readonly Fields[];
+    readonly fault?: Fields;
+    readonly cleared?: number;
+  }>;
 }
 
 /** The faults of the account whose key the client has. */
@@ -60,7 +69,8 @@ export function faultsOf(client: FaultsClient): Faults {
       const { code, delayMs, times, ...fault } = given(asked);
       const { fault: added, faults } = await client.faults({
         add: {
-          // A program without types may use the words of the wire, and is told when a name is neither's.
+          // A program without types may use the words of the wire, and is told when a name is
+          // neither's.
           ...fault,
           ...(code === undefined ? {} : { merchant_payment_code: code }),
           // In JSON a number that is none would be as good as left out.
@@ -76,7 +86,15 @@ export function faultsOf(client: FaultsClient): Faults {
 }
 
 /** What a Cofre of this version answers has these types. */
-function toldOf({ merchant_payment_code: code, delay_ms: delayMs, ...fault }: Fields): WaitingFault {
-  const told = { ...fault, ...(code === undefined ? {} : { code }), ...(delayMs === undefined ? {} : { delayMs }) };
+function toldOf({
+  merchant_payment_code: code,
+  delay_ms: delayMs,
+  ...fault
+}: Fields): WaitingFault {
+  const told = {
+    ...fault,
+    ...(code === undefined ? {} : { code }),
+    ...(delayMs === undefined ? {} : { delayMs }),
+  };
   return told as object as WaitingFault;
 }

@@ -1,11 +1,13 @@
 /**
- * Passes on what a caller gives and might have left out. Empty or `null` is a mistake, such as a variable that is not set: on the wire both
- * count as left out (interface 1.2), and something else would happen than what was asked for. Throws a TypeError.
+ * Passes on what a caller gives and might have left out. Empty or `null` is a mistake, such as a
+ * variable that is not set: on the wire both count as left out (interface 1.2), and something else
+ * would happen than what was asked for. Throws a TypeError.
  */
 export function given<Options extends object>(options: Options): Options {
   for (const [name, value] of entriesOf(options)) {
     const what = value === undefined ? undefined : lackOf(value);
-    if (what !== undefined) throw new TypeError(`${name} is ${what}: give it a value, or leave it out.`);
+    if (what !== undefined)
+      throw new TypeError(`${name} is ${what}: give it a value, or leave it out.`);
   }
   return options;
 }

@@ -17,11 +17,20 @@ export interface CofreOptions {
   /** Made unless given, 1 to 100 characters. */
   readonly integrationKey?: string;
   readonly publicIntegrationKey?: string;
-  /** How long the simulated acquirer may take before an outcome is unknown, 100 to 600000 milliseconds; 30 seconds unless given. */
+  /**
+   * How long the simulated acquirer may take before an outcome is unknown, 100 to 600000
+   * milliseconds; 30 seconds unless given.
+   */
   readonly acquirerTimeoutMs?: number;
-  /** `any` stores and charges every card number. Default: only published test numbers and numbers of test ranges. */
+  /**
+   * `any` stores and charges every card number. Default: only published test numbers and numbers of
+   * test ranges.
+   */
   readonly sandboxCards?: "test" | "any";
-  /** Is given what Cofre does, event by event; nothing is logged without it. What it throws is nobody's to catch, and nothing is left undone for it. */
+  /**
+   * Is given what Cofre does, event by event; nothing is logged without it. What it throws is
+   * nobody's to catch, and nothing is left undone for it.
+   */
   readonly log?: (event: CofreLogEvent) => void;
 }
 
@@ -57,7 +66,10 @@ export interface Sandbox {
   readonly payments: {
     /** A payment's state, money and history, by your `merchant_payment_code` or by its hash. */
     explain(codeOrHash: string): Promise<ExplainedPayment>;
-    /** All that happened to it, in the order of time: requests, facts with their postings, acquirer calls, notifications and attempts. */
+    /**
+     * All that happened to it, in the order of time: requests, facts with their postings, acquirer
+     * calls, notifications and attempts.
+     */
     timeline(codeOrHash: string): Promise<PaymentTimeline>;
   };
 }
@@ -70,7 +82,10 @@ export interface World extends Sandbox {
   readonly seed: string;
   readonly clock: {
     now(): Promise<Date>;
-    /** Moves the time on by `10s`, `30min`, `36h`, `4d` or `14months`, or to when something falls due `next`. Resolves when all of it is done. */
+    /**
+     * Moves the time on by `10s`, `30min`, `36h`, `4d` or `14months`, or to when something falls
+     * due `next`. Resolves when all of it is done.
+     */
     advance(span: string): Promise<Done>;
     /** Moves the time to this one. Set back, nothing is done. */
     set(to: Date): Promise<Done>;
@@ -89,7 +104,10 @@ export interface World extends Sandbox {
 
 /** What was done while the time was moved. */
 export interface Done {
-  /** Changes of payments: captures that lapsed, refunds that were sent, outcomes that were found out. */
+  /**
+   * Changes of payments: captures that lapsed, refunds that were sent, outcomes that were found
+   * out.
+   */
   readonly payments: number;
   /** Attempts to deliver notifications, whatever came of them. */
   readonly deliveries: number;
@@ -132,12 +150,21 @@ export type SimulatorInstruction = {
   /** Of this kind only; of any unless given. */
   readonly of?: "authorize" | "verify" | "capture" | "void" | "refund" | "reverse" | "inquire";
 } & (
-  | { readonly next: "lose_request" | "lose_answer" | "late_answer" | "double_request" | "echo_card" }
+  | {
+      readonly next:
+        | "lose_request"
+        | "lose_answer"
+        | "late_answer"
+        | "double_request"
+        | "echo_card";
+    }
   /** Reasons such as `insufficient_funds` or `expired_card`. */
   | { readonly next: "decline"; readonly reason: string }
 );
 
-export type SettingsChanges = Partial<Omit<AccountSettings, "simulator" | "notificationChaos" | "notificationEndpoints">> & {
+export type SettingsChanges = Partial<
+  Omit<AccountSettings, "simulator" | "notificationChaos" | "notificationEndpoints">
+> & {
   readonly simulator?: Partial<SimulatorSettings>;
   readonly notificationChaos?: Partial<NotificationChaos>;
   readonly notificationEndpoints?: readonly (Pick<NotificationEndpoint, "id" | "url"> &
@@ -174,7 +201,12 @@ export type ResendSelection =
 export interface ExplainedPayment {
   readonly hash: string;
   readonly state: string;
-  readonly facts: readonly { readonly version: number; readonly at: string; readonly fact: string; readonly [detail: string]: unknown }[];
+  readonly facts: readonly {
+    readonly version: number;
+    readonly at: string;
+    readonly fact: string;
+    readonly [detail: string]: unknown;
+  }[];
   readonly postings: readonly Readonly<Record<string, unknown>>[];
   /** Amounts are decimal text. */
   readonly money: readonly { readonly currency: string; readonly [position: string]: string }[];
@@ -182,7 +214,10 @@ export interface ExplainedPayment {
   readonly problems: readonly string[];
 }
 
-/** How the amount of a payment, of what was captured, or of what went back came to what it is in the country's currency. */
+/**
+ * How the amount of a payment, of what was captured, or of what went back came to what it is in the
+ * country's currency.
+ */
 export interface PaymentPrice {
   readonly of: "payment" | "captured" | "returned";
   /** Decimal text, as is local. */
@@ -199,7 +234,10 @@ export interface PaymentTimeline {
   readonly merchant_payment_code: string;
   readonly state: string;
   readonly recording: {
-    /** Requests, acquirer calls and attempts before this moment may be missing; null when none are recorded. */
+    /**
+     * Requests, acquirer calls and attempts before this moment may be missing; null when none are
+     * recorded.
+     */
     readonly since: string | null;
     /** Nothing about the payment is missing. */
     readonly complete: boolean;
@@ -234,7 +272,10 @@ export interface TimelineRequest {
   readonly method: "GET" | "POST";
   readonly path: string;
   readonly key: "secret" | "public";
-  /** Those that may be shown: card numbers as their masks, no security codes, tokens by their first eight characters. */
+  /**
+   * Those that may be shown: card numbers as their masks, no security codes, tokens by their first
+   * eight characters.
+   */
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly parameters_left_out: number;
   readonly hash: string | null;
@@ -310,14 +351,16 @@ export interface TimelineAttempt {
 const shutdownGraceMs = 1_000;
 
 /**
- * Starts a Cofre in this process: on 127.0.0.1 only, with everything in memory, which is gone after `close`. It reads no environment variable and
- * no file. As many as you like run at once. Rejects with a TypeError when an option cannot be, and as listening does.
+ * Starts a Cofre in this process: on 127.0.0.1 only, with everything in memory, which is gone after
+ * `close`. It reads no environment variable and no file. As many as you like run at once. Rejects
+ * with a TypeError when an option cannot be, and as listening does.
  */
 export async function startCofre(options: CofreOptions = {}): Promise<Cofre> {
   const { log } = checked(options);
   const server = await startServer(configOf(options), { write: logOf(log) });
   const { address, firstStart } = server;
-  if (firstStart === undefined) throw new Error("a Cofre in memory begins with an account of its own");
+  if (firstStart === undefined)
+    throw new Error("a Cofre in memory begins with an account of its own");
   const { integrationKey, publicIntegrationKey } = firstStart;
   const url = baseUrl(address.host, address.port);
   let closing: Promise<void> | undefined;
@@ -325,7 +368,10 @@ export async function startCofre(options: CofreOptions = {}): Promise<Cofre> {
   return {
     address,
     url,
-    ...sandboxOf(new CofreClient(url, new Secret(integrationKey), systemScheduler), { integrationKey, publicIntegrationKey }),
+    ...sandboxOf(new CofreClient(url, new Secret(integrationKey), systemScheduler), {
+      integrationKey,
+      publicIntegrationKey,
+    }),
     worlds: worldsAt(url),
     close,
     [Symbol.asyncDispose]: close,
@@ -336,8 +382,10 @@ export async function startCofre(options: CofreOptions = {}): Promise<Cofre> {
 function checked(options: CofreOptions): CofreOptions {
   for (const [name, value] of Object.entries(given(options)) as [string, unknown][]) {
     const kinds = optionKinds.get(name);
-    if (kinds === undefined) throw new TypeError(`${name} is no option. There are ${[...optionKinds.keys()].join(", ")}.`);
-    if (value !== undefined && !kinds.includes(typeof value)) throw new TypeError(`${name} must be a ${kinds[0]}.`);
+    if (kinds === undefined)
+      throw new TypeError(`${name} is no option. There are ${[...optionKinds.keys()].join(", ")}.`);
+    if (value !== undefined && !kinds.includes(typeof value))
+      throw new TypeError(`${name} must be a ${kinds[0]}.`);
   }
   return options;
 }
@@ -345,7 +393,10 @@ function checked(options: CofreOptions): CofreOptions {
 /** As it is when this is loaded (kernel/system-scheduler.ts). */
 const soon = queueMicrotask;
 
-/** What somebody's function throws is theirs: it ends nothing that is under way here, and is not hidden either. */
+/**
+ * What somebody's function throws is theirs: it ends nothing that is under way here, and is not
+ * hidden either.
+ */
 function logOf(log: CofreOptions["log"]): (event: CofreLogEvent) => void {
   return (event) => {
     try {
@@ -395,12 +446,20 @@ function configOf(options: CofreOptions) {
   });
   if ("config" in reading) return reading.config;
   const problems = reading.problems.join(" ");
-  throw new TypeError(variables.reduce((text: string, [name, variable]) => text.replaceAll(variable, name), problems));
+  throw new TypeError(
+    variables.reduce((text: string, [name, variable]) => text.replaceAll(variable, name), problems),
+  );
 }
 
-/** Throws when it has no time. Test runners have Dates of their own, so nobody is asked whether it is ours. */
+/**
+ * Throws when it has no time. Test runners have Dates of their own, so nobody is asked whether it
+ * is ours.
+ */
 function textOf(time: Date): string {
-  if (typeof (time as Partial<Date> | null | undefined)?.getTime !== "function" || Number.isNaN(time.getTime()))
+  if (
+    typeof (time as Partial<Date> | null | undefined)?.getTime !== "function" ||
+    Number.isNaN(time.getTime())
+  )
     throw new TypeError("A time of a world must be a valid Date.");
   return time.toISOString();
 }
@@ -423,17 +482,26 @@ function worldsAt(url: string): Cofre["worlds"] {
         ...options,
         ...(clock === undefined ? {} : { clock: textOf(clock) }),
         ...(integrationKey === undefined ? {} : { new_integration_key: integrationKey }),
-        ...(publicIntegrationKey === undefined ? {} : { new_public_integration_key: publicIntegrationKey }),
+        ...(publicIntegrationKey === undefined
+          ? {}
+          : { new_public_integration_key: publicIntegrationKey }),
       });
       return worldOf(url, told as object as ToldWorld);
     },
-    list: async () => (await keyless.worlds()).map((told) => worldOf(url, told as object as ToldWorld)),
+    list: async () =>
+      (await keyless.worlds()).map((told) => worldOf(url, told as object as ToldWorld)),
   };
 }
 
 function worldOf(
   url: string,
-  { id, name, seed, integration_key: integrationKey, public_integration_key: publicIntegrationKey }: ToldWorld,
+  {
+    id,
+    name,
+    seed,
+    integration_key: integrationKey,
+    public_integration_key: publicIntegrationKey,
+  }: ToldWorld,
 ): World {
   const client = new CofreClient(url, new Secret(integrationKey), systemScheduler);
   const move = async (fields: Readonly<Record<string, unknown>>): Promise<Done> => {
@@ -472,7 +540,10 @@ function sandboxOf(client: CofreClient, keys: Sandbox["keys"]): Sandbox {
     simulator: {
       next: async (asked) => {
         const { times, ...instruction } = given(asked);
-        return client.simulate({ ...instruction, ...(times === undefined ? {} : { times: String(times) }) });
+        return client.simulate({
+          ...instruction,
+          ...(times === undefined ? {} : { times: String(times) }),
+        });
       },
     },
     faults: faultsOf(client),
@@ -489,8 +560,10 @@ function sandboxOf(client: CofreClient, keys: Sandbox["keys"]): Sandbox {
       resend: async (selection) => client.replayAll(selectionOf(needed(selection))),
     },
     payments: {
-      explain: async (codeOrHash) => (await client.explain(codeOrHash)) as object as ExplainedPayment,
-      timeline: async (codeOrHash) => (await client.timeline(codeOrHash)) as object as PaymentTimeline,
+      explain: async (codeOrHash) =>
+        (await client.explain(codeOrHash)) as object as ExplainedPayment,
+      timeline: async (codeOrHash) =>
+        (await client.timeline(codeOrHash)) as object as PaymentTimeline,
     },
   };
 }

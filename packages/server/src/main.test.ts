@@ -27,7 +27,9 @@ import { until } from "../test/until.ts";
 const program = fileURLToPath(new URL("../bin/cofre.js", import.meta.url));
 
 /** The settings of whoever runs the tests stay out of the processes that are started here. */
-const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("COFRE_")));
+const environment = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !name.startsWith("COFRE_")),
+);
 
 interface Ended {
   readonly code: number;
@@ -36,9 +38,19 @@ interface Ended {
 }
 
 /** Runs the program to its end. */
-async function run(args: readonly string[], more: Record<string, string> = {}, nodeArgs: readonly string[] = []): Promise<Ended> {
-  const child = spawn(process.execPath, [...nodeArgs, program, ...args], { env: { ...environment, ...more } });
-  const [stdout, stderr] = await Promise.all([textOf(child.stdout), textOf(child.stderr), once(child, "exit")]);
+async function run(
+  args: readonly string[],
+  more: Record<string, string> = {},
+  nodeArgs: readonly string[] = [],
+): Promise<Ended> {
+  const child = spawn(process.execPath, [...nodeArgs, program, ...args], {
+    env: { ...environment, ...more },
+  });
+  const [stdout, stderr] = await Promise.all([
+    textOf(child.stdout),
+    textOf(child.stderr),
+    once(child, "exit"),
+  ]);
   return { code: child.exitCode ?? -1, stdout, stderr };
 }
 
@@ -54,7 +66,12 @@ async function runUnheard(output: "stdout" | "stderr", args: readonly string[]):
   child[output].destroy();
   const heard = output === "stdout" ? child.stderr : child.stdout;
   const [text] = await Promise.all([textOf(heard), once(child, "exit")]);
-  return { code: child.exitCode ?? -1, stdout: "", stderr: "", [output === "stdout" ? "stderr" : "stdout"]: text };
+  return {
+    code: child.exitCode ?? -1,
+    stdout: "",
+    stderr: "",
+    [output === "stdout" ? "stderr" : "stdout"]: text,
+  };
 }
 
 /** A server that was started as a user starts it. */
@@ -65,8 +82,21 @@ class Serving {
   readonly #lines: AsyncIterator<string, undefined>;
   readonly #exited: Promise<unknown[]>;
 
-  constructor(context: TestContext, args: readonly string[], more: Record<string, string> = {}, through: readonly string[] = []) {
-    const [command = "", ...words] = [...through, process.execPath, program, "start", "--port", "0", ...args];
+  constructor(
+    context: TestContext,
+    args: readonly string[],
+    more: Record<string, string> = {},
+    through: readonly string[] = [],
+  ) {
+    const [command = "", ...words] = [
+      ...through,
+      process.execPath,
+      program,
+      "start",
+      "--port",
+      "0",
+      ...args,
+    ];
     const child = spawn(command, words, { env: { ...environment, ...more } });
     this.child = child;
     child.stderr.setEncoding("utf8").on("data", (piece: string) => (this.stderr += piece));
@@ -127,14 +157,22 @@ describe("the program", () => {
   });
 
   test("refuses wrong settings with exit code 2 and all that is wrong", async () => {
-    const { code, stdout, stderr } = await run(["start"], { COFRE_PROT: "1", COFRE_ENVIRONMENT: "production" });
+    const { code, stdout, stderr } = await run(["start"], {
+      COFRE_PROT: "1",
+      COFRE_ENVIRONMENT: "production",
+    });
     assert.equal(code, 2);
     assert.equal(stdout, "");
-    assert.match(stderr, /COFRE_PROT is no setting\. Did you mean COFRE_PORT\?\n.*COFRE_ENVIRONMENT is production/);
+    assert.match(
+      stderr,
+      /COFRE_PROT is no setting\. Did you mean COFRE_PORT\?\n.*COFRE_ENVIRONMENT is production/,
+    );
   });
 
   test("shows the settings that hold, without secrets", async () => {
-    const { code, stdout } = await run(["config", "--port", "1234"], { COFRE_SANDBOX_INTEGRATION_KEY: "hush" });
+    const { code, stdout } = await run(["config", "--port", "1234"], {
+      COFRE_SANDBOX_INTEGRATION_KEY: "hush",
+    });
     assert.equal(code, 0);
     assert.match(stdout, /COFRE_PORT, --port = 1234/);
     assert.equal(stdout.includes("hush"), false);
@@ -142,24 +180,44 @@ describe("the program", () => {
 
   test("takes a reader who has gone for the end of what can be shown", async () => {
     for (const word of ["--version", "help", "config"]) {
-      assert.deepEqual(await runUnheard("stdout", [word]), { code: 0, stdout: "", stderr: "" }, word);
+      assert.deepEqual(
+        await runUnheard("stdout", [word]),
+        { code: 0, stdout: "", stderr: "" },
+        word,
+      );
     }
     const misuse = await runUnheard("stderr", ["strat"]);
     assert.deepEqual([misuse.code, misuse.stdout], [2, ""]);
   });
 
-  test("fails where what was asked for cannot be written", { skip: !existsSync("/dev/full") }, async (context) => {
-    const folder = newFolder(context);
-    writeFileSync(join(folder, "a.txt"), "nothing");
-    const full = openSync("/dev/full", "w");
-    context.after(() => closeSync(full));
-    for (const args of [["--version"], ["help"], ["config"], ["scan", "--json", join(folder, "a.txt")]]) {
-      const child = spawn(process.execPath, [program, ...args], { env: environment, stdio: ["ignore", full, "pipe"] });
-      assert.ok(child.stderr !== null);
-      const [said] = await Promise.all([textOf(child.stderr), once(child, "exit")]);
-      assert.deepEqual([child.exitCode, said.split("\n").at(-2)], [1, "What was asked for cannot be written: ENOSPC."], args.join(" "));
-    }
-  });
+  test(
+    "fails where what was asked for cannot be written",
+    { skip: !existsSync("/dev/full") },
+    async (context) => {
+      const folder = newFolder(context);
+      writeFileSync(join(folder, "a.txt"), "nothing");
+      const full = openSync("/dev/full", "w");
+      context.after(() => closeSync(full));
+      for (const args of [
+        ["--version"],
+        ["help"],
+        ["config"],
+        ["scan", "--json", join(folder, "a.txt")],
+      ]) {
+        const child = spawn(process.execPath, [program, ...args], {
+          env: environment,
+          stdio: ["ignore", full, "pipe"],
+        });
+        assert.ok(child.stderr !== null);
+        const [said] = await Promise.all([textOf(child.stderr), once(child, "exit")]);
+        assert.deepEqual(
+          [child.exitCode, said.split("\n").at(-2)],
+          [1, "What was asked for cannot be written: ENOSPC."],
+          args.join(" "),
+        );
+      }
+    },
+  );
 });
 
 /** Starts once, waits until it is reached, and stops it. Resolves with what it said to people. */
@@ -180,18 +238,30 @@ describe("a first start that failed", () => {
     const address = other.address();
     assert.ok(typeof address === "object" && address !== null);
 
-    const { code, stderr } = await run(["start", "--data-dir", folder, "--port", String(address.port)]);
+    const { code, stderr } = await run([
+      "start",
+      "--data-dir",
+      folder,
+      "--port",
+      String(address.port),
+    ]);
     assert.equal(code, 1);
     assert.match(stderr, /is taken/);
     assert.match(await startAndStop(context, ["--data-dir", folder]), /integration key +test_ik_/);
-    assert.equal(await startAndStop(context, ["--data-dir", folder]), "", "control: they are shown once");
+    assert.equal(
+      await startAndStop(context, ["--data-dir", folder]),
+      "",
+      "control: they are shown once",
+    );
   });
 
   test("because the acquirer is away has lost no keys either", async (context) => {
     const folder = join(newFolder(context), "data");
     const gone = `http://127.0.0.1:${await freePort()}`;
 
-    const { code } = await run(["start", "--data-dir", folder, "--port", "0"], { COFRE_ACQUIRER_URL: gone });
+    const { code } = await run(["start", "--data-dir", folder, "--port", "0"], {
+      COFRE_ACQUIRER_URL: gone,
+    });
     assert.equal(code, 1);
     assert.match(await startAndStop(context, ["--data-dir", folder]), /integration key +test_ik_/);
   });
@@ -209,7 +279,8 @@ describe("a start", () => {
   for (const [what, lose] of [
     ["missing", (file: string) => rmSync(file)],
     ["empty", (file: string) => truncateSync(file)],
-    // What the file is until the first checkpoint, when it is copied without its log: 4,096 bytes and no table.
+    // What the file is until the first checkpoint, when it is copied without its log: 4,096 bytes
+    // and no table.
     ["without its tables", withoutTables],
   ] as const) {
     test(`with keys whose database is ${what} is refused with what to do, and makes nothing`, async (context) => {
@@ -227,8 +298,12 @@ describe("a start", () => {
       }
       assert.deepEqual(readdirSync(folder), before);
 
-      for (const name of readdirSync(folder)) if (/^root\.key$|^keys\.|\.sealed$/.test(name)) rmSync(join(folder, name));
-      assert.match(await startAndStop(context, ["--data-dir", folder]), /integration key +test_ik_/);
+      for (const name of readdirSync(folder))
+        if (/^root\.key$|^keys\.|\.sealed$/.test(name)) rmSync(join(folder, name));
+      assert.match(
+        await startAndStop(context, ["--data-dir", folder]),
+        /integration key +test_ik_/,
+      );
     });
   }
 
@@ -239,7 +314,9 @@ describe("a start", () => {
     await once(silent, "listening");
     const address = silent.address();
     assert.ok(typeof address === "object" && address !== null);
-    const serving = new Serving(context, ["--data-dir", ":memory:"], { COFRE_ACQUIRER_URL: `http://127.0.0.1:${address.port}` });
+    const serving = new Serving(context, ["--data-dir", ":memory:"], {
+      COFRE_ACQUIRER_URL: `http://127.0.0.1:${address.port}`,
+    });
     await asked.promise;
     serving.child.kill("SIGTERM");
     assert.equal((await serving.event("stop_forced"))["reason"], "signal_during_start");
@@ -253,12 +330,23 @@ describe("a start", () => {
     assert.match(serving.stderr, /^COFRE_DASHBOARD_PORT is no setting of this version/);
   });
 
-  test("leaves its memory out of core dumps", { skip: process.platform !== "linux" }, async (context) => {
-    const serving = new Serving(context, ["--data-dir", ":memory:"]);
-    await serving.event("listening");
-    assert.equal(Number.parseInt(readFileSync(`/proc/${serving.child.pid}/coredump_filter`, "utf8"), 16), 0);
-    assert.notEqual(Number.parseInt(readFileSync("/proc/self/coredump_filter", "utf8"), 16), 0, "control: other processes have theirs");
-  });
+  test(
+    "leaves its memory out of core dumps",
+    { skip: process.platform !== "linux" },
+    async (context) => {
+      const serving = new Serving(context, ["--data-dir", ":memory:"]);
+      await serving.event("listening");
+      assert.equal(
+        Number.parseInt(readFileSync(`/proc/${serving.child.pid}/coredump_filter`, "utf8"), 16),
+        0,
+      );
+      assert.notEqual(
+        Number.parseInt(readFileSync("/proc/self/coredump_filter", "utf8"), 16),
+        0,
+        "control: other processes have theirs",
+      );
+    },
+  );
 
   test("tells of a setting that is empty", async (context) => {
     const serving = new Serving(context, ["--data-dir", ":memory:"], { COFRE_DATABASE_URL: "" });
@@ -266,13 +354,17 @@ describe("a start", () => {
     await serving.event("listening");
   });
 
-  test("tells of a data directory that is open to others", { skip: process.platform === "win32" }, async (context) => {
-    const folder = newFolder(context);
-    chmodSync(folder, 0o755);
-    const serving = new Serving(context, ["--data-dir", folder]);
-    assert.deepEqual((await serving.event("data_directory_open"))["mode"], "0755");
-    await serving.event("listening");
-  });
+  test(
+    "tells of a data directory that is open to others",
+    { skip: process.platform === "win32" },
+    async (context) => {
+      const folder = newFolder(context);
+      chmodSync(folder, 0o755);
+      const serving = new Serving(context, ["--data-dir", folder]);
+      assert.deepEqual((await serving.event("data_directory_open"))["mode"], "0755");
+      await serving.event("listening");
+    },
+  );
 });
 
 describe("a started server", () => {
@@ -310,28 +402,39 @@ describe("a started server", () => {
     assert.equal(await server.exitCode(), 0);
   });
 
-  test("opens no debugger on SIGUSR1, and serves on", { skip: process.platform === "win32" }, async (context) => {
-    // Another user of the machine read the root key through it.
-    const server = new Serving(context, ["--data-dir", ":memory:"]);
-    const { port } = await server.event("listening");
-    for (let times = 0; times < 3; times += 1) {
-      server.child.kill("SIGUSR1");
-      assert.equal((await fetch(`http://127.0.0.1:${String(port)}/healthz`)).status, 200);
-    }
-    server.child.kill("SIGTERM");
-    assert.equal(await server.exitCode(), 0);
-    assert.doesNotMatch(server.stderr, /debugger/i);
+  test(
+    "opens no debugger on SIGUSR1, and serves on",
+    { skip: process.platform === "win32" },
+    async (context) => {
+      // Another user of the machine read the root key through it.
+      const server = new Serving(context, ["--data-dir", ":memory:"]);
+      const { port } = await server.event("listening");
+      for (let times = 0; times < 3; times += 1) {
+        server.child.kill("SIGUSR1");
+        assert.equal((await fetch(`http://127.0.0.1:${String(port)}/healthz`)).status, 200);
+      }
+      server.child.kill("SIGTERM");
+      assert.equal(await server.exitCode(), 0);
+      assert.doesNotMatch(server.stderr, /debugger/i);
 
-    // Control: without a listener Node opens it.
-    const bare = spawn(process.execPath, ["--inspect-port=0", "-e", "setInterval(() => {}, 1000); console.log('up')"]);
-    context.after(() => bare.kill("SIGKILL"));
-    await once(bare.stdout, "data");
-    bare.kill("SIGUSR1");
-    assert.match(String((await once(bare.stderr, "data"))[0]), /Debugger listening/);
-  });
+      // Control: without a listener Node opens it.
+      const bare = spawn(process.execPath, [
+        "--inspect-port=0",
+        "-e",
+        "setInterval(() => {}, 1000); console.log('up')",
+      ]);
+      context.after(() => bare.kill("SIGKILL"));
+      await once(bare.stdout, "data");
+      bare.kill("SIGUSR1");
+      assert.match(String((await once(bare.stderr, "data"))[0]), /Debugger listening/);
+    },
+  );
 
   test("does not print keys that were chosen", async (context) => {
-    const keys = { COFRE_SANDBOX_INTEGRATION_KEY: "chosen-secret-key", COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY: "chosen-public-key" };
+    const keys = {
+      COFRE_SANDBOX_INTEGRATION_KEY: "chosen-secret-key",
+      COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY: "chosen-public-key",
+    };
     const serving = new Serving(context, ["--data-dir", ":memory:"], keys);
     await serving.event("listening");
     serving.child.kill("SIGTERM");
@@ -343,7 +446,13 @@ describe("a started server", () => {
   test("says in words that its port is taken, and ends with 1", async (context) => {
     const serving = new Serving(context, ["--data-dir", ":memory:"]);
     const { port } = await serving.event("listening");
-    const { code, stdout, stderr } = await run(["start", "--data-dir", ":memory:", "--port", String(port)]);
+    const { code, stdout, stderr } = await run([
+      "start",
+      "--data-dir",
+      ":memory:",
+      "--port",
+      String(port),
+    ]);
     assert.equal(code, 1);
     assert.match(stderr, /^Cofre could not start: port \d+ of 127\.0\.0\.1 is taken\./);
     assert.match(stdout, /"event":"start_failed","errorName":"Error","errorCode":"EADDRINUSE"/);
@@ -374,11 +483,26 @@ describe("a started server", () => {
       const url = `http://127.0.0.1:${String(port)}`;
       assert.equal((await fetch(`${url}/readyz`)).status, 200);
 
-      const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
-      const body = JSON.stringify({ integration_key: "full", country: "br", payment_type_code: "creditcard", creditcard: card });
+      const card = {
+        card_number: "4111111111111111",
+        card_name: "Ana Lima",
+        card_due_date: "12/2060",
+        card_cvv: "123",
+      };
+      const body = JSON.stringify({
+        integration_key: "full",
+        country: "br",
+        payment_type_code: "creditcard",
+        creditcard: card,
+      });
       let stored = 0;
       const isRefused = async (): Promise<boolean> => {
-        if (!(await (await fetch(`${url}/ws/token`, { method: "POST", body })).text()).includes("SUCCESS")) return true;
+        if (
+          !(await (await fetch(`${url}/ws/token`, { method: "POST", body })).text()).includes(
+            "SUCCESS",
+          )
+        )
+          return true;
         stored += 1;
         return false;
       };
@@ -386,7 +510,10 @@ describe("a started server", () => {
       assert.ok(stored > 10, "control: it wrote before");
       await serving.event("writing_fails");
       const ready = await fetch(`${url}/readyz`);
-      assert.deepEqual([ready.status, ((await ready.json()) as { status: string }).status], [503, "not_writing"]);
+      assert.deepEqual(
+        [ready.status, ((await ready.json()) as { status: string }).status],
+        [503, "not_writing"],
+      );
       assert.equal((await fetch(`${url}/healthz`)).status, 200);
     },
   );
@@ -397,8 +524,11 @@ describe("a started server", () => {
     const client = connect(Number(port), "127.0.0.1");
     context.after(() => client.destroy());
     client.on("error", () => undefined);
-    // A body that never comes, asked for: the server's go-ahead shows that the request is under way.
-    client.write("POST /ws/token HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n");
+    // A body that never comes, asked for: the server's go-ahead shows that the request is under
+    // way.
+    client.write(
+      "POST /ws/token HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n",
+    );
     await once(client, "data");
 
     serving.child.kill("SIGTERM");
@@ -409,12 +539,16 @@ describe("a started server", () => {
   });
 
   test("says so when the grace runs out on a request under way", async (context) => {
-    const serving = new Serving(context, ["--data-dir", ":memory:"], { COFRE_SHUTDOWN_GRACE_MS: "200" });
+    const serving = new Serving(context, ["--data-dir", ":memory:"], {
+      COFRE_SHUTDOWN_GRACE_MS: "200",
+    });
     const { port } = await serving.event("listening");
     const client = connect(Number(port), "127.0.0.1");
     context.after(() => client.destroy());
     client.on("error", () => undefined);
-    client.write("POST /ws/token HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n");
+    client.write(
+      "POST /ws/token HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n",
+    );
     await once(client, "data");
 
     serving.child.kill("SIGTERM");
@@ -427,7 +561,12 @@ describe("a started server", () => {
     { skip: process.platform === "win32" },
     async (context) => {
       const shell = ["sh", "-c", `"$0" "$@"; exit $?`];
-      const serving = new Serving(context, ["--data-dir", ":memory:"], { npm_lifecycle_event: "start" }, shell);
+      const serving = new Serving(
+        context,
+        ["--data-dir", ":memory:"],
+        { npm_lifecycle_event: "start" },
+        shell,
+      );
       await serving.event("listening");
       serving.child.kill("SIGTERM");
       assert.equal((await serving.event("stopping"))["signal"], "parent_gone");

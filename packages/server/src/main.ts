@@ -6,7 +6,11 @@ import { type ClientCommand, type CommandCall, exitCodes } from "./cli/command.t
 import { readCommandLine } from "./cli/command-line.ts";
 import { type CommandName, commands } from "./cli/commands.ts";
 import { commandHelp, helpText } from "./cli/help.ts";
-import { configOfThisProcess, leaveMemoryOutOfCoreDumps, wasStartedByNpm } from "./config/environment.ts";
+import {
+  configOfThisProcess,
+  leaveMemoryOutOfCoreDumps,
+  wasStartedByNpm,
+} from "./config/environment.ts";
 import { settingsAsText } from "./config/reference.ts";
 import type { ConfigReading } from "./config/read-config.ts";
 import type { Config } from "./config/settings.ts";
@@ -20,7 +24,10 @@ import { tlsFiles } from "./certificates/authority-files.ts";
 
 const { failed, misused } = exitCodes;
 
-/** The server drains within its grace by itself; after this much more the process ends whatever still waits. */
+/**
+ * The server drains within its grace by itself; after this much more the process ends whatever
+ * still waits.
+ */
 const drainMarginMs = 5_000;
 
 /** How often the shell that npm started this process with is looked for, in milliseconds. */
@@ -29,7 +36,10 @@ const parentCheckMs = 250;
 /** A start during which a signal comes may still take so long, in milliseconds. */
 const startGraceMs = 1_000;
 
-/** The whole process: reads the command line, then serves until a signal. Logs go to standard output, words for people to standard error. */
+/**
+ * The whole process: reads the command line, then serves until a signal. Logs go to standard
+ * output, words for people to standard error.
+ */
 export async function main(): Promise<void> {
   // Nobody hears it; what the process is there for goes on.
   process.stderr.on("error", () => undefined);
@@ -43,7 +53,9 @@ export async function main(): Promise<void> {
     case "help": {
       watchOutput();
       const { word } = commandLine;
-      process.stdout.write(word === undefined ? helpText(manifest.version) : `${commandHelp(word as CommandName)}\n`);
+      process.stdout.write(
+        word === undefined ? helpText(manifest.version) : `${commandHelp(word as CommandName)}\n`,
+      );
       return;
     }
     case "version":
@@ -53,8 +65,10 @@ export async function main(): Promise<void> {
     case "config":
     case "start": {
       const reading = configOfThisProcess(commandLine.flags);
-      if ("problems" in reading) return refuse(["Cofre cannot start with these settings:", ...reading.problems]);
-      for (const name of reading.unknown) process.stderr.write(`${name} is no setting of this version, and means nothing to it.\n`);
+      if ("problems" in reading)
+        return refuse(["Cofre cannot start with these settings:", ...reading.problems]);
+      for (const name of reading.unknown)
+        process.stderr.write(`${name} is no setting of this version, and means nothing to it.\n`);
       if (commandLine.command === "start") return serve(reading);
       watchOutput();
       process.stdout.write(`${settingsAsText(reading.config)}\n`);
@@ -84,23 +98,32 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
     stopAsked: () => {
       const closed = Promise.withResolvers<void>();
       stop = closed.resolve;
-      return Promise.race([closed.promise, firstSignal(() => process.exit(failed), ["SIGTERM", "SIGINT", "SIGHUP"])]);
+      return Promise.race([
+        closed.promise,
+        firstSignal(() => process.exit(failed), ["SIGTERM", "SIGINT", "SIGHUP"]),
+      ]);
     },
     clock: systemClock,
     scheduler: systemScheduler,
   });
-  // The watch for signals would hold the process; what was printed goes first, and what went wrong with it is told at the end of the turn.
+  // The watch for signals would hold the process; what was printed goes first, and what went wrong
+  // with it is told at the end of the turn.
   process.stdout.write("", () => atEndOfTurn(() => process.exit(output.isLost ? failed : code)));
 }
 
-/** A closed pipe (`cofre config | head -1`) is the end of what can be shown, and no failure. On a full disk what was asked for is lost. */
+/**
+ * A closed pipe (`cofre config | head -1`) is the end of what can be shown, and no failure. On a
+ * full disk what was asked for is lost.
+ */
 function watchOutput(onEnd: () => void = () => undefined): { readonly isLost: boolean } {
   const output = { isLost: false };
   process.stdout.on("error", (error) => {
     if (codeOf(error) !== "EPIPE" && !output.isLost) {
       output.isLost = true;
       process.exitCode = failed;
-      process.stderr.write(`What was asked for cannot be written: ${codeOf(error) ?? "an unknown failure"}.\n`);
+      process.stderr.write(
+        `What was asked for cannot be written: ${codeOf(error) ?? "an unknown failure"}.\n`,
+      );
     }
     onEnd();
   });
@@ -112,10 +135,20 @@ function refuse(lines: readonly string[]): void {
   process.exitCode = misused;
 }
 
-async function serve({ config, unknown, empty }: Extract<ConfigReading, { readonly config: Config }>): Promise<void> {
+async function serve({
+  config,
+  unknown,
+  empty,
+}: Extract<ConfigReading, { readonly config: Config }>): Promise<void> {
   const output = standardOutput();
-  const format = config.logFormat === "auto" ? (process.stdout.isTTY ? "text" : "json") : config.logFormat;
-  const log = createLog({ level: config.logLevel, format, clock: systemClock, destination: output });
+  const format =
+    config.logFormat === "auto" ? (process.stdout.isTTY ? "text" : "json") : config.logFormat;
+  const log = createLog({
+    level: config.logLevel,
+    format,
+    clock: systemClock,
+    destination: output,
+  });
   const end = (code: number): never => {
     output.flushSync();
     process.exit(code);
@@ -127,7 +160,13 @@ async function serve({ config, unknown, empty }: Extract<ConfigReading, { readon
   });
 
   const { environment, dataDirectory, shutdownGraceMs: graceMs } = config;
-  log.write({ event: "starting", version: manifest.version, node: process.version, environment, dataDirectory });
+  log.write({
+    event: "starting",
+    version: manifest.version,
+    node: process.version,
+    environment,
+    dataDirectory,
+  });
   if (!leaveMemoryOutOfCoreDumps()) log.write({ event: "core_dumps_unlimited" });
   for (const name of unknown) log.write({ event: "setting_unknown", name });
   for (const name of empty) log.write({ event: "setting_empty", name });
@@ -137,20 +176,32 @@ async function serve({ config, unknown, empty }: Extract<ConfigReading, { readon
     process.stderr.write(`Cofre could not start: ${startProblem(error, config)}\n`);
     return end(failed);
   });
-  // A start that is nearly done may still show the keys of a new account: nobody would ever see them otherwise.
-  const givenUp = stopAsked.then(() => systemScheduler.sleep(startGraceMs)).then(() => "late" as const);
+  // A start that is nearly done may still show the keys of a new account: nobody would ever see
+  // them otherwise.
+  const givenUp = stopAsked
+    .then(() => systemScheduler.sleep(startGraceMs))
+    .then(() => "late" as const);
   const app = await Promise.race([starting, givenUp]);
   if (app === "late") {
     log.write({ event: "stop_forced", reason: "signal_during_start" });
     return end(failed);
   }
   // Whoever waits for `listening` finds the other line before it.
-  if (app.tlsAddress !== undefined) log.write({ event: "listening_tls", ...app.tlsAddress, authority: tlsFiles(dataDirectory).authority });
+  if (app.tlsAddress !== undefined)
+    log.write({
+      event: "listening_tls",
+      ...app.tlsAddress,
+      authority: tlsFiles(dataDirectory).authority,
+    });
   log.write({ event: "listening", ...app.address });
-  if (app.firstStart !== undefined) process.stderr.write(bannerFor(config, app.address, app.firstStart));
-  else if (process.stderr.isTTY && config.console !== "off") process.stderr.write(laterStartLines(app.address, config.console));
+  if (app.firstStart !== undefined)
+    process.stderr.write(bannerFor(config, app.address, app.firstStart));
+  else if (process.stderr.isTTY && config.console !== "off")
+    process.stderr.write(laterStartLines(app.address, config.console));
   if (app.consoleInvitation !== undefined) {
-    process.stderr.write(invitationLines(app.address.host, app.address.port, app.consoleInvitation.reveal()));
+    process.stderr.write(
+      invitationLines(app.address.host, app.address.port, app.consoleInvitation.reveal()),
+    );
   }
   if (app.tlsAddress !== undefined) process.stderr.write(tlsLines(app.tlsAddress.port));
 
@@ -166,7 +217,10 @@ async function serve({ config, unknown, empty }: Extract<ConfigReading, { readon
 }
 
 /** Resolves with the first signal that asks to stop; the second one calls `onSecond`. */
-function firstSignal(onSecond: () => void, signals: readonly NodeJS.Signals[] = ["SIGTERM", "SIGINT"]): Promise<string> {
+function firstSignal(
+  onSecond: () => void,
+  signals: readonly NodeJS.Signals[] = ["SIGTERM", "SIGINT"],
+): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   let asked = false;
   for (const signal of signals) {
@@ -181,8 +235,9 @@ function firstSignal(onSecond: () => void, signals: readonly NodeJS.Signals[] = 
 }
 
 /**
- * npm starts a script through a shell and passes signals to the shell only; dash, which is `sh` on Debian, then ends without passing them
- * on. A server that outlived `npm start` would hold its port and answer whoever believes to have started another.
+ * npm starts a script through a shell and passes signals to the shell only; dash, which is `sh` on
+ * Debian, then ends without passing them on. A server that outlived `npm start` would hold its port
+ * and answer whoever believes to have started another.
  */
 function whenParentIsGone(then: () => void): void {
   const parent = process.ppid;
@@ -193,7 +248,10 @@ function whenParentIsGone(then: () => void): void {
   look();
 }
 
-/** What nothing handled ends the process: its state can no longer be trusted, and recovery takes up what was under way. */
+/**
+ * What nothing handled ends the process: its state can no longer be trusted, and recovery takes up
+ * what was under way.
+ */
 function endOnUnhandled(log: Log, end: (code: number) => never): void {
   for (const origin of ["uncaughtException", "unhandledRejection"] as const) {
     process.on(origin, (error: unknown) => {
@@ -207,8 +265,11 @@ function startProblem(error: unknown, config: Config): string {
   if (!(error instanceof Error)) return "an unknown failure.";
   switch (codeOf(error)) {
     case "EADDRINUSE": {
-      const isTls = "port" in error && error.port === config.tlsPort && config.tlsPort !== config.port;
-      const [port, variable, flag] = isTls ? [config.tlsPort, "COFRE_TLS_PORT", "--tls-port"] : [config.port, "COFRE_PORT", "--port"];
+      const isTls =
+        "port" in error && error.port === config.tlsPort && config.tlsPort !== config.port;
+      const [port, variable, flag] = isTls
+        ? [config.tlsPort, "COFRE_TLS_PORT", "--tls-port"]
+        : [config.port, "COFRE_PORT", "--port"];
       return `port ${port} of ${config.host} is taken. Another Cofre? Choose another with ${variable}=N or ${flag} N (npm start -- ${flag} N); 0 is a free one.`;
     }
     case "EACCES":
@@ -230,7 +291,8 @@ function startProblem(error: unknown, config: Config): string {
 /** The error says which call was refused, and of files which one. */
 function accessProblem(error: Error, config: Config): string {
   const path = "path" in error && typeof error.path === "string" ? error.path : undefined;
-  if (path === undefined) return `this user may not listen on port ${config.port}; ports below 1024 often need another user.`;
+  if (path === undefined)
+    return `this user may not listen on port ${config.port}; ports below 1024 often need another user.`;
   // What is kept nowhere still needs a file that the database removes at once.
   if (config.dataDirectory === ":memory:") {
     return `this user cannot write ${path}. A start with :memory: needs a writable folder for temporary files: set TMPDIR to one, or mount one (docker run --tmpfs /tmp).`;
@@ -238,14 +300,19 @@ function accessProblem(error: Error, config: Config): string {
   return `this user cannot use ${path}, in the directory ${config.dataDirectory}. --data-dir D takes another directory.`;
 }
 
-function bannerFor(config: Config, address: { readonly host: string; readonly port: number }, made: FirstStartKeys): string {
+function bannerFor(
+  config: Config,
+  address: { readonly host: string; readonly port: number },
+  made: FirstStartKeys,
+): string {
   return firstStartBanner({
     ...address,
     now: systemClock.now(),
     isConsoleByKey: config.console === "key",
     // What the operator chose is not printed back into a CI's output.
     integrationKey: config.sandboxIntegrationKey === undefined ? made.integrationKey : undefined,
-    publicIntegrationKey: config.sandboxPublicIntegrationKey === undefined ? made.publicIntegrationKey : undefined,
+    publicIntegrationKey:
+      config.sandboxPublicIntegrationKey === undefined ? made.publicIntegrationKey : undefined,
   });
 }
 

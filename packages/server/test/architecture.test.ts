@@ -19,22 +19,61 @@ interface SourceFile {
 
 // --- Arrows between folders (style.md, "Arrows") ---------------------------------------------------------------------------
 
-const domain = ["kernel/", "payment/", "vault/", "ledger/", "merchant/", "notification/events.ts", "notification/endpoint.ts"];
+const domain = [
+  "kernel/",
+  "payment/",
+  "vault/",
+  "ledger/",
+  "merchant/",
+  "notification/events.ts",
+  "notification/endpoint.ts",
+];
 /** Who uses the console, as others see them; and where that is kept: a contract. */
-const people = ["user/user.ts", "user/audit.ts", "sign-in/users.ts", "user/audit-chain.ts", "user/audit-log.ts", "user/user-store.ts"];
+const people = [
+  "user/user.ts",
+  "user/audit.ts",
+  "sign-in/users.ts",
+  "user/audit-chain.ts",
+  "user/audit-log.ts",
+  "user/user-store.ts",
+];
 /** What those show who let people see the log. */
 const auditShown = ["user/audit-log.ts", "user/audit-view.ts", "user/audit-chain.ts"];
-const contracts = ["stores/store.ts", "stores/change.ts", "stores/identity.ts", "connectors/connector.ts"];
-/** What may be logged, of errors too, and where to: a contract too. The sink that writes is in logging/log.ts. */
+const contracts = [
+  "stores/store.ts",
+  "stores/change.ts",
+  "stores/identity.ts",
+  "connectors/connector.ts",
+];
+/**
+ * What may be logged, of errors too, and where to: a contract too. The sink that writes is in
+ * logging/log.ts.
+ */
 const logging = ["logging/log-event.ts", "logging/error-facts.ts"];
 
-/** What a module may import, besides what stands in its own row's folder. The first row that fits counts. */
-const arrows: readonly { readonly from: string; readonly to: readonly string[]; readonly own?: boolean }[] = [
+/**
+ * What a module may import, besides what stands in its own row's folder. The first row that fits
+ * counts.
+ */
+const arrows: readonly {
+  readonly from: string;
+  readonly to: readonly string[];
+  readonly own?: boolean;
+}[] = [
   { from: "kernel/", to: [] },
   { from: "payment/", to: ["kernel/", "vault/brand.ts"] },
   { from: "vault/", to: ["kernel/"] },
   { from: "ledger/", to: ["kernel/", "payment/"] },
-  { from: "merchant/", to: ["kernel/", "payment/", "vault/brand.ts", "notification/endpoint.ts", "notification/events.ts"] },
+  {
+    from: "merchant/",
+    to: [
+      "kernel/",
+      "payment/",
+      "vault/brand.ts",
+      "notification/endpoint.ts",
+      "notification/events.ts",
+    ],
+  },
   { from: "logging/", to: ["kernel/"] },
   { from: "config/", to: ["kernel/"] },
   { from: "certificates/", to: ["kernel/"] },
@@ -45,19 +84,39 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   { from: "stores/index.ts", to: ["stores/", ...domain, ...logging] },
   { from: "connectors/index.ts", to: ["connectors/", ...domain, ...logging] },
   // The set of them, and what protects it from one that is dead.
-  { from: "connectors/connector-set.ts", to: ["kernel/", "connectors/connector.ts", "connectors/strict-answers.ts"], own: false },
-  { from: "connectors/*.ts", to: [...domain, "connectors/connector.ts", "connectors/response-codes.ts"], own: false },
+  {
+    from: "connectors/connector-set.ts",
+    to: ["kernel/", "connectors/connector.ts", "connectors/strict-answers.ts"],
+    own: false,
+  },
+  {
+    from: "connectors/*.ts",
+    to: [...domain, "connectors/connector.ts", "connectors/response-codes.ts"],
+    own: false,
+  },
   // A folder of its own for each store and each connector: they never see a sibling.
   { from: "stores/*/", to: [...domain, ...people, "stores/*.ts", ...logging] },
   { from: "stores/*.ts", to: [...domain, ...people, "stores/*.ts"], own: false },
   // They see of the stores what a store fails with, and of the vault what seals their secrets.
-  { from: "user/", to: ["kernel/", "vault/sealed-secret.ts", "vault/row-mac.ts", "stores/store.ts"] },
-  { from: "sign-in/", to: ["kernel/", "user/", "vault/sealed-secret.ts", "vault/row-mac.ts", "stores/store.ts"] },
-  { from: "connectors/*/", to: [...domain, "connectors/connector.ts", "connectors/response-codes.ts", ...logging] },
+  {
+    from: "user/",
+    to: ["kernel/", "vault/sealed-secret.ts", "vault/row-mac.ts", "stores/store.ts"],
+  },
+  {
+    from: "sign-in/",
+    to: ["kernel/", "user/", "vault/sealed-secret.ts", "vault/row-mac.ts", "stores/store.ts"],
+  },
+  {
+    from: "connectors/*/",
+    to: [...domain, "connectors/connector.ts", "connectors/response-codes.ts", ...logging],
+  },
   // What operations and recovery both decide by: pure, from outcomes and records to a Change.
   { from: "decisions/", to: [...domain, ...contracts] },
   { from: "operations/", to: [...domain, ...contracts, ...logging, "decisions/"] },
-  { from: "delivery/", to: [...domain, ...contracts, ...logging, "notification/", "certificates/"] },
+  {
+    from: "delivery/",
+    to: [...domain, ...contracts, ...logging, "notification/", "certificates/"],
+  },
   {
     from: "recovery/",
     to: [
@@ -72,9 +131,24 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
     ],
   },
   // From one store into another, by what both can show of an installation.
-  { from: "store-migration/", to: [...domain, "user/audit-chain.ts", "stores/transfer.ts", "stores/rows.ts"] },
-  // The parts of a payment service put together over whatever ports it is given; and worlds, each of which is one.
-  { from: "installation.ts", to: [...domain, ...contracts, ...logging, "operations/", "notification/", "delivery/", "recovery/"] },
+  {
+    from: "store-migration/",
+    to: [...domain, "user/audit-chain.ts", "stores/transfer.ts", "stores/rows.ts"],
+  },
+  // The parts of a payment service put together over whatever ports it is given; and worlds, each
+  // of which is one.
+  {
+    from: "installation.ts",
+    to: [
+      ...domain,
+      ...contracts,
+      ...logging,
+      "operations/",
+      "notification/",
+      "delivery/",
+      "recovery/",
+    ],
+  },
   // The sandbox's request log knows of what it records, and of nobody who does it.
   { from: "sandbox/recording/", to: [...domain, "connectors/connector.ts"] },
   {
@@ -91,13 +165,17 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
       "stores/world-store.ts",
     ],
   },
-  // The interface: how requests are read, what they ask of the operations, and how they are answered. It knows nothing of sockets.
+  // The interface: how requests are read, what they ask of the operations, and how they are
+  // answered. It knows nothing of sockets.
   {
     from: "wire/",
     to: [...domain, ...contracts, ...logging, "operations/", "user/user.ts"],
   },
   // The OpenAPI document and its page.
-  { from: "api-docs/", to: [...domain, "operations/", "wire/", "http/admin/", "http/faults/fault-kinds.ts"] },
+  {
+    from: "api-docs/",
+    to: [...domain, "operations/", "wire/", "http/admin/", "http/faults/fault-kinds.ts"],
+  },
   {
     from: "http/admin/",
     to: [
@@ -116,12 +194,34 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   },
   {
     from: "http/endpoints.ts",
-    to: [...domain, ...contracts, "operations/", "api-docs/documented.ts", "delivery/notification-keys.ts", "sandbox/", "wire/", "http/"],
+    to: [
+      ...domain,
+      ...contracts,
+      "operations/",
+      "api-docs/documented.ts",
+      "delivery/notification-keys.ts",
+      "sandbox/",
+      "wire/",
+      "http/",
+    ],
   },
-  { from: "http/recording/", to: [...domain, ...contracts, "delivery/dispatcher.ts", "wire/", "sandbox/recording/"] },
+  {
+    from: "http/recording/",
+    to: [...domain, ...contracts, "delivery/dispatcher.ts", "wire/", "sandbox/recording/"],
+  },
   {
     from: "http/",
-    to: [...domain, ...contracts, ...logging, "user/user.ts", "user/audit.ts", "sign-in/users.ts", ...auditShown, "operations/", "wire/"],
+    to: [
+      ...domain,
+      ...contracts,
+      ...logging,
+      "user/user.ts",
+      "user/audit.ts",
+      "sign-in/users.ts",
+      ...auditShown,
+      "operations/",
+      "wire/",
+    ],
   },
   {
     from: "cli/",
@@ -146,7 +246,16 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   { from: "scan/", to: ["kernel/", "vault/"] },
   {
     from: "main.ts",
-    to: ["../package.json", "app.ts", "start/commands.ts", "cli/", "config/", "logging/", "kernel/", "certificates/authority-files.ts"],
+    to: [
+      "../package.json",
+      "app.ts",
+      "start/commands.ts",
+      "cli/",
+      "config/",
+      "logging/",
+      "kernel/",
+      "certificates/authority-files.ts",
+    ],
   },
   // What tests of others import.
   { from: "library-options.ts", to: [] },
@@ -169,12 +278,18 @@ const arrows: readonly { readonly from: string; readonly to: readonly string[]; 
   { from: "start/", to: [""] },
 ];
 
-/** The vault's inside: seen by the vault itself, and by the composition root, which puts it together. Others hold its interface and its vocabulary. */
-const vaultInside = /^vault\/(?:aes|envelope|keyring|fingerprint|root-key.*|.*-vault|.*key-provider)\.ts$/;
+/**
+ * The vault's inside: seen by the vault itself, and by the composition root, which puts it
+ * together. Others hold its interface and its vocabulary.
+ */
+const vaultInside =
+  /^vault\/(?:aes|envelope|keyring|fingerprint|root-key.*|.*-vault|.*key-provider)\.ts$/;
 
 // --- What has one owner ------------------------------------------------------------------------------------------------------
 
-/** Globals that reach the outside, and the files that may. No row is needed to forbid what has none. */
+/**
+ * Globals that reach the outside, and the files that may. No row is needed to forbid what has none.
+ */
 const ownedGlobals: Readonly<Record<string, readonly string[]>> = {
   // Those who write tests give and get times as Dates; none is made of the present.
   Date: ["kernel/system-clock.ts", "library.ts"],
@@ -208,7 +323,10 @@ const ownedGlobals: Readonly<Record<string, readonly string[]>> = {
   "Buffer.allocUnsafeSlow": [],
 };
 
-/** Node's modules that reach the outside or hold no state at all; a module without a row may not be imported. */
+/**
+ * Node's modules that reach the outside or hold no state at all; a module without a row may not be
+ * imported.
+ */
 const ownedModules: Readonly<Record<string, readonly string[]>> = {
   "node:util": [""],
   "node:path": [""],
@@ -257,20 +375,31 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The parts of node:crypto that draw chance: everything else asks the Random port. */
-const chance = /^(?:random|getRandom|generate|webcrypto|subtle|createDiffieHellman|createECDH|default$)/;
-const chanceOwners = ["kernel/system-random.ts", "delivery/notification-keys.ts", "certificates/local-authority.ts"];
+const chance =
+  /^(?:random|getRandom|generate|webcrypto|subtle|createDiffieHellman|createECDH|default$)/;
+const chanceOwners = [
+  "kernel/system-random.ts",
+  "delivery/notification-keys.ts",
+  "certificates/local-authority.ts",
+];
 
-/** What may draw from a seed that somebody knows: worlds of the sandbox. Tests and the simulation plug it in. */
+/**
+ * What may draw from a seed that somebody knows: worlds of the sandbox. Tests and the simulation
+ * plug it in.
+ */
 const mayReplay: readonly string[] = ["sandbox/world.ts"];
 
 // --- Rules, as functions of the files, so that the controls below can run them on planted ones ---------------------------------
 
 function fits(path: string, row: string): boolean {
-  if (row.includes("*")) return new RegExp(`^${row.replaceAll("*", "[^/]+")}${row.endsWith("/") ? "" : "$"}`).test(path);
+  if (row.includes("*"))
+    return new RegExp(`^${row.replaceAll("*", "[^/]+")}${row.endsWith("/") ? "" : "$"}`).test(path);
   return row === "" || row === path || (row.endsWith("/") && path.startsWith(row));
 }
 
-/** The folder that a row names for `path`: `stores/embedded/` when the row has a star for the store. */
+/**
+ * The folder that a row names for `path`: `stores/embedded/` when the row has a star for the store.
+ */
 function ownFolder(path: string, row: string): string {
   if (!row.endsWith("/")) return path;
   return `${path
@@ -298,14 +427,19 @@ function brokenArrows(files: readonly SourceFile[]): string[] {
       const own = arrow.own !== false && fits(target, ownFolder(path, arrow.from));
       const allowed = own || arrow.to.some((row) => fits(target, row));
       const list = /^(?:stores|connectors)\/index\.ts$/.test(target) && !isComposition(path);
-      const insideVault = vaultInside.test(target) && !path.startsWith("vault/") && !isComposition(path);
-      if (!allowed || insideVault || list) broken.push(`${path}:${line}: must not import ${target}`);
+      const insideVault =
+        vaultInside.test(target) && !path.startsWith("vault/") && !isComposition(path);
+      if (!allowed || insideVault || list)
+        broken.push(`${path}:${line}: must not import ${target}`);
     }
   }
   return broken;
 }
 
-/** Groups of files that import each other, directly or through others. An import of a type counts: it ties the files' meanings together. */
+/**
+ * Groups of files that import each other, directly or through others. An import of a type counts:
+ * it ties the files' meanings together.
+ */
 function importCycles(files: readonly SourceFile[]): string[] {
   const imports = new Map(
     files.map(({ path, source }) => [
@@ -330,7 +464,11 @@ function importCycles(files: readonly SourceFile[]): string[] {
 
 function importersOf(module: string, files: readonly SourceFile[]): string[] {
   return files
-    .filter(({ path, source }) => scan(source).imports.some(({ specifier }) => posix.join(posix.dirname(path), specifier) === module))
+    .filter(({ path, source }) =>
+      scan(source).imports.some(
+        ({ specifier }) => posix.join(posix.dirname(path), specifier) === module,
+      ),
+    )
     .map(({ path }) => path);
 }
 
@@ -350,14 +488,20 @@ function brokenOwnership(files: readonly SourceFile[]): string[] {
         continue;
       }
       const owners = ownedModules[specifier];
-      if (owners === undefined || !owners.some((owner) => fits(path, owner))) broken.push(`${path}:${line}: must not import ${specifier}`);
+      if (owners === undefined || !owners.some((owner) => fits(path, owner)))
+        broken.push(`${path}:${line}: must not import ${specifier}`);
       if (specifier !== "node:crypto" || chanceOwners.includes(path)) continue;
-      if (names.length === 0) broken.push(`${path}:${line}: imports from node:crypto by name only, so that drawn chance is seen`);
-      for (const name of names) if (chance.test(name)) broken.push(`${path}:${line}: must not use ${name} of node:crypto`);
+      if (names.length === 0)
+        broken.push(
+          `${path}:${line}: imports from node:crypto by name only, so that drawn chance is seen`,
+        );
+      for (const name of names)
+        if (chance.test(name)) broken.push(`${path}:${line}: must not use ${name} of node:crypto`);
     }
   }
   for (const [specifier, owners] of packageOwners) {
-    if (owners.size > 1) broken.push(`${specifier}: reached through more than one file: ${[...owners].join(", ")}`);
+    if (owners.size > 1)
+      broken.push(`${specifier}: reached through more than one file: ${[...owners].join(", ")}`);
   }
   return broken;
 }
@@ -369,7 +513,11 @@ const production = sourceFiles(sourceRoot).filter(({ path }) => !path.endsWith("
 describe("architecture", () => {
   test("the scan sees the source", () => {
     assert.ok(production.length > 30);
-    assert.ok(production.some(({ path, source }) => path === "stores/store.ts" && scan(source).imports.length > 3));
+    assert.ok(
+      production.some(
+        ({ path, source }) => path === "stores/store.ts" && scan(source).imports.length > 3,
+      ),
+    );
   });
 
   test("dependencies between folders point one way", () => {
@@ -391,10 +539,17 @@ describe("architecture", () => {
 
   test("repeatable chance is reached only by what belongs to a sandbox", () => {
     assert.deepEqual(
-      importersOf("kernel/seeded-random.ts", production).filter((path) => !mayReplay.some((row) => fits(path, row))),
+      importersOf("kernel/seeded-random.ts", production).filter(
+        (path) => !mayReplay.some((row) => fits(path, row)),
+      ),
       [],
     );
-    const planted = [{ path: "vault/token.ts", source: 'import { SeededRandom } from "../kernel/seeded-random.ts";' }];
+    const planted = [
+      {
+        path: "vault/token.ts",
+        source: 'import { SeededRandom } from "../kernel/seeded-random.ts";',
+      },
+    ];
     assert.deepEqual(importersOf("kernel/seeded-random.ts", planted), ["vault/token.ts"]);
   });
 
@@ -402,12 +557,24 @@ describe("architecture", () => {
     const plantedArrows: readonly SourceFile[] = [
       { path: "kernel/money.ts", source: 'import type { Payment } from "../payment/payment.ts";' },
       { path: "payment/pricing.ts", source: 'import { Pan } from "../vault/pan.ts";' },
-      { path: "operations/capture.ts", source: 'import { EmbeddedStore } from "../stores/embedded/embedded-store.ts";' },
+      {
+        path: "operations/capture.ts",
+        source: 'import { EmbeddedStore } from "../stores/embedded/embedded-store.ts";',
+      },
       { path: "operations/direct.ts", source: 'export { routes } from "../http/routes.ts";' },
       { path: "operations/token.ts", source: 'import { open } from "../vault/envelope.ts";' },
-      { path: "stores/memory/memory-store.ts", source: 'const other = await import("../embedded/embedded-store.ts");' },
-      { path: "stores/embedded/writer.ts", source: 'new Worker(new URL("../../operations/capture.ts", import.meta.url));' },
-      { path: "connectors/simulator/simulator.ts", source: 'import "../../operations/operation.ts";' },
+      {
+        path: "stores/memory/memory-store.ts",
+        source: 'const other = await import("../embedded/embedded-store.ts");',
+      },
+      {
+        path: "stores/embedded/writer.ts",
+        source: 'new Worker(new URL("../../operations/capture.ts", import.meta.url));',
+      },
+      {
+        path: "connectors/simulator/simulator.ts",
+        source: 'import "../../operations/operation.ts";',
+      },
       { path: "http/server.ts", source: 'import {\n  startCofre,\n} from "../app.ts";' },
       { path: "elsewhere/thing.ts", source: "export const one = 1;" },
     ];
@@ -421,11 +588,22 @@ describe("architecture", () => {
       const allowed: readonly SourceFile[] = [
         {
           path: "operations/capture.ts",
-          source: 'import type { Store } from "../stores/store.ts";\nimport { change } from "./runner.ts";',
+          source:
+            'import type { Store } from "../stores/store.ts";\nimport { change } from "./runner.ts";',
         },
-        { path: "stores/memory/memory-store.ts", source: 'import { x } from "./faults.ts"; import type { S } from "../store.ts";' },
-        { path: "app.ts", source: 'import { EmbeddedStore } from "./stores/embedded/embedded-store.ts";' },
-        { path: "kernel/money.ts", source: '// import "../payment/payment.ts"\nconst text = `import "../payment/payment.ts"`;' },
+        {
+          path: "stores/memory/memory-store.ts",
+          source: 'import { x } from "./faults.ts"; import type { S } from "../store.ts";',
+        },
+        {
+          path: "app.ts",
+          source: 'import { EmbeddedStore } from "./stores/embedded/embedded-store.ts";',
+        },
+        {
+          path: "kernel/money.ts",
+          source:
+            '// import "../payment/payment.ts"\nconst text = `import "../payment/payment.ts"`;',
+        },
       ];
       assert.deepEqual(brokenArrows(allowed), []);
     });
@@ -470,7 +648,11 @@ describe("architecture", () => {
     }
 
     test("a whole-module import of node:crypto hides what is drawn", () => {
-      assert.equal(brokenOwnership([{ path: "vault/token.ts", source: 'import * as all from "node:crypto";' }]).length, 1);
+      assert.equal(
+        brokenOwnership([{ path: "vault/token.ts", source: 'import * as all from "node:crypto";' }])
+          .length,
+        1,
+      );
     });
 
     test("a package that two files import is reported", () => {
@@ -499,25 +681,39 @@ describe("architecture", () => {
     });
 
     test("the owner itself may", () => {
-      assert.deepEqual(brokenOwnership([{ path: "kernel/system-clock.ts", source: "const at = Date.now();" }]), []);
+      assert.deepEqual(
+        brokenOwnership([{ path: "kernel/system-clock.ts", source: "const at = Date.now();" }]),
+        [],
+      );
     });
   });
 });
 
 // --- The whole repository --------------------------------------------------------------------------------------------------------
 
-/** First six digits of published test numbers: numbers that are made up under them are test numbers too. */
-const testBins = new Set<string>([...testNumbers.map((digits) => digits.slice(0, 6)), ...testRanges]);
+/**
+ * First six digits of published test numbers: numbers that are made up under them are test numbers
+ * too.
+ */
+const testBins = new Set<string>([
+  ...testNumbers.map((digits) => digits.slice(0, 6)),
+  ...testRanges,
+]);
 
 const cardLike = /(?<![\w.])\d(?:[ -]?\d){13,18}(?![\w]|\.\d)/g;
 
-/** Card numbers in `text` that no test range explains: of a scheme's length and first digits, with a right check digit. */
+/**
+ * Card numbers in `text` that no test range explains: of a scheme's length and first digits, with a
+ * right check digit.
+ */
 function cardNumbersIn(text: string): string[] {
   // The last digits of `%22` are none of the number that follows.
   const decoded = text.replaceAll(/%([0-9A-Fa-f]{2})/g, (_, hex) => (hex === "20" ? " " : "|"));
   return [...decoded.matchAll(cardLike)]
     .map(([match]) => match.replaceAll(/[ -]/g, ""))
-    .filter((digits) => hasSchemeShape(digits) && isPan(digits) && !testBins.has(digits.slice(0, 6)))
+    .filter(
+      (digits) => hasSchemeShape(digits) && isPan(digits) && !testBins.has(digits.slice(0, 6)),
+    )
     .map((digits) => `${digits.slice(0, 6)}…${digits.slice(-4)}`);
 }
 
@@ -532,7 +728,10 @@ function isPan(digits: string): boolean {
   return Pan.from(Buffer.from(digits)) !== undefined;
 }
 
-/** Directories of a developer's or a CI's machine. A name that stands for one (`~`, a mkdtemp result) is none. */
+/**
+ * Directories of a developer's or a CI's machine. A name that stands for one (`~`, a mkdtemp
+ * result) is none.
+ */
 const machinePath = new RegExp(
   String.raw`(?<![A-Za-z0-9_.~:/-])/(?:${["tmp", "work", "root", "home", "Users"].join("|")})/[A-Za-z0-9_.-]+`,
   "g",
@@ -545,11 +744,14 @@ describe("repository", () => {
   const files = repositoryFiles();
 
   test("the walk sees the repository", () => {
-    for (const name of ["package.json", "LICENSE", "packages/server/src/stores/store.ts"]) assert.ok(files.includes(name), name);
+    for (const name of ["package.json", "LICENSE", "packages/server/src/stores/store.ts"])
+      assert.ok(files.includes(name), name);
   });
 
   test("no file holds a card number other than a test card's", () => {
-    const found = files.flatMap((name) => cardNumbersIn(textOf(name)).map((card) => `${name}: ${card}`));
+    const found = files.flatMap((name) =>
+      cardNumbersIn(textOf(name)).map((card) => `${name}: ${card}`),
+    );
     assert.deepEqual(found, []);
   });
 
@@ -566,13 +768,21 @@ describe("repository", () => {
   });
 
   test("no file names a directory of somebody's machine", () => {
-    const found = files.flatMap((name) => [...textOf(name).matchAll(machinePath)].map(([path]) => `${name}: ${path}`));
+    const found = files.flatMap((name) =>
+      [...textOf(name).matchAll(machinePath)].map(([path]) => `${name}: ${path}`),
+    );
     assert.deepEqual(found, []);
   });
 
   test("control: a directory of somebody's machine is found", () => {
-    assert.equal([...["see ", "home", "someone/cofre for it"].join("/").matchAll(machinePath)].length, 1);
-    assert.equal([..."see https://example.com/home/page and ./tmp/x".matchAll(machinePath)].length, 0);
+    assert.equal(
+      [...["see ", "home", "someone/cofre for it"].join("/").matchAll(machinePath)].length,
+      1,
+    );
+    assert.equal(
+      [..."see https://example.com/home/page and ./tmp/x".matchAll(machinePath)].length,
+      0,
+    );
   });
 
   test("the lock file names no registry and every locked package has no install script", () => {
@@ -586,7 +796,10 @@ function sourceFiles(root: string): SourceFile[] {
   return readdirSync(root, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith(".ts"))
     .map((entry) => join(entry.parentPath, entry.name))
-    .map((path) => ({ path: relative(root, path).split(sep).join("/"), source: readFileSync(path, "utf8") }));
+    .map((path) => ({
+      path: relative(root, path).split(sep).join("/"),
+      source: readFileSync(path, "utf8"),
+    }));
 }
 
 function repositoryFiles(directory = repositoryRoot): string[] {
@@ -594,7 +807,9 @@ function repositoryFiles(directory = repositoryRoot): string[] {
     if (notOurs.has(entry.name)) return [];
     const path = join(directory, entry.name);
     if (entry.isDirectory()) return repositoryFiles(path);
-    return entry.isFile() && !binary.test(entry.name) ? [relative(repositoryRoot, path).split(sep).join("/")] : [];
+    return entry.isFile() && !binary.test(entry.name)
+      ? [relative(repositoryRoot, path).split(sep).join("/")]
+      : [];
   });
 }
 

@@ -8,16 +8,25 @@ import { fileURLToPath } from "node:url";
 
 const program = fileURLToPath(new URL("../bin/cofre.js", import.meta.url));
 
-/** The settings of whoever runs the tests, their proxies, and what the test runner tells its own, stay out of the processes that tests start. */
+/**
+ * The settings of whoever runs the tests, their proxies, and what the test runner tells its own,
+ * stay out of the processes that tests start.
+ */
 export const cleanEnvironment: Readonly<Record<string, string | undefined>> = Object.fromEntries(
   Object.entries(process.env).filter(
-    ([name]) => !name.startsWith("COFRE_") && name !== "NODE_TEST_CONTEXT" && !/^(?:https?|no|all)_proxy$/i.test(name),
+    ([name]) =>
+      !name.startsWith("COFRE_") &&
+      name !== "NODE_TEST_CONTEXT" &&
+      !/^(?:https?|no|all)_proxy$/i.test(name),
   ),
 );
 
 const hasGroups = process.platform !== "win32";
 
-/** What a shell or npm has started ends with it: else it would live on after a test that failed, and the runner wait for it. */
+/**
+ * What a shell or npm has started ends with it: else it would live on after a test that failed, and
+ * the runner wait for it.
+ */
 function endAll(child: ChildProcess): void {
   if (!hasGroups || child.pid === undefined) return void child.kill("SIGKILL");
   try {
@@ -45,7 +54,9 @@ export class SharedEnd implements Ending {
   }
 }
 
-/** A process that a user would start, and what it has written so far. It does not outlive its test. */
+/**
+ * A process that a user would start, and what it has written so far. It does not outlive its test.
+ */
 export class Command {
   readonly child: ChildProcess;
   readonly exited: Promise<unknown>;
@@ -72,7 +83,11 @@ export class Command {
   }
 
   /** The program of this repository. */
-  static cofre(context: Ending, args: readonly string[], environment: Readonly<Record<string, string>> = {}): Command {
+  static cofre(
+    context: Ending,
+    args: readonly string[],
+    environment: Readonly<Record<string, string>> = {},
+  ): Command {
     return new Command(context, [process.execPath, program, ...args], environment);
   }
 
@@ -89,7 +104,11 @@ export class Command {
 
   /** The fields of the first event of this name in its log. */
   async event(name: string): Promise<Record<string, unknown>> {
-    const line = await this.#until(() => this.stdout.split("\n").find((each) => each.includes(`"event":"${name}"`) && each.endsWith("}")));
+    const line = await this.#until(() =>
+      this.stdout
+        .split("\n")
+        .find((each) => each.includes(`"event":"${name}"`) && each.endsWith("}")),
+    );
     return JSON.parse(line) as Record<string, unknown>;
   }
 
@@ -108,7 +127,11 @@ export class Command {
       const { stdout, stderr } = this.child;
       assert.ok(stdout !== null && stderr !== null);
       const ended = new AbortController();
-      await Promise.race([once(stdout, "data", ended), once(stderr, "data", ended), this.exited]).finally(() => ended.abort());
+      await Promise.race([
+        once(stdout, "data", ended),
+        once(stderr, "data", ended),
+        this.exited,
+      ]).finally(() => ended.abort());
     }
   }
 }

@@ -9,7 +9,10 @@ import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { readConfig } from "../src/config/read-config.ts";
 
-/** Whether the servers come up by it is in lanes/compose.lane.ts; Docker itself is tried by nobody here. */
+/**
+ * Whether the servers come up by it is in lanes/compose.lane.ts; Docker itself is tried by nobody
+ * here.
+ */
 
 const examples = fileURLToPath(new URL("../../../examples", import.meta.url));
 
@@ -32,19 +35,31 @@ interface Compose {
   readonly volumes: Readonly<Record<string, unknown>>;
 }
 
-const compose = parse(readFileSync(join(examples, "compose.yaml"), "utf8"), { merge: true }) as Compose;
+const compose = parse(readFileSync(join(examples, "compose.yaml"), "utf8"), {
+  merge: true,
+}) as Compose;
 const services = Object.entries(compose.services);
 
 describe("examples/compose.yaml", () => {
   test("sets what this version knows, and nothing that it refuses", () => {
     for (const [name, { environment = {} }] of services) {
-      const ours = Object.fromEntries(Object.entries(environment).filter(([variable]) => variable.startsWith("COFRE_")));
+      const ours = Object.fromEntries(
+        Object.entries(environment).filter(([variable]) => variable.startsWith("COFRE_")),
+      );
       if (Object.keys(ours).length === 0) continue;
-      const reading = readConfig({ environment: ours, flags: new Map(), readFile: (path) => ({ value: secretOf(path) }) });
+      const reading = readConfig({
+        environment: ours,
+        flags: new Map(),
+        readFile: (path) => ({ value: secretOf(path) }),
+      });
       assert.ok("config" in reading, `${name}: ${JSON.stringify(reading)}`);
       assert.deepEqual(reading.unknown, [], name);
     }
-    const wrong = readConfig({ environment: { COFRE_DATABASE_WAVE: "yes" }, flags: new Map(), readFile: () => ({ problem: "no" }) });
+    const wrong = readConfig({
+      environment: { COFRE_DATABASE_WAVE: "yes" },
+      flags: new Map(),
+      readFile: () => ({ problem: "no" }),
+    });
     assert.ok("problems" in wrong || wrong.unknown.length > 0, "control: another name is noticed");
   });
 
@@ -57,14 +72,24 @@ describe("examples/compose.yaml", () => {
 
   test("names services, secrets, volumes and files that are there", () => {
     for (const [name, service] of services) {
-      for (const other of Object.keys(service.depends_on ?? {})) assert.ok(Object.hasOwn(compose.services, other), `${name}: ${other}`);
-      for (const secret of service.secrets ?? []) assert.ok(Object.hasOwn(compose.secrets, secret), `${name}: ${secret}`);
-      const read = Object.values(service.environment ?? {}).filter((value) => value.startsWith("/run/secrets/"));
-      for (const path of read) assert.ok(service.secrets?.includes(path.slice("/run/secrets/".length)) === true, `${name}: ${path}`);
+      for (const other of Object.keys(service.depends_on ?? {}))
+        assert.ok(Object.hasOwn(compose.services, other), `${name}: ${other}`);
+      for (const secret of service.secrets ?? [])
+        assert.ok(Object.hasOwn(compose.secrets, secret), `${name}: ${secret}`);
+      const read = Object.values(service.environment ?? {}).filter((value) =>
+        value.startsWith("/run/secrets/"),
+      );
+      for (const path of read)
+        assert.ok(
+          service.secrets?.includes(path.slice("/run/secrets/".length)) === true,
+          `${name}: ${path}`,
+        );
       for (const volume of service.volumes ?? []) {
         const [source = ""] = volume.split(":");
         assert.ok(
-          source.startsWith(".") ? existsSync(join(examples, source)) : Object.hasOwn(compose.volumes, source),
+          source.startsWith(".")
+            ? existsSync(join(examples, source))
+            : Object.hasOwn(compose.volumes, source),
           `${name}: ${volume}`,
         );
       }
@@ -80,14 +105,17 @@ describe("examples/compose.yaml", () => {
     const folder = mkdtempSync(join(tmpdir(), "cofre-compose-"));
     context.after(() => rmSync(folder, { recursive: true }));
     const secrets = join(folder, "secrets");
-    const make = (): void => void execFileSync("sh", [join(examples, "compose", "make-secrets.sh"), secrets]);
+    const make = (): void =>
+      void execFileSync("sh", [join(examples, "compose", "make-secrets.sh"), secrets]);
     make();
-    const content = (): readonly string[] => Object.keys(compose.secrets).map((name) => readFileSync(join(secrets, name), "utf8"));
+    const content = (): readonly string[] =>
+      Object.keys(compose.secrets).map((name) => readFileSync(join(secrets, name), "utf8"));
     const first = content();
     make();
     assert.deepEqual(content(), first);
     assert.equal(statSync(secrets).mode & 0o777, 0o700);
-    for (const [name, { file }] of Object.entries(compose.secrets)) assert.equal(file, `./compose/secrets/${name}`);
+    for (const [name, { file }] of Object.entries(compose.secrets))
+      assert.equal(file, `./compose/secrets/${name}`);
 
     const certificate = new X509Certificate(readFileSync(join(secrets, "server_certificate")));
     const authority = new X509Certificate(readFileSync(join(secrets, "authority")));
@@ -95,7 +123,10 @@ describe("examples/compose.yaml", () => {
     assert.equal(certificate.checkHost("primary"), "primary");
     assert.equal(certificate.checkHost("another"), undefined, "control");
     const url = new URL(readFileSync(join(secrets, "database_url"), "utf8"));
-    assert.deepEqual([url.hostname, url.username, url.searchParams.get("sslmode")], ["primary", "cofre", "verify-full"]);
+    assert.deepEqual(
+      [url.hostname, url.username, url.searchParams.get("sslmode")],
+      ["primary", "cofre", "verify-full"],
+    );
     assert.equal(url.password, readFileSync(join(secrets, "database_password"), "utf8"));
   });
 
@@ -113,6 +144,7 @@ describe("examples/compose.yaml", () => {
 
 /** What the script would have made. */
 function secretOf(path: string): string {
-  if (path.endsWith("database_url")) return "postgres://cofre:x@primary/cofre?sslmode=verify-full&sslrootcert=/run/secrets/authority";
+  if (path.endsWith("database_url"))
+    return "postgres://cofre:x@primary/cofre?sslmode=verify-full&sslrootcert=/run/secrets/authority";
   return path.endsWith("integration_key") ? "test_ik_of_the_example" : assert.fail(path);
 }

@@ -16,21 +16,34 @@ export type Fields = Readonly<Record<string, unknown>>;
 export type Headers = Readonly<Record<string, string | readonly string[]>>;
 
 /** Asks with these headers and no others, but for the host. */
-export async function ask(world: World, path: string, fields: Fields | undefined, headers: Headers = {}): Promise<Reply> {
+export async function ask(
+  world: World,
+  path: string,
+  fields: Fields | undefined,
+  headers: Headers = {},
+): Promise<Reply> {
   const body = fields === undefined ? undefined : JSON.stringify(fields);
   const sent = httpRequest(`${world.url}${path}`, {
     method: body === undefined ? "GET" : "POST",
-    headers: { ...headers, ...(body === undefined ? {} : { "Content-Length": String(Buffer.byteLength(body)) }) },
+    headers: {
+      ...headers,
+      ...(body === undefined ? {} : { "Content-Length": String(Buffer.byteLength(body)) }),
+    },
     agent: false,
   });
   sent.end(body);
   const [response] = (await once(sent, "response")) as [IncomingMessage];
   let text = "";
   for await (const piece of response.setEncoding("utf8")) text += String(piece);
-  return { status: response.statusCode ?? 0, body: JSON.parse(text) as Record<string, unknown>, headers: response.headers };
+  return {
+    status: response.statusCode ?? 0,
+    body: JSON.parse(text) as Record<string, unknown>,
+    headers: response.headers,
+  };
 }
 
-export const codeOf = ({ body }: Pick<Reply, "body">): unknown => body["status_code"] ?? body["status"];
+export const codeOf = ({ body }: Pick<Reply, "body">): unknown =>
+  body["status_code"] ?? body["status"];
 
 /** Somebody who is signed in. */
 export interface Signed {
@@ -78,19 +91,30 @@ export class ConsolePeople {
     assert.equal(shown.body["status"], "SUCCESS", JSON.stringify(shown.body));
     const [name, secret] = [String(shown.body["name"]), String(shown.body["secret"])];
     const password = `correct horse ${(this.#passwords += 1)} battery`;
-    const reply = await ask(this.world, "/__cofre/enrolment", { invitation, password, code: this.code(secret) }, headers);
+    const reply = await ask(
+      this.world,
+      "/__cofre/enrolment",
+      { invitation, password, code: this.code(secret) },
+      headers,
+    );
     return this.#signed(reply, { name, password, secret });
   }
 
   /** Half a minute later, for a code is good once. */
-  async signIn({ name, password, secret }: Pick<Signed, "name" | "password" | "secret">, headers: Headers = {}): Promise<Signed> {
+  async signIn(
+    { name, password, secret }: Pick<Signed, "name" | "password" | "secret">,
+    headers: Headers = {},
+  ): Promise<Signed> {
     this.world.clock.advance(30_000);
     const fields = { do: "sign_in", name, password, code: this.code(secret) };
-    return this.#signed(await ask(this.world, "/__cofre/session", fields, { "X-Cofre-CSRF": "none", ...headers }), {
-      name,
-      password,
-      secret,
-    });
+    return this.#signed(
+      await ask(this.world, "/__cofre/session", fields, { "X-Cofre-CSRF": "none", ...headers }),
+      {
+        name,
+        password,
+        secret,
+      },
+    );
   }
 
   /** What an authenticator app shows now (RFC 6238). */
@@ -104,9 +128,20 @@ export class ConsolePeople {
     assert.ok(cookie !== undefined);
     const csrf = String(reply.body["csrf"]);
     const { id } = reply.body["person"] as { readonly id: string };
-    const call = (path: string, fields: Fields | undefined, headers: Headers = {}): Promise<Reply> =>
+    const call = (
+      path: string,
+      fields: Fields | undefined,
+      headers: Headers = {},
+    ): Promise<Reply> =>
       ask(this.world, path, fields, { Cookie: cookie, "X-Cofre-CSRF": csrf, ...headers });
-    return { ...known, id, cookie, csrf, browser: reply.headers["set-cookie"]?.[1]?.split(";")[0], call };
+    return {
+      ...known,
+      id,
+      cookie,
+      csrf,
+      browser: reply.headers["set-cookie"]?.[1]?.split(";")[0],
+      call,
+    };
   }
 }
 
@@ -127,7 +162,13 @@ export function totp(secret: string, at: number): string {
   return String((mac.readUInt32BE(offset) & 0x7fff_ffff) % 1_000_000).padStart(6, "0");
 }
 
-export async function startWithPeople({ environment = {}, ...options }: WorldOptions = {}): Promise<ConsolePeople> {
-  const world = await startWorld({ ...options, environment: { COFRE_CONSOLE: "login", ...environment } });
+export async function startWithPeople({
+  environment = {},
+  ...options
+}: WorldOptions = {}): Promise<ConsolePeople> {
+  const world = await startWorld({
+    ...options,
+    environment: { COFRE_CONSOLE: "login", ...environment },
+  });
   return new ConsolePeople(world, options.ports?.clock);
 }

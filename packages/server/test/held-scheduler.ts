@@ -2,8 +2,9 @@ import type { Scheduler } from "../src/kernel/scheduler.ts";
 import { systemScheduler } from "../src/kernel/system-scheduler.ts";
 
 /**
- * The machine's time, but for what is to happen after as long as `holds` says: that happens when the test says so. What must not happen
- * before something else did, or not at all, is then no matter of how fast the machine is.
+ * The machine's time, but for what is to happen after as long as `holds` says: that happens when
+ * the test says so. What must not happen before something else did, or not at all, is then no
+ * matter of how fast the machine is.
  */
 export class HeldScheduler implements Scheduler {
   readonly #holds: (ms: number) => boolean;

@@ -11,7 +11,10 @@ import { type Cofre, startCofre } from "../src/library.ts";
 import { Command, temporaryFolder } from "./command.ts";
 import { directBody } from "./world.ts";
 
-async function pay({ url, integrationKey }: Cofre, code: string): Promise<{ readonly status: string; readonly hash: string }> {
+async function pay(
+  { url, integrationKey }: Cofre,
+  code: string,
+): Promise<{ readonly status: string; readonly hash: string }> {
   const body = JSON.stringify({ ...directBody(code), integration_key: integrationKey });
   const answer = (await (await fetch(`${url}/ws/direct`, { method: "POST", body })).json()) as {
     readonly payment: { status: string; hash: string };
@@ -23,9 +26,13 @@ describe("startCofre of the package", () => {
   test("refuses what an option cannot be, by the option's name", async () => {
     await assert.rejects(
       startCofre({ port: 65_536 }),
-      (error: unknown) => error instanceof TypeError && error.message.startsWith('port is "65536", but'),
+      (error: unknown) =>
+        error instanceof TypeError && error.message.startsWith('port is "65536", but'),
     );
-    await assert.rejects(startCofre({ acquirerTimeoutMs: 5 }), /^TypeError: acquirerTimeoutMs is "5", but must be a whole number from 100/);
+    await assert.rejects(
+      startCofre({ acquirerTimeoutMs: 5 }),
+      /^TypeError: acquirerTimeoutMs is "5", but must be a whole number from 100/,
+    );
     await assert.rejects(
       startCofre({ integrationKey: "test", publicIntegrationKey: "test" }),
       /^TypeError: publicIntegrationKey is the same as integrationKey/,
@@ -33,14 +40,26 @@ describe("startCofre of the package", () => {
   });
 
   const noOptions: readonly (readonly [name: string, options: object, message: RegExp])[] = [
-    ["an empty key", { integrationKey: "" }, /^TypeError: integrationKey is empty: give it a value, or leave it out/],
-    ["an empty key for browsers", { publicIntegrationKey: "" }, /^TypeError: publicIntegrationKey is empty/],
+    [
+      "an empty key",
+      { integrationKey: "" },
+      /^TypeError: integrationKey is empty: give it a value, or leave it out/,
+    ],
+    [
+      "an empty key for browsers",
+      { publicIntegrationKey: "" },
+      /^TypeError: publicIntegrationKey is empty/,
+    ],
     ["a key that is null", { integrationKey: null }, /^TypeError: integrationKey is null/],
     ["a key that is no text", { integrationKey: 5 }, /^TypeError: integrationKey must be a string/],
     ["an empty port", { port: "" }, /^TypeError: port is empty/],
     ["an empty time", { acquirerTimeoutMs: "" }, /^TypeError: acquirerTimeoutMs is empty/],
     ["a log that is none", { log: "stdout" }, /^TypeError: log must be a function/],
-    ["a name with a slip", { integrationkey: "mine" }, /^TypeError: integrationkey is no option. There are port, integrationKey,/],
+    [
+      "a name with a slip",
+      { integrationkey: "mine" },
+      /^TypeError: integrationkey is no option. There are port, integrationKey,/,
+    ],
   ];
   for (const [name, options, message] of noOptions) {
     test(`refuses ${name}, and takes nothing else in its place`, async () => {
@@ -52,7 +71,11 @@ describe("startCofre of the package", () => {
   }
 
   test("control: an option that is undefined is left out, and a port may be text", async () => {
-    await using cofre = await startCofre({ integrationKey: undefined, log: undefined, port: "0" } as object);
+    await using cofre = await startCofre({
+      integrationKey: undefined,
+      log: undefined,
+      port: "0",
+    } as object);
     assert.match(cofre.integrationKey, /^test_ik_/);
   });
 
@@ -61,34 +84,54 @@ describe("startCofre of the package", () => {
     const world = await cofre.worlds.create({ seed: undefined } as object);
     const empty = "" as never;
     const calls: readonly (() => Promise<unknown>)[] = [
-      ...["name", "seed", "clock", "running", "integrationKey", "publicIntegrationKey", "settings"].map(
-        (name) => () => cofre.worlds.create({ [name]: empty }),
+      ...[
+        "name",
+        "seed",
+        "clock",
+        "running",
+        "integrationKey",
+        "publicIntegrationKey",
+        "settings",
+      ].map((name) => () => cofre.worlds.create({ [name]: empty })),
+      ...["times", "path", "code", "delayMs", "reason"].map(
+        (name) => () => world.faults.add({ kind: "throttle", [name]: empty }),
       ),
-      ...["times", "path", "code", "delayMs", "reason"].map((name) => () => world.faults.add({ kind: "throttle", [name]: empty })),
-      ...["times", "of"].map((name) => () => world.simulator.next({ next: "lose_answer", [name]: empty })),
+      ...["times", "of"].map(
+        (name) => () => world.simulator.next({ next: "lose_answer", [name]: empty }),
+      ),
       () => world.faults.clear(empty),
       () => world.notifications.list({ after: empty }),
       () => world.notifications.resend({ failedFrom: empty }),
       () => world.clock.advance(empty),
       () => world.clock.run(undefined as never),
     ];
-    for (const call of calls) await assert.rejects(call, /^TypeError: \w+ is (?:empty|missing)/, String(call));
+    for (const call of calls)
+      await assert.rejects(call, /^TypeError: \w+ is (?:empty|missing)/, String(call));
     assert.equal((await cofre.worlds.list()).length, 1);
     assert.deepEqual(await world.faults.list(), []);
     // Also where it is said that it is no time.
-    await assert.rejects(world.clock.set(empty), /^TypeError: A time of a world must be a valid Date/);
+    await assert.rejects(
+      world.clock.set(empty),
+      /^TypeError: A time of a world must be a valid Date/,
+    );
   });
 
   test("refuses what only a program without types can pass", async () => {
     await using cofre = await startCofre();
     const named = { kind: "throttle", merchant_payment_code: "order-1" } as FaultToAdd;
     assert.equal((await cofre.faults.add(named)).code, "order-1");
-    assert.equal((await cofre.faults.add({ kind: "slow", delay_ms: 10 } as FaultToAdd)).delayMs, 10);
+    assert.equal(
+      (await cofre.faults.add({ kind: "slow", delay_ms: 10 } as FaultToAdd)).delayMs,
+      10,
+    );
     for (const number of [Number.NaN, Number.POSITIVE_INFINITY]) {
       await assert.rejects(cofre.faults.add({ kind: "slow", delayMs: number }), /COFRE-94/);
       await assert.rejects(cofre.faults.add({ kind: "slow", times: number }), /COFRE-91/);
     }
-    await assert.rejects(cofre.worlds.create({ clock: "2026-01-01" as unknown as Date }), /valid Date/);
+    await assert.rejects(
+      cofre.worlds.create({ clock: "2026-01-01" as unknown as Date }),
+      /valid Date/,
+    );
   });
 
   test("rejects where the port is taken, and leaves nothing open", async () => {
@@ -98,11 +141,17 @@ describe("startCofre of the package", () => {
 
   test("runs several at once, each with its own keys, payments and settings", async () => {
     await using one = await startCofre();
-    await using other = await startCofre({ integrationKey: "mine", publicIntegrationKey: "mine-for-browsers" });
+    await using other = await startCofre({
+      integrationKey: "mine",
+      publicIntegrationKey: "mine-for-browsers",
+    });
     assert.notEqual(one.url, other.url);
     assert.equal(one.url, `http://127.0.0.1:${one.address.port}`);
     assert.match(one.integrationKey, /^test_ik_/);
-    assert.deepEqual(other.keys, { integrationKey: "mine", publicIntegrationKey: "mine-for-browsers" });
+    assert.deepEqual(other.keys, {
+      integrationKey: "mine",
+      publicIntegrationKey: "mine-for-browsers",
+    });
 
     await one.settings.set({ partialCapture: true, simulator: { seed: "one" } });
     assert.equal((await one.settings.get()).partialCapture, true);
@@ -115,38 +164,63 @@ describe("startCofre of the package", () => {
     await assert.rejects(other.payments.explain("order-1"), /BP-QRY-2/);
 
     const { entries, recording } = await one.payments.timeline("order-1");
-    assert.deepEqual([recording.complete, entries[0]?.kind, entries.at(-1)?.kind], [true, "request", "notification"]);
+    assert.deepEqual(
+      [recording.complete, entries[0]?.kind, entries.at(-1)?.kind],
+      [true, "request", "notification"],
+    );
     const [call] = entries.flatMap(({ kind, data }) => (kind === "call" ? [data] : []));
-    assert.deepEqual([call?.kind, call?.amount, call?.currency, call?.outcome?.kind], ["authorize", "100.00", "USD", "approved"]);
+    assert.deepEqual(
+      [call?.kind, call?.amount, call?.currency, call?.outcome?.kind],
+      ["authorize", "100.00", "USD", "approved"],
+    );
     await assert.rejects(other.payments.timeline("order-1"), /BP-QRY-2/);
   });
 
   test("has the simulated acquirer do as it is told", async () => {
     await using cofre = await startCofre();
-    await cofre.simulator.next({ next: "decline", reason: "insufficient_funds", of: "authorize", times: 1 });
+    await cofre.simulator.next({
+      next: "decline",
+      reason: "insufficient_funds",
+      of: "authorize",
+      times: 1,
+    });
     assert.equal((await pay(cofre, "declined")).status, "CA");
     assert.equal((await pay(cofre, "control")).status, "CO");
-    await assert.rejects(cofre.simulator.next({ next: "decline", reason: "no such reason" }), /COFRE-32/);
+    await assert.rejects(
+      cofre.simulator.next({ next: "decline", reason: "no such reason" }),
+      /COFRE-32/,
+    );
   });
 
   test("makes requests fail on their way, lists what waits, and takes it away", async () => {
     await using cofre = await startCofre();
-    assert.deepEqual(await cofre.faults.add({ kind: "drop_after_commit", path: "/ws/direct", code: "order-1" }), {
-      id: "f1",
-      kind: "drop_after_commit",
-      times: 1,
-      met: 0,
-      path: "/ws/direct",
-      code: "order-1",
-    });
+    assert.deepEqual(
+      await cofre.faults.add({ kind: "drop_after_commit", path: "/ws/direct", code: "order-1" }),
+      {
+        id: "f1",
+        kind: "drop_after_commit",
+        times: 1,
+        met: 0,
+        path: "/ws/direct",
+        code: "order-1",
+      },
+    );
     await cofre.faults.add({ kind: "slow", delayMs: 10, times: 0 });
     await assert.rejects(pay(cofre, "order-1"), /fetch failed/);
     assert.equal((await cofre.payments.explain("order-1")).state, "captured");
     assert.equal((await pay(cofre, "control")).status, "CO");
-    assert.deepEqual(await cofre.faults.list(), [{ id: "f2", kind: "slow", times: 0, met: 1, delayMs: 10 }]);
+    assert.deepEqual(await cofre.faults.list(), [
+      { id: "f2", kind: "slow", times: 0, met: 1, delayMs: 10 },
+    ]);
     await assert.rejects(cofre.faults.clear("f1"), /COFRE-97/);
-    assert.deepEqual([await cofre.faults.clear("f2"), await cofre.faults.clear(), await cofre.faults.list()], [1, 0, []]);
-    await assert.rejects(cofre.faults.add({ kind: "decline", reason: "no such reason" }), /COFRE-95/);
+    assert.deepEqual(
+      [await cofre.faults.clear("f2"), await cofre.faults.clear(), await cofre.faults.list()],
+      [1, 0, []],
+    );
+    await assert.rejects(
+      cofre.faults.add({ kind: "decline", reason: "no such reason" }),
+      /COFRE-95/,
+    );
     // The types name what the program knows.
     const kinds: readonly FaultToAdd["kind"][] = faultKindNames;
     const named: readonly FaultKind[] = kinds;
@@ -170,8 +244,10 @@ describe("startCofre of the package", () => {
       const { hash } = await pay(cofre, "told");
       await first;
       // What is heard is told as delivered a moment later.
-      const isUnderWay = async () => (await cofre.notifications.list())[0]?.deliveries[0]?.state === "waiting";
-      for (let look = 0; look < 1_000 && (await isUnderWay()); look += 1) await new Promise((resolve) => void setTimeout(resolve, 20));
+      const isUnderWay = async () =>
+        (await cofre.notifications.list())[0]?.deliveries[0]?.state === "waiting";
+      for (let look = 0; look < 1_000 && (await isUnderWay()); look += 1)
+        await new Promise((resolve) => void setTimeout(resolve, 20));
       const [told, ...more] = await cofre.notifications.list();
       assert.deepEqual([told?.number, told?.hash, more.length], [1, hash, 0]);
       assert.deepEqual(await cofre.notifications.list({ after: 1 }), []);
@@ -213,12 +289,18 @@ describe("startCofre of the package", () => {
   });
 
   test("has the machine's time while a test has all timers and Date mocked, and hangs nowhere", async (context) => {
-    context.mock.timers.enable({ apis: ["setTimeout", "setInterval", "setImmediate", "Date"], now: 0 });
+    context.mock.timers.enable({
+      apis: ["setTimeout", "setInterval", "setImmediate", "Date"],
+      now: 0,
+    });
     await using cofre = await startCofre();
     assert.equal((await pay(cofre, "mocked")).status, "CO");
     const world = await cofre.worlds.create({ seed: "mocked" });
     await world.simulator.next({ next: "lose_answer" });
-    assert.equal((await pay({ ...cofre, integrationKey: world.integrationKey }, "unknown")).status, "PE");
+    assert.equal(
+      (await pay({ ...cofre, integrationKey: world.integrationKey }, "unknown")).status,
+      "PE",
+    );
     await world.clock.advance("1d");
     assert.equal((await world.payments.explain("unknown")).state, "captured");
     const [first] = (await cofre.payments.explain("mocked")).facts;

@@ -65,8 +65,19 @@ export function newOffice(over: Partial<PeopleOptions> = {}): Office {
     async join(invitation, given = password) {
       const { secret: typed, name } = await people.enrolment(invitation);
       const secret = secretBytes(typed);
-      const begun = await people.enrol({ invitation, password: given, code: codeAt(secret, clock.now()), origin });
-      return { signedIn: begun.signedIn, session: begun.session.reveal(), secret, name, mark: begun.mark.reveal() };
+      const begun = await people.enrol({
+        invitation,
+        password: given,
+        code: codeAt(secret, clock.now()),
+        origin,
+      });
+      return {
+        signedIn: begun.signedIn,
+        session: begun.session.reveal(),
+        secret,
+        name,
+        mark: begun.mark.reveal(),
+      };
     },
   };
 }
@@ -77,19 +88,27 @@ export function codeAt(secret: Uint8Array, at: Instant): string {
 
 /** Of the base32 that people type. */
 export function secretBytes(base32: string): Uint8Array {
-  const bits = Array.from(base32, (digit) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(digit).toString(2).padStart(5, "0")).join("");
+  const bits = Array.from(base32, (digit) =>
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(digit).toString(2).padStart(5, "0"),
+  ).join("");
   return Uint8Array.from(bits.match(/.{8}/g) ?? [], (eight) => Number.parseInt(eight, 2));
 }
 
 /** An office with its first admin, who signed up half a minute ago. */
-export async function openOffice(...given: Parameters<typeof newOffice>): Promise<Office & { readonly admin: Joined }> {
+export async function openOffice(
+  ...given: Parameters<typeof newOffice>
+): Promise<Office & { readonly admin: Joined }> {
   const office = newOffice(...given);
   const admin = await office.join((await office.people.inviteFirstAdmin(false))?.reveal() ?? "");
   office.clock.advance(30 * second);
   return { ...office, admin };
 }
 
-export async function hire(office: Awaited<ReturnType<typeof openOffice>>, name: string, role: Role): Promise<Joined> {
+export async function hire(
+  office: Awaited<ReturnType<typeof openOffice>>,
+  name: string,
+  role: Role,
+): Promise<Joined> {
   const { people, admin, clock } = office;
   const { invitation } = await people.invite(admin.signedIn, { name, role, origin });
   const joined = await office.join(invitation.reveal());
@@ -97,8 +116,18 @@ export async function hire(office: Awaited<ReturnType<typeof openOffice>>, name:
   return joined;
 }
 
-export function signIn({ people, clock }: Office, who: Joined, over: { readonly password?: string; readonly code?: string } = {}) {
-  return people.signIn({ name: who.name, password, code: codeAt(who.secret, clock.now()), origin, ...over });
+export function signIn(
+  { people, clock }: Office,
+  who: Joined,
+  over: { readonly password?: string; readonly code?: string } = {},
+) {
+  return people.signIn({
+    name: who.name,
+    password,
+    code: codeAt(who.secret, clock.now()),
+    origin,
+    ...over,
+  });
 }
 
 export const refusedWith = (code: string) => ({ name: "PeopleError", code });
@@ -106,5 +135,7 @@ export const refusedWith = (code: string) => ({ name: "PeopleError", code });
 export async function actsOf({ people }: Office): Promise<readonly string[]> {
   return (await people.audit(undefined, 1_000))
     .toReversed()
-    .map(({ actor, act, result, detail }) => [actor.kind, act, result, detail].filter((word) => word !== undefined).join(" "));
+    .map(({ actor, act, result, detail }) =>
+      [actor.kind, act, result, detail].filter((word) => word !== undefined).join(" "),
+    );
 }

@@ -8,8 +8,8 @@ import { makeTarball } from "../../../tools/package.ts";
 import { cleanEnvironment, Command, SharedEnd, temporaryFolder } from "./command.ts";
 
 /*
- * The package as somebody gets it: its tarball, installed by npm into an empty folder. What it depends upon comes from npm's cache, where `npm ci` has
- * left it, or the registry.
+ * The package as somebody gets it: its tarball, installed by npm into an empty folder. What it
+ * depends upon comes from npm's cache, where `npm ci` has left it, or the registry.
  */
 
 const repository = fileURLToPath(new URL("../../../", import.meta.url));
@@ -29,12 +29,20 @@ before(() => {
   const tarball = makeTarball(layout, root);
   writeFileSync(join(folder, "package.json"), '{ "private": true, "type": "module" }');
   const flags = ["--prefer-offline", "--no-audit", "--no-fund", "--silent"];
-  execFileSync(npm, ["install", ...flags, tarball], { cwd: folder, env: { ...cleanEnvironment, ...path }, stdio: "inherit" });
+  execFileSync(npm, ["install", ...flags, tarball], {
+    cwd: folder,
+    env: { ...cleanEnvironment, ...path },
+    stdio: "inherit",
+  });
 });
 
 after(() => shared.endAll());
 
-async function run(context: TestContext, command: string, ...args: readonly string[]): Promise<Command> {
+async function run(
+  context: TestContext,
+  command: string,
+  ...args: readonly string[]
+): Promise<Command> {
   const running = new Command(context, [command, ...args], path, folder);
   await running.code();
   return running;
@@ -49,11 +57,20 @@ describe("the package, installed into an empty folder", () => {
       [],
     );
     assert.ok(files.filter((name) => name.endsWith(".d.ts")).length < 20);
-    const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as Record<string, unknown>;
-    for (const name of ["scripts", "devDependencies", "private"]) assert.ok(!(name in manifest), name);
-    for (const name of ["main", "types"]) assert.ok(files.includes(join(String(manifest[name]))), name);
+    const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as Record<
+      string,
+      unknown
+    >;
+    for (const name of ["scripts", "devDependencies", "private"])
+      assert.ok(!(name in manifest), name);
+    for (const name of ["main", "types"])
+      assert.ok(files.includes(join(String(manifest[name]))), name);
     for (const name of files.filter((each) => each.endsWith(".js"))) {
-      assert.doesNotMatch(readFileSync(join(installed, name), "utf8"), /(?:from |import\(|import )"\.[^"]*\.ts"/, name);
+      assert.doesNotMatch(
+        readFileSync(join(installed, name), "utf8"),
+        /(?:from |import\(|import )"\.[^"]*\.ts"/,
+        name,
+      );
     }
   });
 
@@ -61,16 +78,40 @@ describe("the package, installed into an empty folder", () => {
     const help = await run(context, "npx", "--no-install", "cofre", "--help");
     assert.equal(help.child.exitCode, 0, help.stderr);
     assert.match(help.stdout, /^Cofre \d+\.\d+\.\d+: .*\n\nUsage: cofre/);
-    assert.match((await run(context, "npx", "--no-install", "cofre", "--version")).stdout, /^\d+\.\d+\.\d+\n$/);
+    assert.match(
+      (await run(context, "npx", "--no-install", "cofre", "--version")).stdout,
+      /^\d+\.\d+\.\d+\n$/,
+    );
   });
 
   test("serves through npx, keeps what it is given, and ends with npx", async (context) => {
-    const settings = { ...path, COFRE_LOG_FORMAT: "json", COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_key" };
-    const serving = new Command(context, ["npx", "--no-install", "cofre", "start", "--port", "0"], settings, folder);
+    const settings = {
+      ...path,
+      COFRE_LOG_FORMAT: "json",
+      COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_key",
+    };
+    const serving = new Command(
+      context,
+      ["npx", "--no-install", "cofre", "start", "--port", "0"],
+      settings,
+      folder,
+    );
     const { port } = await serving.event("listening");
-    const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
-    const body = JSON.stringify({ integration_key: "test_ik_key", country: "pe", payment_type_code: "creditcard", creditcard: card });
-    const answer = await (await fetch(`http://127.0.0.1:${String(port)}/ws/token`, { method: "POST", body })).text();
+    const card = {
+      card_number: "4111111111111111",
+      card_name: "Ana Lima",
+      card_due_date: "12/2060",
+      card_cvv: "123",
+    };
+    const body = JSON.stringify({
+      integration_key: "test_ik_key",
+      country: "pe",
+      payment_type_code: "creditcard",
+      creditcard: card,
+    });
+    const answer = await (
+      await fetch(`http://127.0.0.1:${String(port)}/ws/token`, { method: "POST", body })
+    ).text();
     assert.match(answer, /"masked_card_number":"411111xxxxxx1111"/);
     for (const part of ["/", "/console/main.js", "/console/style.css"]) {
       assert.equal((await fetch(`http://127.0.0.1:${String(port)}${part}`)).status, 200, part);
@@ -81,7 +122,10 @@ describe("the package, installed into an empty folder", () => {
   });
 
   test("runs the program of its own README", async (context) => {
-    const [, program = ""] = /```js\n([^]*?)```/.exec(readFileSync(join(folder, "node_modules/cofre/README.md"), "utf8")) ?? [];
+    const [, program = ""] =
+      /```js\n([^]*?)```/.exec(
+        readFileSync(join(folder, "node_modules/cofre/README.md"), "utf8"),
+      ) ?? [];
     writeFileSync(join(folder, "readme.js"), program);
     const { stdout, stderr, child } = await run(context, process.execPath, "readme.js");
     assert.deepEqual([stdout, stderr, child.exitCode], ["411111xxxxxx1111\n", "", 0]);
@@ -100,7 +144,8 @@ import("cofre").then(async (imported) => {
   });
 
   test("runs the test that docs/library.md shows", async (context) => {
-    const [, program = ""] = /```js\n([^]*?)```/.exec(readFileSync(join(repository, "docs/library.md"), "utf8")) ?? [];
+    const [, program = ""] =
+      /```js\n([^]*?)```/.exec(readFileSync(join(repository, "docs/library.md"), "utf8")) ?? [];
     writeFileSync(join(folder, "shop.test.js"), program);
     const { stdout, child } = await run(context, process.execPath, "--test", "shop.test.js");
     assert.equal(child.exitCode, 0, stdout);
@@ -119,12 +164,26 @@ await import("cofre").then(({ startCofre }) => console.log(typeof startCofre), (
         version,
       );
     for (const version of ["24.16.0", "26.1.0"])
-      assert.equal((await run(context, process.execPath, "old.js", version)).stdout, "function\n", version);
+      assert.equal(
+        (await run(context, process.execPath, "old.js", version)).stdout,
+        "function\n",
+        version,
+      );
   });
 
   test("is typed: a program in TypeScript is checked without any other types, and runs", async (context) => {
-    const options = { strict: true, module: "nodenext", target: "es2022", types: [], noEmit: true, allowImportingTsExtensions: true };
-    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions: options, files: ["program.ts"] }));
+    const options = {
+      strict: true,
+      module: "nodenext",
+      target: "es2022",
+      types: [],
+      noEmit: true,
+      allowImportingTsExtensions: true,
+    };
+    writeFileSync(
+      join(folder, "tsconfig.json"),
+      JSON.stringify({ compilerOptions: options, files: ["program.ts"] }),
+    );
     const program = (reason: string): string => `
       import { type Cofre, type Sandbox, startCofre } from "cofre";
 
@@ -136,7 +195,14 @@ await import("cofre").then(({ startCofre }) => console.log(typeof startCofre), (
       if (!partialCapture || told.length > 0 || cofre.address.port === 0) throw new Error("not as asked");
       await cofre.close();
     `;
-    const check = () => run(context, process.execPath, join(repository, "node_modules/typescript/bin/tsc"), "-p", "tsconfig.json");
+    const check = () =>
+      run(
+        context,
+        process.execPath,
+        join(repository, "node_modules/typescript/bin/tsc"),
+        "-p",
+        "tsconfig.json",
+      );
 
     writeFileSync(join(folder, "program.ts"), program('{ next: "lose_answer", of: "capture" }'));
     const checked = await check();
@@ -146,6 +212,9 @@ await import("cofre").then(({ startCofre }) => console.log(typeof startCofre), (
 
     writeFileSync(join(folder, "program.ts"), program('{ next: "lose_everything" }'));
     const control = await check();
-    assert.ok(control.child.exitCode !== 0 && /program\.ts.*lose_everything/s.test(control.stdout), control.stdout);
+    assert.ok(
+      control.child.exitCode !== 0 && /program\.ts.*lose_everything/s.test(control.stdout),
+      control.stdout,
+    );
   });
 });

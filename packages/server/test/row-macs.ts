@@ -12,16 +12,26 @@ async function keyringOf(directory: string): Promise<Keyring> {
   return Keyring.open({ provider, store, environment, random, clock: systemClock, create: false });
 }
 
-/** What an installation keeps of a merchant's token: computed here on its own, from the keys in its data directory. */
-export async function tokenDigestsOf(directory: string): Promise<(merchantId: string, token: string) => string> {
+/**
+ * What an installation keeps of a merchant's token: computed here on its own, from the keys in its
+ * data directory.
+ */
+export async function tokenDigestsOf(
+  directory: string,
+): Promise<(merchantId: string, token: string) => string> {
   const root = (await keyringOf(directory)).derivedKey("token digest 1");
   return (merchantId, token) => {
     const key = createHmac("sha256", root).update(merchantId).digest();
-    return createHmac("sha256", key).update(createHash("sha256").update(token).digest()).digest("hex");
+    return createHmac("sha256", key)
+      .update(createHash("sha256").update(token).digest())
+      .digest("hex");
   };
 }
 
-/** The MACs of an installation whose first start has made this data directory: for rows that a test writes past its server. */
+/**
+ * The MACs of an installation whose first start has made this data directory: for rows that a test
+ * writes past its server.
+ */
 export async function rowMacsOf(directory: string): Promise<RowMacs> {
   const keyring = await keyringOf(directory);
   return new RowMacs((label) => keyring.derivedKey(label), noEarlierRows);

@@ -1,18 +1,28 @@
 /**
- * Just enough of a TypeScript reader for architecture.test.ts: it tells code from comments and from the text of literals, and
- * finds what a module imports. TypeScript 7 has no API for this, and a lexer of one screen is less to trust than a package.
+ * Just enough of a TypeScript reader for architecture.test.ts: it tells code from comments and from
+ * the text of literals, and finds what a module imports. TypeScript 7 has no API for this, and a
+ * lexer of one screen is less to trust than a package.
  */
 
 export interface Scan {
-  /** The source with comments, and the text of string, template and regular-expression literals, replaced by blanks. Same line breaks. */
+  /**
+   * The source with comments, and the text of string, template and regular-expression literals,
+   * replaced by blanks. Same line breaks.
+   */
   readonly code: string;
-  /** Specifiers of static, re-exporting and dynamic imports, of `process.getBuiltinModule`, and of `new URL("./x.ts", import.meta.url)`, which is how workers are named. */
+  /**
+   * Specifiers of static, re-exporting and dynamic imports, of `process.getBuiltinModule`, and of
+   * `new URL("./x.ts", import.meta.url)`, which is how workers are named.
+   */
   readonly imports: readonly ImportedModule[];
 }
 
 export interface ImportedModule {
   readonly specifier: string;
-  /** What stands between the braces, without renames; empty for `import "x"`, `*` and dynamic imports. */
+  /**
+   * What stands between the braces, without renames; empty for `import "x"`, `*` and dynamic
+   * imports.
+   */
   readonly names: readonly string[];
   readonly line: number;
 }
@@ -45,16 +55,26 @@ function read(source: string): Scan {
     for (const match of withoutComments.matchAll(form)) {
       // An import that is quoted inside a literal is no import.
       if (regions[match.index] !== "code") continue;
-      imports.push({ specifier: match[3] ?? "", names: namesIn(match[1] ?? ""), line: lineAt(source, match.index) });
+      imports.push({
+        specifier: match[3] ?? "",
+        names: namesIn(match[1] ?? ""),
+        line: lineAt(source, match.index),
+      });
     }
   }
   return { code, imports };
 }
 
-/** Lines on which the global or member access `name` (such as `Date` or `Math.random`) stands in code. A property of something else with that name is no use of it. */
+/**
+ * Lines on which the global or member access `name` (such as `Date` or `Math.random`) stands in
+ * code. A property of something else with that name is no use of it.
+ */
 export function usesOf(code: string, name: string): number[] {
   const spaced = name.replaceAll(".", String.raw`\s*\??\.\s*`);
-  const pattern = new RegExp(String.raw`(?<![\w$#])(?:globalThis\s*\??\.\s*|(?<!\.\s*))${spaced}(?![\w$]|\s*\??:)`, "g");
+  const pattern = new RegExp(
+    String.raw`(?<![\w$#])(?:globalThis\s*\??\.\s*|(?<!\.\s*))${spaced}(?![\w$]|\s*\??:)`,
+    "g",
+  );
   return [...code.matchAll(pattern)].map((match) => lineAt(code, match.index));
 }
 
@@ -83,7 +103,10 @@ function blank(source: string, regions: readonly Region[], which: readonly Regio
     .join("");
 }
 
-/** Which region each UTF-16 unit belongs to. Quotes and delimiters count as code, what they enclose as text. */
+/**
+ * Which region each UTF-16 unit belongs to. Quotes and delimiters count as code, what they enclose
+ * as text.
+ */
 function regionsOf(source: string): Region[] {
   const regions: Region[] = Array.from({ length: source.length }, () => "code");
   const fill = (from: number, to: number, region: Region): void => {
@@ -147,7 +170,8 @@ function regionsOf(source: string): Region[] {
 
 function endOfQuoted(source: string, start: number, quote: string): number {
   let index = start + 1;
-  while (index < source.length && source[index] !== quote && source[index] !== "\n") index += source[index] === "\\" ? 2 : 1;
+  while (index < source.length && source[index] !== quote && source[index] !== "\n")
+    index += source[index] === "\\" ? 2 : 1;
   return index;
 }
 
@@ -162,9 +186,15 @@ function endOfRegex(source: string, start: number): number {
   return index;
 }
 
-/** A slash begins a regular expression where an operand is expected: after an operator, an opening bracket or a keyword. */
+/**
+ * A slash begins a regular expression where an operand is expected: after an operator, an opening
+ * bracket or a keyword.
+ */
 function startsExpression(source: string, slash: number): boolean {
   const before = source.slice(Math.max(0, slash - 40), slash).trimEnd();
   if (before === "") return true;
-  return /[=(,;:!&|?{}[+\-*%<>~^]$/.test(before) || /\b(?:return|typeof|case|in|of|void|delete|throw|new|await|yield)$/.test(before);
+  return (
+    /[=(,;:!&|?{}[+\-*%<>~^]$/.test(before) ||
+    /\b(?:return|typeof|case|in|of|void|delete|throw|new|await|yield)$/.test(before)
+  );
 }

@@ -38,13 +38,20 @@ describe("a wait for a fact", () => {
        }`,
     );
     const { code, said } = await new Promise<{ code: unknown; said: string }>((resolve) => {
-      const child = execFile(process.execPath, [file], { env: { ...cleanEnvironment } }, (error, stdout) =>
-        resolve({ code: error?.code, said: stdout }),
+      const child = execFile(
+        process.execPath,
+        [file],
+        { env: { ...cleanEnvironment } },
+        (error, stdout) => resolve({ code: error?.code, said: stdout }),
       );
       context.signal.addEventListener("abort", () => child.kill("SIGKILL"));
     });
     assert.equal(code, 1, said);
     for (const everyMs of [0, 10, 2 ** 30])
-      assert.match(said, new RegExp(`${everyMs}: the test ended before this was so: it is paid`), said);
+      assert.match(
+        said,
+        new RegExp(`${everyMs}: the test ended before this was so: it is paid`),
+        said,
+      );
   });
 });

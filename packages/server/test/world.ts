@@ -58,8 +58,16 @@ export interface WorldOptions {
   readonly start?: typeof startCofre;
 }
 
-/** The whole server on a free loopback port, with a clock that stands and chance from a seed: two worlds of one seed answer alike. */
-export async function startWorld({ environment = {}, seed = "world", ports = {}, start = startCofre }: WorldOptions = {}): Promise<World> {
+/**
+ * The whole server on a free loopback port, with a clock that stands and chance from a seed: two
+ * worlds of one seed answer alike.
+ */
+export async function startWorld({
+  environment = {},
+  seed = "world",
+  ports = {},
+  start = startCofre,
+}: WorldOptions = {}): Promise<World> {
   const reading = readConfig({
     environment: {
       COFRE_PORT: "0",
@@ -89,8 +97,10 @@ export async function startWorld({ environment = {}, seed = "world", ports = {},
     cofre,
     clock,
     events,
-    get: async (path, parameters = {}) => answerOf(await fetch(`${url}${path}?${new URLSearchParams(parameters).toString()}`)),
-    postJson: async (path, body) => answerOf(await fetch(url + path, { method: "POST", body: JSON.stringify(body) })),
+    get: async (path, parameters = {}) =>
+      answerOf(await fetch(`${url}${path}?${new URLSearchParams(parameters).toString()}`)),
+    postJson: async (path, body) =>
+      answerOf(await fetch(url + path, { method: "POST", body: JSON.stringify(body) })),
     [Symbol.asyncDispose]: async () => void (await cofre.close()),
   };
 }
@@ -100,7 +110,10 @@ async function answerOf(response: Response): Promise<Answer> {
 }
 
 /** A payment that every rule accepts; `changes` replace members of its `payment`. */
-export function directBody(code: string, changes: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+export function directBody(
+  code: string,
+  changes: Readonly<Record<string, unknown>> = {},
+): Record<string, unknown> {
   return {
     integration_key: integrationKey,
     operation: "request",
@@ -126,4 +139,9 @@ export function directBody(code: string, changes: Readonly<Record<string, unknow
   };
 }
 
-export const testCard = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
+export const testCard = {
+  card_number: "4111111111111111",
+  card_name: "Ana Lima",
+  card_due_date: "12/2060",
+  card_cvv: "123",
+};

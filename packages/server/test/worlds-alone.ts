@@ -11,10 +11,21 @@ import type { WorldPlan } from "../src/sandbox/world.ts";
 import { Worlds, type WorldsParts } from "../src/sandbox/worlds.ts";
 
 /** Worlds beside no server: nothing is charged in them. */
-export function worldsAlone(clock: Clock, random: SeededRandom, parts: Partial<WorldsParts>): Worlds {
+export function worldsAlone(
+  clock: Clock,
+  random: SeededRandom,
+  parts: Partial<WorldsParts>,
+): Worlds {
   const never = (): never => assert.fail("nothing is sent, sealed or signed here");
   return new Worlds({
-    vault: { put: never, use: never, fingerprint: never, tokenDigests: never, withMac: never, isGenuine: never },
+    vault: {
+      put: never,
+      use: never,
+      fingerprint: never,
+      tokenDigests: never,
+      withMac: never,
+      isGenuine: never,
+    },
     sender: { send: never },
     sign: never,
     name: "test",
@@ -35,12 +46,21 @@ export function worldsAlone(clock: Clock, random: SeededRandom, parts: Partial<W
 }
 
 /** A world that is opened by this key, or by one of its own. */
-export function planAlone(random: SeededRandom, time: WorldPlan["time"], key = hexOf(random.bytes(16))): WorldPlan {
+export function planAlone(
+  random: SeededRandom,
+  time: WorldPlan["time"],
+  key = hexOf(random.bytes(16)),
+): WorldPlan {
   return {
     name: "World",
     seed: "seed",
     time,
-    account: { id: hexOf(random.bytes(4)) as MerchantId, version: 1, name: "World", settings: defaultAccountSettings() },
+    account: {
+      id: hexOf(random.bytes(4)) as MerchantId,
+      version: 1,
+      name: "World",
+      settings: defaultAccountSettings(),
+    },
     keys: { integrationKey: key, publicIntegrationKey: hexOf(random.bytes(16)) },
   };
 }

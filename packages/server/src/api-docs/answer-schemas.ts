@@ -2,21 +2,38 @@ import { faultKindNames } from "../http/faults/fault-kinds.ts";
 import { timelineKinds } from "../http/admin/timeline-entries.ts";
 import type { Schema } from "./types.ts";
 
-/** What answers hold. A test reads real answers against these: a member that is not here, or is missing there, fails it. */
+/**
+ * What answers hold. A test reads real answers against these: a member that is not here, or is
+ * missing there, fails it.
+ */
 const text: Schema = { type: "string" };
 const textOrNull: Schema = { type: ["string", "null"] };
-const amount: Schema = { type: "string", pattern: String.raw`^\d+(\.\d+)?$`, description: "Decimal text." };
+const amount: Schema = {
+  type: "string",
+  pattern: String.raw`^\d+(\.\d+)?$`,
+  description: "Decimal text.",
+};
 const time: Schema = { type: ["string", "null"], description: "YYYY-MM-DD hh:mm:ss in UTC." };
 const instant: Schema = { type: "string", description: "UTC, such as 2026-01-31T12:00:00.000Z." };
 const flag: Schema = { type: "boolean" };
 const success: Schema = { const: "SUCCESS" };
 
 /** An object whose members are all known. `optional` ones may be missing. */
-function node(members: Readonly<Record<string, Schema>>, optional: Readonly<Record<string, Schema>> = {}): Schema {
-  return { type: "object", required: Object.keys(members), properties: { ...members, ...optional }, additionalProperties: false };
+function node(
+  members: Readonly<Record<string, Schema>>,
+  optional: Readonly<Record<string, Schema>> = {},
+): Schema {
+  return {
+    type: "object",
+    required: Object.keys(members),
+    properties: { ...members, ...optional },
+    additionalProperties: false,
+  };
 }
 
-export const ref = (name: keyof typeof answerSchemas): Schema => ({ $ref: `#/components/schemas/${name}` });
+export const ref = (name: keyof typeof answerSchemas): Schema => ({
+  $ref: `#/components/schemas/${name}`,
+});
 const refTo = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
 
 const tally = {
@@ -29,7 +46,10 @@ const tally = {
 const refund = node({
   id: { type: "string", pattern: String.raw`^\d+$` },
   merchant_refund_code: textOrNull,
-  status: { enum: ["RE", "PE", "CO", "CA"], description: "Requested, pending, confirmed, cancelled." },
+  status: {
+    enum: ["RE", "PE", "CO", "CA"],
+    description: "Requested, pending, confirmed, cancelled.",
+  },
   request_date: time,
   pending_date: time,
   confirm_date: time,
@@ -41,7 +61,10 @@ const refund = node({
 const transactionStatus = node(
   {
     acquirer: text,
-    code: { enum: ["OK", "NOK", "RETRY", "PENDING"], description: "PENDING: nobody has said yes or no yet." },
+    code: {
+      enum: ["OK", "NOK", "RETRY", "PENDING"],
+      description: "PENDING: nobody has said yes or no yet.",
+    },
     description: text,
   },
   { authcode: text, iso_code: text, mac_code: text },
@@ -49,11 +72,19 @@ const transactionStatus = node(
 
 const payment = node(
   {
-    hash: { type: "string", minLength: 48, maxLength: 48, description: "The payment's name in every later request." },
+    hash: {
+      type: "string",
+      minLength: 48,
+      maxLength: 48,
+      description: "The payment's name in every later request.",
+    },
     country: text,
     merchant_payment_code: text,
     order_number: textOrNull,
-    status: { enum: ["PE", "CO", "CA"], description: "Pending (authorized, or not known yet), confirmed (paid), cancelled." },
+    status: {
+      enum: ["PE", "CO", "CA"],
+      description: "Pending (authorized, or not known yet), confirmed (paid), cancelled.",
+    },
     status_date: time,
     open_date: time,
     confirm_date: time,
@@ -75,7 +106,10 @@ const payment = node(
     pin: { type: "string", pattern: String.raw`^\d{9}$` },
     refunds: { type: "array", items: refTo("Refund") },
     chargeback: refTo("Chargeback"),
-    token: { type: "string", description: "The token that create_token asked for: shown this once." },
+    token: {
+      type: "string",
+      description: "The token that create_token asked for: shown this once.",
+    },
     masked_card_number: text,
     cof_info: node({ mandate_id: text }),
     note: text,
@@ -114,7 +148,12 @@ const properties = node({
   success: { const: true },
   resource: { const: "merchantIntegrationProperties" },
   operation: { enum: ["get", "edit"] },
-  body: node({ image: textOrNull, url_response: textOrNull, receipt_email: textOrNull, url_status_change_notification: textOrNull }),
+  body: node({
+    image: textOrNull,
+    url_response: textOrNull,
+    receipt_email: textOrNull,
+    url_status_change_notification: textOrNull,
+  }),
 });
 
 const keyCheck = {
@@ -125,22 +164,45 @@ const keyCheck = {
 
 export const answerSchemas = {
   Error: {
-    ...node({ status: { const: "ERROR" }, status_code: text, status_message: text }, { message: text }),
-    description: "Every refusal, nearly always with HTTP status 200: look at `status`, then at `status_code`.",
+    ...node(
+      { status: { const: "ERROR" }, status_code: text, status_message: text },
+      { message: text },
+    ),
+    description:
+      "Every refusal, nearly always with HTTP status 200: look at `status`, then at `status_code`.",
   },
   Done: node({ status: success }),
   Payment: payment,
   Refund: refund,
   TransactionStatus: transactionStatus,
-  Chargeback: node({ create_date: time, chargeback_date: time, description: text, chargeback_credit: flag }),
+  Chargeback: node({
+    create_date: time,
+    chargeback_date: time,
+    description: text,
+    chargeback_credit: flag,
+  }),
   PaymentAnswer: node({ payment: refTo("Payment"), status: success }),
-  CancelAnswer: node({ payment: refTo("Payment"), operation: { const: "cancel" }, status: success }),
-  RefundAnswer: node({ payment: refTo("Payment"), refund: refTo("Refund"), operation: { const: "refund" }, status: success }),
+  CancelAnswer: node({
+    payment: refTo("Payment"),
+    operation: { const: "cancel" },
+    status: success,
+  }),
+  RefundAnswer: node({
+    payment: refTo("Payment"),
+    refund: refTo("Refund"),
+    operation: { const: "refund" },
+    status: success,
+  }),
   RefundOrCancelAnswer: node(
     { payment: refTo("Payment"), operation: { enum: ["refund", "cancel"] }, status: success },
     { refund: refTo("Refund") },
   ),
-  TokenAnswer: node({ status: success, payment_type_code: text, token: text, masked_card_number: text }),
+  TokenAnswer: node({
+    status: success,
+    payment_type_code: text,
+    token: text,
+    masked_card_number: text,
+  }),
   SetCvvAnswer: node({ status: success, token: text, masked_card_number: text }),
   VerifyAnswer: node({
     status: success,
@@ -154,16 +216,31 @@ export const answerSchemas = {
     ),
   }),
   ExchangeAnswer: node({ currency_rate: refTo("CurrencyRate"), status: success }),
-  CurrencyRatesAnswer: node({ currency_rates: { type: "array", items: refTo("CurrencyRate") }, status: success }),
+  CurrencyRatesAnswer: node({
+    currency_rates: { type: "array", items: refTo("CurrencyRate") },
+    status: success,
+  }),
   CurrencyRate: node({ code: text, base_code: text, name: text, rate: amount }),
   PropertiesAnswer: properties,
-  KeyIsValid: node({ status: success, ...keyCheck, body: { type: "array", items: {}, maxItems: 0 } }),
+  KeyIsValid: node({
+    status: success,
+    ...keyCheck,
+    body: { type: "array", items: {}, maxItems: 0 },
+  }),
   KeyIsInvalid: node({ status: { const: "CONFLICT" }, ...keyCheck, body: node({ error: text }) }),
-  FingerprintAnswer: node({ ebanx_session_id: text, providers: { type: "array", items: {}, maxItems: 0 } }),
+  FingerprintAnswer: node({
+    ebanx_session_id: text,
+    providers: { type: "array", items: {}, maxItems: 0 },
+  }),
   Nothing: node({}),
   ZipcodeAnswer: node({ zipcode: node({ state: text, city: text, name: text }), status: success }),
   DocumentBalanceAnswer: node({
-    document_balance: node({ document: text, balance: amount, available: amount, currency_code: text }),
+    document_balance: node({
+      document: text,
+      balance: amount,
+      available: amount,
+      currency_code: text,
+    }),
     status: success,
   }),
   ExplainAnswer: node({
@@ -181,9 +258,17 @@ export const answerSchemas = {
     merchant_payment_code: text,
     state: text,
     recording: node({
-      since: { ...textOrNull, description: "Requests, calls and attempts before this moment may be missing; null: none was recorded." },
+      since: {
+        ...textOrNull,
+        description:
+          "Requests, calls and attempts before this moment may be missing; null: none was recorded.",
+      },
       complete: { ...flag, description: "Nothing about this payment is missing." },
-      left_out: { type: "number", description: "Older requests, calls and attempts of this payment that are recorded and not shown." },
+      left_out: {
+        type: "number",
+        description:
+          "Older requests, calls and attempts of this payment that are recorded and not shown.",
+      },
     }),
     entries: {
       type: "array",
@@ -195,7 +280,11 @@ export const answerSchemas = {
       }),
     },
     price: prices,
-    problems: { type: "array", items: text, description: "What should hold of the books and does not: never any." },
+    problems: {
+      type: "array",
+      items: text,
+      description: "What should hold of the books and does not: never any.",
+    },
     payment: refTo("Payment"),
     status: success,
   }),
@@ -209,7 +298,10 @@ export const answerSchemas = {
           method: { enum: ["GET", "POST"] },
           path: text,
           key: { enum: ["secret", "public", "session"] },
-          parameters: { type: "object", description: "Those that may be shown, as they may be shown." },
+          parameters: {
+            type: "object",
+            description: "Those that may be shown, as they may be shown.",
+          },
           parameters_left_out: { type: "number" },
           hash: textOrNull,
           merchant_payment_code: textOrNull,
@@ -228,7 +320,10 @@ export const answerSchemas = {
         },
       ),
     },
-    next: { type: ["number", "null"], description: "Goes on with `after`; null when there are no more." },
+    next: {
+      type: ["number", "null"],
+      description: "Goes on with `after`; null when there are no more.",
+    },
     recording: node({ since: textOrNull, keeps: { type: "number" } }),
     status: success,
   }),
@@ -255,9 +350,15 @@ export const answerSchemas = {
         country: text,
         instalments: text,
         charged_back: { ...flag, description: "The issuer has taken it back." },
-        disputed: { ...flag, description: "It was taken back once, whether it was won back or not." },
+        disputed: {
+          ...flag,
+          description: "It was taken back once, whether it was won back or not.",
+        },
         waits_for_acquirer: flag,
-        needs_review: { ...flag, description: "A broken invariant was seen on it: somebody must look." },
+        needs_review: {
+          ...flag,
+          description: "A broken invariant was seen on it: somebody must look.",
+        },
       }),
       description: "Newest first.",
     },
@@ -265,15 +366,33 @@ export const answerSchemas = {
     status: success,
   }),
   FaultsAnswer: node(
-    { faults: { type: "array", items: fault, description: "Those that wait, in the order in which they were added." }, status: success },
-    { fault: { ...fault, description: "The one that was added." }, cleared: { type: "integer", description: "How many were taken away." } },
+    {
+      faults: {
+        type: "array",
+        items: fault,
+        description: "Those that wait, in the order in which they were added.",
+      },
+      status: success,
+    },
+    {
+      fault: { ...fault, description: "The one that was added." },
+      cleared: { type: "integer", description: "How many were taken away." },
+    },
   ),
   FiguresAnswer: node({
     per: { enum: ["hour", "day"] },
     from: time,
     to: time,
-    periods: { type: "array", items: node({ from: time, ...tally }), description: "All of them, oldest first." },
-    brands: { type: "array", items: node({ brand: text, ...tally }), description: "Those with payments, the most used first." },
+    periods: {
+      type: "array",
+      items: node({ from: time, ...tally }),
+      description: "All of them, oldest first.",
+    },
+    brands: {
+      type: "array",
+      items: node({ brand: text, ...tally }),
+      description: "Those with payments, the most used first.",
+    },
     card_like_names: {
       ...node({
         merchant_payment_code: { type: "integer" },
@@ -283,7 +402,10 @@ export const answerSchemas = {
       description: "How many accepted names looked like a card number, since the process started.",
     },
     looked_at: { type: "integer" },
-    complete: { ...flag, description: "false: there are more than 10,000 payments, and the oldest are not counted." },
+    complete: {
+      ...flag,
+      description: "false: there are more than 10,000 payments, and the oldest are not counted.",
+    },
     status: success,
   }),
   TokensAnswer: node({
@@ -294,21 +416,31 @@ export const answerSchemas = {
         masked_card_number: text,
         created_at: time,
         last_used_at: time,
-        expires_at: { ...time, description: "When the token stops working unless it is used before." },
+        expires_at: {
+          ...time,
+          description: "When the token stops working unless it is used before.",
+        },
       }),
       description: "Newest first.",
     },
-    found: { type: "integer", description: "How many of those that were looked at fit, shown or not." },
+    found: {
+      type: "integer",
+      description: "How many of those that were looked at fit, shown or not.",
+    },
     next: { ...textOrNull, description: "Goes on with `after`; null when there are no more." },
     status: success,
   }),
   SettingsAnswer: node(
-    { settings: { type: "object", description: "Every switch of the account, by name." }, status: success },
+    {
+      settings: { type: "object", description: "Every switch of the account, by name." },
+      status: success,
+    },
     {
       described: {
         type: "array",
         items: { type: "object" },
-        description: "With `describe`: name, default, allowed, doc, values where they are few, and unit where it is thousandths.",
+        description:
+          "With `describe`: name, default, allowed, doc, values where they are few, and unit where it is thousandths.",
       },
     },
   ),
@@ -326,7 +458,12 @@ export const answerSchemas = {
       certificate_fingerprint: text,
       status: success,
     },
-    { next: { type: ["integer", "null"], description: "With `order`: goes on with `before`; null when there are no more." } },
+    {
+      next: {
+        type: ["integer", "null"],
+        description: "With `order`: goes on with `before`; null when there are no more.",
+      },
+    },
   ),
   WorldsAnswer: node(
     { status: success },
@@ -349,7 +486,13 @@ export const answerSchemas = {
     {
       clock: node(
         { now: instant, running: flag },
-        { next_due: { ...instant, type: ["string", "null"], description: "When something falls due next." } },
+        {
+          next_due: {
+            ...instant,
+            type: ["string", "null"],
+            description: "When something falls due next.",
+          },
+        },
       ),
       status: success,
     },
@@ -359,7 +502,11 @@ export const answerSchemas = {
         deliveries: { type: "integer", description: "Attempts to deliver notifications." },
         cards: { type: "integer", description: "Stored cards that were forgotten." },
       }),
-      complete: { ...flag, description: "false: more fell due than one call goes through. A call with `set` to `to` goes on." },
+      complete: {
+        ...flag,
+        description:
+          "false: more fell due than one call goes through. A call with `set` to `to` goes on.",
+      },
       to: { ...instant, description: "Where the time was to be, when it is not there." },
     },
   ),

@@ -2,10 +2,14 @@ import type { Endpoint } from "../wire/endpoint.ts";
 import type { OperationRow } from "./operation-rows.ts";
 
 /**
- * What to type into a shell to do the row's example. It takes the server's address and the keys from variables ($COFRE, $KEY, $PUBLIC_KEY,
- * $ORDER, $TOKEN): the address that a server is reached by is not known to it.
+ * What to type into a shell to do the row's example. It takes the server's address and the keys
+ * from variables ($COFRE, $KEY, $PUBLIC_KEY, $ORDER, $TOKEN): the address that a server is reached
+ * by is not known to it.
  */
-export function curlOf({ family, path }: Pick<Endpoint, "family" | "path">, { example }: Pick<OperationRow, "example">): string {
+export function curlOf(
+  { family, path }: Pick<Endpoint, "family" | "path">,
+  { example }: Pick<OperationRow, "example">,
+): string {
   const entries = Object.entries(example);
   // Nested values need JSON, whatever the family is.
   if (family === "json" || entries.some(([, value]) => typeof value === "object")) {

@@ -10,23 +10,41 @@ import { answerSchemas, ref } from "./answer-schemas.ts";
 import { curlOf } from "./curl.ts";
 import type { Field, FieldType } from "./field.ts";
 import { operationRows, tags, type OperationRow } from "./operation-rows.ts";
-import type { Answer, OpenApi, OperationObject, Parameter, PathItem, RequestBody, Schema } from "./types.ts";
+import type {
+  Answer,
+  OpenApi,
+  OperationObject,
+  Parameter,
+  PathItem,
+  RequestBody,
+  Schema,
+} from "./types.ts";
 
-/** Told by every operation: what is wrong with a request as such, overload, and failures of ours. */
-export const commonCodes: readonly ErrorCode[] = [...Object.values(requestErrors), "COFRE-21" as const].filter(
+/**
+ * Told by every operation: what is wrong with a request as such, overload, and failures of ours.
+ */
+export const commonCodes: readonly ErrorCode[] = [
+  ...Object.values(requestErrors),
+  "COFRE-21" as const,
+].filter(
   // Of an address that there is not, and of an account that asks for strictness alone.
   (code) => code !== requestErrors.not_found && code !== requestErrors.unknown_operation,
 );
 
 const common: ReadonlySet<string> = new Set(commonCodes);
 const idempotencyCodes: readonly ErrorCode[] = ["COFRE-44", "COFRE-45", "COFRE-46"];
-const errors: ReadonlyMap<string, DocumentedError> = new Map(documentedErrors.map((row) => [row.code, row]));
+const errors: ReadonlyMap<string, DocumentedError> = new Map(
+  documentedErrors.map((row) => [row.code, row]),
+);
 
 const rowByPath: ReadonlyMap<string, OperationRow> = new Map(
   operationRows.flatMap((row) => [row.path, ...(row.also ?? [])].map((path) => [path, row])),
 );
 
-/** The OpenAPI description of these endpoints. One that no row describes is an operation that is not available yet. */
+/**
+ * The OpenAPI description of these endpoints. One that no row describes is an operation that is not
+ * available yet.
+ */
 export function openApiDocument(endpoints: readonly Endpoint[], now: Instant): OpenApi {
   const paths = new Set(endpoints.map(({ path }) => path));
   assert(
@@ -47,16 +65,30 @@ export function openApiDocument(endpoints: readonly Endpoint[], now: Instant): O
     "x-errors": errorsOf(commonCodes),
     paths: {
       ...Object.fromEntries(endpoints.map((endpoint) => [endpoint.path, pathItem(endpoint, now)])),
-      "/healthz": { get: healthOperation("healthz", "Ask whether the process answers", "200 whenever it does.") },
-      "/readyz": { get: healthOperation("readyz", "Ask whether requests may be sent", "503 while it starts or stops.") },
+      "/healthz": {
+        get: healthOperation("healthz", "Ask whether the process answers", "200 whenever it does."),
+      },
+      "/readyz": {
+        get: healthOperation(
+          "readyz",
+          "Ask whether requests may be sent",
+          "503 while it starts or stops.",
+        ),
+      },
     },
     components: {
       schemas: answerSchemas,
       requestBodies: { Encodings: encodings },
       securitySchemes: {
         secret: keyScheme("integration_key", "The account's secret key. Never in a browser."),
-        public: keyScheme("public_integration_key", "The account's public key: stores cards, and does nothing else."),
-        page: keyScheme("publicIntegrationKey", "The public key, as the fingerprint calls spell it."),
+        public: keyScheme(
+          "public_integration_key",
+          "The account's public key: stores cards, and does nothing else.",
+        ),
+        page: keyScheme(
+          "publicIntegrationKey",
+          "The public key, as the fingerprint calls spell it.",
+        ),
       },
     },
   };
@@ -73,7 +105,8 @@ texts and booleans stand for one another. Unknown fields are not looked at.
 Amounts are decimal text or numbers. More than two decimals are rounded half up. Times are in UTC.`;
 
 const encodings: RequestBody = {
-  description: "The encodings that every operation understands. Each operation's own body shows the fields.",
+  description:
+    "The encodings that every operation understands. Each operation's own body shows the fields.",
   required: false,
   content: {
     "application/json": { schema: { type: "object", description: "The fields themselves." } },
@@ -87,7 +120,8 @@ const encodings: RequestBody = {
     "application/x-www-form-urlencoded": {
       schema: {
         type: "object",
-        description: "The JSON in one field, or the fields themselves; brackets nest (payment[name]).",
+        description:
+          "The JSON in one field, or the fields themselves; brackets nest (payment[name]).",
         properties: { request_body: { type: "string", contentMediaType: "application/json" } },
       },
     },
@@ -95,8 +129,16 @@ const encodings: RequestBody = {
   },
 };
 
-function keyScheme(name: string, description: string): OpenApi["components"]["securitySchemes"][string] {
-  return { type: "apiKey", in: "query", name, description: `${description} In the query, the form or the JSON.` };
+function keyScheme(
+  name: string,
+  description: string,
+): OpenApi["components"]["securitySchemes"][string] {
+  return {
+    type: "apiKey",
+    in: "query",
+    name,
+    description: `${description} In the query, the form or the JSON.`,
+  };
 }
 
 function pathItem(endpoint: Endpoint, now: Instant): PathItem {
@@ -122,7 +164,12 @@ function notHere({ path }: Endpoint): OperationObject {
     responses: {
       "200": {
         description: "A refusal.",
-        content: json({ allOf: [ref("Error"), { properties: { status_code: { enum: [...notHereCodes, ...commonCodes] } } }] }),
+        content: json({
+          allOf: [
+            ref("Error"),
+            { properties: { status_code: { enum: [...notHereCodes, ...commonCodes] } } },
+          ],
+        }),
       },
     },
     "x-errors": [],
@@ -133,7 +180,10 @@ function notHere({ path }: Endpoint): OperationObject {
 function operationOf(endpoint: Endpoint, row: OperationRow): OperationObject {
   const headers = headersOf(row);
   return {
-    operationId: endpoint.path === row.path ? row.id : `${row.id}As${endpoint.path.slice(endpoint.path.lastIndexOf("/") + 1)}`,
+    operationId:
+      endpoint.path === row.path
+        ? row.id
+        : `${row.id}As${endpoint.path.slice(endpoint.path.lastIndexOf("/") + 1)}`,
     tags: [row.tag],
     summary: row.summary,
     description: row.description,
@@ -142,7 +192,9 @@ function operationOf(endpoint: Endpoint, row: OperationRow): OperationObject {
     requestBody: {
       description: "In this encoding or one of components.requestBodies.Encodings.",
       required: endpoint.family === "json",
-      content: { "application/json": { schema: schemaOfFields(row.fields), example: exampleOf(row) } },
+      content: {
+        "application/json": { schema: schemaOfFields(row.fields), example: exampleOf(row) },
+      },
     },
     responses: answersOf(endpoint, row),
     "x-errors": errorsOf(codesOf(endpoint, row)),
@@ -153,38 +205,65 @@ function operationOf(endpoint: Endpoint, row: OperationRow): OperationObject {
 function errorsOf(codes: readonly string[]): OperationObject["x-errors"] {
   return codes.flatMap((code) => {
     const error = errors.get(code);
-    return error === undefined ? [] : [{ code, message: error.message, condition: error.condition }];
+    return error === undefined
+      ? []
+      : [{ code, message: error.message, condition: error.condition }];
   });
 }
 
 function securityOf(endpoint: Endpoint, row: OperationRow): OperationObject["security"] {
   if (endpoint.key === "secret") return [{ secret: [] }];
   if (endpoint.key === "public") return [{ public: [] }, { secret: [] }];
-  return row.fields.some(({ name, required }) => name === "publicIntegrationKey" && required !== undefined) ? [{ page: [] }] : [];
+  return row.fields.some(
+    ({ name, required }) => name === "publicIntegrationKey" && required !== undefined,
+  )
+    ? [{ page: [] }]
+    : [];
 }
 
-/** The codes that are peculiar to an operation, in the table's order: its key's, its rules', and those of the operations that it runs. */
+/**
+ * The codes that are peculiar to an operation, in the table's order: its key's, its rules', and
+ * those of the operations that it runs.
+ */
 export function codesOf(endpoint: Endpoint, row: OperationRow): readonly string[] {
-  const keyCodes = endpoint.key === "none" ? [] : ["BP-SA-1", endpoint.family === "json" ? "DA-1" : "BP-SA-2"];
+  const keyCodes =
+    endpoint.key === "none" ? [] : ["BP-SA-1", endpoint.family === "json" ? "DA-1" : "BP-SA-2"];
   const rules = (row.rules ?? []).map(({ code }) => `BP-DR-${code}`);
   const rows = row.family === undefined ? {} : rowsOf(row.family);
   const ends = (row.runs ?? []).flatMap(({ errors }) => errors.map((name) => rows[name]?.code));
-  const all = new Set([...keyCodes, ...rules, ...ends, ...(row.codes ?? []), ...(row.idempotent === true ? idempotencyCodes : [])]);
-  return documentedErrors.map(({ code }) => code).filter((code) => all.has(code) && !common.has(code));
+  const all = new Set([
+    ...keyCodes,
+    ...rules,
+    ...ends,
+    ...(row.codes ?? []),
+    ...(row.idempotent === true ? idempotencyCodes : []),
+  ]);
+  return documentedErrors
+    .map(({ code }) => code)
+    .filter((code) => all.has(code) && !common.has(code));
 }
 
 function answersOf(endpoint: Endpoint, row: OperationRow): Readonly<Record<string, Answer>> {
   const refusal: Schema = {
-    allOf: [ref("Error"), { properties: { status_code: { enum: [...codesOf(endpoint, row), ...commonCodes] } } }],
+    allOf: [
+      ref("Error"),
+      { properties: { status_code: { enum: [...codesOf(endpoint, row), ...commonCodes] } } },
+    ],
   };
   const headers = {
     ...(row.idempotent === true
-      ? { "Idempotent-Replayed": { description: "true: the first answer to this Idempotency-Key again.", schema: { type: "string" } } }
+      ? {
+          "Idempotent-Replayed": {
+            description: "true: the first answer to this Idempotency-Key again.",
+            schema: { type: "string" },
+          },
+        }
       : {}),
     ...(row.idempotent === true
       ? {
           "X-Cofre-Warning": {
-            description: "What may be a mistake in a request that was accepted, for example a rounded amount.",
+            description:
+              "What may be a mistake in a request that was accepted, for example a rounded amount.",
             schema: { type: "string" },
           },
         }
@@ -203,7 +282,8 @@ function answersOf(endpoint: Endpoint, row: OperationRow): Readonly<Record<strin
       ]),
     ),
     "503": {
-      description: "Overloaded, stopping, or nothing could be recorded: nothing was done. Send it again later.",
+      description:
+        "Overloaded, stopping, or nothing could be recorded: nothing was done. Send it again later.",
       content: json(ref("Error")),
     },
   };
@@ -252,10 +332,19 @@ function headersOf(row: OperationRow): readonly Parameter[] {
 }
 
 function parameterOf(field: Field): readonly Parameter[] {
-  const isRequired = field.required !== undefined && field.required.or === undefined && field.required.when === undefined;
+  const isRequired =
+    field.required !== undefined &&
+    field.required.or === undefined &&
+    field.required.when === undefined;
   const schema = schemaOf(field);
   const { description = "" } = schema;
-  return [field.name, ...(field.aliases ?? [])].map((name) => ({ name, in: "query", required: isRequired, description, schema }));
+  return [field.name, ...(field.aliases ?? [])].map((name) => ({
+    name,
+    in: "query",
+    required: isRequired,
+    description,
+    schema,
+  }));
 }
 
 /** What a value may be written as: the wire's scalars stand for one another. */
@@ -269,8 +358,13 @@ const written = {
 } as const satisfies Record<FieldType, Schema["type"]>;
 
 /** The example with a card that is good at this time. */
-export function exampleAt(now: Instant, { example }: Pick<OperationRow, "example">): OperationRow["example"] {
-  return JSON.parse(JSON.stringify(example).replaceAll("$DUE", exampleDueDate(now))) as OperationRow["example"];
+export function exampleAt(
+  now: Instant,
+  { example }: Pick<OperationRow, "example">,
+): OperationRow["example"] {
+  return JSON.parse(
+    JSON.stringify(example).replaceAll("$DUE", exampleDueDate(now)),
+  ) as OperationRow["example"];
 }
 
 /** The example with values in the place of the shell's variables. */
@@ -285,14 +379,18 @@ function exampleOf({ example }: OperationRow): unknown {
 
 export function schemaOfFields(fields: readonly Field[]): Schema {
   const always = fields.filter(
-    ({ required }) => required !== undefined && [required.or, required.when, required.countries].every((each) => each === undefined),
+    ({ required }) =>
+      required !== undefined &&
+      [required.or, required.when, required.countries].every((each) => each === undefined),
   );
   const choices = fields.flatMap(({ name, required }) =>
     required?.or === undefined || required.when !== undefined
       ? []
       : [{ anyOf: [name, ...required.or].map((each) => ({ required: [each] })) }],
   );
-  const properties = fields.flatMap((field) => [field.name, ...(field.aliases ?? [])].map((name) => [name, schemaOf(field)] as const));
+  const properties = fields.flatMap((field) =>
+    [field.name, ...(field.aliases ?? [])].map((name) => [name, schemaOf(field)] as const),
+  );
   return {
     type: "object",
     properties: Object.fromEntries(properties),
@@ -305,16 +403,27 @@ function schemaOf(field: Field): Schema {
   const { type, note, values, longest, shortest, required, source, fields } = field;
   return {
     ...(fields === undefined ? { type: written[type] } : schemaOfFields(fields)),
-    description: values === undefined ? note : `${note} ${values.length === 1 ? "Only" : "One of"} ${values.join(", ")}.`,
+    description:
+      values === undefined
+        ? note
+        : `${note} ${values.length === 1 ? "Only" : "One of"} ${values.join(", ")}.`,
     ...(shortest === undefined ? {} : { minLength: shortest.characters }),
-    ...(longest === undefined ? {} : { maxLength: longest.characters, "x-too-long": longest.code ?? "cut off" }),
+    ...(longest === undefined
+      ? {}
+      : { maxLength: longest.characters, "x-too-long": longest.code ?? "cut off" }),
     ...(required === undefined ? {} : { "x-required": requirementOf(required) }),
     ...(source === undefined ? {} : { "x-source": `interface ${source}` }),
   };
 }
 
 /** `always, or BP-DR-9`; `in br, ar, or BP-DR-22`; `unless there is card or token, or BP-DR-48`. */
-function requirementOf({ code, status, or, when, countries }: NonNullable<Field["required"]>): string {
+function requirementOf({
+  code,
+  status,
+  or,
+  when,
+  countries,
+}: NonNullable<Field["required"]>): string {
   const parts = [
     or === undefined ? "" : `unless there is ${or.join(" or ")}`,
     when === undefined ? "" : `when ${when}`,

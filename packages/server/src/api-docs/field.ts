@@ -1,6 +1,9 @@
 import type { ErrorCode } from "../wire/errors/refusal.ts";
 
-/** How a request that breaks what is documented is answered. Without a code the answer has none (interface 2.7). */
+/**
+ * How a request that breaks what is documented is answered. Without a code the answer has none
+ * (interface 2.7).
+ */
 export interface Refusal {
   readonly code?: ErrorCode;
   /** HTTP status; 200, as of nearly every refusal, when it is not given. */
@@ -24,12 +27,18 @@ export interface Field {
     /** Only for payments in these countries. */
     readonly countries?: readonly string[];
   };
-  /** In characters as people count them. Without a code what is longer is cut off, or left out when a part of it is of no use. */
+  /**
+   * In characters as people count them. Without a code what is longer is cut off, or left out when
+   * a part of it is of no use.
+   */
   readonly longest?: Refusal & { readonly characters: number };
   readonly shortest?: Refusal & { readonly characters: number };
   readonly values?: readonly string[];
   readonly note: string;
-  /** Section of the public interface's description that it was taken from; undefined where it is our own. */
+  /**
+   * Section of the public interface's description that it was taken from; undefined where it is our
+   * own.
+   */
   readonly source?: string;
   readonly fields?: readonly Field[];
 }

@@ -22,7 +22,14 @@ import type { answerSchemas } from "./answer-schemas.ts";
 import type { Field } from "./field.ts";
 import * as fields from "./request-fields.ts";
 
-export type Tag = "Cards" | "Payments" | "Afterwards" | "Around a payment" | "Browsers" | "Sandbox" | "Not here";
+export type Tag =
+  | "Cards"
+  | "Payments"
+  | "Afterwards"
+  | "Around a payment"
+  | "Browsers"
+  | "Sandbox"
+  | "Not here";
 
 export const tags: Readonly<Record<Tag, string>> = {
   Cards: "Store a card, or ask whether it is good.",
@@ -58,15 +65,21 @@ export interface OperationRow {
   /** Codes that come from nowhere above. */
   readonly codes?: readonly ErrorCode[];
   /**
-   * A request that works as it is, with shell variables in it: $KEY, $PUBLIC_KEY, $ORDER (a payment's code), $TOKEN (a token of one's
-   * own choice). $DUE, until when a card is good, is written in beforehand.
+   * A request that works as it is, with shell variables in it: $KEY, $PUBLIC_KEY, $ORDER (a
+   * payment's code), $TOKEN (a token of one's own choice). $DUE, until when a card is good, is
+   * written in beforehand.
    */
   readonly example: Readonly<Record<string, unknown>>;
   /** What has to be there before the example works. */
   readonly needs?: "held" | "captured" | "stored";
 }
 
-const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "$DUE", card_cvv: "123" };
+const card = {
+  card_number: "4111111111111111",
+  card_name: "Ana Lima",
+  card_due_date: "$DUE",
+  card_cvv: "123",
+};
 const key = { integration_key: "$KEY" };
 const order = { ...key, merchant_payment_code: "$ORDER" };
 const page = { publicIntegrationKey: "$PUBLIC_KEY" };
@@ -77,13 +90,20 @@ export const operationRows: readonly OperationRow[] = [
     id: "token",
     tag: "Cards",
     summary: "Store a card",
-    description: "The answer's token stands for the card in later payments. It works for 14 months after its last use.",
+    description:
+      "The answer's token stands for the card in later payments. It works for 14 months after its last use.",
     fields: fields.tokenFields,
     answer: "TokenAnswer",
     family: "token",
     runs: [tokenize],
     rules: tokenRules,
-    example: { ...key, payment_type_code: "creditcard", country: "br", token: "$TOKEN", creditcard: card },
+    example: {
+      ...key,
+      payment_type_code: "creditcard",
+      country: "br",
+      token: "$TOKEN",
+      creditcard: card,
+    },
   },
   {
     path: "/ws/token/setCVV",
@@ -201,14 +221,20 @@ export const operationRows: readonly OperationRow[] = [
     id: "refund",
     tag: "Afterwards",
     summary: "Give money back, or take a refund back",
-    description: "Of a captured payment, in as many parts as you like. A refund that has not been sent yet can be taken back.",
+    description:
+      "Of a captured payment, in as many parts as you like. A refund that has not been sent yet can be taken back.",
     fields: fields.refundFields,
     answer: "RefundAnswer",
     idempotent: true,
     family: "refund",
     runs: [refund, cancelRefund],
     codes: ["BP-REF-1", "BP-REF-2", "BP-REF-3", "BP-REF-4", "BP-REF-6", "BP-REF-8", "COFRE-47"],
-    example: { ...order, operation: "request", amount: "25.00", description: "one of four cups was broken" },
+    example: {
+      ...order,
+      operation: "request",
+      amount: "25.00",
+      description: "one of four cups was broken",
+    },
     needs: "captured",
   },
   {
@@ -242,7 +268,8 @@ export const operationRows: readonly OperationRow[] = [
     id: "currencyRates",
     tag: "Around a payment",
     summary: "Ask for several exchange rates",
-    description: "What one unit of each currency in currency_codes is worth in each of currency_base_codes, by the account's own table.",
+    description:
+      "What one unit of each currency in currency_codes is worth in each of currency_base_codes, by the account's own table.",
     fields: fields.currencyRatesFields,
     answer: "CurrencyRatesAnswer",
     codes: ["COFRE-40", "COFRE-41"],
@@ -321,7 +348,8 @@ export const operationRows: readonly OperationRow[] = [
     id: "fingerprint",
     tag: "Browsers",
     summary: "Give a device a name",
-    description: "The name is sent along as device_id. There are no scripts to load: the list of providers is empty.",
+    description:
+      "The name is sent along as device_id. There are no scripts to load: the list of providers is empty.",
     fields: fields.fingerprintFields,
     answer: "FingerprintAnswer",
     otherAnswers: { "401": "Error" },
@@ -412,7 +440,8 @@ export const operationRows: readonly OperationRow[] = [
     id: "figures",
     tag: "Sandbox",
     summary: "Count payments by hour or day, and by brand",
-    description: "How many were made, approved and declined, and what was authorized and captured. The 10,000 newest at most.",
+    description:
+      "How many were made, approved and declined, and what was authorized and captured. The 10,000 newest at most.",
     fields: fields.figuresFields,
     answer: "FiguresAnswer",
     family: "query",
@@ -441,7 +470,8 @@ export const operationRows: readonly OperationRow[] = [
     id: "actOnPayment",
     tag: "Sandbox",
     summary: "Make something happen to a payment",
-    description: "A reviewer's yes or no, a chargeback and its end, or the payment simulator's confirm and cancel.",
+    description:
+      "A reviewer's yes or no, a chargeback and its end, or the payment simulator's confirm and cancel.",
     fields: fields.paymentActionFields,
     answer: "PaymentAnswer",
     family: "admin",
@@ -490,7 +520,8 @@ export const operationRows: readonly OperationRow[] = [
     id: "clock",
     tag: "Sandbox",
     summary: "Read a world's clock, or move it",
-    description: "Through every moment at which something falls due, in order; answers when all of that is done.",
+    description:
+      "Through every moment at which something falls due, in order; answers when all of that is done.",
     fields: fields.clockFields,
     answer: "ClockAnswer",
     codes: ["COFRE-73", "COFRE-74", "COFRE-78", "COFRE-162"],
@@ -518,7 +549,10 @@ export const operationRows: readonly OperationRow[] = [
       "COFRE-99",
       "COFRE-100",
     ],
-    example: { ...key, add: { kind: "drop_after_commit", path: "/ws/direct", merchant_payment_code: "$ORDER" } },
+    example: {
+      ...key,
+      add: { kind: "drop_after_commit", path: "/ws/direct", merchant_payment_code: "$ORDER" },
+    },
   },
   {
     path: "/__cofre/settings",

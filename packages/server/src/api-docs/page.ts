@@ -2,11 +2,17 @@ import { ownValue } from "../kernel/own.ts";
 import type { OpenApi, OperationObject, PathItem, Schema } from "./types.ts";
 import { style } from "./style.ts";
 
-/** The documentation as one page: made of the OpenAPI description and nothing else, without a script or any other address. */
+/**
+ * The documentation as one page: made of the OpenAPI description and nothing else, without a script
+ * or any other address.
+ */
 export function docsPage(api: OpenApi): string {
   const operations = Object.entries(api.paths).flatMap(([path, item]) => shownOf(path, item));
   const groups = api.tags
-    .map((tag) => ({ ...tag, operations: operations.filter(({ operation }) => operation.tags.includes(tag.name)) }))
+    .map((tag) => ({
+      ...tag,
+      operations: operations.filter(({ operation }) => operation.tags.includes(tag.name)),
+    }))
     .filter((group) => group.operations.length > 0);
   const present = groups.filter((group) => group.operations.some(isPresent));
   const absent = groups.filter((group) => !present.includes(group));
@@ -83,19 +89,27 @@ interface Group {
 }
 
 function list(operations: readonly Shown[]): string {
-  const items = operations.map(({ path, operation }) => `<li><a href="#${operation.operationId}">${escaped(shortOf(path))}</a></li>`);
+  const items = operations.map(
+    ({ path, operation }) =>
+      `<li><a href="#${operation.operationId}">${escaped(shortOf(path))}</a></li>`,
+  );
   return `<ul>${items.join("")}</ul>`;
 }
 
 /** Below /ws the last words of a path are enough to tell it by. */
 function shortOf(path: string): string {
   return path.startsWith("/ws/")
-    ? path.slice("/ws/".length).replace("merchantIntegrationProperties/", "properties/").replace("properties/is", "is")
+    ? path
+        .slice("/ws/".length)
+        .replace("merchantIntegrationProperties/", "properties/")
+        .replace("properties/is", "is")
     : path;
 }
 
 function groupHtml({ name, description, operations }: Group): string {
-  const parts = operations.map((shown) => (isPresent(shown) ? operationHtml(shown) : absentHtml(shown)));
+  const parts = operations.map((shown) =>
+    isPresent(shown) ? operationHtml(shown) : absentHtml(shown),
+  );
   return `<h2 id="${idOf(name)}">${escaped(name)}</h2>\n<p class="soft">${prose(description)}</p>\n${parts.join("\n")}`;
 }
 
@@ -119,7 +133,9 @@ ${
     ? ""
     : `<h4>Headers</h4>${table(
         ["Header", "Length", ""],
-        headers.map(({ name, description, schema }) => row("", [code(name), lengthOf(schema), prose(description)])),
+        headers.map(({ name, description, schema }) =>
+          row("", [code(name), lengthOf(schema), prose(description)]),
+        ),
       )}`
 }
 <h4>Answer</h4>
@@ -144,7 +160,12 @@ function fieldRows({ properties = {} }: Schema, depth: number): readonly string[
     const needed = schema["x-required"];
     const must = needed === undefined ? "" : `<span class="must">${coded(needed)}</span>`;
     const shown = names.map(code).join(" or ");
-    const own = row(depth === 0 ? "" : depth === 1 ? "in" : "in2", [shown, must, lengthOf(schema), prose(schema.description ?? "")]);
+    const own = row(depth === 0 ? "" : depth === 1 ? "in" : "in2", [
+      shown,
+      must,
+      lengthOf(schema),
+      prose(schema.description ?? ""),
+    ]);
     return [own, ...fieldRows(schema, depth + 1)];
   });
 }
@@ -158,7 +179,10 @@ function lengthOf({ minLength, maxLength, "x-too-long": tooLong }: Schema): stri
 
 /** Codes do not break at their dashes. */
 function coded(text: string): string {
-  return escaped(text).replaceAll(/\b(?:BP|DA|COFRE)(?:-[A-Z]+)*-\d+/g, '<span class="code">$&</span>');
+  return escaped(text).replaceAll(
+    /\b(?:BP|DA|COFRE)(?:-[A-Z]+)*-\d+/g,
+    '<span class="code">$&</span>',
+  );
 }
 
 function answerLine({ responses }: OperationObject): string {
@@ -172,8 +196,11 @@ function answerLine({ responses }: OperationObject): string {
 
 /** The components that a schema names, each once. */
 function namesIn(schema: Schema): readonly string[] {
-  const own = schema.$ref === undefined ? [] : [schema.$ref.slice(schema.$ref.lastIndexOf("/") + 1)];
-  return [...new Set([...own, ...[...(schema.anyOf ?? []), ...(schema.allOf ?? [])].flatMap(namesIn)])];
+  const own =
+    schema.$ref === undefined ? [] : [schema.$ref.slice(schema.$ref.lastIndexOf("/") + 1)];
+  return [
+    ...new Set([...own, ...[...(schema.anyOf ?? []), ...(schema.allOf ?? [])].flatMap(namesIn)]),
+  ];
 }
 
 function errorsHtml({ "x-errors": errors }: OperationObject): string {
@@ -227,5 +254,9 @@ function prose(text: string): string {
 }
 
 function escaped(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+  return text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;");
 }

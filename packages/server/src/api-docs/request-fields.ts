@@ -22,7 +22,10 @@ import { longestTokenHolderName } from "../wire/requests/token-request.ts";
 import { longestVerifyHolderName } from "../wire/requests/verify-request.ts";
 import type { Field } from "./field.ts";
 
-/** The request fields of each operation. Limits are the validators' own numbers; which countries ask for a field is in their table. */
+/**
+ * The request fields of each operation. Limits are the validators' own numbers; which countries ask
+ * for a field is in their table.
+ */
 const rule = <Code extends RuleCode>(code: Code): `BP-DR-${Code}` => `BP-DR-${code}`;
 
 const secretKey: Field = {
@@ -36,7 +39,12 @@ const secretKey: Field = {
 /** Of operations that browsers call: either key opens them. */
 const eitherKey: readonly Field[] = [
   { ...secretKey, required: { code: "BP-SA-1", or: ["public_integration_key"] } },
-  { name: "public_integration_key", type: "text", note: "The account's public key: all that a page in a browser may know.", source: "1.6" },
+  {
+    name: "public_integration_key",
+    type: "text",
+    note: "The account's public key: all that a page in a browser may know.",
+    source: "1.6",
+  },
 ];
 
 function selectorFor(operation: keyof typeof unnamedCodes): readonly Field[] {
@@ -48,7 +56,12 @@ function selectorFor(operation: keyof typeof unnamedCodes): readonly Field[] {
       note: "The payment, as answers name it. Counts before merchant_payment_code.",
       source: "5",
     },
-    { name: "merchant_payment_code", type: "text", note: "The payment, as you named it.", source: "5" },
+    {
+      name: "merchant_payment_code",
+      type: "text",
+      note: "The payment, as you named it.",
+      source: "5",
+    },
   ];
 }
 
@@ -82,7 +95,10 @@ function cardFields(prefix: { readonly longestName: number }): readonly Field[] 
     {
       name: "card_cvv",
       type: "digits",
-      required: { code: rule(54), when: `${withNumber}, nor stored credentials, and the account wants it` },
+      required: {
+        code: rule(54),
+        when: `${withNumber}, nor stored credentials, and the account wants it`,
+      },
       shortest: { characters: 3, code: rule(55) },
       longest: { characters: 4, code: rule(55) },
       note: "The security code. Never stored.",
@@ -92,7 +108,12 @@ function cardFields(prefix: { readonly longestName: number }): readonly Field[] 
 }
 
 const networkTokenFields: readonly Field[] = [
-  { name: "network_token_pan", type: "digits", note: "A network token's number, in place of card_number.", source: "3.3" },
+  {
+    name: "network_token_pan",
+    type: "digits",
+    note: "A network token's number, in place of card_number.",
+    source: "3.3",
+  },
   {
     name: "network_token_expire_date",
     type: "text",
@@ -100,7 +121,12 @@ const networkTokenFields: readonly Field[] = [
     note: "mm/yyyy.",
     source: "3.3",
   },
-  { name: "network_token_cryptogram", type: "text", note: "Base64 or base64url, at most 64 characters, or COFRE-27.", source: "3.3" },
+  {
+    name: "network_token_cryptogram",
+    type: "text",
+    note: "Base64 or base64url, at most 64 characters, or COFRE-27.",
+    source: "3.3",
+  },
 ];
 
 const chargeToken: Field = {
@@ -116,7 +142,13 @@ const storedCredential: Field = {
   note: "Stored credentials: whether they are used for the first time, and who asks.",
   source: "3.6",
   fields: [
-    { name: "cof_type", type: "text", values: uses, note: "COFRE-26 for another word.", source: "3.6" },
+    {
+      name: "cof_type",
+      type: "text",
+      values: uses,
+      note: "COFRE-26 for another word.",
+      source: "3.6",
+    },
     {
       name: "initiator",
       type: "text",
@@ -155,7 +187,12 @@ function countriesThatAskFor(field: CountryField): readonly string[] {
   return countryCodes.filter((code) => countryOf(code)?.required.includes(field) === true);
 }
 
-const addressField = (name: string, field: Exclude<CountryField, "document" | "zipcode">, number: RuleCode, note: string): Field => ({
+const addressField = (
+  name: string,
+  field: Exclude<CountryField, "document" | "zipcode">,
+  number: RuleCode,
+  note: string,
+): Field => ({
   name,
   type: "text",
   required: { code: rule(number), countries: countriesThatAskFor(field) },
@@ -329,8 +366,19 @@ const payment: Field = {
     },
     addressField("city", "city", 27, "The city."),
     addressField("state", "state", 28, "In Brazil the two letters of a state (BP-DR-29)."),
-    { name: "birth_date", type: "text", note: "dd/mm/yyyy (BP-DR-20), of somebody of 16 or more (BP-DR-21).", source: "3.2" },
-    { name: "person_type", type: "text", values: ["personal", "business"], note: "personal when it is missing (BP-DR-41).", source: "3.2" },
+    {
+      name: "birth_date",
+      type: "text",
+      note: "dd/mm/yyyy (BP-DR-20), of somebody of 16 or more (BP-DR-21).",
+      source: "3.2",
+    },
+    {
+      name: "person_type",
+      type: "text",
+      values: ["personal", "business"],
+      note: "personal when it is missing (BP-DR-41).",
+      source: "3.2",
+    },
     {
       name: "responsible",
       type: "object",
@@ -363,7 +411,13 @@ const payment: Field = {
       note: "Comes back in answers.",
       source: "3.2",
     })),
-    { name: "note", type: "text", longest: { characters: directLongest.note }, note: "Comes back in answers.", source: "3.2" },
+    {
+      name: "note",
+      type: "text",
+      longest: { characters: directLongest.note },
+      note: "Comes back in answers.",
+      source: "3.2",
+    },
     {
       name: "notification_url",
       type: "text",
@@ -378,23 +432,49 @@ const payment: Field = {
       note: "What /fingerprint/ gave the page.",
       source: "3.2",
     },
-    { name: "amount_itens", type: "decimal", note: "With amount_shipping as much as amount_total, or BP-DR-8.", source: "3.2" },
-    { name: "amount_shipping", type: "decimal", note: "With amount_itens as much as amount_total, or BP-DR-8.", source: "3.2" },
-    { name: "create_token", type: "flag", note: "true: the card is stored as well, and the answer holds its token.", source: "2.3" },
+    {
+      name: "amount_itens",
+      type: "decimal",
+      note: "With amount_shipping as much as amount_total, or BP-DR-8.",
+      source: "3.2",
+    },
+    {
+      name: "amount_shipping",
+      type: "decimal",
+      note: "With amount_itens as much as amount_total, or BP-DR-8.",
+      source: "3.2",
+    },
+    {
+      name: "create_token",
+      type: "flag",
+      note: "true: the card is stored as well, and the answer holds its token.",
+      source: "2.3",
+    },
     {
       name: "token",
       type: "text",
       note: "With create_token: the new token's name, of your choice, 32 to 128 characters (BP-DR-66). Otherwise: the stored card to charge.",
       source: "2.3",
     },
-    { name: "manual_review", type: "flag", note: "true: the payment waits for a reviewer.", source: "3.2" },
+    {
+      name: "manual_review",
+      type: "flag",
+      note: "true: the payment waits for a reviewer.",
+      source: "3.2",
+    },
     storedCredential,
   ],
 };
 
 export const directFields: readonly Field[] = [
   secretKey,
-  { name: "operation", type: "text", values: ["request"], note: "May be missing. BP-DR-1 for another word.", source: "3.1" },
+  {
+    name: "operation",
+    type: "text",
+    values: ["request"],
+    note: "May be missing. BP-DR-1 for another word.",
+    source: "3.1",
+  },
   {
     name: "mode",
     type: "text",
@@ -407,7 +487,12 @@ export const directFields: readonly Field[] = [
 
 export const tokenFields: readonly Field[] = [
   ...eitherKey,
-  { name: "payment_type_code", type: "text", note: "creditcard, debitcard, a brand, or empty. BP-DR-35 for another word.", source: "2.1" },
+  {
+    name: "payment_type_code",
+    type: "text",
+    note: "creditcard, debitcard, a brand, or empty. BP-DR-35 for another word.",
+    source: "2.1",
+  },
   countryField("2.1"),
   {
     name: "creditcard",
@@ -430,7 +515,13 @@ export const tokenFields: readonly Field[] = [
 
 export const setCvvFields: readonly Field[] = [
   ...eitherKey,
-  { name: "token", type: "text", required: { code: rule(64) }, note: "The stored card.", source: "2.4" },
+  {
+    name: "token",
+    type: "text",
+    required: { code: rule(64) },
+    note: "The stored card.",
+    source: "2.4",
+  },
   {
     name: "card_cvv",
     type: "digits",
@@ -444,7 +535,12 @@ export const setCvvFields: readonly Field[] = [
 
 export const verifyFields: readonly Field[] = [
   secretKey,
-  { name: "payment_type_code", type: "text", note: "creditcard when it is missing. BP-DR-35 for what is no card.", source: "3.7" },
+  {
+    name: "payment_type_code",
+    type: "text",
+    note: "creditcard when it is missing. BP-DR-35 for what is no card.",
+    source: "3.7",
+  },
   countryField("3.7"),
   {
     name: "card",
@@ -453,16 +549,30 @@ export const verifyFields: readonly Field[] = [
     required: { code: rule(48), or: ["creditcard", "token"] },
     note: "The card, or the token that stands for it.",
     source: "3.7",
-    fields: [...cardFields({ longestName: longestVerifyHolderName }), chargeToken, ...networkTokenFields],
+    fields: [
+      ...cardFields({ longestName: longestVerifyHolderName }),
+      chargeToken,
+      ...networkTokenFields,
+    ],
   },
-  { name: "token", type: "text", note: "A stored card, when there is no card node.", source: "3.7" },
+  {
+    name: "token",
+    type: "text",
+    note: "A stored card, when there is no card node.",
+    source: "3.7",
+  },
   storedCredential,
 ];
 
 export const captureFields: readonly Field[] = [
   secretKey,
   ...selectorFor("capture"),
-  { name: "amount", type: "decimal", note: "Less than everything, where the account may. Missing or 0: everything.", source: "5.1" },
+  {
+    name: "amount",
+    type: "decimal",
+    note: "Less than everything, where the account may. Missing or 0: everything.",
+    source: "5.1",
+  },
   { name: "merchant_capture_code", type: "text", note: "Not looked at.", source: "5.1" },
 ];
 
@@ -514,11 +624,21 @@ export const refundFields: readonly Field[] = [
   },
 ];
 
-export const refundOrCancelFields: readonly Field[] = [secretKey, ...selectorFor("refund"), ...refundTexts];
+export const refundOrCancelFields: readonly Field[] = [
+  secretKey,
+  ...selectorFor("refund"),
+  ...refundTexts,
+];
 
 export const exchangeFields: readonly Field[] = [
   secretKey,
-  { name: "currency_code", type: "text", required: { code: "COFRE-40" }, note: "ISO 4217.", source: "5.7" },
+  {
+    name: "currency_code",
+    type: "text",
+    required: { code: "COFRE-40" },
+    note: "ISO 4217.",
+    source: "5.7",
+  },
   {
     name: "currency_base_code",
     type: "text",
@@ -548,7 +668,13 @@ export const currencyRatesFields: readonly Field[] = [
 
 export const zipcodeFields: readonly Field[] = [
   secretKey,
-  { name: "zipcode", type: "text", required: { code: "BP-ZIP-1" }, note: "Eight digits.", source: "5.7" },
+  {
+    name: "zipcode",
+    type: "text",
+    required: { code: "BP-ZIP-1" },
+    note: "Eight digits.",
+    source: "5.7",
+  },
 ];
 
 export const documentBalanceFields: readonly Field[] = [
@@ -568,7 +694,12 @@ export const propertiesFields: readonly Field[] = [
   { name: "image", type: "text", note: "The address of the shop's picture.", source: "5.7" },
   { name: "url_response", type: "text", note: "Where customers come back to.", source: "5.7" },
   { name: "receipt_email", type: "text", note: "Who gets receipts.", source: "5.7" },
-  { name: "url_status_change_notification", type: "text", note: "Where changes of payments are announced.", source: "5.7" },
+  {
+    name: "url_status_change_notification",
+    type: "text",
+    note: "Where changes of payments are announced.",
+    source: "5.7",
+  },
 ];
 
 export const keyCheckFields: readonly Field[] = [
@@ -638,14 +769,28 @@ export const simulatorFields: readonly Field[] = [
     values: messages,
     note: "Only messages of this kind. COFRE-33 for another word.",
   },
-  { name: "times", type: "whole", longest: { characters: 4, code: "COFRE-34" }, note: "1 when it is missing." },
-  { name: "connector", type: "text", note: "Which simulator, where there are several; the first unless given. COFRE-50 for another name." },
+  {
+    name: "times",
+    type: "whole",
+    longest: { characters: 4, code: "COFRE-34" },
+    note: "1 when it is missing.",
+  },
+  {
+    name: "connector",
+    type: "text",
+    note: "Which simulator, where there are several; the first unless given. COFRE-50 for another name.",
+  },
 ];
 
 const longestWorldText = { characters: 100, code: "COFRE-73" } as const;
 
 export const worldsFields: readonly Field[] = [
-  { name: "name", type: "text", longest: longestWorldText, note: "For people; its id unless given." },
+  {
+    name: "name",
+    type: "text",
+    longest: longestWorldText,
+    note: "For people; its id unless given.",
+  },
   {
     name: "seed",
     type: "text",
@@ -662,9 +807,21 @@ export const worldsFields: readonly Field[] = [
     type: "flag",
     note: "Whether its time goes on by itself. False with a seed or a clock, else true. COFRE-73 for another word.",
   },
-  { name: "new_integration_key", type: "text", note: "The world's secret key, up to 100 characters; drawn unless given." },
-  { name: "new_public_integration_key", type: "text", note: "The world's public key, as long; drawn unless given." },
-  { name: "settings", type: "object", note: "Switches that are not to have their defaults, as /__cofre/settings takes them." },
+  {
+    name: "new_integration_key",
+    type: "text",
+    note: "The world's secret key, up to 100 characters; drawn unless given.",
+  },
+  {
+    name: "new_public_integration_key",
+    type: "text",
+    note: "The world's public key, as long; drawn unless given.",
+  },
+  {
+    name: "settings",
+    type: "object",
+    note: "Switches that are not to have their defaults, as /__cofre/settings takes them.",
+  },
 ];
 
 export const worldFields: readonly Field[] = [
@@ -675,18 +832,30 @@ export const worldFields: readonly Field[] = [
     values: worldActions,
     note: "Shows the world unless given, and null for an account that is none. COFRE-75 for another word.",
   },
-  { name: "name", type: "text", note: "Of a snapshot: up to 50 letters, digits and . _ -. COFRE-73 for anything else." },
+  {
+    name: "name",
+    type: "text",
+    note: "Of a snapshot: up to 50 letters, digits and . _ -. COFRE-73 for anything else.",
+  },
 ];
 
 export const clockFields: readonly Field[] = [
   secretKey,
-  { name: "set", type: "text", note: "The time that it is to be, such as 2026-01-31 12:00:00 in UTC. COFRE-73 for what is no time." },
+  {
+    name: "set",
+    type: "text",
+    note: "The time that it is to be, such as 2026-01-31 12:00:00 in UTC. COFRE-73 for what is no time.",
+  },
   {
     name: "advance",
     type: "text",
     note: "How much later it is to be: 10s, 30min, 36h, 4d, 14months; or next, to when something falls due. COFRE-73 for what is no span.",
   },
-  { name: "run", type: "flag", note: "Whether the time goes on by itself. COFRE-73 for another word." },
+  {
+    name: "run",
+    type: "flag",
+    note: "Whether the time goes on by itself. COFRE-73 for another word.",
+  },
 ];
 
 export const faultsFields: readonly Field[] = [
@@ -696,21 +865,39 @@ export const faultsFields: readonly Field[] = [
     type: "object",
     note: "A fault that waits for the account's next requests; they are listed when neither add nor clear is given, and COFRE-98 when both are. COFRE-99 for members that are not here, COFRE-96 when a hundred wait.",
     fields: [
-      { name: "kind", type: "text", required: { code: "COFRE-90" }, values: faultKindNames, note: "What goes wrong." },
+      {
+        name: "kind",
+        type: "text",
+        required: { code: "COFRE-90" },
+        values: faultKindNames,
+        note: "What goes wrong.",
+      },
       {
         name: "times",
         type: "whole",
         note: "How many requests it meets, 1 to 1000; 1 unless given, 0 for all until it is cleared. COFRE-91.",
       },
-      { name: "path", type: "text", note: "Only requests of this operation, such as /ws/direct. COFRE-92." },
+      {
+        name: "path",
+        type: "text",
+        note: "Only requests of this operation, such as /ws/direct. COFRE-92.",
+      },
       {
         name: "merchant_payment_code",
         type: "text",
         longest: { characters: longestFaultCode, code: "COFRE-93" },
         note: "Only requests about this payment.",
       },
-      { name: "delay_ms", type: "whole", note: "How long a fault that waits does so, 1 to 120000; 5000 unless given. COFRE-94." },
-      { name: "reason", type: "text", note: `Why a decline declines: ${declineReasons.join(", ")}. COFRE-95.` },
+      {
+        name: "delay_ms",
+        type: "whole",
+        note: "How long a fault that waits does so, 1 to 120000; 5000 unless given. COFRE-94.",
+      },
+      {
+        name: "reason",
+        type: "text",
+        note: `Why a decline declines: ${declineReasons.join(", ")}. COFRE-95.`,
+      },
     ],
   },
   { name: "clear", type: "text", note: "The id of a fault that waits, or all. COFRE-97." },
@@ -718,7 +905,11 @@ export const faultsFields: readonly Field[] = [
 
 export const notificationsFields: readonly Field[] = [
   secretKey,
-  { name: "after", type: "whole", note: "Lists what has a higher number; 0 unless given. COFRE-85 for anything else." },
+  {
+    name: "after",
+    type: "whole",
+    note: "Lists what has a higher number; 0 unless given. COFRE-85 for anything else.",
+  },
   {
     name: "replay",
     type: "text",
@@ -730,15 +921,28 @@ export const notificationsFields: readonly Field[] = [
     type: "text",
     note: "The payment, for `payment`; without `replay`, lists what tells of this payment only. COFRE-85 for what is no hash.",
   },
-  { name: "from", type: "whole", note: "The first number, for `failed` and `range`. COFRE-48 for anything else." },
+  {
+    name: "from",
+    type: "whole",
+    note: "The first number, for `failed` and `range`. COFRE-48 for anything else.",
+  },
   { name: "to", type: "whole", note: "The last number, for `range`." },
   {
     name: "switch_on",
     type: "text",
     note: "The id of an endpoint that is to hear again, also one that has answered 410: what was kept for it is sent. COFRE-145.",
   },
-  { name: "switch_off", type: "text", note: "The id of an endpoint that is to hear nothing for now; what is for it is kept. COFRE-145." },
-  { name: "order", type: "text", values: ["newest"], note: "Lists from the newest down, a page at a time. COFRE-60 for another word." },
+  {
+    name: "switch_off",
+    type: "text",
+    note: "The id of an endpoint that is to hear nothing for now; what is for it is kept. COFRE-145.",
+  },
+  {
+    name: "order",
+    type: "text",
+    values: ["newest"],
+    note: "Lists from the newest down, a page at a time. COFRE-60 for another word.",
+  },
   {
     name: "state",
     type: "text",
@@ -755,9 +959,21 @@ export const notificationsFields: readonly Field[] = [
 
 export const requestsFields: readonly Field[] = [
   secretKey,
-  { name: "after", type: "whole", note: "Lists what has a higher number; 0 unless given. COFRE-85 for anything else." },
-  { name: "hash", type: "text", note: "Only requests about this payment. COFRE-85 for what is no hash." },
-  { name: "merchant_payment_code", type: "text", note: "Only requests about the payment of this code; not looked at beside a hash." },
+  {
+    name: "after",
+    type: "whole",
+    note: "Lists what has a higher number; 0 unless given. COFRE-85 for anything else.",
+  },
+  {
+    name: "hash",
+    type: "text",
+    note: "Only requests about this payment. COFRE-85 for what is no hash.",
+  },
+  {
+    name: "merchant_payment_code",
+    type: "text",
+    note: "Only requests about the payment of this code; not looked at beside a hash.",
+  },
 ];
 
 export const paymentsFields: readonly Field[] = [
@@ -773,7 +989,12 @@ export const paymentsFields: readonly Field[] = [
     type: "text",
     note: `One or several with commas between them: ${[...paymentStates, ...moneyOutcomes].join(", ")}. COFRE-55 for another word.`,
   },
-  { name: "brand", type: "text", values: brands, note: "Only cards of this brand. COFRE-56 for another word." },
+  {
+    name: "brand",
+    type: "text",
+    values: brands,
+    note: "Only cards of this brand. COFRE-56 for another word.",
+  },
   {
     name: "limit",
     type: "whole",
@@ -785,7 +1006,12 @@ export const paymentsFields: readonly Field[] = [
 
 export const figuresFields: readonly Field[] = [
   secretKey,
-  { name: "per", type: "text", values: periodNames, note: "What is counted together; `hour` unless given. COFRE-62 for another word." },
+  {
+    name: "per",
+    type: "text",
+    values: periodNames,
+    note: "What is counted together; `hour` unless given. COFRE-62 for another word.",
+  },
   {
     name: "from",
     type: "text",
@@ -800,9 +1026,22 @@ export const figuresFields: readonly Field[] = [
 
 export const tokensFields: readonly Field[] = [
   secretKey,
-  { name: "brand", type: "text", values: brands, note: "Only cards of this brand. COFRE-56 for another word." },
-  { name: "card", type: "text", note: "Only cards whose masked number begins or ends so. A whole number is masked first." },
-  { name: "limit", type: "whole", note: `How many at most: 1 to ${mostCardsLookedAt}, 100 unless given. COFRE-64 for anything else.` },
+  {
+    name: "brand",
+    type: "text",
+    values: brands,
+    note: "Only cards of this brand. COFRE-56 for another word.",
+  },
+  {
+    name: "card",
+    type: "text",
+    note: "Only cards whose masked number begins or ends so. A whole number is masked first.",
+  },
+  {
+    name: "limit",
+    type: "whole",
+    note: `How many at most: 1 to ${mostCardsLookedAt}, 100 unless given. COFRE-64 for anything else.`,
+  },
   { name: "after", type: "text", note: "The `next` of the page before: goes on from there." },
 ];
 
@@ -816,5 +1055,10 @@ export const paymentActionFields: readonly Field[] = [
     values: actionNames,
     note: "What happens to the payment.",
   },
-  { name: "description", type: "text", longest: { characters: longestDescription }, note: "What a chargeback tells." },
+  {
+    name: "description",
+    type: "text",
+    longest: { characters: longestDescription },
+    note: "What a chargeback tells.",
+  },
 ];

@@ -1,4 +1,7 @@
-/** All of the page's style. System fonts, colours for light and dark, one column that fits a telephone. */
+/**
+ * All of the page's style. System fonts, colours for light and dark, one column that fits a
+ * telephone.
+ */
 export const style = `
 :root{color-scheme:light dark;--paper:#fdfdfc;--ink:#1d2125;--soft:#5c6670;--line:#e2e4e2;--panel:#f4f5f2;--accent:#0a6b4f;--warn:#9a4a00}
 @media(prefers-color-scheme:dark){:root{--paper:#14171a;--ink:#e4e7e9;--soft:#9aa5ae;--line:#2b3136;--panel:#1c2125;--accent:#5cc9a3;--warn:#e7a860}}

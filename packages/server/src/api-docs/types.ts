@@ -1,7 +1,12 @@
 /** The parts of OpenAPI 3.1 that are written here, and nothing else of it. */
 export interface OpenApi {
   readonly openapi: "3.1.0";
-  readonly info: { readonly title: string; readonly version: string; readonly summary: string; readonly description: string };
+  readonly info: {
+    readonly title: string;
+    readonly version: string;
+    readonly summary: string;
+    readonly description: string;
+  };
   readonly servers: readonly { readonly url: string; readonly description: string }[];
   readonly tags: readonly { readonly name: string; readonly description: string }[];
   /** What every operation may tell beside its own codes. */
@@ -29,8 +34,16 @@ export interface OperationObject {
   readonly requestBody?: RequestBody;
   readonly responses: Readonly<Record<string, Answer>>;
   /** Why each code that is peculiar to the operation is told. */
-  readonly "x-errors": readonly { readonly code: string; readonly message: string; readonly condition: string }[];
-  readonly "x-codeSamples": readonly { readonly lang: "Shell"; readonly label: string; readonly source: string }[];
+  readonly "x-errors": readonly {
+    readonly code: string;
+    readonly message: string;
+    readonly condition: string;
+  }[];
+  readonly "x-codeSamples": readonly {
+    readonly lang: "Shell";
+    readonly label: string;
+    readonly source: string;
+  }[];
 }
 
 export interface Parameter {
@@ -44,12 +57,16 @@ export interface Parameter {
 export interface RequestBody {
   readonly description: string;
   readonly required: boolean;
-  readonly content: Readonly<Record<string, { readonly schema: Schema; readonly example?: unknown }>>;
+  readonly content: Readonly<
+    Record<string, { readonly schema: Schema; readonly example?: unknown }>
+  >;
 }
 
 export interface Answer {
   readonly description: string;
-  readonly headers?: Readonly<Record<string, { readonly description: string; readonly schema: Schema }>>;
+  readonly headers?: Readonly<
+    Record<string, { readonly description: string; readonly schema: Schema }>
+  >;
   readonly content: Readonly<Record<string, { readonly schema: Schema }>>;
 }
 
@@ -60,7 +77,10 @@ export interface SecurityScheme {
   readonly description: string;
 }
 
-/** JSON Schema, as far as it is needed. `x-required` says what leaving a field out leads to, `x-too-long` what a longer value does. */
+/**
+ * JSON Schema, as far as it is needed. `x-required` says what leaving a field out leads to,
+ * `x-too-long` what a longer value does.
+ */
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];

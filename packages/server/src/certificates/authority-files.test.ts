@@ -1,12 +1,27 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test, type TestContext } from "node:test";
 import { day, instant } from "../kernel/instant.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
-import { isTlsPrepared, openLocalTls, type ServerCredentials, TlsFileError, tlsFiles } from "./authority-files.ts";
+import {
+  isTlsPrepared,
+  openLocalTls,
+  type ServerCredentials,
+  TlsFileError,
+  tlsFiles,
+} from "./authority-files.ts";
 
 const isPosix = process.platform !== "win32";
 const random = new SeededRandom("files");
@@ -52,13 +67,15 @@ describe("the files of the local authority", () => {
       "php",
       "server.key",
     ]);
-    for (const name of names) assert.equal(read(name).includes("PRIVATE KEY"), name.endsWith(".key"), name);
+    for (const name of names)
+      assert.equal(read(name).includes("PRIVATE KEY"), name.endsWith(".key"), name);
     if (isPosix)
       for (const name of ["authority.key", "server.key", "address.key"])
         assert.equal(statSync(join(directory, "tls", name)).mode & 0o777, 0o600);
     if (isPosix) assert.equal(statSync(join(directory, "tls")).mode & 0o777, 0o700);
     const authority = new X509Certificate(read("authority.pem")).publicKey;
-    for (const cert of [first.cert, first.byAddress.cert]) assert.ok(new X509Certificate(cert).verify(authority));
+    for (const cert of [first.cert, first.byAddress.cert])
+      assert.ok(new X509Certificate(cert).verify(authority));
     assert.equal(new X509Certificate(first.byAddress.cert).checkIP("127.0.0.1"), "127.0.0.1");
     assert.equal(new X509Certificate(first.cert).checkIP("127.0.0.1"), undefined);
     assert.ok(read("php/cofre.ini").includes(`"${tlsFiles(directory).authority}"`));
@@ -67,10 +84,16 @@ describe("the files of the local authority", () => {
   test("a folder in place of one that is written is told of by its name", async (context) => {
     const { directory, open } = installation(context);
     await open();
-    for (const path of [join(directory, "tls", "authority.pem"), join(directory, "tls", "php", "cofre.ini")]) {
+    for (const path of [
+      join(directory, "tls", "authority.pem"),
+      join(directory, "tls", "php", "cofre.ini"),
+    ]) {
       rmSync(path);
       mkdirSync(path);
-      await assert.rejects(open(), { name: "TlsFileError", message: `${path} is a folder: remove it, and the next start writes the file` });
+      await assert.rejects(open(), {
+        name: "TlsFileError",
+        message: `${path} is a folder: remove it, and the next start writes the file`,
+      });
       rmSync(path, { recursive: true });
     }
     await open();
@@ -116,31 +139,44 @@ describe("the files of the local authority", () => {
     assert.ok(read("php/cofre.ini").includes("curl.cainfo"));
   });
 
-  const spoilt: readonly (readonly [what: string, spoil: (file: string) => void, says: RegExp])[] = [
-    ["garbage", (file) => writeFileSync(file, "sausage"), /does not hold a key and its certificate: restore it/],
+  const spoilt: readonly (readonly [what: string, spoil: (file: string) => void, says: RegExp])[] =
     [
-      "a key without its certificate",
-      (file) => writeFileSync(file, readFileSync(file, "utf8").split("-----BEGIN CERT")[0] ?? ""),
-      /does not hold/,
-    ],
-    ["open to others", (file) => chmodSync(file, 0o644), /is open to others \(mode 0644\): make it 0600 with chmod/],
-  ];
+      [
+        "garbage",
+        (file) => writeFileSync(file, "sausage"),
+        /does not hold a key and its certificate: restore it/,
+      ],
+      [
+        "a key without its certificate",
+        (file) => writeFileSync(file, readFileSync(file, "utf8").split("-----BEGIN CERT")[0] ?? ""),
+        /does not hold/,
+      ],
+      [
+        "open to others",
+        (file) => chmodSync(file, 0o644),
+        /is open to others \(mode 0644\): make it 0600 with chmod/,
+      ],
+    ];
   for (const [what, spoil, says] of spoilt) {
-    test(`a kept key that is ${what} is refused with what to do, and nothing is quoted`, { skip: !isPosix }, async (context) => {
-      const { directory, open } = installation(context);
-      await open();
-      const file = join(directory, "tls", "server.key");
-      spoil(file);
-      await assert.rejects(open(), (error: unknown) => {
-        assert.ok(error instanceof TlsFileError);
-        assert.match(error.message, says);
-        assert.ok(error.message.includes(file) && !error.message.includes("sausage"));
-        return true;
-      });
-      // As it says.
-      rmSync(file);
-      await open();
-    });
+    test(
+      `a kept key that is ${what} is refused with what to do, and nothing is quoted`,
+      { skip: !isPosix },
+      async (context) => {
+        const { directory, open } = installation(context);
+        await open();
+        const file = join(directory, "tls", "server.key");
+        spoil(file);
+        await assert.rejects(open(), (error: unknown) => {
+          assert.ok(error instanceof TlsFileError);
+          assert.match(error.message, says);
+          assert.ok(error.message.includes(file) && !error.message.includes("sausage"));
+          return true;
+        });
+        // As it says.
+        rmSync(file);
+        await open();
+      },
+    );
   }
 
   test("a certificate beside the key of another is refused", async (context) => {
@@ -149,7 +185,9 @@ describe("the files of the local authority", () => {
     await other.open();
     const [key = ""] = one.read("server.key").split("-----BEGIN CERT");
     const [, certificate = ""] = other.read("server.key").split("-----BEGIN CERT");
-    writeFileSync(join(one.directory, "tls", "server.key"), `${key}-----BEGIN CERT${certificate}`, { mode: 0o600 });
+    writeFileSync(join(one.directory, "tls", "server.key"), `${key}-----BEGIN CERT${certificate}`, {
+      mode: 0o600,
+    });
     await assert.rejects(one.open(), TlsFileError);
   });
 });

@@ -1,18 +1,34 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { existsSync, linkSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join, resolve } from "node:path";
 import type { Clock } from "../kernel/clock.ts";
 import { hexOf } from "../kernel/ids.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Hosts } from "./certificate.ts";
 import { certifiedHosts, namedHosts } from "./hosts.ts";
-import { type Certified, isGoodAuthority, isGoodServer, makeAuthority, makeServerCertificate } from "./local-authority.ts";
+import {
+  type Certified,
+  isGoodAuthority,
+  isGoodServer,
+  makeAuthority,
+  makeServerCertificate,
+} from "./local-authority.ts";
 
 /**
- * Owns the folder `tls` of the data directory. `authority.key`, `server.key` and `address.key` hold a private key and its certificate in one
- * file each, in PEM and readable by their owner alone, so that the two never disagree; the server's is for clients that send a name, the
- * address's for those that connect to an address; `authority.pem` is what clients are to trust, `php/cofre.ini` how PHP
- * is told to. Each is replaced whole or not at all.
+ * Owns the folder `tls` of the data directory. `authority.key`, `server.key` and `address.key` hold
+ * a private key and its certificate in one file each, in PEM and readable by their owner alone, so
+ * that the two never disagree; the server's is for clients that send a name, the address's for
+ * those that connect to an address; `authority.pem` is what clients are to trust, `php/cofre.ini`
+ * how PHP is told to. Each is replaced whole or not at all.
  */
 export interface TlsFiles {
   /** The authority's certificate in PEM, for clients. */
@@ -26,21 +42,31 @@ export interface TlsFiles {
 /** Where clients find what they need, whether it is there or not. */
 export function tlsFiles(dataDirectory: string): TlsFiles {
   const folder = resolve(dataDirectory, "tls");
-  return { authority: join(folder, "authority.pem"), php: join(folder, "php"), javaTrustStore: join(folder, "java.p12") };
+  return {
+    authority: join(folder, "authority.pem"),
+    php: join(folder, "php"),
+    javaTrustStore: join(folder, "java.p12"),
+  };
 }
 
 export function isTlsPrepared(dataDirectory: string): boolean {
   return existsSync(tlsFiles(dataDirectory).authority);
 }
 
-/** What was found in place of a key and its certificate, and what to do about it; never quotes a file. */
+/**
+ * What was found in place of a key and its certificate, and what to do about it; never quotes a
+ * file.
+ */
 export class TlsFileError extends Error {
   override readonly name = "TlsFileError";
 }
 
 export interface LocalTlsOptions {
   readonly dataDirectory: string;
-  /** Nothing but a sandbox makes an authority of its own: an environment of another kind does not compile. */
+  /**
+   * Nothing but a sandbox makes an authority of its own: an environment of another kind does not
+   * compile.
+   */
   readonly environment: "sandbox";
   readonly clock: Clock;
   readonly random: Random;
@@ -54,16 +80,27 @@ export interface ServerCredentials {
   readonly byAddress: { readonly key: string; readonly cert: string };
 }
 
-/** The server's keys and certificates: what is kept, or a new one when there is none or it is about to lapse. Rejects with TlsFileError. */
-export async function openLocalTls({ dataDirectory, clock, random }: LocalTlsOptions): Promise<ServerCredentials> {
+/**
+ * The server's keys and certificates: what is kept, or a new one when there is none or it is about
+ * to lapse. Rejects with TlsFileError.
+ */
+export async function openLocalTls({
+  dataDirectory,
+  clock,
+  random,
+}: LocalTlsOptions): Promise<ServerCredentials> {
   const folder = resolve(dataDirectory, "tls");
   const { authority: authorityPath, php } = tlsFiles(dataDirectory);
   mkdirSync(php, { recursive: true, mode: 0o700 });
   const making = { now: clock.now(), random };
-  const write = (path: string, text: string, mode: number): void => replaceFile(path, text, mode, random);
+  const write = (path: string, text: string, mode: number): void =>
+    replaceFile(path, text, mode, random);
 
   const authority = await openAuthority(join(folder, "authority.key"), making);
-  const openServer = async (path: string, hosts: Hosts): Promise<{ readonly key: string; readonly cert: string }> => {
+  const openServer = async (
+    path: string,
+    hosts: Hosts,
+  ): Promise<{ readonly key: string; readonly cert: string }> => {
     let server = readCertified(path);
     if (server === undefined || !isGoodServer(server, hosts, authority, making.now)) {
       server = await makeServerCertificate(authority, hosts, making);
@@ -75,19 +112,30 @@ export async function openLocalTls({ dataDirectory, clock, random }: LocalTlsOpt
   const byAddress = await openServer(join(folder, "address.key"), certifiedHosts);
   write(authorityPath, authority.certificate.toString(), 0o644);
   // The folder may have been moved since: PHP needs the whole path.
-  write(join(php, "cofre.ini"), `curl.cainfo = "${authorityPath}"\nopenssl.cafile = "${authorityPath}"\n`, 0o644);
+  write(
+    join(php, "cofre.ini"),
+    `curl.cainfo = "${authorityPath}"\nopenssl.cafile = "${authorityPath}"\n`,
+    0o644,
+  );
   return { ...named, byAddress };
 }
 
-/** What is kept, or made anew. Of several processes that make the first one at once, all take the one that was there first. */
-async function openAuthority(path: string, making: Parameters<typeof makeAuthority>[0]): Promise<Certified> {
+/**
+ * What is kept, or made anew. Of several processes that make the first one at once, all take the
+ * one that was there first.
+ */
+async function openAuthority(
+  path: string,
+  making: Parameters<typeof makeAuthority>[0],
+): Promise<Certified> {
   const kept = readCertified(path);
   if (kept !== undefined && isGoodAuthority(kept, making.now)) return kept;
   const text = textOf(await makeAuthority(making));
   if (kept === undefined) createFile(path, text, making.random);
   else replaceFile(path, text, 0o600, making.random);
   const there = readCertified(path);
-  if (there === undefined) throw new TlsFileError(`${path} was removed while it was made: start again`);
+  if (there === undefined)
+    throw new TlsFileError(`${path} was removed while it was made: start again`);
   return there;
 }
 
@@ -106,23 +154,30 @@ function readCertified(path: string): Certified | undefined {
   if (!facts.isFile()) throw new TlsFileError(`${path} is not a plain file: put it back, ${anew}`);
   if (process.platform !== "win32" && (facts.mode & 0o077) !== 0) {
     const mode = (facts.mode & 0o777).toString(8).padStart(4, "0");
-    throw new TlsFileError(`${path} is open to others (mode ${mode}): make it 0600 with chmod, ${anew} if others had access`);
+    throw new TlsFileError(
+      `${path} is open to others (mode ${mode}): make it 0600 with chmod, ${anew} if others had access`,
+    );
   }
   try {
     const text = readFileSync(path, "utf8");
-    const certificate = new X509Certificate(text.slice(text.indexOf("-----BEGIN CERTIFICATE-----")));
+    const certificate = new X509Certificate(
+      text.slice(text.indexOf("-----BEGIN CERTIFICATE-----")),
+    );
     const key = createPrivateKey(text);
     if (certificate.checkPrivateKey(key)) return { key, certificate };
   } catch {
     // What Node says of it could quote the file.
   }
-  throw new TlsFileError(`${path} does not hold a key and its certificate: restore it from a backup, ${anew}`);
+  throw new TlsFileError(
+    `${path} does not hold a key and its certificate: restore it from a backup, ${anew}`,
+  );
 }
 
 /** Leaves a file alone that is as it should be. */
 function replaceFile(path: string, text: string, mode: number, random: Random): void {
   const facts = lstatSync(path, { throwIfNoEntry: false });
-  if (facts?.isDirectory() === true) throw new TlsFileError(`${path} is a folder: remove it, and the next start writes the file`);
+  if (facts?.isDirectory() === true)
+    throw new TlsFileError(`${path} is a folder: remove it, and the next start writes the file`);
   if (facts !== undefined && existsSync(path) && readFileSync(path, "utf8") === text) return;
   withTemporary(path, text, mode, random, (temporary) => renameSync(temporary, path));
 }
@@ -133,13 +188,20 @@ function createFile(path: string, text: string, random: Random): void {
     try {
       linkSync(temporary, path);
     } catch {
-      // It is there already; or there are no links on this file system, and of two at once the last one may stay.
+      // It is there already; or there are no links on this file system, and of two at once the last
+      // one may stay.
       if (!existsSync(path)) renameSync(temporary, path);
     }
   });
 }
 
-function withTemporary(path: string, text: string, mode: number, random: Random, use: (temporary: string) => void): void {
+function withTemporary(
+  path: string,
+  text: string,
+  mode: number,
+  random: Random,
+  use: (temporary: string) => void,
+): void {
   const temporary = `${path}.${hexOf(random.bytes(6))}.new`;
   try {
     writeFileSync(temporary, text, { mode, flag: "wx", flush: true });

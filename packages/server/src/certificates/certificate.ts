@@ -1,9 +1,23 @@
 import { createHash, type KeyObject, sign, X509Certificate } from "node:crypto";
 import { assert } from "../kernel/assert.ts";
 import type { Instant } from "../kernel/instant.ts";
-import { bitString, boolean, explicit, integer, octetString, oid, sequence, set, tagged, time, utf8String } from "./der.ts";
+import {
+  bitString,
+  boolean,
+  explicit,
+  integer,
+  octetString,
+  oid,
+  sequence,
+  set,
+  tagged,
+  time,
+  utf8String,
+} from "./der.ts";
 
-/** X.509 version 3 (RFC 5280), written here because node:crypto reads certificates and makes none. */
+/**
+ * X.509 version 3 (RFC 5280), written here because node:crypto reads certificates and makes none.
+ */
 export interface CertificateRequest {
   /** Common names, 1 to 64 characters. */
   readonly subject: string;
@@ -21,7 +35,8 @@ export interface CertificateRequest {
 /** Signs with SHA-256. */
 export function makeCertificate(request: CertificateRequest): X509Certificate {
   const { subject, issuer, serial, notBefore, notAfter, publicKey, signer } = request;
-  for (const name of [subject, issuer]) assert(name.length >= 1 && name.length <= 64, "a common name has 1 to 64 characters");
+  for (const name of [subject, issuer])
+    assert(name.length >= 1 && name.length <= 64, "a common name has 1 to 64 characters");
   assert(serial.length === 16, "a serial number has 16 bytes");
   assert(notBefore < notAfter, "a certificate is valid for some time");
   const algorithm = signer.asymmetricKeyType === "ec" ? sha256WithEcdsa : sha256WithRsa;
@@ -35,7 +50,9 @@ export function makeCertificate(request: CertificateRequest): X509Certificate {
     publicKey.export({ type: "spki", format: "der" }),
     explicit(3, sequence(...request.extensions)),
   );
-  return new X509Certificate(sequence(toBeSigned, algorithm, bitString(sign("sha256", toBeSigned, signer), 0)));
+  return new X509Certificate(
+    sequence(toBeSigned, algorithm, bitString(sign("sha256", toBeSigned, signer), 0)),
+  );
 }
 
 const sha256WithRsa = sequence(oid("1.2.840.113549.1.1.11"), tagged(0x05));
@@ -48,12 +65,18 @@ function commonName(name: string): Uint8Array {
 // --- Extensions (RFC 5280 4.2.1) ---------------------------------------------------------------------------------------------
 
 function extension(id: string, critical: boolean, value: Uint8Array): Uint8Array {
-  return critical ? sequence(oid(id), boolean(true), octetString(value)) : sequence(oid(id), octetString(value));
+  return critical
+    ? sequence(oid(id), boolean(true), octetString(value))
+    : sequence(oid(id), octetString(value));
 }
 
 /** `authority`: one whose certificates are no authorities themselves. */
 export function basicConstraints(kind: "authority" | "end"): Uint8Array {
-  return extension("2.5.29.19", true, kind === "authority" ? sequence(boolean(true), integer(Uint8Array.of(0))) : sequence());
+  return extension(
+    "2.5.29.19",
+    true,
+    kind === "authority" ? sequence(boolean(true), integer(Uint8Array.of(0))) : sequence(),
+  );
 }
 
 /** The bits of a key's uses, of which each row leaves out those that follow the last one set. */
@@ -68,7 +91,10 @@ export function keyUsage(use: keyof typeof uses): Uint8Array {
   return extension("2.5.29.15", true, uses[use]);
 }
 
-/** The key, or the key of an authority and of all that it signs, is for TLS servers and nothing else. */
+/**
+ * The key, or the key of an authority and of all that it signs, is for TLS servers and nothing
+ * else.
+ */
 export function forTlsServers(): Uint8Array {
   return extension("2.5.29.37", false, sequence(oid("1.3.6.1.5.5.7.3.1")));
 }
@@ -83,7 +109,10 @@ export function authorityKeyId(publicKey: KeyObject): Uint8Array {
 
 /** SHA-1 of the key's bits, without their algorithm: a name, not a protection. */
 function keyId(publicKey: KeyObject): Uint8Array {
-  const bits = publicKey.asymmetricKeyType === "rsa" ? publicKey.export({ type: "pkcs1", format: "der" }) : ecPoint(publicKey);
+  const bits =
+    publicKey.asymmetricKeyType === "rsa"
+      ? publicKey.export({ type: "pkcs1", format: "der" })
+      : ecPoint(publicKey);
   return createHash("sha1").update(bits).digest();
 }
 
@@ -99,13 +128,22 @@ export interface Hosts {
 }
 
 export function alternativeNames({ names, addresses }: Hosts): Uint8Array {
-  return extension("2.5.29.17", false, sequence(...names.map(dnsName), ...addresses.map((address) => tagged(0x87, address))));
+  return extension(
+    "2.5.29.17",
+    false,
+    sequence(...names.map(dnsName), ...addresses.map((address) => tagged(0x87, address))),
+  );
 }
 
-/** What an authority with this extension signs holds for these hosts alone, and for names below theirs. */
+/**
+ * What an authority with this extension signs holds for these hosts alone, and for names below
+ * theirs.
+ */
 export function nameConstraints({ names, addresses }: Hosts): Uint8Array {
   // An address is written with its mask: all of its bits.
-  const alone = addresses.map((address) => tagged(0x87, address, new Uint8Array(address.length).fill(0xff)));
+  const alone = addresses.map((address) =>
+    tagged(0x87, address, new Uint8Array(address.length).fill(0xff)),
+  );
   const permitted = [...names.map(dnsName), ...alone].map((each) => sequence(each));
   return extension("2.5.29.30", true, sequence(explicit(0, ...permitted)));
 }

@@ -32,7 +32,10 @@ export function boolean(value: boolean): Uint8Array {
   return tagged(0x01, Uint8Array.of(value ? 0xff : 0));
 }
 
-/** A number that is not negative, most significant byte first: without zeros in front, but one where it would read as negative. */
+/**
+ * A number that is not negative, most significant byte first: without zeros in front, but one where
+ * it would read as negative.
+ */
 export function integer(bytes: Uint8Array): Uint8Array {
   const first = bytes.findIndex((byte) => byte !== 0);
   const digits = first < 0 ? Uint8Array.of(0) : bytes.subarray(first);
@@ -51,12 +54,16 @@ export function utf8String(text: string): Uint8Array {
   return tagged(0x0c, Buffer.from(text, "utf8"));
 }
 
-/** The first two numbers share a byte; each further one is written in groups of seven bits, all but its last marked. */
+/**
+ * The first two numbers share a byte; each further one is written in groups of seven bits, all but
+ * its last marked.
+ */
 export function oid(dotted: string): Uint8Array {
   const [first = 0, second = 0, ...others] = dotted.split(".").map(Number);
   const bytes = others.flatMap((number) => {
     const groups = [number % 128];
-    for (let left = Math.floor(number / 128); left > 0; left = Math.floor(left / 128)) groups.unshift((left % 128) | 0x80);
+    for (let left = Math.floor(number / 128); left > 0; left = Math.floor(left / 128))
+      groups.unshift((left % 128) | 0x80);
     return groups;
   });
   return tagged(0x06, Uint8Array.of(first * 40 + second, ...bytes));
@@ -65,7 +72,9 @@ export function oid(dotted: string): Uint8Array {
 /** UTCTime through 2049, GeneralizedTime from 2050 on (RFC 5280 4.1.2.5). */
 export function time(at: Instant): Uint8Array {
   const { year, month, day, hour, minute, second } = civilFromInstant(at);
-  const digits = [month, day, hour, minute, second].map((part) => String(part).padStart(2, "0")).join("");
+  const digits = [month, day, hour, minute, second]
+    .map((part) => String(part).padStart(2, "0"))
+    .join("");
   return year < 2050
     ? tagged(0x17, Buffer.from(`${String(year % 100).padStart(2, "0")}${digits}Z`, "latin1"))
     : tagged(0x18, Buffer.from(`${year}${digits}Z`, "latin1"));

@@ -1,6 +1,9 @@
 import type { Hosts } from "./certificate.ts";
 
-/** The hosts of this interface, which its client libraries have as constants: of both families, with their older names (interface 0). */
+/**
+ * The hosts of this interface, which its client libraries have as constants: of both families, with
+ * their older names (interface 0).
+ */
 export const interfaceHosts = [
   "api.ebanxpay.com",
   "sandbox.ebanxpay.com",
@@ -14,14 +17,20 @@ export const interfaceHosts = [
 /** The port that clients speak to there. */
 export const interfacePort = 443;
 
-/** What the local authority may certify: those hosts, and this machine for clients without a proxy. */
+/**
+ * What the local authority may certify: those hosts, and this machine for clients without a proxy.
+ */
 export const certifiedHosts: Hosts = {
   names: [...interfaceHosts, "localhost"],
-  addresses: [Uint8Array.of(127, 0, 0, 1), Uint8Array.of(...Array.from({ length: 15 }, () => 0), 1)],
+  addresses: [
+    Uint8Array.of(127, 0, 0, 1),
+    Uint8Array.of(...Array.from({ length: 15 }, () => 0), 1),
+  ],
 };
 
 /**
- * The hosts of a certificate for clients that send a name. It has no addresses: BoringSSL (Bun, Mono, Chromium) refuses every
- * certificate with an address in it under an authority that is constrained to addresses.
+ * The hosts of a certificate for clients that send a name. It has no addresses: BoringSSL (Bun,
+ * Mono, Chromium) refuses every certificate with an address in it under an authority that is
+ * constrained to addresses.
  */
 export const namedHosts: Hosts = { names: certifiedHosts.names, addresses: [] };

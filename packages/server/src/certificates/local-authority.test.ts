@@ -9,7 +9,13 @@ import { SeededRandom } from "../kernel/seeded-random.ts";
 import { systemClock } from "../kernel/system-clock.ts";
 import { alternativeNames, basicConstraints, type Hosts, makeCertificate } from "./certificate.ts";
 import { certifiedHosts, interfaceHosts, namedHosts } from "./hosts.ts";
-import { type Certified, isGoodAuthority, isGoodServer, makeAuthority, makeServerCertificate } from "./local-authority.ts";
+import {
+  type Certified,
+  isGoodAuthority,
+  isGoodServer,
+  makeAuthority,
+  makeServerCertificate,
+} from "./local-authority.ts";
 
 const random = new SeededRandom("authority");
 const now = systemClock.now();
@@ -18,7 +24,11 @@ const server = await makeServerCertificate(authority, certifiedHosts, { now, ran
 const named = await makeServerCertificate(authority, namedHosts, { now, random });
 
 /** A certificate that the authority should never have signed. */
-function misused(hosts: Hosts, kind: "end" | "authority" = "end", signer: Certified = authority): Certified {
+function misused(
+  hosts: Hosts,
+  kind: "end" | "authority" = "end",
+  signer: Certified = authority,
+): Certified {
   const { privateKey: key, publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
   const certificate = makeCertificate({
     subject: `Stolen ${kind}`,
@@ -33,8 +43,15 @@ function misused(hosts: Hosts, kind: "end" | "authority" = "end", signer: Certif
   return { key, certificate };
 }
 
-/** What a client that trusts the authority alone makes of a server: undefined when it is content, otherwise OpenSSL's word. */
-async function refusalOf(name: string, { key, certificate }: Certified, chain: readonly Certified[] = []): Promise<unknown> {
+/**
+ * What a client that trusts the authority alone makes of a server: undefined when it is content,
+ * otherwise OpenSSL's word.
+ */
+async function refusalOf(
+  name: string,
+  { key, certificate }: Certified,
+  chain: readonly Certified[] = [],
+): Promise<unknown> {
   const cert = [certificate, ...chain.map((each) => each.certificate)].map(String).join("");
   const listening = createServer({ key: pemOf(key), cert }, (socket) => socket.end("here"));
   listening.on("tlsClientError", () => undefined).listen(0, "127.0.0.1");
@@ -42,7 +59,12 @@ async function refusalOf(name: string, { key, certificate }: Certified, chain: r
   const { port } = listening.address() as AddressInfo;
   try {
     return await new Promise((resolve) => {
-      const socket = connect({ port, host: "127.0.0.1", servername: name, ca: authority.certificate.toString() });
+      const socket = connect({
+        port,
+        host: "127.0.0.1",
+        servername: name,
+        ca: authority.certificate.toString(),
+      });
       socket.on("error", (error) => resolve(error.message));
       socket.on("secureConnect", () => {
         socket.destroy();
@@ -64,7 +86,8 @@ describe("the local authority", () => {
       assert.equal(await refusalOf(name, named), undefined, name);
       assert.equal(await refusalOf(name, server), undefined, name);
     }
-    // BoringSSL refuses a certificate with an address in it under an authority that is constrained to addresses.
+    // BoringSSL refuses a certificate with an address in it under an authority that is constrained
+    // to addresses.
     assert.equal(named.certificate.checkIP("127.0.0.1"), undefined);
     assert.equal(server.certificate.checkIP("127.0.0.1"), "127.0.0.1");
     assert.equal(server.certificate.checkIP("::1"), "::1");
@@ -82,23 +105,43 @@ describe("the local authority", () => {
     assert.equal(await refusalOf("localhost", misused(address)), "permitted subtree violation");
     const below = misused({ names: ["localhost"], addresses: [] }, "authority");
     assert.equal(
-      await refusalOf("localhost", misused({ names: ["localhost"], addresses: [] }, "end", below), [below]),
+      await refusalOf("localhost", misused({ names: ["localhost"], addresses: [] }, "end", below), [
+        below,
+      ]),
       "path length constraint exceeded",
     );
   });
 
   test("control: what it signs for a name that it may is believed", async () => {
-    assert.equal(await refusalOf("localhost", misused({ names: ["localhost"], addresses: [] })), undefined);
-    // A name below one of its own is permitted too, which is how constraints work (RFC 5280 4.2.1.10).
-    assert.equal(await refusalOf("www.api.ebanx.com", misused({ names: ["www.api.ebanx.com"], addresses: [] })), undefined);
+    assert.equal(
+      await refusalOf("localhost", misused({ names: ["localhost"], addresses: [] })),
+      undefined,
+    );
+    // A name below one of its own is permitted too, which is how constraints work (RFC 5280
+    // 4.2.1.10).
+    assert.equal(
+      await refusalOf(
+        "www.api.ebanx.com",
+        misused({ names: ["www.api.ebanx.com"], addresses: [] }),
+      ),
+      undefined,
+    );
   });
 
   test("outlives what it signs, and both are made anew before they lapse", async () => {
     const at = (days: number) => laterBy(now, days * day);
-    assert.ok(isGoodAuthority(authority, now) && isGoodServer(server, certifiedHosts, authority, now));
-    assert.ok(isGoodServer(server, certifiedHosts, authority, at(360)) && !isGoodServer(server, certifiedHosts, authority, at(370)));
+    assert.ok(
+      isGoodAuthority(authority, now) && isGoodServer(server, certifiedHosts, authority, now),
+    );
+    assert.ok(
+      isGoodServer(server, certifiedHosts, authority, at(360)) &&
+        !isGoodServer(server, certifiedHosts, authority, at(370)),
+    );
     assert.ok(isGoodAuthority(authority, at(3_200)) && !isGoodAuthority(authority, at(3_230)));
-    assert.ok(!isGoodServer(server, certifiedHosts, authority, at(-2)), "not yet valid, for a clock that was set back");
+    assert.ok(
+      !isGoodServer(server, certifiedHosts, authority, at(-2)),
+      "not yet valid, for a clock that was set back",
+    );
     assert.ok(!isGoodServer(server, namedHosts, authority, now), "for other hosts");
     const other = await makeAuthority({ now: instant(now), random });
     assert.ok(!isGoodServer(server, certifiedHosts, other, now), "signed by another authority");
@@ -107,9 +150,19 @@ describe("the local authority", () => {
 
   test("an authority that was constrained to other hosts is made anew", () => {
     const { publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
-    const request = { subject: "Old", issuer: "Old", serial: random.bytes(16), publicKey, signer: authority.key };
+    const request = {
+      subject: "Old",
+      issuer: "Old",
+      serial: random.bytes(16),
+      publicKey,
+      signer: authority.key,
+    };
     const times = { notBefore: laterBy(now, -day), notAfter: laterBy(now, 3_000 * day) };
-    const certificate = makeCertificate({ ...request, ...times, extensions: [basicConstraints("authority")] });
+    const certificate = makeCertificate({
+      ...request,
+      ...times,
+      extensions: [basicConstraints("authority")],
+    });
     assert.ok(!isGoodAuthority({ key: authority.key, certificate }, now));
     assert.equal(certifiedHosts.names.length, interfaceHosts.length + 1);
   });

@@ -1,4 +1,9 @@
-import { createPublicKey, generateKeyPair, type KeyObject, type X509Certificate } from "node:crypto";
+import {
+  createPublicKey,
+  generateKeyPair,
+  type KeyObject,
+  type X509Certificate,
+} from "node:crypto";
 import { promisify } from "node:util";
 import { hexOf } from "../kernel/ids.ts";
 import { day, type Instant, laterBy } from "../kernel/instant.ts";
@@ -17,8 +22,9 @@ import {
 import { certifiedHosts } from "./hosts.ts";
 
 /**
- * An authority for one sandbox, and the certificate of its server. Whoever trusts it trusts it for the hosts of hosts.ts and for TLS servers
- * only: it is constrained to them, and certifies no other authority. ECDSA over P-256, which every TLS client of the last ten years takes.
+ * An authority for one sandbox, and the certificate of its server. Whoever trusts it trusts it for
+ * the hosts of hosts.ts and for TLS servers only: it is constrained to them, and certifies no other
+ * authority. ECDSA over P-256, which every TLS client of the last ten years takes.
  */
 export interface Certified {
   readonly key: KeyObject;
@@ -30,7 +36,10 @@ interface Making {
   readonly random: Random;
 }
 
-/** A client that trusts it need not be told again for so long, less what isGoodAuthority asks to be left. */
+/**
+ * A client that trusts it need not be told again for so long, less what isGoodAuthority asks to be
+ * left.
+ */
 const authorityDays = 3_650;
 /** Some clients take no server's certificate of more than 398 days. */
 const serverDays = 397;
@@ -63,7 +72,11 @@ export async function makeAuthority({ now, random }: Making): Promise<Certified>
 }
 
 /** `hosts`: what the certificate is for, within what the authority may certify. */
-export async function makeServerCertificate(authority: Certified, hosts: Hosts, { now, random }: Making): Promise<Certified> {
+export async function makeServerCertificate(
+  authority: Certified,
+  hosts: Hosts,
+  { now, random }: Making,
+): Promise<Certified> {
   const { privateKey: key, publicKey } = await generate("ec", { namedCurve: "prime256v1" });
   const certificate = makeCertificate({
     subject: "Cofre sandbox",
@@ -85,12 +98,23 @@ export async function makeServerCertificate(authority: Certified, hosts: Hosts, 
   return { key, certificate };
 }
 
-/** Whether this authority still serves: long enough for the certificate of a server, and for today's hosts. */
+/**
+ * Whether this authority still serves: long enough for the certificate of a server, and for today's
+ * hosts.
+ */
 export function isGoodAuthority({ certificate }: Certified, now: Instant): boolean {
-  return holds(certificate, now, serverDays + marginDays) && certificate.raw.includes(nameConstraints(certifiedHosts));
+  return (
+    holds(certificate, now, serverDays + marginDays) &&
+    certificate.raw.includes(nameConstraints(certifiedHosts))
+  );
 }
 
-export function isGoodServer({ certificate }: Certified, hosts: Hosts, authority: Certified, now: Instant): boolean {
+export function isGoodServer(
+  { certificate }: Certified,
+  hosts: Hosts,
+  authority: Certified,
+  now: Instant,
+): boolean {
   return (
     holds(certificate, now, marginDays) &&
     certificate.raw.includes(alternativeNames(hosts)) &&
@@ -98,6 +122,10 @@ export function isGoodServer({ certificate }: Certified, hosts: Hosts, authority
   );
 }
 
-function holds({ validFromDate, validToDate }: X509Certificate, now: Instant, moreDays: number): boolean {
+function holds(
+  { validFromDate, validToDate }: X509Certificate,
+  now: Instant,
+  moreDays: number,
+): boolean {
   return validFromDate.getTime() <= now && laterBy(now, moreDays * day) < validToDate.getTime();
 }

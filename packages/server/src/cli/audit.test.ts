@@ -22,7 +22,11 @@ interface Ended {
   readonly problems: string;
 }
 
-async function run(args: readonly string[], environment: Readonly<Record<string, string>>, piped = ""): Promise<Ended> {
+async function run(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  piped = "",
+): Promise<Ended> {
   let [output, problems] = ["", ""];
   const call = readCommandLine(["audit", ...args]);
   if ("problem" in call) return { code: 2, output, problems: call.problem };
@@ -31,7 +35,8 @@ async function run(args: readonly string[], environment: Readonly<Record<string,
     print: (line) => (output += `${line}\n`),
     say: (line) => (problems += `${line}\n`),
     isTerminal: false,
-    config: (flags = new Map()) => readConfig({ environment, flags, readFile: () => ({ problem: "is not read in tests" }) }),
+    config: (flags = new Map()) =>
+      readConfig({ environment, flags, readFile: () => ({ problem: "is not read in tests" }) }),
     openMove: () => assert.fail("the audit log moves nothing"),
     openAudit,
     backUp: () => assert.fail("no backup is made"),
@@ -44,7 +49,8 @@ async function run(args: readonly string[], environment: Readonly<Record<string,
   return { code, output, problems };
 }
 
-const unkeyed = "There are no keys in COFRE_DATA_DIR, so the MACs of the entries were not checked.\n";
+const unkeyed =
+  "There are no keys in COFRE_DATA_DIR, so the MACs of the entries were not checked.\n";
 
 /** A file with an admin, somebody who was hired, and a wrong try; still held by its store. */
 async function held(context: TestContext) {
@@ -76,20 +82,30 @@ function tamper(folder: string, change: (database: DatabaseSync) => void): void 
   database.close();
 }
 
-/** Changes entry `from` and computes all digests from there on anew, and the noted end: nothing in the file tells. */
+/**
+ * Changes entry `from` and computes all digests from there on anew, and the noted end: nothing in
+ * the file tells.
+ */
 function rewrite(database: DatabaseSync, from: number): void {
   let head: AuditHead = auditBeginning;
-  for (const row of database.prepare("SELECT no, body, lower(hex(digest)) AS digest FROM audit_entry ORDER BY no").all()) {
-    const body = Number(row["no"]) === from ? String(row["body"]).replace("}", " }") : String(row["body"]);
+  for (const row of database
+    .prepare("SELECT no, body, lower(hex(digest)) AS digest FROM audit_entry ORDER BY no")
+    .all()) {
+    const body =
+      Number(row["no"]) === from ? String(row["body"]).replace("}", " }") : String(row["body"]);
     head = nextInChain(head, body);
-    database.prepare("UPDATE audit_entry SET body = ?, digest = unhex(?) WHERE no = ?").run(body, head.digest, head.number);
+    database
+      .prepare("UPDATE audit_entry SET body = ?, digest = unhex(?) WHERE no = ?")
+      .run(body, head.digest, head.number);
   }
   database.prepare("UPDATE audit_head SET digest = unhex(?)").run(head.digest);
 }
 
 function cutBehind(database: DatabaseSync, last: number): void {
   database.prepare("DELETE FROM audit_entry WHERE no > ?").run(last);
-  database.prepare("UPDATE audit_head SET no = ?, digest = (SELECT digest FROM audit_entry WHERE no = ?)").run(last, last);
+  database
+    .prepare("UPDATE audit_head SET no = ?, digest = (SELECT digest FROM audit_entry WHERE no = ?)")
+    .run(last, last);
 }
 
 describe("cofre audit", () => {
@@ -104,7 +120,10 @@ describe("cofre audit", () => {
     [["--after", "last"], /^--after needs the number of an entry\.$/m],
     [["verify", "--head", "12"], /^--head needs NUMBER:DIGEST/m],
     [["verify", "--head", `0:${"0".repeat(64)}`], /^--head needs NUMBER:DIGEST/m],
-    [["verify", "--head", `1:${"0".repeat(64)}`, "--heads", "x"], /^--head and --heads are two ways/m],
+    [
+      ["verify", "--head", `1:${"0".repeat(64)}`, "--heads", "x"],
+      /^--head and --heads are two ways/m,
+    ],
     [["verify", "--heads", "/nowhere/at/all"], /^What --heads names does not exist\.$/m],
     [["verify", "--heads", "-"], /^There is no head in what --heads names\.$/m],
     [["--data-dir", ":memory:"], /^COFRE_DATA_DIR is :memory:/m],
@@ -142,7 +161,9 @@ describe("cofre audit", () => {
     assert.equal(running.code, 0);
     const lines = running.output.trimEnd().split("\n");
     assert.deepEqual(
-      lines.map((line) => line.replaceAll(/[0-9a-f]{16}/g, "ID").replace(/ {2}2026-11-28T\S+Z/, "")),
+      lines.map((line) =>
+        line.replaceAll(/[0-9a-f]{16}/g, "ID").replace(/ {2}2026-11-28T\S+Z/, ""),
+      ),
       [
         "1  server  invite  done  ID  role admin",
         "2  admin  enrol  done  ID  role admin; from 127.0.0.1",
@@ -179,35 +200,53 @@ describe("cofre audit", () => {
     assert.deepEqual(await numbers("--after", "400"), []);
     const nobody = await run(["--person", "eve"], environment);
     assert.deepEqual([nobody.code, nobody.problems], [1, "Nobody has this name.\n"]);
-    assert.equal((await run(["--act", "dance"], environment)).problems, "There is no such entry.\n");
+    assert.equal(
+      (await run(["--act", "dance"], environment)).problems,
+      "There is no such entry.\n",
+    );
   });
 
   test("goes through a log of many pieces", async (context) => {
     const { environment, folder, store } = await held(context);
     await store.close();
     tamper(folder, (database) => {
-      const row = database.prepare("SELECT no, lower(hex(digest)) AS digest, body FROM audit_entry ORDER BY no DESC").get();
+      const row = database
+        .prepare("SELECT no, lower(hex(digest)) AS digest, body FROM audit_entry ORDER BY no DESC")
+        .get();
       let head: AuditHead = { number: Number(row?.["no"]), digest: String(row?.["digest"]) };
       database.exec("BEGIN");
       for (let more = 0; more < 2_500; more += 1) {
         const next = nextInChain(head, String(row?.["body"]));
-        database.prepare("INSERT INTO audit_entry (no, digest, body) VALUES (?, unhex(?), ?)").run(next.number, next.digest, next.body);
+        database
+          .prepare("INSERT INTO audit_entry (no, digest, body) VALUES (?, unhex(?), ?)")
+          .run(next.number, next.digest, next.body);
         head = next;
       }
-      database.prepare("UPDATE audit_head SET no = ?, digest = unhex(?)").run(head.number, head.digest);
+      database
+        .prepare("UPDATE audit_head SET no = ?, digest = unhex(?)")
+        .run(head.number, head.digest);
       database.exec("COMMIT");
     });
     assert.equal((await run(["--json"], environment)).output.trimEnd().split("\n").length, 2_506);
-    assert.match((await run(["verify"], environment)).output, /^The audit log is whole: 2506 entries, up to 2506:[0-9a-f]{64}\.$/m);
+    assert.match(
+      (await run(["verify"], environment)).output,
+      /^The audit log is whole: 2506 entries, up to 2506:[0-9a-f]{64}\.$/m,
+    );
   });
 
   test("verifies, with 0 for whole and 1 for the first break, and says what a noted head adds", async (context) => {
     const { folder, store, environment } = await held(context);
     const head = (await run(["head"], environment)).output.trim();
     assert.match(head, /^6:[0-9a-f]{64}$/);
-    assert.deepEqual(JSON.parse((await run(["head", "--json"], environment)).output), { number: 6, digest: head.slice(2) });
+    assert.deepEqual(JSON.parse((await run(["head", "--json"], environment)).output), {
+      number: 6,
+      digest: head.slice(2),
+    });
     const whole = await run(["verify"], environment);
-    assert.deepEqual([whole.code, whole.output], [0, `The audit log is whole: 6 entries, up to ${head}.\n`]);
+    assert.deepEqual(
+      [whole.code, whole.output],
+      [0, `The audit log is whole: 6 entries, up to ${head}.\n`],
+    );
     assert.match(whole.problems, /No noted head was given/);
     const noted = await run(["verify", "--head", head], environment);
     assert.deepEqual(noted, {
@@ -216,11 +255,22 @@ describe("cofre audit", () => {
       problems: unkeyed,
     });
     await store.close();
-    tamper(folder, (database) => database.exec("UPDATE audit_entry SET body = replace(body, 'operator', 'admin') WHERE no = 3"));
+    tamper(folder, (database) =>
+      database.exec(
+        "UPDATE audit_entry SET body = replace(body, 'operator', 'admin') WHERE no = 3",
+      ),
+    );
     const broken = await run(["verify", "--json"], environment);
     assert.equal(broken.code, 1);
     const { head: last, ...facts } = JSON.parse(broken.output) as Readonly<Record<string, unknown>>;
-    assert.deepEqual(facts, { result: "broken", entry: 3, entries: 2, noted: 0, fits: null, macs: "not checked" });
+    assert.deepEqual(facts, {
+      result: "broken",
+      entry: 3,
+      entries: 2,
+      noted: 0,
+      fits: null,
+      macs: "not checked",
+    });
     assert.match(String(last), /^2:[0-9a-f]{64}$/);
     assert.match((await run([], environment)).output, /^3 /m, "looking at it does not fail");
   });
@@ -259,10 +309,20 @@ describe("cofre audit", () => {
     database.close();
     const renewed = (await run(["head"], environment)).output.trim();
     assert.equal((await run(["verify"], environment)).code, 0, "control: the chain alone is whole");
-    assert.equal((await run(["verify", "--head", renewed], environment)).code, 0, "control: a head that was noted afterwards says nothing");
-    const rewritten = await run(["verify", "--heads", "-", "--json"], environment, `${renewed}\n${early}\n`);
+    assert.equal(
+      (await run(["verify", "--head", renewed], environment)).code,
+      0,
+      "control: a head that was noted afterwards says nothing",
+    );
+    const rewritten = await run(
+      ["verify", "--heads", "-", "--json"],
+      environment,
+      `${renewed}\n${early}\n`,
+    );
     assert.equal(rewritten.code, 1);
-    const { result, entry, noted } = JSON.parse(rewritten.output) as Readonly<Record<string, unknown>>;
+    const { result, entry, noted } = JSON.parse(rewritten.output) as Readonly<
+      Record<string, unknown>
+    >;
     assert.deepEqual({ result, entry, noted }, { result: "rewritten", entry: 6, noted: 2 });
     for (const wrong of ["nonsense", `${early}0`, `${early} and more`, early.toUpperCase()]) {
       const refused = await run(["verify", "--heads", "-"], environment, `${early}\n${wrong}\n`);
@@ -283,14 +343,23 @@ describe("cofre audit", () => {
         result: "fine",
         detail: "\r\n",
       }),
-      JSON.stringify({ at: "x", actor: null, act: {}, target: [], of: "1", detail: 7, origin: true }),
+      JSON.stringify({
+        at: "x",
+        actor: null,
+        act: {},
+        target: [],
+        of: "1",
+        detail: 7,
+        origin: true,
+      }),
       JSON.stringify({ at: -1, actor: { kind: "emperor" } }),
       "[]",
       '"x"',
       "null",
     ];
     tamper(folder, (database) => {
-      for (const [index, body] of bodies.entries()) database.prepare("UPDATE audit_entry SET body = ? WHERE no = ?").run(body, index + 1);
+      for (const [index, body] of bodies.entries())
+        database.prepare("UPDATE audit_entry SET body = ? WHERE no = ?").run(body, index + 1);
     });
     const plain = await run([], environment);
     assert.equal(plain.code, 0);
@@ -306,7 +375,11 @@ describe("cofre audit", () => {
     const environment = { COFRE_DATA_DIR: folder };
     await (await openEmbeddedStore({ file: join(folder, "cofre.db") })).close();
     assert.equal((await run(["verify"], environment)).output, "The audit log is empty.\n");
-    assert.deepEqual(await run(["head"], environment), { code: 1, output: "", problems: "The audit log is empty.\n" });
+    assert.deepEqual(await run(["head"], environment), {
+      code: 1,
+      output: "",
+      problems: "The audit log is empty.\n",
+    });
     const missed = await run(["verify", "--head", `9:${"a".repeat(64)}`], environment);
     assert.equal(missed.code, 1);
     assert.match(missed.output, /^The audit log was cut: entry 1 and/m);

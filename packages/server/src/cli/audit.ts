@@ -2,13 +2,26 @@ import { parseInstant } from "../kernel/calendar.ts";
 import type { Instant } from "../kernel/instant.ts";
 import { entryOf, type AuditHead } from "../user/audit-chain.ts";
 import type { AuditEntry } from "../user/audit.ts";
-import { type AuditLog, headOf, headText, type VerifiedAudit, verifyAuditLog } from "../user/audit-log.ts";
+import {
+  type AuditLog,
+  headOf,
+  headText,
+  type VerifiedAudit,
+  verifyAuditLog,
+} from "../user/audit-log.ts";
 import { shownEntry } from "../user/audit-view.ts";
 import { nameKeyOf } from "../user/user-store.ts";
 import { bytesOf, problemOf } from "../scan/files.ts";
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
 import { printable } from "./cofre-client.ts";
-import { type ClientCommand, type CommandCall, type CommandHost, type ExitCode, exitCodes, type OpenAudit } from "./command.ts";
+import {
+  type ClientCommand,
+  type CommandCall,
+  type CommandHost,
+  type ExitCode,
+  exitCodes,
+  type OpenAudit,
+} from "./command.ts";
 
 const piece = 1_000;
 /** A witness of some hundred years, a head an hour; what is longer is something else. */
@@ -29,11 +42,20 @@ export const auditCommand: ClientCommand = {
   options: {
     "--person": { form: "NAME", doc: "list: only what this person did, and what was done to them" },
     "--act": { form: "ACT", doc: "list: only this act, such as sign_in or capture" },
-    "--since": { form: "TIME", doc: "list: only from this time on, such as 2026-01-31 or 2026-01-31T12:00:00Z" },
+    "--since": {
+      form: "TIME",
+      doc: "list: only from this time on, such as 2026-01-31 or 2026-01-31T12:00:00Z",
+    },
     "--until": { form: "TIME", doc: "list: only before this time" },
     "--after": { form: "N", doc: "list: only those with a higher number" },
-    "--head": { form: "NUMBER:DIGEST", doc: "verify: that the log still leads to this head, noted earlier" },
-    "--heads": { form: "FILE", doc: "verify: that it leads to all heads in this file, the last word of each line; - for what is piped in" },
+    "--head": {
+      form: "NUMBER:DIGEST",
+      doc: "verify: that the log still leads to this head, noted earlier",
+    },
+    "--heads": {
+      form: "FILE",
+      doc: "verify: that it leads to all heads in this file, the last word of each line; - for what is piped in",
+    },
     "--data-dir": { form: "D", doc: "where the file is, instead of COFRE_DATA_DIR" },
     "--json": { doc: "print a JSON object a line" },
   },
@@ -51,7 +73,8 @@ export const auditCommand: ClientCommand = {
 async function run(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   const { word = "list", flags } = call;
   const misplaced = [...flags.keys()].find((flag) => (wordOf.get(flag) ?? word) !== word);
-  if (misplaced !== undefined) throw misuse(`${misplaced} is for \`cofre audit ${wordOf.get(misplaced)}\`, not for ${word}.`);
+  if (misplaced !== undefined)
+    throw misuse(`${misplaced} is for \`cofre audit ${wordOf.get(misplaced)}\`, not for ${word}.`);
   // What is wrong with the command line is found before anything is opened.
   const asked = askedOf(flags);
   const noted = word === "verify" ? await notedHeads(flags, host) : [];
@@ -74,8 +97,13 @@ async function run(call: CommandCall, host: CommandHost): Promise<ExitCode> {
     }
   } catch (error) {
     // Errors of the stores have texts of their own, which quote nothing of what is stored.
-    if (error instanceof ClientProblem || !(error instanceof Error) || !("code" in error)) throw error;
-    host.say(error.name === "StoreError" ? `The ${word === "due" ? "payments" : "audit log"} cannot be read now.` : `${error.message}.`);
+    if (error instanceof ClientProblem || !(error instanceof Error) || !("code" in error))
+      throw error;
+    host.say(
+      error.name === "StoreError"
+        ? `The ${word === "due" ? "payments" : "audit log"} cannot be read now.`
+        : `${error.message}.`,
+    );
     return exitCodes.misused;
   }
 }
@@ -96,7 +124,8 @@ function askedOf(flags: ReadonlyMap<string, string>): Asked {
   const time = (flag: string): Instant | undefined => {
     const text = flags.get(flag);
     const at = text === undefined ? undefined : parseInstant(text);
-    if (text !== undefined && at === undefined) throw misuse(`${flag} needs a time, such as 2026-01-31 or 2026-01-31T12:00:00Z.`);
+    if (text !== undefined && at === undefined)
+      throw misuse(`${flag} needs a time, such as 2026-01-31 or 2026-01-31T12:00:00Z.`);
     return at;
   };
   return {
@@ -108,7 +137,12 @@ function askedOf(flags: ReadonlyMap<string, string>): Asked {
   };
 }
 
-async function list(log: AuditLog, asked: Asked, { flags }: CommandCall, host: CommandHost): Promise<ExitCode> {
+async function list(
+  log: AuditLog,
+  asked: Asked,
+  { flags }: CommandCall,
+  host: CommandHost,
+): Promise<ExitCode> {
   const { person } = asked;
   const id = person === undefined ? undefined : (await log.personByName(nameKeyOf(person)))?.id;
   if (person !== undefined && id === undefined) throw new ClientProblem("Nobody has this name.");
@@ -126,16 +160,33 @@ async function list(log: AuditLog, asked: Asked, { flags }: CommandCall, host: C
   return exitCodes.done;
 }
 
-function fits({ at, actor, act, target }: AuditEntry, asked: Asked, person: string | undefined): boolean {
+function fits(
+  { at, actor, act, target }: AuditEntry,
+  asked: Asked,
+  person: string | undefined,
+): boolean {
   if (asked.act !== undefined && act !== asked.act) return false;
-  if ((asked.since !== undefined && at < asked.since) || (asked.until !== undefined && at >= asked.until)) return false;
-  return person === undefined || target === person || (actor.kind === "person" && actor.id === person);
+  if (
+    (asked.since !== undefined && at < asked.since) ||
+    (asked.until !== undefined && at >= asked.until)
+  )
+    return false;
+  return (
+    person === undefined || target === person || (actor.kind === "person" && actor.id === person)
+  );
 }
 
-/** `17  2026-01-31T12:00:00.000Z  ana  capture  done  6f...  account 0a1b2c3d, status 200; ends 16; from 192.0.2.1`. */
+/**
+ * `17  2026-01-31T12:00:00.000Z  ana  capture  done  6f...  account 0a1b2c3d, status 200; ends 16;
+ * from 192.0.2.1`.
+ */
 function lineOf(entry: AuditEntry): string {
   const { number, at, who, act, result, target, detail, of, origin } = shownEntry(entry);
-  const more = [printable(detail), of === null ? "" : `ends ${of}`, origin === null ? "" : `from ${printable(origin)}`];
+  const more = [
+    printable(detail),
+    of === null ? "" : `ends ${of}`,
+    origin === null ? "" : `from ${printable(origin)}`,
+  ];
   const words = [
     number,
     at,
@@ -157,7 +208,12 @@ async function head(log: AuditLog, { flags }: CommandCall, host: CommandHost): P
   return exitCodes.done;
 }
 
-async function verify(log: AuditLog, noted: readonly AuditHead[], { flags }: CommandCall, host: CommandHost): Promise<ExitCode> {
+async function verify(
+  log: AuditLog,
+  noted: readonly AuditHead[],
+  { flags }: CommandCall,
+  host: CommandHost,
+): Promise<ExitCode> {
   const verified = await verifyAuditLog(log, noted);
   const { entries, head: last, fault, fits: fitting } = verified;
   if (flags.has("--json")) {
@@ -168,28 +224,47 @@ async function verify(log: AuditLog, noted: readonly AuditHead[], { flags }: Com
       fits: fitting === undefined ? null : headText(fitting),
       macs: log.isGenuine === undefined ? "not checked" : "checked",
     };
-    host.print(JSON.stringify(fault === undefined ? { result: "whole", ...facts } : { result: fault.kind, entry: fault.entry, ...facts }));
+    host.print(
+      JSON.stringify(
+        fault === undefined
+          ? { result: "whole", ...facts }
+          : { result: fault.kind, entry: fault.entry, ...facts },
+      ),
+    );
   } else {
     host.print(fault === undefined ? wholeText(verified, noted.length) : faultText(fault, fitting));
-    if (log.isGenuine === undefined) host.say("There are no keys in COFRE_DATA_DIR, so the MACs of the entries were not checked.");
+    if (log.isGenuine === undefined)
+      host.say("There are no keys in COFRE_DATA_DIR, so the MACs of the entries were not checked.");
     if (noted.length === 0)
-      host.say("No noted head was given: a log that was cut and noted anew, or computed anew as a whole, would look the same.");
+      host.say(
+        "No noted head was given: a log that was cut and noted anew, or computed anew as a whole, would look the same.",
+      );
   }
   return fault === undefined ? exitCodes.done : exitCodes.failed;
 }
 
 function wholeText({ entries, head: last }: VerifiedAudit, noted: number): string {
-  const heads = noted === 0 ? "" : ` ${noted === 1 ? "The noted head is" : `All ${noted} noted heads are`} in it.`;
-  return entries === 0 ? "The audit log is empty." : `The audit log is whole: ${entries} entries, up to ${headText(last)}.${heads}`;
+  const heads =
+    noted === 0
+      ? ""
+      : ` ${noted === 1 ? "The noted head is" : `All ${noted} noted heads are`} in it.`;
+  return entries === 0
+    ? "The audit log is empty."
+    : `The audit log is whole: ${entries} entries, up to ${headText(last)}.${heads}`;
 }
 
-function faultText({ kind, entry }: NonNullable<VerifiedAudit["fault"]>, fitting: AuditHead | undefined): string {
-  const since = fitting === undefined ? "" : ` Up to entry ${fitting.number} it is as it was noted.`;
+function faultText(
+  { kind, entry }: NonNullable<VerifiedAudit["fault"]>,
+  fitting: AuditHead | undefined,
+): string {
+  const since =
+    fitting === undefined ? "" : ` Up to entry ${fitting.number} it is as it was noted.`;
   return `The audit log ${faultTexts[kind](entry)}${since}`;
 }
 
 const faultTexts = {
-  broken: (entry) => `is broken at entry ${entry}: it, or one before it, was changed or taken away.`,
+  broken: (entry) =>
+    `is broken at entry ${entry}: it, or one before it, was changed or taken away.`,
   forged: (entry) =>
     `holds a forged entry ${entry}: a program without the keys of this installation has written it, or changed what is before it.`,
   cut: (entry) => `was cut: entry ${entry} and what came behind it are missing.`,
@@ -199,15 +274,26 @@ const faultTexts = {
 
 // --- due -----------------------------------------------------------------------------------------------------------------------------
 
-/** On PostgreSQL the jobs find what is due by a table of its own: a payment that is due and has no row there is named. */
-async function due({ duePayments }: OpenAudit, { flags }: CommandCall, host: CommandHost): Promise<ExitCode> {
+/**
+ * On PostgreSQL the jobs find what is due by a table of its own: a payment that is due and has no
+ * row there is named.
+ */
+async function due(
+  { duePayments }: OpenAudit,
+  { flags }: CommandCall,
+  host: CommandHost,
+): Promise<ExitCode> {
   if (duePayments === undefined) {
-    host.say("The file finds what is due among the payments themselves: there is nothing to compare.");
+    host.say(
+      "The file finds what is due among the payments themselves: there is nothing to compare.",
+    );
     return exitCodes.done;
   }
   let found = 0;
   for await (const payment of duePayments()) {
-    host.print(flags.has("--json") ? JSON.stringify(payment) : `${payment.merchantId}  ${payment.paymentId}`);
+    host.print(
+      flags.has("--json") ? JSON.stringify(payment) : `${payment.merchantId}  ${payment.paymentId}`,
+    );
     found += 1;
   }
   host.say(
@@ -218,17 +304,26 @@ async function due({ duePayments }: OpenAudit, { flags }: CommandCall, host: Com
   return found === 0 ? exitCodes.done : exitCodes.failed;
 }
 
-async function notedHeads(flags: ReadonlyMap<string, string>, host: CommandHost): Promise<readonly AuditHead[]> {
+async function notedHeads(
+  flags: ReadonlyMap<string, string>,
+  host: CommandHost,
+): Promise<readonly AuditHead[]> {
   const [given, file] = witnesses.map((flag) => flags.get(flag));
-  if (given !== undefined && file !== undefined) throw misuse("--head and --heads are two ways to say the same: give one of them.");
-  if (given !== undefined) return [parsedHead(given) ?? never("--head needs NUMBER:DIGEST, as `cofre audit head` prints it.")];
+  if (given !== undefined && file !== undefined)
+    throw misuse("--head and --heads are two ways to say the same: give one of them.");
+  if (given !== undefined)
+    return [
+      parsedHead(given) ?? never("--head needs NUMBER:DIGEST, as `cofre audit head` prints it."),
+    ];
   if (file === undefined) return [];
   const lines = (await textIn(file, host)).split(/\r?\n/).filter((line) => line.trim() !== "");
   if (lines.length === 0) throw misuse("There is no head in what --heads names.");
   return lines.map((line, index) => {
     // Whatever stands before it, such as a time.
     const last = line.trim().split(/\s+/).at(-1) ?? "";
-    return parsedHead(last) ?? never(`Line ${index + 1} of what --heads names ends in no NUMBER:DIGEST.`);
+    return (
+      parsedHead(last) ?? never(`Line ${index + 1} of what --heads names ends in no NUMBER:DIGEST.`)
+    );
   });
 }
 
@@ -238,11 +333,14 @@ async function textIn(file: string, { input }: CommandHost): Promise<string> {
   try {
     for await (const bytes of file === "-" ? input : bytesOf(file)) {
       length += bytes.length;
-      if (length > longestHeads) throw misuse("What --heads names is too long to be a list of heads.");
+      if (length > longestHeads)
+        throw misuse("What --heads names is too long to be a list of heads.");
       pieces.push(bytes);
     }
   } catch (error) {
-    throw error instanceof ClientProblem ? error : misuse(`What --heads names ${problemOf(error)}.`);
+    throw error instanceof ClientProblem
+      ? error
+      : misuse(`What --heads names ${problemOf(error)}.`);
   }
   return Buffer.concat(pieces).toString("latin1");
 }

@@ -1,13 +1,23 @@
 import type { Config } from "../config/settings.ts";
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
-import { type ClientCommand, type CommandCall, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
+import {
+  type ClientCommand,
+  type CommandCall,
+  type CommandHost,
+  type ExitCode,
+  exitCodes,
+} from "./command.ts";
 
-const dataDirectory = { form: "D", doc: "where the database is, instead of COFRE_DATA_DIR" } as const;
+const dataDirectory = {
+  form: "D",
+  doc: "where the database is, instead of COFRE_DATA_DIR",
+} as const;
 const json = { doc: "print a JSON object" } as const;
 
 /** Copies the database of a Cofre that may be running. */
 export const backupCommand: ClientCommand = {
-  summary: "copy the database into a directory and check the copy, with or without a running server; the keys are not in it",
+  summary:
+    "copy the database into a directory and check the copy, with or without a running server; the keys are not in it",
   paths: "DIR",
   options: { "--data-dir": dataDirectory, "--json": json },
   examples: ["cofre backup backups/2026-01-31", "cofre backup backups/2026-01-31 --json"],
@@ -16,7 +26,9 @@ export const backupCommand: ClientCommand = {
       reporting(call, host, async (config, directory) => {
         const made = await host.backUp(config, directory);
         if (!call.flags.has("--json")) {
-          host.print(`${made.file}: ${made.payments} payments, ${made.cards} cards, ${made.bytes} bytes; it passed the integrity check.`);
+          host.print(
+            `${made.file}: ${made.payments} payments, ${made.cards} cards, ${made.bytes} bytes; it passed the integrity check.`,
+          );
           host.say(
             `The keys are not in it, and without them no card in it can be opened. Copy root.key, keys.*.json, notifications.sealed and rows.sealed from ${config.dataDirectory} to another place than this copy.`,
           );
@@ -41,9 +53,14 @@ export const restoreCommand: ClientCommand = {
       reporting(call, host, async (config, directory) => {
         const restored = await host.restore(config, directory, call.flags.has("--replace"));
         if (!call.flags.has("--json")) {
-          host.print(`${restored.file}: restored, with ${restored.payments} payments and ${restored.cards} cards.`);
-          if (restored.replaced !== undefined) host.print(`The previous database is now ${restored.replaced}.`);
-          host.say("Payments that were made after the copy are not in it. docs/operate/backup.md says what to do about them.");
+          host.print(
+            `${restored.file}: restored, with ${restored.payments} payments and ${restored.cards} cards.`,
+          );
+          if (restored.replaced !== undefined)
+            host.print(`The previous database is now ${restored.replaced}.`);
+          host.say(
+            "Payments that were made after the copy are not in it. docs/operate/backup.md says what to do about them.",
+          );
         }
         return restored;
       }),
@@ -52,7 +69,8 @@ export const restoreCommand: ClientCommand = {
 
 /** For a database that was put back in a way that a start cannot notice. */
 export const incarnationCommand: ClientCommand = {
-  summary: "begin a new incarnation after a database was restored without cofre restore: attempts and messages get new numbers",
+  summary:
+    "begin a new incarnation after a database was restored without cofre restore: attempts and messages get new numbers",
   words: ["new"],
   needsWord: true,
   options: { "--data-dir": dataDirectory, "--json": json },
@@ -63,7 +81,10 @@ export const incarnationCommand: ClientCommand = {
       const epoch = await showing(() => host.beginIncarnation(config));
       if (call.flags.has("--json")) host.print(JSON.stringify({ epoch: epoch ?? null }));
       else if (epoch === undefined) host.print("The next start begins a new incarnation.");
-      else host.print(`A new incarnation has begun, with epoch ${epoch}. Running nodes use it within seconds.`);
+      else
+        host.print(
+          `A new incarnation has begun, with epoch ${epoch}. Running nodes use it within seconds.`,
+        );
       return exitCodes.done;
     }),
 };
@@ -83,7 +104,8 @@ async function showing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof ClientProblem || !(error instanceof Error) || !("code" in error)) throw error;
+    if (error instanceof ClientProblem || !(error instanceof Error) || !("code" in error))
+      throw error;
     throw new ClientProblem(`${error.message}.`);
   }
 }
@@ -94,12 +116,16 @@ async function reporting(
   work: (config: Config, directory: string) => Promise<object>,
 ): Promise<ExitCode> {
   const [directory, ...more] = call.paths;
-  if (directory === undefined || more.length > 0) throw new ClientProblem("Name one directory.", { misuse: true });
+  if (directory === undefined || more.length > 0)
+    throw new ClientProblem("Name one directory.", { misuse: true });
   const config = configOf(call, host);
   if (config.databaseUrl !== undefined)
-    throw new ClientProblem("COFRE_DATABASE_URL names a PostgreSQL server: back it up with its own tools, see docs/operate/backup.md.", {
-      misuse: true,
-    });
+    throw new ClientProblem(
+      "COFRE_DATABASE_URL names a PostgreSQL server: back it up with its own tools, see docs/operate/backup.md.",
+      {
+        misuse: true,
+      },
+    );
   const result = await showing(() => work(config, directory));
   if (call.flags.has("--json")) host.print(JSON.stringify(result));
   return exitCodes.done;

@@ -2,7 +2,10 @@ import { clientNames } from "./env.ts";
 import { exampleDueDate } from "../kernel/calendar.ts";
 import type { Instant } from "../kernel/instant.ts";
 
-/** What the first start shows. Keys are undefined when the operator chose them: those are not printed back. */
+/**
+ * What the first start shows. Keys are undefined when the operator chose them: those are not
+ * printed back.
+ */
 export interface FirstStart {
   /** Whether the console is opened by the secret key. */
   readonly isConsoleByKey: boolean;
@@ -30,7 +33,10 @@ export function tlsLines(port: number): string {
 `;
 }
 
-/** The address, the keys, the console, and three commands that can be copied into a shell one after the other as they are. */
+/**
+ * The address, the keys, the console, and three commands that can be copied into a shell one after
+ * the other as they are.
+ */
 export function firstStartBanner(start: FirstStart): string {
   const url = baseUrl(start.host, start.port);
   const key = start.integrationKey ?? "'\"$COFRE_SANDBOX_INTEGRATION_KEY\"'";
@@ -49,7 +55,10 @@ ${firstMinute(url, key, exampleDueDate(start.now)).join("\n\n")}
 }
 
 /** Where the console is, for whoever starts again: keys are shown at the first start only. */
-export function laterStartLines({ host, port }: { readonly host: string; readonly port: number }, mode: "key" | "login"): string {
+export function laterStartLines(
+  { host, port }: { readonly host: string; readonly port: number },
+  mode: "key" | "login",
+): string {
   const how =
     mode === "login"
       ? "people sign in there"
@@ -59,7 +68,8 @@ export function laterStartLines({ host, port }: { readonly host: string; readonl
 
 /** Chosen keys are not shown, and so not "once". */
 function keysTitle({ integrationKey, publicIntegrationKey }: FirstStart): string {
-  if (integrationKey === undefined && publicIntegrationKey === undefined) return "Its keys are the ones that you chose:";
+  if (integrationKey === undefined && publicIntegrationKey === undefined)
+    return "Its keys are the ones that you chose:";
   return integrationKey === undefined || publicIntegrationKey === undefined
     ? "The key that was made is shown only now:"
     : "These keys are shown only now:";
@@ -77,7 +87,10 @@ Payments in a browser, opened by the key behind the #:
 `;
 }
 
-/** For the first admin of a console that people sign in to, or one anew: said at the start that made the link, and kept nowhere. */
+/**
+ * For the first admin of a console that people sign in to, or one anew: said at the start that made
+ * the link, and kept nowhere.
+ */
 export function invitationLines(host: string, port: number, invitation: string): string {
   return `
 The console has no admin who can sign in. This link makes one; it works once, for 24 hours, and is shown this once:
@@ -87,8 +100,9 @@ The console has no admin who can sign in. This link makes one; it works once, fo
 }
 
 /**
- * Tokenize, authorize with the token, capture. `key` stands inside single quotes of the shell. The payment code is made of the
- * time, since a code is used once; the second and third line need what the one before them put into a variable.
+ * Tokenize, authorize with the token, capture. `key` stands inside single quotes of the shell. The
+ * payment code is made of the time, since a code is used once; the second and third line need what
+ * the one before them put into a variable.
  */
 export function firstMinute(url: string, key: string, dueDate: string): string[] {
   const card = `"card_number":"4111111111111111","card_name":"Ana Lima","card_due_date":"${dueDate}","card_cvv":"123"`;

@@ -19,7 +19,12 @@ const rows = {
   drop: chance("--drop"),
   delay: chance("--delay"),
   reorder: chance("--reorder"),
-  delayMs: { flag: "--delay-ms", form: "N", read: (text) => (/^\d{1,7}$/.test(text) ? Number(text) : undefined), show: String },
+  delayMs: {
+    flag: "--delay-ms",
+    form: "N",
+    read: (text) => (/^\d{1,7}$/.test(text) ? Number(text) : undefined),
+    show: String,
+  },
   double: chance("--double"),
   breakSignature: chance("--break-signature"),
   beforeAnswer: chance("--before-answer"),
@@ -28,14 +33,18 @@ const rows = {
 
 const names = Object.keys(rows) as ChaosName[];
 
-const usage = "Chances go from 0% to 100% in steps of 0.1%, such as 30%; --delay-ms from 0 to 3600000; --seed has 1 to 100 characters";
+const usage =
+  "Chances go from 0% to 100% in steps of 0.1%, such as 30%; --delay-ms from 0 to 3600000; --seed has 1 to 100 characters";
 
 /** Shows or changes what the sandbox does to an account's notifications. */
 export const chaosCommand: ClientCommand = {
-  summary: "show what the sandbox does to an account's notifications, change it, or switch all of it off",
+  summary:
+    "show what the sandbox does to an account's notifications, change it, or switch all of it off",
   words: ["off"],
   options: {
-    ...Object.fromEntries(names.map((name) => [rows[name].flag, { form: rows[name].form, doc: docOf(name) }])),
+    ...Object.fromEntries(
+      names.map((name) => [rows[name].flag, { form: rows[name].form, doc: docOf(name) }]),
+    ),
     ...clientOptions,
   },
   examples: ["cofre chaos", "cofre chaos --drop 10% --double 20%", "cofre chaos off"],
@@ -43,12 +52,15 @@ export const chaosCommand: ClientCommand = {
   run: (call, host) =>
     tellingProblems(host.say, async () => {
       const changes = changesOf(call.flags);
-      if (call.word === "off" && changes !== undefined) throw new ClientProblem("`cofre chaos off` takes no settings.", { misuse: true });
+      if (call.word === "off" && changes !== undefined)
+        throw new ClientProblem("`cofre chaos off` takes no settings.", { misuse: true });
       const now = await clientOf(call, host).chaos(call.word === "off" ? noChaos : changes);
       if (call.flags.has("--json")) host.print(JSON.stringify(now));
       else
         for (const name of names)
-          host.print(`${rows[name].flag.slice(2).padEnd(16)}  ${rows[name].show(now[name]).padEnd(6)}  ${docOf(name)}`);
+          host.print(
+            `${rows[name].flag.slice(2).padEnd(16)}  ${rows[name].show(now[name]).padEnd(6)}  ${docOf(name)}`,
+          );
       return exitCodes.done;
     }),
 };
@@ -60,17 +72,26 @@ function changesOf(flags: ReadonlyMap<string, string>): Partial<NotificationChao
     if (text === undefined) return [];
     const value = rows[name].read(text);
     const allowed = chaosSettings[name].allows;
-    if (value === undefined || !allowed(value)) throw new ClientProblem(`${rows[name].flag} cannot be that. ${usage}.`, { misuse: true });
+    if (value === undefined || !allowed(value))
+      throw new ClientProblem(`${rows[name].flag} cannot be that. ${usage}.`, { misuse: true });
     return [[name, value] as const];
   });
   return given.length === 0 ? undefined : Object.fromEntries(given);
 }
 
-/** Settings are in thousandths; people read and write percent. The sign is required, because 1 could be all or one in a hundred. */
+/**
+ * Settings are in thousandths; people read and write percent. The sign is required, because 1 could
+ * be all or one in a hundred.
+ */
 function chance<const Flag extends `--${string}`>(flag: Flag) {
   const read = (text: string): number | undefined =>
     /^\d{1,3}(?:\.\d)?%$/.test(text) ? Math.round(Number(text.slice(0, -1)) * 10) : undefined;
-  return { flag, form: "PERCENT", read, show: (value: unknown) => (typeof value === "number" ? `${value / 10}%` : "0%") };
+  return {
+    flag,
+    form: "PERCENT",
+    read,
+    show: (value: unknown) => (typeof value === "number" ? `${value / 10}%` : "0%"),
+  };
 }
 
 function docOf(name: ChaosName): string {

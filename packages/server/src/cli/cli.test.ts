@@ -28,7 +28,10 @@ describe("the command line", () => {
     ["chaos off now", /^chaos takes only off behind it, but there is: now$/],
     ["lisetn", /^lisetn is no command\. Did you mean listen\?$/],
     ["env", /^env needs one of node, ruby, php, python, go, java, curl behind it\.$/],
-    ["env perl", /^env takes only node or ruby or php or python or go or java or curl behind it, but there is: perl$/],
+    [
+      "env perl",
+      /^env takes only node or ruby or php or python or go or java or curl behind it, but there is: perl$/,
+    ],
     ["payment", /^payment needs \[timeline\] CODE\|HASH\.\.\. behind it\.$/],
     ["notification send", /^notification takes only list or resend behind it, but there is: send$/],
     ["fault add", /^fault add needs KIND behind it\.$/],
@@ -56,7 +59,11 @@ describe("the command line", () => {
     ],
     [["--port", "0", "config"], "config", { "--port": "0" }],
     [["help"], "help", {}],
-    [["listen", "--forward-to", "localhost:3000", "--json"], "listen", { "--forward-to": "localhost:3000", "--json": "" }],
+    [
+      ["listen", "--forward-to", "localhost:3000", "--json"],
+      "listen",
+      { "--forward-to": "localhost:3000", "--json": "" },
+    ],
     [["chaos", "off"], "chaos", {}],
     [["--json", "chaos", "--drop", "10%"], "chaos", { "--json": "", "--drop": "10%" }],
     [["-h"], "help", {}],
@@ -85,7 +92,14 @@ test("a wrong command line tells which command was meant, and the help of that o
     const read = readCommandLine(words.split(" "));
     return "problem" in read ? read.command : read.word;
   };
-  for (const words of ["config now", "config --prot 1", "config --port", "config --json", "config --help", "help config"]) {
+  for (const words of [
+    "config now",
+    "config --prot 1",
+    "config --port",
+    "config --json",
+    "config --help",
+    "help config",
+  ]) {
     assert.equal(meant(words), "config", words);
   }
   for (const words of ["strat", "--prot 1", "--help"]) assert.equal(meant(words), undefined, words);
@@ -128,7 +142,9 @@ test("the help names every command, fits a screen, and says where options and se
 
 test("an option has a value in all commands that know it, or in none", () => {
   const forms = new Map<string, boolean>();
-  for (const [flag, { form }] of commandRows.flatMap(([, { options }]) => Object.entries(options))) {
+  for (const [flag, { form }] of commandRows.flatMap(([, { options }]) =>
+    Object.entries(options),
+  )) {
     assert.equal(forms.get(flag) ?? form !== undefined, form !== undefined, flag);
     forms.set(flag, form !== undefined);
   }
@@ -152,20 +168,52 @@ test("a later start says where the console is and what opens it, and shows no ke
 const now = instant(Date.UTC(2040, 5, 15));
 
 test("the first lines show a card that is good for years to come, whenever it is", () => {
-  const lines = firstStartBanner({ host: "127.0.0.1", port: 1, isConsoleByKey: true, now, integrationKey: "k", publicIntegrationKey: "p" });
+  const lines = firstStartBanner({
+    host: "127.0.0.1",
+    port: 1,
+    isConsoleByKey: true,
+    now,
+    integrationKey: "k",
+    publicIntegrationKey: "p",
+  });
   assert.match(lines, /"card_due_date":"12\/2049"/);
 });
 
 test("the first lines show made keys and never those that the operator chose", () => {
   const keys = { integrationKey: "made-secret", publicIntegrationKey: "made-public" };
   const made = firstStartBanner({ host: "127.0.0.1", port: 1, isConsoleByKey: true, now, ...keys });
-  assert.ok(made.includes("made-secret") && made.includes("made-public") && made.includes("http://127.0.0.1:1"));
-  assert.ok(made.includes("http://127.0.0.1:1/#key=made-secret\n"), "the link that opens the console");
-  const signedIn = firstStartBanner({ host: "127.0.0.1", port: 1, isConsoleByKey: false, now, ...keys });
-  assert.ok(signedIn.includes("made-secret") && !signedIn.includes("#key"), "where people sign in no key opens the console");
+  assert.ok(
+    made.includes("made-secret") &&
+      made.includes("made-public") &&
+      made.includes("http://127.0.0.1:1"),
+  );
+  assert.ok(
+    made.includes("http://127.0.0.1:1/#key=made-secret\n"),
+    "the link that opens the console",
+  );
+  const signedIn = firstStartBanner({
+    host: "127.0.0.1",
+    port: 1,
+    isConsoleByKey: false,
+    now,
+    ...keys,
+  });
+  assert.ok(
+    signedIn.includes("made-secret") && !signedIn.includes("#key"),
+    "where people sign in no key opens the console",
+  );
   const none = { integrationKey: undefined, publicIntegrationKey: undefined };
-  const chosen = firstStartBanner({ host: "127.0.0.1", port: 1, isConsoleByKey: true, now, ...none });
-  assert.ok(chosen.includes("Its keys are the ones that you chose") && chosen.includes("$COFRE_SANDBOX_INTEGRATION_KEY"));
+  const chosen = firstStartBanner({
+    host: "127.0.0.1",
+    port: 1,
+    isConsoleByKey: true,
+    now,
+    ...none,
+  });
+  assert.ok(
+    chosen.includes("Its keys are the ones that you chose") &&
+      chosen.includes("$COFRE_SANDBOX_INTEGRATION_KEY"),
+  );
   assert.ok(!chosen.includes("shown only now") && !chosen.includes("behind the #"), chosen);
   assert.ok(chosen.includes("http://127.0.0.1:1/\n") && !chosen.includes("#key"));
 });

@@ -1,6 +1,9 @@
 import { type ExitCode, exitCodes } from "./command.ts";
 
-/** Something that the user has to know: the message is whole sentences without anything secret. `misuse`: the command line is wrong. */
+/**
+ * Something that the user has to know: the message is whole sentences without anything secret.
+ * `misuse`: the command line is wrong.
+ */
 export class ClientProblem extends Error {
   override readonly name = "ClientProblem";
   readonly misuse: boolean;
@@ -12,7 +15,10 @@ export class ClientProblem extends Error {
 }
 
 /** Runs a command's work; a problem is said, and becomes the exit code. */
-export async function tellingProblems(say: (line: string) => void, work: () => Promise<ExitCode>): Promise<ExitCode> {
+export async function tellingProblems(
+  say: (line: string) => void,
+  work: () => Promise<ExitCode>,
+): Promise<ExitCode> {
   try {
     return await work();
   } catch (error) {

@@ -12,13 +12,24 @@ const moves = ["--set", "--advance", "--run", "--stop"] as const;
 export const clockCommand: ClientCommand = {
   summary: "show or move a world's clock, with everything that falls due; start or stop it",
   options: {
-    "--set": { form: "TIME", doc: "it is to be this time, such as 2026-01-31 or 2026-01-31T12:00:00Z" },
-    "--advance": { form: "SPAN", doc: "it is to be so much later: 10s, 30min, 36h, 4d, 14months; or next, to when something falls due" },
+    "--set": {
+      form: "TIME",
+      doc: "it is to be this time, such as 2026-01-31 or 2026-01-31T12:00:00Z",
+    },
+    "--advance": {
+      form: "SPAN",
+      doc: "it is to be so much later: 10s, 30min, 36h, 4d, 14months; or next, to when something falls due",
+    },
     "--run": { doc: "start the clock" },
     "--stop": { doc: "stop the clock" },
     ...clientOptions,
   },
-  examples: ["cofre clock", "cofre clock --advance 4d", "cofre clock --advance next", "cofre clock --set 2026-01-31T12:00:00Z"],
+  examples: [
+    "cofre clock",
+    "cofre clock --advance 4d",
+    "cofre clock --advance next",
+    "cofre clock --set 2026-01-31T12:00:00Z",
+  ],
 
   run: (call, host) =>
     tellingProblems(host.say, async () => {
@@ -26,7 +37,11 @@ export const clockCommand: ClientCommand = {
       if (moves.filter((flag) => flags.has(flag)).length > 1)
         throw new ClientProblem(`Only one of ${moves.join(", ")} can be given.`, { misuse: true });
       const run = flags.has("--run") ? "true" : flags.has("--stop") ? "false" : undefined;
-      const answer = await moved(clientOf(call, host), host, { set: flags.get("--set"), advance: flags.get("--advance"), run });
+      const answer = await moved(clientOf(call, host), host, {
+        set: flags.get("--set"),
+        advance: flags.get("--advance"),
+        run,
+      });
       if (flags.has("--json")) {
         const { clock, done, complete, to } = answer;
         host.print(JSON.stringify({ clock, done, complete, to }));
@@ -35,26 +50,40 @@ export const clockCommand: ClientCommand = {
       const { clock, done, complete, to } = answer;
       host.print(clockLine(clock));
       if (isRecord(done)) {
-        const counts = Object.entries(done).map(([name, count]) => `${printable(name)} ${Number(count)}`);
+        const counts = Object.entries(done).map(
+          ([name, count]) => `${printable(name)} ${Number(count)}`,
+        );
         host.print(`  done      ${counts.join(", ")}`);
       }
       const next = isRecord(clock) ? printable(clock["next_due"]) : "";
       if (next !== "") host.print(`  next due  ${next}`);
-      if (complete === false) host.say(`What falls due there is not done within a minute: \`cofre clock --set ${printable(to)}\` goes on.`);
+      if (complete === false)
+        host.say(
+          `What falls due there is not done within a minute: \`cofre clock --set ${printable(to)}\` goes on.`,
+        );
       return exitCodes.done;
     }),
 };
 
-/** Moves the time as asked, on and on when more falls due than one call goes through, and says meanwhile where it is. Ends where it gets no further. */
+/**
+ * Moves the time as asked, on and on when more falls due than one call goes through, and says
+ * meanwhile where it is. Ends where it gets no further.
+ */
 async function moved(client: CofreClient, host: CommandHost, asked: Answer): Promise<Answer> {
   const sum = new Map<string, number>();
   let before: string | undefined;
   for (let next = asked; ;) {
-    const answer = await tellingProgress(host, client.clock(next), async () => `on the way: ${timeOf(await client.clock())}`);
+    const answer = await tellingProgress(
+      host,
+      client.clock(next),
+      async () => `on the way: ${timeOf(await client.clock())}`,
+    );
     if (!isRecord(answer["done"])) return answer;
-    for (const [name, count] of Object.entries(answer["done"])) sum.set(name, (sum.get(name) ?? 0) + Number(count));
+    for (const [name, count] of Object.entries(answer["done"]))
+      sum.set(name, (sum.get(name) ?? 0) + Number(count));
     const at = timeOf(answer);
-    if (answer["complete"] !== false || at === before) return { ...answer, done: Object.fromEntries(sum) };
+    if (answer["complete"] !== false || at === before)
+      return { ...answer, done: Object.fromEntries(sum) };
     before = at;
     next = { set: answer["to"] };
   }

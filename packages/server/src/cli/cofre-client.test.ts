@@ -7,7 +7,11 @@ import { clientOf } from "./cofre-client.ts";
 import type { CommandHost } from "./command.ts";
 
 /** What a command with these options says before it calls Cofre. */
-function saidWith(flags: Readonly<Record<string, string>>, environment: Readonly<Record<string, string>>, isTerminal: boolean): string[] {
+function saidWith(
+  flags: Readonly<Record<string, string>>,
+  environment: Readonly<Record<string, string>>,
+  isTerminal: boolean,
+): string[] {
   const said: string[] = [];
   const unused = (): never => assert.fail("a client is made without it");
   const host: CommandHost = {
@@ -19,7 +23,8 @@ function saidWith(flags: Readonly<Record<string, string>>, environment: Readonly
       readConfig({
         environment,
         flags: of,
-        readFile: (file) => (file === "key.txt" ? { value: "test_ik_of_a_file" } : { problem: "is missing" }),
+        readFile: (file) =>
+          file === "key.txt" ? { value: "test_ik_of_a_file" } : { problem: "is missing" },
       }),
     openMove: unused,
     openAudit: unused,
@@ -53,9 +58,19 @@ describe("a key on the command line", () => {
     isTerminal: boolean,
   ])[] = [
     ["in a program's output", { "--key": key }, {}, false],
-    ["beside the variable", { "--key": key }, { COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_of_the_variable" }, true],
+    [
+      "beside the variable",
+      { "--key": key },
+      { COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_of_the_variable" },
+      true,
+    ],
     ["beside the file", { "--key": key }, { COFRE_SANDBOX_INTEGRATION_KEY_FILE: "key.txt" }, true],
-    ["when only the variable has it", {}, { COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_of_the_variable" }, true],
+    [
+      "when only the variable has it",
+      {},
+      { COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_of_the_variable" },
+      true,
+    ],
     ["when only the file has it", {}, { COFRE_SANDBOX_INTEGRATION_KEY_FILE: "key.txt" }, true],
   ];
   for (const [why, flags, environment, isTerminal] of silent) {

@@ -1,4 +1,8 @@
-import { type NotificationChaos, type NotificationEndpoint, readEndpoints } from "../notification/endpoint.ts";
+import {
+  type NotificationChaos,
+  type NotificationEndpoint,
+  readEndpoints,
+} from "../notification/endpoint.ts";
 import { parseInstant } from "../kernel/calendar.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
@@ -11,7 +15,10 @@ import { settingsOf } from "./settings-of.ts";
 
 /** Options of every command that talks to a running Cofre. */
 export const clientOptions = {
-  "--url": { form: "URL", doc: "where Cofre listens; otherwise where COFRE_HOST and COFRE_PORT say" },
+  "--url": {
+    form: "URL",
+    doc: "where Cofre listens; otherwise where COFRE_HOST and COFRE_PORT say",
+  },
   "--key": {
     form: "KEY",
     doc: "the account's secret integration key, visible to other users of this machine in the process list; otherwise COFRE_SANDBOX_INTEGRATION_KEY, or the content of COFRE_SANDBOX_INTEGRATION_KEY_FILE",
@@ -37,16 +44,20 @@ export function clientOf(call: CommandCall, host: CommandHost): CofreClient {
   const { origin, key, isKeyVisible } = addressed(call, host);
   if (isKeyVisible && host.isTerminal) host.say(visibleKey);
   if (key === undefined) {
-    throw new ClientProblem("There is no key: give the account's secret integration key in COFRE_SANDBOX_INTEGRATION_KEY or with --key.", {
-      misuse: true,
-    });
+    throw new ClientProblem(
+      "There is no key: give the account's secret integration key in COFRE_SANDBOX_INTEGRATION_KEY or with --key.",
+      {
+        misuse: true,
+      },
+    );
   }
   return new CofreClient(origin, key, host.scheduler);
 }
 
 /**
- * A client for all worlds, which take no key, but one of the server's own account where people sign in to the console: the one of
- * COFRE_SANDBOX_INTEGRATION_KEY, if there is one. Throws ClientProblem.
+ * A client for all worlds, which take no key, but one of the server's own account where people sign
+ * in to the console: the one of COFRE_SANDBOX_INTEGRATION_KEY, if there is one. Throws
+ * ClientProblem.
  */
 export function worldsClientOf(call: CommandCall, host: CommandHost): CofreClient {
   // `--key` is a world's there.
@@ -66,8 +77,11 @@ function addressed({ flags }: CommandCall, { config }: CommandHost): Addressed {
   const text = flags.get("--url") ?? baseUrl(host, port);
   const url = URL.parse(text);
   if (url === null || url.username !== "" || url.password !== "" || !isLoopback(url)) {
-    const reason = "it must be an http:// address of this machine, such as http://127.0.0.1:8787, since the key goes there without TLS";
-    throw new ClientProblem(`--url is not where a Cofre can be spoken to: ${reason}.`, { misuse: true });
+    const reason =
+      "it must be an http:// address of this machine, such as http://127.0.0.1:8787, since the key goes there without TLS";
+    throw new ClientProblem(`--url is not where a Cofre can be spoken to: ${reason}.`, {
+      misuse: true,
+    });
   }
   const given = flags.get("--key");
   return {
@@ -91,7 +105,10 @@ export class CofreClient {
 
   /** The account's switches, after `changes` if there are any. */
   async settings(changes?: Answer): Promise<Answer> {
-    const { settings } = await this.#call("/__cofre/settings", changes === undefined ? {} : { settings: changes });
+    const { settings } = await this.#call(
+      "/__cofre/settings",
+      changes === undefined ? {} : { settings: changes },
+    );
     return isRecord(settings) ? settings : this.#otherVersion();
   }
 
@@ -99,13 +116,17 @@ export class CofreClient {
     return this.#endpointsIn(await this.settings());
   }
 
-  async setEndpoints(notificationEndpoints: readonly NotificationEndpoint[]): Promise<readonly NotificationEndpoint[]> {
+  async setEndpoints(
+    notificationEndpoints: readonly NotificationEndpoint[],
+  ): Promise<readonly NotificationEndpoint[]> {
     return this.#endpointsIn(await this.settings({ notificationEndpoints }));
   }
 
   /** The account's chaos, after `changes` if there are any. */
   async chaos(changes?: Partial<NotificationChaos>): Promise<Answer> {
-    const { notificationChaos } = await this.settings(changes === undefined ? undefined : { notificationChaos: changes });
+    const { notificationChaos } = await this.settings(
+      changes === undefined ? undefined : { notificationChaos: changes },
+    );
     return isRecord(notificationChaos) ? notificationChaos : this.#otherVersion();
   }
 
@@ -114,8 +135,15 @@ export class CofreClient {
     await this.#call("/__cofre/simulator", instruction);
   }
 
-  /** What goes wrong with the account's next requests, after what `change` adds or clears, as `/__cofre/faults` answers. */
-  async faults(change: Answer): Promise<{ readonly faults: readonly Answer[]; readonly fault?: Answer; readonly cleared?: number }> {
+  /**
+   * What goes wrong with the account's next requests, after what `change` adds or clears, as
+   * `/__cofre/faults` answers.
+   */
+  async faults(change: Answer): Promise<{
+    readonly faults: readonly Answer[];
+    readonly fault?: Answer;
+    readonly cleared?: number;
+  }> {
     const { faults, fault, cleared } = await this.#call("/__cofre/faults", change);
     const listed: unknown[] = Array.isArray(faults) ? faults : this.#otherVersion();
     return {
@@ -125,12 +153,19 @@ export class CofreClient {
     };
   }
 
-  /** What this endpoint's messages are verified with: `whsec_...`, `whpk_...` and a certificate in PEM. */
-  async receiverKeys(
-    endpoint: string,
-  ): Promise<{ readonly secret: Secret<string>; readonly publicKey: string; readonly certificate: string }> {
+  /**
+   * What this endpoint's messages are verified with: `whsec_...`, `whpk_...` and a certificate in
+   * PEM.
+   */
+  async receiverKeys(endpoint: string): Promise<{
+    readonly secret: Secret<string>;
+    readonly publicKey: string;
+    readonly certificate: string;
+  }> {
     // No notifications, only what stands beside them.
-    const { endpoints, public_key: publicKey } = await this.#call("/__cofre/notifications", { after: "999999999999999" });
+    const { endpoints, public_key: publicKey } = await this.#call("/__cofre/notifications", {
+      after: "999999999999999",
+    });
     const listed: unknown[] = Array.isArray(endpoints) ? endpoints : [];
     const secret = listed.filter(isRecord).find(({ id }) => id === endpoint)?.["secret"];
     if (typeof secret !== "string" || typeof publicKey !== "string") return this.#otherVersion();
@@ -176,7 +211,10 @@ export class CofreClient {
     }
   }
 
-  /** A payment's state, money and history, by its hash or the merchant's code for it, as `/__cofre/explain` answers. */
+  /**
+   * A payment's state, money and history, by its hash or the merchant's code for it, as
+   * `/__cofre/explain` answers.
+   */
   async explain(name: string): Promise<Answer> {
     return this.#ofPayment("/__cofre/explain", name);
   }
@@ -193,12 +231,18 @@ export class CofreClient {
     return listed.filter(isRecord);
   }
 
-  /** Has receivers hear again, as `/__cofre/notifications` does, call after call until that was all. Resolves with the number of deliveries. */
+  /**
+   * Has receivers hear again, as `/__cofre/notifications` does, call after call until that was all.
+   * Resolves with the number of deliveries.
+   */
   async replayAll(selection: Answer): Promise<number> {
     let all = 0;
     let from: Answer = {};
     for (let calls = 0; calls < mostCalls; calls += 1) {
-      const { deliveries, next } = await this.#call("/__cofre/notifications", { ...selection, ...from });
+      const { deliveries, next } = await this.#call("/__cofre/notifications", {
+        ...selection,
+        ...from,
+      });
       if (typeof deliveries !== "number") return this.#otherVersion();
       all += deliveries;
       if (typeof next !== "number") break;
@@ -220,7 +264,10 @@ export class CofreClient {
   }
 
   async #ofPayment(path: string, name: string): Promise<Answer> {
-    const answer = await this.#call(path, /^[0-9a-f]{48}$/.test(name) ? { hash: name } : { merchant_payment_code: name });
+    const answer = await this.#call(
+      path,
+      /^[0-9a-f]{48}$/.test(name) ? { hash: name } : { merchant_payment_code: name },
+    );
     return typeof answer["hash"] === "string" ? answer : this.#otherVersion();
   }
 
@@ -229,7 +276,9 @@ export class CofreClient {
   }
 
   #otherVersion(): never {
-    throw new ClientProblem(`The Cofre at ${this.origin} answers otherwise than this version's: use the command that came with it.`);
+    throw new ClientProblem(
+      `The Cofre at ${this.origin} answers otherwise than this version's: use the command that came with it.`,
+    );
   }
 
   #worldIn({ world }: Answer): Answer {
@@ -237,14 +286,19 @@ export class CofreClient {
   }
 
   /** The key travels in the body, of a GET as well; an empty one is as good as none. */
-  async #call(path: string, fields: Answer, how: { readonly method?: "GET"; readonly timeoutMs?: number } = {}): Promise<Answer> {
+  async #call(
+    path: string,
+    fields: Answer,
+    how: { readonly method?: "GET"; readonly timeoutMs?: number } = {},
+  ): Promise<Answer> {
     const body = Buffer.from(JSON.stringify({ ...fields, integration_key: this.#key.reveal() }));
     return this.#read(await this.#exchange(how.method ?? "POST", path, body, how.timeoutMs));
   }
 
   #read(body: Buffer): Answer {
     const answer = objectIn(body.toString("utf8"));
-    if (typeof answer?.["status"] !== "string") throw new ClientProblem(`What answers at ${this.origin} is not Cofre.`);
+    if (typeof answer?.["status"] !== "string")
+      throw new ClientProblem(`What answers at ${this.origin} is not Cofre.`);
     if (answer["status"] === "SUCCESS") return answer;
     if (answer["status_code"] === "BP-SA-2") {
       throw new ClientProblem(
@@ -256,17 +310,32 @@ export class CofreClient {
         "Cofre refused: COFRE-71 One of the keys is somebody's already. Choose another, or begin the world that has it anew with reset.",
       );
     }
-    throw new ClientProblem(`Cofre refused: ${printable(answer["status_code"])} ${printable(answer["status_message"])}`);
+    throw new ClientProblem(
+      `Cofre refused: ${printable(answer["status_code"])} ${printable(answer["status_message"])}`,
+    );
   }
 
-  async #exchange(method: "GET" | "POST", path: string, body: Uint8Array, waitMs = timeoutMs): Promise<Buffer> {
+  async #exchange(
+    method: "GET" | "POST",
+    path: string,
+    body: Uint8Array,
+    waitMs = timeoutMs,
+  ): Promise<Buffer> {
     const url = new URL(path, this.origin);
     // Host stands here because a list of headers leaves nothing to Node.
     const headers = ["Host", url.host, "Content-Type", "application/json"];
-    const answer = await exchange(this.#scheduler, { method, url, headers, body, timeoutMs: waitMs });
+    const answer = await exchange(this.#scheduler, {
+      method,
+      url,
+      headers,
+      body,
+      timeoutMs: waitMs,
+    });
     if ("failure" in answer) {
       if (answer.failure === "timeout")
-        throw new ClientProblem(`The Cofre at ${this.origin} has not answered within ${waitMs / 1_000} seconds.`);
+        throw new ClientProblem(
+          `The Cofre at ${this.origin} has not answered within ${waitMs / 1_000} seconds.`,
+        );
       if (answer.failure === "cut") {
         throw new ClientProblem(
           `The connection to ${this.origin} ended without a whole answer in HTTP: another program is there, or a Cofre that stops or has as many connections as it takes.`,
@@ -276,8 +345,12 @@ export class CofreClient {
         `Nothing answers at ${this.origin}. Is Cofre running? \`cofre start\` starts it; --url names another address.`,
       );
     }
-    if (answer.status === 404 || answer.status === 405) throw new ClientProblem(`What answers at ${this.origin} is not a Cofre sandbox.`);
-    if (answer.status >= 500) throw new ClientProblem(`The Cofre at ${this.origin} cannot answer now (HTTP ${answer.status}).`);
+    if (answer.status === 404 || answer.status === 405)
+      throw new ClientProblem(`What answers at ${this.origin} is not a Cofre sandbox.`);
+    if (answer.status >= 500)
+      throw new ClientProblem(
+        `The Cofre at ${this.origin} cannot answer now (HTTP ${answer.status}).`,
+      );
     return answer.body;
   }
 }

@@ -8,11 +8,20 @@ export interface CommandLine extends CommandCall {
   readonly command: CommandName | "version";
 }
 
-/** The options of all commands by name: an option may stand before the command that it belongs to. */
-const allOptions: ReadonlyMap<string, OptionRow> = new Map(commandRows.flatMap(([, { options }]) => Object.entries(options)));
+/**
+ * The options of all commands by name: an option may stand before the command that it belongs to.
+ */
+const allOptions: ReadonlyMap<string, OptionRow> = new Map(
+  commandRows.flatMap(([, { options }]) => Object.entries(options)),
+);
 
 const parsed = {
-  ...Object.fromEntries(Array.from(allOptions, ([flag, { form }]) => [flag.slice(2), { type: form === undefined ? "boolean" : "string" }])),
+  ...Object.fromEntries(
+    Array.from(allOptions, ([flag, { form }]) => [
+      flag.slice(2),
+      { type: form === undefined ? "boolean" : "string" },
+    ]),
+  ),
   help: { type: "boolean", short: "h" },
   version: { type: "boolean", short: "v" },
 } as const;
@@ -29,7 +38,13 @@ export function readCommandLine(args: readonly string[]): CommandLine | Misuse {
     const meant = commandNamed(tokens.find((token) => token.kind === "positional")?.value);
     return meant === undefined ? { problem } : { problem, command: meant };
   };
-  const { tokens } = parseArgs({ args: [...args], options: parsed, strict: false, allowPositionals: true, tokens: true });
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: parsed,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
   const flags = new Map<string, string>();
   const words: string[] = [];
   let asked: CommandLine["command"] | undefined;
@@ -42,14 +57,21 @@ export function readCommandLine(args: readonly string[]): CommandLine | Misuse {
       continue;
     }
     const option = allOptions.get(flag);
-    if (option === undefined) return misuse(`${flag} is no option.${suggestion(flag, [...allOptions.keys()])}`);
+    if (option === undefined)
+      return misuse(`${flag} is no option.${suggestion(flag, [...allOptions.keys()])}`);
     const problem = valueProblem(option, token);
     if (problem !== undefined) return misuse(`${flag} ${problem}.`);
     if (flags.has(flag)) return misuse(`${flag} is given twice.`);
     flags.set(flag, token.value ?? "");
   }
   // `cofre listen --help` is `cofre help listen`.
-  if (asked !== undefined) return { command: asked, word: asked === "help" ? commandNamed(words[0]) : undefined, paths: [], flags };
+  if (asked !== undefined)
+    return {
+      command: asked,
+      word: asked === "help" ? commandNamed(words[0]) : undefined,
+      paths: [],
+      flags,
+    };
   return readWords(words, flags);
 }
 
@@ -58,10 +80,12 @@ function readWords(
   flags: ReadonlyMap<string, string>,
 ): ReturnType<typeof readCommandLine> {
   const found = commandRows.find(([each]) => each === name);
-  if (found === undefined) return { problem: `${name} is no command.${suggestion(name, Object.keys(commands))}` };
+  if (found === undefined)
+    return { problem: `${name} is no command.${suggestion(name, Object.keys(commands))}` };
   const [command, { words = [], needsWord, behindWord = {}, paths, mayName, options }] = found;
   for (const flag of flags.keys()) {
-    if (!Object.hasOwn(options, flag)) return { problem: `${command} has no option ${flag}.`, command };
+    if (!Object.hasOwn(options, flag))
+      return { problem: `${command} has no option ${flag}.`, command };
   }
   if (paths !== undefined) {
     const given = word === undefined ? [] : [word, ...more];
@@ -71,17 +95,29 @@ function readWords(
   }
   const form = word === undefined ? undefined : ownValue(behindWord, word);
   if (word !== undefined && form !== undefined) {
-    if (more.length === 0 && !form.startsWith("[")) return { problem: `${command} ${word} needs ${form} behind it.`, command };
-    if (more.length > 1) return { problem: `${command} ${word} takes one ${form} behind it, but there is: ${more.join(" ")}`, command };
+    if (more.length === 0 && !form.startsWith("["))
+      return { problem: `${command} ${word} needs ${form} behind it.`, command };
+    if (more.length > 1)
+      return {
+        problem: `${command} ${word} takes one ${form} behind it, but there is: ${more.join(" ")}`,
+        command,
+      };
     return { command, word, paths: more, flags };
   }
   const takenWords = mayName === undefined ? words : Object.keys(commands);
-  const unexpected = word !== undefined && takenWords.includes(word) ? more : [...(word === undefined ? [] : [word]), ...more];
+  const unexpected =
+    word !== undefined && takenWords.includes(word)
+      ? more
+      : [...(word === undefined ? [] : [word]), ...more];
   if (unexpected.length > 0) {
     const takes = takenWords.length === 0 ? "nothing" : `only ${takenWords.join(" or ")}`;
-    return { problem: `${command} takes ${takes} behind it, but there is: ${unexpected.join(" ")}`, command };
+    return {
+      problem: `${command} takes ${takes} behind it, but there is: ${unexpected.join(" ")}`,
+      command,
+    };
   }
-  if (word === undefined && needsWord === true) return { problem: `${command} needs one of ${words.join(", ")} behind it.`, command };
+  if (word === undefined && needsWord === true)
+    return { problem: `${command} needs one of ${words.join(", ")} behind it.`, command };
   return { command, word, paths: [], flags };
 }
 
@@ -96,7 +132,9 @@ function valueProblem(
   if (form === undefined) return token.value === undefined ? undefined : "takes no value";
   if (token.value === undefined || token.value === "") return "needs a value";
   // `--port --host x`: the next flag is not the value; `-` alone is what is piped in.
-  return token.inlineValue !== true && token.value.startsWith("-") && token.value !== "-" ? "needs a value" : undefined;
+  return token.inlineValue !== true && token.value.startsWith("-") && token.value !== "-"
+    ? "needs a value"
+    : undefined;
 }
 
 function suggestion(word: string, candidates: readonly string[]): string {

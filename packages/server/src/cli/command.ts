@@ -16,16 +16,24 @@ export interface OptionRow {
   readonly doc: string;
 }
 
-/** What is known of a command before it runs. An option of the same name has a value in all commands or in none. */
+/**
+ * What is known of a command before it runs. An option of the same name has a value in all commands
+ * or in none.
+ */
 export interface CommandRow {
   readonly summary: string;
   /** Words that may stand behind the command, one at a time. */
   readonly words?: readonly string[];
   /** One of the words has to. */
   readonly needsWord?: true;
-  /** What stands behind a word, as the help shows it: one thing, which may be left out when it is in brackets. */
+  /**
+   * What stands behind a word, as the help shows it: one thing, which may be left out when it is in
+   * brackets.
+   */
   readonly behindWord?: Readonly<Record<string, string>>;
-  /** What may stand behind the command instead, one or more times, as the help shows it: `PATH...`. */
+  /**
+   * What may stand behind the command instead, one or more times, as the help shows it: `PATH...`.
+   */
   readonly paths?: string;
   /** The name of a command may stand behind it; `word` is that name. */
   readonly mayName?: "COMMAND";
@@ -57,7 +65,10 @@ export interface NamedPayment {
 
 export interface OpenAudit {
   readonly log: AuditLog;
-  /** Payments that the jobs do not find when they are due. undefined: the store finds them among the payments themselves. */
+  /**
+   * Payments that the jobs do not find when they are due. undefined: the store finds them among the
+   * payments themselves.
+   */
   readonly duePayments?: () => AsyncIterable<NamedPayment>;
   close(): Promise<void>;
 }
@@ -72,17 +83,31 @@ export interface CommandHost {
   readonly say: (line: string) => void;
   /** Whether those lines go to a terminal. */
   readonly isTerminal: boolean;
-  /** The settings of this process's environment, which a Cofre beside it has too; `flags` win where they are settings. */
+  /**
+   * The settings of this process's environment, which a Cofre beside it has too; `flags` win where
+   * they are settings.
+   */
   readonly config: (flags?: ReadonlyMap<string, string>) => ConfigReading;
   /** Opens what migrate-store works on; rejects with an error whose message may be shown. */
   readonly openMove: (config: Config) => Promise<MoveSides>;
-  /** Opens the audit log, beside a server that runs or without one; rejects with an error whose message may be shown. */
+  /**
+   * Opens the audit log, beside a server that runs or without one; rejects with an error whose
+   * message may be shown.
+   */
   readonly openAudit: (config: Config) => Promise<OpenAudit>;
-  /** Copies the database into a directory, beside a server that runs or without one; rejects with an error whose message may be shown. */
+  /**
+   * Copies the database into a directory, beside a server that runs or without one; rejects with an
+   * error whose message may be shown.
+   */
   readonly backUp: (config: Config, directory: string) => Promise<BackedUp>;
-  /** Puts such a copy in place of the database; rejects with an error whose message may be shown. */
+  /**
+   * Puts such a copy in place of the database; rejects with an error whose message may be shown.
+   */
   readonly restore: (config: Config, directory: string, replace: boolean) => Promise<Restored>;
-  /** Begins another incarnation; resolves with its epoch, or undefined where the next start begins it. Rejects with an error whose message may be shown. */
+  /**
+   * Begins another incarnation; resolves with its epoch, or undefined where the next start begins
+   * it. Rejects with an error whose message may be shown.
+   */
   readonly beginIncarnation: (config: Config) => Promise<number | undefined>;
   /** Resolves when the process is asked to end, or nobody reads any more what is printed. */
   readonly stopAsked: () => Promise<unknown>;

@@ -50,13 +50,20 @@ export const commands = {
   env: envCommand,
   scan: scanCommand,
   doctor: doctorCommand,
-  help: { summary: "this text, or more of one command", mayName: "COMMAND", options: {}, examples: ["cofre help", "cofre help listen"] },
+  help: {
+    summary: "this text, or more of one command",
+    mayName: "COMMAND",
+    options: {},
+    examples: ["cofre help", "cofre help listen"],
+  },
 } as const satisfies Readonly<Record<string, CommandRow>>;
 
 export type CommandName = keyof typeof commands;
 
 /** The rows in order, as one type. */
-export const commandRows: readonly (readonly [CommandName, CommandRow])[] = namesOf(commands).map((name) => [name, commands[name]]);
+export const commandRows: readonly (readonly [CommandName, CommandRow])[] = namesOf(commands).map(
+  (name) => [name, commands[name]],
+);
 
 function namesOf<Table extends object>(table: Table): (keyof Table)[] {
   return Object.keys(table) as (keyof Table)[];

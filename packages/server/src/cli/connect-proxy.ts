@@ -27,20 +27,32 @@ const lingerMs = 1_000;
 const probeTimeoutMs = 2_000;
 
 /**
- * A proxy on 127.0.0.1 that knows CONNECT (RFC 9110 9.3.6) and nothing else. It opens tunnels to one server, whatever name it was asked for, and
- * sees nothing of what goes through them. Rejects as listening does.
+ * A proxy on 127.0.0.1 that knows CONNECT (RFC 9110 9.3.6) and nothing else. It opens tunnels to
+ * one server, whatever name it was asked for, and sees nothing of what goes through them. Rejects
+ * as listening does.
  */
-export async function openConnectProxy(port: number, { targets, to, say }: ProxyOptions): Promise<RunningProxy> {
+export async function openConnectProxy(
+  port: number,
+  { targets, to, say }: ProxyOptions,
+): Promise<RunningProxy> {
   // Not imported: every start of the program would pay for it (http/server.ts).
   const { createServer } = process.getBuiltinModule("node:http");
   const open = new Set<Socket>();
-  const server = createServer({ headersTimeout: headTimeoutMs, requestTimeout: headTimeoutMs }, (request, response) => {
-    const words = "This is a proxy for https addresses: it knows CONNECT and nothing else.\n";
-    say(`refused: ${printable(request.method)} ${placeIn(request.url)}`);
-    response
-      .writeHead(405, { Allow: "CONNECT", "Content-Type": "text/plain", "Content-Length": words.length, Connection: "close" })
-      .end(words);
-  });
+  const server = createServer(
+    { headersTimeout: headTimeoutMs, requestTimeout: headTimeoutMs },
+    (request, response) => {
+      const words = "This is a proxy for https addresses: it knows CONNECT and nothing else.\n";
+      say(`refused: ${printable(request.method)} ${placeIn(request.url)}`);
+      response
+        .writeHead(405, {
+          Allow: "CONNECT",
+          "Content-Type": "text/plain",
+          "Content-Length": words.length,
+          Connection: "close",
+        })
+        .end(words);
+    },
+  );
   server.maxConnections = mostTunnels;
   server.on("connection", (socket: Socket) => {
     open.add(socket);
@@ -51,7 +63,11 @@ export async function openConnectProxy(port: number, { targets, to, say }: Proxy
     const asked = url.toLowerCase().replace(/\.(?=:\d+$)/, "");
     if (!targets.includes(asked)) {
       say(`refused: ${placeIn(url)}, which is no host of this interface`);
-      refuse(client, "403 Not a host of this interface", `This proxy leads to nothing but ${targets.join(", ")}.`);
+      refuse(
+        client,
+        "403 Not a host of this interface",
+        `This proxy leads to nothing but ${targets.join(", ")}.`,
+      );
       return;
     }
     const upstream = connect(to.port, to.host);
@@ -67,7 +83,11 @@ export async function openConnectProxy(port: number, { targets, to, say }: Proxy
       if (isThrough) client.destroy();
       else {
         say(`nothing answers at ${to.host}:${to.port}: \`cofre start --tls\` starts what should`);
-        refuse(client, "502 Cofre is not there", `Nothing answers at ${to.host}:${to.port}: cofre start --tls starts what should.`);
+        refuse(
+          client,
+          "502 Cofre is not there",
+          `Nothing answers at ${to.host}:${to.port}: cofre start --tls starts what should.`,
+        );
       }
     });
     upstream.once("close", () => {
@@ -105,7 +125,10 @@ export async function listens({ host, port }: ProxyOptions["to"]): Promise<boole
   }
 }
 
-/** Whoever keeps its own side open is let go a moment later: Node no longer looks at the time of a connection that asked for a tunnel. */
+/**
+ * Whoever keeps its own side open is let go a moment later: Node no longer looks at the time of a
+ * connection that asked for a tunnel.
+ */
 function refuse(client: Socket, status: string, words: string): void {
   const cancel = systemScheduler.after(lingerMs, () => client.destroy());
   client.once("close", cancel).resume();
@@ -114,7 +137,10 @@ function refuse(client: Socket, status: string, words: string): void {
   );
 }
 
-/** Where a request was to go: its host and port. Names, passwords and paths are the client's own, and may be keys or card numbers. */
+/**
+ * Where a request was to go: its host and port. Names, passwords and paths are the client's own,
+ * and may be keys or card numbers.
+ */
 function placeIn(target = ""): string {
   const [, authority = ""] = /^(?:[a-z][a-z\d+.-]*:\/\/)?([^/?#]*)/i.exec(target) ?? [];
   const place = printable(authority.slice(authority.lastIndexOf("@") + 1));

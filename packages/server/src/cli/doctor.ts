@@ -3,16 +3,20 @@ import { bytesOf } from "../scan/files.ts";
 import { type ClientCommand, exitCodes } from "./command.ts";
 import { type NodeBinary, nodeBinaries } from "./node-binaries.ts";
 
-/** Prints which Node executes Cofre: what a report of a fault needs, and what an auditor asks for. */
+/**
+ * Prints which Node executes Cofre: what a report of a fault needs, and what an auditor asks for.
+ */
 export const doctorCommand: ClientCommand = {
-  summary: "print the version and checksum of the Node that executes Cofre, and where it comes from",
+  summary:
+    "print the version and checksum of the Node that executes Cofre, and where it comes from",
   options: { "--json": { doc: "one JSON object" } },
   examples: ["cofre doctor"],
 
   run: async (call, host) => {
     const facts = await nodeFacts();
     if (call.flags.has("--json")) host.print(JSON.stringify(facts));
-    else for (const [name, value] of Object.entries(facts)) host.print(`${name.padEnd(10)}${value}`);
+    else
+      for (const [name, value] of Object.entries(facts)) host.print(`${name.padEnd(10)}${value}`);
     return exitCodes.done;
   },
 };
@@ -35,7 +39,15 @@ async function nodeFacts(): Promise<NodeFacts> {
   for await (const piece of bytesOf(process.execPath)) hash.update(piece);
   const sha256 = hash.digest("hex");
   const platform = `${process.platform} ${process.arch}`;
-  return { node: process.version, platform, openssl, sqlite, binary: process.execPath, sha256, origin: originOf(sha256) };
+  return {
+    node: process.version,
+    platform,
+    openssl,
+    sqlite,
+    binary: process.execPath,
+    sha256,
+    origin: originOf(sha256),
+  };
 }
 
 /** Where an executable with this checksum comes from, in words. */

@@ -6,8 +6,9 @@ import { settingsOf } from "./settings-of.ts";
 type Variables = Readonly<Record<string, string>>;
 
 /**
- * The way through the proxy. Of the two spellings of a name some clients prefer one and some the other, and every client leaves the proxy out for
- * what NO_PROXY lists: what was set before, a company's proxy for example, would lead a test to the real hosts.
+ * The way through the proxy. Of the two spellings of a name some clients prefer one and some the
+ * other, and every client leaves the proxy out for what NO_PROXY lists: what was set before, a
+ * company's proxy for example, would lead a test to the real hosts.
  */
 function through(proxy: string): Variables {
   return { HTTPS_PROXY: proxy, https_proxy: proxy, NO_PROXY: "", no_proxy: "" };
@@ -23,22 +24,38 @@ interface ClientEnvironment {
 
 const trustStorePassword = "changeit";
 
-/** What makes each kind of client go through the proxy and trust the authority, without a change of its code. */
+/**
+ * What makes each kind of client go through the proxy and trust the authority, without a change of
+ * its code.
+ */
 const clients = {
-  /** The npm package `ebanx` and other clients that read HTTPS_PROXY; with the last one Node's own fetch and https do so too. */
+  /**
+   * The npm package `ebanx` and other clients that read HTTPS_PROXY; with the last one Node's own
+   * fetch and https do so too.
+   */
   node: (proxy, { authority }) => ({
     variables: { ...through(proxy), NODE_EXTRA_CA_CERTS: authority, NODE_USE_ENV_PROXY: "1" },
     note: "Node's own fetch and https use the proxy from Node 24.5 and 22.21 on. In older versions they ignore it and reach the real hosts.",
   }),
   /** net/http looks for a proxy under `http_proxy`, in lower case first, for https too. */
-  ruby: (proxy, { authority }) => ({ variables: { ...through(proxy), http_proxy: proxy, SSL_CERT_FILE: authority } }),
+  ruby: (proxy, { authority }) => ({
+    variables: { ...through(proxy), http_proxy: proxy, SSL_CERT_FILE: authority },
+  }),
   /** PHP reads a setting, not a variable: an empty folder in the list stands for the usual ones. */
   php: (proxy, { php }) => ({ variables: { ...through(proxy), PHP_INI_SCAN_DIR: `:${php}` } }),
   /** The first is read by requests, the second by Python's own ssl, and so by urllib and httpx. */
-  python: (proxy, { authority }) => ({ variables: { ...through(proxy), REQUESTS_CA_BUNDLE: authority, SSL_CERT_FILE: authority } }),
-  /** crypto/x509 reads SSL_CERT_FILE on Linux and BSD; on macOS and Windows the system's store has to trust the authority. */
+  python: (proxy, { authority }) => ({
+    variables: { ...through(proxy), REQUESTS_CA_BUNDLE: authority, SSL_CERT_FILE: authority },
+  }),
+  /**
+   * crypto/x509 reads SSL_CERT_FILE on Linux and BSD; on macOS and Windows the system's store has
+   * to trust the authority.
+   */
   go: (proxy, { authority }) => ({ variables: { ...through(proxy), SSL_CERT_FILE: authority } }),
-  /** Java reads neither a proxy from the environment nor PEM: keytool makes a trust store with the authority alone. */
+  /**
+   * Java reads neither a proxy from the environment nor PEM: keytool makes a trust store with the
+   * authority alone.
+   */
   java: (proxy, { authority, javaTrustStore }) => {
     const { hostname, port } = new URL(proxy);
     const properties = {
@@ -54,11 +71,15 @@ const clients = {
           .map(([name, value]) => `-D${name}=${value}`)
           .join(" "),
       },
-      prepare: [`rm -f ${quoted(javaTrustStore)} && ${importing} -storepass ${trustStorePassword} 2>/dev/null`],
+      prepare: [
+        `rm -f ${quoted(javaTrustStore)} && ${importing} -storepass ${trustStorePassword} 2>/dev/null`,
+      ],
     };
   },
   curl: (proxy, { authority }) => ({ variables: { ...through(proxy), CURL_CA_BUNDLE: authority } }),
-} as const satisfies Readonly<Record<string, (proxy: string, files: TlsFiles) => ClientEnvironment>>;
+} as const satisfies Readonly<
+  Record<string, (proxy: string, files: TlsFiles) => ClientEnvironment>
+>;
 
 type ClientName = keyof typeof clients;
 
@@ -66,7 +87,8 @@ export const clientNames = Object.keys(clients) as readonly ClientName[];
 
 /** Prints variables for a shell. */
 export const envCommand: ClientCommand = {
-  summary: "print the variables that lead a client library, unmodified, through the proxy to this Cofre",
+  summary:
+    "print the variables that lead a client library, unmodified, through the proxy to this Cofre",
   words: clientNames,
   needsWord: true,
   options: {
@@ -74,22 +96,45 @@ export const envCommand: ClientCommand = {
     "--data-dir": { form: "D", doc: "the data directory of the Cofre that listens with --tls" },
     "--json": { doc: "one JSON object" },
   },
-  examples: ['eval "$(cofre env node)" && node shop.js', 'eval "$(cofre env ruby)" && ruby shop.rb'],
+  examples: [
+    'eval "$(cofre env node)" && node shop.js',
+    'eval "$(cofre env ruby)" && ruby shop.rb',
+  ],
 
   run: (call, host) =>
     tellingProblems(host.say, async () => {
       const { dataDirectory, proxyPort } = settingsOf(call, host);
       const name = clientNames.find((each) => each === call.word);
-      if (name === undefined) throw new ClientProblem(`Which client? One of ${clientNames.join(", ")}.`, { misuse: true });
-      if (proxyPort === 0) throw new ClientProblem("--proxy-port must be the port that `cofre proxy` has told.", { misuse: true });
+      if (name === undefined)
+        throw new ClientProblem(`Which client? One of ${clientNames.join(", ")}.`, {
+          misuse: true,
+        });
+      if (proxyPort === 0)
+        throw new ClientProblem("--proxy-port must be the port that `cofre proxy` has told.", {
+          misuse: true,
+        });
       if (!isTlsPrepared(dataDirectory)) {
-        throw new ClientProblem(`There is no authority in ${dataDirectory} yet: \`cofre start --tls\` makes it. --data-dir names another.`);
+        throw new ClientProblem(
+          `There is no authority in ${dataDirectory} yet: \`cofre start --tls\` makes it. --data-dir names another.`,
+        );
       }
-      const { variables, prepare = [], note }: ClientEnvironment = clients[name](`http://127.0.0.1:${proxyPort}`, tlsFiles(dataDirectory));
+      const {
+        variables,
+        prepare = [],
+        note,
+      }: ClientEnvironment = clients[name](
+        `http://127.0.0.1:${proxyPort}`,
+        tlsFiles(dataDirectory),
+      );
       if (note !== undefined) host.say(note);
       if (call.flags.has("--json")) host.print(JSON.stringify(variables));
       else
-        for (const line of [...prepare, ...Object.entries(variables).map(([variable, value]) => `export ${variable}=${quoted(value)}`)])
+        for (const line of [
+          ...prepare,
+          ...Object.entries(variables).map(
+            ([variable, value]) => `export ${variable}=${quoted(value)}`,
+          ),
+        ])
           host.print(line);
       return exitCodes.done;
     }),

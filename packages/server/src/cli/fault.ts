@@ -2,7 +2,13 @@ import { faultKindNames, rowOf } from "../http/faults/fault-kinds.ts";
 import { declineReasons } from "../payment/payment.ts";
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
 import { clientOf, clientOptions, printable } from "./cofre-client.ts";
-import { type ClientCommand, type CommandCall, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
+import {
+  type ClientCommand,
+  type CommandCall,
+  type CommandHost,
+  type ExitCode,
+  exitCodes,
+} from "./command.ts";
 
 /** What each option of `add` is called on the wire. */
 const members = {
@@ -15,20 +21,33 @@ const members = {
 
 /** What goes wrong with the account's next requests. */
 export const faultCommand: ClientCommand = {
-  summary: "make the account's next requests fail on their way, list what waits for them, take it away",
+  summary:
+    "make the account's next requests fail on their way, list what waits for them, take it away",
   words: ["add", "list", "clear"],
   behindWord: { add: "KIND", clear: "[ID]" },
   options: {
-    "--times": { form: "N", doc: "add: how many requests it meets; 1 unless given, 0 for all until it is cleared" },
+    "--times": {
+      form: "N",
+      doc: "add: how many requests it meets; 1 unless given, 0 for all until it is cleared",
+    },
     "--path": { form: "P", doc: "add: only requests of this operation, such as /ws/direct" },
-    "--code": { form: "C", doc: "add: only requests about the payment with this merchant_payment_code" },
-    "--delay": { form: "MS", doc: "add: how long slow, late_answer and stall_in_body wait, in milliseconds; 5000 unless given" },
+    "--code": {
+      form: "C",
+      doc: "add: only requests about the payment with this merchant_payment_code",
+    },
+    "--delay": {
+      form: "MS",
+      doc: "add: how long slow, late_answer and stall_in_body wait, in milliseconds; 5000 unless given",
+    },
     "--reason": { form: "R", doc: `add: why a decline declines: ${declineReasons.join(", ")}` },
     ...clientOptions,
   },
   choices: {
     // In words for a terminal.
-    "Kinds, with what a client sees": faultKindNames.map((kind) => [kind, rowOf(kind).seen.replaceAll("`", "")]),
+    "Kinds, with what a client sees": faultKindNames.map((kind) => [
+      kind,
+      rowOf(kind).seen.replaceAll("`", ""),
+    ]),
   },
   examples: [
     "cofre fault add drop_after_commit --path /ws/direct",
@@ -38,30 +57,37 @@ export const faultCommand: ClientCommand = {
     "cofre fault clear",
   ],
 
-  run: (call, host) => tellingProblems(host.say, () => (acts.get(call.word ?? "list") ?? list)(call, host)),
+  run: (call, host) =>
+    tellingProblems(host.say, () => (acts.get(call.word ?? "list") ?? list)(call, host)),
 };
 
-const acts: ReadonlyMap<string, (call: CommandCall, host: CommandHost) => Promise<ExitCode>> = new Map([
-  ["add", add],
-  ["list", list],
-  ["clear", clear],
-]);
+const acts: ReadonlyMap<string, (call: CommandCall, host: CommandHost) => Promise<ExitCode>> =
+  new Map([
+    ["add", add],
+    ["list", list],
+    ["clear", clear],
+  ]);
 
 async function add(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   const given = Object.entries(members).flatMap(([flag, member]) => {
     const value = call.flags.get(flag);
     return value === undefined ? [] : [[member, value] as const];
   });
-  const { fault } = await clientOf(call, host).faults({ add: { kind: call.paths[0], ...Object.fromEntries(given) } });
-  if (fault !== undefined) host.print(call.flags.has("--json") ? JSON.stringify(fault) : lineOf(fault));
+  const { fault } = await clientOf(call, host).faults({
+    add: { kind: call.paths[0], ...Object.fromEntries(given) },
+  });
+  if (fault !== undefined)
+    host.print(call.flags.has("--json") ? JSON.stringify(fault) : lineOf(fault));
   return exitCodes.done;
 }
 
 async function list(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   refuseOptionsOfAdd(call, "list");
   const { faults } = await clientOf(call, host).faults({});
-  for (const fault of faults) host.print(call.flags.has("--json") ? JSON.stringify(fault) : lineOf(fault));
-  if (faults.length === 0) host.say("No fault waits. `cofre help fault` shows how to add one, and which kinds there are.");
+  for (const fault of faults)
+    host.print(call.flags.has("--json") ? JSON.stringify(fault) : lineOf(fault));
+  if (faults.length === 0)
+    host.say("No fault waits. `cofre help fault` shows how to add one, and which kinds there are.");
   return exitCodes.done;
 }
 
@@ -69,14 +95,19 @@ async function clear(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   refuseOptionsOfAdd(call, "clear");
   const { cleared = 0 } = await clientOf(call, host).faults({ clear: call.paths[0] ?? "all" });
   host.print(
-    call.flags.has("--json") ? JSON.stringify({ cleared }) : `${cleared} ${cleared === 1 ? "fault was" : "faults were"} taken away.`,
+    call.flags.has("--json")
+      ? JSON.stringify({ cleared })
+      : `${cleared} ${cleared === 1 ? "fault was" : "faults were"} taken away.`,
   );
   return exitCodes.done;
 }
 
 function refuseOptionsOfAdd({ flags }: CommandCall, word: string): void {
   const misplaced = Object.keys(members).find((flag) => flags.has(flag));
-  if (misplaced !== undefined) throw new ClientProblem(`${misplaced} is for \`cofre fault add\`, not for ${word}.`, { misuse: true });
+  if (misplaced !== undefined)
+    throw new ClientProblem(`${misplaced} is for \`cofre fault add\`, not for ${word}.`, {
+      misuse: true,
+    });
 }
 
 /** `f1  drop_after_commit  met 0 of 1  only /ws/direct, payment order-1`. */
@@ -96,6 +127,9 @@ function lineOf({
     delayMs === undefined ? "" : `${Number(delayMs)} ms`,
     printable(reason),
   ].filter((fact) => fact !== "");
-  const count = Number(times) === 0 ? `met ${Number(met)}, until it is cleared` : `met ${Number(met)} of ${Number(times)}`;
+  const count =
+    Number(times) === 0
+      ? `met ${Number(met)}, until it is cleared`
+      : `met ${Number(met)} of ${Number(times)}`;
   return `${printable(id)}  ${printable(kind).padEnd(25)}  ${count}  ${facts.join(", ")}`.trimEnd();
 }

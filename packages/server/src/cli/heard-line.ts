@@ -1,7 +1,10 @@
 import { formatTimestamp } from "../kernel/calendar.ts";
 import type { Instant } from "../kernel/instant.ts";
 
-/** One message as it is shown. Holds nothing that was not checked for its form: whoever reaches the port can send anything. */
+/**
+ * One message as it is shown. Holds nothing that was not checked for its form: whoever reaches the
+ * port can send anything.
+ */
 export interface Heard {
   readonly at: Instant;
   readonly sequence: number | undefined;

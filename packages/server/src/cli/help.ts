@@ -27,7 +27,9 @@ export function commandHelp(name: CommandName): string {
     `cofre ${synopsis(name, row)}${options.length === 0 ? "" : " [options]"}\n  ${row.summary}`,
     ...(options.length === 0 ? [] : [`Options:\n${columns(options)}`]),
     ...Object.entries(row.choices ?? {}).map(([title, rows]) => `${title}:\n${columns(rows)}`),
-    ...(row.examples === undefined ? [] : [`Examples:\n${row.examples.map((line) => `  ${line}`).join("\n")}`]),
+    ...(row.examples === undefined
+      ? []
+      : [`Examples:\n${row.examples.map((line) => `  ${line}`).join("\n")}`]),
   ].join("\n\n");
 }
 
@@ -36,15 +38,28 @@ export function commandsAsMarkdown(): string {
   return commandRows.map(([name]) => `\`\`\`text\n${commandHelp(name)}\n\`\`\``).join("\n\n");
 }
 
-function synopsis(name: string, { words = [], needsWord, behindWord = {}, paths, mayName }: CommandRow): string {
-  const shown = words.map((word) => (ownValue(behindWord, word) === undefined ? word : `${word} ${ownValue(behindWord, word)}`));
+function synopsis(
+  name: string,
+  { words = [], needsWord, behindWord = {}, paths, mayName }: CommandRow,
+): string {
+  const shown = words.map((word) =>
+    ownValue(behindWord, word) === undefined ? word : `${word} ${ownValue(behindWord, word)}`,
+  );
   const choice = shown.join("|");
   const behind = choice === "" ? [] : [needsWord === true ? choice : `[${choice}]`];
-  return [name, ...behind, ...(paths === undefined ? [] : [paths]), ...(mayName === undefined ? [] : [`[${mayName}]`])].join(" ");
+  return [
+    name,
+    ...behind,
+    ...(paths === undefined ? [] : [paths]),
+    ...(mayName === undefined ? [] : [`[${mayName}]`]),
+  ].join(" ");
 }
 
 function optionColumns(options: CommandRow["options"]): (readonly [string, string])[] {
-  return Object.entries(options).map(([flag, { form, doc }]) => [form === undefined ? flag : `${flag} ${form}`, doc]);
+  return Object.entries(options).map(([flag, { form, doc }]) => [
+    form === undefined ? flag : `${flag} ${form}`,
+    doc,
+  ]);
 }
 
 function columns(rows: readonly (readonly [string, string])[]): string {

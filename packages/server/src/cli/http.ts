@@ -2,7 +2,10 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { isLoopbackHost } from "../config/readers.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 
-/** As in http/server.ts: an import would read every export, and with one of them load a WebSocket client. */
+/**
+ * As in http/server.ts: an import would read every export, and with one of them load a WebSocket
+ * client.
+ */
 const { createServer, request } = process.getBuiltinModule("node:http");
 
 export interface Exchange {
@@ -19,12 +22,21 @@ export type Exchanged =
   | { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: Buffer }
   | { readonly failure: "refused" | "timeout" | "cut" };
 
-/** A list of as many worlds as there can be, each with the longest names and all of its snapshots, has about half of it. */
+/**
+ * A list of as many worlds as there can be, each with the longest names and all of its snapshots,
+ * has about half of it.
+ */
 const longestAnswer = 33_554_432;
 const longestBody = 1_048_576;
 
-/** One request over plain HTTP on a connection of its own; redirects are not followed. Never rejects. */
-export async function exchange(scheduler: Scheduler, { method, url, headers, body, timeoutMs }: Exchange): Promise<Exchanged> {
+/**
+ * One request over plain HTTP on a connection of its own; redirects are not followed. Never
+ * rejects.
+ */
+export async function exchange(
+  scheduler: Scheduler,
+  { method, url, headers, body, timeoutMs }: Exchange,
+): Promise<Exchanged> {
   const controller = new AbortController();
   const cancel = scheduler.after(timeoutMs, () => controller.abort());
   try {
@@ -74,14 +86,30 @@ export interface Receiver {
   close(graceMs: number): Promise<void>;
 }
 
-/** Receives on 127.0.0.1; 0 is a free port. Rejects as listening does, with EADDRINUSE when the port is taken. `answer` never rejects. */
-export async function openReceiver(scheduler: Scheduler, port: number, answer: (received: Received) => Promise<Answer>): Promise<Receiver> {
+/**
+ * Receives on 127.0.0.1; 0 is a free port. Rejects as listening does, with EADDRINUSE when the port
+ * is taken. `answer` never rejects.
+ */
+export async function openReceiver(
+  scheduler: Scheduler,
+  port: number,
+  answer: (received: Received) => Promise<Answer>,
+): Promise<Receiver> {
   const server = createServer((incoming, response) => {
     contentOf(incoming, longestBody)
       .then(async (body) => {
         const { method = "", rawHeaders, headers } = incoming;
-        const answered: Answer = body === undefined ? { status: 413, headers: {} } : await answer({ method, rawHeaders, headers, body });
-        response.writeHead(answered.status, { ...answered.headers, Connection: "close", "Content-Length": "0" }).end();
+        const answered: Answer =
+          body === undefined
+            ? { status: 413, headers: {} }
+            : await answer({ method, rawHeaders, headers, body });
+        response
+          .writeHead(answered.status, {
+            ...answered.headers,
+            Connection: "close",
+            "Content-Length": "0",
+          })
+          .end();
       })
       .catch(() => response.destroy());
   });
@@ -113,7 +141,9 @@ async function contentOf(message: IncomingMessage, most: number): Promise<Buffer
   return Buffer.concat(pieces);
 }
 
-/** Whether this address is on this machine, by its form: only such ones are spoken to without TLS. */
+/**
+ * Whether this address is on this machine, by its form: only such ones are spoken to without TLS.
+ */
 export function isLoopback(url: URL): boolean {
   return url.protocol === "http:" && isLoopbackHost(url.hostname);
 }

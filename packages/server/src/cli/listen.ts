@@ -1,21 +1,34 @@
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
 import { type CofreClient, clientOf, clientOptions } from "./cofre-client.ts";
-import { type ClientCommand, type CommandCall, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
+import {
+  type ClientCommand,
+  type CommandCall,
+  type CommandHost,
+  type ExitCode,
+  exitCodes,
+} from "./command.ts";
 import { heardAsJson, heardAsText } from "./heard-line.ts";
 import { isLoopback, openReceiver } from "./http.ts";
 import { Listener } from "./listener.ts";
 import { Registration } from "./registration.ts";
 
-/** How often it is looked at whether the registration is still there: a Cofre that keeps nothing has forgotten it after a restart. */
+/**
+ * How often it is looked at whether the registration is still there: a Cofre that keeps nothing has
+ * forgotten it after a restart.
+ */
 const lookMs = 5_000;
 /** What is being passed on when the end is asked for may still take so long. */
 const graceMs = 2_000;
 
 /** Receives an account's notifications for a program on this machine. */
 export const listenCommand: ClientCommand = {
-  summary: "receive, verify and print an account's notifications; optionally forward them to a local URL",
+  summary:
+    "receive, verify and print an account's notifications; optionally forward them to a local URL",
   options: {
-    "--forward-to": { form: "URL", doc: "pass each notification on to this address of this machine, and answer as it does" },
+    "--forward-to": {
+      form: "URL",
+      doc: "pass each notification on to this address of this machine, and answer as it does",
+    },
     "--port": { form: "N", doc: "receive on this port; otherwise on a free one" },
     ...clientOptions,
   },
@@ -31,8 +44,15 @@ async function listen(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   // Whether Cofre is there and knows the key, before anything is opened.
   await client.endpoints();
   const show = call.flags.has("--json") ? heardAsJson : heardAsText;
-  const listener = new Listener({ ...host, client, forwardTo, show: (heard) => host.print(show(heard)) });
-  const receiver = await openReceiver(host.scheduler, port, (received) => listener.hear(received)).catch((error: unknown) => {
+  const listener = new Listener({
+    ...host,
+    client,
+    forwardTo,
+    show: (heard) => host.print(show(heard)),
+  });
+  const receiver = await openReceiver(host.scheduler, port, (received) =>
+    listener.hear(received),
+  ).catch((error: unknown) => {
     throw new ClientProblem(portProblem(error, port));
   });
   const registration = new Registration(client, host.scheduler, receiver.port);
@@ -43,7 +63,9 @@ async function listen(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   try {
     listener.verifyWith(await registration.enter());
     const whither = forwardTo === undefined ? "" : ` and passing them on to ${forwardTo.href}`;
-    host.say(`Listening to the notifications of ${client.origin} on port ${receiver.port}${whither}. Ctrl-C ends it.`);
+    host.say(
+      `Listening to the notifications of ${client.origin} on port ${receiver.port}${whither}. Ctrl-C ends it.`,
+    );
     host.say("Payments with a notification_url of their own are told to that address only.");
     await Promise.race([stopping, keepRegistered(registration, listener, host, stopped.signal)]);
     return exitCodes.done;
@@ -55,7 +77,10 @@ async function listen(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   }
 }
 
-/** Enters the listener again when it has been forgotten, and tells once of what keeps it from hearing. Ends with `signal`. */
+/**
+ * Enters the listener again when it has been forgotten, and tells once of what keeps it from
+ * hearing. Ends with `signal`.
+ */
 async function keepRegistered(
   registration: Registration,
   listener: Listener,
@@ -72,7 +97,10 @@ async function keepRegistered(
     if (signal.aborted) return;
     try {
       const state = await registration.state();
-      if (state === "off") tell("The program has answered 410, and Cofre has switched this endpoint off. Start listening again to go on.");
+      if (state === "off")
+        tell(
+          "The program has answered 410, and Cofre has switched this endpoint off. Start listening again to go on.",
+        );
       if (state === "missing") {
         listener.verifyWith(await registration.enter());
         say("The registration was gone: entered again.");
@@ -85,16 +113,25 @@ async function keepRegistered(
   }
 }
 
-async function leave(registration: Registration, { origin }: CofreClient, { say }: CommandHost): Promise<void> {
+async function leave(
+  registration: Registration,
+  { origin }: CofreClient,
+  { say }: CommandHost,
+): Promise<void> {
   try {
     await registration.leave();
   } catch (error) {
     if (!(error instanceof ClientProblem)) throw error;
-    say(`The endpoint ${registration.id} could not be taken away at ${origin}; the next \`cofre listen\` does it.`);
+    say(
+      `The endpoint ${registration.id} could not be taken away at ${origin}; the next \`cofre listen\` does it.`,
+    );
   }
 }
 
-/** Notifications of a laptop stay there: for another machine its own address is entered as an endpoint, and Cofre's guard applies to it. */
+/**
+ * Notifications of a laptop stay there: for another machine its own address is entered as an
+ * endpoint, and Cofre's guard applies to it.
+ */
 function forwardAddress(text: string | undefined): URL | undefined {
   if (text === undefined) return undefined;
   // `localhost:3000/hook` is what people type.
@@ -109,12 +146,14 @@ function forwardAddress(text: string | undefined): URL | undefined {
 
 function portOf(text: string | undefined): number {
   const port = text === undefined ? 0 : /^\d{1,5}$/.test(text) ? Number(text) : -1;
-  if (port < 0 || port > 65_535) throw new ClientProblem("--port must be a whole number from 0 to 65535.", { misuse: true });
+  if (port < 0 || port > 65_535)
+    throw new ClientProblem("--port must be a whole number from 0 to 65535.", { misuse: true });
   return port;
 }
 
 function portProblem(error: unknown, port: number): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (code === "EADDRINUSE") return `Port ${port} is taken. Choose another with --port, or leave it out: a free one is taken then.`;
+  if (code === "EADDRINUSE")
+    return `Port ${port} is taken. Choose another with --port, or leave it out: a free one is taken then.`;
   return `This user cannot listen on port ${port}.`;
 }

@@ -18,7 +18,10 @@ export interface ListenerParts {
   readonly show: (heard: Heard) => void;
 }
 
-/** A little less than Cofre waits for an answer, so that it hears of a program that does not answer from here. */
+/**
+ * A little less than Cofre waits for an answer, so that it hears of a program that does not answer
+ * from here.
+ */
 const forwardTimeoutMs = 19_000;
 /** One today; the interface allows several hashes in a call. */
 const mostHashes = 100;
@@ -44,7 +47,10 @@ export class Listener {
     this.#keys = Promise.resolve(keys);
   }
 
-  /** Never rejects. What comes before there are keys waits for them: a port that listened before may have something waiting for it. */
+  /**
+   * Never rejects. What comes before there are keys waits for them: a port that listened before may
+   * have something waiting for it.
+   */
   async hear(received: Received): Promise<Answer> {
     const marked = { [listenerHeader]: this.name };
     if (received.method !== "POST") return { status: 405, headers: { ...marked, Allow: "POST" } };
@@ -59,21 +65,46 @@ export class Listener {
     const sequence = numberOf(received.headers["x-cofre-sequence"]);
     const id = idOf(received.headers["webhook-id"]);
     const repeat = isFromThere && id !== undefined && this.#repeats.isRepeat(id);
-    const { gap, late } = isFromThere && sequence !== undefined ? this.#sequence.see(sequence) : nothingSeen;
+    const { gap, late } =
+      isFromThere && sequence !== undefined ? this.#sequence.see(sequence) : nothingSeen;
 
-    // What a payment is now is asked for, never taken from the message. Cofre gets its answer meanwhile.
-    const asked = Promise.all(isFromThere ? hashes.map(async (hash) => ({ hash, status: await client.paymentStatus(hash) })) : []);
+    // What a payment is now is asked for, never taken from the message. Cofre gets its answer
+    // meanwhile.
+    const asked = Promise.all(
+      isFromThere
+        ? hashes.map(async (hash) => ({ hash, status: await client.paymentStatus(hash) }))
+        : [],
+    );
     const { answer, forwarded } =
       forwardTo === undefined
         ? { answer: { status: isFromThere ? 200 : 401, headers: {} }, forwarded: undefined }
         : await this.#forward(forwardTo, received);
     const attempt = numberOf(received.headers["x-cofre-attempt"]);
-    this.#show(asked, { at, sequence, attempt, id, kind, problems, repeat, late, gap, answered: answer.status, forwarded });
+    this.#show(asked, {
+      at,
+      sequence,
+      attempt,
+      id,
+      kind,
+      problems,
+      repeat,
+      late,
+      gap,
+      answered: answer.status,
+      forwarded,
+    });
     return { ...answer, headers: { ...answer.headers, ...marked } };
   }
 
-  /** A message says when it was sent by the account's time, which in a world is seldom the machine's. */
-  async #signatureProblems(keys: VerifyingKeys, received: Received, at: Instant): Promise<readonly string[]> {
+  /**
+   * A message says when it was sent by the account's time, which in a world is seldom the
+   * machine's.
+   */
+  async #signatureProblems(
+    keys: VerifyingKeys,
+    received: Received,
+    at: Instant,
+  ): Promise<readonly string[]> {
     const problems = verifyNotification(keys, received, at);
     const now = problems.length === 0 ? undefined : await this.#parts.client.now();
     return now === undefined ? problems : verifyNotification(keys, received, now);
@@ -86,16 +117,31 @@ export class Listener {
 
   /** In the order in which messages were answered. */
   #show(asked: Promise<Heard["payments"]>, heard: Omit<Heard, "payments">): void {
-    this.#lines = this.#lines.then(async () => this.#parts.show({ ...heard, payments: await asked }));
+    this.#lines = this.#lines.then(async () =>
+      this.#parts.show({ ...heard, payments: await asked }),
+    );
   }
 
-  async #forward(url: URL, { rawHeaders, body }: Received): Promise<{ readonly answer: Answer; readonly forwarded: Forwarded }> {
+  async #forward(
+    url: URL,
+    { rawHeaders, body }: Received,
+  ): Promise<{ readonly answer: Answer; readonly forwarded: Forwarded }> {
     const headers = ["Host", url.host, ...endToEnd(rawHeaders)];
-    const answer = await exchange(this.#parts.scheduler, { method: "POST", url, headers, body, timeoutMs: forwardTimeoutMs });
-    if ("failure" in answer) return { answer: { status: 502, headers: {} }, forwarded: answer.failure };
+    const answer = await exchange(this.#parts.scheduler, {
+      method: "POST",
+      url,
+      headers,
+      body,
+      timeoutMs: forwardTimeoutMs,
+    });
+    if ("failure" in answer)
+      return { answer: { status: 502, headers: {} }, forwarded: answer.failure };
     const retryAfter = answer.headers["retry-after"];
     return {
-      answer: { status: answer.status, headers: retryAfter === undefined ? {} : { "Retry-After": retryAfter } },
+      answer: {
+        status: answer.status,
+        headers: retryAfter === undefined ? {} : { "Retry-After": retryAfter },
+      },
       forwarded: "answered",
     };
   }
@@ -104,7 +150,15 @@ export class Listener {
 const nothingSeen = { gap: undefined, late: false };
 
 /** Of one connection only: not passed on, or set again for the next one. */
-const hopByHop: ReadonlySet<string> = new Set(["host", "connection", "keep-alive", "transfer-encoding", "content-length", "te", "upgrade"]);
+const hopByHop: ReadonlySet<string> = new Set([
+  "host",
+  "connection",
+  "keep-alive",
+  "transfer-encoding",
+  "content-length",
+  "te",
+  "upgrade",
+]);
 
 function endToEnd(rawHeaders: readonly string[]): string[] {
   const kept: string[] = [];
@@ -123,7 +177,8 @@ function readBody(body: Buffer): {
   const form = new URLSearchParams(body.toString("utf8"));
   const kind = notificationKinds.find((each) => each === form.get("notification_type"));
   const hashes = (form.get("hash_codes") ?? "").split(",", mostHashes).filter(isPaymentId);
-  const isWhole = form.get("operation") === "payment_status_change" && kind !== undefined && hashes.length > 0;
+  const isWhole =
+    form.get("operation") === "payment_status_change" && kind !== undefined && hashes.length > 0;
   return { kind, hashes, problems: isWhole ? [] : ["the body is no notification"] };
 }
 

@@ -18,7 +18,10 @@ interface Ended {
 }
 
 /** What moves is in test/e2e/migrate-store.test.ts: it needs a PostgreSQL server. */
-async function run(args: readonly string[], environment: Readonly<Record<string, string>>): Promise<Ended> {
+async function run(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<Ended> {
   let [output, problems] = ["", ""];
   const call = readCommandLine(["migrate-store", ...args]);
   if ("problem" in call) return { code: 2, output, problems: call.problem };
@@ -27,7 +30,8 @@ async function run(args: readonly string[], environment: Readonly<Record<string,
     print: (line) => (output += `${line}\n`),
     say: (line) => (problems += `${line}\n`),
     isTerminal: false,
-    config: (flags = new Map()) => readConfig({ environment, flags, readFile: () => ({ problem: "is not read in tests" }) }),
+    config: (flags = new Map()) =>
+      readConfig({ environment, flags, readFile: () => ({ problem: "is not read in tests" }) }),
     openMove: openMoveSides,
     backUp: () => assert.fail("no backup is made"),
     beginIncarnation: () => assert.fail("no incarnation begins"),
@@ -43,7 +47,11 @@ async function run(args: readonly string[], environment: Readonly<Record<string,
 const someDatabase = { COFRE_DATABASE_URL: "postgres://cofre:hunter2@127.0.0.1:1/cofre" };
 
 describe("cofre migrate-store", () => {
-  const misuses: readonly (readonly [args: readonly string[], environment: Readonly<Record<string, string>>, said: RegExp])[] = [
+  const misuses: readonly (readonly [
+    args: readonly string[],
+    environment: Readonly<Record<string, string>>,
+    said: RegExp,
+  ])[] = [
     [[], {}, /^COFRE_DATABASE_URL names no database\.$/m],
     [["--verify", "--back"], someDatabase, /^--verify and --back are two things/],
     [["--discard-newer"], someDatabase, /^--discard-newer belongs to --back\.$/m],
@@ -66,7 +74,10 @@ describe("cofre migrate-store", () => {
     assert.equal(plain.code, 1);
     assert.match(plain.problems, /^there is no cofre\.db .*: nothing can be moved\.$/m);
     const json = await run(["--data-dir", folder, "--json"], someDatabase);
-    assert.deepEqual({ ...(JSON.parse(json.output) as object), message: "" }, { result: "refused", code: "no_file", message: "" });
+    assert.deepEqual(
+      { ...(JSON.parse(json.output) as object), message: "" },
+      { result: "refused", code: "no_file", message: "" },
+    );
     assert.doesNotMatch(JSON.stringify([plain, json]), /hunter2/);
   });
 });

@@ -13,11 +13,16 @@ const reportedRows = 10_000;
 
 /** Moves an installation from its file into PostgreSQL while it is stopped. */
 export const migrateStoreCommand: ClientCommand = {
-  summary: "move everything from the file in COFRE_DATA_DIR to the PostgreSQL of COFRE_DATABASE_URL",
+  summary:
+    "move everything from the file in COFRE_DATA_DIR to the PostgreSQL of COFRE_DATABASE_URL",
   options: {
     "--data-dir": { form: "D", doc: "where the file and the keys are, instead of COFRE_DATA_DIR" },
-    "--verify": { doc: "compare a database with the file that was moved there, and change neither" },
-    "--back": { doc: "serve the file again, and give up a database that nothing has changed since" },
+    "--verify": {
+      doc: "compare a database with the file that was moved there, and change neither",
+    },
+    "--back": {
+      doc: "serve the file again, and give up a database that nothing has changed since",
+    },
     "--discard-newer": { doc: "with --back: lose what came into the database since" },
     "--json": { doc: "print a JSON object a line" },
   },
@@ -28,22 +33,31 @@ export const migrateStoreCommand: ClientCommand = {
       host.say(problem);
       return exitCodes.misused;
     };
-    const [verify, back, discard] = ["--verify", "--back", "--discard-newer"].map((flag) => flags.has(flag));
-    if (verify === true && back === true) return misused("--verify and --back are two things: ask for one of them.");
+    const [verify, back, discard] = ["--verify", "--back", "--discard-newer"].map((flag) =>
+      flags.has(flag),
+    );
+    if (verify === true && back === true)
+      return misused("--verify and --back are two things: ask for one of them.");
     if (discard === true && back !== true) return misused("--discard-newer belongs to --back.");
     const directory = flags.get("--data-dir");
-    const reading = host.config(new Map(directory === undefined ? [] : [["--data-dir", directory]]));
+    const reading = host.config(
+      new Map(directory === undefined ? [] : [["--data-dir", directory]]),
+    );
     if ("problems" in reading) return misused(reading.problems.join("\n"));
     const problem = settingsProblem(reading.config, discard === true);
     if (problem !== undefined) return misused(problem);
     try {
       return await work(
         await host.openMove(reading.config),
-        { what: verify === true ? "verify" : back === true ? "back" : "move", discard: discard === true },
+        {
+          what: verify === true ? "verify" : back === true ? "back" : "move",
+          discard: discard === true,
+        },
         say,
       );
     } catch (error) {
-      // Errors of the stores and the keys have texts of their own, which quote nothing of what is stored.
+      // Errors of the stores and the keys have texts of their own, which quote nothing of what is
+      // stored.
       say.failed(error);
       return exitCodes.failed;
     }
@@ -61,31 +75,54 @@ async function work(sides: MoveSides, { what, discard }: Asked, say: Speaker): P
     const common = { ...rest, cards: sampledCards, report: say.progress };
     if (what === "back") {
       const givenUp = await moveBack({ ...common, target }, discard);
-      const warning = givenUp ? "" : " The database was not given up: make sure that no Cofre runs on it.";
-      say.result("back", `The file is served again: start without COFRE_DATABASE_URL.${warning}`, { givenUp });
+      const warning = givenUp
+        ? ""
+        : " The database was not given up: make sure that no Cofre runs on it.";
+      say.result("back", `The file is served again: start without COFRE_DATABASE_URL.${warning}`, {
+        givenUp,
+      });
       return exitCodes.done;
     }
     // Settings were looked at before anything was opened.
     if (target === undefined) return exitCodes.misused;
     if (what === "verify") {
       const compared = await verifyMove({ ...common, target });
-      say.result("same", `The database is what the file was when it was moved: ${textOf(compared)}.`, compared);
+      say.result(
+        "same",
+        `The database is what the file was when it was moved: ${textOf(compared)}.`,
+        compared,
+      );
       return exitCodes.done;
     }
     const moved = await moveStore({ ...common, target });
     if (moved.result === "moved")
-      say.result(moved.result, `Moved: ${textOf(moved)}. Start with COFRE_DATABASE_URL; the keys stay in COFRE_DATA_DIR.`, moved);
-    if (moved.result === "found_moved") say.result(moved.result, "This file was moved into this database before. Nothing was changed.");
+      say.result(
+        moved.result,
+        `Moved: ${textOf(moved)}. Start with COFRE_DATABASE_URL; the keys stay in COFRE_DATA_DIR.`,
+        moved,
+      );
+    if (moved.result === "found_moved")
+      say.result(
+        moved.result,
+        "This file was moved into this database before. Nothing was changed.",
+      );
     if (moved.result === "completed")
-      say.result(moved.result, "An earlier run had moved everything and broke off at its very end. The move is complete.");
+      say.result(
+        moved.result,
+        "An earlier run had moved everything and broke off at its very end. The move is complete.",
+      );
     return exitCodes.done;
   } finally {
     await sides.close();
   }
 }
 
-function settingsProblem({ dataDirectory, databaseUrl }: Config, mayLackDatabase: boolean): string | undefined {
-  if (dataDirectory === ":memory:") return "COFRE_DATA_DIR is :memory:, which keeps nothing that could be moved.";
+function settingsProblem(
+  { dataDirectory, databaseUrl }: Config,
+  mayLackDatabase: boolean,
+): string | undefined {
+  if (dataDirectory === ":memory:")
+    return "COFRE_DATA_DIR is :memory:, which keeps nothing that could be moved.";
   if (databaseUrl === undefined && !mayLackDatabase) return "COFRE_DATABASE_URL names no database.";
   return undefined;
 }
@@ -97,7 +134,11 @@ function textOf({ counts, balances, cardsOpened }: Compared): string {
 
 interface Speaker {
   readonly progress: (progress: MoveProgress) => void;
-  readonly result: (result: string, text: string, facts?: Compared | { readonly givenUp: boolean }) => void;
+  readonly result: (
+    result: string,
+    text: string,
+    facts?: Compared | { readonly givenUp: boolean },
+  ) => void;
   readonly failed: (error: unknown) => void;
 }
 
@@ -105,7 +146,12 @@ function speaker({ print, say }: Pick<CommandHost, "print" | "say">, json: boole
   const line = (facts: object): void => print(JSON.stringify(facts));
   return {
     progress: (progress) => {
-      if (progress.step !== "switch" && progress.rows % reportedRows !== 0 && progress.rows !== progress.of) return;
+      if (
+        progress.step !== "switch" &&
+        progress.rows % reportedRows !== 0 &&
+        progress.rows !== progress.of
+      )
+        return;
       if (json) return line(progress);
       if (progress.step === "switch") return say("from here on the file is not served");
       say(`${progress.step} ${progress.kind}: ${progress.rows} of ${progress.of}`);
@@ -121,7 +167,11 @@ function speaker({ print, say }: Pick<CommandHost, "print" | "say">, json: boole
         return say(`The two sides differ. ${message}.`);
       }
       if (!json) return say(`${message}.`);
-      line({ result: "refused", ...(error instanceof Error && "code" in error ? { code: error.code } : {}), message });
+      line({
+        result: "refused",
+        ...(error instanceof Error && "code" in error ? { code: error.code } : {}),
+        message,
+      });
     },
   };
 }

@@ -1,6 +1,12 @@
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
 import { clientOf, clientOptions, isRecord, printable } from "./cofre-client.ts";
-import { type ClientCommand, type CommandCall, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
+import {
+  type ClientCommand,
+  type CommandCall,
+  type CommandHost,
+  type ExitCode,
+  exitCodes,
+} from "./command.ts";
 
 /** So many calls at most, each of which lists or sends hundreds. */
 const mostCalls = 1_000;
@@ -17,19 +23,30 @@ export const notificationCommand: ClientCommand = {
     "--to": { form: "N", doc: "resend: up to this number" },
     ...clientOptions,
   },
-  examples: ["cofre notification list", "cofre notification resend --failed", "cofre notification resend --from 3 --to 5"],
+  examples: [
+    "cofre notification list",
+    "cofre notification resend --failed",
+    "cofre notification resend --from 3 --to 5",
+  ],
 
-  run: (call, host) => tellingProblems(host.say, () => (call.word === "resend" ? resend(call, host) : list(call, host))),
+  run: (call, host) =>
+    tellingProblems(host.say, () =>
+      call.word === "resend" ? resend(call, host) : list(call, host),
+    ),
 };
 
 async function list(call: CommandCall, host: CommandHost): Promise<ExitCode> {
-  const misplaced = ["--failed", "--payment", "--from", "--to"].find((flag) => call.flags.has(flag));
-  if (misplaced !== undefined) throw new ClientProblem(`${misplaced} is for \`cofre notification resend\`.`, { misuse: true });
+  const misplaced = ["--failed", "--payment", "--from", "--to"].find((flag) =>
+    call.flags.has(flag),
+  );
+  if (misplaced !== undefined)
+    throw new ClientProblem(`${misplaced} is for \`cofre notification resend\`.`, { misuse: true });
   const client = clientOf(call, host);
   let after = numberOf(call.flags, "--after") ?? 0;
   for (let calls = 0; calls < mostCalls; calls += 1) {
     const page = await client.notifications(after);
-    for (const each of page) host.print(call.flags.has("--json") ? JSON.stringify(each) : lineOf(each));
+    for (const each of page)
+      host.print(call.flags.has("--json") ? JSON.stringify(each) : lineOf(each));
     const last = page.at(-1)?.["number"];
     if (typeof last !== "number") break;
     after = last;
@@ -37,18 +54,26 @@ async function list(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   return exitCodes.done;
 }
 
-function lineOf({ number, at, notification_type: kind, hash, deliveries }: Readonly<Record<string, unknown>>): string {
+function lineOf({
+  number,
+  at,
+  notification_type: kind,
+  hash,
+  deliveries,
+}: Readonly<Record<string, unknown>>): string {
   const told: unknown[] = Array.isArray(deliveries) ? deliveries : [];
-  const shown = told.filter(isRecord).map(({ endpoint, state, attempts, outcome, due_at: dueAt, message }) => {
-    const facts = [
-      printable(state),
-      `attempts ${Number(attempts)}`,
-      printable(outcome),
-      dueAt === undefined ? "" : `due ${printable(dueAt)}`,
-      message === undefined ? "" : `in the message of #${Number(message)}`,
-    ];
-    return `${printable(endpoint)}: ${facts.filter((fact) => fact !== "").join(", ")}`;
-  });
+  const shown = told
+    .filter(isRecord)
+    .map(({ endpoint, state, attempts, outcome, due_at: dueAt, message }) => {
+      const facts = [
+        printable(state),
+        `attempts ${Number(attempts)}`,
+        printable(outcome),
+        dueAt === undefined ? "" : `due ${printable(dueAt)}`,
+        message === undefined ? "" : `in the message of #${Number(message)}`,
+      ];
+      return `${printable(endpoint)}: ${facts.filter((fact) => fact !== "").join(", ")}`;
+    });
   const receivers = shown.length === 0 ? "nobody was to be told" : shown.join("; ");
   return `${printable(at)}  #${Number(number)}  ${printable(kind).padEnd(10)}  ${printable(hash)}  ${receivers}`;
 }
@@ -58,20 +83,34 @@ async function resend(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   const deliveries = await clientOf(call, host).replayAll(selection);
   if (call.flags.has("--json")) host.print(JSON.stringify({ deliveries }));
   else
-    host.print(`${deliveries} deliveries will be made again.${deliveries === 0 ? " `cofre notification list` shows what there is." : ""}`);
+    host.print(
+      `${deliveries} deliveries will be made again.${deliveries === 0 ? " `cofre notification list` shows what there is." : ""}`,
+    );
   return exitCodes.done;
 }
 
 type Selection = Readonly<Record<"replay" | "from" | "to" | "hash", string | undefined>>;
 
 function selectionOf(flags: CommandCall["flags"]): Selection {
-  if (flags.has("--after")) throw new ClientProblem("--after is for `cofre notification list`; resend has --from.", { misuse: true });
-  const [from, to, hash] = [numberOf(flags, "--from")?.toString(), numberOf(flags, "--to")?.toString(), flags.get("--payment")];
+  if (flags.has("--after"))
+    throw new ClientProblem("--after is for `cofre notification list`; resend has --from.", {
+      misuse: true,
+    });
+  const [from, to, hash] = [
+    numberOf(flags, "--from")?.toString(),
+    numberOf(flags, "--to")?.toString(),
+    flags.get("--payment"),
+  ];
   const isFailed = flags.has("--failed") && hash === undefined && to === undefined;
-  const isPayment = hash !== undefined && !flags.has("--failed") && from === undefined && to === undefined;
-  const isRange = from !== undefined && to !== undefined && hash === undefined && !flags.has("--failed");
+  const isPayment =
+    hash !== undefined && !flags.has("--failed") && from === undefined && to === undefined;
+  const isRange =
+    from !== undefined && to !== undefined && hash === undefined && !flags.has("--failed");
   if (!isFailed && !isPayment && !isRange) {
-    throw new ClientProblem("Which ones? Say --failed, perhaps with --from N; or --payment HASH; or --from N --to N.", { misuse: true });
+    throw new ClientProblem(
+      "Which ones? Say --failed, perhaps with --from N; or --payment HASH; or --from N --to N.",
+      { misuse: true },
+    );
   }
   return { replay: isFailed ? "failed" : isPayment ? "payment" : "range", from, to, hash };
 }
@@ -79,6 +118,7 @@ function selectionOf(flags: CommandCall["flags"]): Selection {
 function numberOf(flags: CommandCall["flags"], flag: string): number | undefined {
   const text = flags.get(flag);
   if (text === undefined) return undefined;
-  if (!/^\d{1,15}$/.test(text)) throw new ClientProblem(`${flag} must be a notification's number.`, { misuse: true });
+  if (!/^\d{1,15}$/.test(text))
+    throw new ClientProblem(`${flag} must be a notification's number.`, { misuse: true });
   return Number(text);
 }

@@ -10,7 +10,11 @@ export const paymentCommand: ClientCommand = {
     "show payments by your code or by hash: state, money and history; or the timeline, with requests, acquirer calls and notifications",
   paths: "[timeline] CODE|HASH...",
   options: clientOptions,
-  examples: ["cofre payment order-1", "cofre payment --json order-1", "cofre payment timeline order-1"],
+  examples: [
+    "cofre payment order-1",
+    "cofre payment --json order-1",
+    "cofre payment timeline order-1",
+  ],
 
   run: (call, host) =>
     tellingProblems(host.say, async () => {
@@ -39,7 +43,9 @@ function linesOf({ hash, state, facts, money, price, problems }: Fields): string
     `${printable(hash)}  ${printable(state)}`,
     "  money",
     ...recordsIn(money).map(({ currency, ...amounts }) => {
-      const shown = Object.entries(amounts).map(([name, amount]) => `${printable(name)} ${shownValue(amount)}`);
+      const shown = Object.entries(amounts).map(
+        ([name, amount]) => `${printable(name)} ${shownValue(amount)}`,
+      );
       return `    ${printable(currency)}  ${shown.join("  ")}`;
     }),
     ...recordsIn(price).map(({ of, text }) => `    ${printable(of).padEnd(8)}  ${printable(text)}`),
@@ -62,7 +68,10 @@ function timelineLines({ hash, state, entries, recording }: Fields): string[] {
   }.`;
   return [
     `${printable(hash)}  ${printable(state)}`,
-    ...recordsIn(entries).map(({ at, kind, text }) => `  ${printable(at)}  ${printable(kind).padEnd(12)}  ${printable(text)}`),
+    ...recordsIn(entries).map(
+      ({ at, kind, text }) =>
+        `  ${printable(at)}  ${printable(kind).padEnd(12)}  ${printable(text)}`,
+    ),
     ...(complete === true ? [] : [`  ${missing}`]),
   ];
 }

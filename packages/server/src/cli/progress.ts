@@ -1,9 +1,15 @@
 import type { CommandHost } from "./command.ts";
 
-/** How often whoever waits is told how far it is, in milliseconds; also how long nothing is said at first. */
+/**
+ * How often whoever waits is told how far it is, in milliseconds; also how long nothing is said at
+ * first.
+ */
 export const tellMs = 2_000;
 
-/** Waits for `task`, and says every now and then what `progress` tells of it, for as long as it takes. */
+/**
+ * Waits for `task`, and says every now and then what `progress` tells of it, for as long as it
+ * takes.
+ */
 export async function tellingProgress<T>(
   { say, scheduler }: Pick<CommandHost, "say" | "scheduler">,
   task: Promise<T>,

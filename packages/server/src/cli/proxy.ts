@@ -7,32 +7,46 @@ import { settingsOf } from "./settings-of.ts";
 
 /** Leads clients whose hosts are constants to the Cofre of this machine. */
 export const proxyCommand: ClientCommand = {
-  summary: "lead client libraries whose hosts are fixed to this Cofre, which listens with --tls; see env",
+  summary:
+    "lead client libraries whose hosts are fixed to this Cofre, which listens with --tls; see env",
   options: {
     "--proxy-port": { form: "N", doc: "listen on this port of 127.0.0.1; 0 takes a free one" },
     "--tls-port": { form: "N", doc: "where Cofre listens with TLS" },
     "--host": { form: "H", doc: "the address that Cofre listens on" },
   },
-  examples: ["cofre start --tls", "cofre proxy", 'eval "$(cofre env curl)" && curl https://sandbox.ebanx.com/healthz'],
+  examples: [
+    "cofre start --tls",
+    "cofre proxy",
+    'eval "$(cofre env curl)" && curl https://sandbox.ebanx.com/healthz',
+  ],
 
   run: (call, host) =>
     tellingProblems(host.say, async () => {
       const { host: cofreHost, tlsPort, proxyPort } = settingsOf(call, host);
       const to = { host: reachableHost(cofreHost), port: tlsPort };
       if (tlsPort === 0)
-        throw new ClientProblem("--tls-port must be the port that Cofre listens on with TLS: its log names it.", { misuse: true });
-      const targets = interfaceHosts.map((name) => `${name}:${interfacePort}`);
-      const proxy = await openConnectProxy(proxyPort, { targets, to, say: host.say }).catch((error: unknown) => {
         throw new ClientProblem(
-          error instanceof Error && "code" in error && error.code === "EADDRINUSE"
-            ? `Port ${proxyPort} of 127.0.0.1 is taken. Another proxy? Choose another with COFRE_PROXY_PORT=N or --proxy-port N.`
-            : `The proxy cannot listen on port ${proxyPort} of 127.0.0.1.`,
+          "--tls-port must be the port that Cofre listens on with TLS: its log names it.",
+          { misuse: true },
         );
-      });
+      const targets = interfaceHosts.map((name) => `${name}:${interfacePort}`);
+      const proxy = await openConnectProxy(proxyPort, { targets, to, say: host.say }).catch(
+        (error: unknown) => {
+          throw new ClientProblem(
+            error instanceof Error && "code" in error && error.code === "EADDRINUSE"
+              ? `Port ${proxyPort} of 127.0.0.1 is taken. Another proxy? Choose another with COFRE_PROXY_PORT=N or --proxy-port N.`
+              : `The proxy cannot listen on port ${proxyPort} of 127.0.0.1.`,
+          );
+        },
+      );
       host.say(`Leading ${interfaceHosts.join(", ")} to ${to.host}:${to.port}.`);
-      host.say(`The proxy is http://127.0.0.1:${proxy.port}; \`cofre env\` tells what a client needs. Ctrl-C ends it.`);
+      host.say(
+        `The proxy is http://127.0.0.1:${proxy.port}; \`cofre env\` tells what a client needs. Ctrl-C ends it.`,
+      );
       if (!(await listens(to)))
-        host.say(`Nothing listens at ${to.host}:${to.port} yet: \`cofre start --tls\` starts what should, and may come later.`);
+        host.say(
+          `Nothing listens at ${to.host}:${to.port} yet: \`cofre start --tls\` starts what should, and may come later.`,
+        );
       await host.stopAsked();
       await proxy.close();
       return exitCodes.done;

@@ -5,11 +5,16 @@ import type { CofreClient } from "./cofre-client.ts";
 import { exchange } from "./http.ts";
 import { readVerifyingKeys, type VerifyingKeys } from "./verify-notification.ts";
 
-/** Every answer of a listener carries its endpoint's name under this header: whoever comes later sees by it that it lives. */
+/**
+ * Every answer of a listener carries its endpoint's name under this header: whoever comes later
+ * sees by it that it lives.
+ */
 export const listenerHeader = "x-cofre-listen";
 
 const probeTimeoutMs = 1_000;
-/** Others may write the account's endpoints between a read and a write of them, which are two calls. */
+/**
+ * Others may write the account's endpoints between a read and a write of them, which are two calls.
+ */
 const mostTries = 3;
 
 /** The account's endpoint of one listener. */
@@ -28,30 +33,48 @@ export class Registration {
   }
 
   /**
-   * Enters the listener among the account's endpoints, takes away those whose listener was killed, and resolves with the keys of its
-   * messages. Rejects with ClientProblem.
+   * Enters the listener among the account's endpoints, takes away those whose listener was killed,
+   * and resolves with the keys of its messages. Rejects with ClientProblem.
    */
   async enter(): Promise<VerifyingKeys> {
-    const mine: NotificationEndpoint = { id: this.id, url: this.#url, enabled: true, secretVersion: 1 };
+    const mine: NotificationEndpoint = {
+      id: this.id,
+      url: this.#url,
+      enabled: true,
+      secretVersion: 1,
+    };
     for (let tries = 0; tries < mostTries; tries += 1) {
       const others = await this.#othersThatLive();
       await this.#client.setEndpoints([...others, mine]);
-      if ((await this.state()) === "on") return readVerifyingKeys(await this.#client.receiverKeys(this.id));
+      if ((await this.state()) === "on")
+        return readVerifyingKeys(await this.#client.receiverKeys(this.id));
     }
-    throw new ClientProblem("Somebody else keeps changing the account's notificationEndpoints: the listener could not be entered.");
+    throw new ClientProblem(
+      "Somebody else keeps changing the account's notificationEndpoints: the listener could not be entered.",
+    );
   }
 
-  /** `off`: it has answered 410. `missing`: somebody has taken it away, or it is another Cofre. Rejects with ClientProblem. */
+  /**
+   * `off`: it has answered 410. `missing`: somebody has taken it away, or it is another Cofre.
+   * Rejects with ClientProblem.
+   */
   async state(): Promise<"on" | "off" | "missing"> {
-    const found = (await this.#client.endpoints()).find(({ id, url }) => id === this.id && url === this.#url);
+    const found = (await this.#client.endpoints()).find(
+      ({ id, url }) => id === this.id && url === this.#url,
+    );
     if (found === undefined) return "missing";
     return found.enabled && found.goneAt === undefined ? "on" : "off";
   }
 
-  /** Takes the listener away again. What waits for it is not sent any more. Rejects with ClientProblem. */
+  /**
+   * Takes the listener away again. What waits for it is not sent any more. Rejects with
+   * ClientProblem.
+   */
   async leave(): Promise<void> {
     for (let tries = 0; tries < mostTries && (await this.state()) !== "missing"; tries += 1) {
-      await this.#client.setEndpoints((await this.#client.endpoints()).filter(({ id }) => id !== this.id));
+      await this.#client.setEndpoints(
+        (await this.#client.endpoints()).filter(({ id }) => id !== this.id),
+      );
     }
   }
 
@@ -65,7 +88,12 @@ export class Registration {
     const port = /^listen-(\d{1,5})$/.exec(id)?.[1];
     // Somebody's own endpoint that has such a name.
     if (port === undefined || url !== urlOf(Number(port))) return true;
-    const probe = { method: "GET", url: new URL(url), headers: ["Host", `127.0.0.1:${port}`], body: new Uint8Array() } as const;
+    const probe = {
+      method: "GET",
+      url: new URL(url),
+      headers: ["Host", `127.0.0.1:${port}`],
+      body: new Uint8Array(),
+    } as const;
     const answer = await exchange(this.#scheduler, { ...probe, timeoutMs: probeTimeoutMs });
     if ("failure" in answer) return answer.failure === "timeout";
     return answer.headers[listenerHeader] === id;

@@ -62,7 +62,8 @@ describe("cofre scan", () => {
     const { code, problems } = await run([join(folder, "nothing")]);
     assert.equal(code, 2);
     assert.match(problems, /nothing: does not exist\n1? ?0 files/);
-    // What cannot be read is worse than what was found: somebody who only looks at the code must not believe that this was all.
+    // What cannot be read is worse than what was found: somebody who only looks at the code must
+    // not believe that this was all.
     writeFileSync(join(folder, "card"), pan);
     assert.equal((await run([join(folder, "card"), join(folder, "nothing")])).code, 2);
   });
@@ -95,15 +96,23 @@ describe("cofre scan", () => {
         { files: 1, bytes: 27, findings: 1, unread: 0 },
       ],
     );
-    for (const { output, problems } of [words, json]) assert.ok(!(output + problems).includes(pan.slice(6, 12)));
+    for (const { output, problems } of [words, json])
+      assert.ok(!(output + problems).includes(pan.slice(6, 12)));
   });
 
-  test("shows no name of a file that would move a terminal's cursor", { skip: process.platform === "win32" }, async (context) => {
-    const folder = folderOf(context);
-    writeFileSync(join(folder, "\u001b]0;title\u0007\u001b[2J\nclean"), pan);
-    const { code, output } = await run([folder]);
-    assert.deepEqual([code, output], [1, `${folder}/]0;title[2Jclean: 411111xxxxxx1111 at 0, plain\n`]);
-  });
+  test(
+    "shows no name of a file that would move a terminal's cursor",
+    { skip: process.platform === "win32" },
+    async (context) => {
+      const folder = folderOf(context);
+      writeFileSync(join(folder, "\u001b]0;title\u0007\u001b[2J\nclean"), pan);
+      const { code, output } = await run([folder]);
+      assert.deepEqual(
+        [code, output],
+        [1, `${folder}/]0;title[2Jclean: 411111xxxxxx1111 at 0, plain\n`],
+      );
+    },
+  );
 
   test("says every two seconds how far it is", async (context) => {
     const folder = folderOf(context);
@@ -114,7 +123,10 @@ describe("cofre scan", () => {
     assert.equal(code, 0);
     assert.equal(output, "");
     const [b, d] = [join(folder, "b"), join(folder, "d")];
-    assert.equal(problems, `2 files, 20 bytes so far; at ${b}\n4 files, 40 bytes so far; at ${d}\n5 files, 50 bytes: 0 findings\n`);
+    assert.equal(
+      problems,
+      `2 files, 20 bytes so far; at ${b}\n4 files, 40 bytes so far; at ${d}\n5 files, 50 bytes: 0 findings\n`,
+    );
   });
 
   test("reads standard input", async () => {
@@ -125,19 +137,35 @@ describe("cofre scan", () => {
     const folder = folderOf(context);
     const [known, file] = [join(folder, "known"), join(folder, "data")];
     writeFileSync(known, "5555 5555 5555 4444\n\n");
-    writeFileSync(file, Buffer.concat([Buffer.from(`${pan} `), Buffer.from("5555555555554444", "hex")]));
-    assert.deepEqual((await run(["--known", known, file])).output, `${file}: 555555xxxxxx4444 at 17, packed bcd\n`);
-    assert.equal((await run(["--known", "-", file], pan)).output, `${file}: 411111xxxxxx1111 at 0, ascii\n`);
-    assert.deepEqual((await run(["--known", "-", file], "12345\n")).problems, "-: number 1 has not 14 to 19 digits\n");
+    writeFileSync(
+      file,
+      Buffer.concat([Buffer.from(`${pan} `), Buffer.from("5555555555554444", "hex")]),
+    );
+    assert.deepEqual(
+      (await run(["--known", known, file])).output,
+      `${file}: 555555xxxxxx4444 at 17, packed bcd\n`,
+    );
+    assert.equal(
+      (await run(["--known", "-", file], pan)).output,
+      `${file}: 411111xxxxxx1111 at 0, ascii\n`,
+    );
+    assert.deepEqual(
+      (await run(["--known", "-", file], "12345\n")).problems,
+      "-: number 1 has not 14 to 19 digits\n",
+    );
     assert.deepEqual((await run(["--known", "-", file], "\n")).problems, "-: holds no numbers\n");
   });
 
-  test("tells of a file that may not be read", { skip: process.getuid?.() === 0 }, async (context) => {
-    const file = join(folderOf(context), "closed");
-    writeFileSync(file, pan);
-    chmodSync(file, 0);
-    const { code, problems } = await run([file]);
-    assert.equal(code, 2);
-    assert.match(problems, /closed: may not be read/);
-  });
+  test(
+    "tells of a file that may not be read",
+    { skip: process.getuid?.() === 0 },
+    async (context) => {
+      const file = join(folderOf(context), "closed");
+      writeFileSync(file, pan);
+      chmodSync(file, 0);
+      const { code, problems } = await run([file]);
+      assert.equal(code, 2);
+      assert.match(problems, /closed: may not be read/);
+    },
+  );
 });

@@ -9,14 +9,19 @@ import { tellMs } from "./progress.ts";
 
 /** Looks for card numbers in files and tells where, without telling which. */
 export const scanCommand: ClientCommand = {
-  summary: "look for card numbers in files, - for what is piped in; ends with 0: none, 1: some, 2: could not read",
+  summary:
+    "look for card numbers in files, - for what is piped in; ends with 0: none, 1: some, 2: could not read",
   paths: "PATH...",
   options: {
-    "--known": { form: "FILE", doc: "look for the numbers of this file only, one a line; - for what is piped in" },
+    "--known": {
+      form: "FILE",
+      doc: "look for the numbers of this file only, one a line; - for what is piped in",
+    },
     "--json": { doc: "print a JSON object a line" },
   },
   examples: ["cofre scan data", "pg_dump cofre | cofre scan -"],
-  run: ({ paths, flags }, host) => scan({ paths, known: flags.get("--known"), json: flags.has("--json") }, host),
+  run: ({ paths, flags }, host) =>
+    scan({ paths, known: flags.get("--known"), json: flags.has("--json") }, host),
 };
 
 interface Asked {
@@ -25,14 +30,21 @@ interface Asked {
   readonly json: boolean;
 }
 
-/** Exit codes: done when there is none, failed when there is one, misused when something could not be read, whatever was found in the rest. */
-async function scan(asked: Asked, { clock, input, print, say }: Pick<CommandHost, "clock" | "input" | "print" | "say">): Promise<ExitCode> {
+/**
+ * Exit codes: done when there is none, failed when there is one, misused when something could not
+ * be read, whatever was found in the rest.
+ */
+async function scan(
+  asked: Asked,
+  { clock, input, print, say }: Pick<CommandHost, "clock" | "input" | "print" | "say">,
+): Promise<ExitCode> {
   // Standard input is one thing or the other.
   if (asked.known === "-" && asked.paths.includes("-")) {
     say("What is piped in is either searched or known, not both.");
     return exitCodes.misused;
   }
-  const search = asked.known === undefined ? new PlausibleNumbers() : await knownNumbers(asked.known, input);
+  const search =
+    asked.known === undefined ? new PlausibleNumbers() : await knownNumbers(asked.known, input);
   if (typeof search === "string") {
     say(`${printable(asked.known)}: ${search}`);
     return exitCodes.misused;
@@ -81,7 +93,10 @@ async function scan(asked: Asked, { clock, input, print, say }: Pick<CommandHost
   }
   const summary = { files, bytes, findings: hits, unread: problemCount };
   if (asked.json) print(JSON.stringify(summary));
-  else say(`${files} files, ${bytes} bytes: ${hits} findings${problemCount > 0 ? `, ${problemCount} not read` : ""}`);
+  else
+    say(
+      `${files} files, ${bytes} bytes: ${hits} findings${problemCount > 0 ? `, ${problemCount} not read` : ""}`,
+    );
   return problemCount > 0 ? exitCodes.misused : hits > 0 ? exitCodes.failed : exitCodes.done;
 }
 
@@ -91,7 +106,10 @@ function lineOf(path: string, { offset, encoding, maskedPan }: Hit): string {
 }
 
 /** The numbers of a file, one a line, in groups or not. A text: why there are none. */
-async function knownNumbers(path: string, input: AsyncIterable<Uint8Array>): Promise<Search | string> {
+async function knownNumbers(
+  path: string,
+  input: AsyncIterable<Uint8Array>,
+): Promise<Search | string> {
   try {
     const text = path === "-" ? await textOfAll(input) : await textOf(path);
     const numbers = text.split("\n").flatMap((line) => {

@@ -8,7 +8,10 @@ export interface Seen {
   readonly late: boolean;
 }
 
-/** Sees gaps in the account's sequence. Different payments overtake each other, so that a gap may still be filled. */
+/**
+ * Sees gaps in the account's sequence. Different payments overtake each other, so that a gap may
+ * still be filled.
+ */
 export class SequenceWatch {
   readonly #missing = new Set<number>();
   #highest: number | undefined;
@@ -18,7 +21,8 @@ export class SequenceWatch {
     if (number <= highest) return { gap: undefined, late: this.#missing.delete(number) };
     this.#highest = number;
     if (number === highest + 1) return { gap: undefined, late: false };
-    for (let missing = Math.max(highest + 1, number - most); missing < number; missing += 1) remember(this.#missing, missing);
+    for (let missing = Math.max(highest + 1, number - most); missing < number; missing += 1)
+      remember(this.#missing, missing);
     return { gap: [highest + 1, number - 1], late: false };
   }
 }

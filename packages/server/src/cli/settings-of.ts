@@ -3,8 +3,13 @@ import { ClientProblem } from "./client-problem.ts";
 import type { CommandCall, CommandHost } from "./command.ts";
 
 /** The settings that a command shares with the Cofre beside it. Throws ClientProblem. */
-export function settingsOf({ flags }: Pick<CommandCall, "flags">, { config }: Pick<CommandHost, "config">): Config {
+export function settingsOf(
+  { flags }: Pick<CommandCall, "flags">,
+  { config }: Pick<CommandHost, "config">,
+): Config {
   const reading = config(flags);
   if ("config" in reading) return reading.config;
-  throw new ClientProblem(["These settings are wrong:", ...reading.problems].join("\n  "), { misuse: true });
+  throw new ClientProblem(["These settings are wrong:", ...reading.problems].join("\n  "), {
+    misuse: true,
+  });
 }

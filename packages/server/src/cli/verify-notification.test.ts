@@ -16,31 +16,58 @@ interface Vector {
 }
 
 /** The message that the documentation prints for receivers in other languages. */
-const vector = JSON.parse(readFileSync(new URL("../../test/vectors/notification.json", import.meta.url), "utf8")) as Vector;
-const keys = readVerifyingKeys({ secret: new Secret(vector.secret), publicKey: vector.publicKey, certificate: vector.kept.certificate });
+const vector = JSON.parse(
+  readFileSync(new URL("../../test/vectors/notification.json", import.meta.url), "utf8"),
+) as Vector;
+const keys = readVerifyingKeys({
+  secret: new Secret(vector.secret),
+  publicKey: vector.publicKey,
+  certificate: vector.kept.certificate,
+});
 const now = instant(vector.timestamp * 1_000);
-const headers = Object.fromEntries(Object.entries(vector.headers).map(([name, value]) => [name.toLowerCase(), value]));
+const headers = Object.fromEntries(
+  Object.entries(vector.headers).map(([name, value]) => [name.toLowerCase(), value]),
+);
 const body = Buffer.from(vector.body);
 
 describe("what a listener verifies", () => {
   test("the published message fits, with a clock that is five minutes off at most", () => {
     assert.deepEqual(verifyNotification(keys, { headers, body }, now), []);
-    for (const offMs of [-300_000, 300_000]) assert.deepEqual(verifyNotification(keys, { headers, body }, instant(now + offMs)), []);
+    for (const offMs of [-300_000, 300_000])
+      assert.deepEqual(verifyNotification(keys, { headers, body }, instant(now + offMs)), []);
     for (const offMs of [-300_001, 300_001]) {
-      assert.deepEqual(verifyNotification(keys, { headers, body }, instant(now + offMs)), ["webhook: older or newer than five minutes"]);
+      assert.deepEqual(verifyNotification(keys, { headers, body }, instant(now + offMs)), [
+        "webhook: older or newer than five minutes",
+      ]);
     }
   });
 
   test("another body fits neither family", () => {
-    const problems = ["rsa: the signature does not fit", "webhook: no HMAC fits", "webhook: no Ed25519 signature fits"];
-    assert.deepEqual(verifyNotification(keys, { headers, body: Buffer.from(`${vector.body}0`) }, now), problems);
+    const problems = [
+      "rsa: the signature does not fit",
+      "webhook: no HMAC fits",
+      "webhook: no Ed25519 signature fits",
+    ];
+    assert.deepEqual(
+      verifyNotification(keys, { headers, body: Buffer.from(`${vector.body}0`) }, now),
+      problems,
+    );
   });
 
   for (const name of Object.keys(headers)) {
     test(`a message without or with another ${name} does not fit`, () => {
-      assert.equal(verifyNotification(keys, { headers: { ...headers, [name]: undefined }, body }, now).length, 1);
-      const another = name === "webhook-timestamp" ? String(vector.timestamp + 1) : `x${headers[name] ?? ""}`.slice(0, -1);
-      assert.ok(verifyNotification(keys, { headers: { ...headers, [name]: another }, body }, now).length > 0);
+      assert.equal(
+        verifyNotification(keys, { headers: { ...headers, [name]: undefined }, body }, now).length,
+        1,
+      );
+      const another =
+        name === "webhook-timestamp"
+          ? String(vector.timestamp + 1)
+          : `x${headers[name] ?? ""}`.slice(0, -1);
+      assert.ok(
+        verifyNotification(keys, { headers: { ...headers, [name]: another }, body }, now).length >
+          0,
+      );
     });
   }
 
@@ -50,7 +77,9 @@ describe("what a listener verifies", () => {
     const rotated = { ...headers, "webhook-signature": [other, mine, ed25519].join(" ") };
     assert.deepEqual(verifyNotification(keys, { headers: rotated, body }, now), []);
     const foreign = { ...headers, "webhook-signature": [other, ed25519].join(" ") };
-    assert.deepEqual(verifyNotification(keys, { headers: foreign, body }, now), ["webhook: no HMAC fits"]);
+    assert.deepEqual(verifyNotification(keys, { headers: foreign, body }, now), [
+      "webhook: no HMAC fits",
+    ]);
   });
 });
 

@@ -1,5 +1,12 @@
 import { ownValue } from "../kernel/own.ts";
-import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify, X509Certificate } from "node:crypto";
+import {
+  createHmac,
+  createPublicKey,
+  type KeyObject,
+  timingSafeEqual,
+  verify,
+  X509Certificate,
+} from "node:crypto";
 import type { Instant } from "../kernel/instant.ts";
 import { Secret } from "../kernel/secret.ts";
 import type { Received } from "./http.ts";
@@ -24,7 +31,11 @@ export function readVerifyingKeys(keys: {
   const publicKey = Buffer.from(keys.publicKey.replace(/^whpk_/, ""), "base64");
   return {
     hmac: new Secret(Buffer.from(keys.secret.reveal().replace(/^whsec_/, ""), "base64")),
-    ed25519: createPublicKey({ key: Buffer.concat([ed25519Prefix, publicKey]), format: "der", type: "spki" }),
+    ed25519: createPublicKey({
+      key: Buffer.concat([ed25519Prefix, publicKey]),
+      format: "der",
+      type: "spki",
+    }),
     certificate: new X509Certificate(keys.certificate),
   };
 }
@@ -34,7 +45,10 @@ const toleranceMs = 300_000;
 
 type Message = Pick<Received, "headers" | "body">;
 
-/** Why the message is not from there, a few words each; empty when both families of signatures fit. Never quotes the message. */
+/**
+ * Why the message is not from there, a few words each; empty when both families of signatures fit.
+ * Never quotes the message.
+ */
 export function verifyNotification(keys: VerifyingKeys, message: Message, now: Instant): string[] {
   return [...rsaProblems(keys, message), ...webhookProblems(keys, message, now)];
 }
@@ -43,31 +57,50 @@ export function verifyNotification(keys: VerifyingKeys, message: Message, now: I
 function rsaProblems({ certificate }: VerifyingKeys, { headers, body }: Message): string[] {
   const fingerprint = certificate.fingerprint.replaceAll(":", "");
   for (const prefix of ["x-signature", "x-signature-"]) {
-    const [type, named, content] = ["type", "fingerprint", "content"].map((part) => textOf(ownValue(headers, prefix + part)));
-    if (type === undefined || named === undefined || content === undefined) return ["rsa: a header is missing"];
+    const [type, named, content] = ["type", "fingerprint", "content"].map((part) =>
+      textOf(ownValue(headers, prefix + part)),
+    );
+    if (type === undefined || named === undefined || content === undefined)
+      return ["rsa: a header is missing"];
     if (type !== "rsa,sha1") return ["rsa: another kind of signature"];
     if (named !== fingerprint) return ["rsa: the fingerprint of another certificate"];
-    if (!verify("RSA-SHA1", body, certificate.publicKey, Buffer.from(content, "base64"))) return ["rsa: the signature does not fit"];
+    if (!verify("RSA-SHA1", body, certificate.publicKey, Buffer.from(content, "base64")))
+      return ["rsa: the signature does not fit"];
   }
   return [];
 }
 
-function webhookProblems({ hmac, ed25519 }: VerifyingKeys, { headers, body }: Message, now: Instant): string[] {
-  const [id, timestamp, signatures] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) =>
-    textOf(ownValue(headers, name)),
+function webhookProblems(
+  { hmac, ed25519 }: VerifyingKeys,
+  { headers, body }: Message,
+  now: Instant,
+): string[] {
+  const [id, timestamp, signatures] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map(
+    (name) => textOf(ownValue(headers, name)),
   );
-  if (id === undefined || timestamp === undefined || signatures === undefined) return ["webhook: a header is missing"];
+  if (id === undefined || timestamp === undefined || signatures === undefined)
+    return ["webhook: a header is missing"];
   if (!/^\d{1,12}$/.test(timestamp)) return ["webhook: the timestamp is no number"];
   const content = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), body]);
   const expected = createHmac("sha256", hmac.reveal()).update(content).digest();
   const given = (version: string): Buffer[] =>
     signatures
       .split(" ")
-      .flatMap((each) => (each.startsWith(`${version},`) ? [Buffer.from(each.slice(version.length + 1), "base64")] : []));
+      .flatMap((each) =>
+        each.startsWith(`${version},`)
+          ? [Buffer.from(each.slice(version.length + 1), "base64")]
+          : [],
+      );
   return [
-    ...(Math.abs(now - Number(timestamp) * 1_000) > toleranceMs ? ["webhook: older or newer than five minutes"] : []),
-    ...(given("v1").some((mac) => mac.length === expected.length && timingSafeEqual(mac, expected)) ? [] : ["webhook: no HMAC fits"]),
-    ...(given("v1a").some((signature) => verify(undefined, content, ed25519, signature)) ? [] : ["webhook: no Ed25519 signature fits"]),
+    ...(Math.abs(now - Number(timestamp) * 1_000) > toleranceMs
+      ? ["webhook: older or newer than five minutes"]
+      : []),
+    ...(given("v1").some((mac) => mac.length === expected.length && timingSafeEqual(mac, expected))
+      ? []
+      : ["webhook: no HMAC fits"]),
+    ...(given("v1a").some((signature) => verify(undefined, content, ed25519, signature))
+      ? []
+      : ["webhook: no Ed25519 signature fits"]),
   ];
 }
 

@@ -11,7 +11,11 @@ import { type Config, settingRows } from "./settings.ts";
 
 const noFile = () => ({ problem: "cannot be read" });
 
-function read(environment: Record<string, string>, flags: Record<string, string> = {}, files: Record<string, string> = {}) {
+function read(
+  environment: Record<string, string>,
+  flags: Record<string, string> = {},
+  files: Record<string, string> = {},
+) {
   return readConfig({
     environment,
     flags: new Map(Object.entries(flags)),
@@ -55,35 +59,74 @@ test("variables of other tools and newer versions are told, not refused", () => 
 
 describe("refusals", () => {
   const refused: readonly (readonly [Record<string, string>, RegExp])[] = [
-    [{ COFRE_DATABASE_URL: "mysql://cofre:hunter2@localhost/cofre" }, /^COFRE_DATABASE_URL must be an address such as postgres:/],
-    [{ COFRE_DATABASE_URL: "postgres://cofre@localhost" }, /^COFRE_DATABASE_URL must be an address/],
     [
-      { COFRE_DATABASE_URL: "postgres://cofre@db.example.com/cofre?sslmode=verify-full&sslmode=disable" },
+      { COFRE_DATABASE_URL: "mysql://cofre:hunter2@localhost/cofre" },
+      /^COFRE_DATABASE_URL must be an address such as postgres:/,
+    ],
+    [
+      { COFRE_DATABASE_URL: "postgres://cofre@localhost" },
+      /^COFRE_DATABASE_URL must be an address/,
+    ],
+    [
+      {
+        COFRE_DATABASE_URL:
+          "postgres://cofre@db.example.com/cofre?sslmode=verify-full&sslmode=disable",
+      },
       /^COFRE_DATABASE_URL has a parameter twice\.$/,
     ],
     [
-      { COFRE_DATABASE_URL: "postgres://cofre@db.example.com/cofre?sslmode=verify-full&ssl%6dode=disable" },
+      {
+        COFRE_DATABASE_URL:
+          "postgres://cofre@db.example.com/cofre?sslmode=verify-full&ssl%6dode=disable",
+      },
       /^COFRE_DATABASE_URL has a parameter twice\.$/,
     ],
     [
       { COFRE_DATABASE_URL: "postgres://cofre@db.example.com/cofre?sslmode=verify-full&ssl=false" },
       /^COFRE_DATABASE_URL has a parameter other than sslmode, sslrootcert, sslcert, sslkey, host\.$/,
     ],
-    [{ COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre?uselibpqcompat=true" }, /^COFRE_DATABASE_URL has a parameter other than/],
-    [{ COFRE_SANDBOX_INTEGRATION_KEY: "k" }, /^COFRE_SANDBOX_INTEGRATION_KEY has fewer than 4 characters/],
-    [{ COFRE_HOST: "0.0.0.0", COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_shop" }, /^COFRE_SANDBOX_INTEGRATION_KEY is too weak for a server/],
+    [
+      { COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre?uselibpqcompat=true" },
+      /^COFRE_DATABASE_URL has a parameter other than/,
+    ],
+    [
+      { COFRE_SANDBOX_INTEGRATION_KEY: "k" },
+      /^COFRE_SANDBOX_INTEGRATION_KEY has fewer than 4 characters/,
+    ],
+    [
+      { COFRE_HOST: "0.0.0.0", COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_shop" },
+      /^COFRE_SANDBOX_INTEGRATION_KEY is too weak for a server/,
+    ],
     [
       { COFRE_HOST: "10.0.0.1", COFRE_SANDBOX_INTEGRATION_KEY: "1234567890123456" },
       /^COFRE_SANDBOX_INTEGRATION_KEY is too weak for a server/,
     ],
-    [{ COFRE_DATABASE_URL: "postgres://cofre@db.example.com/cofre" }, /^COFRE_DATABASE_URL must ask for TLS with \?sslmode=verify-full/],
-    [{ COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre?host=db.example.com" }, /^COFRE_DATABASE_URL must ask for TLS/],
-    [{ COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre", COFRE_DATA_DIR: ":memory:" }, /^COFRE_DATABASE_URL needs a COFRE_DATA_DIR/],
-    [{ COFRE_DATABASE_WAIVE_STANDBY: "true" }, /^COFRE_DATABASE_WAIVE_STANDBY is "true", but must be one of yes, no\.$/],
+    [
+      { COFRE_DATABASE_URL: "postgres://cofre@db.example.com/cofre" },
+      /^COFRE_DATABASE_URL must ask for TLS with \?sslmode=verify-full/,
+    ],
+    [
+      { COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre?host=db.example.com" },
+      /^COFRE_DATABASE_URL must ask for TLS/,
+    ],
+    [
+      { COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre", COFRE_DATA_DIR: ":memory:" },
+      /^COFRE_DATABASE_URL needs a COFRE_DATA_DIR/,
+    ],
+    [
+      { COFRE_DATABASE_WAIVE_STANDBY: "true" },
+      /^COFRE_DATABASE_WAIVE_STANDBY is "true", but must be one of yes, no\.$/,
+    ],
     [{ COFRE_TLS: "true" }, /^COFRE_TLS is "true", but must be one of yes, no\.$/],
-    [{ COFRE_TLS: "yes", COFRE_DATA_DIR: ":memory:" }, /^COFRE_TLS needs a COFRE_DATA_DIR that is kept/],
+    [
+      { COFRE_TLS: "yes", COFRE_DATA_DIR: ":memory:" },
+      /^COFRE_TLS needs a COFRE_DATA_DIR that is kept/,
+    ],
     [{ COFRE_TLS_PORT: "x" }, /^COFRE_TLS_PORT is "x"/],
-    [{ COFRE_PORT: "65536" }, /^COFRE_PORT is "65536", but must be a whole number from 0 to 65535\.$/],
+    [
+      { COFRE_PORT: "65536" },
+      /^COFRE_PORT is "65536", but must be a whole number from 0 to 65535\.$/,
+    ],
     [{ COFRE_PORT: "-1" }, /^COFRE_PORT is "-1"/],
     [{ COFRE_PORT: "80.5" }, /^COFRE_PORT is/],
     [{ COFRE_PORT: "0x50" }, /^COFRE_PORT is/],
@@ -91,7 +134,10 @@ describe("refusals", () => {
     [{ COFRE_PORT: "1e3" }, /^COFRE_PORT is/],
     [{ COFRE_PROT: "80" }, /^COFRE_PROT is no setting\. Did you mean COFRE_PORT\?$/],
     [{ COFRE_DATADIR: "80" }, /^COFRE_DATADIR is no setting\. Did you mean COFRE_DATA_DIR\?$/],
-    [{ COFRE_SHUTDOWN_GRACEMS: "80" }, /^COFRE_SHUTDOWN_GRACEMS is no setting\. Did you mean COFRE_SHUTDOWN_GRACE_MS\?$/],
+    [
+      { COFRE_SHUTDOWN_GRACEMS: "80" },
+      /^COFRE_SHUTDOWN_GRACEMS is no setting\. Did you mean COFRE_SHUTDOWN_GRACE_MS\?$/,
+    ],
     [{ COFRE_PORT_FILE: "x" }, /^COFRE_PORT_FILE is no setting/],
     [
       { COFRE_ENVIRONMENT: "production" },
@@ -99,22 +145,53 @@ describe("refusals", () => {
     ],
     [{ COFRE_ENVIRONMENT: "Sandbox" }, /^COFRE_ENVIRONMENT is "Sandbox", but must be sandbox\.$/],
     [{ COFRE_HOST: "http://here" }, /^COFRE_HOST is "http:\/\/here", but must be an IP address/],
-    [{ COFRE_LOG_LEVEL: "loud" }, /^COFRE_LOG_LEVEL is "loud", but must be one of debug, info, warn, error, silent\.$/],
+    [
+      { COFRE_LOG_LEVEL: "loud" },
+      /^COFRE_LOG_LEVEL is "loud", but must be one of debug, info, warn, error, silent\.$/,
+    ],
     [{ COFRE_LOG_FORMAT: "xml" }, /^COFRE_LOG_FORMAT is "xml"/],
     [{ COFRE_MAX_IN_FLIGHT: "0" }, /^COFRE_MAX_IN_FLIGHT is "0"/],
-    [{ COFRE_SANDBOX_INTEGRATION_KEY: "k".repeat(101) }, /^COFRE_SANDBOX_INTEGRATION_KEY has 101 characters, but 100 is the most\.$/],
+    [
+      { COFRE_SANDBOX_INTEGRATION_KEY: "k".repeat(101) },
+      /^COFRE_SANDBOX_INTEGRATION_KEY has 101 characters, but 100 is the most\.$/,
+    ],
     [{ COFRE_SANDBOX_INTEGRATION_KEY: "a\nb" }, /holds a control or invisible character/],
     [{ COFRE_SANDBOX_INTEGRATION_KEY: "a\u200bb" }, /holds a control or invisible character/],
     [{ COFRE_SANDBOX_INTEGRATION_KEY: " k" }, /begins or ends with a blank/],
-    [{ COFRE_UPSTREAM_URL: "http://pay.example.com", COFRE_UPSTREAM_INTEGRATION_KEY: "k" }, /^COFRE_UPSTREAM_URL must be on this machine/],
-    [{ COFRE_UPSTREAM_URL: "http://localhost:1", COFRE_UPSTREAM_INTEGRATION_KEY: "k" }, /^COFRE_UPSTREAM_URL must be on this machine/],
-    [{ COFRE_UPSTREAM_URL: "https://u:p@pay.example.com", COFRE_UPSTREAM_INTEGRATION_KEY: "k" }, /^COFRE_UPSTREAM_URL must be an https/],
-    [{ COFRE_UPSTREAM_URL: "https://pay.example.com/ws", COFRE_UPSTREAM_INTEGRATION_KEY: "k" }, /^COFRE_UPSTREAM_URL must be an https/],
-    [{ COFRE_UPSTREAM_URL: "ftp://pay.example.com", COFRE_UPSTREAM_INTEGRATION_KEY: "k" }, /^COFRE_UPSTREAM_URL must be an https/],
-    [{ COFRE_UPSTREAM_URL: "https://pay.example.com" }, /^COFRE_UPSTREAM_URL needs a COFRE_UPSTREAM_INTEGRATION_KEY\.$/],
-    [{ COFRE_UPSTREAM_INTEGRATION_KEY: "k" }, /^COFRE_UPSTREAM_INTEGRATION_KEY is given without a COFRE_UPSTREAM_URL/],
     [
-      { COFRE_UPSTREAM_URL: "https://a.example", COFRE_UPSTREAM_INTEGRATION_KEY: "k", COFRE_ACQUIRER_URL: "http://127.0.0.1:1" },
+      { COFRE_UPSTREAM_URL: "http://pay.example.com", COFRE_UPSTREAM_INTEGRATION_KEY: "k" },
+      /^COFRE_UPSTREAM_URL must be on this machine/,
+    ],
+    [
+      { COFRE_UPSTREAM_URL: "http://localhost:1", COFRE_UPSTREAM_INTEGRATION_KEY: "k" },
+      /^COFRE_UPSTREAM_URL must be on this machine/,
+    ],
+    [
+      { COFRE_UPSTREAM_URL: "https://u:p@pay.example.com", COFRE_UPSTREAM_INTEGRATION_KEY: "k" },
+      /^COFRE_UPSTREAM_URL must be an https/,
+    ],
+    [
+      { COFRE_UPSTREAM_URL: "https://pay.example.com/ws", COFRE_UPSTREAM_INTEGRATION_KEY: "k" },
+      /^COFRE_UPSTREAM_URL must be an https/,
+    ],
+    [
+      { COFRE_UPSTREAM_URL: "ftp://pay.example.com", COFRE_UPSTREAM_INTEGRATION_KEY: "k" },
+      /^COFRE_UPSTREAM_URL must be an https/,
+    ],
+    [
+      { COFRE_UPSTREAM_URL: "https://pay.example.com" },
+      /^COFRE_UPSTREAM_URL needs a COFRE_UPSTREAM_INTEGRATION_KEY\.$/,
+    ],
+    [
+      { COFRE_UPSTREAM_INTEGRATION_KEY: "k" },
+      /^COFRE_UPSTREAM_INTEGRATION_KEY is given without a COFRE_UPSTREAM_URL/,
+    ],
+    [
+      {
+        COFRE_UPSTREAM_URL: "https://a.example",
+        COFRE_UPSTREAM_INTEGRATION_KEY: "k",
+        COFRE_ACQUIRER_URL: "http://127.0.0.1:1",
+      },
       /name two acquirers: leave one of them out\.$/,
     ],
     ...[
@@ -123,24 +200,49 @@ describe("refusals", () => {
       ['[{"kind":"simulator"}]', /has a connector \(number 1\) that has no name/],
       ['[{"name":"A","kind":"simulator"}]', /that has no name of 1 to 32 of a-z/],
       ['[{"name":"a","kind":"bank"}]', /that is of none of these kinds/],
-      ['[{"name":"a","kind":"simulator","url":"http://127.0.0.1:1"}]', /that is a simulator in this process, with a url\.$/],
+      [
+        '[{"name":"a","kind":"simulator","url":"http://127.0.0.1:1"}]',
+        /that is a simulator in this process, with a url\.$/,
+      ],
       ['[{"name":"a","kind":"remote_simulator"}]', /that has no url\.$/],
-      ['[{"name":"a","kind":"remote_simulator","url":"http://10.0.0.1:1"}]', /has a url that must be on this machine/],
-      ['[{"name":"a","kind":"upstream","url":"https://a.example"}]', /that has no integrationKey\.$/],
-      ['[{"name":"a","kind":"simulator","integrationKey":"sausage"}]', /has an integrationKey or ca that only upstream has\.$/],
-      ['[{"name":"a","kind":"upstream","url":"https://a.example","integrationKey":"k","ca":"no"}]', /has a ca that must hold certificates/],
-      ['[{"name":"a","kind":"simulator"},{"name":"a","kind":"simulator"}]', /gives two connectors the same name\.$/],
+      [
+        '[{"name":"a","kind":"remote_simulator","url":"http://10.0.0.1:1"}]',
+        /has a url that must be on this machine/,
+      ],
+      [
+        '[{"name":"a","kind":"upstream","url":"https://a.example"}]',
+        /that has no integrationKey\.$/,
+      ],
+      [
+        '[{"name":"a","kind":"simulator","integrationKey":"sausage"}]',
+        /has an integrationKey or ca that only upstream has\.$/,
+      ],
+      [
+        '[{"name":"a","kind":"upstream","url":"https://a.example","integrationKey":"k","ca":"no"}]',
+        /has a ca that must hold certificates/,
+      ],
+      [
+        '[{"name":"a","kind":"simulator"},{"name":"a","kind":"simulator"}]',
+        /gives two connectors the same name\.$/,
+      ],
       [
         '[{"name":"a","kind":"simulator","colour":"sausage"}]',
         /that has a member that is none of name, kind, url, integrationKey and ca\.$/,
       ],
     ].map(([text, expected]) => [{ COFRE_CONNECTORS: String(text) }, expected as RegExp] as const),
     [
-      { COFRE_CONNECTORS: '[{"name":"a","kind":"simulator"}]', COFRE_ACQUIRER_URL: "http://127.0.0.1:1" },
+      {
+        COFRE_CONNECTORS: '[{"name":"a","kind":"simulator"}]',
+        COFRE_ACQUIRER_URL: "http://127.0.0.1:1",
+      },
       /^COFRE_CONNECTORS and COFRE_ACQUIRER_URL both name acquirers/,
     ],
     [
-      { COFRE_UPSTREAM_URL: "https://a.example", COFRE_UPSTREAM_INTEGRATION_KEY: "k", COFRE_UPSTREAM_CA: "no certificate" },
+      {
+        COFRE_UPSTREAM_URL: "https://a.example",
+        COFRE_UPSTREAM_INTEGRATION_KEY: "k",
+        COFRE_UPSTREAM_CA: "no certificate",
+      },
       /^COFRE_UPSTREAM_CA must hold certificates in PEM\.$/,
     ],
     [
@@ -151,8 +253,14 @@ describe("refusals", () => {
       },
       /^COFRE_UPSTREAM_CA must hold certificates in PEM\.$/,
     ],
-    [{ COFRE_SANDBOX_INTEGRATION_KEY: "same", COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY: "same" }, /is the same as/],
-    [{ COFRE_SANDBOX_INTEGRATION_KEY_FILE: "missing" }, /^COFRE_SANDBOX_INTEGRATION_KEY_FILE names a file that cannot be read: missing\.$/],
+    [
+      { COFRE_SANDBOX_INTEGRATION_KEY: "same", COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY: "same" },
+      /is the same as/,
+    ],
+    [
+      { COFRE_SANDBOX_INTEGRATION_KEY_FILE: "missing" },
+      /^COFRE_SANDBOX_INTEGRATION_KEY_FILE names a file that cannot be read: missing\.$/,
+    ],
     [{ COFRE_ACQUIRER_URL: "https://127.0.0.1:1" }, /^COFRE_ACQUIRER_URL must be a plain http:/],
     [{ COFRE_ACQUIRER_URL: "http://192.0.2.1:1" }, /^COFRE_ACQUIRER_URL must be on this machine/],
     [{ COFRE_ACQUIRER_URL: "http://127.0.0.1.example.com:1" }, /must be on this machine/],
@@ -174,7 +282,10 @@ describe("refusals", () => {
 
   test("no problem quotes a secret", () => {
     const secret = "hush-hush\u0007";
-    const given = { COFRE_SANDBOX_INTEGRATION_KEY: secret, COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY_FILE: "keys" };
+    const given = {
+      COFRE_SANDBOX_INTEGRATION_KEY: secret,
+      COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY_FILE: "keys",
+    };
     const problems = problemsOf(given, {}, { keys: secret });
     assert.equal(problems.length, 2);
     assert.equal(
@@ -184,12 +295,21 @@ describe("refusals", () => {
   });
 
   test("a secret is given once: as a variable or as a file", () => {
-    const given = { COFRE_SANDBOX_INTEGRATION_KEY: "one", COFRE_SANDBOX_INTEGRATION_KEY_FILE: "keys" };
-    assert.match(problemsOf(given, {}, { keys: "two" })[0] ?? "", /is set beside COFRE_SANDBOX_INTEGRATION_KEY: leave one of them out/);
+    const given = {
+      COFRE_SANDBOX_INTEGRATION_KEY: "one",
+      COFRE_SANDBOX_INTEGRATION_KEY_FILE: "keys",
+    };
+    assert.match(
+      problemsOf(given, {}, { keys: "two" })[0] ?? "",
+      /is set beside COFRE_SANDBOX_INTEGRATION_KEY: leave one of them out/,
+    );
   });
 
   test("an empty secret file is refused", () => {
-    assert.match(problemsOf({ COFRE_SANDBOX_INTEGRATION_KEY_FILE: "keys" }, {}, { keys: "\n" })[0] ?? "", /names a file that is empty/);
+    assert.match(
+      problemsOf({ COFRE_SANDBOX_INTEGRATION_KEY_FILE: "keys" }, {}, { keys: "\n" })[0] ?? "",
+      /names a file that is empty/,
+    );
   });
 
   test("a flag is checked like its variable and named as it was given", () => {
@@ -209,25 +329,43 @@ test("without any setting there is a whole, frozen configuration of defaults", (
 });
 
 test("an empty variable counts as unset", () => {
-  assert.deepEqual(configOf({ COFRE_PORT: "", COFRE_SANDBOX_INTEGRATION_KEY: "", COFRE_SANDBOX_INTEGRATION_KEY_FILE: "" }), configOf({}));
+  assert.deepEqual(
+    configOf({
+      COFRE_PORT: "",
+      COFRE_SANDBOX_INTEGRATION_KEY: "",
+      COFRE_SANDBOX_INTEGRATION_KEY_FILE: "",
+    }),
+    configOf({}),
+  );
 });
 
 test("which variables are empty is told", () => {
-  const reading = read({ COFRE_PORT: "", COFRE_DATABASE_URL_FILE: "", COFRE_HOST: "127.0.0.1", COFRE_HOME: "" });
+  const reading = read({
+    COFRE_PORT: "",
+    COFRE_DATABASE_URL_FILE: "",
+    COFRE_HOST: "127.0.0.1",
+    COFRE_HOME: "",
+  });
   assert.ok("config" in reading);
   assert.deepEqual(reading.empty, ["COFRE_DATABASE_URL_FILE", "COFRE_PORT"]);
 });
 
 test("a flag wins over its variable", () => {
   assert.equal(configOf({ COFRE_PORT: "1000" }, { "--port": "0" }).port, 0);
-  assert.equal(configOf({ COFRE_DATA_DIR: "here" }, { "--data-dir": ":memory:" }).dataDirectory, ":memory:");
+  assert.equal(
+    configOf({ COFRE_DATA_DIR: "here" }, { "--data-dir": ":memory:" }).dataDirectory,
+    ":memory:",
+  );
   // A switch has no value.
   assert.equal(configOf({ COFRE_TLS: "no" }, { "--tls": "" }).tls, "yes");
 });
 
 test("keys are any text of up to 100 characters, from variables or files, without the file's last line break", () => {
   const config = configOf(
-    { COFRE_SANDBOX_INTEGRATION_KEY: `é"'$ &=%${"k".repeat(92)}`, COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY_FILE: "keys" },
+    {
+      COFRE_SANDBOX_INTEGRATION_KEY: `é"'$ &=%${"k".repeat(92)}`,
+      COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY_FILE: "keys",
+    },
     {},
     { keys: "public\r\n" },
   );
@@ -235,22 +373,30 @@ test("keys are any text of up to 100 characters, from variables or files, withou
   assert.equal(config.sandboxPublicIntegrationKey?.reveal(), "public");
 });
 
-// Names of hosts have no case. "LOCALHOST" was refused with a short key as a host that others can reach.
+// Names of hosts have no case. "LOCALHOST" was refused with a short key as a host that others can
+// reach.
 for (const host of ["localhost", "LOCALHOST", "127.0.0.1", "::1"]) {
   test(`a short key of the sandbox is accepted where only this machine reaches the server: ${host}`, () => {
-    const { host: read } = configOf({ COFRE_HOST: host, COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_shop" });
+    const { host: read } = configOf({
+      COFRE_HOST: host,
+      COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_shop",
+    });
     assert.equal(read, host);
   });
 }
 
 test("a loopback acquirer is taken, over IPv4 and IPv6", () => {
   assert.equal(configOf({ COFRE_ACQUIRER_URL: "http://127.0.0.1:8788" }).acquirerUrl?.port, "8788");
-  assert.equal(configOf({ COFRE_ACQUIRER_URL: "http://[::1]:8788" }).acquirerUrl?.hostname, "[::1]");
+  assert.equal(
+    configOf({ COFRE_ACQUIRER_URL: "http://[::1]:8788" }).acquirerUrl?.hostname,
+    "[::1]",
+  );
 });
 
 test("printing or serialising a configuration shows no secret", () => {
   const config = configOf({ COFRE_SANDBOX_INTEGRATION_KEY: "hush-hush" });
-  for (const text of [settingsAsText(config), JSON.stringify(config)]) assert.equal(text.includes("hush"), false);
+  for (const text of [settingsAsText(config), JSON.stringify(config)])
+    assert.equal(text.includes("hush"), false);
   assert.match(settingsAsText(config), /COFRE_SANDBOX_INTEGRATION_KEY_FILE = \(set, not shown\)/);
 });
 
@@ -280,7 +426,8 @@ test("the process' own environment is read, and the files that it names", (conte
   });
   const file = join(directory, "key");
   writeFileSync(file, "from a file\n");
-  for (const name of Object.keys(process.env)) if (name.startsWith("COFRE_")) delete process.env[name];
+  for (const name of Object.keys(process.env))
+    if (name.startsWith("COFRE_")) delete process.env[name];
   process.env["COFRE_SANDBOX_INTEGRATION_KEY_FILE"] = file;
   const reading = configOfThisProcess(new Map());
   assert.ok("config" in reading);
@@ -302,8 +449,13 @@ test("the nearest candidate is found, and a far one is not offered", () => {
 });
 
 test("networks for notifications are private ones at most, with commas between them; own names are names of hosts", () => {
-  const networks = (text: string): unknown => valueOf({ COFRE_NOTIFICATION_NETWORKS: text }, "notificationNetworks");
-  assert.deepEqual(networks("172.16.0.0/12, 10.0.0.0/8,fc00::/7"), ["172.16.0.0/12", "10.0.0.0/8", "fc00::/7"]);
+  const networks = (text: string): unknown =>
+    valueOf({ COFRE_NOTIFICATION_NETWORKS: text }, "notificationNetworks");
+  assert.deepEqual(networks("172.16.0.0/12, 10.0.0.0/8,fc00::/7"), [
+    "172.16.0.0/12",
+    "10.0.0.0/8",
+    "fc00::/7",
+  ]);
   for (const wrong of [
     "0.0.0.0/0",
     "10.0.0.0",
@@ -319,7 +471,8 @@ test("networks for notifications are private ones at most, with commas between t
     assert.equal(networks(wrong), undefined, wrong);
   const names = (text: string): unknown => valueOf({ COFRE_OWN_NAMES: text }, "ownNames");
   assert.deepEqual(names("Cofre, cofre.example.com"), ["cofre", "cofre.example.com"]);
-  for (const wrong of ["http://cofre", "cofre:8787", "a b", "*.example.com", ".", "-x", ","]) assert.equal(names(wrong), undefined, wrong);
+  for (const wrong of ["http://cofre", "cofre:8787", "a b", "*.example.com", ".", "-x", ","])
+    assert.equal(names(wrong), undefined, wrong);
 });
 
 function valueOf(environment: Record<string, string>, name: keyof Config): unknown {

@@ -1,6 +1,12 @@
 import { isConnectorName } from "../kernel/connector-name.ts";
 import type { Secret } from "../kernel/secret.ts";
-import { type Reading, readCertificates, readKey, readLoopbackUrl, readUpstreamUrl } from "./readers.ts";
+import {
+  type Reading,
+  readCertificates,
+  readKey,
+  readLoopbackUrl,
+  readUpstreamUrl,
+} from "./readers.ts";
 
 /** One acquirer of the configuration. */
 export type ConnectorConfig =
@@ -16,7 +22,10 @@ export type ConnectorConfig =
 
 const mostConnectors = 16;
 
-/** Reads COFRE_CONNECTORS: a JSON list of objects with a name and a kind. Never quotes what it reads: it holds keys. */
+/**
+ * Reads COFRE_CONNECTORS: a JSON list of objects with a name and a kind. Never quotes what it
+ * reads: it holds keys.
+ */
 export function readConnectors(text: string): Reading<readonly ConnectorConfig[]> {
   let list: unknown;
   try {
@@ -30,23 +39,32 @@ export function readConnectors(text: string): Reading<readonly ConnectorConfig[]
   const connectors: ConnectorConfig[] = [];
   for (const [index, each] of list.entries()) {
     const read = readConnector(each);
-    if ("problem" in read) return { problem: `has a connector (number ${index + 1}) that ${read.problem}` };
-    if (connectors.some(({ name }) => name === read.value.name)) return { problem: "gives two connectors the same name" };
+    if ("problem" in read)
+      return { problem: `has a connector (number ${index + 1}) that ${read.problem}` };
+    if (connectors.some(({ name }) => name === read.value.name))
+      return { problem: "gives two connectors the same name" };
     connectors.push(read.value);
   }
   return { value: connectors };
 }
 
 function readConnector(value: unknown): Reading<ConnectorConfig> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return { problem: "is no object" };
-  const { name, kind, url, integrationKey, ca, ...unknown } = value as Readonly<Record<string, unknown>>;
-  if (Object.keys(unknown).length > 0) return { problem: "has a member that is none of name, kind, url, integrationKey and ca" };
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    return { problem: "is no object" };
+  const { name, kind, url, integrationKey, ca, ...unknown } = value as Readonly<
+    Record<string, unknown>
+  >;
+  if (Object.keys(unknown).length > 0)
+    return { problem: "has a member that is none of name, kind, url, integrationKey and ca" };
   if (typeof name !== "string" || !isConnectorName(name)) {
     return { problem: "has no name of 1 to 32 of a-z, 0-9, - and _ that begins with a letter" };
   }
-  if (kind !== "upstream" && (integrationKey ?? ca) !== undefined) return { problem: "has an integrationKey or ca that only upstream has" };
+  if (kind !== "upstream" && (integrationKey ?? ca) !== undefined)
+    return { problem: "has an integrationKey or ca that only upstream has" };
   if (kind === "simulator")
-    return url === undefined ? { value: { name, kind } } : { problem: "is a simulator in this process, with a url" };
+    return url === undefined
+      ? { value: { name, kind } }
+      : { problem: "is a simulator in this process, with a url" };
   if (kind !== "remote_simulator" && kind !== "upstream") {
     return { problem: "is of none of these kinds: simulator, remote_simulator, upstream" };
   }
@@ -54,11 +72,15 @@ function readConnector(value: unknown): Reading<ConnectorConfig> {
   const address = kind === "upstream" ? readUpstreamUrl(url) : readLoopbackUrl(url);
   if ("problem" in address) return { problem: `has a url that ${address.problem}` };
   if (kind === "remote_simulator") return { value: { name, kind, url: address.value } };
-  if (typeof integrationKey !== "string" || integrationKey === "") return { problem: "has no integrationKey" };
+  if (typeof integrationKey !== "string" || integrationKey === "")
+    return { problem: "has no integrationKey" };
   const key = readKey(integrationKey);
   if ("problem" in key) return { problem: `has an integrationKey that ${key.problem}` };
-  if (ca === undefined) return { value: { name, kind, url: address.value, integrationKey: key.value, ca: undefined } };
+  if (ca === undefined)
+    return { value: { name, kind, url: address.value, integrationKey: key.value, ca: undefined } };
   const certificates = readCertificates(typeof ca === "string" ? ca : "");
   if ("problem" in certificates) return { problem: `has a ca that ${certificates.problem}` };
-  return { value: { name, kind, url: address.value, integrationKey: key.value, ca: certificates.value } };
+  return {
+    value: { name, kind, url: address.value, integrationKey: key.value, ca: certificates.value },
+  };
 }

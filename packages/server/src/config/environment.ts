@@ -2,10 +2,16 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { type ConfigReading, readConfig } from "./read-config.ts";
 import type { Reading } from "./readers.ts";
 
-/** Room for a chain of certificates; a device or a log that is named by mistake is not read to its end. */
+/**
+ * Room for a chain of certificates; a device or a log that is named by mistake is not read to its
+ * end.
+ */
 const longestSecretFile = 65_536;
 
-/** Reads the configuration of this process: its environment variables and the files they name. Flags win. */
+/**
+ * Reads the configuration of this process: its environment variables and the files they name. Flags
+ * win.
+ */
 export function configOfThisProcess(flags: ReadonlyMap<string, string>): ConfigReading {
   return readConfig({ environment: process.env, flags, readFile: readSmallFile });
 }
@@ -16,8 +22,9 @@ export function wasStartedByNpm(): boolean {
 }
 
 /**
- * Has Linux leave all memory out of core dumps of this process and of those that it starts: card numbers and keys are in it. No limit that Node could set does that.
- * false when it was not possible; elsewhere than on Linux there is nothing to set.
+ * Has Linux leave all memory out of core dumps of this process and of those that it starts: card
+ * numbers and keys are in it. No limit that Node could set does that. false when it was not
+ * possible; elsewhere than on Linux there is nothing to set.
  */
 export function leaveMemoryOutOfCoreDumps(): boolean {
   try {

@@ -16,7 +16,10 @@ export interface ConfigSources {
 export type ConfigReading =
   | {
       readonly config: Config;
-      /** Variables that begin with COFRE_ and are no settings. A newer or another tool's do not keep a server from starting. */
+      /**
+       * Variables that begin with COFRE_ and are no settings. A newer or another tool's do not keep
+       * a server from starting.
+       */
       readonly unknown: readonly string[];
       /** Variables of settings that are there and hold nothing. */
       readonly empty: readonly string[];
@@ -45,43 +48,63 @@ export function readConfig(sources: ConfigSources): ConfigReading {
   }
   // A wrong value is missing from the values: what is said of it is enough for one start.
   if (problems.length === 0)
-    problems.push(...acquirerProblems(values), ...databaseProblems(values), ...tlsProblems(values), ...keyProblems(values));
+    problems.push(
+      ...acquirerProblems(values),
+      ...databaseProblems(values),
+      ...tlsProblems(values),
+      ...keyProblems(values),
+    );
   if (problems.length > 0) return { problems };
   return { config: Object.freeze(values) as Config, unknown, empty };
 }
 
-type Source = { readonly name: string; readonly text: string | undefined } | { readonly name: string; readonly problem: string };
+type Source =
+  | { readonly name: string; readonly text: string | undefined }
+  | { readonly name: string; readonly problem: string };
 
-/** Where a setting's text comes from: the command line, the variable, the file that a variable names, the table. */
+/**
+ * Where a setting's text comes from: the command line, the variable, the file that a variable
+ * names, the table.
+ */
 function sourceOf(setting: (typeof settingRows)[number][1], sources: ConfigSources): Source {
   const { variable, flag, fallback } = setting;
   const given = flag === undefined ? undefined : sources.flags.get(flag);
   // A switch has no value.
-  if (flag !== undefined && given !== undefined) return { name: flag, text: given === "" ? "yes" : given };
+  if (flag !== undefined && given !== undefined)
+    return { name: flag, text: given === "" ? "yes" : given };
   // An empty variable is an unset one: compose files and CI forms cannot leave a variable out.
   const text = filled(ownValue(sources.environment, variable));
   const fileVariable = `${variable}_FILE`;
-  const path = setting.secret === true ? filled(ownValue(sources.environment, fileVariable)) : undefined;
+  const path =
+    setting.secret === true ? filled(ownValue(sources.environment, fileVariable)) : undefined;
   if (path === undefined) return { name: variable, text: text ?? fallback };
-  if (text !== undefined) return { name: fileVariable, problem: `is set beside ${variable}: leave one of them out` };
+  if (text !== undefined)
+    return { name: fileVariable, problem: `is set beside ${variable}: leave one of them out` };
   const file = sources.readFile(path);
-  if ("problem" in file) return { name: fileVariable, problem: `names a file that ${file.problem}: ${path}` };
+  if ("problem" in file)
+    return { name: fileVariable, problem: `names a file that ${file.problem}: ${path}` };
   // Editors and `echo` end a file with a line break that is no part of the secret.
   const content = file.value.replace(/\r?\n$/, "");
-  return content === "" ? { name: fileVariable, problem: `names a file that is empty: ${path}` } : { name: fileVariable, text: content };
+  return content === ""
+    ? { name: fileVariable, problem: `names a file that is empty: ${path}` }
+    : { name: fileVariable, text: content };
 }
 
 function filled(text: string | undefined): string | undefined {
   return text === "" ? undefined : text;
 }
 
-/** A setting that is probably misspelt is a problem: it would otherwise be one that has its default. */
+/**
+ * A setting that is probably misspelt is a problem: it would otherwise be one that has its default.
+ */
 function variablesOf(environment: ConfigSources["environment"]): {
   readonly problems: string[];
   readonly unknown: string[];
   readonly empty: string[];
 } {
-  const known = settingRows.flatMap(([, { variable, secret }]) => (secret === true ? [variable, `${variable}_FILE`] : [variable]));
+  const known = settingRows.flatMap(([, { variable, secret }]) =>
+    secret === true ? [variable, `${variable}_FILE`] : [variable],
+  );
   const problems: string[] = [];
   const unknown: string[] = [];
   const empty: string[] = [];
@@ -98,9 +121,13 @@ function variablesOf(environment: ConfigSources["environment"]): {
   return { problems, unknown, empty };
 }
 
-/** One slip in a short name, two in a long one: COFRE_TEST and COFRE_HOME are other tools' own, COFRE_PROT is not. */
+/**
+ * One slip in a short name, two in a long one: COFRE_TEST and COFRE_HOME are other tools' own,
+ * COFRE_PROT is not.
+ */
 function probablyMeant(name: string, known: readonly string[]): string | undefined {
-  // A secret given by file is a setting; the same of any other is a mistake that must not go unseen.
+  // A secret given by file is a setting; the same of any other is a mistake that must not go
+  // unseen.
   const ofFile = known.find((setting) => name === `${setting}_FILE`);
   return ofFile ?? closestTo(name, known, name.length < "COFRE_".length + 8 ? 1 : 2);
 }
@@ -110,7 +137,9 @@ function acquirerProblems(values: Readonly<Record<string, unknown>>): string[] {
   const { acquirerUrl, upstreamUrl, upstreamIntegrationKey, upstreamCa, connectors } = values;
   if (connectors !== undefined && (acquirerUrl ?? upstreamUrl) !== undefined) {
     const beside = acquirerUrl === undefined ? "COFRE_UPSTREAM_URL" : "COFRE_ACQUIRER_URL";
-    return [`COFRE_CONNECTORS and ${beside} both name acquirers: put all of them into COFRE_CONNECTORS.`];
+    return [
+      `COFRE_CONNECTORS and ${beside} both name acquirers: put all of them into COFRE_CONNECTORS.`,
+    ];
   }
   if (upstreamUrl === undefined) {
     const left = [
@@ -120,27 +149,44 @@ function acquirerProblems(values: Readonly<Record<string, unknown>>): string[] {
     return left.map((name) => `${name} is given without a COFRE_UPSTREAM_URL that it is for.`);
   }
   return [
-    ...(upstreamIntegrationKey === undefined ? ["COFRE_UPSTREAM_URL needs a COFRE_UPSTREAM_INTEGRATION_KEY."] : []),
-    ...(acquirerUrl === undefined ? [] : ["COFRE_UPSTREAM_URL and COFRE_ACQUIRER_URL name two acquirers: leave one of them out."]),
+    ...(upstreamIntegrationKey === undefined
+      ? ["COFRE_UPSTREAM_URL needs a COFRE_UPSTREAM_INTEGRATION_KEY."]
+      : []),
+    ...(acquirerUrl === undefined
+      ? []
+      : ["COFRE_UPSTREAM_URL and COFRE_ACQUIRER_URL name two acquirers: leave one of them out."]),
   ];
 }
 
 /** What keeps the data must not outlive what opens it. */
-function databaseProblems({ databaseUrl, dataDirectory }: Readonly<Record<string, unknown>>): string[] {
+function databaseProblems({
+  databaseUrl,
+  dataDirectory,
+}: Readonly<Record<string, unknown>>): string[] {
   if (databaseUrl === undefined || dataDirectory !== ":memory:") return [];
-  return ["COFRE_DATABASE_URL needs a COFRE_DATA_DIR that is kept: the keys of what is in the database are there."];
+  return [
+    "COFRE_DATABASE_URL needs a COFRE_DATA_DIR that is kept: the keys of what is in the database are there.",
+  ];
 }
 
 /** Clients are to trust the same authority tomorrow, and read its certificate from a file. */
 function tlsProblems({ tls, dataDirectory }: Readonly<Record<string, unknown>>): string[] {
   if (tls !== "yes" || dataDirectory !== ":memory:") return [];
-  return ["COFRE_TLS needs a COFRE_DATA_DIR that is kept: clients find there the authority that they are to trust."];
+  return [
+    "COFRE_TLS needs a COFRE_DATA_DIR that is kept: clients find there the authority that they are to trust.",
+  ];
 }
 
 const shortestKeyBeyondLoopback = 16;
 
-/** Every client that reaches the port may try keys. On loopback, where tests choose short ones, only programs of this machine reach it. */
-function keyProblems({ host, sandboxIntegrationKey: key }: Readonly<Record<string, unknown>>): string[] {
+/**
+ * Every client that reaches the port may try keys. On loopback, where tests choose short ones, only
+ * programs of this machine reach it.
+ */
+function keyProblems({
+  host,
+  sandboxIntegrationKey: key,
+}: Readonly<Record<string, unknown>>): string[] {
   if (!(key instanceof Secret) || typeof host !== "string" || isLoopbackHost(host)) return [];
   const text = String(key.reveal());
   if (text.length >= shortestKeyBeyondLoopback && !isGuessable(text)) return [];

@@ -2,10 +2,16 @@ import { X509Certificate } from "node:crypto";
 import { isAddress } from "../kernel/network-address.ts";
 import { Secret } from "../kernel/secret.ts";
 
-/** What became of a setting's text: a value, or what is wrong with it in words that complete "COFRE_X ...". Never quotes the text of a secret. */
+/**
+ * What became of a setting's text: a value, or what is wrong with it in words that complete
+ * "COFRE_X ...". Never quotes the text of a secret.
+ */
 export type Reading<Value> = { readonly value: Value } | { readonly problem: string };
 
-/** Any opaque text of a user's choice, but one that survives a shell, a query and an editor: nothing invisible, no blank at an end. */
+/**
+ * Any opaque text of a user's choice, but one that survives a shell, a query and an editor: nothing
+ * invisible, no blank at an end.
+ */
 export function readKey(text: string): Reading<Secret<string>> {
   if (text.length > 100) return { problem: `has ${text.length} characters, but 100 is the most` };
   if (/[\p{C}]/u.test(text)) return { problem: "holds a control or invisible character" };
@@ -16,9 +22,16 @@ export function readKey(text: string): Reading<Secret<string>> {
 export function readUpstreamUrl(text: string): Reading<URL> {
   const url = URL.parse(text);
   if (url?.protocol === "http:") return readLoopbackUrl(text);
-  const isPlain = url?.username === "" && url.password === "" && url.pathname === "/" && url.search === "" && url.hash === "";
+  const isPlain =
+    url?.username === "" &&
+    url.password === "" &&
+    url.pathname === "/" &&
+    url.search === "" &&
+    url.hash === "";
   if (url?.protocol !== "https:" || !isPlain)
-    return { problem: "must be an https:// address without a path, such as https://pay.example.com" };
+    return {
+      problem: "must be an https:// address without a path, such as https://pay.example.com",
+    };
   return { value: url };
 }
 
@@ -27,10 +40,15 @@ export function isLoopbackHost(host: string): boolean {
   return /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|::1)$/i.test(host);
 }
 
-/** PEM texts, one after the other; each must be a certificate, so that a wrong file is seen at the start and not at the first payment. */
+/**
+ * PEM texts, one after the other; each must be a certificate, so that a wrong file is seen at the
+ * start and not at the first payment.
+ */
 export function readCertificates(text: string): Reading<Secret<string>> {
-  const certificates = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
-  if (certificates.length === 0 || !certificates.every(isCertificate)) return { problem: "must hold certificates in PEM" };
+  const certificates =
+    text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  if (certificates.length === 0 || !certificates.every(isCertificate))
+    return { problem: "must hold certificates in PEM" };
   return { value: new Secret(certificates.join("\n")) };
 }
 
@@ -44,12 +62,21 @@ function isCertificate(pem: string): boolean {
 
 export function readLoopbackUrl(text: string): Reading<URL> {
   const url = URL.parse(text);
-  if (url?.protocol !== "http:" || url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
+  if (
+    url?.protocol !== "http:" ||
+    url.username !== "" ||
+    url.password !== "" ||
+    url.search !== "" ||
+    url.hash !== ""
+  ) {
     return { problem: "must be a plain http:// address such as http://127.0.0.1:8788" };
   }
-  // By address, not by name: a name could be pointed elsewhere, and card numbers travel on this connection.
+  // By address, not by name: a name could be pointed elsewhere, and card numbers travel on this
+  // connection.
   if (!/^(?:127(?:\.\d{1,3}){3}|\[::1\])$/.test(url.hostname)) {
-    return { problem: "must be on this machine (127.0.0.1 or [::1]): card numbers go there without TLS" };
+    return {
+      problem: "must be on this machine (127.0.0.1 or [::1]): card numbers go there without TLS",
+    };
   }
   return { value: url };
 }
@@ -59,13 +86,20 @@ export function readDatabaseUrl(text: string): Reading<Secret<string>> {
   const url = URL.parse(text);
   const isPostgres = url?.protocol === "postgres:" || url?.protocol === "postgresql:";
   if (url === null || !isPostgres || url.hostname === "" || url.pathname.length < 2) {
-    return { problem: "must be an address such as postgres://cofre:PASSWORD@db.example.com/cofre?sslmode=verify-full" };
+    return {
+      problem:
+        "must be an address such as postgres://cofre:PASSWORD@db.example.com/cofre?sslmode=verify-full",
+    };
   }
   const problem = parameterProblem(url.searchParams);
   if (problem !== undefined) return { problem };
-  const isHere = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(url.hostname) && !url.searchParams.has("host");
+  const isHere =
+    /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(url.hostname) &&
+    !url.searchParams.has("host");
   if (!isHere && url.searchParams.get("sslmode") !== "verify-full") {
-    return { problem: "must ask for TLS with ?sslmode=verify-full: the server is not on this machine" };
+    return {
+      problem: "must ask for TLS with ?sslmode=verify-full: the server is not on this machine",
+    };
   }
   return { value: new Secret(text) };
 }
@@ -78,13 +112,17 @@ const shortestPrefix = { 4: 8, 6: 7 } as const;
 export function readNetworks(text: string): Reading<readonly string[]> {
   const networks = text.split(",").map((each) => each.trim());
   if (networks.length <= mostNetworks && networks.every(isNetwork)) return { value: networks };
-  return { problem: `must be at most ${mostNetworks} networks such as 172.16.0.0/12, with commas between them` };
+  return {
+    problem: `must be at most ${mostNetworks} networks such as 172.16.0.0/12, with commas between them`,
+  };
 }
 
 function isNetwork(text: string): boolean {
   const [, address = "", prefix] = /^([\d.]+|[\da-f:]+)\/(\d{1,3})$/i.exec(text) ?? [];
   const [family, longest] = address.includes(":") ? ([6, 128] as const) : ([4, 32] as const);
-  return isAddress(address) && Number(prefix) >= shortestPrefix[family] && Number(prefix) <= longest;
+  return (
+    isAddress(address) && Number(prefix) >= shortestPrefix[family] && Number(prefix) <= longest
+  );
 }
 
 const mostNames = 32;
@@ -92,13 +130,22 @@ const mostNames = 32;
 /** Names of hosts, separated by commas, in lower case. */
 export function readHostNames(text: string): Reading<readonly string[]> {
   const names = text.split(",").map((each) => each.trim().toLowerCase());
-  const isName = (name: string): boolean => /^(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/.test(name) && name.length <= 253;
+  const isName = (name: string): boolean =>
+    /^(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/.test(name) && name.length <= 253;
   if (names.length <= mostNames && names.every(isName)) return { value: names };
-  return { problem: `must be at most ${mostNames} names of hosts such as cofre or cofre.example.com, with commas between them` };
+  return {
+    problem: `must be at most ${mostNames} names of hosts such as cofre or cofre.example.com, with commas between them`,
+  };
 }
 
 /** The driver takes the last of several values and knows parameters that turn TLS off. */
-const databaseParameters: ReadonlySet<string> = new Set(["sslmode", "sslrootcert", "sslcert", "sslkey", "host"]);
+const databaseParameters: ReadonlySet<string> = new Set([
+  "sslmode",
+  "sslrootcert",
+  "sslcert",
+  "sslkey",
+  "host",
+]);
 
 function parameterProblem(parameters: URLSearchParams): string | undefined {
   const names = [...parameters.keys()];

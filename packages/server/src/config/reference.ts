@@ -1,13 +1,20 @@
 import { posix } from "node:path";
 import { type Config, type SettingName, settingRows } from "./settings.ts";
 
-/** The settings as a table for a terminal: `cofre config`. With a configuration, its values; without, the defaults. */
+/**
+ * The settings as a table for a terminal: `cofre config`. With a configuration, its values;
+ * without, the defaults.
+ */
 export function settingsAsText(config?: Config): string {
   const rows = settingRows.map(([name, setting]) => {
     const shown = config === undefined ? (setting.fallback ?? "(none)") : shownValue(config[name]);
     return { name: namesOf(setting).join(", "), shown, ...setting };
   });
-  return rows.map(({ name, shown, form, doc }) => `${name} = ${shown}\n    ${withoutLinks(doc)}\n    ${form}`).join("\n\n");
+  return rows
+    .map(
+      ({ name, shown, form, doc }) => `${name} = ${shown}\n    ${withoutLinks(doc)}\n    ${form}`,
+    )
+    .join("\n\n");
 }
 
 /** The settings as a Markdown table: docs/operate/configuration.md. */
@@ -20,14 +27,26 @@ export function settingsAsMarkdown(): string {
   return ["| setting | default | values | meaning |", "|---|---|---|---|", ...rows].join("\n");
 }
 
-/** What a setting is given by: its variable, the one that names a file with a secret, its option. */
+/**
+ * What a setting is given by: its variable, the one that names a file with a secret, its option.
+ */
 function namesOf({ variable, flag, secret }: (typeof settingRows)[number][1]): string[] {
-  return [variable, ...(secret === true ? [`${variable}_FILE`] : []), ...(flag === undefined ? [] : [flag])];
+  return [
+    variable,
+    ...(secret === true ? [`${variable}_FILE`] : []),
+    ...(flag === undefined ? [] : [flag]),
+  ];
 }
 
-/** Links are written as in docs/operate, where the table of settings stands: a terminal is told where the page is. */
+/**
+ * Links are written as in docs/operate, where the table of settings stands: a terminal is told
+ * where the page is.
+ */
 function withoutLinks(doc: string): string {
-  return doc.replaceAll(/\[([^\]]+)\]\(([^)]+)\)/g, (_, text: string, target: string) => `${text} (${posix.join("docs/operate", target)})`);
+  return doc.replaceAll(
+    /\[([^\]]+)\]\(([^)]+)\)/g,
+    (_, text: string, target: string) => `${text} (${posix.join("docs/operate", target)})`,
+  );
 }
 
 function shownValue(value: Config[SettingName]): string {

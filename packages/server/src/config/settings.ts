@@ -17,7 +17,9 @@ interface Setting<Value> {
   readonly flag?: `--${string}`;
   /** What the value looks like, for people. */
   readonly form: string;
-  /** Read like the variable's text when it is missing or empty; undefined: there is no value then. */
+  /**
+   * Read like the variable's text when it is missing or empty; undefined: there is no value then.
+   */
   readonly fallback: string | undefined;
   /** May come from a file that `<variable>_FILE` names; is never shown. */
   readonly secret?: true;
@@ -25,7 +27,10 @@ interface Setting<Value> {
   readonly doc: string;
 }
 
-/** One row per setting. The reference in docs/operate/configuration.md is made from it, and so is `cofre config`. */
+/**
+ * One row per setting. The reference in docs/operate/configuration.md is made from it, and so is
+ * `cofre config`.
+ */
 export const settings = {
   environment: {
     variable: "COFRE_ENVIRONMENT",
@@ -288,7 +293,9 @@ export const settings = {
 
 export type SettingName = keyof typeof settings;
 
-type ValueOf<Row> = Row extends { readonly read: (text: string) => Reading<infer Value> } ? Value : never;
+type ValueOf<Row> = Row extends { readonly read: (text: string) => Reading<infer Value> }
+  ? Value
+  : never;
 
 /** The checked configuration of this process; frozen. */
 export type Config = {
@@ -298,7 +305,9 @@ export type Config = {
 };
 
 /** The rows in order, as one type. */
-export const settingRows: readonly (readonly [SettingName, Setting<unknown>])[] = namesOf(settings).map((name) => [name, settings[name]]);
+export const settingRows: readonly (readonly [SettingName, Setting<unknown>])[] = namesOf(
+  settings,
+).map((name) => [name, settings[name]]);
 
 function namesOf<Table extends object>(table: Table): (keyof Table)[] {
   return Object.keys(table) as (keyof Table)[];
@@ -307,14 +316,20 @@ function namesOf<Table extends object>(table: Table): (keyof Table)[] {
 function wholeNumber(least: number, most: number): (text: string) => Reading<number> {
   return (text) => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : -1;
-    return value >= least && value <= most ? { value } : { problem: `is "${text}", but must be a whole number from ${least} to ${most}` };
+    return value >= least && value <= most
+      ? { value }
+      : { problem: `is "${text}", but must be a whole number from ${least} to ${most}` };
   };
 }
 
-function oneOf<const Words extends readonly string[]>(...words: Words): (text: string) => Reading<Words[number]> {
+function oneOf<const Words extends readonly string[]>(
+  ...words: Words
+): (text: string) => Reading<Words[number]> {
   return (text) => {
     const value = words.find((word) => word === text);
-    return value === undefined ? { problem: `is "${text}", but must be one of ${words.join(", ")}` } : { value };
+    return value === undefined
+      ? { problem: `is "${text}", but must be one of ${words.join(", ")}` }
+      : { value };
   };
 }
 
@@ -330,14 +345,19 @@ function readEnvironment(text: string): Reading<"sandbox"> {
 /** In lower case. One that means something else already is no address. */
 function readHeaderName(text: string): Reading<string> {
   const name = text.toLowerCase();
-  const isTaken = /^(?:cookie|host|origin|authorization|connection|content-.*|transfer-encoding|sec-.*|x-cofre-.*|forwarded)$/.test(name);
+  const isTaken =
+    /^(?:cookie|host|origin|authorization|connection|content-.*|transfer-encoding|sec-.*|x-cofre-.*|forwarded)$/.test(
+      name,
+    );
   if (/^[a-z][a-z0-9-]{0,63}$/.test(name) && !isTaken) return { value: name };
   return { problem: "must be the name of a header that holds addresses, such as X-Forwarded-For" };
 }
 
 function readHost(text: string): Reading<string> {
   if (/^[A-Za-z0-9._:-]{1,253}$/.test(text)) return { value: text };
-  return { problem: `is "${text}", but must be an IP address (IPv6 without brackets) or a host name` };
+  return {
+    problem: `is "${text}", but must be an IP address (IPv6 without brackets) or a host name`,
+  };
 }
 
 function readDirectory(text: string): Reading<string> {

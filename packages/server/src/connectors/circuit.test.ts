@@ -20,7 +20,12 @@ function given(mostUnderWay = 1_000) {
   let backMs = 0;
   const clock = { now: () => laterBy(time.now(), -backMs) };
   const setBack = (ms: number): void => void (backMs = ms);
-  const connector = withCircuit(simulator, { name: "acquirer", clock, mostUnderWay, report: ({ kind }) => events.push(kind) });
+  const connector = withCircuit(simulator, {
+    name: "acquirer",
+    clock,
+    mostUnderWay,
+    report: ({ kind }) => events.push(kind),
+  });
   let number = 0;
   const request = (): AuthorizeRequest => ({
     merchantId,
@@ -37,7 +42,13 @@ function given(mostUnderWay = 1_000) {
     threeDSecure: undefined,
   });
   const authorize = async (over: Connector = connector) =>
-    (await over.authorize(request(), { card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined })).kind;
+    (
+      await over.authorize(request(), {
+        card: cardOf("4111111111111111"),
+        cvv: undefined,
+        cryptogram: undefined,
+      })
+    ).kind;
   /** Payments whose answer is lost, all at once. */
   const lose = async (count: number): Promise<readonly string[]> => {
     simulator.instruct(merchantId, { next: "lose_request", times: count });
@@ -67,9 +78,20 @@ test("while it rests nothing is sent to it, and an inquiry is unknown at once", 
   const before = simulator.books();
   assert.equal(await authorize(), "not_sent");
   const { amount, ...asked } = request();
-  const original = { reference: "payment-1-1", amount, authorizationCode: undefined, acquirerReference: undefined };
-  assert.deepEqual(await connector.inquire({ ...asked, original }), { kind: "unknown", cause: "connection" });
-  assert.deepEqual(await connector.capture({ ...asked, amount, original }), { kind: "unknown", cause: "connection" });
+  const original = {
+    reference: "payment-1-1",
+    amount,
+    authorizationCode: undefined,
+    acquirerReference: undefined,
+  };
+  assert.deepEqual(await connector.inquire({ ...asked, original }), {
+    kind: "unknown",
+    cause: "connection",
+  });
+  assert.deepEqual(await connector.capture({ ...asked, amount, original }), {
+    kind: "unknown",
+    cause: "connection",
+  });
   assert.deepEqual(simulator.books(), before);
 });
 

@@ -5,13 +5,22 @@ import type { Connector, NotSent, Unknown } from "./connector.ts";
 export interface CircuitOptions {
   readonly name: string;
   readonly clock: Clock;
-  /** Most authorizations and verifications that wait for this acquirer at once; further ones are not sent. */
+  /**
+   * Most authorizations and verifications that wait for this acquirer at once; further ones are not
+   * sent.
+   */
   readonly mostUnderWay: number;
   /** Told when the acquirer begins to rest and when it is back. Never throws. */
-  readonly report: (event: { readonly kind: "open" | "closed"; readonly connector: string }) => void;
+  readonly report: (event: {
+    readonly kind: "open" | "closed";
+    readonly connector: string;
+  }) => void;
 }
 
-/** So many messages in a row without an answer, of whatever kind, and the acquirer is left alone for a while. */
+/**
+ * So many messages in a row without an answer, of whatever kind, and the acquirer is left alone for
+ * a while.
+ */
 const failuresToOpen = 20;
 /** How long at first, doubled each time that the acquirer does not answer then either. */
 const firstRestMs = 5 * second;
@@ -21,11 +30,15 @@ const notSent: NotSent = { kind: "not_sent" };
 const leftAlone: Unknown = { kind: "unknown", cause: "connection" };
 
 /**
- * A connector whose acquirer is left alone while it is dead or slow, so that nobody waits for it: what is certainly not sent can go to
- * another acquirer, or be refused at once, and what has been sent is asked about later. After a rest one message at a time is let
- * through, and the first answer ends it. Owns a count of failures and of what is under way.
+ * A connector whose acquirer is left alone while it is dead or slow, so that nobody waits for it:
+ * what is certainly not sent can go to another acquirer, or be refused at once, and what has been
+ * sent is asked about later. After a rest one message at a time is let through, and the first
+ * answer ends it. Owns a count of failures and of what is under way.
  */
-export function withCircuit(connector: Connector, { name, clock, mostUnderWay, report }: CircuitOptions): Connector {
+export function withCircuit(
+  connector: Connector,
+  { name, clock, mostUnderWay, report }: CircuitOptions,
+): Connector {
   let failures = 0;
   let restMs = firstRestMs;
   let restsUntil: Instant | undefined;
@@ -71,7 +84,9 @@ export function withCircuit(connector: Connector, { name, clock, mostUnderWay, r
     restsUntil = undefined;
   }
 
-  async function bounded<Outcome extends { readonly kind: string }>(ask: () => Promise<Outcome>): Promise<Outcome | NotSent> {
+  async function bounded<Outcome extends { readonly kind: string }>(
+    ask: () => Promise<Outcome>,
+  ): Promise<Outcome | NotSent> {
     if (underWay >= mostUnderWay) return notSent;
     underWay += 1;
     try {

@@ -1,10 +1,23 @@
 import { assert } from "../kernel/assert.ts";
 import { day } from "../kernel/instant.ts";
-import type { Connector, ConnectorCapabilities, Connectors, NotSent, ReportDropped, Unknown } from "./connector.ts";
+import type {
+  Connector,
+  ConnectorCapabilities,
+  Connectors,
+  NotSent,
+  ReportDropped,
+  Unknown,
+} from "./connector.ts";
 import { withStrictAnswers } from "./strict-answers.ts";
 
-/** The only way to a `Connectors`: whatever a connector's acquirer answers is read by strict-answers.ts before anything else sees it. */
-export function connectorsOf(connectors: readonly Connector[], reportDropped: ReportDropped = () => undefined): Connectors {
+/**
+ * The only way to a `Connectors`: whatever a connector's acquirer answers is read by
+ * strict-answers.ts before anything else sees it.
+ */
+export function connectorsOf(
+  connectors: readonly Connector[],
+  reportDropped: ReportDropped = () => undefined,
+): Connectors {
   const list = connectors.map((connector) => withStrictAnswers(connector, reportDropped));
   const byName = new Map(list.map((connector) => [connector.name, connector]));
   const [first] = list;
@@ -12,7 +25,8 @@ export function connectorsOf(connectors: readonly Connector[], reportDropped: Re
   assert(byName.size === list.length, "connectors have different names");
   return {
     names: list.map(({ name }) => name),
-    // By name, also where it is the only one: the list may have another first when the payment is looked at again.
+    // By name, also where it is the only one: the list may have another first when the payment is
+    // looked at again.
     standard: [first.name],
     of: (name) => (name === undefined ? first : (byName.get(name) ?? absent(name))),
   };

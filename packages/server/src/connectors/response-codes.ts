@@ -1,6 +1,9 @@
 import type { DeclineReason } from "../payment/payment.ts";
 
-/** DE 39 (ISO 8583:1987) for a decline whose answer carries no code of its own, or none that can be kept. */
+/**
+ * DE 39 (ISO 8583:1987) for a decline whose answer carries no code of its own, or none that can be
+ * kept.
+ */
 export const responseCodeOf: Readonly<Record<DeclineReason, string>> = {
   not_accepted: "05",
   insufficient_funds: "51",

@@ -13,12 +13,28 @@ const bytes = (text: string) => Uint8Array.from(Buffer.from(text, "latin1"));
 function cardInHand(code = "837"): CardToAuthorize {
   const pan = Pan.from(bytes(number));
   assert.ok(pan !== undefined);
-  return { card: { pan, expiryMonth: 12, expiryYear: 2060, holderName: "" }, cvv: Cvv.from(bytes(code)), cryptogram: undefined };
+  return {
+    card: { pan, expiryMonth: 12, expiryYear: 2060, holderName: "" },
+    cvv: Cvv.from(bytes(code)),
+    cryptogram: undefined,
+  };
 }
 
-const simulator = { seed: "s", latencyMs: 0, loseAnswer: 0, loseRequest: 0, lateAnswer: 0, doubleRequest: 0 };
+const simulator = {
+  seed: "s",
+  latencyMs: 0,
+  loseAnswer: 0,
+  loseRequest: 0,
+  lateAnswer: 0,
+  doubleRequest: 0,
+};
 const amount = { minor: 100_00n, currency: "USD" };
-const address = { merchantId: "00000001" as MerchantId, reference: "p-1", deadline: instant(1), simulator };
+const address = {
+  merchantId: "00000001" as MerchantId,
+  reference: "p-1",
+  deadline: instant(1),
+  simulator,
+};
 const card = { brand: "visa", maskedPan: "411111xxxxxx1111", tokenDigest: undefined } as const;
 const authorization = {
   ...address,
@@ -31,11 +47,23 @@ const authorization = {
   storedCredential: undefined,
   threeDSecure: undefined,
 };
-const verification = { ...address, country: "br", currency: "USD", card, storedCredential: undefined };
+const verification = {
+  ...address,
+  country: "br",
+  currency: "USD",
+  card,
+  storedCredential: undefined,
+};
 const followUp = {
   ...address,
   amount,
-  original: { reference: "p-1", amount, authorizationCode: "123456", acquirerReference: "r", maskedPan: card.maskedPan },
+  original: {
+    reference: "p-1",
+    amount,
+    authorizationCode: "123456",
+    acquirerReference: "r",
+    maskedPan: card.maskedPan,
+  },
 };
 
 const approval: Approval = {
@@ -54,7 +82,10 @@ const decline: Decline = {
 };
 
 /** A connector whose acquirer answers each call so; what was dropped is gathered. */
-function answering(answers: Partial<Record<DroppedValue["call"], unknown>>): { readonly connector: Connector; readonly dropped: string[] } {
+function answering(answers: Partial<Record<DroppedValue["call"], unknown>>): {
+  readonly connector: Connector;
+  readonly dropped: string[];
+} {
   const never = { kind: "unknown", cause: "timeout" };
   const says = (call: DroppedValue["call"]) => async () => (answers[call] ?? never) as never;
   const dropped: string[] = [];
@@ -76,7 +107,10 @@ function answering(answers: Partial<Record<DroppedValue["call"], unknown>>): { r
     reverse: says("reverse"),
     inquire: says("inquire"),
   };
-  const set = connectorsOf([raw], ({ call, field, cause }) => void dropped.push(`${call} ${field} ${cause}`));
+  const set = connectorsOf(
+    [raw],
+    ({ call, field, cause }) => void dropped.push(`${call} ${field} ${cause}`),
+  );
   return { connector: set.of("test"), dropped };
 }
 
@@ -84,9 +118,21 @@ describe("an answer that fits its fields", () => {
   test("is the outcome, and nothing beside its fields is", async () => {
     const { connector, dropped } = answering({
       authorize: { ...approval, message: `card ${number}`, raw: { number } },
-      verify: { kind: "good", method: "zero_amount", networkTransactionId: "123-a_B", note: number },
+      verify: {
+        kind: "good",
+        method: "zero_amount",
+        networkTransactionId: "123-a_B",
+        note: number,
+      },
       capture: { kind: "approved", note: number },
-      inquire: { kind: "found", authorization: decline, captured: 0n, voided: true, refunds: ["p-r1-1"], note: number },
+      inquire: {
+        kind: "found",
+        authorization: decline,
+        captured: 0n,
+        voided: true,
+        refunds: ["p-r1-1"],
+        note: number,
+      },
     });
     assert.deepEqual(await connector.authorize(authorization, cardInHand()), approval);
     assert.deepEqual(await connector.verify(verification, cardInHand()), {
@@ -107,7 +153,19 @@ describe("an answer that fits its fields", () => {
 });
 
 describe("an approval holds without what does not fit", () => {
-  const echoes = [number, "4111 1111 1111 1111", "837", "cvv 837", "CVV837", "card\n", "ñ", "", "x".repeat(65), 48213, undefined];
+  const echoes = [
+    number,
+    "4111 1111 1111 1111",
+    "837",
+    "cvv 837",
+    "CVV837",
+    "card\n",
+    "ñ",
+    "",
+    "x".repeat(65),
+    48213,
+    undefined,
+  ];
   for (const echo of echoes) {
     test(`${JSON.stringify(echo)} in every field`, async () => {
       const { connector, dropped } = answering({
@@ -131,7 +189,9 @@ describe("an approval holds without what does not fit", () => {
   }
 
   test("a code of three digits is kept when it is not the security code", async () => {
-    const { connector, dropped } = answering({ authorize: { ...approval, authorizationCode: "838", responseCode: "001" } });
+    const { connector, dropped } = answering({
+      authorize: { ...approval, authorizationCode: "838", responseCode: "001" },
+    });
     assert.deepEqual(await connector.authorize(authorization, cardInHand()), {
       ...approval,
       authorizationCode: "838",
@@ -141,9 +201,14 @@ describe("an approval holds without what does not fit", () => {
   });
 
   test("the report says where and why, and nothing of the value", async () => {
-    const { connector, dropped } = answering({ authorize: { ...approval, authorizationCode: "837", acquirerReference: `ref ${number}` } });
+    const { connector, dropped } = answering({
+      authorize: { ...approval, authorizationCode: "837", acquirerReference: `ref ${number}` },
+    });
     await connector.authorize(authorization, cardInHand());
-    assert.deepEqual(dropped, ["authorize authorization_code card_data", "authorize acquirer_reference shape"]);
+    assert.deepEqual(dropped, [
+      "authorize authorization_code card_data",
+      "authorize acquirer_reference shape",
+    ]);
   });
 });
 
@@ -167,9 +232,19 @@ describe("a decline holds without what does not fit", () => {
   for (const [given, kept] of rows) {
     test(JSON.stringify(given), async () => {
       const answer = { ...decline, ...given };
-      const { connector, dropped } = answering({ authorize: answer, verify: { ...answer, method: `card ${number}` } });
-      assert.deepEqual(await connector.authorize(authorization, cardInHand()), { ...decline, ...kept });
-      assert.deepEqual(await connector.verify(verification, cardInHand()), { ...decline, ...kept, method: "zero_amount" });
+      const { connector, dropped } = answering({
+        authorize: answer,
+        verify: { ...answer, method: `card ${number}` },
+      });
+      assert.deepEqual(await connector.authorize(authorization, cardInHand()), {
+        ...decline,
+        ...kept,
+      });
+      assert.deepEqual(await connector.verify(verification, cardInHand()), {
+        ...decline,
+        ...kept,
+        method: "zero_amount",
+      });
       assert.ok(dropped.length >= 2);
     });
   }
@@ -189,13 +264,23 @@ describe("an outcome whose card is not in hand any more", () => {
     for (const echo of ["837", "8371", "41111111", number, `pan-${number}`]) {
       const { connector } = answering({
         inquire: found(
-          { authorizationCode: echo, acquirerReference: echo, networkTransactionId: echo, responseCode: echo },
+          {
+            authorizationCode: echo,
+            acquirerReference: echo,
+            networkTransactionId: echo,
+            responseCode: echo,
+          },
           { refunds: [echo, "p-r1-1"] },
         ),
       });
       assert.deepEqual(await connector.inquire(followUp), {
         kind: "found",
-        authorization: { ...approval, authorizationCode: "", acquirerReference: undefined, networkTransactionId: undefined },
+        authorization: {
+          ...approval,
+          authorizationCode: "",
+          acquirerReference: undefined,
+          networkTransactionId: undefined,
+        },
         captured: 100_00n,
         voided: false,
         refunds: ["p-r1-1"],
@@ -205,14 +290,22 @@ describe("an outcome whose card is not in hand any more", () => {
 
   test("keeps the reference of the refund that is asked for, though its digits look like the card's by chance", async () => {
     const reference = "6a1b411111c22e84d5f60718293a4b5c6d7e8f9001122334-r1234567890-1";
-    const { connector, dropped } = answering({ inquire: found({}, { refunds: [reference, "6a1b411111c22e84-r2-1"] }) });
+    const { connector, dropped } = answering({
+      inquire: found({}, { refunds: [reference, "6a1b411111c22e84-r2-1"] }),
+    });
     const outcome = await connector.inquire({ ...followUp, reference });
     assert.deepEqual(outcome.kind === "found" && outcome.refunds, [reference]);
     assert.deepEqual(dropped, ["inquire refund_reference card_data"]);
   });
 
   test("is not believed when it says that a card number was captured", async () => {
-    const answer = { kind: "found", authorization: approval, captured: BigInt(number), voided: false, refunds: [] };
+    const answer = {
+      kind: "found",
+      authorization: approval,
+      captured: BigInt(number),
+      voided: false,
+      refunds: [],
+    };
     const { connector, dropped } = answering({ inquire: answer });
     assert.deepEqual(await connector.inquire(followUp), { kind: "unknown", cause: "garbled" });
     assert.deepEqual(dropped, ["inquire captured card_data"]);
@@ -220,7 +313,10 @@ describe("an outcome whose card is not in hand any more", () => {
 
   test("is believed when it says that an amount as long as a card number was captured, where so much was authorized", async () => {
     const minor = BigInt(number);
-    const asked = { ...followUp, original: { ...followUp.original, amount: { minor, currency: "USD" } } };
+    const asked = {
+      ...followUp,
+      original: { ...followUp.original, amount: { minor, currency: "USD" } },
+    };
     for (const [captured, isBelieved] of [
       [minor, true],
       [10n ** 13n, true],
@@ -228,14 +324,21 @@ describe("an outcome whose card is not in hand any more", () => {
     ] as const) {
       const { connector } = answering({ inquire: found({}, { captured }) });
       const outcome = await connector.inquire(asked);
-      assert.equal(outcome.kind === "found" && outcome.captured === captured, isBelieved, `${captured}`);
+      assert.equal(
+        outcome.kind === "found" && outcome.captured === captured,
+        isBelieved,
+        `${captured}`,
+      );
     }
     // The least that is as long as a card number, and what is shorter, where less was authorized.
     for (const [captured, kind] of [
       [10n ** 13n, "unknown"],
       [10n ** 13n - 1n, "found"],
     ] as const) {
-      assert.equal((await answering({ inquire: found({}, { captured }) }).connector.inquire(followUp)).kind, kind);
+      assert.equal(
+        (await answering({ inquire: found({}, { captured }) }).connector.inquire(followUp)).kind,
+        kind,
+      );
     }
   });
 
@@ -256,7 +359,13 @@ describe("an outcome whose card is not in hand any more", () => {
 
 test("an outcome of no known kind, or an unknown for no known cause, is garbled", async () => {
   for (const answer of [{ kind: number }, { kind: "unknown", cause: number }, {}]) {
-    const { connector } = answering({ authorize: answer, verify: answer, capture: answer, reverse: answer, inquire: answer });
+    const { connector } = answering({
+      authorize: answer,
+      verify: answer,
+      capture: answer,
+      reverse: answer,
+      inquire: answer,
+    });
     const garbled = { kind: "unknown", cause: "garbled" };
     assert.deepEqual(await connector.authorize(authorization, cardInHand()), garbled);
     assert.deepEqual(await connector.verify(verification, cardInHand()), garbled);

@@ -19,9 +19,10 @@ import type {
 import { responseCodeOf } from "./response-codes.ts";
 
 /**
- * The boundary between an acquirer's words and everything of ours. Each text of an outcome has one shape, and must not repeat card data; a
- * text that fails is not kept and is reported, and the outcome itself still holds. Outcomes are built field by field, so that nothing else
- * of an answer passes. `connectorsOf` puts every connector behind it.
+ * The boundary between an acquirer's words and everything of ours. Each text of an outcome has one
+ * shape, and must not repeat card data; a text that fails is not kept and is reported, and the
+ * outcome itself still holds. Outcomes are built field by field, so that nothing else of an answer
+ * passes. `connectorsOf` puts every connector behind it.
  */
 
 /** What a field of an outcome looks like. None is long enough, or free enough, for a sentence. */
@@ -47,24 +48,37 @@ const notUndoneCode = "21";
 const leastCardNumber = 10n ** 13n;
 
 const garbled: Unknown = { kind: "unknown", cause: "garbled" };
-const causes: ReadonlySet<Unknown["cause"]> = new Set(["timeout", "connection", "garbled", "refused_to_say"]);
+const causes: ReadonlySet<Unknown["cause"]> = new Set([
+  "timeout",
+  "connection",
+  "garbled",
+  "refused_to_say",
+]);
 const reasons: ReadonlySet<DeclineReason> = new Set(declineReasons);
 
 export function withStrictAnswers(connector: Connector, report: ReportDropped): Connector {
   const { name, capabilities, cardTraits } = connector;
-  const inHand = (call: DroppedValue["call"], card: CardToAuthorize) => new Reader(name, call, report, (text) => repeatsCard(text, card));
-  const without = (call: DroppedValue["call"], { original }: { readonly original: OriginalAuthorization }) =>
-    new Reader(name, call, report, (text) => mayRepeatCard(text, original.maskedPan));
+  const inHand = (call: DroppedValue["call"], card: CardToAuthorize) =>
+    new Reader(name, call, report, (text) => repeatsCard(text, card));
+  const without = (
+    call: DroppedValue["call"],
+    { original }: { readonly original: OriginalAuthorization },
+  ) => new Reader(name, call, report, (text) => mayRepeatCard(text, original.maskedPan));
   return {
     name,
     capabilities,
-    authorize: async (request, card) => inHand("authorize", card).authorization(await connector.authorize(request, card)),
-    verify: async (request, card) => inHand("verify", card).verification(await connector.verify(request, card)),
-    capture: async (request) => without("capture", request).followUp(await connector.capture(request)),
+    authorize: async (request, card) =>
+      inHand("authorize", card).authorization(await connector.authorize(request, card)),
+    verify: async (request, card) =>
+      inHand("verify", card).verification(await connector.verify(request, card)),
+    capture: async (request) =>
+      without("capture", request).followUp(await connector.capture(request)),
     void: async (request) => without("void", request).followUp(await connector.void(request)),
     refund: async (request) => without("refund", request).followUp(await connector.refund(request)),
-    reverse: async (request) => without("reverse", request).reversal(await connector.reverse(request)),
-    inquire: async (request) => without("inquire", request).inquiry(await connector.inquire(request), request),
+    reverse: async (request) =>
+      without("reverse", request).reversal(await connector.reverse(request)),
+    inquire: async (request) =>
+      without("inquire", request).inquiry(await connector.inquire(request), request),
     ...(cardTraits === undefined ? {} : { cardTraits }),
   };
 }
@@ -76,7 +90,12 @@ class Reader {
   readonly #report: ReportDropped;
   readonly #tellsOfCard: (text: string) => boolean;
 
-  constructor(connector: string, call: DroppedValue["call"], report: ReportDropped, tellsOfCard: (text: string) => boolean) {
+  constructor(
+    connector: string,
+    call: DroppedValue["call"],
+    report: ReportDropped,
+    tellsOfCard: (text: string) => boolean,
+  ) {
     this.#connector = connector;
     this.#call = call;
     this.#report = report;
@@ -94,38 +113,66 @@ class Reader {
     if (outcome.kind !== "good" && outcome.kind !== "declined") return this.#unknown(outcome);
     const method = outcome.method === "ghost_authorization" ? "ghost_authorization" : "zero_amount";
     if (outcome.kind === "declined") return { ...this.#decline(outcome), method };
-    return { kind: "good", method, networkTransactionId: this.#text("network_transaction_id", outcome.networkTransactionId) };
+    return {
+      kind: "good",
+      method,
+      networkTransactionId: this.#text("network_transaction_id", outcome.networkTransactionId),
+    };
   }
 
   followUp(outcome: FollowUpOutcome): FollowUpOutcome {
     if (outcome.kind === "approved") return { kind: "approved" };
     if (outcome.kind !== "declined") return this.#unknown(outcome);
-    return { kind: "declined", responseCode: this.#text("response_code", outcome.responseCode) ?? refusedCode };
-  }
-
-  reversal(outcome: ReverseOutcome): ReverseOutcome {
-    if (outcome.kind === "reversed" || outcome.kind === "unknown_original") return { kind: outcome.kind };
-    if (outcome.kind !== "refused") return this.#unknown(outcome);
-    return { kind: "refused", responseCode: this.#text("response_code", outcome.responseCode) ?? notUndoneCode };
-  }
-
-  inquiry(outcome: InquiryOutcome, { reference: asked, original }: Pick<InquiryRequest, "reference" | "original">): InquiryOutcome {
-    if (outcome.kind === "not_found") return { kind: "not_found" };
-    if (outcome.kind !== "found") return this.#unknown(outcome);
-    const { authorization, captured, voided, refunds } = outcome;
-    // The request log shows the amount. One that was never asked for and is as long as a card number is none.
-    if (captured >= leastCardNumber && captured > original.amount.minor) return this.#unusable("captured", "card_data");
     return {
-      kind: "found",
-      authorization: authorization.kind === "approved" ? this.#approval(authorization) : this.#decline(authorization),
-      captured,
-      voided,
-      // The reference that is asked for is ours, even if its digits look like the card's by chance. A refund that counts as not done is sent again.
-      refunds: refunds.filter((reference) => reference === asked || this.#text("refund_reference", reference) !== undefined),
+      kind: "declined",
+      responseCode: this.#text("response_code", outcome.responseCode) ?? refusedCode,
     };
   }
 
-  #approval({ authorizationCode, responseCode, acquirerReference, networkTransactionId }: Approval): Approval {
+  reversal(outcome: ReverseOutcome): ReverseOutcome {
+    if (outcome.kind === "reversed" || outcome.kind === "unknown_original")
+      return { kind: outcome.kind };
+    if (outcome.kind !== "refused") return this.#unknown(outcome);
+    return {
+      kind: "refused",
+      responseCode: this.#text("response_code", outcome.responseCode) ?? notUndoneCode,
+    };
+  }
+
+  inquiry(
+    outcome: InquiryOutcome,
+    { reference: asked, original }: Pick<InquiryRequest, "reference" | "original">,
+  ): InquiryOutcome {
+    if (outcome.kind === "not_found") return { kind: "not_found" };
+    if (outcome.kind !== "found") return this.#unknown(outcome);
+    const { authorization, captured, voided, refunds } = outcome;
+    // The request log shows the amount. One that was never asked for and is as long as a card
+    // number is none.
+    if (captured >= leastCardNumber && captured > original.amount.minor)
+      return this.#unusable("captured", "card_data");
+    return {
+      kind: "found",
+      authorization:
+        authorization.kind === "approved"
+          ? this.#approval(authorization)
+          : this.#decline(authorization),
+      captured,
+      voided,
+      // The reference that is asked for is ours, even if its digits look like the card's by chance.
+      // A refund that counts as not done is sent again.
+      refunds: refunds.filter(
+        (reference) =>
+          reference === asked || this.#text("refund_reference", reference) !== undefined,
+      ),
+    };
+  }
+
+  #approval({
+    authorizationCode,
+    responseCode,
+    acquirerReference,
+    networkTransactionId,
+  }: Approval): Approval {
     return {
       kind: "approved",
       authorizationCode: this.#text("authorization_code", authorizationCode) ?? "",
@@ -148,7 +195,9 @@ class Reader {
   }
 
   #unknown({ kind, cause }: Unknown): Unknown {
-    return kind === "unknown" && causes.has(cause) ? { kind, cause } : this.#unusable("kind", "shape");
+    return kind === "unknown" && causes.has(cause)
+      ? { kind, cause }
+      : this.#unusable("kind", "shape");
   }
 
   #unusable(field: DroppedValue["field"], cause: DroppedValue["cause"]): Unknown {
@@ -156,7 +205,10 @@ class Reader {
     return garbled;
   }
 
-  /** The text, or undefined when it is not of the field's shape or repeats the card. An absent one is not reported. */
+  /**
+   * The text, or undefined when it is not of the field's shape or repeats the card. An absent one
+   * is not reported.
+   */
   #text(field: keyof typeof shapes, value: unknown): string | undefined {
     if (value === undefined || value === "") return undefined;
     if (typeof value !== "string" || !shapes[field].test(value)) return this.#drop(field, "shape");

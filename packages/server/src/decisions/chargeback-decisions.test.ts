@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { newPayment, newRefund, paidNext, refundedNext, start } from "../../test/contract/store-fixtures.ts";
+import {
+  newPayment,
+  newRefund,
+  paidNext,
+  refundedNext,
+  start,
+} from "../../test/contract/store-fixtures.ts";
 import { hour, laterBy } from "../kernel/instant.ts";
 import type { Payment } from "../payment/payment.ts";
 import { assertChangeIsSound } from "../stores/change-rules.ts";
@@ -9,7 +15,10 @@ import type { PaymentChange } from "./steps.ts";
 
 const now = laterBy(start, hour);
 
-/** 100.50 USD for 516.86 BRL that were captured, of which so much was returned, and so much is promised. */
+/**
+ * 100.50 USD for 516.86 BRL that were captured, of which so much was returned, and so much is
+ * promised.
+ */
 function captured(confirmed: bigint, requested: bigint): Payment {
   const refunds = [
     newRefund(7, { state: "confirmed", amount: confirmed, dueAt: undefined }),
@@ -29,7 +38,9 @@ function dispute(payment: Payment): PaymentChange {
 
 /** What a change posts, by account and currency. */
 function posted({ entries }: PaymentChange, sign: 1n | -1n): readonly string[] {
-  return entries.flatMap(({ postings }) => postings.map(({ account, currency, minor }) => `${account} ${currency} ${sign * minor}`));
+  return entries.flatMap(({ postings }) =>
+    postings.map(({ account, currency, minor }) => `${account} ${currency} ${sign * minor}`),
+  );
 }
 
 describe("a chargeback", () => {
@@ -50,7 +61,10 @@ describe("a chargeback", () => {
     ]) {
       assert.equal(dispute(split(10_000n)).payment.next.chargeback?.amount, 50n);
       assert.equal(dispute(split(10_049n)).payment.next.chargeback?.amount, 1n);
-      assert.throws(() => dispute(split(10_050n)), { code: "payment_not_disputable", detail: { state: "captured" } });
+      assert.throws(() => dispute(split(10_050n)), {
+        code: "payment_not_disputable",
+        detail: { state: "captured" },
+      });
     }
   });
 
@@ -58,7 +72,9 @@ describe("a chargeback", () => {
     const opened = dispute(captured(100n, 0n)).payment.next;
     const won = decideChargebackCredit(opened, now).payment.next;
     for (const payment of [opened, won, newPayment(1)]) {
-      assert.throws(() => decideChargeback(payment, "again", now), { code: "payment_not_disputable" });
+      assert.throws(() => decideChargeback(payment, "again", now), {
+        code: "payment_not_disputable",
+      });
     }
     for (const payment of [won, captured(100n, 0n)]) {
       assert.throws(() => decideChargebackCredit(payment, now), { code: "payment_not_disputable" });

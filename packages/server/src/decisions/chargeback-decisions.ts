@@ -2,13 +2,21 @@ import { assert } from "../kernel/assert.ts";
 import type { Instant } from "../kernel/instant.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import { chargebackCreditEntries, chargebackEntries } from "../ledger/postings.ts";
-import { type ChargebackFact, type ChargebackState, chargebackMachine } from "../payment/chargeback.ts";
+import {
+  type ChargebackFact,
+  type ChargebackState,
+  chargebackMachine,
+} from "../payment/chargeback.ts";
 import type { Payment } from "../payment/payment.ts";
 import { returned } from "./refund-decisions.ts";
 import { change, changed, notBefore, type PaymentChange, record } from "./steps.ts";
 
 /** The issuer takes back what the merchant has not promised to give back already. */
-export function decideChargeback(payment: Payment, description: string, now: Instant): PaymentChange {
+export function decideChargeback(
+  payment: Payment,
+  description: string,
+  now: Instant,
+): PaymentChange {
   if (payment.state !== "captured" || payment.chargeback !== undefined) {
     throw new ServiceError("payment_not_disputable", { state: payment.state });
   }
@@ -16,22 +24,56 @@ export function decideChargeback(payment: Payment, description: string, now: Ins
   if (amount === 0n) throw new ServiceError("payment_not_disputable", { state: payment.state });
   moved(payment, "chargeback_opened", "opened");
   const next = changed(payment, {
-    chargeback: { state: "opened", amount, description, openedAt: notBefore(now, payment.capturedAt), creditedAt: undefined },
+    chargeback: {
+      state: "opened",
+      amount,
+      description,
+      openedAt: notBefore(now, payment.capturedAt),
+      creditedAt: undefined,
+    },
   });
   const entries = chargebackEntries(payment, returned(payment), amount);
-  return change(now, next, payment.version, [record("chargeback_opened", undefined, "operator")], entries, "chargeback");
+  return change(
+    now,
+    next,
+    payment.version,
+    [record("chargeback_opened", undefined, "operator")],
+    entries,
+    "chargeback",
+  );
 }
 
 /** The merchant has won the dispute. */
 export function decideChargebackCredit(payment: Payment, now: Instant): PaymentChange {
   const { chargeback } = payment;
-  if (chargeback?.state !== "opened") throw new ServiceError("payment_not_disputable", { state: payment.state });
+  if (chargeback?.state !== "opened")
+    throw new ServiceError("payment_not_disputable", { state: payment.state });
   moved(payment, "chargeback_credited", "credited");
-  const next = changed(payment, { chargeback: { ...chargeback, state: "credited", creditedAt: notBefore(now, chargeback.openedAt) } });
-  const entries = chargebackCreditEntries(payment, returned(payment) - chargeback.amount, chargeback.amount);
-  return change(now, next, payment.version, [record("chargeback_credited", undefined, "operator")], entries, "chargeback_credit");
+  const next = changed(payment, {
+    chargeback: {
+      ...chargeback,
+      state: "credited",
+      creditedAt: notBefore(now, chargeback.openedAt),
+    },
+  });
+  const entries = chargebackCreditEntries(
+    payment,
+    returned(payment) - chargeback.amount,
+    chargeback.amount,
+  );
+  return change(
+    now,
+    next,
+    payment.version,
+    [record("chargeback_credited", undefined, "operator")],
+    entries,
+    "chargeback_credit",
+  );
 }
 
 function moved(payment: Payment, fact: ChargebackFact, to: ChargebackState): void {
-  assert(chargebackMachine.next(payment.chargeback?.state ?? "none", fact) === to, "a chargeback only moves along a row of the machine");
+  assert(
+    chargebackMachine.next(payment.chargeback?.state ?? "none", fact) === to,
+    "a chargeback only moves along a row of the machine",
+  );
 }

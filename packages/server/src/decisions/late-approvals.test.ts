@@ -26,18 +26,36 @@ function outcome(payment: Payment, late: LateApproval): readonly unknown[] {
   return [decided?.left, next?.state, decided?.change?.notifications.length];
 }
 
-const withState = (state: PaymentState, over: Partial<Payment> = {}): Payment => ({ ...held, state, attempts: 3, ...over });
+const withState = (state: PaymentState, over: Partial<Payment> = {}): Payment => ({
+  ...held,
+  state,
+  attempts: 3,
+  ...over,
+});
 const capture = { kind: "capture", attempt: 2, amount: 4_000n } as const;
 const voiding = { kind: "void", attempt: 2, lapsed: false } as const;
 
 describe("an approval that finds its attempt ended otherwise", () => {
   test("of an authorization is to be reversed, unless it is the one that the payment has", () => {
     const late = { kind: "authorization", attempt: 1 } as const;
-    const undone = { authorized: 0n, captured: 0n, capturedAt: undefined, verdict: undefined } as const;
+    const undone = {
+      authorized: 0n,
+      captured: 0n,
+      capturedAt: undefined,
+      verdict: undefined,
+    } as const;
     assert.deepEqual(outcome(withState("voided", undone), late), ["authorization", "voided", 0]);
-    assert.deepEqual(outcome(withState("reversing", undone), late), ["authorization", undefined, undefined]);
+    assert.deepEqual(outcome(withState("reversing", undone), late), [
+      "authorization",
+      undefined,
+      undefined,
+    ]);
     assert.equal(met(held, late), undefined);
-    assert.equal(met(withState("voided"), late), undefined, "approved, and given up by the merchant");
+    assert.equal(
+      met(withState("voided"), late),
+      undefined,
+      "approved, and given up by the merchant",
+    );
     // Declined there, and sent to another acquirer, which approved.
     const rerouted = { ...held, rerouted: { connector: "other", attempt: 2 } };
     assert.deepEqual(outcome(rerouted, late), ["authorization", "authorized", 0]);
@@ -62,32 +80,53 @@ describe("an approval that finds its attempt ended otherwise", () => {
     assert.ok(restored !== undefined);
     assert.equal(met(restored, capture), undefined, "a second time");
     assert.deepEqual(outcome({ ...paid, attempts: 3 }, capture), ["capture", "captured", 0]);
-    for (const state of ["voided", "expired"] as const) assert.deepEqual(outcome(withState(state), capture), ["capture", state, 0]);
+    for (const state of ["voided", "expired"] as const)
+      assert.deepEqual(outcome(withState(state), capture), ["capture", state, 0]);
     const attempt = { ...given.newAttempt(), number: 3 };
     for (const state of ["capturing", "voiding"] as const) {
-      assert.deepEqual(outcome(withState(state, { attempt }), capture), ["nothing", state, 0], "the acquirer will tell");
+      assert.deepEqual(
+        outcome(withState(state, { attempt }), capture),
+        ["nothing", state, 0],
+        "the acquirer will tell",
+      );
     }
-    assert.equal(met(withState("capturing", { attempt: { ...attempt, number: 2 } }), capture), undefined, "it is under way");
+    assert.equal(
+      met(withState("capturing", { attempt: { ...attempt, number: 2 } }), capture),
+      undefined,
+      "it is under way",
+    );
   });
 
   test("of a void is taken into the books while the payment is held, and tells nothing new when it is given up", () => {
     for (const state of ["authorized", "in_review"] as const) {
       assert.deepEqual(outcome(withState(state), voiding), ["nothing", "voided", 1]);
-      assert.deepEqual(outcome(withState(state), { ...voiding, lapsed: true }), ["nothing", "expired", 1]);
+      assert.deepEqual(outcome(withState(state), { ...voiding, lapsed: true }), [
+        "nothing",
+        "expired",
+        1,
+      ]);
     }
-    for (const state of ["voided", "expired", "voiding"] as const) assert.equal(met(withState(state), voiding), undefined);
-    for (const state of ["captured", "capturing"] as const) assert.deepEqual(outcome(withState(state), voiding), ["unclear", state, 0]);
+    for (const state of ["voided", "expired", "voiding"] as const)
+      assert.equal(met(withState(state), voiding), undefined);
+    for (const state of ["captured", "capturing"] as const)
+      assert.deepEqual(outcome(withState(state), voiding), ["unclear", state, 0]);
   });
 
   test("of a refund is taken into the books while it waits to be sent again, and else left to people", () => {
     const late = { kind: "refund", id: 7, attempt: 1 } as const;
     const refunded = (state: RefundState, attempts: number): Payment => {
-      return given.refundedNext({ ...paid, version: 1 }, [given.newRefund(7, { state, attempts, amount: 100n })]);
+      return given.refundedNext({ ...paid, version: 1 }, [
+        given.newRefund(7, { state, attempts, amount: 100n }),
+      ]);
     };
     const decided = met(refunded("pending", 1), late);
-    assert.deepEqual([decided?.left, decided?.change?.payment.next.refunds[0]?.state], ["nothing", "confirmed"]);
+    assert.deepEqual(
+      [decided?.left, decided?.change?.payment.next.refunds[0]?.state],
+      ["nothing", "confirmed"],
+    );
     assert.equal(decided?.change?.entries.length, 1);
-    for (const state of ["sending", "confirmed"] as const) assert.equal(met(refunded(state, 1), late), undefined);
+    for (const state of ["sending", "confirmed"] as const)
+      assert.equal(met(refunded(state, 1), late), undefined);
     for (const [state, attempts] of [
       ["sending", 2],
       ["confirmed", 2],
@@ -100,6 +139,9 @@ describe("an approval that finds its attempt ended otherwise", () => {
 
   test("is noted once more when what it left was undone", () => {
     const { payment, facts } = decideLateUndone(held, 2, now, "merchant");
-    assert.deepEqual([payment.next.version, facts[0]?.fact, facts[0]?.attempt], [held.version + 1, "late_approval_undone", 2]);
+    assert.deepEqual(
+      [payment.next.version, facts[0]?.fact, facts[0]?.attempt],
+      [held.version + 1, "late_approval_undone", 2],
+    );
   });
 });

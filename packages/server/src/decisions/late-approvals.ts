@@ -6,11 +6,22 @@ import type { RefundId } from "../payment/refund.ts";
 import type { FactSource } from "../stores/change.ts";
 import { decideMarkForReview, decideUnanswered } from "./payment-decisions.ts";
 import { decideRefundFoundDone } from "./refund-decisions.ts";
-import { advance, change, changed, checksPerHour, isFinal, type PaymentChange, recheckAfter, record, settle } from "./steps.ts";
+import {
+  advance,
+  change,
+  changed,
+  checksPerHour,
+  isFinal,
+  type PaymentChange,
+  recheckAfter,
+  record,
+  settle,
+} from "./steps.ts";
 
 /**
- * An acquirer's approval that finds its attempt ended otherwise: another process took it for never done, because the clock of one of the
- * two was wrong or a process stood still. The acquirer's books and ours differ from then on, so the approval is never dropped.
+ * An acquirer's approval that finds its attempt ended otherwise: another process took it for never
+ * done, because the clock of one of the two was wrong or a process stood still. The acquirer's
+ * books and ours differ from then on, so the approval is never dropped.
  */
 export type LateApproval =
   | { readonly kind: "authorization"; readonly attempt: number }
@@ -19,17 +30,29 @@ export type LateApproval =
   | { readonly kind: "refund"; readonly id: RefundId; readonly attempt: number };
 
 export interface LateApprovalMet {
-  /** Undefined while recovery undoes the authorization already: that the approval comes then is nothing to record. */
+  /**
+   * Undefined while recovery undoes the authorization already: that the approval comes then is
+   * nothing to record.
+   */
   readonly change: PaymentChange | undefined;
   /**
-   * What the acquirer did and the books do not have: `authorization` is to be reversed, `capture` to be given back and is being
-   * undone since the change. `nothing`: the books have it now. `unclear`: people must look.
+   * What the acquirer did and the books do not have: `authorization` is to be reversed, `capture`
+   * to be given back and is being undone since the change. `nothing`: the books have it now.
+   * `unclear`: people must look.
    */
   readonly left: "authorization" | "capture" | "nothing" | "unclear";
 }
 
-/** Undefined when the approval tells nothing new: its attempt is still under way, or ended with this approval. */
-export function decideLateApproval(payment: Payment, late: LateApproval, now: Instant, by: FactSource): LateApprovalMet | undefined {
+/**
+ * Undefined when the approval tells nothing new: its attempt is still under way, or ended with this
+ * approval.
+ */
+export function decideLateApproval(
+  payment: Payment,
+  late: LateApproval,
+  now: Instant,
+  by: FactSource,
+): LateApprovalMet | undefined {
   if (late.kind === "refund") return decideLateRefund(payment, late, now, by);
   if (payment.attempt?.number === late.attempt) return undefined;
   const { kind, attempt } = late;
@@ -39,14 +62,30 @@ export function decideLateApproval(payment: Payment, late: LateApproval, now: In
     : decideLateVoid(payment, attempt, late.lapsed, now, by);
 }
 
-function decideLateAuthorization(payment: Payment, attempt: number, now: Instant, by: FactSource): LateApprovalMet | undefined {
-  if (payment.verdict?.approved === true && carrierOf(payment).authorization === attempt) return undefined;
-  // Recovery may be about to believe an acquirer that knew nothing of it yet: the authorization is reversed in any case.
+function decideLateAuthorization(
+  payment: Payment,
+  attempt: number,
+  now: Instant,
+  by: FactSource,
+): LateApprovalMet | undefined {
+  if (payment.verdict?.approved === true && carrierOf(payment).authorization === attempt)
+    return undefined;
+  // Recovery may be about to believe an acquirer that knew nothing of it yet: the authorization is
+  // reversed in any case.
   const isExpected = payment.state === "reversing";
-  return { change: isExpected ? undefined : noted(payment, attempt, "authorization", now, by), left: "authorization" };
+  return {
+    change: isExpected ? undefined : noted(payment, attempt, "authorization", now, by),
+    left: "authorization",
+  };
 }
 
-function decideLateCapture(payment: Payment, attempt: number, amount: bigint, now: Instant, by: FactSource): LateApprovalMet | undefined {
+function decideLateCapture(
+  payment: Payment,
+  attempt: number,
+  amount: bigint,
+  now: Instant,
+  by: FactSource,
+): LateApprovalMet | undefined {
   // A capture that is approved is the last attempt of its payment.
   if (payment.state === "captured" && payment.attempts === attempt) return undefined;
   // It was asked for, and the hold is used up: the payment is what the acquirer says.
@@ -54,9 +93,19 @@ function decideLateCapture(payment: Payment, attempt: number, amount: bigint, no
     const sent = advance(payment, "capture_sent", now);
     // A restored copy of the database may not have the attempt. It is the last one from now on.
     const attempts = Math.max(payment.attempts, attempt);
-    const next = { ...settle(asNext(payment, advance(sent, "capture_approved", now)), { captured: amount }), attempts };
-    const facts = [lateFact(attempt, "capture", by), record("capture_sent", attempt, by), record("capture_approved", attempt, by)];
-    return { change: change(now, next, payment.version, facts, captureEntries(next, amount), "update"), left: "nothing" };
+    const next = {
+      ...settle(asNext(payment, advance(sent, "capture_approved", now)), { captured: amount }),
+      attempts,
+    };
+    const facts = [
+      lateFact(attempt, "capture", by),
+      record("capture_sent", attempt, by),
+      record("capture_approved", attempt, by),
+    ];
+    return {
+      change: change(now, next, payment.version, facts, captureEntries(next, amount), "update"),
+      left: "nothing",
+    };
   }
   if (payment.attempt === undefined && isFinal(payment.state)) {
     const undo: Attempt = {
@@ -69,21 +118,46 @@ function decideLateCapture(payment: Payment, attempt: number, amount: bigint, no
       recheckAt: recheckAfter(now, 0),
     };
     const next = changed(payment, { attempt: undo });
-    return { change: change(now, next, payment.version, [lateFact(attempt, "capture", by)]), left: "capture" };
+    return {
+      change: change(now, next, payment.version, [lateFact(attempt, "capture", by)]),
+      left: "capture",
+    };
   }
-  // A capture or void under way: what the acquirer says about it will tell. One attempt is given back at a time.
+  // A capture or void under way: what the acquirer says about it will tell. One attempt is given
+  // back at a time.
   const isUnderWay = payment.attempt !== undefined && payment.attempt.kind !== "undo";
-  return { change: noted(payment, attempt, "capture", now, by), left: isUnderWay ? "nothing" : "unclear" };
+  return {
+    change: noted(payment, attempt, "capture", now, by),
+    left: isUnderWay ? "nothing" : "unclear",
+  };
 }
 
-function decideLateVoid(payment: Payment, attempt: number, lapsed: boolean, now: Instant, by: FactSource): LateApprovalMet | undefined {
+function decideLateVoid(
+  payment: Payment,
+  attempt: number,
+  lapsed: boolean,
+  now: Instant,
+  by: FactSource,
+): LateApprovalMet | undefined {
   const { state } = payment;
   if (state === "voided" || state === "expired" || state === "voiding") return undefined;
   if (state === "authorized" || state === "in_review") {
-    const [sentFact, doneFact] = lapsed ? (["authorization_lapsed", "lapse_approved"] as const) : (["void_sent", "void_approved"] as const);
-    const next = settle(asNext(payment, advance(advance(payment, sentFact, now), doneFact, now)), {});
-    const facts = [lateFact(attempt, "void", by), record(sentFact, attempt, by), record(doneFact, attempt, by)];
-    return { change: change(now, next, payment.version, facts, releaseEntries(next), "update"), left: "nothing" };
+    const [sentFact, doneFact] = lapsed
+      ? (["authorization_lapsed", "lapse_approved"] as const)
+      : (["void_sent", "void_approved"] as const);
+    const next = settle(
+      asNext(payment, advance(advance(payment, sentFact, now), doneFact, now)),
+      {},
+    );
+    const facts = [
+      lateFact(attempt, "void", by),
+      record(sentFact, attempt, by),
+      record(doneFact, attempt, by),
+    ];
+    return {
+      change: change(now, next, payment.version, facts, releaseEntries(next), "update"),
+      left: "nothing",
+    };
   }
   return { change: noted(payment, attempt, "void", now, by), left: "unclear" };
 }
@@ -96,20 +170,36 @@ function decideLateRefund(
 ): LateApprovalMet | undefined {
   const refund = payment.refunds.find((each) => each.id === id);
   assert(refund !== undefined, "refunds are never removed from their payment");
-  if (refund.attempts === attempt && (refund.state === "sending" || refund.state === "confirmed")) return undefined;
+  if (refund.attempts === attempt && (refund.state === "sending" || refund.state === "confirmed"))
+    return undefined;
   // It waits to be sent again: it need not be.
-  const found = refund.attempts === attempt ? decideRefundFoundDone(payment, id, now, by) : undefined;
-  if (found !== undefined) return { change: { ...found, facts: [lateFact(id, "refund", by), ...found.facts] }, left: "nothing" };
+  const found =
+    refund.attempts === attempt ? decideRefundFoundDone(payment, id, now, by) : undefined;
+  if (found !== undefined)
+    return {
+      change: { ...found, facts: [lateFact(id, "refund", by), ...found.facts] },
+      left: "nothing",
+    };
   return { change: noted(payment, id, "refund", now, by), left: "unclear" };
 }
 
 /** What was left of a late approval is undone at the acquirer. */
-export function decideLateUndone(payment: Payment, attempt: number, now: Instant, by: FactSource): PaymentChange {
+export function decideLateUndone(
+  payment: Payment,
+  attempt: number,
+  now: Instant,
+  by: FactSource,
+): PaymentChange {
   const open = isBeingUndone(payment, attempt) ? { attempt: undefined } : {};
-  return change(now, changed(payment, open), payment.version, [record("late_approval_undone", attempt, by)]);
+  return change(now, changed(payment, open), payment.version, [
+    record("late_approval_undone", attempt, by),
+  ]);
 }
 
-/** What the acquirer said of a late capture that is given back. `open`: nothing certain. Undefined when it is no longer being undone. */
+/**
+ * What the acquirer said of a late capture that is given back. `open`: nothing certain. Undefined
+ * when it is no longer being undone.
+ */
 export function decideUndoOutcome(
   payment: Payment,
   attempt: number,
@@ -128,11 +218,21 @@ function isBeingUndone({ attempt }: Payment, number: number): boolean {
   return attempt?.kind === "undo" && attempt.number === number;
 }
 
-function noted(payment: Payment, attempt: number, of: LateApproval["kind"], now: Instant, by: FactSource): PaymentChange {
+function noted(
+  payment: Payment,
+  attempt: number,
+  of: LateApproval["kind"],
+  now: Instant,
+  by: FactSource,
+): PaymentChange {
   return change(now, changed(payment, {}), payment.version, [lateFact(attempt, of, by)]);
 }
 
-function lateFact(attempt: number, of: LateApproval["kind"], by: FactSource): ReturnType<typeof record> {
+function lateFact(
+  attempt: number,
+  of: LateApproval["kind"],
+  by: FactSource,
+): ReturnType<typeof record> {
   return record("approval_came_late", attempt, by, { of });
 }
 

@@ -1,13 +1,31 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { approval, barePayment, newAttempt, newPayment, start, tokenDigest } from "../../test/contract/store-fixtures.ts";
-import type { Approval, AuthorizeOutcome, Decline, FollowUpOutcome } from "../connectors/connector.ts";
+import {
+  approval,
+  barePayment,
+  newAttempt,
+  newPayment,
+  start,
+  tokenDigest,
+} from "../../test/contract/store-fixtures.ts";
+import type {
+  Approval,
+  AuthorizeOutcome,
+  Decline,
+  FollowUpOutcome,
+} from "../connectors/connector.ts";
 import { BrokenInvariant } from "../kernel/assert.ts";
 import { day, hour, laterBy, minute, second } from "../kernel/instant.ts";
 import type { ServiceErrorCode } from "../kernel/service-error.ts";
 import { captureEntries, holdEntries, releaseEntries, saleEntries } from "../ledger/postings.ts";
 import { type PaymentState, paymentStates } from "../payment/payment-machine.ts";
-import { type Attempt, type AttemptKind, declineReasons, type Payment, type PaymentOrder } from "../payment/payment.ts";
+import {
+  type Attempt,
+  type AttemptKind,
+  declineReasons,
+  type Payment,
+  type PaymentOrder,
+} from "../payment/payment.ts";
 import {
   decideAuthorizeOutcome,
   decideCapture,
@@ -48,7 +66,10 @@ const declined: Decline = {
 const unknown = { kind: "unknown", cause: "timeout" } as const;
 const refusal: FollowUpOutcome = { kind: "declined", responseCode: "05" };
 
-/** The payment that a change leaves behind, as the next version of `before` with these members anew; the change is held to it. */
+/**
+ * The payment that a change leaves behind, as the next version of `before` with these members anew;
+ * the change is held to it.
+ */
 function assertChange(
   made: PaymentChange | undefined,
   before: Payment,
@@ -58,14 +79,18 @@ function assertChange(
   assert.deepEqual(made, {
     merchantId: before.merchantId,
     at: now,
-    payment: { next: { ...before, version: before.version + 1, ...fields }, replaces: before.version },
+    payment: {
+      next: { ...before, version: before.version + 1, ...fields },
+      replaces: before.version,
+    },
     entries: [],
     notifications: [],
     ...rest,
   });
 }
 
-const fact = (name: string, attempt: number | undefined, by: string, detail = {}) => [{ fact: name, attempt, by, detail }] as never;
+const fact = (name: string, attempt: number | undefined, by: string, detail = {}) =>
+  [{ fact: name, attempt, by, detail }] as never;
 const update = (payment: Payment) => [{ kind: "update", paymentId: payment.id }] as const;
 
 function attemptOf(kind: Attempt["kind"], number: number, minor = amount): Attempt {
@@ -85,11 +110,18 @@ function held(over: Partial<Payment> = {}): Payment {
   });
 }
 
-function underWay(state: PaymentState, kind: Attempt["kind"], over: Partial<Payment> = {}): Payment {
+function underWay(
+  state: PaymentState,
+  kind: Attempt["kind"],
+  over: Partial<Payment> = {},
+): Payment {
   return held({ state, attempts: 2, attempt: newAttempt({ kind, number: 2, checks: 1 }), ...over });
 }
 
-function refusesEachState(decide: (payment: Payment) => unknown, codes: Readonly<Partial<Record<PaymentState, ServiceErrorCode>>>): void {
+function refusesEachState(
+  decide: (payment: Payment) => unknown,
+  codes: Readonly<Partial<Record<PaymentState, ServiceErrorCode>>>,
+): void {
   for (const state of paymentStates) {
     const code = codes[state];
     if (code === undefined) assert.doesNotThrow(() => decide(held({ state })), state);
@@ -99,7 +131,8 @@ function refusesEachState(decide: (payment: Payment) => unknown, codes: Readonly
 
 describe("the intention of a payment", () => {
   const { merchantId, id, order } = barePayment(1);
-  const intend = (over: Partial<PaymentOrder>) => decideIntention(merchantId, id, { ...order, ...over }, now, answerBy);
+  const intend = (over: Partial<PaymentOrder>) =>
+    decideIntention(merchantId, id, { ...order, ...over }, now, answerBy);
 
   test("is its first version, with an attempt that nobody has sent yet", () => {
     assert.deepEqual(intend({}), {
@@ -135,7 +168,8 @@ describe("the intention of a payment", () => {
     });
   });
 
-  // A card whose token was about to expire was forgotten while it was charged: until the acquirer had answered nobody knew of the use.
+  // A card whose token was about to expire was forgotten while it was charged: until the acquirer
+  // had answered nobody knew of the use.
   test("of a stored card is its use", () => {
     const card = { ...order.card, tokenDigest: tokenDigest(1) };
     assert.deepEqual(intend({ card }).cardUse, { tokenDigest: tokenDigest(1), at: now });
@@ -153,15 +187,22 @@ describe("the intention of a payment", () => {
 
 describe("the answer to an authorization", () => {
   const options = { attempt: 1, notify: true, captureWindowDays: 5 };
-  const decide = (payment: Payment, outcome: AuthorizeOutcome, over: Partial<typeof options> = {}) =>
-    decideAuthorizeOutcome(payment, outcome, now, "merchant", { ...options, ...over });
+  const decide = (
+    payment: Payment,
+    outcome: AuthorizeOutcome,
+    over: Partial<typeof options> = {},
+  ) => decideAuthorizeOutcome(payment, outcome, now, "merchant", { ...options, ...over });
   const sold = newPayment(1);
   const held1 = newPayment(1, { attempt: newAttempt({ kind: "authorize" }) });
   const captureBy = laterBy(now, 5 * day);
 
   test("that comes too late, or is of an attempt before, changes nothing", () => {
     for (const state of paymentStates) {
-      assert.equal(decide({ ...sold, state }, approved) === undefined, state !== "authorizing", state);
+      assert.equal(
+        decide({ ...sold, state }, approved) === undefined,
+        state !== "authorizing",
+        state,
+      );
     }
     assert.equal(decide(sold, approved, { attempt: 2 }), undefined);
     assert.equal(decide({ ...sold, attempt: undefined }, approved), undefined);
@@ -182,8 +223,19 @@ describe("the answer to an authorization", () => {
     assertChange(
       made,
       sold,
-      { ...fields, captureBy, statusAt: now, capturedAt: now, verdict: approval, attempt: undefined },
-      { facts: fact("sale_approved", 1, "merchant"), entries: saleEntries({ ...sold, ...fields }), notifications: update(sold) },
+      {
+        ...fields,
+        captureBy,
+        statusAt: now,
+        capturedAt: now,
+        verdict: approval,
+        attempt: undefined,
+      },
+      {
+        facts: fact("sale_approved", 1, "merchant"),
+        entries: saleEntries({ ...sold, ...fields }),
+        notifications: update(sold),
+      },
     );
     assert.deepEqual(decide(sold, approved, { notify: false })?.notifications, []);
   });
@@ -194,7 +246,10 @@ describe("the answer to an authorization", () => {
       decide(held1, approved),
       held1,
       { ...fields, captureBy, verdict: approval, attempt: undefined },
-      { facts: fact("authorization_approved", 1, "merchant"), entries: holdEntries({ ...held1, ...fields }) },
+      {
+        facts: fact("authorization_approved", 1, "merchant"),
+        entries: holdEntries({ ...held1, ...fields }),
+      },
     );
   });
 
@@ -205,20 +260,33 @@ describe("the answer to an authorization", () => {
       decide(payment, approved),
       payment,
       { ...fields, captureBy, review: "waiting", verdict: approval, attempt: undefined },
-      { facts: fact("authorization_held", 1, "merchant"), entries: holdEntries({ ...payment, ...fields }) },
+      {
+        facts: fact("authorization_held", 1, "merchant"),
+        entries: holdEntries({ ...payment, ...fields }),
+      },
     );
   });
 
   test("yes that recovery finds out is told although the payment stays PE: the merchant was left without an answer", () => {
     for (const manualReview of [false, true]) {
       const payment = { ...held1, order: { ...held1.order, manualReview } };
-      assert.deepEqual(decideAuthorizeOutcome(payment, approved, now, "recovery", options)?.notifications, update(payment));
+      assert.deepEqual(
+        decideAuthorizeOutcome(payment, approved, now, "recovery", options)?.notifications,
+        update(payment),
+      );
     }
-    assert.deepEqual(decideAuthorizeOutcome(held1, unknown, now, "recovery", options)?.notifications, []);
+    assert.deepEqual(
+      decideAuthorizeOutcome(held1, unknown, now, "recovery", options)?.notifications,
+      [],
+    );
   });
 
   test("no ends it: nothing is held, and the issuer's words are kept", () => {
-    for (const payment of [sold, held1, { ...sold, order: { ...sold.order, manualReview: true } }]) {
+    for (const payment of [
+      sold,
+      held1,
+      { ...sold, order: { ...sold.order, manualReview: true } },
+    ]) {
       assertChange(
         decide(payment, { ...declined, refusedBeforeIssuer: true }),
         payment,
@@ -269,27 +337,53 @@ describe("another acquirer", () => {
 
   test("gets an attempt of its own", () => {
     const payment = newPayment(1, { attempt: newAttempt({ checks: 3 }) });
-    const changed = { attempt: { ...attemptOf("sale", 2), checks: 0 }, attempts: 2, rerouted: { connector: "second", attempt: 2 } };
-    assertChange(decideReroute(payment, 1, { ...declined, responseCode: "96" }, "second", now, answerBy), payment, changed, {
-      facts: fact("authorization_rerouted", 2, "merchant", { cause: "96", connector: "second" }),
-    });
-    assertChange(decideReroute(payment, 1, { kind: "not_sent" }, "second", now, answerBy), payment, changed, {
-      facts: fact("authorization_rerouted", 2, "merchant", { cause: "not_sent", connector: "second" }),
-    });
+    const changed = {
+      attempt: { ...attemptOf("sale", 2), checks: 0 },
+      attempts: 2,
+      rerouted: { connector: "second", attempt: 2 },
+    };
+    assertChange(
+      decideReroute(payment, 1, { ...declined, responseCode: "96" }, "second", now, answerBy),
+      payment,
+      changed,
+      {
+        facts: fact("authorization_rerouted", 2, "merchant", { cause: "96", connector: "second" }),
+      },
+    );
+    assertChange(
+      decideReroute(payment, 1, { kind: "not_sent" }, "second", now, answerBy),
+      payment,
+      changed,
+      {
+        facts: fact("authorization_rerouted", 2, "merchant", {
+          cause: "not_sent",
+          connector: "second",
+        }),
+      },
+    );
   });
 
   test("is not asked once the attempt is over", () => {
     const payment = newPayment(1);
     assert.equal(decideReroute(payment, 2, declined, "second", now, answerBy), undefined);
-    assert.equal(decideReroute({ ...payment, attempt: undefined }, 1, declined, "second", now, answerBy), undefined);
-    assert.equal(decideReroute({ ...payment, state: "reversing" }, 1, declined, "second", now, answerBy), undefined);
+    assert.equal(
+      decideReroute({ ...payment, attempt: undefined }, 1, declined, "second", now, answerBy),
+      undefined,
+    );
+    assert.equal(
+      decideReroute({ ...payment, state: "reversing" }, 1, declined, "second", now, answerBy),
+      undefined,
+    );
   });
 });
 
 describe("a capture", () => {
   const whole = { partialCapture: false };
-  const capture = (payment: Payment | undefined, text?: string, settings = { partialCapture: true }) =>
-    decideCapture(payment, text, settings, now, answerBy);
+  const capture = (
+    payment: Payment | undefined,
+    text?: string,
+    settings = { partialCapture: true },
+  ) => decideCapture(payment, text, settings, now, answerBy);
 
   test("is of a payment that is authorized", () => {
     assert.throws(() => capture(undefined), { code: "payment_not_found" });
@@ -330,7 +424,8 @@ describe("a capture", () => {
   });
 
   test("takes no more than is held, and reads amounts only", () => {
-    for (const text of ["100.51", "-1", "1.005", "", "abc"]) assert.throws(() => capture(held(), text), { code: "capture_amount_invalid" });
+    for (const text of ["100.51", "-1", "1.005", "", "abc"])
+      assert.throws(() => capture(held(), text), { code: "capture_amount_invalid" });
   });
 });
 
@@ -339,11 +434,29 @@ describe("the answer to a capture", () => {
 
   test("that comes too late, or is of an attempt before, changes nothing", () => {
     for (const state of paymentStates) {
-      const made = decideCaptureOutcome({ ...capturing, state }, 2, { kind: "approved" }, now, "merchant");
+      const made = decideCaptureOutcome(
+        { ...capturing, state },
+        2,
+        { kind: "approved" },
+        now,
+        "merchant",
+      );
       assert.equal(made === undefined, state !== "capturing", state);
     }
-    assert.equal(decideCaptureOutcome(capturing, 1, { kind: "approved" }, now, "merchant"), undefined);
-    assert.equal(decideCaptureOutcome({ ...capturing, attempt: undefined }, 2, { kind: "approved" }, now, "merchant"), undefined);
+    assert.equal(
+      decideCaptureOutcome(capturing, 1, { kind: "approved" }, now, "merchant"),
+      undefined,
+    );
+    assert.equal(
+      decideCaptureOutcome(
+        { ...capturing, attempt: undefined },
+        2,
+        { kind: "approved" },
+        now,
+        "merchant",
+      ),
+      undefined,
+    );
   });
 
   test("that is none leaves the question open", () => {
@@ -363,11 +476,16 @@ describe("the answer to a capture", () => {
   });
 
   test("no that recovery finds out is told: the merchant was left without an answer, and may capture again", () => {
-    assert.deepEqual(decideCaptureOutcome(capturing, 2, refusal, now, "recovery")?.notifications, update(capturing));
+    assert.deepEqual(
+      decideCaptureOutcome(capturing, 2, refusal, now, "recovery")?.notifications,
+      update(capturing),
+    );
   });
 
   test("yes takes what the attempt asked for, and the merchant hears of it", () => {
-    const part = underWay("capturing", "capture", { attempt: newAttempt({ kind: "capture", number: 2, amount: 4_000n }) });
+    const part = underWay("capturing", "capture", {
+      attempt: newAttempt({ kind: "capture", number: 2, amount: 4_000n }),
+    });
     assertChange(
       decideCaptureOutcome(part, 2, { kind: "approved" }, now, "recovery"),
       part,
@@ -395,7 +513,9 @@ describe("a void", () => {
       voided: "payment_not_voidable",
       expired: "payment_not_voidable",
     });
-    assert.throws(() => decideVoid(held({ state: "captured" }), now, answerBy), { detail: { state: "captured" } });
+    assert.throws(() => decideVoid(held({ state: "captured" }), now, answerBy), {
+      detail: { state: "captured" },
+    });
   });
 
   test("gives up all that is held", () => {
@@ -431,11 +551,16 @@ describe("a lapse", () => {
 
 describe("the answer to a void", () => {
   const voiding = underWay("voiding", "void");
-  const decide = (payment: Payment, outcome: FollowUpOutcome, number = 2) => decideVoidOutcome(payment, number, outcome, now, "recovery");
+  const decide = (payment: Payment, outcome: FollowUpOutcome, number = 2) =>
+    decideVoidOutcome(payment, number, outcome, now, "recovery");
 
   test("that comes too late, or is of an attempt before, changes nothing", () => {
     for (const state of paymentStates) {
-      assert.equal(decide({ ...voiding, state }, { kind: "approved" }) === undefined, state !== "voiding", state);
+      assert.equal(
+        decide({ ...voiding, state }, { kind: "approved" }) === undefined,
+        state !== "voiding",
+        state,
+      );
     }
     assert.equal(decide(voiding, { kind: "approved" }, 1), undefined);
     assert.equal(decide({ ...voiding, attempt: undefined }, { kind: "approved" }), undefined);
@@ -452,7 +577,12 @@ describe("the answer to a void", () => {
     for (const review of ["none", "accepted"] as const) {
       const payment = { ...voiding, review };
       const rest = { facts: facts("void_declined"), notifications: update(payment) };
-      assertChange(decide(payment, refusal), payment, { state: "authorized", attempt: undefined }, rest);
+      assertChange(
+        decide(payment, refusal),
+        payment,
+        { state: "authorized", attempt: undefined },
+        rest,
+      );
     }
     for (const review of ["waiting", "rejected"] as const) {
       const payment = { ...voiding, review };
@@ -466,7 +596,8 @@ describe("the answer to a void", () => {
   });
 
   test("no that recovery finds out is told of when the merchant asked, and of no other", () => {
-    const told = (kind: AttemptKind): unknown => decide(underWay("voiding", kind), refusal)?.notifications.length;
+    const told = (kind: AttemptKind): unknown =>
+      decide(underWay("voiding", kind), refusal)?.notifications.length;
     assert.deepEqual([told("void"), told("lapse"), told("reject")], [1, 0, 0]);
     assert.deepEqual(decideVoidOutcome(voiding, 2, refusal, now, "merchant")?.notifications, []);
   });
@@ -490,7 +621,11 @@ describe("the answer to a void", () => {
         decide(payment, { kind: "approved" }),
         payment,
         { state, statusAt: now, attempt: undefined },
-        { facts: fact(name, 2, "recovery"), entries: releaseEntries(payment), notifications: update(payment) },
+        {
+          facts: fact(name, 2, "recovery"),
+          entries: releaseEntries(payment),
+          notifications: update(payment),
+        },
       );
     }
   });
@@ -513,12 +648,22 @@ describe("a reversal", () => {
   });
 
   test("of anything else stops the work", () => {
-    assert.throws(() => decideReversal(underWay("capturing", "capture"), now, answerBy), BrokenInvariant);
-    assert.throws(() => decideReversal({ ...authorizing, attempt: undefined }, now, answerBy), BrokenInvariant);
+    assert.throws(
+      () => decideReversal(underWay("capturing", "capture"), now, answerBy),
+      BrokenInvariant,
+    );
+    assert.throws(
+      () => decideReversal({ ...authorizing, attempt: undefined }, now, answerBy),
+      BrokenInvariant,
+    );
   });
 
   test("that is done voids the payment; nothing was held, so nothing is released", () => {
-    const reversing = newPayment(1, { state: "reversing", attempts: 2, attempt: newAttempt({ kind: "reverse", number: 2 }) });
+    const reversing = newPayment(1, {
+      state: "reversing",
+      attempts: 2,
+      attempt: newAttempt({ kind: "reverse", number: 2 }),
+    });
     assertChange(
       decideReversed(reversing, now),
       reversing,
@@ -526,7 +671,11 @@ describe("a reversal", () => {
       { facts: fact("reversal_approved", 2, "recovery"), notifications: update(reversing) },
     );
     for (const state of paymentStates)
-      assert.equal(decideReversed({ ...reversing, state }, now) === undefined, state !== "reversing", state);
+      assert.equal(
+        decideReversed({ ...reversing, state }, now) === undefined,
+        state !== "reversing",
+        state,
+      );
     assert.equal(decideReversed({ ...reversing, attempt: undefined }, now), undefined);
   });
 });
@@ -538,7 +687,14 @@ describe("what recovery notes", () => {
     assertChange(
       decideUnanswered(capturing, 2, now, "recovery"),
       capturing,
-      { attempt: newAttempt({ kind: "capture", number: 2, checks: 2, recheckAt: laterBy(now, 2 * minute) }) },
+      {
+        attempt: newAttempt({
+          kind: "capture",
+          number: 2,
+          checks: 2,
+          recheckAt: laterBy(now, 2 * minute),
+        }),
+      },
       { facts: fact("attempt_unanswered", 2, "recovery") },
     );
     assert.equal(decideUnanswered(capturing, 1, now, "recovery"), undefined);
@@ -549,7 +705,15 @@ describe("what recovery notes", () => {
     assertChange(
       decideRepeat(capturing, 2, now, answerBy),
       capturing,
-      { attempt: newAttempt({ kind: "capture", number: 2, checks: 1, answerBy, recheckAt: firstLook }) },
+      {
+        attempt: newAttempt({
+          kind: "capture",
+          number: 2,
+          checks: 1,
+          answerBy,
+          recheckAt: firstLook,
+        }),
+      },
       { facts: fact("attempt_repeated", 2, "recovery") },
     );
     assert.equal(decideRepeat(capturing, 1, now, answerBy), undefined);
@@ -563,6 +727,9 @@ describe("what recovery notes", () => {
       { needsReview: true },
       { facts: fact("marked_for_review", 2, "recovery") },
     );
-    assert.deepEqual(decideMarkForReview(held(), now).facts, fact("marked_for_review", undefined, "recovery"));
+    assert.deepEqual(
+      decideMarkForReview(held(), now).facts,
+      fact("marked_for_review", undefined, "recovery"),
+    );
   });
 });

@@ -1,4 +1,10 @@
-import type { AuthorizeOutcome, Decline, FollowUpOutcome, NotSent, Unknown } from "../connectors/connector.ts";
+import type {
+  AuthorizeOutcome,
+  Decline,
+  FollowUpOutcome,
+  NotSent,
+  Unknown,
+} from "../connectors/connector.ts";
 import { assert } from "../kernel/assert.ts";
 import { scaleOf } from "../kernel/currency.ts";
 import type { MerchantId, PaymentId } from "../kernel/ids.ts";
@@ -7,7 +13,14 @@ import { parseAmount } from "../kernel/money.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import { captureEntries, holdEntries, releaseEntries, saleEntries } from "../ledger/postings.ts";
 import { type PaymentFact, type PaymentState, paymentMachine } from "../payment/payment-machine.ts";
-import type { Attempt, AttemptKind, DeclineReason, Payment, PaymentOrder, Verdict } from "../payment/payment.ts";
+import type {
+  Attempt,
+  AttemptKind,
+  DeclineReason,
+  Payment,
+  PaymentOrder,
+  Verdict,
+} from "../payment/payment.ts";
 import type { FactSource } from "../stores/change.ts";
 import {
   advance,
@@ -25,14 +38,15 @@ import {
 } from "./steps.ts";
 
 /**
- * Pure decisions about a payment: state, command and time in, a Change or a refusal out. Whoever runs them commits the Change
- * and, when someone else was faster, reads again and decides again.
+ * Pure decisions about a payment: state, command and time in, a Change or a refusal out. Whoever
+ * runs them commits the Change and, when someone else was faster, reads again and decides again.
  */
 
 /**
- * The intention, committed before anything is sent: the payment's first version. `answerBy` is when the connector gives up;
- * recovery leaves the attempt alone until then. `request` is the digest of the named request that asks, here and below: kept with the
- * fact, it tells later what that request started.
+ * The intention, committed before anything is sent: the payment's first version. `answerBy` is when
+ * the connector gives up; recovery leaves the attempt alone until then. `request` is the digest of
+ * the named request that asks, here and below: kept with the fact, it tells later what that request
+ * started.
  */
 export function decideIntention(
   merchantId: MerchantId,
@@ -68,20 +82,27 @@ export function decideIntention(
   const { tokenDigest } = order.card;
   return {
     ...change(now, next, undefined, [record("authorization_sent", 1, "merchant", named(request))]),
-    // A charge uses the stored card from its beginning: it is not forgotten while the acquirer is asked, however long that takes.
+    // A charge uses the stored card from its beginning: it is not forgotten while the acquirer is
+    // asked, however long that takes.
     ...(tokenDigest === undefined ? {} : { cardUse: { tokenDigest, at: now } }),
   };
 }
 
 export interface AuthorizeOutcomeOptions {
-  /** The attempt that is answered: what is heard of an earlier one, that went to another acquirer, changes nothing. */
+  /**
+   * The attempt that is answered: what is heard of an earlier one, that went to another acquirer,
+   * changes nothing.
+   */
   readonly attempt: number;
   /** Whether the merchant is told of a final status now. */
   readonly notify: boolean;
   readonly captureWindowDays: number;
 }
 
-/** What the acquirer said to the authorization or sale. A late answer finds the attempt gone and changes nothing: undefined. */
+/**
+ * What the acquirer said to the authorization or sale. A late answer finds the attempt gone and
+ * changes nothing: undefined.
+ */
 export function decideAuthorizeOutcome(
   payment: Payment,
   outcome: AuthorizeOutcome,
@@ -99,40 +120,63 @@ export function decideAuthorizeOutcome(
     verdict: verdictOf(outcome),
     authorized: amount,
     captured: fact === "sale_approved" ? amount : 0n,
-    captureBy: outcome.kind === "approved" ? laterBy(now, options.captureWindowDays * day) : undefined,
+    captureBy:
+      outcome.kind === "approved" ? laterBy(now, options.captureWindowDays * day) : undefined,
     review: fact === "authorization_held" ? "waiting" : "none",
   });
-  const entries = fact === "sale_approved" ? saleEntries(next) : fact === "authorization_declined" ? [] : holdEntries(next);
-  // Merchants are told of a status that they see: a payment that stays PE is no news (interface 4.2), but for who was left without an answer.
+  const entries =
+    fact === "sale_approved"
+      ? saleEntries(next)
+      : fact === "authorization_declined"
+        ? []
+        : holdEntries(next);
+  // Merchants are told of a status that they see: a payment that stays PE is no news (interface
+  // 4.2), but for who was left without an answer.
   const tell = isFinal(next.state) ? (options.notify ? "update" : undefined) : foundOut(by);
   return change(now, next, payment.version, [record(fact, attempt.number, by)], entries, tell);
 }
 
-/** What recovery learns of a request of the merchant's that ended without an outcome is told, also where the status stays PE: nobody else tells. */
+/**
+ * What recovery learns of a request of the merchant's that ended without an outcome is told, also
+ * where the status stays PE: nobody else tells.
+ */
 function foundOut(by: FactSource): "update" | undefined {
   return by === "recovery" ? "update" : undefined;
 }
 
-function authorizeFact(payment: Payment, attempt: Attempt, outcome: Exclude<AuthorizeOutcome, Unknown>): PaymentFact {
+function authorizeFact(
+  payment: Payment,
+  attempt: Attempt,
+  outcome: Exclude<AuthorizeOutcome, Unknown>,
+): PaymentFact {
   if (outcome.kind !== "approved") return "authorization_declined";
   if (payment.order.manualReview) return "authorization_held";
   return attempt.kind === "sale" ? "sale_approved" : "authorization_approved";
 }
 
 /** Declines that say nothing of the card: the acquirer, or its way to the issuer, did not work. */
-const declinesOfTheWay: readonly DeclineReason[] = ["timeout", "no_acquirer_response", "acquirer_error"];
+const declinesOfTheWay: readonly DeclineReason[] = [
+  "timeout",
+  "no_acquirer_response",
+  "acquirer_error",
+];
 /** Merchant advice code: do not try again, at no acquirer. */
 const neverAgain = "03";
 
 /** Whether another acquirer may be asked: only after a certain no, never after an unknown. */
 export function mayGoElsewhere(outcome: AuthorizeOutcome): outcome is NotSent | Decline {
   if (outcome.kind === "not_sent") return true;
-  return outcome.kind === "declined" && declinesOfTheWay.includes(outcome.reason) && outcome.adviceCode !== neverAgain;
+  return (
+    outcome.kind === "declined" &&
+    declinesOfTheWay.includes(outcome.reason) &&
+    outcome.adviceCode !== neverAgain
+  );
 }
 
 /**
- * The authorization goes to another acquirer after a certain no: a new attempt under a reference of its own, committed before it is
- * sent. Undefined when the attempt is no longer the one that ended so.
+ * The authorization goes to another acquirer after a certain no: a new attempt under a reference of
+ * its own, committed before it is sent. Undefined when the attempt is no longer the one that ended
+ * so.
  */
 export function decideReroute(
   payment: Payment,
@@ -145,13 +189,29 @@ export function decideReroute(
   const { attempt } = payment;
   if (payment.state !== "authorizing" || attempt?.number !== attemptNumber) return undefined;
   const number = payment.attempts + 1;
-  const again: Attempt = { ...attempt, number, sentAt: now, answerBy, checks: 0, recheckAt: recheckAfter(answerBy, 0) };
-  const next = changed(payment, { attempt: again, attempts: number, rerouted: { connector, attempt: number } });
+  const again: Attempt = {
+    ...attempt,
+    number,
+    sentAt: now,
+    answerBy,
+    checks: 0,
+    recheckAt: recheckAfter(answerBy, 0),
+  };
+  const next = changed(payment, {
+    attempt: again,
+    attempts: number,
+    rerouted: { connector, attempt: number },
+  });
   const cause = outcome.kind === "declined" ? outcome.responseCode : outcome.kind;
-  return change(now, next, payment.version, [record("authorization_rerouted", number, "merchant", { cause, connector })]);
+  return change(now, next, payment.version, [
+    record("authorization_rerouted", number, "merchant", { cause, connector }),
+  ]);
 }
 
-/** The merchant asks to take what is held; `amount` is decimal text, undefined or zero for everything. */
+/**
+ * The merchant asks to take what is held; `amount` is decimal text, undefined or zero for
+ * everything.
+ */
 export function decideCapture(
   payment: Payment | undefined,
   amount: string | undefined,
@@ -163,29 +223,38 @@ export function decideCapture(
   if (payment === undefined) throw new ServiceError("payment_not_found");
   refuseCaptureOf(payment.state);
   // The job that gives the authorization up may be late; the window is not.
-  if (payment.captureBy !== undefined && payment.captureBy <= now) throw new ServiceError("payment_cancelled");
+  if (payment.captureBy !== undefined && payment.captureBy <= now)
+    throw new ServiceError("payment_cancelled");
   const minor = amountToCapture(payment, amount);
-  if (minor < payment.authorized && !settings.partialCapture) throw new ServiceError("partial_capture_disabled");
+  if (minor < payment.authorized && !settings.partialCapture)
+    throw new ServiceError("partial_capture_disabled");
   const next = begin(payment, "capture_sent", "capture", minor, now, answerBy);
-  return change(now, next, payment.version, [record("capture_sent", next.attempts, "merchant", named(request))]);
+  return change(now, next, payment.version, [
+    record("capture_sent", next.attempts, "merchant", named(request)),
+  ]);
 }
 
 function refuseCaptureOf(state: PaymentState): void {
   if (state === "authorized") return;
   if (state === "captured") throw new ServiceError("payment_already_captured");
   if (state === "capturing" || state === "voiding") throw new ServiceError("payment_in_flight");
-  if (state === "declined" || state === "voided" || state === "expired") throw new ServiceError("payment_cancelled");
+  if (state === "declined" || state === "voided" || state === "expired")
+    throw new ServiceError("payment_cancelled");
   throw new ServiceError("payment_not_capturable");
 }
 
 function amountToCapture(payment: Payment, amount: string | undefined): bigint {
   if (amount === undefined) return payment.authorized;
   const minor = parseAmount(amount, scaleOf(payment.order.amount.currency));
-  if (minor === undefined || minor > payment.authorized) throw new ServiceError("capture_amount_invalid");
+  if (minor === undefined || minor > payment.authorized)
+    throw new ServiceError("capture_amount_invalid");
   return minor === 0n ? payment.authorized : minor;
 }
 
-/** What the acquirer said to the capture. Undefined when the attempt is no longer the one that is answered. */
+/**
+ * What the acquirer said to the capture. Undefined when the attempt is no longer the one that is
+ * answered.
+ */
 export function decideCaptureOutcome(
   payment: Payment,
   attemptNumber: number,
@@ -198,38 +267,72 @@ export function decideCaptureOutcome(
   if (outcome.kind === "unknown") return unanswered(payment, attempt, now, by);
   if (outcome.kind === "declined") {
     const next = settle(advance(payment, "capture_declined", now), {});
-    const note = record("capture_declined", attempt.number, by, { responseCode: outcome.responseCode });
+    const note = record("capture_declined", attempt.number, by, {
+      responseCode: outcome.responseCode,
+    });
     return change(now, next, payment.version, [note], [], foundOut(by));
   }
   const next = settle(advance(payment, "capture_approved", now), { captured: attempt.amount });
   const entries = captureEntries(next, attempt.amount);
-  return change(now, next, payment.version, [record("capture_approved", attempt.number, by)], entries, "update");
+  return change(
+    now,
+    next,
+    payment.version,
+    [record("capture_approved", attempt.number, by)],
+    entries,
+    "update",
+  );
 }
 
 /** The merchant gives an authorization up. */
-export function decideVoid(payment: Payment | undefined, now: Instant, answerBy: Instant, request?: string): PaymentChange {
+export function decideVoid(
+  payment: Payment | undefined,
+  now: Instant,
+  answerBy: Instant,
+  request?: string,
+): PaymentChange {
   if (payment === undefined) throw new ServiceError("payment_not_found");
   const { state } = payment;
-  if (state === "capturing" || state === "voiding" || state === "authorizing" || state === "reversing") {
+  if (
+    state === "capturing" ||
+    state === "voiding" ||
+    state === "authorizing" ||
+    state === "reversing"
+  ) {
     throw new ServiceError("payment_in_flight");
   }
-  if (state !== "authorized" && state !== "in_review") throw new ServiceError("payment_not_voidable", { state });
+  if (state !== "authorized" && state !== "in_review")
+    throw new ServiceError("payment_not_voidable", { state });
   const next = begin(payment, "void_sent", "void", payment.authorized, now, answerBy);
-  return change(now, next, payment.version, [record("void_sent", next.attempts, "merchant", named(request))]);
+  return change(now, next, payment.version, [
+    record("void_sent", next.attempts, "merchant", named(request)),
+  ]);
 }
 
-/** The capture window is over: the authorization is given up. Undefined when there is nothing (any more) that lapses. */
-export function decideLapse(payment: Payment, now: Instant, answerBy: Instant): PaymentChange | undefined {
+/**
+ * The capture window is over: the authorization is given up. Undefined when there is nothing (any
+ * more) that lapses.
+ */
+export function decideLapse(
+  payment: Payment,
+  now: Instant,
+  answerBy: Instant,
+): PaymentChange | undefined {
   if (payment.state !== "authorized" && payment.state !== "in_review") return undefined;
   if (payment.captureBy === undefined || payment.captureBy > now) return undefined;
   const next = begin(payment, "authorization_lapsed", "lapse", payment.authorized, now, answerBy);
-  return change(now, next, payment.version, [record("authorization_lapsed", next.attempts, "clock")]);
+  return change(now, next, payment.version, [
+    record("authorization_lapsed", next.attempts, "clock"),
+  ]);
 }
 
 /** A lapse that the acquirer refuses is tried again after so long. */
 const lapseAgainMs = hour;
 
-/** What the acquirer said to a void, whoever caused it. Undefined when the attempt is no longer the one that is answered. */
+/**
+ * What the acquirer said to a void, whoever caused it. Undefined when the attempt is no longer the
+ * one that is answered.
+ */
 export function decideVoidOutcome(
   payment: Payment,
   attemptNumber: number,
@@ -255,46 +358,95 @@ export function decideVoidOutcome(
   }
   const fact = attempt.kind === "lapse" ? "lapse_approved" : "void_approved";
   const next = settle(advance(payment, fact, now), {});
-  return change(now, next, payment.version, [record(fact, attempt.number, by)], releaseEntries(next), "update");
+  return change(
+    now,
+    next,
+    payment.version,
+    [record(fact, attempt.number, by)],
+    releaseEntries(next),
+    "update",
+  );
 }
 
 /**
- * Recovery claims the right to undo an authorization whose outcome nobody knows. From here on no late approval counts
- * (reliability 3.2, W7): the answer finds another state and is dropped.
+ * Recovery claims the right to undo an authorization whose outcome nobody knows. From here on no
+ * late approval counts (reliability 3.2, W7): the answer finds another state and is dropped.
  */
 export function decideReversal(payment: Payment, now: Instant, answerBy: Instant): PaymentChange {
   const { attempt } = payment;
-  assert(payment.state === "authorizing" && attempt !== undefined, "only an authorization in flight is reversed");
-  const begun = begin(payment, "reversal_sent", "reverse", payment.order.amount.minor, now, answerBy);
-  // A reversal may be asked for again at any time. What its attempt remembers is how long the authorization may still be sent.
-  const next: Payment = { ...begun, attempt: { ...attempt, ...begun.attempt, answerBy: attempt.answerBy } };
+  assert(
+    payment.state === "authorizing" && attempt !== undefined,
+    "only an authorization in flight is reversed",
+  );
+  const begun = begin(
+    payment,
+    "reversal_sent",
+    "reverse",
+    payment.order.amount.minor,
+    now,
+    answerBy,
+  );
+  // A reversal may be asked for again at any time. What its attempt remembers is how long the
+  // authorization may still be sent.
+  const next: Payment = {
+    ...begun,
+    attempt: { ...attempt, ...begun.attempt, answerBy: attempt.answerBy },
+  };
   return change(now, next, payment.version, [record("reversal_sent", next.attempts, "recovery")]);
 }
 
-/** The acquirer holds nothing any more: the payment is void. Nothing was posted for it, so nothing is released. */
+/**
+ * The acquirer holds nothing any more: the payment is void. Nothing was posted for it, so nothing
+ * is released.
+ */
 export function decideReversed(payment: Payment, now: Instant): PaymentChange | undefined {
   if (payment.state !== "reversing" || payment.attempt === undefined) return undefined;
   const next = settle(advance(payment, "reversal_approved", now), {});
-  return change(now, next, payment.version, [record("reversal_approved", payment.attempt.number, "recovery")], [], "update");
+  return change(
+    now,
+    next,
+    payment.version,
+    [record("reversal_approved", payment.attempt.number, "recovery")],
+    [],
+    "update",
+  );
 }
 
 /** Recovery could not find out, or it is too early to believe what it heard. */
-export function decideUnanswered(payment: Payment, attemptNumber: number, now: Instant, by: FactSource): PaymentChange | undefined {
+export function decideUnanswered(
+  payment: Payment,
+  attemptNumber: number,
+  now: Instant,
+  by: FactSource,
+): PaymentChange | undefined {
   const attempt = payment.attempt;
   return attempt?.number === attemptNumber ? unanswered(payment, attempt, now, by) : undefined;
 }
 
-/** Recovery is about to send a capture or void again under the same reference, which the connector declares safe. */
-export function decideRepeat(payment: Payment, attemptNumber: number, now: Instant, answerBy: Instant): PaymentChange | undefined {
+/**
+ * Recovery is about to send a capture or void again under the same reference, which the connector
+ * declares safe.
+ */
+export function decideRepeat(
+  payment: Payment,
+  attemptNumber: number,
+  now: Instant,
+  answerBy: Instant,
+): PaymentChange | undefined {
   const attempt = payment.attempt;
   if (attempt?.number !== attemptNumber) return undefined;
-  const next = changed(payment, { attempt: { ...attempt, answerBy, recheckAt: recheckAfter(answerBy, 0) } });
-  return change(now, next, payment.version, [record("attempt_repeated", attempt.number, "recovery")]);
+  const next = changed(payment, {
+    attempt: { ...attempt, answerBy, recheckAt: recheckAfter(answerBy, 0) },
+  });
+  return change(now, next, payment.version, [
+    record("attempt_repeated", attempt.number, "recovery"),
+  ]);
 }
 
 /**
- * The acquirer refused the repeat, and an earlier sending may still arrive until `mayArriveUntil` and be carried out: the refusal is not the last word. The
- * attempt has the deadline of that sending again, since the repeat was answered.
+ * The acquirer refused the repeat, and an earlier sending may still arrive until `mayArriveUntil`
+ * and be carried out: the refusal is not the last word. The attempt has the deadline of that
+ * sending again, since the repeat was answered.
  */
 export function decideRepeatRefused(
   payment: Payment,
@@ -306,14 +458,20 @@ export function decideRepeatRefused(
   if (attempt?.number !== attemptNumber) return undefined;
   const checks = attempt.checks + 1;
   const recheckAt = notBefore(earlier.mayArriveUntil, recheckAfter(now, checks));
-  const next = changed(payment, { attempt: { ...attempt, answerBy: earlier.answerBy, checks, recheckAt } });
-  return change(now, next, payment.version, [record("attempt_unanswered", attempt.number, "recovery")]);
+  const next = changed(payment, {
+    attempt: { ...attempt, answerBy: earlier.answerBy, checks, recheckAt },
+  });
+  return change(now, next, payment.version, [
+    record("attempt_unanswered", attempt.number, "recovery"),
+  ]);
 }
 
 /** Takes a payment out of every job's hands until people have looked. */
 export function decideMarkForReview(payment: Payment, now: Instant): PaymentChange {
   const next = changed(payment, { needsReview: true });
-  return change(now, next, payment.version, [record("marked_for_review", payment.attempt?.number, "recovery")]);
+  return change(now, next, payment.version, [
+    record("marked_for_review", payment.attempt?.number, "recovery"),
+  ]);
 }
 
 function verdictOf(outcome: Exclude<AuthorizeOutcome, Unknown>): Verdict {
@@ -342,7 +500,10 @@ function verdictOf(outcome: Exclude<AuthorizeOutcome, Unknown>): Verdict {
   };
 }
 
-/** No acquirer could be reached at all: a no that is certain, in the words that acquirers have for it (DE 39: switch inoperative). */
+/**
+ * No acquirer could be reached at all: a no that is certain, in the words that acquirers have for
+ * it (DE 39: switch inoperative).
+ */
 const neverSent: Verdict = {
   approved: false,
   authorizationCode: undefined,

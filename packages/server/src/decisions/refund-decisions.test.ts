@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { dispute, newPayment, newRefund, paidNext, refundedNext, start } from "../../test/contract/store-fixtures.ts";
+import {
+  dispute,
+  newPayment,
+  newRefund,
+  paidNext,
+  refundedNext,
+  start,
+} from "../../test/contract/store-fixtures.ts";
 import { BrokenInvariant } from "../kernel/assert.ts";
 import { type Instant, day, hour, laterBy, minute, second } from "../kernel/instant.ts";
 import { refundEntries } from "../ledger/postings.ts";
@@ -24,8 +31,19 @@ import type { PaymentChange } from "./steps.ts";
 const now = laterBy(start, hour);
 const answerBy = laterBy(now, 20 * second);
 const firstLook = laterBy(answerBy, 5 * second);
-const settings: RefundSettings = { refundWindowDays: 180, refundRequestedMinutes: 5, refundPendingMinutes: 10, strictRefundCancel: false };
-const command: RefundCommand = { id: 9, code: "back-9", amount: undefined, description: "broken", request: undefined };
+const settings: RefundSettings = {
+  refundWindowDays: 180,
+  refundRequestedMinutes: 5,
+  refundPendingMinutes: 10,
+  strictRefundCancel: false,
+};
+const command: RefundCommand = {
+  id: 9,
+  code: "back-9",
+  amount: undefined,
+  description: "broken",
+  request: undefined,
+};
 
 /** 100.50 USD that were captured, of which 1.00 is on its way back for each of these refunds. */
 function captured(refunds: readonly Refund[] = [], over: Partial<Payment> = {}): Payment {
@@ -33,7 +51,15 @@ function captured(refunds: readonly Refund[] = [], over: Partial<Payment> = {}):
 }
 
 const sending = (over: Partial<Refund> = {}): Refund =>
-  newRefund(2, { state: "sending", pendingAt: laterBy(start, minute), attempts: 1, sentAt: start, answerBy: start, checks: 1, ...over });
+  newRefund(2, {
+    state: "sending",
+    pendingAt: laterBy(start, minute),
+    attempts: 1,
+    sentAt: start,
+    answerBy: start,
+    checks: 1,
+    ...over,
+  });
 
 /** Holds a change to be the next version of `before` with these refunds, all of it. */
 function assertRefunds(
@@ -52,23 +78,37 @@ function assertRefunds(
   });
 }
 
-const fact = (name: string, id: number, by: string, detail = {}) => [{ fact: name, attempt: id, by, detail }] as never;
+const fact = (name: string, id: number, by: string, detail = {}) =>
+  [{ fact: name, attempt: id, by, detail }] as never;
 const tell = (payment: Payment) => [{ kind: "refund", paymentId: payment.id }] as const;
 
 describe("asking for a refund", () => {
-  const ask = (payment: Payment, over: Partial<RefundCommand> = {}, at: Instant = now, under: Partial<RefundSettings> = {}) =>
-    decideRefund(payment, { ...command, ...over }, { ...settings, ...under }, at);
-  const amountOf = (payment: Payment, amount?: string) => ask(payment, { amount }).payment.next.refunds.at(-1)?.amount;
+  const ask = (
+    payment: Payment,
+    over: Partial<RefundCommand> = {},
+    at: Instant = now,
+    under: Partial<RefundSettings> = {},
+  ) => decideRefund(payment, { ...command, ...over }, { ...settings, ...under }, at);
+  const amountOf = (payment: Payment, amount?: string) =>
+    ask(payment, { amount }).payment.next.refunds.at(-1)?.amount;
 
   test("is for a captured payment", () => {
     for (const state of paymentStates) {
-      if (state !== "captured") assert.throws(() => ask(captured([], { state })), { code: "payment_not_refundable", detail: { state } });
+      if (state !== "captured")
+        assert.throws(() => ask(captured([], { state })), {
+          code: "payment_not_refundable",
+          detail: { state },
+        });
     }
-    assert.throws(() => ask(captured([], { capturedAt: undefined })), { code: "payment_not_refundable" });
+    assert.throws(() => ask(captured([], { capturedAt: undefined })), {
+      code: "payment_not_refundable",
+    });
   });
 
   test("is refused while the issuer has taken the money back, not when it gave it back", () => {
-    assert.throws(() => ask(captured([], { chargeback: dispute })), { code: "payment_charged_back" });
+    assert.throws(() => ask(captured([], { chargeback: dispute })), {
+      code: "payment_charged_back",
+    });
     const won = { ...dispute, state: "credited", creditedAt: start } as const;
     assert.doesNotThrow(() => ask(captured([], { chargeback: won })));
   });
@@ -79,15 +119,22 @@ describe("asking for a refund", () => {
     assert.doesNotThrow(() => ask(payment, {}, end));
     assert.throws(() => ask(payment, {}, laterBy(end, 1)), { code: "refund_window_over" });
     assert.doesNotThrow(() => ask(payment, {}, laterBy(end, 1), { refundWindowDays: 0 }));
-    assert.throws(() => ask(payment, {}, laterBy(payment.capturedAt ?? start, day + 1), { refundWindowDays: 1 }), {
-      code: "refund_window_over",
-    });
+    assert.throws(
+      () =>
+        ask(payment, {}, laterBy(payment.capturedAt ?? start, day + 1), { refundWindowDays: 1 }),
+      {
+        code: "refund_window_over",
+      },
+    );
   });
 
   test("ends at a hundred refunds", () => {
-    const many = (count: number) => Array.from({ length: count }, (_, index) => newRefund(index + 10, { amount: 1n }));
+    const many = (count: number) =>
+      Array.from({ length: count }, (_, index) => newRefund(index + 10, { amount: 1n }));
     assert.equal(ask(captured(many(99)), { amount: "1" }).payment.next.refunds.length, 100);
-    assert.throws(() => ask(captured(many(100)), { amount: "1" }), { code: "refund_limit_reached" });
+    assert.throws(() => ask(captured(many(100)), { amount: "1" }), {
+      code: "refund_limit_reached",
+    });
   });
 
   test("is for all that is left, or for a part of it", () => {
@@ -96,12 +143,18 @@ describe("asking for a refund", () => {
     assert.equal(amountOf(captured([newRefund(1, { state: "cancelled" })])), 10_050n);
     assert.equal(amountOf(captured([newRefund(1)]), "0.01"), 1n);
     assert.equal(amountOf(captured([newRefund(1)]), "99.50"), 9_950n);
-    assert.throws(() => amountOf(captured([newRefund(1)]), "99.51"), { code: "refund_amount_too_high" });
+    assert.throws(() => amountOf(captured([newRefund(1)]), "99.51"), {
+      code: "refund_amount_too_high",
+    });
     for (const text of ["0", "0.00", "-1", "1.005", ""]) {
       assert.throws(() => amountOf(captured(), text), { code: "refund_amount_invalid" }, text);
     }
-    assert.throws(() => amountOf(captured([newRefund(1, { amount: 10_050n })])), { code: "payment_already_refunded" });
-    assert.throws(() => amountOf(captured([newRefund(1, { amount: 10_050n })]), "1"), { code: "payment_already_refunded" });
+    assert.throws(() => amountOf(captured([newRefund(1, { amount: 10_050n })])), {
+      code: "payment_already_refunded",
+    });
+    assert.throws(() => amountOf(captured([newRefund(1, { amount: 10_050n })]), "1"), {
+      code: "payment_already_refunded",
+    });
   });
 
   test("adds a refund that may be thought over", () => {
@@ -123,9 +176,14 @@ describe("asking for a refund", () => {
       checks: 0,
       dueAt: laterBy(now, 5 * minute),
     };
-    assertRefunds(ask(payment, { amount: "5", request: "a".repeat(64) }), payment, [newRefund(1), refund], {
-      facts: fact("refund_requested", 9, "merchant"),
-    });
+    assertRefunds(
+      ask(payment, { amount: "5", request: "a".repeat(64) }),
+      payment,
+      [newRefund(1), refund],
+      {
+        facts: fact("refund_requested", 9, "merchant"),
+      },
+    );
   });
 
   test("is never told to have been before the capture", () => {
@@ -154,7 +212,10 @@ describe("taking a refund back", () => {
         try {
           return cancel(payment, 2, strict).payment.next.refunds[1]?.state === "cancelled";
         } catch (error) {
-          assert.deepEqual({ ...(error as object) }, { name: "ServiceError", code: "refund_not_cancellable", detail: { state } });
+          assert.deepEqual(
+            { ...(error as object) },
+            { name: "ServiceError", code: "refund_not_cancellable", detail: { state } },
+          );
           return false;
         }
       });
@@ -165,7 +226,9 @@ describe("taking a refund back", () => {
   test("ends that refund alone, and its amount is free again", () => {
     const payment = captured([newRefund(1), newRefund(2)]);
     const cancelled = newRefund(2, { state: "cancelled", cancelledAt: now, dueAt: undefined });
-    assertRefunds(cancel(payment), payment, [newRefund(1), cancelled], { facts: fact("refund_cancelled", 2, "merchant") });
+    assertRefunds(cancel(payment), payment, [newRefund(1), cancelled], {
+      facts: fact("refund_cancelled", 2, "merchant"),
+    });
     assert.equal(cancel(payment).payment.next.refunded, 100n);
   });
 });
@@ -184,7 +247,11 @@ describe("a refund that is due", () => {
 
   test("becomes pending, and the merchant hears of it", () => {
     const payment = captured([newRefund(1), newRefund(2)]);
-    const pending = newRefund(2, { state: "pending", pendingAt: now, dueAt: laterBy(now, 10 * minute) });
+    const pending = newRefund(2, {
+      state: "pending",
+      pendingAt: now,
+      dueAt: laterBy(now, 10 * minute),
+    });
     assertRefunds(step(payment), payment, [newRefund(1), pending], {
       facts: fact("refund_queued", 2, "clock"),
       notifications: tell(payment),
@@ -192,9 +259,22 @@ describe("a refund that is due", () => {
   });
 
   test("then goes out, with a number of its own", () => {
-    const pending = newRefund(2, { state: "pending", pendingAt: laterBy(start, minute), attempts: 3, checks: 4 });
+    const pending = newRefund(2, {
+      state: "pending",
+      pendingAt: laterBy(start, minute),
+      attempts: 3,
+      checks: 4,
+    });
     const payment = captured([pending]);
-    const sent: Refund = { ...pending, state: "sending", attempts: 4, sentAt: now, answerBy, checks: 0, dueAt: firstLook };
+    const sent: Refund = {
+      ...pending,
+      state: "sending",
+      attempts: 4,
+      sentAt: now,
+      answerBy,
+      checks: 0,
+      dueAt: firstLook,
+    };
     assertRefunds(step(payment), payment, [sent], { facts: fact("refund_sent", 2, "clock") });
   });
 
@@ -207,8 +287,12 @@ describe("a refund that is due", () => {
 
 describe("the answer to a refund", () => {
   const payment = captured([newRefund(1), sending()]);
-  const decide = (of: Payment, outcome: Parameters<typeof decideRefundOutcome>[3], id = 2, attempt = 1) =>
-    decideRefundOutcome(of, id, attempt, outcome, now, "recovery");
+  const decide = (
+    of: Payment,
+    outcome: Parameters<typeof decideRefundOutcome>[3],
+    id = 2,
+    attempt = 1,
+  ) => decideRefundOutcome(of, id, attempt, outcome, now, "recovery");
 
   test("that comes too late, or is of another attempt, changes nothing", () => {
     assert.equal(decide(payment, { kind: "approved" }, 2, 2), undefined);
@@ -221,21 +305,35 @@ describe("the answer to a refund", () => {
 
   test("that is none leaves the question open, and is asked for later each time", () => {
     const asked = sending({ checks: 2, dueAt: laterBy(now, 30 * second) });
-    assertRefunds(decide(payment, { kind: "unknown", cause: "timeout" }), payment, [newRefund(1), asked], {
-      facts: fact("attempt_unanswered", 2, "recovery"),
-    });
+    assertRefunds(
+      decide(payment, { kind: "unknown", cause: "timeout" }),
+      payment,
+      [newRefund(1), asked],
+      {
+        facts: fact("attempt_unanswered", 2, "recovery"),
+      },
+    );
   });
 
   test("no cancels it, and its amount is free again", () => {
     const cancelled = sending({ state: "cancelled", cancelledAt: now, dueAt: undefined });
-    assertRefunds(decide(payment, { kind: "declined", responseCode: "05" }), payment, [newRefund(1), cancelled], {
-      facts: fact("refund_declined", 2, "recovery", { responseCode: "05" }),
-      notifications: tell(payment),
-    });
+    assertRefunds(
+      decide(payment, { kind: "declined", responseCode: "05" }),
+      payment,
+      [newRefund(1), cancelled],
+      {
+        facts: fact("refund_declined", 2, "recovery", { responseCode: "05" }),
+        notifications: tell(payment),
+      },
+    );
   });
 
   test("yes returns the money, after what was returned before", () => {
-    const before = captured([newRefund(1, { state: "confirmed", amount: 333n }), newRefund(3), sending()]);
+    const before = captured([
+      newRefund(1, { state: "confirmed", amount: 333n }),
+      newRefund(3),
+      sending(),
+    ]);
     const confirmed = sending({ state: "confirmed", confirmedAt: now, dueAt: undefined });
     assertRefunds(
       decide(before, { kind: "approved" }),
@@ -255,9 +353,14 @@ describe("recovery of a refund", () => {
 
   test("sends again under the same reference, and waits anew", () => {
     const again = sending({ answerBy, dueAt: firstLook });
-    assertRefunds(decideRefundRepeat(payment, 2, 1, now, answerBy), payment, [newRefund(1), again], {
-      facts: fact("attempt_repeated", 2, "recovery"),
-    });
+    assertRefunds(
+      decideRefundRepeat(payment, 2, 1, now, answerBy),
+      payment,
+      [newRefund(1), again],
+      {
+        facts: fact("attempt_repeated", 2, "recovery"),
+      },
+    );
     assert.equal(decideRefundRepeat(payment, 2, 2, now, answerBy), undefined);
     assert.equal(decideRefundRepeat(payment, 1, 0, now, answerBy), undefined);
   });
@@ -281,27 +384,45 @@ describe("a clock that is set back while a refund is on its way", () => {
   const none = { pendingAt: undefined, confirmedAt: undefined, cancelledAt: undefined };
 
   test("lets no time of it lie before it was asked for", () => {
-    const asked = (state: RefundState) => captured([newRefund(2, { state, requestedAt: late, attempts: 1 })]);
-    assert.deepEqual(timesAfter(decideRefundStep(asked("requested"), 2, settings, now, answerBy)), { ...none, pendingAt: late });
-    assert.deepEqual(timesAfter(decideRefundCancel(asked("requested"), 2, settings, now)), { ...none, cancelledAt: late });
-    assert.deepEqual(timesAfter(decideRefundOutcome(asked("sending"), 2, 1, { kind: "approved" }, now, "recovery")), {
+    const asked = (state: RefundState) =>
+      captured([newRefund(2, { state, requestedAt: late, attempts: 1 })]);
+    assert.deepEqual(timesAfter(decideRefundStep(asked("requested"), 2, settings, now, answerBy)), {
       ...none,
-      confirmedAt: late,
+      pendingAt: late,
     });
+    assert.deepEqual(timesAfter(decideRefundCancel(asked("requested"), 2, settings, now)), {
+      ...none,
+      cancelledAt: late,
+    });
+    assert.deepEqual(
+      timesAfter(
+        decideRefundOutcome(asked("sending"), 2, 1, { kind: "approved" }, now, "recovery"),
+      ),
+      {
+        ...none,
+        confirmedAt: late,
+      },
+    );
   });
 
   test("nor its end before it was pending", () => {
-    const pending = (state: RefundState) => captured([newRefund(2, { state, pendingAt: late, attempts: 1 })]);
+    const pending = (state: RefundState) =>
+      captured([newRefund(2, { state, pendingAt: late, attempts: 1 })]);
     assert.deepEqual(timesAfter(decideRefundCancel(pending("pending"), 2, settings, now)), {
       pendingAt: late,
       confirmedAt: undefined,
       cancelledAt: late,
     });
-    assert.deepEqual(timesAfter(decideRefundOutcome(pending("sending"), 2, 1, { kind: "approved" }, now, "recovery")), {
-      pendingAt: late,
-      confirmedAt: late,
-      cancelledAt: undefined,
-    });
+    assert.deepEqual(
+      timesAfter(
+        decideRefundOutcome(pending("sending"), 2, 1, { kind: "approved" }, now, "recovery"),
+      ),
+      {
+        pendingAt: late,
+        confirmedAt: late,
+        cancelledAt: undefined,
+      },
+    );
   });
 });
 
@@ -317,13 +438,22 @@ describe("what has left the merchant's account", () => {
     assert.equal(returned(captured()), 0n);
     assert.equal(returned(captured(refunds)), 20n);
     assert.equal(returned(captured(refunds, { chargeback: dispute })), 520n);
-    assert.equal(returned(captured(refunds, { chargeback: { ...dispute, state: "credited", creditedAt: start } })), 20n);
+    assert.equal(
+      returned(
+        captured(refunds, { chargeback: { ...dispute, state: "credited", creditedAt: start } }),
+      ),
+      20n,
+    );
   });
 
   test("never exceeds what was captured", () => {
-    const disputed = (amount: bigint) => captured([newRefund(2, { amount: 50n })], { chargeback: { ...dispute, amount } });
+    const disputed = (amount: bigint) =>
+      captured([newRefund(2, { amount: 50n })], { chargeback: { ...dispute, amount } });
     assert.doesNotThrow(() => decideRefundStep(disputed(10_000n), 2, settings, now, answerBy));
-    assert.throws(() => decideRefundStep(disputed(10_001n), 2, settings, now, answerBy), BrokenInvariant);
+    assert.throws(
+      () => decideRefundStep(disputed(10_001n), 2, settings, now, answerBy),
+      BrokenInvariant,
+    );
     const won = captured([newRefund(2, { amount: 50n })], {
       chargeback: { ...dispute, amount: 10_050n, state: "credited", creditedAt: start },
     });

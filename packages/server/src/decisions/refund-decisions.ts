@@ -9,9 +9,20 @@ import { refundEntries } from "../ledger/postings.ts";
 import type { Payment } from "../payment/payment.ts";
 import { type Refund, type RefundFact, type RefundId, refundMachine } from "../payment/refund.ts";
 import type { FactSource } from "../stores/change.ts";
-import { change, changed, named, notBefore, type PaymentChange, recheckAfter, record } from "./steps.ts";
+import {
+  change,
+  changed,
+  named,
+  notBefore,
+  type PaymentChange,
+  recheckAfter,
+  record,
+} from "./steps.ts";
 
-/** Each change of a payment writes all of its refunds: a bound keeps a payment of one-cent refunds from growing without end. */
+/**
+ * Each change of a payment writes all of its refunds: a bound keeps a payment of one-cent refunds
+ * from growing without end.
+ */
 const mostRefunds = 100;
 
 /** The part of an account's settings that refunds go by. */
@@ -36,21 +47,37 @@ export interface RefundCommand {
 }
 
 /** The refund that this request has asked for already. */
-export function refundAskedForBy(payment: Payment, request: string | undefined): Refund | undefined {
-  return request === undefined ? undefined : payment.refunds.find((refund) => refund.request === request);
+export function refundAskedForBy(
+  payment: Payment,
+  request: string | undefined,
+): Refund | undefined {
+  return request === undefined
+    ? undefined
+    : payment.refunds.find((refund) => refund.request === request);
 }
 
-/** The merchant gives money back. The payment's version guards the sum: two refunds at once cannot both count on the same rest. */
-export function decideRefund(payment: Payment, command: RefundCommand, settings: RefundSettings, now: Instant): PaymentChange {
-  // Whatever else would refuse it now: a refund of this code was made, and a client that lost its answer must learn of that.
-  if (command.code !== undefined && payment.refunds.some(({ code }) => code === command.code)) throw new ServiceError("refund_code_taken");
+/**
+ * The merchant gives money back. The payment's version guards the sum: two refunds at once cannot
+ * both count on the same rest.
+ */
+export function decideRefund(
+  payment: Payment,
+  command: RefundCommand,
+  settings: RefundSettings,
+  now: Instant,
+): PaymentChange {
+  // Whatever else would refuse it now: a refund of this code was made, and a client that lost its
+  // answer must learn of that.
+  if (command.code !== undefined && payment.refunds.some(({ code }) => code === command.code))
+    throw new ServiceError("refund_code_taken");
   if (payment.state !== "captured" || payment.capturedAt === undefined) {
     throw new ServiceError("payment_not_refundable", { state: payment.state });
   }
   // The issuer has taken the money already: giving it back too would pay twice.
   if (payment.chargeback?.state === "opened") throw new ServiceError("payment_charged_back");
   const { refundWindowDays } = settings;
-  if (refundWindowDays > 0 && now > addDays(payment.capturedAt, refundWindowDays)) throw new ServiceError("refund_window_over");
+  if (refundWindowDays > 0 && now > addDays(payment.capturedAt, refundWindowDays))
+    throw new ServiceError("refund_window_over");
   if (payment.refunds.length >= mostRefunds) throw new ServiceError("refund_limit_reached");
   const amount = amountToRefund(payment, command.amount);
   const refund: Refund = {
@@ -94,13 +121,22 @@ export function decideRefundCancel(
 ): PaymentChange {
   const refund = payment.refunds.find((each) => each.id === id);
   if (refund === undefined) throw new ServiceError("refund_not_found");
-  const cancellable = refund.state === "requested" || (refund.state === "pending" && !settings.strictRefundCancel);
+  const cancellable =
+    refund.state === "requested" || (refund.state === "pending" && !settings.strictRefundCancel);
   if (!cancellable) throw new ServiceError("refund_not_cancellable", { state: refund.state });
-  const next = withRefund(payment, moved(refund, "refund_cancelled", { cancelledAt: now, dueAt: undefined }));
-  return change(now, next, payment.version, [record("refund_cancelled", id, "merchant", named(request))]);
+  const next = withRefund(
+    payment,
+    moved(refund, "refund_cancelled", { cancelledAt: now, dueAt: undefined }),
+  );
+  return change(now, next, payment.version, [
+    record("refund_cancelled", id, "merchant", named(request)),
+  ]);
 }
 
-/** The clock moves a refund that is due: to pending, then out. Undefined when it is not due (any more). */
+/**
+ * The clock moves a refund that is due: to pending, then out. Undefined when it is not due (any
+ * more).
+ */
 export function decideRefundStep(
   payment: Payment,
   id: RefundId,
@@ -123,10 +159,15 @@ export function decideRefundStep(
     checks: 0,
     dueAt: recheckAfter(answerBy, 0),
   });
-  return change(now, withRefund(payment, sent), payment.version, [record("refund_sent", id, "clock")]);
+  return change(now, withRefund(payment, sent), payment.version, [
+    record("refund_sent", id, "clock"),
+  ]);
 }
 
-/** What the acquirer said to a refund's attempt. Undefined when that attempt is no longer the one under way. */
+/**
+ * What the acquirer said to a refund's attempt. Undefined when that attempt is no longer the one
+ * under way.
+ */
 export function decideRefundOutcome(
   payment: Payment,
   id: RefundId,
@@ -139,20 +180,33 @@ export function decideRefundOutcome(
   if (refund === undefined) return undefined;
   if (outcome.kind === "unknown") {
     const checks = refund.checks + 1;
-    const next = withRefund(payment, { ...refund, checks, dueAt: recheckAfter(now, refund.checks) });
+    const next = withRefund(payment, {
+      ...refund,
+      checks,
+      dueAt: recheckAfter(now, refund.checks),
+    });
     return change(now, next, payment.version, [record("attempt_unanswered", id, by)]);
   }
   if (outcome.kind === "declined") {
-    const next = withRefund(payment, moved(refund, "refund_declined", { cancelledAt: now, dueAt: undefined }));
+    const next = withRefund(
+      payment,
+      moved(refund, "refund_declined", { cancelledAt: now, dueAt: undefined }),
+    );
     const fact = record("refund_declined", id, by, { responseCode: outcome.responseCode });
     return change(now, next, payment.version, [fact], [], "refund");
   }
-  const next = withRefund(payment, moved(refund, "refund_approved", { confirmedAt: now, dueAt: undefined }));
+  const next = withRefund(
+    payment,
+    moved(refund, "refund_approved", { confirmedAt: now, dueAt: undefined }),
+  );
   const entries = refundEntries(payment, returned(payment), refund.amount);
   return change(now, next, payment.version, [record("refund_approved", id, by)], entries, "refund");
 }
 
-/** Recovery is about to send a refund again under the same reference, which the connector declares safe. */
+/**
+ * Recovery is about to send a refund again under the same reference, which the connector declares
+ * safe.
+ */
 export function decideRefundRepeat(
   payment: Payment,
   id: RefundId,
@@ -166,7 +220,10 @@ export function decideRefundRepeat(
   return change(now, next, payment.version, [record("attempt_repeated", id, "recovery")]);
 }
 
-/** As decideRepeatRefused of payments: the acquirer refused the repeat of a refund, and an earlier sending may still arrive. */
+/**
+ * As decideRepeatRefused of payments: the acquirer refused the repeat of a refund, and an earlier
+ * sending may still arrive.
+ */
 export function decideRefundRepeatRefused(
   payment: Payment,
   id: RefundId,
@@ -182,27 +239,59 @@ export function decideRefundRepeatRefused(
   return change(now, next, payment.version, [record("attempt_unanswered", id, "recovery")]);
 }
 
-/** The attempt that recovery took for never done was done, and the refund waits to be sent again. Undefined when it does not wait any more. */
-export function decideRefundFoundDone(payment: Payment, id: RefundId, now: Instant, by: FactSource): PaymentChange | undefined {
+/**
+ * The attempt that recovery took for never done was done, and the refund waits to be sent again.
+ * Undefined when it does not wait any more.
+ */
+export function decideRefundFoundDone(
+  payment: Payment,
+  id: RefundId,
+  now: Instant,
+  by: FactSource,
+): PaymentChange | undefined {
   const refund = payment.refunds.find((each) => each.id === id);
   if (refund?.state !== "pending") return undefined;
   const sent = moved(refund, "refund_sent", {});
-  const next = withRefund(payment, moved(sent, "refund_approved", { confirmedAt: now, dueAt: undefined }));
+  const next = withRefund(
+    payment,
+    moved(sent, "refund_approved", { confirmedAt: now, dueAt: undefined }),
+  );
   const facts = [record("refund_sent", id, by), record("refund_approved", id, by)];
-  return change(now, next, payment.version, facts, refundEntries(payment, returned(payment), refund.amount), "refund");
+  return change(
+    now,
+    next,
+    payment.version,
+    facts,
+    refundEntries(payment, returned(payment), refund.amount),
+    "refund",
+  );
 }
 
-/** Recovery is certain that the attempt was never carried out and cannot be any more: it is sent again under a new reference. */
-export function decideRefundNotDone(payment: Payment, id: RefundId, attempt: number, now: Instant): PaymentChange | undefined {
+/**
+ * Recovery is certain that the attempt was never carried out and cannot be any more: it is sent
+ * again under a new reference.
+ */
+export function decideRefundNotDone(
+  payment: Payment,
+  id: RefundId,
+  attempt: number,
+  now: Instant,
+): PaymentChange | undefined {
   const refund = underWay(payment, id, attempt);
   if (refund === undefined) return undefined;
   const next = withRefund(payment, moved(refund, "refund_not_done", { dueAt: now }));
   return change(now, next, payment.version, [record("refund_not_done", id, "recovery")]);
 }
 
-/** What has left the merchant's account already, in minor units: confirmed refunds and a chargeback that was not credited. */
+/**
+ * What has left the merchant's account already, in minor units: confirmed refunds and a chargeback
+ * that was not credited.
+ */
 export function returned({ refunds, chargeback }: Payment): bigint {
-  const confirmed = refunds.reduce((sum, { state, amount }) => (state === "confirmed" ? sum + amount : sum), 0n);
+  const confirmed = refunds.reduce(
+    (sum, { state, amount }) => (state === "confirmed" ? sum + amount : sum),
+    0n,
+  );
   return chargeback?.state === "opened" ? confirmed + chargeback.amount : confirmed;
 }
 
@@ -216,9 +305,16 @@ function moved(refund: Refund, fact: RefundFact, fields: Partial<Refund>): Refun
   assert(state !== undefined, "a refund only moves along a row of its machine");
   const next = { ...refund, ...fields, state };
   const { requestedAt } = refund;
-  const pendingAt = next.pendingAt === undefined ? undefined : notBefore(next.pendingAt, requestedAt);
-  const since = (at: Instant | undefined): Instant | undefined => (at === undefined ? undefined : notBefore(at, requestedAt, pendingAt));
-  return { ...next, pendingAt, confirmedAt: since(next.confirmedAt), cancelledAt: since(next.cancelledAt) };
+  const pendingAt =
+    next.pendingAt === undefined ? undefined : notBefore(next.pendingAt, requestedAt);
+  const since = (at: Instant | undefined): Instant | undefined =>
+    at === undefined ? undefined : notBefore(at, requestedAt, pendingAt);
+  return {
+    ...next,
+    pendingAt,
+    confirmedAt: since(next.confirmedAt),
+    cancelledAt: since(next.cancelledAt),
+  };
 }
 
 function withRefund(payment: Payment, refund: Refund): Payment {
@@ -229,8 +325,14 @@ function withRefund(payment: Payment, refund: Refund): Payment {
 }
 
 function withRefunds(payment: Payment, refunds: readonly Refund[]): Payment {
-  const refunded = refunds.reduce((sum, { state, amount }) => (state === "cancelled" ? sum : sum + amount), 0n);
+  const refunded = refunds.reduce(
+    (sum, { state, amount }) => (state === "cancelled" ? sum : sum + amount),
+    0n,
+  );
   const disputed = payment.chargeback?.state === "opened" ? payment.chargeback.amount : 0n;
-  assert(refunded + disputed <= payment.captured, "refunded and charged back never exceed captured");
+  assert(
+    refunded + disputed <= payment.captured,
+    "refunded and charged back never exceed captured",
+  );
   return changed(payment, { refunds, refunded });
 }

@@ -5,8 +5,9 @@ import type { Payment } from "../payment/payment.ts";
 import { isFinal, change, changed, type PaymentChange, record } from "./steps.ts";
 
 /**
- * The merchant wants to hear once more of the latest change that was announced: receivers ask for the payment then, as it is now. `told`
- * says whether anything was yet: what was told of a payment that stays PE left no time on it.
+ * The merchant wants to hear once more of the latest change that was announced: receivers ask for
+ * the payment then, as it is now. `told` says whether anything was yet: what was told of a payment
+ * that stays PE left no time on it.
  */
 export function decideResend(payment: Payment, told: boolean, now: Instant): PaymentChange {
   const kind = lastAnnounced(payment) ?? (told ? "update" : undefined);
@@ -15,13 +16,23 @@ export function decideResend(payment: Payment, told: boolean, now: Instant): Pay
   return change(now, changed(payment, {}), payment.version, [note], [], kind);
 }
 
-/** Read off the payment: what merchants are told of has its time there. Of several at one time the one that came about last. */
-function lastAnnounced({ state, statusAt, refunds, chargeback }: Payment): NotificationKind | undefined {
+/**
+ * Read off the payment: what merchants are told of has its time there. Of several at one time the
+ * one that came about last.
+ */
+function lastAnnounced({
+  state,
+  statusAt,
+  refunds,
+  chargeback,
+}: Payment): NotificationKind | undefined {
   const announced: (readonly [at: Instant | undefined, kind: NotificationKind])[] = [
     [isFinal(state) ? statusAt : undefined, "update"],
     // A refund that the merchant took back before it was pending was never announced.
     ...refunds.flatMap(({ pendingAt, confirmedAt, cancelledAt, sentAt }) =>
-      [pendingAt, confirmedAt, sentAt === undefined ? undefined : cancelledAt].map((at) => [at, "refund"] as const),
+      [pendingAt, confirmedAt, sentAt === undefined ? undefined : cancelledAt].map(
+        (at) => [at, "refund"] as const,
+      ),
     ),
     [chargeback?.openedAt, "chargeback"],
     [chargeback?.creditedAt, "chargeback_credit"],

@@ -4,18 +4,37 @@ import type { Payment } from "../payment/payment.ts";
 import { advance, begin, change, type PaymentChange, record, settle } from "./steps.ts";
 
 /**
- * The reviewer says yes: the payment goes on as it was asked for, to be captured now or later. Merchants are told of a yes to what they
- * are to capture: it stays PE, but can be captured from now on (interface 4.2).
+ * The reviewer says yes: the payment goes on as it was asked for, to be captured now or later.
+ * Merchants are told of a yes to what they are to capture: it stays PE, but can be captured from
+ * now on (interface 4.2).
  */
-export function decideReviewAccepted(payment: Payment, now: Instant, answerBy: Instant): PaymentChange {
+export function decideReviewAccepted(
+  payment: Payment,
+  now: Instant,
+  answerBy: Instant,
+): PaymentChange {
   refuseUnlessWaiting(payment);
   // As with a capture: the job that gives the authorization up may be late, the window is not.
   if (payment.captureBy !== undefined && payment.captureBy <= now)
     throw new ServiceError("payment_not_in_review", { state: payment.state });
   const accepted = settle(advance(payment, "review_accepted", now), { review: "accepted" });
   if (!payment.order.autoCapture)
-    return change(now, accepted, payment.version, [record("review_accepted", undefined, "operator")], [], "update");
-  const capturing = begin({ ...accepted, version: payment.version }, "capture_sent", "capture", payment.authorized, now, answerBy);
+    return change(
+      now,
+      accepted,
+      payment.version,
+      [record("review_accepted", undefined, "operator")],
+      [],
+      "update",
+    );
+  const capturing = begin(
+    { ...accepted, version: payment.version },
+    "capture_sent",
+    "capture",
+    payment.authorized,
+    now,
+    answerBy,
+  );
   return change(now, capturing, payment.version, [
     record("review_accepted", undefined, "operator"),
     record("capture_sent", capturing.attempts, "operator"),
@@ -23,9 +42,16 @@ export function decideReviewAccepted(payment: Payment, now: Instant, answerBy: I
 }
 
 /** The reviewer says no: what is held is given up. */
-export function decideReviewRejected(payment: Payment, now: Instant, answerBy: Instant): PaymentChange {
+export function decideReviewRejected(
+  payment: Payment,
+  now: Instant,
+  answerBy: Instant,
+): PaymentChange {
   refuseUnlessWaiting(payment);
-  const next = { ...begin(payment, "review_rejected", "reject", payment.authorized, now, answerBy), review: "rejected" as const };
+  const next = {
+    ...begin(payment, "review_rejected", "reject", payment.authorized, now, answerBy),
+    review: "rejected" as const,
+  };
   return change(now, next, payment.version, [record("review_rejected", next.attempts, "operator")]);
 }
 

@@ -1,11 +1,28 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { barePayment, dispute, newAttempt, newPayment, newRefund, start } from "../../test/contract/store-fixtures.ts";
+import {
+  barePayment,
+  dispute,
+  newAttempt,
+  newPayment,
+  newRefund,
+  start,
+} from "../../test/contract/store-fixtures.ts";
 import { BrokenInvariant } from "../kernel/assert.ts";
 import { type Instant, hour, laterBy, minute, second } from "../kernel/instant.ts";
 import { type PaymentState, paymentStates } from "../payment/payment-machine.ts";
 import type { Payment } from "../payment/payment.ts";
-import { advance, begin, change, isFinal, notBefore, recheckAfter, record, settle, unanswered } from "./steps.ts";
+import {
+  advance,
+  begin,
+  change,
+  isFinal,
+  notBefore,
+  recheckAfter,
+  record,
+  settle,
+  unanswered,
+} from "./steps.ts";
 
 const now = laterBy(start, hour);
 const at = (ms: number): Instant => laterBy(start, ms);
@@ -13,7 +30,15 @@ const at = (ms: number): Instant => laterBy(start, ms);
 describe("when recovery looks again", () => {
   test("is soon, then every four minutes for the rest of the first hour, then hourly", () => {
     const waits = Array.from({ length: 20 }, (_, checks) => recheckAfter(now, checks) - now);
-    assert.deepEqual(waits, [5 * second, 30 * second, 2 * minute, ...Array<number>(14).fill(4 * minute), hour, hour, hour]);
+    assert.deepEqual(waits, [
+      5 * second,
+      30 * second,
+      2 * minute,
+      ...Array<number>(14).fill(4 * minute),
+      hour,
+      hour,
+      hour,
+    ]);
   });
 
   test("leaves no hour without as many looks as it counts", () => {
@@ -36,8 +61,14 @@ describe("a moment that is told to merchants", () => {
     ["its status", { statusAt: later }],
     ["its capture", { capturedAt: later }],
     ["its dispute", { chargeback: { ...dispute, openedAt: later } }],
-    ["the end of its dispute", { chargeback: { ...dispute, state: "credited", creditedAt: later } }],
-    ["a refund that was asked for", { refunds: [newRefund(1), newRefund(2, { requestedAt: later })] }],
+    [
+      "the end of its dispute",
+      { chargeback: { ...dispute, state: "credited", creditedAt: later } },
+    ],
+    [
+      "a refund that was asked for",
+      { refunds: [newRefund(1), newRefund(2, { requestedAt: later })] },
+    ],
     ["a refund that is pending", { refunds: [newRefund(1, { pendingAt: later })] }],
     ["a refund that was paid", { refunds: [newRefund(1, { confirmedAt: later })] }],
     ["a refund that was taken back", { refunds: [newRefund(1, { cancelledAt: later })] }],
@@ -67,13 +98,26 @@ describe("a step of a payment", () => {
       statusAt: now,
       capturedAt: now,
     });
-    assert.deepEqual(advance(payment, "authorization_declined", now), { ...payment, state: "declined", version: 2, statusAt: now });
-    assert.deepEqual(advance(payment, "authorization_approved", now), { ...payment, state: "authorized", version: 2 });
+    assert.deepEqual(advance(payment, "authorization_declined", now), {
+      ...payment,
+      state: "declined",
+      version: 2,
+      statusAt: now,
+    });
+    assert.deepEqual(advance(payment, "authorization_approved", now), {
+      ...payment,
+      state: "authorized",
+      version: 2,
+    });
   });
 
   test("to another state leaves both times as they were", () => {
     const payment = newPayment(1, { statusAt: at(1), capturedAt: at(2) });
-    assert.deepEqual(advance(payment, "authorization_approved", now), { ...payment, state: "authorized", version: 2 });
+    assert.deepEqual(advance(payment, "authorization_approved", now), {
+      ...payment,
+      state: "authorized",
+      version: 2,
+    });
   });
 
   test("that the machine has no row for stops the work", () => {
@@ -108,14 +152,25 @@ describe("an attempt", () => {
 
   test("moves more than nothing", () => {
     const payment = barePayment(1);
-    assert.throws(() => begin(payment, "authorization_sent", "sale", 0n, now, now), BrokenInvariant);
+    assert.throws(
+      () => begin(payment, "authorization_sent", "sale", 0n, now, now),
+      BrokenInvariant,
+    );
     assert.doesNotThrow(() => begin(payment, "authorization_sent", "sale", 1n, now, now));
   });
 
   test("is gone once it is settled, and no more is captured than was authorized", () => {
     const payment = newPayment(1, { authorized: 10n });
-    assert.deepEqual(settle(payment, { captured: 10n }), { ...payment, captured: 10n, attempt: undefined });
-    assert.deepEqual(settle(payment, { captured: 0n }), { ...payment, captured: 0n, attempt: undefined });
+    assert.deepEqual(settle(payment, { captured: 10n }), {
+      ...payment,
+      captured: 10n,
+      attempt: undefined,
+    });
+    assert.deepEqual(settle(payment, { captured: 0n }), {
+      ...payment,
+      captured: 0n,
+      attempt: undefined,
+    });
     assert.throws(() => settle(payment, { captured: 11n }), BrokenInvariant);
     assert.throws(() => settle(payment, { captured: -1n }), BrokenInvariant);
   });
@@ -125,10 +180,16 @@ describe("an attempt", () => {
     const payment = newPayment(1, { attempt });
     const asked = unanswered(payment, attempt, now, "recovery");
     const attemptAfter = { ...attempt, checks: 2, recheckAt: laterBy(now, 2 * minute) };
-    assert.deepEqual(asked.payment, { next: { ...payment, version: 2, attempt: attemptAfter }, replaces: 1 });
+    assert.deepEqual(asked.payment, {
+      next: { ...payment, version: 2, attempt: attemptAfter },
+      replaces: 1,
+    });
     assert.deepEqual(asked.facts, [record("attempt_unanswered", 3, "recovery")]);
     const waited = unanswered(payment, attempt, now, "merchant");
-    assert.deepEqual(waited.payment.next.attempt, { ...attempt, recheckAt: laterBy(now, 30 * second) });
+    assert.deepEqual(waited.payment.next.attempt, {
+      ...attempt,
+      recheckAt: laterBy(now, 30 * second),
+    });
   });
 });
 
@@ -149,6 +210,8 @@ describe("a change", () => {
 
   test("tells the merchant what it is told to tell", () => {
     const payment = newPayment(1);
-    assert.deepEqual(change(now, payment, 0, [], [], "refund").notifications, [{ kind: "refund", paymentId: payment.id }]);
+    assert.deepEqual(change(now, payment, 0, [], [], "refund").notifications, [
+      { kind: "refund", paymentId: payment.id },
+    ]);
   });
 });

@@ -12,19 +12,31 @@ import type { Change, FactRecord, FactSource, HistoryFact } from "../stores/chan
 export type PaymentChange = Change & { readonly payment: NonNullable<Change["payment"]> };
 
 const firstRechecksMs = [5 * second, 30 * second, 2 * minute];
-/** Short, so that everything is settled within minutes of an acquirer's return; each look costs a row of history. */
+/**
+ * Short, so that everything is settled within minutes of an acquirer's return; each look costs a
+ * row of history.
+ */
 const recheckMs = 4 * minute;
 /** The number of looks that an hour holds. */
 export const checksPerHour = firstRechecksMs.length + 14;
 
-/** When recovery looks again after `checks` looks: 5 s, 30 s, 2 min, every 4 min for the rest of the first hour, then hourly. */
+/**
+ * When recovery looks again after `checks` looks: 5 s, 30 s, 2 min, every 4 min for the rest of the
+ * first hour, then hourly.
+ */
 export function recheckAfter(at: Instant, checks: number): Instant {
   return laterBy(at, firstRechecksMs[checks] ?? (checks < checksPerHour ? recheckMs : hour));
 }
 
-/** `at`, or the latest of what came before when a clock was set back meanwhile: nothing is told to have ended before it began. */
+/**
+ * `at`, or the latest of what came before when a clock was set back meanwhile: nothing is told to
+ * have ended before it began.
+ */
 export function notBefore(at: Instant, ...earlier: readonly (Instant | undefined)[]): Instant {
-  return earlier.reduce<Instant>((latest, each) => (each !== undefined && each > latest ? each : latest), at);
+  return earlier.reduce<Instant>(
+    (latest, each) => (each !== undefined && each > latest ? each : latest),
+    at,
+  );
 }
 
 /** Alone gives a payment a new state. */
@@ -44,10 +56,25 @@ export function isFinal(state: PaymentState): boolean {
   return paymentMachine.final.includes(state);
 }
 
-export function begin(payment: Payment, fact: PaymentFact, kind: AttemptKind, amount: bigint, now: Instant, answerBy: Instant): Payment {
+export function begin(
+  payment: Payment,
+  fact: PaymentFact,
+  kind: AttemptKind,
+  amount: bigint,
+  now: Instant,
+  answerBy: Instant,
+): Payment {
   assert(amount > 0n, "an attempt moves more than nothing");
   const number = payment.attempts + 1;
-  const attempt: Attempt = { kind, number, amount, sentAt: now, answerBy, checks: 0, recheckAt: recheckAfter(answerBy, 0) };
+  const attempt: Attempt = {
+    kind,
+    number,
+    amount,
+    sentAt: now,
+    answerBy,
+    checks: 0,
+    recheckAt: recheckAfter(answerBy, 0),
+  };
   return { ...advance(payment, fact, now), attempt, attempts: number };
 }
 
@@ -56,13 +83,23 @@ export function settle(
   outcome: Partial<Pick<Payment, "verdict" | "authorized" | "captured" | "captureBy" | "review">>,
 ): Payment {
   const next: Payment = { ...payment, ...outcome, attempt: undefined };
-  assert(next.captured >= 0n && next.captured <= next.authorized, "captured never exceeds authorized");
+  assert(
+    next.captured >= 0n && next.captured <= next.authorized,
+    "captured never exceeds authorized",
+  );
   return next;
 }
 
-export function unanswered(payment: Payment, attempt: Attempt, now: Instant, by: FactSource): PaymentChange {
+export function unanswered(
+  payment: Payment,
+  attempt: Attempt,
+  now: Instant,
+  by: FactSource,
+): PaymentChange {
   const checks = by === "merchant" ? attempt.checks : attempt.checks + 1;
-  const next = changed(payment, { attempt: { ...attempt, checks, recheckAt: recheckAfter(now, checks) } });
+  const next = changed(payment, {
+    attempt: { ...attempt, checks, recheckAt: recheckAfter(now, checks) },
+  });
   return change(now, next, payment.version, [record("attempt_unanswered", attempt.number, by)]);
 }
 
@@ -70,24 +107,44 @@ export function changed(payment: Payment, fields: Partial<Payment>): Payment {
   return { ...payment, ...fields, version: payment.version + 1 };
 }
 
-export function record(fact: HistoryFact, attempt: number | undefined, by: FactSource, detail: FactRecord["detail"] = {}): FactRecord {
+export function record(
+  fact: HistoryFact,
+  attempt: number | undefined,
+  by: FactSource,
+  detail: FactRecord["detail"] = {},
+): FactRecord {
   return { fact, attempt, by, detail };
 }
 
-/** The detail of a fact that a named request caused: what the request did can be found again by it. */
+/**
+ * The detail of a fact that a named request caused: what the request did can be found again by it.
+ */
 export function named(request: string | undefined): FactRecord["detail"] {
   return request === undefined ? {} : { request };
 }
 
 /** When something that merchants are told of happened to a payment. */
-function timesOf({ createdAt, statusAt, capturedAt, chargeback, refunds }: Payment): (Instant | undefined)[] {
+function timesOf({
+  createdAt,
+  statusAt,
+  capturedAt,
+  chargeback,
+  refunds,
+}: Payment): (Instant | undefined)[] {
   const ofRefunds = refunds.flatMap(({ requestedAt, pendingAt, confirmedAt, cancelledAt }) => [
     requestedAt,
     pendingAt,
     confirmedAt,
     cancelledAt,
   ]);
-  return [createdAt, statusAt, capturedAt, chargeback?.openedAt, chargeback?.creditedAt, ...ofRefunds];
+  return [
+    createdAt,
+    statusAt,
+    capturedAt,
+    chargeback?.openedAt,
+    chargeback?.creditedAt,
+    ...ofRefunds,
+  ];
 }
 
 /** A change of the payment alone, with what it means for the books and who is told. */
@@ -101,5 +158,12 @@ export function change(
 ): PaymentChange {
   const notifications = tell === undefined ? [] : [{ kind: tell, paymentId: next.id }];
   const at = notBefore(now, ...timesOf(next));
-  return { merchantId: next.merchantId, at, payment: { next, replaces }, facts, entries, notifications };
+  return {
+    merchantId: next.merchantId,
+    at,
+    payment: { next, replaces },
+    facts,
+    entries,
+    notifications,
+  };
 }

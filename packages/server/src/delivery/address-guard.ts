@@ -5,7 +5,10 @@ import { assert } from "../kernel/assert.ts";
 export interface EgressPolicy {
   /** Ports of public addresses, which are spoken to over https alone. */
   readonly ports: readonly number[];
-  /** Networks (CIDR) that may be reached although they are not public, on every port, over http too. What `neverReached` has stays refused. */
+  /**
+   * Networks (CIDR) that may be reached although they are not public, on every port, over http too.
+   * What `neverReached` has stays refused.
+   */
   readonly allowedNetworks: readonly string[];
 }
 
@@ -18,10 +21,15 @@ export const sandboxEgress: EgressPolicy = { ports: publicPorts, allowedNetworks
 
 /** The same with the networks that the operator names (COFRE_NOTIFICATION_NETWORKS). */
 export function withNetworks(policy: EgressPolicy, networks: readonly string[]): EgressPolicy {
-  return networks.length === 0 ? policy : { ...policy, allowedNetworks: [...policy.allowedNetworks, ...networks] };
+  return networks.length === 0
+    ? policy
+    : { ...policy, allowedNetworks: [...policy.allowedNetworks, ...networks] };
 }
 
-/** `url`: not an address of the web. `scheme`: http where https is needed. `protocol`: a port of another protocol. */
+/**
+ * `url`: not an address of the web. `scheme`: http where https is needed. `protocol`: a port of
+ * another protocol.
+ */
 export type EgressRefusalCause = "url" | "scheme" | "port" | "protocol" | "address";
 
 /** A place to connect to. `host` is a name or an address in its plain form, without brackets. */
@@ -41,14 +49,19 @@ export const refusalTexts: Readonly<Record<EgressRefusalCause, string>> = {
     "must begin with https://: http is used only for networks in COFRE_NOTIFICATION_NETWORKS, and for this machine by a sandbox that listens only on it",
   port: "must have port 443 or 8443",
   protocol: "has a port of another protocol, such as mail, which is never called",
-  address: "is in a private or reserved network, which is called only where COFRE_NOTIFICATION_NETWORKS names it",
+  address:
+    "is in a private or reserved network, which is called only where COFRE_NOTIFICATION_NETWORKS names it",
 };
 
 /**
- * Reads a receiver's address and refuses what no resolution of its name could make right. The WHATWG parser behind URL turns decimal,
- * hexadecimal, octal and shortened IPv4 addresses into their plain form, so that nothing hides behind a spelling.
+ * Reads a receiver's address and refuses what no resolution of its name could make right. The
+ * WHATWG parser behind URL turns decimal, hexadecimal, octal and shortened IPv4 addresses into
+ * their plain form, so that nothing hides behind a spelling.
  */
-export function readDestination(policy: EgressPolicy, text: string): Destination | { readonly refused: EgressRefusalCause } {
+export function readDestination(
+  policy: EgressPolicy,
+  text: string,
+): Destination | { readonly refused: EgressRefusalCause } {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const authorization = url === undefined ? undefined : basicAuthorization(url);
   if (url === undefined || authorization === null) return { refused: "url" };
@@ -67,11 +80,16 @@ export function readDestination(policy: EgressPolicy, text: string): Destination
   return policy.ports.includes(port) ? destination : { refused: "port" };
 }
 
-/** The "bad ports" of the Fetch standard, which no browser calls: a request there could be read as a command of their protocol. */
+/**
+ * The "bad ports" of the Fetch standard, which no browser calls: a request there could be read as a
+ * command of their protocol.
+ */
 const portsOfOtherProtocols: ReadonlySet<number> = new Set([
-  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113, 115, 117,
-  119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636,
-  989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10_080,
+  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102,
+  103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465,
+  512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993,
+  995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668,
+  6669, 6679, 6697, 10_080,
 ]);
 
 /** null: it cannot be sent, since a colon ends the user's name. */
@@ -96,7 +114,8 @@ export function refusalOf(
   { port, encrypted }: Pick<Destination, "port" | "encrypted">,
   address: string,
 ): EgressRefusalCause | undefined {
-  // The library takes the long gone IPv4-compatible form for the IPv4 address in it; the system dials something else.
+  // The library takes the long gone IPv4-compatible form for the IPv4 address in it; the system
+  // dials something else.
   if (!ipaddr.isValid(address) || /^::\d+\./.test(address)) return "address";
   // An IPv4 address that is written as IPv6 is dialled as what it is.
   const parsed = ipaddr.process(address);
@@ -113,10 +132,21 @@ type Address = ReturnType<typeof ipaddr.process>;
 /** Global unicast (RFC 4291); what lies outside of it is not assigned, or translates to IPv4. */
 const globalUnicast = ipaddr.parseCIDR("2000::/3");
 
-/** Addresses of a cloud's inside beside those of link-local networks: the host agent of Azure, the metadata of AWS. */
+/**
+ * Addresses of a cloud's inside beside those of link-local networks: the host agent of Azure, the
+ * metadata of AWS.
+ */
 const insides = new Set(["168.63.129.16", "fd00:ec2::254"]);
-/** A network that is named may hold such addresses, and they are no receiver's: 169.254.169.254 gives away a machine's rights. */
-const neverReached: ReadonlySet<string> = new Set(["unspecified", "broadcast", "multicast", "linkLocal"]);
+/**
+ * A network that is named may hold such addresses, and they are no receiver's: 169.254.169.254
+ * gives away a machine's rights.
+ */
+const neverReached: ReadonlySet<string> = new Set([
+  "unspecified",
+  "broadcast",
+  "multicast",
+  "linkLocal",
+]);
 
 function isPublic(address: Address): boolean {
   if (address.range() !== "unicast" || insides.has(address.toString())) return false;

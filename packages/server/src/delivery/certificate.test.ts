@@ -41,7 +41,10 @@ describe("the certificate of the notification key", () => {
       [2049, "Dec 31 23:59:59 2049 GMT"],
       [2050, "Dec 31 23:59:59 2050 GMT"],
     ] as const) {
-      const parsed = new X509Certificate(selfSignedCertificate({ ...request, notAfter: instant(Date.UTC(year, 11, 31, 23, 59, 59)) }).pem);
+      const parsed = new X509Certificate(
+        selfSignedCertificate({ ...request, notAfter: instant(Date.UTC(year, 11, 31, 23, 59, 59)) })
+          .pem,
+      );
       assert.equal(parsed.validTo, text);
       assert.ok(parsed.verify(publicKey));
     }
@@ -72,7 +75,11 @@ describe("the certificate of the notification key", () => {
   test("a changed byte is noticed", () => {
     const { raw } = new X509Certificate(selfSignedCertificate(request).pem);
     const altered = Buffer.from(raw);
-    altered.write("Cofre notifications (SANDBOX)", altered.indexOf("Cofre notifications"), "latin1");
+    altered.write(
+      "Cofre notifications (SANDBOX)",
+      altered.indexOf("Cofre notifications"),
+      "latin1",
+    );
 
     assert.ok(!new X509Certificate(altered).verify(publicKey));
   });

@@ -1,8 +1,16 @@
 import { createHash, type KeyObject, X509Certificate } from "node:crypto";
 import type { Instant } from "../kernel/instant.ts";
-import { basicConstraints, keyUsage, makeCertificate, subjectKeyId } from "../certificates/certificate.ts";
+import {
+  basicConstraints,
+  keyUsage,
+  makeCertificate,
+  subjectKeyId,
+} from "../certificates/certificate.ts";
 
-/** What is asked of the self-signed certificate that carries the public half of the key that signs notifications. */
+/**
+ * What is asked of the self-signed certificate that carries the public half of the key that signs
+ * notifications.
+ */
 export interface SelfSignedRequest {
   readonly privateKey: KeyObject;
   readonly publicKey: KeyObject;
@@ -16,14 +24,33 @@ export interface SelfSignedRequest {
 
 export interface Certificate {
   readonly pem: string;
-  /** SHA-1 of the DER in 40 upper-case hex digits, as the interface names a certificate (interface 6). */
+  /**
+   * SHA-1 of the DER in 40 upper-case hex digits, as the interface names a certificate (interface
+   * 6).
+   */
   readonly fingerprint: string;
 }
 
 /** Signs with SHA-256; the key is an RSA key. */
-export function selfSignedCertificate({ privateKey, commonName, ...request }: SelfSignedRequest): Certificate {
-  const extensions = [basicConstraints("end"), keyUsage("signatures"), subjectKeyId(request.publicKey)];
-  return certificateOf(makeCertificate({ ...request, subject: commonName, issuer: commonName, signer: privateKey, extensions }));
+export function selfSignedCertificate({
+  privateKey,
+  commonName,
+  ...request
+}: SelfSignedRequest): Certificate {
+  const extensions = [
+    basicConstraints("end"),
+    keyUsage("signatures"),
+    subjectKeyId(request.publicKey),
+  ];
+  return certificateOf(
+    makeCertificate({
+      ...request,
+      subject: commonName,
+      issuer: commonName,
+      signer: privateKey,
+      extensions,
+    }),
+  );
 }
 
 /** A certificate that was kept. Throws when the text is none. */
@@ -32,5 +59,8 @@ export function certificateFromPem(pem: string): Certificate {
 }
 
 function certificateOf(certificate: X509Certificate): Certificate {
-  return { pem: certificate.toString(), fingerprint: createHash("sha1").update(certificate.raw).digest("hex").toUpperCase() };
+  return {
+    pem: certificate.toString(),
+    fingerprint: createHash("sha1").update(certificate.raw).digest("hex").toUpperCase(),
+  };
 }

@@ -37,7 +37,10 @@ describe("the rest of an endpoint", () => {
   test("begins with the fifth failure in a row, and is twice as long each time, up to five minutes", () => {
     const circuit = new Circuit();
     for (let time = 0; time < 4; time += 1) assert.equal(circuit.failed(start, undefined), false);
-    assert.deepEqual([circuit.restUntil, circuit.room(start, 4), circuit.calm], [undefined, 4, false]);
+    assert.deepEqual(
+      [circuit.restUntil, circuit.room(start, 4), circuit.calm],
+      [undefined, 4, false],
+    );
     let now = start;
     const failsAgain = (): number => {
       assert.equal(circuit.failed(now, undefined), true);
@@ -45,14 +48,16 @@ describe("the rest of an endpoint", () => {
       now = laterBy(now, restMs);
       return restMs;
     };
-    for (const seconds of [30, 60, 120, 240, 300, 300]) assert.equal(failsAgain(), seconds * second);
+    for (const seconds of [30, 60, 120, 240, 300, 300])
+      assert.equal(failsAgain(), seconds * second);
     for (let time = 0; time < 100; time += 1) assert.equal(failsAgain(), 5 * minute);
   });
 
   test("is not longer for attempts that were begun before it, unless the receiver asks for more", () => {
     const circuit = resting(start);
     const meanwhile = laterBy(start, 30 * second - 1);
-    for (let time = 0; time < 123; time += 1) assert.equal(circuit.failed(meanwhile, undefined), false);
+    for (let time = 0; time < 123; time += 1)
+      assert.equal(circuit.failed(meanwhile, undefined), false);
     assert.equal(circuit.restUntil, laterBy(start, 30 * second));
     assert.equal(circuit.failed(meanwhile, laterBy(start, 20 * second)), false);
     assert.equal(circuit.restUntil, laterBy(start, 30 * second), "nor shorter");
@@ -63,13 +68,20 @@ describe("the rest of an endpoint", () => {
     );
     assert.equal(circuit.room(meanwhile, 4), 0);
     circuit.failed(laterBy(start, 10 * minute), undefined);
-    assert.equal(circuit.restUntil, laterBy(start, 11 * minute), "the attempt that follows the rest doubles it");
+    assert.equal(
+      circuit.restUntil,
+      laterBy(start, 11 * minute),
+      "the attempt that follows the rest doubles it",
+    );
   });
 
   test("is begun by the first failure when the receiver asks for it, and is never shorter than its own", () => {
     const asked = new Circuit();
     assert.equal(asked.failed(start, laterBy(start, 1)), true);
-    assert.deepEqual([asked.restUntil, asked.room(start, 4), asked.calm], [laterBy(start, 1), 0, false]);
+    assert.deepEqual(
+      [asked.restUntil, asked.room(start, 4), asked.calm],
+      [laterBy(start, 1), 0, false],
+    );
     assert.equal(asked.room(laterBy(start, 1), 4), 4, "a rest that is over lets all through again");
     assert.equal(new Circuit().failed(start, start), false);
     assert.equal(new Circuit().failed(start, laterBy(start, -1)), false);

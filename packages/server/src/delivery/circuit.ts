@@ -6,15 +6,19 @@ const shortestRestMs = 30 * second;
 const longestRestMs = 5 * minute;
 
 /**
- * Keeps a receiver that is down from being asked again for each notification that waits for it: after some failures in a row it
- * rests, then one attempt tells whether it is back. Attempts that are not made are not counted against any delivery.
+ * Keeps a receiver that is down from being asked again for each notification that waits for it:
+ * after some failures in a row it rests, then one attempt tells whether it is back. Attempts that
+ * are not made are not counted against any delivery.
  */
 export class Circuit {
   #failures = 0;
   #restUntil: Instant | undefined;
   #restMs = 0;
 
-  /** How many attempts may be under way at `now`, of `most` when all is well: all, one that tells, or none. */
+  /**
+   * How many attempts may be under way at `now`, of `most` when all is well: all, one that tells,
+   * or none.
+   */
   room(now: Instant, most: number): number {
     if (this.#rests(now)) return 0;
     return this.#failures >= failuresToRest ? 1 : most;
@@ -38,9 +42,13 @@ export class Circuit {
     return back;
   }
 
-  /** An attempt failed at `now`; `until`: the receiver asked for rest. true when the endpoint begins to rest with this. */
+  /**
+   * An attempt failed at `now`; `until`: the receiver asked for rest. true when the endpoint begins
+   * to rest with this.
+   */
   failed(now: Instant, until: Instant | undefined): boolean {
-    // Begun before the rest, so this failure says only how long the receiver wants it to be: what fails together does not double the rest.
+    // Begun before the rest, so this failure says only how long the receiver wants it to be: what
+    // fails together does not double the rest.
     if (this.#failures >= failuresToRest && this.#rests(now)) {
       if (until !== undefined && until > (this.#restUntil ?? now)) this.#rest(now, until);
       return false;

@@ -14,7 +14,10 @@ export interface CourierParts {
   readonly sign: (message: Signable) => Promise<SignedHeaders>;
   /** Names this installation in message ids; never changes. */
   readonly installation: string;
-  /** Part of message ids once it is not 0: another incarnation gives the same numbers again, for something else. */
+  /**
+   * Part of message ids once it is not 0: another incarnation gives the same numbers again, for
+   * something else.
+   */
   readonly epoch?: () => number;
   /** Names the merchant in message ids and for its keys, where that is not its id. */
   readonly nameOf?: (merchantId: MerchantId) => MerchantId;
@@ -27,7 +30,10 @@ export interface Sent {
   readonly tookMs: number;
 }
 
-/** Puts a message on the wire: its body, its id, which is the same at each attempt, and its signatures. */
+/**
+ * Puts a message on the wire: its body, its id, which is the same at each attempt, and its
+ * signatures.
+ */
 export class Courier {
   readonly #parts: CourierParts;
 
@@ -42,7 +48,12 @@ export class Courier {
   }
 
   /** `broken`: no signature fits. Rejects as signing does. */
-  async send(message: Message, { url, secrets, signatures }: Target, broken: boolean, signal: AbortSignal): Promise<Sent> {
+  async send(
+    message: Message,
+    { url, secrets, signatures }: Target,
+    broken: boolean,
+    signal: AbortSignal,
+  ): Promise<Sent> {
     const { sign, sender, clock, nameOf } = this.#parts;
     const body = messageBody(message);
     const [{ merchantId, endpoint, attempts }] = message;

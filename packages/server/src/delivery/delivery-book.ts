@@ -16,8 +16,9 @@ interface Waiting {
 const mostTogether = 64;
 
 /**
- * What is kept of messages: which deliveries go together, and what became of them. While one change of a merchant is on its way, what ends
- * meanwhile waits for it and then goes together: a change of its own for each would cost more than all else about an attempt but its signature.
+ * What is kept of messages: which deliveries go together, and what became of them. While one change
+ * of a merchant is on its way, what ends meanwhile waits for it and then goes together: a change of
+ * its own for each would cost more than all else about an attempt but its signature.
  */
 export class DeliveryBook {
   readonly #store: Pick<Store, "deliveriesOfMessage" | "commit">;
@@ -30,7 +31,10 @@ export class DeliveryBook {
     this.#clock = clock;
   }
 
-  /** The message as it is written down, before anything of it is sent; undefined when somebody else has moved one of its deliveries. */
+  /**
+   * The message as it is written down, before anything of it is sent; undefined when somebody else
+   * has moved one of its deliveries.
+   */
   async fix(message: Message): Promise<Message | undefined> {
     const [first] = message;
     if (first.message !== openMessage) return this.#messageOf(first);
@@ -39,8 +43,13 @@ export class DeliveryBook {
     return outcome === "committed" ? next : undefined;
   }
 
-  /** Deliveries that are over without another attempt, whole messages at a time; as they are now. */
-  async end(deliveries: readonly Delivery[], decide: (delivery: Delivery, now: Instant) => Delivery): Promise<readonly Delivery[]> {
+  /**
+   * Deliveries that are over without another attempt, whole messages at a time; as they are now.
+   */
+  async end(
+    deliveries: readonly Delivery[],
+    decide: (delivery: Delivery, now: Instant) => Delivery,
+  ): Promise<readonly Delivery[]> {
     const now = this.#clock.now();
     const ended = new Map<string, Delivery>();
     for (const each of deliveries) {
@@ -49,19 +58,32 @@ export class DeliveryBook {
     }
     const [first, ...others] = ended.values();
     if (first === undefined) return [];
-    const { outcome } = await this.#store.commit(deliveryChange(this.#clock.now(), first, ...others));
+    const { outcome } = await this.#store.commit(
+      deliveryChange(this.#clock.now(), first, ...others),
+    );
     return outcome === "committed" ? [first, ...others] : [];
   }
 
   /** Nothing of the queue is read until then, or until the account changes. */
-  async park({ merchantId, queue }: QueueKey, until: Instant, accountVersion: number): Promise<void> {
+  async park(
+    { merchantId, queue }: QueueKey,
+    until: Instant,
+    accountVersion: number,
+  ): Promise<void> {
     const parking = { queue, until, accountVersion };
-    await this.#store.commit({ merchantId, at: this.#clock.now(), facts: [], entries: [], notifications: [], parking });
+    await this.#store.commit({
+      merchantId,
+      at: this.#clock.now(),
+      facts: [],
+      entries: [],
+      notifications: [],
+      parking,
+    });
   }
 
   /**
-   * Resolves when the next versions of a message's deliveries are kept, all of them, or when somebody else has changed one meanwhile: theirs
-   * stands. Rejects as a commit does.
+   * Resolves when the next versions of a message's deliveries are kept, all of them, or when
+   * somebody else has changed one meanwhile: theirs stands. Rejects as a commit does.
    */
   write(next: Message): Promise<void> {
     const [{ merchantId }] = next;
@@ -82,7 +104,11 @@ export class DeliveryBook {
     const [first, ...others] = await this.#store.deliveriesOfMessage(delivery, delivery.message);
     if (first === undefined) return undefined;
     const message: Message = [first, ...others];
-    return message.some(({ number, version }) => number === delivery.number && version === delivery.version) ? message : undefined;
+    return message.some(
+      ({ number, version }) => number === delivery.number && version === delivery.version,
+    )
+      ? message
+      : undefined;
   }
 
   /** Never rejects. */
@@ -99,9 +125,12 @@ export class DeliveryBook {
     try {
       const [first, ...others] = together.flatMap(({ next }) => next);
       if (first === undefined) return;
-      const { outcome } = await this.#store.commit(deliveryChange(this.#clock.now(), first, ...others));
+      const { outcome } = await this.#store.commit(
+        deliveryChange(this.#clock.now(), first, ...others),
+      );
       // One that was changed by somebody else must not keep the others from being written.
-      if (outcome !== "committed" && together.length > 1) await Promise.all(together.map((each) => this.#writeTogether([each])));
+      if (outcome !== "committed" && together.length > 1)
+        await Promise.all(together.map((each) => this.#writeTogether([each])));
       else for (const { kept } of together) kept();
     } catch (error) {
       for (const { failed } of together) failed(error);

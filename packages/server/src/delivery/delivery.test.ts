@@ -13,18 +13,35 @@ const random = { bytes: (length: number) => new Uint8Array(length) };
 const now = laterBy(start, 1 * minute);
 
 function deliveryOf(over: Partial<Delivery> = {}): Delivery {
-  const of = { merchantId: merchantA, endpoint: "shop" as EndpointId, number: 3, paymentId: paymentId(1), kind: "update" } as const;
+  const of = {
+    merchantId: merchantA,
+    endpoint: "shop" as EndpointId,
+    number: 3,
+    paymentId: paymentId(1),
+    kind: "update",
+  } as const;
   return { ...newDelivery(of, start), version: 4, attempts: 2, outcome: "503", ...over };
 }
 
-const decide = (outcome: SendOutcome, over?: Partial<Delivery>) => decideDelivery(deliveryOf(over), outcome, now, random);
-const answered = (status: number, retryAfter?: string): SendOutcome => ({ kind: "answered", status, retryAfter });
+const decide = (outcome: SendOutcome, over?: Partial<Delivery>) =>
+  decideDelivery(deliveryOf(over), outcome, now, random);
+const answered = (status: number, retryAfter?: string): SendOutcome => ({
+  kind: "answered",
+  status,
+  retryAfter,
+});
 
 describe("an attempt at a delivery", () => {
   test("has delivered it when the answer is 200 to 299, whatever rest was asked for", () => {
     for (const status of [200, 204, 299]) {
       assert.deepEqual(decide(answered(status, "60")), {
-        next: deliveryOf({ version: 5, attempts: 3, outcome: String(status), state: "delivered", dueAt: now }),
+        next: deliveryOf({
+          version: 5,
+          attempts: 3,
+          outcome: String(status),
+          state: "delivered",
+          dueAt: now,
+        }),
         verdict: "delivered",
         restUntil: undefined,
       });
@@ -34,7 +51,12 @@ describe("an attempt at a delivery", () => {
   test("is made again after any other answer, and after none", () => {
     const again = { verdict: "again", restUntil: undefined };
     for (const status of [199, 300, 302, 400, 404, 409, 411, 500, 503]) {
-      const next = deliveryOf({ version: 5, attempts: 3, outcome: String(status), dueAt: laterBy(now, 30 * minute) });
+      const next = deliveryOf({
+        version: 5,
+        attempts: 3,
+        outcome: String(status),
+        dueAt: laterBy(now, 30 * minute),
+      });
       assert.deepEqual(decide(answered(status)), { ...again, next });
     }
     const { next } = decide({ kind: "failed", cause: "timeout" });
@@ -54,7 +76,10 @@ describe("an attempt at a delivery", () => {
 
   test("was the last one of the schedule: it has failed, and is asked for no more", () => {
     const last = decide(answered(500, "60"), { attempts: maximumAttempts - 1 });
-    assert.deepEqual([last.verdict, last.next.state, last.next.attempts, last.next.dueAt], ["given_up", "failed", maximumAttempts, now]);
+    assert.deepEqual(
+      [last.verdict, last.next.state, last.next.attempts, last.next.dueAt],
+      ["given_up", "failed", maximumAttempts, now],
+    );
     assert.equal(last.restUntil, laterBy(now, 60 * second));
     assert.equal(decide(answered(500), { attempts: maximumAttempts - 2 }).verdict, "again");
   });
@@ -67,7 +92,14 @@ describe("an attempt at a delivery", () => {
     });
     const endpoint = urlEndpoint("https://order.example/17");
     assert.deepEqual(decide(answered(410), { endpoint }), {
-      next: deliveryOf({ version: 5, attempts: 3, outcome: "410", state: "failed", dueAt: now, endpoint }),
+      next: deliveryOf({
+        version: 5,
+        attempts: 3,
+        outcome: "410",
+        state: "failed",
+        dueAt: now,
+        endpoint,
+      }),
       verdict: "given_up",
       restUntil: undefined,
     });
@@ -75,7 +107,10 @@ describe("an attempt at a delivery", () => {
 });
 
 test("a delivery whose endpoint was taken away has failed without an attempt", () => {
-  assert.deepEqual(decideRemoved(deliveryOf(), now), deliveryOf({ version: 5, state: "failed", outcome: "endpoint_removed", dueAt: now }));
+  assert.deepEqual(
+    decideRemoved(deliveryOf(), now),
+    deliveryOf({ version: 5, state: "failed", outcome: "endpoint_removed", dueAt: now }),
+  );
 });
 
 test("the change of deliveries replaces the versions before, and what is new replaces nothing", () => {

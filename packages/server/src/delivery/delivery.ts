@@ -18,28 +18,57 @@ export interface Decided {
 }
 
 /** What an attempt at `now` means for its delivery. */
-export function decideDelivery(delivery: Delivery, outcome: SendOutcome, now: Instant, random: Random): Decided {
+export function decideDelivery(
+  delivery: Delivery,
+  outcome: SendOutcome,
+  now: Instant,
+  random: Random,
+): Decided {
   const attempts = delivery.attempts + 1;
-  const tried: Delivery = { ...delivery, version: delivery.version + 1, attempts, outcome: wordOf(outcome) };
+  const tried: Delivery = {
+    ...delivery,
+    version: delivery.version + 1,
+    attempts,
+    outcome: wordOf(outcome),
+  };
   if (outcome.kind === "answered" && outcome.status >= 200 && outcome.status <= 299) {
-    return { next: { ...tried, state: "delivered", dueAt: now }, verdict: "delivered", restUntil: undefined };
+    return {
+      next: { ...tried, state: "delivered", dueAt: now },
+      verdict: "delivered",
+      restUntil: undefined,
+    };
   }
   if (outcome.kind === "answered" && outcome.status === gone) {
     // A payment's own address has no switch: what was for it can be replayed.
     if (isUrlEndpoint(delivery.endpoint))
-      return { next: { ...tried, state: "failed", dueAt: now }, verdict: "given_up", restUntil: undefined };
-    return { next: { ...tried, attempts: delivery.attempts, dueAt: now }, verdict: "gone", restUntil: undefined };
+      return {
+        next: { ...tried, state: "failed", dueAt: now },
+        verdict: "given_up",
+        restUntil: undefined,
+      };
+    return {
+      next: { ...tried, attempts: delivery.attempts, dueAt: now },
+      verdict: "gone",
+      restUntil: undefined,
+    };
   }
   const restUntil = outcome.kind === "answered" ? retryAfter(outcome.retryAfter, now) : undefined;
   const again = nextAttemptAt(attempts, now, random);
-  if (again === undefined) return { next: { ...tried, state: "failed", dueAt: now }, verdict: "given_up", restUntil };
+  if (again === undefined)
+    return { next: { ...tried, state: "failed", dueAt: now }, verdict: "given_up", restUntil };
   const dueAt = restUntil !== undefined && restUntil > again ? restUntil : again;
   return { next: { ...tried, dueAt }, verdict: "again", restUntil };
 }
 
 /** The delivery is over without another attempt: its endpoint was taken away. */
 export function decideRemoved(delivery: Delivery, now: Instant): Delivery {
-  return { ...delivery, version: delivery.version + 1, state: "failed", outcome: "endpoint_removed", dueAt: now };
+  return {
+    ...delivery,
+    version: delivery.version + 1,
+    state: "failed",
+    outcome: "endpoint_removed",
+    dueAt: now,
+  };
 }
 
 /** Undelivered for longer than this, since it was asked for, a delivery is over. */
@@ -51,7 +80,13 @@ export function isExpired({ askedAt }: Delivery, now: Instant): boolean {
 
 /** The delivery is over without another attempt: it has waited for too long. */
 export function decideExpired(delivery: Delivery, now: Instant): Delivery {
-  return { ...delivery, version: delivery.version + 1, state: "failed", outcome: "expired", dueAt: now };
+  return {
+    ...delivery,
+    version: delivery.version + 1,
+    state: "failed",
+    outcome: "expired",
+    dueAt: now,
+  };
 }
 
 /** What a delivery says about its last attempt: the status, or why there was none. */
@@ -60,7 +95,21 @@ function wordOf(outcome: SendOutcome): string {
 }
 
 /** The change that writes the next versions of deliveries of one merchant. */
-export function deliveryChange(at: Instant, first: Delivery, ...others: readonly Delivery[]): Change {
-  const deliveries = [first, ...others].map((next) => ({ next, replaces: next.version === 1 ? undefined : next.version - 1 }));
-  return { merchantId: first.merchantId, at, facts: [], entries: [], notifications: [], deliveries };
+export function deliveryChange(
+  at: Instant,
+  first: Delivery,
+  ...others: readonly Delivery[]
+): Change {
+  const deliveries = [first, ...others].map((next) => ({
+    next,
+    replaces: next.version === 1 ? undefined : next.version - 1,
+  }));
+  return {
+    merchantId: first.merchantId,
+    at,
+    facts: [],
+    entries: [],
+    notifications: [],
+    deliveries,
+  };
 }

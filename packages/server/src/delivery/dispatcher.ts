@@ -21,7 +21,14 @@ import {
   targetOf,
   urlTarget,
 } from "../notification/endpoint.ts";
-import { type Delivery, type EndpointId, type EndpointKey, messageNumber, openMessage, type QueueKey } from "../notification/events.ts";
+import {
+  type Delivery,
+  type EndpointId,
+  type EndpointKey,
+  messageNumber,
+  openMessage,
+  type QueueKey,
+} from "../notification/events.ts";
 import { allAs, eachOf, gathered, type Message } from "../notification/message.ts";
 import { type QueueLane, QueueLanes } from "./queue-lanes.ts";
 import { type Answered, type Passage, ReceiverLimit } from "./receiver-limit.ts";
@@ -32,16 +39,29 @@ import { Turns } from "./turns.ts";
 /** Port: what accounts say about their notifications. */
 export interface NotificationAccounts {
   /** undefined when there is no such account. */
-  settingsOf(merchantId: MerchantId): Promise<(NotificationSettings & { readonly accountVersion?: number }) | undefined>;
+  settingsOf(
+    merchantId: MerchantId,
+  ): Promise<(NotificationSettings & { readonly accountVersion?: number }) | undefined>;
   /** Keeps with the account that this endpoint answered 410 (endpoint.ts, switchedOff). */
   switchOff(merchantId: MerchantId, endpoint: EndpointId, at: Instant): Promise<void>;
 }
 
 export interface DispatcherParts extends CourierParts {
-  readonly store: Pick<Store, "merchantsDue" | "queuesDue" | "deliveriesDue" | "deliveriesOfMessage" | "paymentById" | "commit">;
+  readonly store: Pick<
+    Store,
+    | "merchantsDue"
+    | "queuesDue"
+    | "deliveriesDue"
+    | "deliveriesOfMessage"
+    | "paymentById"
+    | "commit"
+  >;
   readonly accounts: NotificationAccounts;
   readonly random: Random;
-  /** Whose chance a delivery's next attempt is drawn from, where it may not depend on which receiver answered first. */
+  /**
+   * Whose chance a delivery's next attempt is drawn from, where it may not depend on which receiver
+   * answered first.
+   */
   readonly randomFor?: (delivery: Delivery) => Random;
   readonly scheduler: Scheduler;
   /** Whose notifications are this process's to send. */
@@ -52,11 +72,17 @@ export interface DispatcherParts extends CourierParts {
   readonly attempted?: (attempt: DeliveryAttempt) => void;
   /** Told when an attempt at this delivery has ended, or was put off. Never throws. */
   readonly ended?: (delivery: Delivery) => void;
-  /** Told of what should not be: the property that did not hold, or the class of the error. Never throws. */
+  /**
+   * Told of what should not be: the property that did not hold, or the class of the error. Never
+   * throws.
+   */
   readonly alarm: (what: string, merchantId: MerchantId) => void;
   /** Told of its reads of the store. */
   readonly reads?: ReadReport;
-  /** true: one attempt at a time, in the order in which they were read, so that receivers hear everything in one order. */
+  /**
+   * true: one attempt at a time, in the order in which they were read, so that receivers hear
+   * everything in one order.
+   */
   readonly inOrder?: () => boolean;
   /** How often the store is asked for what is due, apart from nudges. A second unless given. */
   readonly pollMs?: number;
@@ -71,7 +97,10 @@ export interface DeliveryEvent extends EndpointKey {
   readonly outcome: string | undefined;
 }
 
-/** One attempt that has ended: which of those since the delivery was asked for, and what has come of it. */
+/**
+ * One attempt that has ended: which of those since the delivery was asked for, and what has come of
+ * it.
+ */
 export interface DeliveryAttempt {
   readonly number: number;
   readonly url: string;
@@ -93,25 +122,40 @@ const deliveriesPerRead = 64;
 /** How often a queue whose endpoint is switched off is looked at, for what has waited too long. */
 const parkedMs = day;
 /**
- * Reads between two polls whose deliveries, of one merchant, are ended without an attempt: when an endpoint is taken away or has not answered for a month
- * that may be all of them, and each read is a commit.
+ * Reads between two polls whose deliveries, of one merchant, are ended without an attempt: when an
+ * endpoint is taken away or has not answered for a month that may be all of them, and each read is
+ * a commit.
  */
 const endingReads = 32;
-/** Merchants whose queues the next round goes on behind the last one's, and merchants that rest. Others begin with their first again. */
+/**
+ * Merchants whose queues the next round goes on behind the last one's, and merchants that rest.
+ * Others begin with their first again.
+ */
 const mostContinued = 4_096;
-/** Queues of changes that are waited for to be taken up together; the next poll finds the others. */
+/**
+ * Queues of changes that are waited for to be taken up together; the next poll finds the others.
+ */
 const mostNudged = 1_000;
-/** How many messages of one queue may have been answered without that being kept yet: all would be sent again after a crash. */
+/**
+ * How many messages of one queue may have been answered without that being kept yet: all would be
+ * sent again after a crash.
+ */
 const mostUnwritten = 32;
-/** A message that is not full waits this long for one that is under way, before it is looked whether it is full by now. */
+/**
+ * A message that is not full waits this long for one that is under way, before it is looked whether
+ * it is full by now.
+ */
 const gatherMs = 50;
-/** The longest that it waits: a receiver that hangs must not delay what it could hear beside that. */
+/**
+ * The longest that it waits: a receiver that hangs must not delay what it could hear beside that.
+ */
 const longestGatherMs = second;
 
 /**
- * Delivers what changes have committed. Owns one timer, a bounded number of attempts under way, and what it knows about queues and
- * receivers, all of which may be lost at any moment: a delivery is tried until a commit says that it is done, so receivers may hear the same
- * message again, under the same id. Of several processes each dispatches for the merchants whose slots it holds.
+ * Delivers what changes have committed. Owns one timer, a bounded number of attempts under way, and
+ * what it knows about queues and receivers, all of which may be lost at any moment: a delivery is
+ * tried until a commit says that it is done, so receivers may hear the same message again, under
+ * the same id. Of several processes each dispatches for the merchants whose slots it holds.
  */
 export class Dispatcher {
   readonly #parts: DispatcherParts;
@@ -120,7 +164,9 @@ export class Dispatcher {
   readonly #places = new Shares(places);
   /** Of lanes that hold deliveries or read them. */
   readonly #lookAhead = new Shares(places);
-  /** By merchant and origin: of receivers that something is on its way to, or was a short while ago. */
+  /**
+   * By merchant and origin: of receivers that something is on its way to, or was a short while ago.
+   */
   readonly #limits = new Map<string, ReceiverLimit>();
   readonly #courier: Courier;
   readonly #book: DeliveryBook;
@@ -141,7 +187,10 @@ export class Dispatcher {
   readonly #ended = new Map<MerchantId, number>();
   /** Stuck until the next poll, because their merchant has had its part of those. */
   readonly #paused = new Set<QueueLane>();
-  /** Merchants with due queues of which the last poll could begin none, since their receivers are left alone: other rounds than those of polls pass them over. */
+  /**
+   * Merchants with due queues of which the last poll could begin none, since their receivers are
+   * left alone: other rounds than those of polls pass them over.
+   */
   readonly #resting = new Set<MerchantId>();
   /** The last round has not seen all that was due. */
   #isCutShort = false;
@@ -152,7 +201,10 @@ export class Dispatcher {
     const { store } = parts;
     const deliveriesOfMessage: typeof store.deliveriesOfMessage = (...of) =>
       this.#read("deliveriesOfMessage", store.deliveriesOfMessage(...of));
-    this.#book = new DeliveryBook({ deliveriesOfMessage, commit: (change) => store.commit(change) }, parts.clock);
+    this.#book = new DeliveryBook(
+      { deliveriesOfMessage, commit: (change) => store.commit(change) },
+      parts.clock,
+    );
   }
 
   /** Takes up what is due, now and with each poll. */
@@ -161,8 +213,9 @@ export class Dispatcher {
   }
 
   /**
-   * There is something new to deliver: to these endpoints of this merchant; without endpoints, of this merchant; without a merchant, of any.
-   * It is taken up at once, and nothing else is looked at. What is another process's to send that one finds with its next poll.
+   * There is something new to deliver: to these endpoints of this merchant; without endpoints, of
+   * this merchant; without a merchant, of any. It is taken up at once, and nothing else is looked
+   * at. What is another process's to send that one finds with its next poll.
    */
   nudge(merchantId?: MerchantId, endpoints: readonly EndpointId[] = []): void {
     if (this.#stopping.signal.aborted) return;
@@ -175,7 +228,8 @@ export class Dispatcher {
     if (endpoints.length === 0) this.#nudgedMerchants.add(merchantId);
     for (const endpoint of endpoints) {
       const queue = queueOf(endpoint);
-      if (this.#nudged.size < mostNudged) this.#nudged.set(`${merchantId} ${queue}`, { merchantId, queue });
+      if (this.#nudged.size < mostNudged)
+        this.#nudged.set(`${merchantId} ${queue}`, { merchantId, queue });
     }
     this.#cancelNudge ??= this.#parts.scheduler.after(nudgeMs, () => {
       this.#cancelNudge = undefined;
@@ -183,7 +237,9 @@ export class Dispatcher {
     });
   }
 
-  /** Sends what is due now and what becomes due by it; resolves when nothing is under way any more. */
+  /**
+   * Sends what is due now and what becomes due by it; resolves when nothing is under way any more.
+   */
   async runDue(): Promise<void> {
     this.#lanes.tidy();
     do {
@@ -225,7 +281,10 @@ export class Dispatcher {
     });
   }
 
-  /** Resolves after a round that begins from now on. Those who ask before it has begun share it. `mostQueues`: of each merchant. */
+  /**
+   * Resolves after a round that begins from now on. Those who ask before it has begun share it.
+   * `mostQueues`: of each merchant.
+   */
   #nextRound(mostQueues = queuesPerRound): Promise<void> {
     this.#queuedRound ??= this.#rounds = this.#rounds.then(() => {
       this.#queuedRound = undefined;
@@ -251,7 +310,10 @@ export class Dispatcher {
     this.#pump();
   }
 
-  /** Begins what is due, as far as there is room; what ends makes room for the rest. Goes on where the last round ended. */
+  /**
+   * Begins what is due, as far as there is room; what ends makes room for the rest. Goes on where
+   * the last round ended.
+   */
   async #round(mostQueues: number): Promise<void> {
     try {
       const slots = new Set(this.#parts.share.held().keys());
@@ -259,7 +321,10 @@ export class Dispatcher {
       this.#isCutShort = this.#nextMerchant !== undefined;
       do {
         const { store, clock } = this.#parts;
-        const due = await this.#read("merchantsDue", store.merchantsDue(clock.now(), this.#nextMerchant, merchantsPerRead, slots));
+        const due = await this.#read(
+          "merchantsDue",
+          store.merchantsDue(clock.now(), this.#nextMerchant, merchantsPerRead, slots),
+        );
         this.#nextMerchant = due.length === merchantsPerRead ? due.at(-1) : undefined;
         for (const { merchantId } of due) {
           if (this.#resting.has(merchantId)) continue;
@@ -267,7 +332,11 @@ export class Dispatcher {
           if (this.#isResting(merchantId)) this.#resting.add(merchantId);
           this.#pump();
         }
-      } while (this.#nextMerchant !== undefined && this.#lookAhead.taken < places / 2 && !this.#stopping.signal.aborted);
+      } while (
+        this.#nextMerchant !== undefined &&
+        this.#lookAhead.taken < places / 2 &&
+        !this.#stopping.signal.aborted
+      );
       if (this.#nextMerchant !== undefined) this.#isCutShort = true;
       for (const lane of this.#lanes.catchingUp()) await this.#fill(lane);
       this.#pump();
@@ -279,14 +348,22 @@ export class Dispatcher {
   /** Has nothing read ahead, nothing on its way, and no more queues to look at. */
   #isResting(merchantId: MerchantId): boolean {
     const inHand = this.#lookAhead.takenBy(merchantId) + this.#places.takenBy(merchantId);
-    return inHand === 0 && this.#lookAhead.isFree(merchantId) && !this.#nextQueues.has(merchantId) && this.#resting.size < mostContinued;
+    return (
+      inHand === 0 &&
+      this.#lookAhead.isFree(merchantId) &&
+      !this.#nextQueues.has(merchantId) &&
+      this.#resting.size < mostContinued
+    );
   }
 
   #read<T>(read: string, reading: Promise<T>): Promise<T> {
     return reported(this.#parts.reads, read, reading);
   }
 
-  /** Never rejects: what can't be read of one merchant must not keep those behind it from being read. */
+  /**
+   * Never rejects: what can't be read of one merchant must not keep those behind it from being
+   * read.
+   */
   async #fillMerchant(merchantId: MerchantId, mostQueues: number): Promise<void> {
     try {
       await this.#fillQueuesOf(merchantId, mostQueues);
@@ -295,7 +372,10 @@ export class Dispatcher {
     }
   }
 
-  /** Reads ahead in the merchant's queues that are due, as far as its share goes. Rejects as reads of the store do. */
+  /**
+   * Reads ahead in the merchant's queues that are due, as far as its share goes. Rejects as reads
+   * of the store do.
+   */
   async #fillQueuesOf(merchantId: MerchantId, mostQueues: number): Promise<void> {
     const { store, clock } = this.#parts;
     let after = this.#nextQueues.get(merchantId);
@@ -304,10 +384,14 @@ export class Dispatcher {
       const isFull = !this.#lookAhead.isFree(merchantId);
       this.#isCutShort ||= isFull;
       if (isFull || seen >= mostQueues) {
-        if (after !== undefined && this.#nextQueues.size < mostContinued) this.#nextQueues.set(merchantId, after);
+        if (after !== undefined && this.#nextQueues.size < mostContinued)
+          this.#nextQueues.set(merchantId, after);
         return;
       }
-      const due: readonly DueQueue[] = await this.#read("queuesDue", store.queuesDue(merchantId, clock.now(), after, queuesPerRead));
+      const due: readonly DueQueue[] = await this.#read(
+        "queuesDue",
+        store.queuesDue(merchantId, clock.now(), after, queuesPerRead),
+      );
       await this.#fillAll(due.map(({ queue }) => ({ merchantId, queue })));
       seen += due.length;
       after = due.at(-1);
@@ -325,12 +409,17 @@ export class Dispatcher {
     else await Promise.all(keys.map(fill));
   }
 
-  /** Reads what may be tried next, when nothing that was read is left and the receiver is to be asked at all. Never rejects. */
+  /**
+   * Reads what may be tried next, when nothing that was read is left and the receiver is to be
+   * asked at all. Never rejects.
+   */
   async #fill(lane: QueueLane): Promise<void> {
     if (lane.reading) lane.readAgain = true;
-    if (lane.queue.length > 0 || lane.reading || lane.stuck || this.#stopping.signal.aborted) return;
+    if (lane.queue.length > 0 || lane.reading || lane.stuck || this.#stopping.signal.aborted)
+      return;
     if (this.#isGathering(lane) || !this.#isAsked(lane)) return;
-    // What has been answered would be read once more; it is kept in a moment, and then asks for this again.
+    // What has been answered would be read once more; it is kept in a moment, and then asks for
+    // this again.
     if (lane.underWay.size > lane.sending && lane.sending * 2 >= this.#limitOf(lane).most) return;
     if (!this.#lookAhead.isFree(lane.key.merchantId)) {
       this.#isCutShort = true;
@@ -373,7 +462,9 @@ export class Dispatcher {
       const settings = await this.#read("accountById", accounts.settingsOf(merchantId));
       lane.settings = settings;
       const isOfUrls = isUrlEndpoint(queue);
-      const configured = isOfUrls ? undefined : lane.settings?.endpoints.find(({ id }) => id === queue);
+      const configured = isOfUrls
+        ? undefined
+        : lane.settings?.endpoints.find(({ id }) => id === queue);
       lane.target = configured === undefined ? undefined : targetOf(configured, clock.now());
       if (configured !== undefined && lane.target === undefined) {
         await this.#leaveOff(lane, settings?.accountVersion);
@@ -383,7 +474,10 @@ export class Dispatcher {
       const busy = new Set(lane.underWay);
       const horizon = lane.catchingUp ? endOfTime : clock.now();
       const most = Math.max(deliveriesPerRead, lane.target?.hashesPerCall ?? 1);
-      const due = await this.#read("deliveriesDue", store.deliveriesDue(lane.key, horizon, most + busy.size));
+      const due = await this.#read(
+        "deliveriesDue",
+        store.deliveriesDue(lane.key, horizon, most + busy.size),
+      );
       if (due.length === 0) lane.catchingUp = false;
       const fresh = due.filter((each) => !busy.has(messageNumber(each)) && !busy.has(each.number));
       if (!isOfUrls && configured === undefined) {
@@ -401,14 +495,20 @@ export class Dispatcher {
   /** Ends those that have waited for too long; the others of them. */
   async #withoutExpired(lane: QueueLane, fresh: readonly Delivery[]): Promise<readonly Delivery[]> {
     const now = this.#parts.clock.now();
-    const [left, expired] = [fresh.filter((each) => !isExpired(each, now)), fresh.filter((each) => isExpired(each, now))];
+    const [left, expired] = [
+      fresh.filter((each) => !isExpired(each, now)),
+      fresh.filter((each) => isExpired(each, now)),
+    ];
     if (expired.length === 0) return fresh;
     for (const each of await this.#book.end(expired, decideExpired)) this.#report("given_up", each);
     if (left.length === 0) this.#endMore(lane);
     return left;
   }
 
-  /** All that was read is ended without an attempt: what is behind it is read next, now or after the next poll. */
+  /**
+   * All that was read is ended without an attempt: what is behind it is read next, now or after the
+   * next poll.
+   */
   #endMore(lane: QueueLane): void {
     const { merchantId } = lane.key;
     const count = (this.#ended.get(merchantId) ?? 0) + 1;
@@ -425,13 +525,20 @@ export class Dispatcher {
     this.#paused.clear();
   }
 
-  /** The endpoint is switched off: what is for it is kept for a while, and not looked at before the account changes. */
+  /**
+   * The endpoint is switched off: what is for it is kept for a while, and not looked at before the
+   * account changes.
+   */
   async #leaveOff(lane: QueueLane, accountVersion: number | undefined): Promise<void> {
     const { store, clock } = this.#parts;
     const now = clock.now();
-    const due = await this.#read("deliveriesDue", store.deliveriesDue(lane.key, now, deliveriesPerRead));
+    const due = await this.#read(
+      "deliveriesDue",
+      store.deliveriesDue(lane.key, now, deliveriesPerRead),
+    );
     if (due.length > 0 && (await this.#withoutExpired(lane, due)).length === 0) return;
-    if (accountVersion !== undefined) await this.#book.park(lane.key, laterBy(now, parkedMs), accountVersion);
+    if (accountVersion !== undefined)
+      await this.#book.park(lane.key, laterBy(now, parkedMs), accountVersion);
   }
 
   #tenureOf(merchantId: MerchantId): Tenure | undefined {
@@ -444,13 +551,20 @@ export class Dispatcher {
     lane.catchingUp = false;
   }
 
-  /** Something went wrong on our side: what is due stays due, and is looked at again with the next poll. */
+  /**
+   * Something went wrong on our side: what is due stays due, and is looked at again with the next
+   * poll.
+   */
   #trouble(lane: QueueLane, error: unknown): void {
     lane.stuck = true;
     this.#unload(lane);
     if (error instanceof StoreError || error instanceof ServiceError) return;
     this.#parts.alarm(
-      error instanceof BrokenInvariant ? error.message : error instanceof Error ? error.name : "unknown",
+      error instanceof BrokenInvariant
+        ? error.message
+        : error instanceof Error
+          ? error.name
+          : "unknown",
       lane.key.merchantId,
     );
   }
@@ -464,7 +578,9 @@ export class Dispatcher {
   }
 
   #mayBegin(merchantId: MerchantId): boolean {
-    return this.#isInOrder ? this.#places.takenBy(merchantId) === 0 : this.#places.isFree(merchantId);
+    return this.#isInOrder
+      ? this.#places.takenBy(merchantId) === 0
+      : this.#places.isFree(merchantId);
   }
 
   /** One at a time. */
@@ -482,8 +598,11 @@ export class Dispatcher {
   #isAsked(lane: QueueLane): boolean {
     const { circuit, sending, underWay } = lane;
     const room = circuit.room(this.#parts.clock.now(), this.#limitOf(lane).most);
-    // In doubt, about the receiver or about our own store, nothing is begun before what was begun is over and kept.
-    return circuit.calm ? room > 0 && underWay.size - sending < mostUnwritten : underWay.size < room;
+    // In doubt, about the receiver or about our own store, nothing is begun before what was begun
+    // is over and kept.
+    return circuit.calm
+      ? room > 0 && underWay.size - sending < mostUnwritten
+      : underWay.size < room;
   }
 
   #limitOf(lane: QueueLane): ReceiverLimit {
@@ -505,10 +624,12 @@ export class Dispatcher {
 
   #begin(lane: QueueLane): boolean {
     const { key, underWay } = lane;
-    if (lane.queue.length === 0 || this.#stopping.signal.aborted || !this.#hasRoom(lane)) return false;
+    if (lane.queue.length === 0 || this.#stopping.signal.aborted || !this.#hasRoom(lane))
+      return false;
     const end = lane.tenure?.begin();
     if (end === undefined) this.#leave(lane);
-    const message = end === undefined ? undefined : this.#take(lane, lane.target?.hashesPerCall ?? 1);
+    const message =
+      end === undefined ? undefined : this.#take(lane, lane.target?.hashesPerCall ?? 1);
     if (message === undefined || end === undefined) {
       end?.();
       return false;
@@ -530,7 +651,8 @@ export class Dispatcher {
       for (const { number } of message) underWay.delete(number);
       end();
       lane.gatheringAt = undefined;
-      // More of this queue, among it what waited for this one; then others that waited for the room.
+      // More of this queue, among it what waited for this one; then others that waited for the
+      // room.
       await this.#fill(lane);
       this.#pump();
       if (this.#isCutShort && this.#lookAhead.taken < places / 4) void this.#nextRound();
@@ -540,15 +662,21 @@ export class Dispatcher {
   }
 
   /**
-   * The next message of a lane, out of its queue; undefined when there is none, or when it waits for what is under way. One that may hold
-   * several and is not full does so for a second at most: what happens meanwhile goes with it.
+   * The next message of a lane, out of its queue; undefined when there is none, or when it waits
+   * for what is under way. One that may hold several and is not full does so for a second at most:
+   * what happens meanwhile goes with it.
    */
   #take(lane: QueueLane, hashesPerCall: number): Message | undefined {
     const [first, ...others] = lane.queue;
     if (first === undefined) return undefined;
     const message = gathered(first, others, hashesPerCall, lane.settings?.chaos);
     const isYoung = this.#parts.clock.now() - first.dueAt < longestGatherMs;
-    if (first.message === openMessage && message.length < hashesPerCall && lane.underWay.size > 0 && isYoung) {
+    if (
+      first.message === openMessage &&
+      message.length < hashesPerCall &&
+      lane.underWay.size > 0 &&
+      isYoung
+    ) {
       // Still due, and read again with what has come.
       this.#unload(lane);
       lane.gatheringAt = this.#parts.clock.now();
@@ -569,10 +697,19 @@ export class Dispatcher {
   }
 
   /** Never rejects. */
-  async #attempt(lane: QueueLane, message: Message, passage: Passage, answered: () => void): Promise<void> {
+  async #attempt(
+    lane: QueueLane,
+    message: Message,
+    passage: Passage,
+    answered: () => void,
+  ): Promise<void> {
     try {
-      const [whole, target] = await Promise.all([this.#book.fix(message), this.#targetOf(lane, message)]);
-      if (whole !== undefined) await this.#deliver(lane, whole, target, { answered, kept: passage.kept });
+      const [whole, target] = await Promise.all([
+        this.#book.fix(message),
+        this.#targetOf(lane, message),
+      ]);
+      if (whole !== undefined)
+        await this.#deliver(lane, whole, target, { answered, kept: passage.kept });
     } catch (error) {
       // Whatever was sent is sent again, under the same id. What failed together counts once.
       if (!lane.stuck) lane.circuit.failed(this.#parts.clock.now(), undefined);
@@ -582,16 +719,26 @@ export class Dispatcher {
     }
   }
 
-  /** How the receiver of a message is reached: payments of one origin have addresses of their own. */
+  /**
+   * How the receiver of a message is reached: payments of one origin have addresses of their own.
+   */
   async #targetOf({ target, key }: QueueLane, [{ paymentId }]: Message): Promise<Target> {
     if (target !== undefined) return target;
-    const payment = await this.#read("paymentById", this.#parts.store.paymentById(key.merchantId, paymentId));
+    const payment = await this.#read(
+      "paymentById",
+      this.#parts.store.paymentById(key.merchantId, paymentId),
+    );
     const url = payment?.order.notificationUrl;
     assert(url !== undefined, "a delivery to a payment's own address is of a payment that has one");
     return urlTarget(url);
   }
 
-  async #deliver(lane: QueueLane, message: Message, target: Target, { answered, kept }: Told): Promise<void> {
+  async #deliver(
+    lane: QueueLane,
+    message: Message,
+    target: Target,
+    { answered, kept }: Told,
+  ): Promise<void> {
     const { clock, random, randomFor, accounts } = this.#parts;
     const [first] = message;
     const plan = lane.settings === undefined ? undefined : chaosPlan(lane.settings.chaos, first);
@@ -599,23 +746,43 @@ export class Dispatcher {
       const { holdUntil, overtaken } = plan;
       lane.catchingUp = false;
       if (first.dueAt !== holdUntil)
-        await this.#book.write(eachOf(allAs(message, { ...first, dueAt: holdUntil }), (each) => ({ ...each, inOrder: !overtaken })));
+        await this.#book.write(
+          eachOf(allAs(message, { ...first, dueAt: holdUntil }), (each) => ({
+            ...each,
+            inOrder: !overtaken,
+          })),
+        );
       return;
     }
     if (plan?.drop === true) {
-      const dropped = allAs(message, { ...first, attempts: first.attempts + 1, outcome: "dropped", state: "delivered" });
+      const dropped = allAs(message, {
+        ...first,
+        attempts: first.attempts + 1,
+        outcome: "dropped",
+        state: "delivered",
+      });
       await this.#book.write(dropped);
       this.#tell(message, target, "delivered", dropped);
       return;
     }
     const { signal } = this.#stopping;
-    const { outcome, tookMs } = await this.#courier.send(message, target, plan?.breakSignature === true, signal);
-    if (plan?.double === true) await this.#courier.send(message, target, plan.breakSignature, signal);
+    const { outcome, tookMs } = await this.#courier.send(
+      message,
+      target,
+      plan?.breakSignature === true,
+      signal,
+    );
+    if (plan?.double === true)
+      await this.#courier.send(message, target, plan.breakSignature, signal);
     // What the receiver has seen is not known: it is sent again.
     if (outcome.kind === "failed" && outcome.cause === "aborted") return;
 
     const now = clock.now();
-    const { next: decided, verdict, restUntil } = decideDelivery(first, outcome, now, randomFor?.(first) ?? random);
+    const {
+      next: decided,
+      verdict,
+      restUntil,
+    } = decideDelivery(first, outcome, now, randomFor?.(first) ?? random);
     const next = allAs(message, decided);
     if (verdict !== "delivered") {
       lane.catchingUp = false;
@@ -633,7 +800,8 @@ export class Dispatcher {
     answered();
     this.#pump();
     await written;
-    // Not before that is kept: a store that takes nothing must not have the receiver hear the same again and again.
+    // Not before that is kept: a store that takes nothing must not have the receiver hear the same
+    // again and again.
     kept(answerOf(outcome), tookMs);
     if (verdict === "delivered" && lane.circuit.succeeded()) {
       lane.catchingUp = true;
@@ -643,16 +811,27 @@ export class Dispatcher {
     this.#tell(message, target, verdict, next);
   }
 
-  #tell([{ attempts }]: Message, { url }: Target, verdict: DeliveryAttempt["verdict"], next: Message): void {
-    for (const delivery of next) this.#parts.attempted?.({ number: attempts + 1, url, verdict, delivery });
+  #tell(
+    [{ attempts }]: Message,
+    { url }: Target,
+    verdict: DeliveryAttempt["verdict"],
+    next: Message,
+  ): void {
+    for (const delivery of next)
+      this.#parts.attempted?.({ number: attempts + 1, url, verdict, delivery });
   }
 
-  #report(kind: DeliveryEvent["kind"], { merchantId, endpoint, paymentId, number, attempts, outcome }: Delivery): void {
+  #report(
+    kind: DeliveryEvent["kind"],
+    { merchantId, endpoint, paymentId, number, attempts, outcome }: Delivery,
+  ): void {
     this.#parts.report({ kind, merchantId, endpoint, paymentId, number, attempts, outcome });
   }
 }
 
-/** What hears how an attempt goes: that the receiver has answered, and that what came of it is kept. */
+/**
+ * What hears how an attempt goes: that the receiver has answered, and that what came of it is kept.
+ */
 interface Told extends Pick<Passage, "kept"> {
   readonly answered: () => void;
 }

@@ -1,7 +1,13 @@
 import { lookup } from "node:dns/promises";
 import type { Agent, buildConnector, Dispatcher } from "undici";
 import type { Scheduler } from "../kernel/scheduler.ts";
-import { type Destination, type EgressPolicy, type EgressRefusalCause, readDestination, refusalOf } from "./address-guard.ts";
+import {
+  type Destination,
+  type EgressPolicy,
+  type EgressRefusalCause,
+  readDestination,
+  refusalOf,
+} from "./address-guard.ts";
 import { passOverInterimAnswers } from "./interim-answers.ts";
 import type { Sender, SendFailure, SendOutcome, SendRequest } from "./sender.ts";
 
@@ -27,12 +33,16 @@ export interface Egress extends Sender {
 }
 
 /**
- * Sends over HTTP/1.1. A name is resolved once for each connection, every address that it has is checked, and only those are dialled:
- * there is no moment between check and use in which the name could change. Redirects are not followed.
+ * Sends over HTTP/1.1. A name is resolved once for each connection, every address that it has is
+ * checked, and only those are dialled: there is no moment between check and use in which the name
+ * could change. Redirects are not followed.
  */
 export function createEgress(options: EgressOptions): Egress {
   const { policy, scheduler } = options;
-  /** Loaded when there is something to send: a sixth of each start, and most starts of a sandbox never send anything. */
+  /**
+   * Loaded when there is something to send: a sixth of each start, and most starts of a sandbox
+   * never send anything.
+   */
   let agent: Promise<Agent> | undefined;
   let isClosed = false;
   const destinationOf = remembering((url: string) => readDestination(policy, url));
@@ -85,7 +95,10 @@ function remembering<Value>(read: (text: string) => Value): (text: string) => Va
   };
 }
 
-/** One message and its answer, as undici calls back: half the work of its `request`, which makes a stream of each answer. */
+/**
+ * One message and its answer, as undici calls back: half the work of its `request`, which makes a
+ * stream of each answer.
+ */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #request: SendRequest;
   readonly #signal: AbortSignal | undefined;
@@ -100,14 +113,22 @@ class Exchange implements Dispatcher.DispatchHandler {
   constructor(request: SendRequest, scheduler: Scheduler, signal: AbortSignal | undefined) {
     this.#request = request;
     this.#signal = signal;
-    this.#cancelTimeout = scheduler.after(request.timeoutMs, () => this.#cut({ kind: "failed", cause: "timeout" }));
+    this.#cancelTimeout = scheduler.after(request.timeoutMs, () =>
+      this.#cut({ kind: "failed", cause: "timeout" }),
+    );
     signal?.addEventListener("abort", this.#abort, { once: true });
   }
 
   /** Never rejects. */
-  run(agent: Agent, { url: { origin, pathname, search }, authorization }: Destination): Promise<SendOutcome> {
+  run(
+    agent: Agent,
+    { url: { origin, pathname, search }, authorization }: Destination,
+  ): Promise<SendOutcome> {
     const { body } = this.#request;
-    const headers = authorization === undefined ? this.#request.headers : { ...this.#request.headers, Authorization: authorization };
+    const headers =
+      authorization === undefined
+        ? this.#request.headers
+        : { ...this.#request.headers, Authorization: authorization };
     if (this.#signal?.aborted === true) this.#abort();
     else agent.dispatch({ origin, path: pathname + search, method: "POST", headers, body }, this);
     return this.#ended.promise;
@@ -119,7 +140,11 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#isOver) controller.abort(givenUp);
   }
 
-  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Readonly<Record<string, unknown>>): void {
+  onResponseStart(
+    _: Dispatcher.DispatchController,
+    status: number,
+    headers: Readonly<Record<string, unknown>>,
+  ): void {
     const retryAfter = headers["retry-after"];
     if (status < 200) {
       // More of them than are passed over, or another protocol.
@@ -141,7 +166,11 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: Dispatcher.DispatchController | undefined, error: unknown): void {
-    this.#end(error instanceof EgressRefused ? { kind: "refused", cause: error.refusal } : { kind: "failed", cause: failureOf(error) });
+    this.#end(
+      error instanceof EgressRefused
+        ? { kind: "refused", cause: error.refusal }
+        : { kind: "failed", cause: failureOf(error) },
+    );
   }
 
   readonly #abort = (): void => this.#cut({ kind: "failed", cause: "aborted" });
@@ -182,15 +211,23 @@ interface Resolved {
   readonly family: number;
 }
 
-function guardedConnect(build: typeof buildConnector, { policy, resolve = resolveBySystem, ca }: EgressOptions): buildConnector.connector {
+function guardedConnect(
+  build: typeof buildConnector,
+  { policy, resolve = resolveBySystem, ca }: EgressOptions,
+): buildConnector.connector {
   return (options, callback) => {
     const encrypted = options.protocol === "https:";
-    const destination = { encrypted, port: options.port === "" ? (encrypted ? 443 : 80) : Number(options.port) };
+    const destination = {
+      encrypted,
+      port: options.port === "" ? (encrypted ? 443 : 80) : Number(options.port),
+    };
     const check = (address: string): void => {
       const refused = refusalOf(policy, destination, address);
       if (refused !== undefined) throw new EgressRefused(refused);
     };
-    const host = options.hostname.startsWith("[") ? options.hostname.slice(1, -1) : options.hostname;
+    const host = options.hostname.startsWith("[")
+      ? options.hostname.slice(1, -1)
+      : options.hostname;
     const connect = build({
       timeout: connectTimeoutMs,
       allowH2: false,
@@ -202,14 +239,16 @@ function guardedConnect(build: typeof buildConnector, { policy, resolve = resolv
             if (all === true) answer(null, [first, ...others]);
             else answer(null, first.address, first.family);
           },
-          (error: unknown) => answer(error instanceof Error ? error : new Error("no address"), [], 0),
+          (error: unknown) =>
+            answer(error instanceof Error ? error : new Error("no address"), [], 0),
         );
       },
     });
     connect({ ...options, hostname: host }, (...result) => {
       const [failure, socket] = result;
       try {
-        // Nothing unchecked can be here, addresses in the URL itself included; that is asked of the connection all the same.
+        // Nothing unchecked can be here, addresses in the URL itself included; that is asked of the
+        // connection all the same.
         if (failure === null) check(socket.remoteAddress ?? "");
         if (failure === null) callback(null, passOverInterimAnswers(socket));
         else callback(...result);
@@ -227,9 +266,13 @@ async function resolveChecked(
   check: (address: string) => void,
 ): Promise<[Resolved, ...Resolved[]]> {
   const addresses = await resolve(name);
-  // One that must not be reached is enough: whoever mixes them wants the next connection to take the other one.
+  // One that must not be reached is enough: whoever mixes them wants the next connection to take
+  // the other one.
   for (const address of addresses) check(address);
-  const [first, ...others] = addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
+  const [first, ...others] = addresses.map((address) => ({
+    address,
+    family: address.includes(":") ? 6 : 4,
+  }));
   if (first === undefined) throw new Error("no address");
   return [first, ...others];
 }

@@ -14,8 +14,9 @@ interface Waiting {
 }
 
 /**
- * Chaos of the sandbox: the receiver hears of a change before whoever asked for it has an answer, as happens in production now and
- * then. Requests wait here for the first attempt at each of their deliveries.
+ * Chaos of the sandbox: the receiver hears of a change before whoever asked for it has an answer,
+ * as happens in production now and then. Requests wait here for the first attempt at each of their
+ * deliveries.
  */
 export class FirstAttempts {
   readonly #scheduler: Scheduler;
@@ -27,11 +28,19 @@ export class FirstAttempts {
 
   /**
    * Drawn by the payment and its version, since a request knows no number of what it has caused.
-   * Resolves after the first attempt at each delivery, or after five seconds; undefined when the answer need not wait. To be called
-   * in the turn in which the commit is known: no attempt has ended then.
+   * Resolves after the first attempt at each delivery, or after five seconds; undefined when the
+   * answer need not wait. To be called in the turn in which the commit is known: no attempt has
+   * ended then.
    */
-  of({ at, payment, deliverTo = [] }: Change, { seed, beforeAnswer }: NotificationChaos): Promise<void> | undefined {
-    if (beforeAnswer === 0 || payment === undefined || drawOf(seed, "beforeAnswer", payment.next.id, payment.next.version) >= beforeAnswer)
+  of(
+    { at, payment, deliverTo = [] }: Change,
+    { seed, beforeAnswer }: NotificationChaos,
+  ): Promise<void> | undefined {
+    if (
+      beforeAnswer === 0 ||
+      payment === undefined ||
+      drawOf(seed, "beforeAnswer", payment.next.id, payment.next.version) >= beforeAnswer
+    )
       return undefined;
     const { merchantId, id: paymentId } = payment.next;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -66,6 +75,10 @@ export class FirstAttempts {
   }
 }
 
-function nameOf({ merchantId, endpoint, paymentId }: Pick<Delivery, "merchantId" | "endpoint" | "paymentId">): string {
+function nameOf({
+  merchantId,
+  endpoint,
+  paymentId,
+}: Pick<Delivery, "merchantId" | "endpoint" | "paymentId">): string {
   return `${merchantId} ${endpoint} ${paymentId}`;
 }

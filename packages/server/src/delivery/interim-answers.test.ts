@@ -10,7 +10,10 @@ const interim: readonly (readonly [string, string])[] = [
   ["102", "HTTP/1.1 102 Processing\r\n\r\n"],
   ["103", "HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nLink: </b>\r\n\r\n"],
   ["an unknown one", "HTTP/1.1 199 Patience\r\n\r\n"],
-  ["several", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"],
+  [
+    "several",
+    "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n",
+  ],
   ["line feeds alone", "HTTP/1.1 100 Continue\n\n"],
 ];
 
@@ -24,7 +27,8 @@ describe("interim answers", () => {
     test(`are passed over, in one piece, in two and byte by byte: ${name}`, () => {
       const whole = text + final;
       assert.equal(left([whole]), final);
-      for (let at = 0; at <= whole.length; at += 1) assert.equal(left([whole.slice(0, at), whole.slice(at)]), final, String(at));
+      for (let at = 0; at <= whole.length; at += 1)
+        assert.equal(left([whole.slice(0, at), whole.slice(at)]), final, String(at));
       assert.equal(left(whole.split("")), final);
     });
   }
@@ -71,7 +75,8 @@ describe("a connection on which a request is written in pieces", () => {
     });
     const readAll = (): string => {
       let text = "";
-      for (let chunk = socket.read(); Buffer.isBuffer(chunk); chunk = socket.read()) text += chunk.toString();
+      for (let chunk = socket.read(); Buffer.isBuffer(chunk); chunk = socket.read())
+        text += chunk.toString();
       return text;
     };
     return { socket, arrive: (text: string) => void arrived.push(Buffer.from(text)), readAll };

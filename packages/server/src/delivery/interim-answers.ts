@@ -9,11 +9,14 @@ const carriageReturn = 0x0d;
 const interimStart = "HTTP/1.d 1dd";
 
 /**
- * Takes interim answers (1xx, RFC 9110, section 15.2) out of what comes over a connection: the HTTP client takes a `100 Continue` that it has not
- * asked for as a failure. 101 stays: no other protocol was offered. Owns what has come of a head that is not whole yet.
+ * Takes interim answers (1xx, RFC 9110, section 15.2) out of what comes over a connection: the HTTP
+ * client takes a `100 Continue` that it has not asked for as a failure. 101 stays: no other
+ * protocol was offered. Owns what has come of a head that is not whole yet.
  */
 export class InterimAnswers {
-  /** undefined: the final answer has begun, and nothing more is looked at until the next request. */
+  /**
+   * undefined: the final answer has begun, and nothing more is looked at until the next request.
+   */
   #held: Buffer | undefined = Buffer.alloc(0);
   #passed = 0;
 
@@ -30,7 +33,11 @@ export class InterimAnswers {
     for (;;) {
       const isInterim = mayBeInterim(bytes);
       const end = isInterim ? headEnd(bytes) : undefined;
-      if (!isInterim || (end === undefined && bytes.length > longestHead) || this.#passed >= mostInterimAnswers) {
+      if (
+        !isInterim ||
+        (end === undefined && bytes.length > longestHead) ||
+        this.#passed >= mostInterimAnswers
+      ) {
         this.#held = undefined;
         return bytes;
       }
@@ -77,9 +84,17 @@ export function passOverInterimAnswers<Socket extends Connection>(socket: Socket
   return socket;
 }
 
-/** Whether it is the head of a request, which the HTTP client writes as one text. No body of ours begins with a request line. */
+/**
+ * Whether it is the head of a request, which the HTTP client writes as one text. No body of ours
+ * begins with a request line.
+ */
 function beginsRequest(written: unknown): boolean {
-  const start = typeof written === "string" ? written : written instanceof Uint8Array ? Buffer.from(written).toString("latin1") : "";
+  const start =
+    typeof written === "string"
+      ? written
+      : written instanceof Uint8Array
+        ? Buffer.from(written).toString("latin1")
+        : "";
   return /^[A-Z]+ [^ \r\n]+ HTTP\/1\.1\r\n/.test(start);
 }
 
@@ -88,7 +103,8 @@ function mayBeInterim(bytes: Buffer): boolean {
   const start = bytes.toString("latin1", 0, interimStart.length);
   for (let at = 0; at < start.length; at += 1) {
     const character = start[at] ?? "";
-    if (interimStart[at] === "d" ? !/\d/.test(character) : interimStart[at] !== character) return false;
+    if (interimStart[at] === "d" ? !/\d/.test(character) : interimStart[at] !== character)
+      return false;
   }
   return !start.endsWith(" 101");
 }

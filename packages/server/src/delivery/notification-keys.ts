@@ -1,4 +1,12 @@
-import { createHash, createHmac, createPrivateKey, createPublicKey, createSecretKey, generateKeyPair, type KeyObject } from "node:crypto";
+import {
+  createHash,
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  createSecretKey,
+  generateKeyPair,
+  type KeyObject,
+} from "node:crypto";
 import { promisify } from "node:util";
 import { assert } from "../kernel/assert.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -8,19 +16,26 @@ import type { Random } from "../kernel/random.ts";
 import { type Certificate, certificateFromPem, selfSignedCertificate } from "./certificate.ts";
 
 /**
- * The keys that sign an installation's notifications: an RSA pair with its certificate for the interface's own signature, and a root
- * from which the Standard Webhooks keys of accounts and endpoints are derived, so that no secret of a receiver is ever kept.
+ * The keys that sign an installation's notifications: an RSA pair with its certificate for the
+ * interface's own signature, and a root from which the Standard Webhooks keys of accounts and
+ * endpoints are derived, so that no secret of a receiver is ever kept.
  */
 export interface NotificationKeys {
   readonly rsa: KeyObject;
   readonly certificate: Certificate;
-  /** 24 bytes of HMAC key for a secret's name (endpoint.ts). A receiver is given them as `whsec_` and base64. */
+  /**
+   * 24 bytes of HMAC key for a secret's name (endpoint.ts). A receiver is given them as `whsec_`
+   * and base64.
+   */
   secret(merchantId: MerchantId, name: string): Uint8Array;
   /** The account's Ed25519 key. */
   ed25519(merchantId: MerchantId): KeyObject;
 }
 
-/** Where the keys are kept: sealed by the installation's root key, whole or not at all. What was saved first stays. */
+/**
+ * Where the keys are kept: sealed by the installation's root key, whole or not at all. What was
+ * saved first stays.
+ */
 export interface KeptSecret {
   load(): Promise<Uint8Array | undefined>;
   /** Resolves with what is kept from now on: `content`, or what somebody else saved before. */
@@ -37,12 +52,17 @@ export interface RsaPair {
   readonly publicKey: KeyObject;
 }
 
-/** Makes a pair in a thread of its own, which takes 50 to 300 milliseconds: whoever knows early that it will be needed begins early. */
+/**
+ * Makes a pair in a thread of its own, which takes 50 to 300 milliseconds: whoever knows early that
+ * it will be needed begins early.
+ */
 export function makeRsaPair(): Promise<RsaPair> {
   return generate("rsa", { modulusLength: 2_048 });
 }
 
-/** Opens the keys of an installation, or makes them when there are none, of `pair` if it is given. */
+/**
+ * Opens the keys of an installation, or makes them when there are none, of `pair` if it is given.
+ */
 export async function openNotificationKeys(options: {
   readonly kept: KeptSecret;
   readonly environment: string;
@@ -51,7 +71,9 @@ export async function openNotificationKeys(options: {
   readonly pair?: Promise<RsaPair> | undefined;
 }): Promise<NotificationKeys> {
   const content = (await options.kept.load()) ?? (await make(options));
-  const { format, pkcs8, certificate, root } = JSON.parse(Buffer.from(content).toString("utf8")) as KeptKeys;
+  const { format, pkcs8, certificate, root } = JSON.parse(
+    Buffer.from(content).toString("utf8"),
+  ) as KeptKeys;
   content.fill(0);
   assert(format === keptFormat, "kept notification keys have a known form");
   const rootBytes = Buffer.from(root, "base64");
@@ -66,11 +88,17 @@ export async function openNotificationKeys(options: {
 }
 
 /**
- * What signs the notifications of worlds: the installation's RSA pair, whose certificate receivers are given, and secrets that are everywhere the same for the same world's
- * name. A world's name is made of its seed, so whoever knows the seed knows the secrets, and those of a world without one nobody guesses.
+ * What signs the notifications of worlds: the installation's RSA pair, whose certificate receivers
+ * are given, and secrets that are everywhere the same for the same world's name. A world's name is
+ * made of its seed, so whoever knows the seed knows the secrets, and those of a world without one
+ * nobody guesses.
  */
 export function worldNotificationKeys({ rsa, certificate }: NotificationKeys): NotificationKeys {
-  return new Keys(rsa, certificate, createSecretKey(createHash("sha256").update("cofre notification keys of worlds 1").digest()));
+  return new Keys(
+    rsa,
+    certificate,
+    createSecretKey(createHash("sha256").update("cofre notification keys of worlds 1").digest()),
+  );
 }
 
 const keptFormat = "cofre notification keys 1";
@@ -85,7 +113,13 @@ interface KeptKeys {
 
 const generate = promisify(generateKeyPair);
 
-async function make({ kept, environment, random, clock, pair }: Parameters<typeof openNotificationKeys>[0]): Promise<Uint8Array> {
+async function make({
+  kept,
+  environment,
+  random,
+  clock,
+  pair,
+}: Parameters<typeof openNotificationKeys>[0]): Promise<Uint8Array> {
   const { privateKey, publicKey } = await (pair ?? makeRsaPair());
   const now = clock.now();
   const { pem } = selfSignedCertificate({
@@ -142,16 +176,28 @@ class Keys implements NotificationKeys {
   }
 
   #derive(use: "hmac" | "ed25519", merchantId: MerchantId, name: string): Buffer {
-    return createHmac("sha256", this.#root).update(`cofre notification ${use} 1\0${merchantId}\0${name}`).digest();
+    return createHmac("sha256", this.#root)
+      .update(`cofre notification ${use} 1\0${merchantId}\0${name}`)
+      .digest();
   }
 }
 
-/** What the receiver of an endpoint is told: its secret, in the form that Standard Webhooks libraries take. */
-export function receiverSecret(keys: NotificationKeys, merchantId: MerchantId, name: string): string {
+/**
+ * What the receiver of an endpoint is told: its secret, in the form that Standard Webhooks
+ * libraries take.
+ */
+export function receiverSecret(
+  keys: NotificationKeys,
+  merchantId: MerchantId,
+  name: string,
+): string {
   return `whsec_${Buffer.from(keys.secret(merchantId, name)).toString("base64")}`;
 }
 
-/** The public key of an account's Ed25519 signatures, in the form of Standard Webhooks: `whpk_` and 32 bytes in base64. */
+/**
+ * The public key of an account's Ed25519 signatures, in the form of Standard Webhooks: `whpk_` and
+ * 32 bytes in base64.
+ */
 export function receiverPublicKey(keys: NotificationKeys, merchantId: MerchantId): string {
   const spki = createPublicKey(keys.ed25519(merchantId)).export({ type: "spki", format: "der" });
   return `whpk_${spki.subarray(-32).toString("base64")}`;

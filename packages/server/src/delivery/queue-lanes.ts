@@ -4,7 +4,9 @@ import { Circuit } from "./circuit.ts";
 import type { NotificationSettings, Target } from "../notification/endpoint.ts";
 import type { Delivery, QueueKey } from "../notification/events.ts";
 
-/** Queues that something is known about; beyond that, what is known about the oldest is forgotten. */
+/**
+ * Queues that something is known about; beyond that, what is known about the oldest is forgotten.
+ */
 export const mostLanes = 4_096;
 
 /** One queue, as far as this process has it in hand. */
@@ -19,7 +21,10 @@ export interface QueueLane {
   readonly underWay: Set<number>;
   /** Messages of them that have no answer yet. */
   sending: number;
-  /** How an endpoint of the account is reached, as it was when the queue was read; undefined for payments' own addresses. */
+  /**
+   * How an endpoint of the account is reached, as it was when the queue was read; undefined for
+   * payments' own addresses.
+   */
   target: Target | undefined;
   settings: NotificationSettings | undefined;
   /** The receiver is back: what waits is sent without waiting for its time. */
@@ -29,7 +34,10 @@ export interface QueueLane {
   reading: boolean;
   /** Asked for while a read was on its way, which may not have seen what has happened since. */
   readAgain: boolean;
-  /** When a message was last found that is not full and waits for those under way; undefined when there is none. */
+  /**
+   * When a message was last found that is not full and waits for those under way; undefined when
+   * there is none.
+   */
   gatheringAt: Instant | undefined;
 }
 
@@ -60,12 +68,15 @@ export class QueueLanes {
     let first: Instant | undefined;
     for (const { circuit } of this.#lanes.values()) {
       const until = circuit.restUntil;
-      if (until !== undefined && until > now && (first === undefined || until < first)) first = until;
+      if (until !== undefined && until > now && (first === undefined || until < first))
+        first = until;
     }
     return first;
   }
 
-  /** What went wrong may be tried again, and queues of which there is nothing to know are forgotten. */
+  /**
+   * What went wrong may be tried again, and queues of which there is nothing to know are forgotten.
+   */
   tidy(): void {
     for (const [name, lane] of this.#lanes) {
       lane.stuck = false;

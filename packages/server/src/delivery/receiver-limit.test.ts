@@ -3,8 +3,8 @@ import { describe, test } from "node:test";
 import { type Answered, ReceiverLimit } from "./receiver-limit.ts";
 
 /**
- * Gives a receiver as many messages at a time as the limit allows, until it has answered `total`. It has `workers`, each of which takes
- * `serviceMs` for a message.
+ * Gives a receiver as many messages at a time as the limit allows, until it has answered `total`.
+ * It has `workers`, each of which takes `serviceMs` for a message.
  */
 function serve(
   limit: ReceiverLimit,

@@ -1,14 +1,26 @@
-/** How many messages may be on their way to one receiver: at first, at least while it only is slow, at most. */
+/**
+ * How many messages may be on their way to one receiver: at first, at least while it only is slow,
+ * at most.
+ */
 const initial = 8;
 const leastWhenSlow = 4;
 const highest = 128;
 
-/** Answers that are looked at together, or as many as may be under way if that is more; fewer while the limit grows quickly or can fall no further. */
+/**
+ * Answers that are looked at together, or as many as may be under way if that is more; fewer while
+ * the limit grows quickly or can fall no further.
+ */
 const answersPerRound = 32;
 const answersPerShortRound = 16;
-/** Of a receiver of which nothing is known: those that were begun together, before the limit has grown. */
+/**
+ * Of a receiver of which nothing is known: those that were begun together, before the limit has
+ * grown.
+ */
 const firstAnswers = 8;
-/** After so many cuts, which leave less than half, a receiver that had too much to do needs less than this share of the time. */
+/**
+ * After so many cuts, which leave less than half, a receiver that had too much to do needs less
+ * than this share of the time.
+ */
 const cutsToHelp = 3;
 const helped = 0.8;
 /** A round is slow when its median is twice the best, and this much more. */
@@ -28,14 +40,18 @@ export type Answered =
 export interface Passage {
   /** Once: the receiver has nothing more to do with it. */
   readonly ended: () => void;
-  /** What came of it, when that is kept: while our own store takes nothing, no receiver is given more. */
+  /**
+   * What came of it, when that is kept: while our own store takes nothing, no receiver is given
+   * more.
+   */
   readonly kept: (answered: Answered, tookMs: number) => void;
 }
 
 /**
- * How many messages a receiver is given at a time: as many as it takes well. The limit grows by one with each good answer at first, later by
- * one in the time of an answer, and only while it is used. It is halved when the receiver says that it has too much to do or fails one time in
- * five, and cut by a quarter when its answers take longer than with less to do.
+ * How many messages a receiver is given at a time: as many as it takes well. The limit grows by one
+ * with each good answer at first, later by one in the time of an answer, and only while it is used.
+ * It is halved when the receiver says that it has too much to do or fails one time in five, and cut
+ * by a quarter when its answers take longer than with less to do.
  */
 export class ReceiverLimit {
   #limit = initial;
@@ -46,7 +62,10 @@ export class ReceiverLimit {
   #cuts = 0;
   /** The best median of a round. */
   #bestMs: number | undefined;
-  /** Slow rounds in a row, in which the limit does not grow: one alone may be chance, the second leads to a cut. */
+  /**
+   * Slow rounds in a row, in which the limit does not grow: one alone may be chance, the second
+   * leads to a cut.
+   */
   #slowRounds = 0;
   /** The median before the first of the cuts that are to help. */
   #uncutMs = 0;
@@ -90,7 +109,10 @@ export class ReceiverLimit {
       // The clock may have been set back since.
       if (tookMs >= 0) this.#times.push(tookMs);
       if (isUsed && this.#slowRounds === 0)
-        this.#limit = Math.min(highest, this.#limit + (this.#limit < this.#threshold ? 1 : 1 / this.#limit));
+        this.#limit = Math.min(
+          highest,
+          this.#limit + (this.#limit < this.#threshold ? 1 : 1 / this.#limit),
+        );
     } else this.#failures += 1;
     const failsOften = this.#failures >= failuresPerRound && this.#failures * 5 > this.#roundLength;
     if (answered === "too_many" || failsOften) this.#cut(Math.max(1, this.#limit / 2));
@@ -99,8 +121,10 @@ export class ReceiverLimit {
 
   get #roundLength(): number {
     if (this.#bestMs === undefined) return firstAnswers;
-    // What was on its way before the limit ceased to grow is among as many answers as may be under way.
-    const isShort = (this.#limit < this.#threshold && this.#slowRounds === 0) || this.#limit <= leastWhenSlow;
+    // What was on its way before the limit ceased to grow is among as many answers as may be under
+    // way.
+    const isShort =
+      (this.#limit < this.#threshold && this.#slowRounds === 0) || this.#limit <= leastWhenSlow;
     return isShort ? answersPerShortRound : Math.max(answersPerRound, this.#limit);
   }
 

@@ -3,8 +3,9 @@ import type { EgressRefusalCause } from "./address-guard.ts";
 /** Port: carries one message to a receiver's address. */
 export interface Sender {
   /**
-   * Posts and resolves with what came of it; never rejects. The whole exchange, the answer's body included, has `timeoutMs`. When
-   * `signal` is aborted the outcome is `aborted`, whatever the receiver has seen.
+   * Posts and resolves with what came of it; never rejects. The whole exchange, the answer's body
+   * included, has `timeoutMs`. When `signal` is aborted the outcome is `aborted`, whatever the
+   * receiver has seen.
    */
   send(request: SendRequest, signal?: AbortSignal): Promise<SendOutcome>;
 }
@@ -24,7 +25,8 @@ export type SendOutcome =
   | { readonly kind: "failed"; readonly cause: SendFailure };
 
 /**
- * `timeout`: no whole answer in time. `name`: the host has no address. `connection`: refused, reset or cut. `certificate`: the
- * receiver's could not be verified. `answer`: not HTTP. `aborted`: given up by the sender itself.
+ * `timeout`: no whole answer in time. `name`: the host has no address. `connection`: refused, reset
+ * or cut. `certificate`: the receiver's could not be verified. `answer`: not HTTP. `aborted`: given
+ * up by the sender itself.
  */
 export type SendFailure = "timeout" | "name" | "connection" | "certificate" | "answer" | "aborted";

@@ -3,7 +3,11 @@ import { describe, test } from "node:test";
 import type { MerchantId } from "../kernel/ids.ts";
 import { Shares } from "./shares.ts";
 
-const merchants = ["0000000a", "0000000b", "0000000c", "0000000d", "0000000e"] as MerchantId[] as [MerchantId, MerchantId, MerchantId];
+const merchants = ["0000000a", "0000000b", "0000000c", "0000000d", "0000000e"] as MerchantId[] as [
+  MerchantId,
+  MerchantId,
+  MerchantId,
+];
 
 /** Lets these merchants take places in turn until none may; how many each has then. */
 function greedy(shares: Shares, ...takers: readonly MerchantId[]): number[] {
@@ -51,7 +55,11 @@ describe("places that merchants share", () => {
     assert.deepEqual(greedy(shares, ...many), [1, 1, 1, 1, 1, 1, 1, 1, 0]);
     for (const merchantId of many.slice(0, 3)) shares.giveBack(merchantId);
     assert.equal(shares.taken, 5);
-    assert.equal(shares.isFree(many[4] ?? merchants[0]), false, "one that has a place waits, and the room is for those that have none");
+    assert.equal(
+      shares.isFree(many[4] ?? merchants[0]),
+      false,
+      "one that has a place waits, and the room is for those that have none",
+    );
     assert.equal(shares.isFree(many[8] ?? merchants[0]), true);
   });
 });

@@ -21,8 +21,15 @@ const merchantId = "0000000a" as MerchantId;
 const random = new SystemRandom();
 /** The library below refuses messages that are not of now, by the machine's own clock. */
 const now = instant(Date.now());
-const body = "operation=payment_status_change&notification_type=update&hash_codes=6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831";
-const message = { merchantId, id: "msg_00000000000000000000000000000001", at: now, body, secrets: ["shop/2", "shop/1"] };
+const body =
+  "operation=payment_status_change&notification_type=update&hash_codes=6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831";
+const message = {
+  merchantId,
+  id: "msg_00000000000000000000000000000001",
+  at: now,
+  body,
+  secrets: ["shop/2", "shop/1"],
+};
 
 function keptInMemory(content?: Uint8Array): KeptSecret & { content: Uint8Array | undefined } {
   const kept = {
@@ -53,7 +60,13 @@ describe("the keys of an installation's notifications", () => {
   test("are of the pair that was made ahead, unless there are keys already", async () => {
     const kept = keptInMemory();
     const openWith = (pair: Promise<RsaPair>): Promise<NotificationKeys> =>
-      openNotificationKeys({ kept, environment: "sandbox", random, clock: { now: () => now }, pair });
+      openNotificationKeys({
+        kept,
+        environment: "sandbox",
+        random,
+        clock: { now: () => now },
+        pair,
+      });
     const [ahead, late] = [await makeRsaPair(), await makeRsaPair()];
 
     assert.ok((await openWith(Promise.resolve(ahead))).rsa.equals(ahead.privateKey));
@@ -71,7 +84,10 @@ describe("the keys of an installation's notifications", () => {
     const parsed = new X509Certificate(certificate.pem);
     assert.ok(parsed.checkPrivateKey(rsa));
     assert.equal(parsed.subject, "CN=Cofre notifications sandbox");
-    assert.ok(Date.parse(parsed.validFrom) < now && Date.parse(parsed.validTo) > now + 19 * 365 * 86_400_000);
+    assert.ok(
+      Date.parse(parsed.validFrom) < now &&
+        Date.parse(parsed.validTo) > now + 19 * 365 * 86_400_000,
+    );
   });
 
   test("derive different secrets for each account, endpoint and version", async () => {
@@ -86,7 +102,10 @@ describe("the keys of an installation's notifications", () => {
     ];
     assert.equal(new Set(secrets).size, 5);
     for (const secret of secrets) assert.match(secret, /^whsec_[A-Za-z0-9+/]{32}$/);
-    assert.notEqual(receiverPublicKey(keys, merchantId), receiverPublicKey(keys, "0000000b" as MerchantId));
+    assert.notEqual(
+      receiverPublicKey(keys, merchantId),
+      receiverPublicKey(keys, "0000000b" as MerchantId),
+    );
   });
 });
 
@@ -114,11 +133,19 @@ describe("the headers of a notification", () => {
   test("satisfy the reference library of Standard Webhooks, with the new secret and with the one before", async () => {
     const headers = { ...(await createSigner(keys)(message)) };
     for (const name of ["shop/2", "shop/1"]) {
-      new Webhook(receiverSecret(keys, merchantId, name)).verify(body, headers, { jsonParse: false });
+      new Webhook(receiverSecret(keys, merchantId, name)).verify(body, headers, {
+        jsonParse: false,
+      });
     }
     const wrong = [
-      () => new Webhook(receiverSecret(keys, merchantId, "shop/3")).verify(body, headers, { jsonParse: false }),
-      () => new Webhook(receiverSecret(keys, merchantId, "shop/2")).verify(`${body}&more=1`, headers, { jsonParse: false }),
+      () =>
+        new Webhook(receiverSecret(keys, merchantId, "shop/3")).verify(body, headers, {
+          jsonParse: false,
+        }),
+      () =>
+        new Webhook(receiverSecret(keys, merchantId, "shop/2")).verify(`${body}&more=1`, headers, {
+          jsonParse: false,
+        }),
       () =>
         new Webhook(receiverSecret(keys, merchantId, "shop/2")).verify(
           body,
@@ -133,10 +160,15 @@ describe("the headers of a notification", () => {
     const headers = await createSigner(keys)(message);
     const [, signature] = /(?:^| )v1a,(\S+)$/.exec(headers["webhook-signature"] ?? "") ?? [];
     const raw = Buffer.from(receiverPublicKey(keys, merchantId).replace("whpk_", ""), "base64");
-    const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: raw.toString("base64url") }, format: "jwk" });
+    const key = createPublicKey({
+      key: { kty: "OKP", crv: "Ed25519", x: raw.toString("base64url") },
+      format: "jwk",
+    });
     const content = `${message.id}.${Math.floor(now / 1_000)}.${body}`;
     assert.ok(verify(undefined, Buffer.from(content), key, Buffer.from(signature ?? "", "base64")));
-    assert.ok(!verify(undefined, Buffer.from(`${content} `), key, Buffer.from(signature ?? "", "base64")));
+    assert.ok(
+      !verify(undefined, Buffer.from(`${content} `), key, Buffer.from(signature ?? "", "base64")),
+    );
   });
 
   test("are the same from a signer that has signed the body before, and right for another body", async () => {
@@ -153,15 +185,26 @@ describe("the headers of a notification", () => {
     const all = await sign(message);
     const [first, second, third] = (all["webhook-signature"] ?? "").split(" ");
     const head = { "webhook-id": all["webhook-id"], "webhook-timestamp": all["webhook-timestamp"] };
-    const rsa = Object.fromEntries(Object.entries(all).filter(([name]) => name.startsWith("X-Signature")));
+    const rsa = Object.fromEntries(
+      Object.entries(all).filter(([name]) => name.startsWith("X-Signature")),
+    );
     assert.equal(Object.keys(rsa).length, 6);
-    assert.deepEqual(await sign({ ...message, signatures: ["hmac"] }), { ...head, "webhook-signature": `${first} ${second}` });
-    assert.deepEqual(await sign({ ...message, signatures: ["ed25519"] }), { ...head, "webhook-signature": third });
+    assert.deepEqual(await sign({ ...message, signatures: ["hmac"] }), {
+      ...head,
+      "webhook-signature": `${first} ${second}`,
+    });
+    assert.deepEqual(await sign({ ...message, signatures: ["ed25519"] }), {
+      ...head,
+      "webhook-signature": third,
+    });
     assert.deepEqual(await sign({ ...message, signatures: ["rsa"] }), { ...rsa, ...head });
   });
 
   test("change their time and their signatures with each attempt, and nothing else", async () => {
-    const [first, later] = [await createSigner(keys)(message), await createSigner(keys)({ ...message, at: instant(now + 5_000) })];
+    const [first, later] = [
+      await createSigner(keys)(message),
+      await createSigner(keys)({ ...message, at: instant(now + 5_000) }),
+    ];
     const changed = Object.keys(first).filter((name) => first[name] !== later[name]);
     assert.deepEqual(changed, ["webhook-timestamp", "webhook-signature"]);
   });
@@ -178,7 +221,9 @@ describe("the published vector", () => {
     readonly body: string;
     readonly headers: Readonly<Record<string, string>>;
   }
-  const vector = JSON.parse(readFileSync(new URL("../../test/vectors/notification.json", import.meta.url), "utf8")) as Vector;
+  const vector = JSON.parse(
+    readFileSync(new URL("../../test/vectors/notification.json", import.meta.url), "utf8"),
+  ) as Vector;
 
   test("is what this version signs", async () => {
     const keys = await open(keptInMemory(Buffer.from(JSON.stringify(vector.kept))));
@@ -187,13 +232,28 @@ describe("the published vector", () => {
     const { headers, body: signed, timestamp } = vector;
     const id = headers["webhook-id"] ?? "";
     const at = instant(timestamp * 1_000);
-    const made = await createSigner(keys)({ merchantId: vector.merchantId, id, at, body: signed, secrets: [vector.secretName] });
+    const made = await createSigner(keys)({
+      merchantId: vector.merchantId,
+      id,
+      at,
+      body: signed,
+      secrets: [vector.secretName],
+    });
     assert.deepEqual(made, headers);
   });
 
   test("is printed whole in the documentation", () => {
-    const page = readFileSync(new URL("../../../../docs/concepts/notifications.md", import.meta.url), "utf8");
-    const shown = [vector.secret, vector.publicKey, vector.body, vector.kept.certificate, ...Object.values(vector.headers)];
+    const page = readFileSync(
+      new URL("../../../../docs/concepts/notifications.md", import.meta.url),
+      "utf8",
+    );
+    const shown = [
+      vector.secret,
+      vector.publicKey,
+      vector.body,
+      vector.kept.certificate,
+      ...Object.values(vector.headers),
+    ];
     for (const text of shown) assert.ok(page.includes(text), text);
   });
 });

@@ -19,7 +19,10 @@ export interface Signable {
 
 export type SignedHeaders = Readonly<Record<string, string>>;
 
-/** Off the caller's thread: an RSA signature takes 0.8 ms of a processor, more than all else about a notification together. */
+/**
+ * Off the caller's thread: an RSA signature takes 0.8 ms of a processor, more than all else about a
+ * notification together.
+ */
 const signAside = promisify(sign);
 
 /** RSA signatures that are kept ready: a body is the same for each endpoint and each repetition. */
@@ -27,17 +30,22 @@ const signaturesReady = 1_024;
 
 /**
  * Makes the headers that prove who sent a notification, twice over:
- * - as the interface has it (section 6): RSA with PKCS #1 v1.5 and SHA-1 over the raw body, base64. Its documentation and its sample
- *   code spell the three names differently, so both are sent.
- * - Standard Webhooks 1.0: HMAC-SHA256 (`v1`) under each secret and Ed25519 (`v1a`) over `id.timestamp.body`.
+ * - as the interface has it (section 6): RSA with PKCS #1 v1.5 and SHA-1 over the raw body, base64.
+ *   Its documentation and its sample code spell the three names differently, so both are sent.
+ * - Standard Webhooks 1.0: HMAC-SHA256 (`v1`) under each secret and Ed25519 (`v1a`) over
+ *   `id.timestamp.body`.
  * The id and the time are there whatever signs.
  */
-export function createSigner(keys: NotificationKeys): (message: Signable) => Promise<SignedHeaders> {
+export function createSigner(
+  keys: NotificationKeys,
+): (message: Signable) => Promise<SignedHeaders> {
   const ready = new Map<string, Promise<string>>();
   const rsaOf = (body: string): Promise<string> => {
     const known = ready.get(body);
     if (known !== undefined) return known;
-    const made = signAside("RSA-SHA1", Buffer.from(body), keys.rsa).then((signature) => signature.toString("base64"));
+    const made = signAside("RSA-SHA1", Buffer.from(body), keys.rsa).then((signature) =>
+      signature.toString("base64"),
+    );
     const [oldest] = ready.keys();
     if (oldest !== undefined && ready.size >= signaturesReady) ready.delete(oldest);
     ready.set(body, made);
@@ -50,7 +58,10 @@ export function createSigner(keys: NotificationKeys): (message: Signable) => Pro
   };
 }
 
-function rsaHeaders({ certificate: { fingerprint } }: NotificationKeys, rsa: string): SignedHeaders {
+function rsaHeaders(
+  { certificate: { fingerprint } }: NotificationKeys,
+  rsa: string,
+): SignedHeaders {
   return {
     "X-SignatureType": "rsa,sha1",
     "X-SignatureFingerprint": fingerprint,
@@ -68,10 +79,13 @@ function webhookHeaders(
 ): SignedHeaders {
   const timestamp = String(Math.floor(at / 1_000));
   const content = Buffer.from(`${id}.${timestamp}.${body}`);
-  const hmacOf = (name: string): string => createHmac("sha256", keys.secret(merchantId, name)).update(content).digest("base64");
+  const hmacOf = (name: string): string =>
+    createHmac("sha256", keys.secret(merchantId, name)).update(content).digest("base64");
   const made = [
     ...(signatures.includes("hmac") ? secrets.map((name) => `v1,${hmacOf(name)}`) : []),
-    ...(signatures.includes("ed25519") ? [`v1a,${sign(undefined, content, keys.ed25519(merchantId)).toString("base64")}`] : []),
+    ...(signatures.includes("ed25519")
+      ? [`v1a,${sign(undefined, content, keys.ed25519(merchantId)).toString("base64")}`]
+      : []),
   ];
   return {
     "webhook-id": id,

@@ -1,7 +1,10 @@
 import type { MerchantId } from "../kernel/ids.ts";
 import type { QueueLane } from "./queue-lanes.ts";
 
-/** Whose turn it is among queues with something to send: a merchant's first, then an origin's, then a queue's. Each goes to the end of its line. */
+/**
+ * Whose turn it is among queues with something to send: a merchant's first, then an origin's, then
+ * a queue's. Each goes to the end of its line.
+ */
 export class Turns {
   readonly #merchants = new Map<MerchantId, Map<string, Set<QueueLane>>>();
 
@@ -21,7 +24,10 @@ export class Turns {
     if (origins?.size === 0) this.#merchants.delete(merchantId);
   }
 
-  /** Gives each merchant that `mayBegin` one turn after another, until none begins anything. `begin` says whether it did, and may remove lanes. */
+  /**
+   * Gives each merchant that `mayBegin` one turn after another, until none begins anything. `begin`
+   * says whether it did, and may remove lanes.
+   */
   go(mayBegin: (merchantId: MerchantId) => boolean, begin: (lane: QueueLane) => boolean): void {
     for (let begun = true; begun;) {
       begun = false;

@@ -13,14 +13,19 @@ export interface AdmissionParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly isWorld: (merchantId: MerchantId) => boolean;
-  /** true: in the sandbox, a request gives its place back while it waits for something simulated. */
+  /**
+   * true: in the sandbox, a request gives its place back while it waits for something simulated.
+   */
   readonly hasFaults: boolean;
 }
 
 /** At most one log event of refusals in this time, in milliseconds. */
 const reportMs = 1_000;
 
-/** Admits requests within the limits of requests in flight: of the server, a connection and an account. */
+/**
+ * Admits requests within the limits of requests in flight: of the server, a connection and an
+ * account.
+ */
 export class Admission {
   readonly #parts: AdmissionParts;
   readonly #places: Places;
@@ -70,8 +75,8 @@ export class Admission {
   }
 
   /**
-   * Gives the place to an account. Throws when the account has its share of them. In the sandbox the account's simulated acquirer gives
-   * the place back while it waits.
+   * Gives the place to an account. Throws when the account has its share of them. In the sandbox
+   * the account's simulated acquirer gives the place back while it waits.
    */
   assign(place: Place, account: Account): Account {
     const { isWorld, hasFaults } = this.#parts;

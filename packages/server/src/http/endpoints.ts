@@ -17,7 +17,11 @@ import { wireEndpoints } from "../wire/endpoints/index.ts";
 import { explainEndpoint } from "./admin/explain-endpoint.ts";
 import { faultsEndpoint } from "./admin/faults-endpoint.ts";
 import { figuresEndpoint } from "./admin/figures-endpoint.ts";
-import { certificateEndpoint, type NotificationsDeps, notificationsEndpoint } from "./admin/notifications-endpoint.ts";
+import {
+  certificateEndpoint,
+  type NotificationsDeps,
+  notificationsEndpoint,
+} from "./admin/notifications-endpoint.ts";
 import { paymentEndpoint } from "./admin/payment-endpoint.ts";
 import { paymentsEndpoint } from "./admin/payments-endpoint.ts";
 import { requestsEndpoint } from "./admin/requests-endpoint.ts";
@@ -74,7 +78,10 @@ export function serverEndpoints(parts: EndpointsParts): readonly ServedEndpoint[
     certificateEndpoint({ keys: parts.notificationKeys }),
     ...consoleEndpoints(parts.environment, parts.console),
     ...(people === undefined ? [] : people.endpoints),
-    ...documented([...operations, ...accountEndpoints(parts), ...sandboxEndpoints(parts, operations)], clock),
+    ...documented(
+      [...operations, ...accountEndpoints(parts), ...sandboxEndpoints(parts, operations)],
+      clock,
+    ),
   ];
 }
 
@@ -94,7 +101,10 @@ function accountEndpoints(parts: EndpointsParts): readonly Endpoint[] {
     }),
     ...(recorder === undefined
       ? []
-      : [requestsEndpoint(recorder), timelineEndpoint({ runner, storeOf: ({ id }) => installations.of(id).store, recorder })]),
+      : [
+          requestsEndpoint(recorder),
+          timelineEndpoint({ runner, storeOf: ({ id }) => installations.of(id).store, recorder }),
+        ]),
     settingsEndpoint(runner, { forget }, connectorNames, addressCheck),
     simulatorEndpoint(parts.instruct, parts.simulatorNames),
   ];
@@ -119,11 +129,15 @@ function notificationsOf(parts: EndpointsParts, account: Account): Notifications
   };
 }
 
-function sandboxEndpoints(parts: EndpointsParts, operations: readonly Endpoint[]): readonly Endpoint[] {
+function sandboxEndpoints(
+  parts: EndpointsParts,
+  operations: readonly Endpoint[],
+): readonly Endpoint[] {
   if (parts.environment !== "sandbox") return [];
   const { installations, ready, connectorNames, simulatorNames } = parts;
   const { worlds, faultBoard, random, ownNames, byOwnKey, checkAddress } = parts.sandbox;
-  const isSimulated = (id: MerchantId): boolean => installations.isWorld(id) || simulatorNames.length > 0;
+  const isSimulated = (id: MerchantId): boolean =>
+    installations.isWorld(id) || simulatorNames.length > 0;
   return [
     ...worldsEndpoints({
       worlds,

@@ -6,7 +6,10 @@ export const noContent: WireAnswer = { status: 204, body: "" };
 export const headRefused: WireAnswer = { status: 405, body: "" };
 /** Never written: there is nobody to read it. The status is what access logs use for this. */
 export const goneAnswer: WireAnswer = { status: 499, body: "" };
-/** Nothing of it, or not all, was written: the connection was cut on purpose. As some proxies log that. */
+/**
+ * Nothing of it, or not all, was written: the connection was cut on purpose. As some proxies log
+ * that.
+ */
 export const cutAnswer: WireAnswer = { status: 444, body: "" };
 export const answers = {
   unknown_operation: refusalAnswer("COFRE-9", { hint: "" }),

@@ -36,7 +36,10 @@ const foreign: readonly (readonly string[])[] = [
   ["Host", "cofre."],
   ["Host", "xlocalhost"],
   ["Host", "evil.host.docker.internal"],
-  ...["local", "internal", "test", "home.arpa", "svc.cluster.local"].map((end) => ["Host", `shop.${end}`]),
+  ...["local", "internal", "test", "home.arpa", "svc.cluster.local"].map((end) => [
+    "Host",
+    `shop.${end}`,
+  ]),
   ["Host", "SHOP.LOCAL.:8787"],
   ["Host", "cofre.example.com.evil.example"],
   ["Host", "evil.cofre.example.com"],
@@ -77,9 +80,11 @@ const foreign: readonly (readonly string[])[] = [
 ];
 
 describe("a request may be another site's", () => {
-  for (const head of foreign) test(JSON.stringify(head), () => assert.ok(mayBeForeign(head, ownNames)));
+  for (const head of foreign)
+    test(JSON.stringify(head), () => assert.ok(mayBeForeign(head, ownNames)));
 });
 
 describe("a request is nobody else's", () => {
-  for (const head of own) test(JSON.stringify(head), () => assert.ok(!mayBeForeign(head, ownNames)));
+  for (const head of own)
+    test(JSON.stringify(head), () => assert.ok(!mayBeForeign(head, ownNames)));
 });

@@ -6,7 +6,10 @@ import { answerWithOtherStatus, refusalAnswer } from "../wire/answers/refusal-an
 import { refusal } from "../wire/errors/refusal.ts";
 import type { WireError } from "../wire/decode/wire-error.ts";
 
-/** What Node's parser says of what it cannot read. The three that are missing are about a head or a body: see `kindOf`. */
+/**
+ * What Node's parser says of what it cannot read. The three that are missing are about a head or a
+ * body: see `kindOf`.
+ */
 const kinds: ReadonlyMap<string, FramingErrorKind> = new Map([
   ["ERR_HTTP_REQUEST_TIMEOUT", "too_slow"],
   ["HPE_HEADER_OVERFLOW", "head_too_large"],
@@ -23,14 +26,22 @@ const kinds: ReadonlyMap<string, FramingErrorKind> = new Map([
 ]);
 /** No method begins like this, or the connection was to end before it. */
 const leftOverCodes: ReadonlySet<string> = new Set(["HPE_INVALID_METHOD", "HPE_CLOSED_CONNECTION"]);
-const headOrBody: ReadonlySet<string> = new Set(["HPE_STRICT", "HPE_CR_EXPECTED", "HPE_LF_EXPECTED"]);
-/** Of a name or an address and a port (RFC 3986, section 3.2.2), taken one by one. Empty is allowed. */
+const headOrBody: ReadonlySet<string> = new Set([
+  "HPE_STRICT",
+  "HPE_CR_EXPECTED",
+  "HPE_LF_EXPECTED",
+]);
+/**
+ * Of a name or an address and a port (RFC 3986, section 3.2.2), taken one by one. Empty is allowed.
+ */
 const hostBytes = /^[\w!$%&'()*+,.:;=[\]~-]*$/;
 const onlyChunked = /^[ \t]*chunked[ \t]*$/i;
 /** The first byte of a TLS handshake. */
 const handshake = 0x16;
 
-/** The answer to a request that is not understood as one of HTTP. Nothing of it is in the answer. */
+/**
+ * The answer to a request that is not understood as one of HTTP. Nothing of it is in the answer.
+ */
 export function framingAnswer(kind: FramingErrorKind): WireAnswer {
   const code = framingErrors[kind];
   return code === "COFRE-2" ? answerWithOtherStatus(code) : refusalAnswer(code);
@@ -42,8 +53,8 @@ export function framingError(kind: FramingErrorKind): WireError {
 }
 
 /**
- * Answers what Node's parser gives up on: no HTTP, too slow, too large a head. The connection ends behind it. Requests before it on
- * the same connection are answered first: they were run.
+ * Answers what Node's parser gives up on: no HTTP, too slow, too large a head. The connection ends
+ * behind it. Requests before it on the same connection are answered first: they were run.
  */
 export class UnreadableRequests {
   readonly #met = new WeakSet<Socket>();
@@ -68,7 +79,8 @@ export class UnreadableRequests {
     this.#met.add(socket);
     const last = leftOverCodes.has(error.code ?? "") ? this.#last.get(socket) : undefined;
     if (last !== undefined) this.#leftOver.add(last);
-    // A connection that was opened ahead of its first request: an answer would be taken for that of the first request (RFC 9110, section 15.5.9).
+    // A connection that was opened ahead of its first request: an answer would be taken for that of
+    // the first request (RFC 9110, section 15.5.9).
     if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && socket.bytesRead === 0) socket.destroy();
     else this.#end(error, socket);
   }
@@ -79,8 +91,8 @@ export class UnreadableRequests {
   }
 
   /**
-   * Whether bytes came behind this request that are no request: part of its body, which is longer than its length says or has no length. Known for
-   * what came in one piece with the request.
+   * Whether bytes came behind this request that are no request: part of its body, which is longer
+   * than its length says or has no length. Known for what came in one piece with the request.
    */
   hasLeftOver(request: IncomingMessage): boolean {
     return this.#leftOver.has(request);
@@ -98,7 +110,8 @@ export class UnreadableRequests {
       return;
     }
     if (current.req.complete) {
-      // An earlier one. Node has put the next of the row in its place when this is called, or closes.
+      // An earlier one. Node has put the next of the row in its place when this is called, or
+      // closes.
       current.once("finish", () => this.#end(error, socket));
     } else if (current.headersSent) socket.destroy();
     else endWith(socket, framingAnswer(kindOf(error, socket, true)));
@@ -106,8 +119,8 @@ export class UnreadableRequests {
 }
 
 /**
- * Takes a connection over that Node has let go of, and goes on once all that was asked before is answered: Node no longer keeps the
- * order. Never, when the connection ends with an answer.
+ * Takes a connection over that Node has let go of, and goes on once all that was asked before is
+ * answered: Node no longer keeps the order. Never, when the connection ends with an answer.
  */
 export function handedOver(socket: Socket, goOn: () => void): void {
   const ignore = (): void => undefined;
@@ -127,8 +140,9 @@ export function handedOver(socket: Socket, goOn: () => void): void {
 }
 
 /**
- * What is wrong with a head that Node's parser lets pass, because a proxy in front may have read it differently: no host or two of them (RFC 9112,
- * section 3.2), or a body whose end is not clear (RFC 1945, section 8.3; RFC 9112, section 6.1). `no_length`: a POST that has no body by its head,
+ * What is wrong with a head that Node's parser lets pass, because a proxy in front may have read it
+ * differently: no host or two of them (RFC 9112, section 3.2), or a body whose end is not clear
+ * (RFC 1945, section 8.3; RFC 9112, section 6.1). `no_length`: a POST that has no body by its head,
  * although its client may send one (see `mayLackLength`).
  */
 export function headTrouble({
@@ -160,17 +174,26 @@ export function headTrouble({
   if (host === undefined && httpVersionMinor > 0) return "host_missing";
   if (host !== undefined && !hostBytes.test(host)) return "host_unclear";
   // Another coding than `chunked`, in front of it too, leaves a body that nothing here reads.
-  if (coding !== undefined && (httpVersionMinor === 0 || hasLength || !isClear || !onlyChunked.test(coding))) return "length_unclear";
+  if (
+    coding !== undefined &&
+    (httpVersionMinor === 0 || hasLength || !isClear || !onlyChunked.test(coding))
+  )
+    return "length_unclear";
   if (method !== "POST" || hasLength || coding !== undefined) return undefined;
-  // HTTP/1.0 ends a body without a length with the connection, which a client that waits for an answer keeps open.
+  // HTTP/1.0 ends a body without a length with the connection, which a client that waits for an
+  // answer keeps open.
   return httpVersionMinor === 0 ? "length_unclear" : "no_length";
 }
 
 /**
- * Whether a POST without a length is taken for one without a body: it has its fields in the address, as `curl -X POST` sends it, and no header that
- * describes a body. Any other client has a body to send, which may come later than the head and would be read as the next request.
+ * Whether a POST without a length is taken for one without a body: it has its fields in the
+ * address, as `curl -X POST` sends it, and no header that describes a body. Any other client has a
+ * body to send, which may come later than the head and would be read as the next request.
  */
-export function mayLackLength({ url = "", headers }: Pick<IncomingMessage, "url" | "headers">): boolean {
+export function mayLackLength({
+  url = "",
+  headers,
+}: Pick<IncomingMessage, "url" | "headers">): boolean {
   return /\?[^#]/.test(url) && bodyHeaders.every((name) => headers[name] === undefined);
 }
 
@@ -189,16 +212,27 @@ export function refuseTunnel(socket: Socket): void {
   endWith(socket, answerWithOtherStatus("COFRE-10"));
 }
 
-/** Whether a request with this head offers another protocol and has no body: only then can `withoutOffer` write it anew. */
+/**
+ * Whether a request with this head offers another protocol and has no body: only then can
+ * `withoutOffer` write it anew.
+ */
 export function isBareOffer({ headers }: IncomingMessage): boolean {
-  return headers.upgrade !== undefined && headers["content-length"] === undefined && headers["transfer-encoding"] === undefined;
+  return (
+    headers.upgrade !== undefined &&
+    headers["content-length"] === undefined &&
+    headers["transfer-encoding"] === undefined
+  );
 }
 
 /**
- * The bytes of a request that offers another protocol, without the offer, and what came behind it: nobody here speaks another one, and
- * Node forgets what came in one piece with an offer that is not taken.
+ * The bytes of a request that offers another protocol, without the offer, and what came behind it:
+ * nobody here speaks another one, and Node forgets what came in one piece with an offer that is not
+ * taken.
  */
-export function withoutOffer({ method, url, httpVersion, rawHeaders }: IncomingMessage, behind: Buffer): Buffer {
+export function withoutOffer(
+  { method, url, httpVersion, rawHeaders }: IncomingMessage,
+  behind: Buffer,
+): Buffer {
   let head = `${method} ${url} HTTP/${httpVersion}\r\n`;
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] ?? "";
@@ -214,7 +248,9 @@ function kindOf(error: NodeJS.ErrnoException, socket: Socket, isInBody: boolean)
   if (kind !== undefined) return kind;
   const packet: unknown = Reflect.get(error, "rawPacket");
   const isPlain = Reflect.get(socket, "encrypted") !== true;
-  return isPlain && Buffer.isBuffer(packet) && packet[0] === handshake ? "tls_unexpected" : "not_http";
+  return isPlain && Buffer.isBuffer(packet) && packet[0] === handshake
+    ? "tls_unexpected"
+    : "not_http";
 }
 
 function isResponse(value: unknown): value is ServerResponse {

@@ -2,7 +2,10 @@ import { mayBeForeign } from "./foreign.ts";
 import type { WireHeaders } from "../wire/endpoint.ts";
 import { type Charset, charsetOf } from "../wire/decode/text.ts";
 
-/** What the server needs of a request's head, read from it once: Node's own table of headers is made only when it is asked for. */
+/**
+ * What the server needs of a request's head, read from it once: Node's own table of headers is made
+ * only when it is asked for.
+ */
 export class RequestHeaders implements WireHeaders {
   readonly #raw: readonly string[];
   readonly hasBody: boolean;
@@ -10,7 +13,10 @@ export class RequestHeaders implements WireHeaders {
   readonly isEncoded: boolean;
   /** Of text that is not UTF-8; undefined where no header says. */
   readonly charset: Charset | undefined;
-  /** A header with a meaning that came twice with different values: another server may have read the other one. */
+  /**
+   * A header with a meaning that came twice with different values: another server may have read the
+   * other one.
+   */
   readonly repeated: string | undefined;
   readonly simulateInternalError: string | undefined;
   readonly processingType: string | undefined;
@@ -53,7 +59,8 @@ export class RequestHeaders implements WireHeaders {
           isEncoded ||= !/^[ \t]*(?:identity)?[ \t]*$/i.test(value);
           break;
         case "x-ebanx-simulate-internal-error":
-          if ((this.simulateInternalError ??= value) !== value) repeated ??= "X-EBANX-Simulate-Internal-Error";
+          if ((this.simulateInternalError ??= value) !== value)
+            repeated ??= "X-EBANX-Simulate-Internal-Error";
           break;
         case "x-ebanx-api-processing-type":
           if ((this.processingType ??= value) !== value) repeated ??= "X-EBANX-API-Processing-Type";
@@ -78,7 +85,8 @@ export class RequestHeaders implements WireHeaders {
 export const retryAfterSeconds = "1";
 export const jsonType = "application/json; charset=utf-8";
 export const commonHeaders = [
-  // Keys travel in addresses (interface 1.4): no cache keeps an answer, and no page tells the address.
+  // Keys travel in addresses (interface 1.4): no cache keeps an answer, and no page tells the
+  // address.
   "Cache-Control",
   "no-store",
   "Referrer-Policy",

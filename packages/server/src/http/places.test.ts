@@ -4,7 +4,11 @@ import type { MerchantId } from "../kernel/ids.ts";
 import { instant } from "../kernel/instant.ts";
 import { type Place, Places } from "./places.ts";
 
-const [one, other, third] = ["00000001", "00000002", "00000003"] as [MerchantId, MerchantId, MerchantId];
+const [one, other, third] = ["00000001", "00000002", "00000003"] as [
+  MerchantId,
+  MerchantId,
+  MerchantId,
+];
 const limits = { most: 8, mostOfAccount: 2, mostOfWorlds: 4 };
 
 const stillClock = { now: () => instant(0) };
@@ -23,7 +27,11 @@ describe("places for work", () => {
     const refused = places.take();
     assert.equal(refused.assign(one, false), "in_flight_of_account");
     refused.leave();
-    assert.equal(places.take().assign(other, false), undefined, "control: another account has its own share");
+    assert.equal(
+      places.take().assign(other, false),
+      undefined,
+      "control: another account has its own share",
+    );
     taken[0]?.leave();
     assert.equal(places.take().assign(one, false), undefined);
     assert.equal(places.taken, 3);
@@ -31,7 +39,8 @@ describe("places for work", () => {
 
   test("are left to all worlds together up to their share, and beyond it to accounts", () => {
     const places = new Places(limits, stillClock);
-    for (const world of [one, one, other, other]) assert.equal(places.take().assign(world, true), undefined);
+    for (const world of [one, one, other, other])
+      assert.equal(places.take().assign(world, true), undefined);
     assert.equal(places.take().assign(third, true), "in_flight_of_worlds");
     assert.equal(places.take().assign(third, false), undefined);
     assert.equal(places.isFull, false);
@@ -121,7 +130,10 @@ describe("places that accounts share", () => {
   /** Sixteen places, in time that a test lets pass. */
   function given() {
     let nowMs = 1_000_000;
-    const places = new Places({ most: 16, mostOfAccount: undefined, mostOfWorlds: 8 }, { now: () => instant(nowMs) });
+    const places = new Places(
+      { most: 16, mostOfAccount: undefined, mostOfWorlds: 8 },
+      { now: () => instant(nowMs) },
+    );
     /** Sends a request, which stays under way when it gets a place. */
     const ask = (merchantId: MerchantId, isWorld = false): Place | undefined => {
       if (places.isFull) return undefined;
@@ -131,7 +143,9 @@ describe("places that accounts share", () => {
       return undefined;
     };
     const askFor = (merchantId: MerchantId, times: number, isWorld = false): Place[] =>
-      Array.from({ length: times }, () => ask(merchantId, isWorld)).filter((place) => place !== undefined);
+      Array.from({ length: times }, () => ask(merchantId, isWorld)).filter(
+        (place) => place !== undefined,
+      );
     return { places, ask, askFor, pass: (ms: number) => (nowMs += ms) };
   }
 
@@ -151,12 +165,23 @@ describe("places that accounts share", () => {
       assert.equal(ask(one), undefined, "the first has more than its share");
       assert.notEqual(ask(other), undefined);
     }
-    assert.deepEqual([held.length, askFor(other, 1).length], [9, 0], "now both have waited for places, and the second has half of 14");
+    assert.deepEqual(
+      [held.length, askFor(other, 1).length],
+      [9, 0],
+      "now both have waited for places, and the second has half of 14",
+    );
   });
 
   test("are shared equally by the accounts that send requests, and each has a quarter however many they are", () => {
     const { ask, askFor, places } = given();
-    const accounts = ["00000001", "00000002", "00000003", "00000004", "00000005", "00000006"] as MerchantId[];
+    const accounts = [
+      "00000001",
+      "00000002",
+      "00000003",
+      "00000004",
+      "00000005",
+      "00000006",
+    ] as MerchantId[];
     for (const account of accounts) ask(account);
     assert.deepEqual(
       accounts.map((account) => askFor(account, 20).length),

@@ -6,7 +6,10 @@ import { type Instant, second } from "../kernel/instant.ts";
 export interface PlaceLimits {
   /** Requests whose work is under way. */
   readonly most: number;
-  /** Of these, those of one account, whatever others do; undefined: as many as the accounts that send requests leave it. */
+  /**
+   * Of these, those of one account, whatever others do; undefined: as many as the accounts that
+   * send requests leave it.
+   */
   readonly mostOfAccount: number | undefined;
   /** Of these, those of all worlds together, which anybody may make. */
   readonly mostOfWorlds: number;
@@ -14,23 +17,31 @@ export interface PlaceLimits {
 
 export type PlaceRefusal = "in_flight_of_account" | "in_flight_of_worlds";
 
-/** Requests of one account that wait for something simulated, beside those that have a place: as many as there are places. */
+/**
+ * Requests of one account that wait for something simulated, beside those that have a place: as
+ * many as there are places.
+ */
 const waitingShare = 1;
 /** The same of all accounts together. */
 const waitingShareOfAll = 4;
 /** Of all places, what an account has at least, however many others send requests. */
 const leastShare = 1 / 4;
-/** Of all places, what the only account leaves free: for the console, and for the first requests of another account. */
+/**
+ * Of all places, what the only account leaves free: for the console, and for the first requests of
+ * another account.
+ */
 const reservedShare = 1 / 8;
 /** An account that has sent nothing for this long shares no places. */
 const activeMs = 10 * second;
 
 /**
- * Owns the places for requests whose work is under way. One account has no more than its share of them, and neither have all worlds, so that a slow
- * one leaves the others theirs. Who waits for something simulated, such as the acquirer's latency, needs no place meanwhile.
+ * Owns the places for requests whose work is under way. One account has no more than its share of
+ * them, and neither have all worlds, so that a slow one leaves the others theirs. Who waits for
+ * something simulated, such as the acquirer's latency, needs no place meanwhile.
  *
- * The only account that sends requests has all places but a reserve. When others send requests as well, an account gets further places only below its
- * share. The reserve is free for others at once, and more becomes free as the requests under way end.
+ * The only account that sends requests has all places but a reserve. When others send requests as
+ * well, an account gets further places only below its share. The reserve is free for others at
+ * once, and more becomes free as the requests under way end.
  */
 export class Places {
   readonly #limits: PlaceLimits;
@@ -84,7 +95,8 @@ export class Places {
 
   /** For Place only. undefined: the account has it now. */
   assign(merchantId: MerchantId, isWorld: boolean): PlaceRefusal | undefined {
-    if ((this.#ofAccount.get(merchantId) ?? 0) >= this.#shareOf(merchantId)) return "in_flight_of_account";
+    if ((this.#ofAccount.get(merchantId) ?? 0) >= this.#shareOf(merchantId))
+      return "in_flight_of_account";
     if (isWorld && this.#ofWorlds >= this.#limits.mostOfWorlds) return "in_flight_of_worlds";
     count(this.#ofAccount, merchantId, 1);
     if (isWorld) this.#ofWorlds += 1;
@@ -177,14 +189,16 @@ export class Place {
   leave(): void {
     assert(!this.#isLeft, "a place is left once");
     this.#isLeft = true;
-    if (this.#isPaused && this.#merchantId !== undefined) this.#places.resume(this.#merchantId, this.#isWorld);
+    if (this.#isPaused && this.#merchantId !== undefined)
+      this.#places.resume(this.#merchantId, this.#isWorld);
     this.#isPaused = false;
     this.#places.leave(this.#merchantId, this.#isWorld);
   }
 
   #begin(): void {
     this.#waits += 1;
-    if (this.#waits === 1 && !this.#isLeft) this.#isPaused = this.#places.pause(this.#merchantId, this.#isWorld);
+    if (this.#waits === 1 && !this.#isLeft)
+      this.#isPaused = this.#places.pause(this.#merchantId, this.#isWorld);
   }
 
   #end(): void {

@@ -7,7 +7,10 @@ export interface BodyLimits {
   readonly maxBodiesBytes: number;
 }
 
-/** A larger body is read and discarded up to this multiple of the limit, so that the client sees the answer instead of a reset. */
+/**
+ * A larger body is read and discarded up to this multiple of the limit, so that the client sees the
+ * answer instead of a reset.
+ */
 const drainFactor = 16;
 
 /** The client closed the connection before its request was complete. */
@@ -27,7 +30,10 @@ export class RequestBodies {
     this.#overloaded = overloaded;
   }
 
-  /** The whole body in memory of its own, which the caller may overwrite; undefined when it is empty. Rejects with WireError or ClientGone. */
+  /**
+   * The whole body in memory of its own, which the caller may overwrite; undefined when it is
+   * empty. Rejects with WireError or ClientGone.
+   */
   read(request: IncomingMessage, response: ServerResponse): Promise<Buffer | undefined> {
     const { maxBodyBytes, maxBodiesBytes } = this.#limits;
     return new Promise((resolve, reject) => {

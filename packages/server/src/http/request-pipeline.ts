@@ -26,7 +26,10 @@ import type { Admitted, EndByKey, PeopleGate } from "./sign-in/gate.ts";
 
 /** What a request needs that has an endpoint. */
 export interface PipelineServices {
-  /** The account that an integration key opens, and what the key grants. Rejects only when that cannot be found out. */
+  /**
+   * The account that an integration key opens, and what the key grants. Rejects only when that
+   * cannot be found out.
+   */
   readonly resolveKey: (key: string) => KeyHolder | undefined | Promise<KeyHolder | undefined>;
   readonly log: Log;
   /** Injects faults; undefined in production. */
@@ -35,7 +38,10 @@ export interface PipelineServices {
   readonly recorder?: RequestRecorder | undefined;
   /** Admits signed-in users where a key is missing; undefined where the console has no logins. */
   readonly people?: Pick<PeopleGate, "admit" | "byKey"> | undefined;
-  /** The header, in lower case, in which a trusted proxy names the client's address; undefined without such a proxy. */
+  /**
+   * The header, in lower case, in which a trusted proxy names the client's address; undefined
+   * without such a proxy.
+   */
   readonly clientAddressHeader?: string | undefined;
 }
 
@@ -79,7 +85,10 @@ interface Progress {
   delivery: Delivery | undefined;
 }
 
-/** Takes a request from its body to its answer: body, admission, decoding, key, endpoint, answer, log. */
+/**
+ * Takes a request from its body to its answer: body, admission, decoding, key, endpoint, answer,
+ * log.
+ */
 export class RequestPipeline {
   readonly #parts: PipelineParts;
 
@@ -100,7 +109,8 @@ export class RequestPipeline {
     };
     let answer: WireAnswer;
     try {
-      // The place is taken when the body has arrived, so that slow clients cannot use up the places.
+      // The place is taken when the body has arrived, so that slow clients cannot use up the
+      // places.
       const body = await (headers.hasBody ? this.#parts.bodies.read(request, response) : undefined);
       this.#refuseUnclear(incoming, body);
       const place = this.#parts.admission.admit(request.socket);
@@ -110,13 +120,19 @@ export class RequestPipeline {
         if (endpoint.key === "none") {
           answer = await endpoint.handle({ method, params: decoded.params, headers });
         } else if (endpoint.key === "session") {
-          answer = await endpoint.handle({ method, params: decoded.params, headers, caller: this.#callerOf(request) });
+          answer = await endpoint.handle({
+            method,
+            params: decoded.params,
+            headers,
+            caller: this.#callerOf(request),
+          });
         } else {
           const authorized = this.#authorize(endpoint, incoming, decoded, progress, place);
           const keyed = authorized instanceof Promise ? await authorized : authorized;
           const { faults } = this.#parts;
           // Sandbox accounts only, and of those only the ones with faults.
-          if (faults?.waitsFor(keyed.account.id) === true) progress.delivery = await this.#met(faults, endpoint, keyed, place);
+          if (faults?.waitsFor(keyed.account.id) === true)
+            progress.delivery = await this.#met(faults, endpoint, keyed, place);
           answer = progress.delivery?.answer ?? (await endpoint.handle(keyed));
         }
       } finally {
@@ -128,7 +144,8 @@ export class RequestPipeline {
     const { admitted, endByKey, delivery, place } = progress;
     if (admitted !== undefined) answer = await admitted.end(answer);
     if (endByKey !== undefined) answer = await endByKey(answer);
-    if (delivery !== undefined && place !== undefined) answer = await this.#deliver(delivery, response, endpoint.cors, place);
+    if (delivery !== undefined && place !== undefined)
+      answer = await this.#deliver(delivery, response, endpoint.cors, place);
     if (place !== undefined) this.#parts.admission.leave(request.socket, place);
     if (delivery === undefined) this.#parts.write(response, answer, endpoint.cors);
     this.#parts.report(incoming, answer, progress.merchantId);
@@ -136,10 +153,14 @@ export class RequestPipeline {
     progress.recorded?.(answer);
   }
 
-  /** Throws for a request whose meaning depends on the reader: its end, a header given twice, a body in a coding that is not decoded. */
+  /**
+   * Throws for a request whose meaning depends on the reader: its end, a header given twice, a body
+   * in a coding that is not decoded.
+   */
   #refuseUnclear({ request, response, headers }: Incoming, body: Buffer | undefined): void {
     const { hasLeftOver, endBehind } = this.#parts;
-    // Node has read the rest of the piece by now: a body that is longer than its length, or that has no length, would be taken for a request.
+    // Node has read the rest of the piece by now: a body that is longer than its length, or that
+    // has no length, would be taken for a request.
     if (hasLeftOver(request)) {
       body?.fill(0);
       endBehind(request, response);
@@ -152,7 +173,10 @@ export class RequestPipeline {
     if (body !== undefined && headers.isEncoded) throw requestError("unsupported_body");
   }
 
-  /** The request with its account, by its key or by the session of a user. No promise where the key is remembered. */
+  /**
+   * The request with its account, by its key or by the session of a user. No promise where the key
+   * is remembered.
+   */
   #authorize(
     endpoint: KeyedEndpoint,
     incoming: Incoming,
@@ -161,9 +185,11 @@ export class RequestPipeline {
     place: Place,
   ): WireRequest | Promise<WireRequest> {
     const { people } = this.#parts;
-    if (people !== undefined) return this.#authorizeWithUsers(people, endpoint, incoming, decoded, progress, place);
+    if (people !== undefined)
+      return this.#authorizeWithUsers(people, endpoint, incoming, decoded, progress, place);
     const found = this.#find(endpoint, decoded);
-    const withAccount = (holder: KeyHolder): WireRequest => this.#withAccount(holder, incoming, decoded, progress, place);
+    const withAccount = (holder: KeyHolder): WireRequest =>
+      this.#withAccount(holder, incoming, decoded, progress, place);
     return found instanceof Promise ? found.then(withAccount) : withAccount(found);
   }
 
@@ -181,10 +207,15 @@ export class RequestPipeline {
       progress.admitted = await people.admit(endpoint.path, asked, this.#callerOf(request));
     }
     const { admitted } = progress;
-    const holder = admitted === undefined ? await this.#find(endpoint, decoded) : { account: admitted.account, grants: "secret" as const };
+    const holder =
+      admitted === undefined
+        ? await this.#find(endpoint, decoded)
+        : { account: admitted.account, grants: "secret" as const };
     const keyed = this.#withAccount(holder, incoming, decoded, progress, place);
     if (admitted !== undefined) return { ...keyed, person: admitted.person };
-    progress.endByKey = await people.byKey(endpoint.path, asked, keyed.account, () => this.#callerOf(request));
+    progress.endByKey = await people.byKey(endpoint.path, asked, keyed.account, () =>
+      this.#callerOf(request),
+    );
     return keyed;
   }
 
@@ -208,7 +239,8 @@ export class RequestPipeline {
       key: progress.admitted === undefined ? grants : "session",
       params,
     });
-    if (account.settings.strictForms && warnings.includes("form_repaired")) throw requestError("cut_form");
+    if (account.settings.strictForms && warnings.includes("form_repaired"))
+      throw requestError("cut_form");
     return { method, params, account, grants, headers };
   }
 
@@ -225,12 +257,23 @@ export class RequestPipeline {
   }
 
   /** What a fault does with a request; undefined when no fault matches it. */
-  async #met(faults: Faults, endpoint: KeyedEndpoint, request: WireRequest, place: Place): Promise<Delivery | undefined> {
+  async #met(
+    faults: Faults,
+    endpoint: KeyedEndpoint,
+    request: WireRequest,
+    place: Place,
+  ): Promise<Delivery | undefined> {
     const { path } = endpoint;
     const { id: merchantId } = request.account;
     const fault = isInterfacePath(path) ? await faults.meet(path, request) : undefined;
     if (fault === undefined) return undefined;
-    this.#parts.log.write({ event: "fault_met", fault: fault.id, kind: fault.kind, path, merchantId });
+    this.#parts.log.write({
+      event: "fault_met",
+      fault: fault.id,
+      kind: fault.kind,
+      path,
+      merchantId,
+    });
     const handle = async (changed: WireRequest): Promise<WireAnswer> => {
       try {
         return await endpoint.handle(changed);
@@ -241,8 +284,16 @@ export class RequestPipeline {
     return faults.answer(fault, request, handle, place.while);
   }
 
-  /** Writes what a fault leaves of an answer. Resolves with what was written when the fault's delay is over. */
-  async #deliver({ answer, waitMs, form }: Delivery, response: ServerResponse, cors: boolean, place: Place): Promise<WireAnswer> {
+  /**
+   * Writes what a fault leaves of an answer. Resolves with what was written when the fault's delay
+   * is over.
+   */
+  async #deliver(
+    { answer, waitMs, form }: Delivery,
+    response: ServerResponse,
+    cors: boolean,
+    place: Place,
+  ): Promise<WireAnswer> {
     if (form === "half") writeHalf(response, answer, cors);
     if (waitMs > 0) await place.while(this.#waitWith(response, waitMs));
     if (form === "whole") {
@@ -253,7 +304,10 @@ export class RequestPipeline {
     return cutAnswer;
   }
 
-  /** Waits for a fault's delay, or until the connection closes. A client that has ended its own side may still read. */
+  /**
+   * Waits for a fault's delay, or until the connection closes. A client that has ended its own side
+   * may still read.
+   */
   async #waitWith(response: ServerResponse, waitMs: number): Promise<void> {
     const gone = new AbortController();
     const cut = (): void => gone.abort();

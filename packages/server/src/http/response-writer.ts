@@ -10,19 +10,34 @@ export function writeAnswer(response: ServerResponse, answer: WireAnswer, cors: 
   if (answer === goneAnswer) return;
   const length = Buffer.byteLength(body);
   // Head and body leave in one write, and a body of ASCII needs no conversion.
-  response.writeHead(answer.status, headOf(answer, length, cors)).end(body, length === body.length ? "latin1" : "utf8");
+  response
+    .writeHead(answer.status, headOf(answer, length, cors))
+    .end(body, length === body.length ? "latin1" : "utf8");
 }
 
 /** Writes the head, which promises all of the body, and half of the body. */
 export function writeHalf(response: ServerResponse, answer: WireAnswer, cors: boolean): void {
   if (answer === goneAnswer) return;
   const body = Buffer.from(answer.body);
-  response.writeHead(answer.status, headOf(answer, body.length, cors)).write(body.subarray(0, body.length >> 1));
+  response
+    .writeHead(answer.status, headOf(answer, body.length, cors))
+    .write(body.subarray(0, body.length >> 1));
 }
 
-function headOf({ status, code, type = jsonType, headers }: WireAnswer, length: number, cors: boolean): string[] {
-  const head = ["Content-Type", type, ...(cors ? corsHeaders : commonHeaders), "Content-Length", String(length)];
+function headOf(
+  { status, code, type = jsonType, headers }: WireAnswer,
+  length: number,
+  cors: boolean,
+): string[] {
+  const head = [
+    "Content-Type",
+    type,
+    ...(cors ? corsHeaders : commonHeaders),
+    "Content-Length",
+    String(length),
+  ];
   if (headers !== undefined) head.push(...headers.flat());
-  if (status === 503 || code === requestErrors.account_overloaded) head.push("Retry-After", retryAfterSeconds);
+  if (status === 503 || code === requestErrors.account_overloaded)
+    head.push("Retry-After", retryAfterSeconds);
   return head;
 }

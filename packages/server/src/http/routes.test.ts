@@ -14,7 +14,12 @@ const setCvv = endpoint("/ws/token/setCVV");
 const routes = new Routes([setCvv, endpoint("/ws/token")]);
 
 test("a path is found in any letter case and with a slash at its end", () => {
-  for (const path of ["/ws/token/setCVV", "/ws/token/setCvv", "/WS/TOKEN/SETCVV/", "/ws/token/setcvv/"])
+  for (const path of [
+    "/ws/token/setCVV",
+    "/ws/token/setCvv",
+    "/WS/TOKEN/SETCVV/",
+    "/ws/token/setcvv/",
+  ])
     assert.equal(routes.match(path), setCvv, path);
 });
 
@@ -35,7 +40,9 @@ test("other spellings are other paths", () => {
 });
 
 test("two endpoints cannot have one path", () => {
-  assert.throws(() => new Routes([endpoint("/ws/x"), endpoint("/WS/X/")]), { name: "BrokenInvariant" });
+  assert.throws(() => new Routes([endpoint("/ws/x"), endpoint("/WS/X/")]), {
+    name: "BrokenInvariant",
+  });
 });
 
 test("several slashes in a row are one, as of a client whose base address ends in a slash", () => {
@@ -59,5 +66,10 @@ test("the path is cut out of whole addresses and off queries", () => {
 
 test("paths of the interface are told from all others", () => {
   assert.deepEqual(["/ws", "/WS/x", "/ws/"].map(isInterfacePath), [true, true, true]);
-  assert.deepEqual(["/", "/wsx", "/healthz", "/x/ws/"].map(isInterfacePath), [false, false, false, false]);
+  assert.deepEqual(["/", "/wsx", "/healthz", "/x/ws/"].map(isInterfacePath), [
+    false,
+    false,
+    false,
+    false,
+  ]);
 });

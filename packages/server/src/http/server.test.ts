@@ -3,7 +3,13 @@ import { once } from "node:events";
 import { request as httpRequest, type OutgoingHttpHeaders } from "node:http";
 import { connect } from "node:net";
 import { describe, test } from "node:test";
-import { publicKey, secretKey, sendRaw, startTrivialServer, strictKey } from "../../test/fuzz/trivial-server.ts";
+import {
+  publicKey,
+  secretKey,
+  sendRaw,
+  startTrivialServer,
+  strictKey,
+} from "../../test/fuzz/trivial-server.ts";
 import { textOf } from "../wire/decode/tree.ts";
 import { until } from "../../test/until.ts";
 
@@ -14,23 +20,35 @@ interface Answer {
 }
 
 /** One request on a connection of its own. */
-async function send(port: number, method: string, path: string, body = "", headers: OutgoingHttpHeaders = {}): Promise<Answer> {
+async function send(
+  port: number,
+  method: string,
+  path: string,
+  body = "",
+  headers: OutgoingHttpHeaders = {},
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const request = httpRequest({ host: "127.0.0.1", port, method, path, headers, agent: false }, (response) => {
-      let text = "";
-      response.setEncoding("utf8");
-      response.on("data", (chunk: string) => (text += chunk));
-      response.on("end", () => {
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text });
-      });
-    });
+    const request = httpRequest(
+      { host: "127.0.0.1", port, method, path, headers, agent: false },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8");
+        response.on("data", (chunk: string) => (text += chunk));
+        response.on("end", () => {
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text });
+        });
+      },
+    );
     request.on("error", reject);
     request.end(body);
   });
 }
 
 function envelope({ body }: Answer): readonly [string, string] {
-  const { status, status_code, status_message, ...rest } = JSON.parse(body) as Record<string, string>;
+  const { status, status_code, status_message, ...rest } = JSON.parse(body) as Record<
+    string,
+    string
+  >;
   assert.equal(status, "ERROR");
   if (rest["message"] !== undefined) assert.equal(rest["message"], status_message);
   return [status_code ?? "", status_message ?? ""];
@@ -43,26 +61,47 @@ describe("a request", () => {
     const shapes = [
       await send(port, "GET", `/ws/capture?${query}`),
       await send(port, "POST", `/WS/Capture/?${query}`),
-      await send(port, "POST", `/ws/capture?${query}`, "[]", { "Content-Type": "application/json" }),
-      await send(port, "POST", "/ws/capture/", query, { "Content-Type": "image/png", Host: "api.example.com" }),
-      await send(port, "POST", "/ws/capture", `{"integration_key":"${secretKey}","hash":"a"}`, { "Content-Type": "\ttext/html" }),
+      await send(port, "POST", `/ws/capture?${query}`, "[]", {
+        "Content-Type": "application/json",
+      }),
+      await send(port, "POST", "/ws/capture/", query, {
+        "Content-Type": "image/png",
+        Host: "api.example.com",
+      }),
+      await send(port, "POST", "/ws/capture", `{"integration_key":"${secretKey}","hash":"a"}`, {
+        "Content-Type": "\ttext/html",
+      }),
       await send(port, "POST", "/ws/capture", query, { "Transfer-Encoding": "chunked" }),
       await send(port, "GET", "/ws/capture", query, { "Content-Length": query.length }),
       await send(port, "GET", `http://elsewhere.example/ws/capture?${query}`),
     ];
-    for (const { status, body } of shapes) assert.deepEqual([status, body], [200, '{"fields":2,"status":"SUCCESS"}']);
+    for (const { status, body } of shapes)
+      assert.deepEqual([status, body], [200, '{"fields":2,"status":"SUCCESS"}']);
     assert.equal(calls.length, shapes.length);
     assert.ok(calls.every(({ request }) => textOf(request.params, "hash") === "a"));
   });
 
   test("is answered as JSON that nobody keeps, with one access event that holds nothing of it", async (t) => {
     const { port, events } = await startTrivialServer(t);
-    const { headers } = await send(port, "POST", "/ws/Direct/?x=4111111111111111", `{"integration_key":"${secretKey}","name":"José"}`);
+    const { headers } = await send(
+      port,
+      "POST",
+      "/ws/Direct/?x=4111111111111111",
+      `{"integration_key":"${secretKey}","name":"José"}`,
+    );
     assert.equal(headers["content-type"], "application/json; charset=utf-8");
     assert.equal(headers["cache-control"], "no-store");
     assert.equal(headers["access-control-allow-origin"], undefined);
     assert.deepEqual(events, [
-      { event: "request", method: "POST", path: "/ws/direct", status: 200, code: undefined, merchantId: "0a0b0c0d", durationMs: 0 },
+      {
+        event: "request",
+        method: "POST",
+        path: "/ws/direct",
+        status: 200,
+        code: undefined,
+        merchantId: "0a0b0c0d",
+        durationMs: 0,
+      },
     ]);
   });
 
@@ -109,10 +148,16 @@ describe("a request", () => {
 
   test("brings the headers that have a meaning", async (t) => {
     const { port, calls } = await startTrivialServer(t);
-    await send(port, "GET", `/ws/open`, "", { "X-EBANX-Simulate-Internal-Error": "503", "x-ebanx-api-processing-type": "local" });
+    await send(port, "GET", `/ws/open`, "", {
+      "X-EBANX-Simulate-Internal-Error": "503",
+      "x-ebanx-api-processing-type": "local",
+    });
     await send(port, "GET", `/ws/open`);
     assert.deepEqual(
-      calls.map(({ request: { headers } }) => [headers.simulateInternalError, headers.processingType]),
+      calls.map(({ request: { headers } }) => [
+        headers.simulateInternalError,
+        headers.processingType,
+      ]),
       [
         ["503", "local"],
         [undefined, undefined],
@@ -124,7 +169,11 @@ describe("a request", () => {
 describe("a header with a meaning that comes twice", () => {
   const ask = (port: number, headers: string): Promise<string> =>
     sendRaw(port, `GET /ws/open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`);
-  for (const name of ["Idempotency-Key", "X-EBANX-Simulate-Internal-Error", "X-EBANX-API-Processing-Type"]) {
+  for (const name of [
+    "Idempotency-Key",
+    "X-EBANX-Simulate-Internal-Error",
+    "X-EBANX-API-Processing-Type",
+  ]) {
     test(`with two values is refused by its name, and nothing is run: ${name}`, async (t) => {
       const { port, calls } = await startTrivialServer(t);
       for (const values of [
@@ -133,8 +182,18 @@ describe("a header with a meaning that comes twice", () => {
         ["one", "", "one"],
         ["one", "ONE"],
       ]) {
-        const answer = await ask(port, values.map((value, at) => `${at === 0 ? name : name.toLowerCase()}: ${value}\r\n`).join(""));
-        assert.match(answer, new RegExp(`^HTTP/1\\.1 200 OK[^]*"COFRE-163","status_message":"Header ${name} is given more than once`));
+        const answer = await ask(
+          port,
+          values
+            .map((value, at) => `${at === 0 ? name : name.toLowerCase()}: ${value}\r\n`)
+            .join(""),
+        );
+        assert.match(
+          answer,
+          new RegExp(
+            `^HTTP/1\\.1 200 OK[^]*"COFRE-163","status_message":"Header ${name} is given more than once`,
+          ),
+        );
       }
       assert.deepEqual(calls, []);
     });
@@ -182,10 +241,15 @@ describe("HEAD", () => {
   test("of a page is answered like GET, without the body", async (t) => {
     const { port, events } = await startTrivialServer(t);
     const [head, get] = [await send(port, "HEAD", "/page"), await send(port, "GET", "/page")];
-    assert.deepEqual([head.status, head.body, head.headers["content-length"]], [200, "", get.headers["content-length"]]);
+    assert.deepEqual(
+      [head.status, head.body, head.headers["content-length"]],
+      [200, "", get.headers["content-length"]],
+    );
     assert.deepEqual([get.status, get.body], [200, "<p>page</p>"]);
     assert.deepEqual(
-      events.map((event) => (event.event === "request" ? [event.method, event.path, event.status] : [])),
+      events.map((event) =>
+        event.event === "request" ? [event.method, event.path, event.status] : [],
+      ),
       [
         ["HEAD", "/page", 200],
         ["GET", "/page", 200],
@@ -196,9 +260,15 @@ describe("HEAD", () => {
 
   test("of an operation runs nothing, and of a probe is answered", async (t) => {
     const { port, calls } = await startTrivialServer(t);
-    assert.equal((await send(port, "HEAD", `/ws/capture?integration_key=${secretKey}&hash=a`)).status, 405);
+    assert.equal(
+      (await send(port, "HEAD", `/ws/capture?integration_key=${secretKey}&hash=a`)).status,
+      405,
+    );
     assert.equal((await send(port, "HEAD", "/ws/open")).status, 405);
-    assert.deepEqual([(await send(port, "HEAD", "/healthz")).status, (await send(port, "HEAD", "/readyz")).status], [200, 200]);
+    assert.deepEqual(
+      [(await send(port, "HEAD", "/healthz")).status, (await send(port, "HEAD", "/readyz")).status],
+      [200, 200],
+    );
     assert.deepEqual(calls, []);
   });
 });
@@ -227,21 +297,36 @@ describe("keys", () => {
   test("public ones open browser operations and nothing else", async (t) => {
     const { port, calls } = await startTrivialServer(t);
     for (const field of ["public_integration_key", "integration_key"]) {
-      assert.equal((await send(port, "POST", "/ws/token", `{"${field}":"${publicKey}"}`)).body, '{"fields":1,"status":"SUCCESS"}');
+      assert.equal(
+        (await send(port, "POST", "/ws/token", `{"${field}":"${publicKey}"}`)).body,
+        '{"fields":1,"status":"SUCCESS"}',
+      );
     }
     assert.equal(calls.length, 2);
-    assert.deepEqual(envelope(await send(port, "POST", "/ws/direct", `{"integration_key":"${publicKey}"}`)), [
-      "DA-1",
-      "Invalid integration key",
-    ]);
-    assert.deepEqual(envelope(await send(port, "POST", "/ws/direct", `{"public_integration_key":"${publicKey}"}`))[0], "BP-SA-1");
-    assert.deepEqual(envelope(await send(port, "GET", `/ws/capture?integration_key=${publicKey}&hash=a`))[0], "BP-SA-2");
+    assert.deepEqual(
+      envelope(await send(port, "POST", "/ws/direct", `{"integration_key":"${publicKey}"}`)),
+      ["DA-1", "Invalid integration key"],
+    );
+    assert.deepEqual(
+      envelope(
+        await send(port, "POST", "/ws/direct", `{"public_integration_key":"${publicKey}"}`),
+      )[0],
+      "BP-SA-1",
+    );
+    assert.deepEqual(
+      envelope(await send(port, "GET", `/ws/capture?integration_key=${publicKey}&hash=a`))[0],
+      "BP-SA-2",
+    );
     assert.equal(calls.length, 2);
   });
 
   test("that cannot be looked up are no wrong keys", async (t) => {
     const { port } = await startTrivialServer(t);
-    const answer = await send(port, "GET", "/ws/capture?integration_key=key%20of%20a%20broken%20store");
+    const answer = await send(
+      port,
+      "GET",
+      "/ws/capture?integration_key=key%20of%20a%20broken%20store",
+    );
     assert.notEqual(envelope(answer)[0], "BP-SA-2");
   });
 });
@@ -251,10 +336,16 @@ describe("what is refused", () => {
     const { port, events } = await startTrivialServer(t);
     for (const path of ["/ws/setCvvv", "/ws", "/WS/nothing?integration_key=k"]) {
       const answer = await send(port, "GET", path);
-      assert.deepEqual([answer.status, ...envelope(answer)], [200, "COFRE-9", "There is no such operation"]);
+      assert.deepEqual(
+        [answer.status, ...envelope(answer)],
+        [200, "COFRE-9", "There is no such operation"],
+      );
     }
     const answer = await send(port, "GET", "/index.html");
-    assert.deepEqual([answer.status, ...envelope(answer)], [404, "COFRE-11", "No endpoint at this address"]);
+    assert.deepEqual(
+      [answer.status, ...envelope(answer)],
+      [404, "COFRE-11", "No endpoint at this address"],
+    );
     assert.ok(events.every((event) => event.event === "request" && event.path === "unknown"));
   });
 
@@ -277,11 +368,21 @@ describe("what is refused", () => {
       ["GET", ""],
       ["OPTIONS", ""],
     ] as const) {
-      assert.equal((await send(port, method, "/ws/token", body)).headers["access-control-allow-origin"], "*", method + body);
+      assert.equal(
+        (await send(port, method, "/ws/token", body)).headers["access-control-allow-origin"],
+        "*",
+        method + body,
+      );
     }
     const preflight = await send(port, "OPTIONS", "/ws/token");
-    assert.deepEqual([preflight.status, preflight.body, preflight.headers["access-control-allow-methods"]], [204, "", "GET, POST"]);
-    assert.equal((await send(port, "OPTIONS", "/ws/direct")).headers["access-control-allow-origin"], undefined);
+    assert.deepEqual(
+      [preflight.status, preflight.body, preflight.headers["access-control-allow-methods"]],
+      [204, "", "GET, POST"],
+    );
+    assert.equal(
+      (await send(port, "OPTIONS", "/ws/direct")).headers["access-control-allow-origin"],
+      undefined,
+    );
   });
 
   test("a body above the limit, announced or not, is refused while it is read, and the next request is served", async (t) => {
@@ -289,7 +390,12 @@ describe("what is refused", () => {
     const fits = `integration_key=${secretKey}&n=`.padEnd(1_000, "x");
     assert.equal((await send(port, "POST", "/ws/capture", fits)).status, 200);
     assert.deepEqual(envelope(await send(port, "POST", "/ws/capture", `${fits}x`))[0], "COFRE-2");
-    assert.deepEqual(envelope(await send(port, "POST", "/ws/capture", `${fits}x`, { "Transfer-Encoding": "chunked" }))[0], "COFRE-2");
+    assert.deepEqual(
+      envelope(
+        await send(port, "POST", "/ws/capture", `${fits}x`, { "Transfer-Encoding": "chunked" }),
+      )[0],
+      "COFRE-2",
+    );
     assert.equal(calls.length, 1);
     const twice = `POST /ws/capture HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n${fits}xGET /ws/open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
     assert.equal((await sendRaw(port, twice)).match(/HTTP\/1\.1 200 OK/g)?.length, 2);
@@ -327,20 +433,37 @@ describe("what is refused", () => {
 
   test("a cut form is repaired, except for accounts that are strict", async (t) => {
     const { port } = await startTrivialServer(t);
-    const body = (key: string): string => `request_body={"integration_key":"${key}","name":"a & b"}`;
-    assert.equal((await send(port, "POST", "/ws/direct", body(secretKey))).body, '{"fields":2,"status":"SUCCESS"}');
-    assert.deepEqual(envelope(await send(port, "POST", "/ws/direct", body(strictKey)))[0], "COFRE-8");
+    const body = (key: string): string =>
+      `request_body={"integration_key":"${key}","name":"a & b"}`;
+    assert.equal(
+      (await send(port, "POST", "/ws/direct", body(secretKey))).body,
+      '{"fields":2,"status":"SUCCESS"}',
+    );
+    assert.deepEqual(
+      envelope(await send(port, "POST", "/ws/direct", body(strictKey)))[0],
+      "COFRE-8",
+    );
   });
 });
 
 describe("overload and the end", () => {
   test("beyond its capacity the server answers 503 at once, and tells of it once a second", async (t) => {
-    const { port, events, server, openGate, moveClock } = await startTrivialServer(t, { maxInFlight: 1 });
+    const { port, events, server, openGate, moveClock } = await startTrivialServer(t, {
+      maxInFlight: 1,
+    });
     const slow = send(port, "POST", "/ws/slow", `{"integration_key":"${secretKey}"}`);
     await until("a request is under way", () => server.inFlight > 0);
     for (let time = 0; time < 3; time += 1) {
-      const refused = await send(port, "POST", "/ws/token", `{"public_integration_key":"${publicKey}"}`);
-      assert.deepEqual([refused.status, envelope(refused)[0], refused.headers["retry-after"]], [503, "COFRE-12", "1"]);
+      const refused = await send(
+        port,
+        "POST",
+        "/ws/token",
+        `{"public_integration_key":"${publicKey}"}`,
+      );
+      assert.deepEqual(
+        [refused.status, envelope(refused)[0], refused.headers["retry-after"]],
+        [503, "COFRE-12", "1"],
+      );
       assert.equal("message" in (JSON.parse(refused.body) as object), true);
       moveClock(600);
     }
@@ -354,29 +477,54 @@ describe("overload and the end", () => {
     assert.equal((await send(port, "GET", "/healthz")).status, 200, "a probe is always answered");
     openGate();
     assert.equal((await slow).status, 200);
-    assert.equal((await send(port, "POST", "/ws/slow", `{"integration_key":"${secretKey}"}`)).status, 200);
+    assert.equal(
+      (await send(port, "POST", "/ws/slow", `{"integration_key":"${secretKey}"}`)).status,
+      200,
+    );
   });
 
   test("the only account has all places but a reserve, and another account is served at once", async (t) => {
     const { port, events, openGate, calls } = await startTrivialServer(t, { maxInFlight: 8 });
-    const [body, others] = [`{"integration_key":"${secretKey}"}`, `{"integration_key":"${strictKey}"}`];
+    const [body, others] = [
+      `{"integration_key":"${secretKey}"}`,
+      `{"integration_key":"${strictKey}"}`,
+    ];
     const slow = Array.from({ length: 7 }, () => send(port, "POST", "/ws/slow", body));
     await until("seven requests are under way", () => calls.length >= 7);
     for (const path of ["/ws/direct", "/ws/slow", "/ws/capture"]) {
       const refused = await send(port, "POST", path, body);
-      assert.deepEqual([refused.status, envelope(refused)[0], refused.headers["retry-after"]], [429, "COFRE-165", "1"], path);
+      assert.deepEqual(
+        [refused.status, envelope(refused)[0], refused.headers["retry-after"]],
+        [429, "COFRE-165", "1"],
+        path,
+      );
     }
     assert.equal(calls.length, 7, "nothing was done");
-    assert.ok(events.some((event) => event.event === "overloaded" && event.limit === "in_flight_of_account"));
+    assert.ok(
+      events.some(
+        (event) => event.event === "overloaded" && event.limit === "in_flight_of_account",
+      ),
+    );
     assert.equal((await send(port, "POST", "/ws/direct", others)).status, 200);
-    assert.equal((await send(port, "GET", "/page")).status, 200, "control: a page needs no place of an account");
+    assert.equal(
+      (await send(port, "GET", "/page")).status,
+      200,
+      "control: a page needs no place of an account",
+    );
     openGate();
     await Promise.all(slow);
-    assert.equal((await send(port, "POST", "/ws/direct", body)).status, 200, "the places are free again");
+    assert.equal(
+      (await send(port, "POST", "/ws/direct", body)).status,
+      200,
+      "the places are free again",
+    );
   });
 
   test("an account has the places that the operator gives it, whatever others do", async (t) => {
-    const { port, openGate, calls } = await startTrivialServer(t, { maxInFlight: 8, maxInFlightOfAccount: 2 });
+    const { port, openGate, calls } = await startTrivialServer(t, {
+      maxInFlight: 8,
+      maxInFlightOfAccount: 2,
+    });
     const body = `{"integration_key":"${secretKey}"}`;
     const slow = [send(port, "POST", "/ws/slow", body), send(port, "POST", "/ws/slow", body)];
     await until("two requests are under way", () => calls.length >= 2);
@@ -386,13 +534,20 @@ describe("overload and the end", () => {
   });
 
   test("all worlds together have half of the places", async (t) => {
-    const { port, openGate, calls } = await startTrivialServer(t, { maxInFlight: 4, maxInFlightOfAccount: 4, areWorlds: [secretKey] });
+    const { port, openGate, calls } = await startTrivialServer(t, {
+      maxInFlight: 4,
+      maxInFlightOfAccount: 4,
+      areWorlds: [secretKey],
+    });
     const body = `{"integration_key":"${secretKey}"}`;
     const slow = [send(port, "POST", "/ws/slow", body), send(port, "POST", "/ws/slow", body)];
     await until("two requests are under way", () => calls.length >= 2);
     const refused = await send(port, "POST", "/ws/direct", body);
     assert.deepEqual([refused.status, envelope(refused)[0]], [429, "COFRE-165"]);
-    assert.equal((await send(port, "POST", "/ws/direct", `{"integration_key":"${strictKey}"}`)).status, 200);
+    assert.equal(
+      (await send(port, "POST", "/ws/direct", `{"integration_key":"${strictKey}"}`)).status,
+      200,
+    );
     openGate();
     await Promise.all(slow);
   });
@@ -421,10 +576,14 @@ describe("overload and the end", () => {
     let text = "";
     socket.on("data", (chunk) => (text += chunk.toString()));
     const body = `{"integration_key":"${secretKey}"}`;
-    socket.write(`POST /ws/slow HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    socket.write(
+      `POST /ws/slow HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
     await until("a request is under way", () => server.inFlight > 0);
     const closing = server.close();
-    socket.write(`POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    socket.write(
+      `POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
     openGate();
     await closing;
     if (!socket.closed) await once(socket, "close");
@@ -448,11 +607,20 @@ describe("overload and the end", () => {
 
   test("probes tell whether requests may be sent", async (t) => {
     const { port, setReady, events } = await startTrivialServer(t);
-    assert.deepEqual([(await send(port, "GET", "/healthz")).body, (await send(port, "GET", "/readyz")).status], ['{"status":"ok"}', 200]);
+    assert.deepEqual(
+      [(await send(port, "GET", "/healthz")).body, (await send(port, "GET", "/readyz")).status],
+      ['{"status":"ok"}', 200],
+    );
     setReady(false);
-    const [alive, ready] = [await send(port, "GET", "/healthz"), await send(port, "GET", "/readyz")];
+    const [alive, ready] = [
+      await send(port, "GET", "/healthz"),
+      await send(port, "GET", "/readyz"),
+    ];
     assert.deepEqual([alive.status, ready.status], [200, 503]);
-    assert.deepEqual(JSON.parse(ready.body), { status: "not_writing", message: "Nothing can be written: the log says more" });
+    assert.deepEqual(JSON.parse(ready.body), {
+      status: "not_writing",
+      message: "Nothing can be written: the log says more",
+    });
     assert.deepEqual(events, []);
   });
 
@@ -460,14 +628,22 @@ describe("overload and the end", () => {
     const { port, failingJobs } = await startTrivialServer(t);
     failingJobs.push("notifications");
     const ready = await send(port, "GET", "/readyz");
-    assert.deepEqual([ready.status, JSON.parse(ready.body)], [200, { status: "ready", failing: ["notifications"] }]);
+    assert.deepEqual(
+      [ready.status, JSON.parse(ready.body)],
+      [200, { status: "ready", failing: ["notifications"] }],
+    );
   });
 
   test("a server whose clock is off starts no payment, and answers everything else", async (t) => {
-    // Other nodes would take its attempts for overdue while their requests are on the way, and void what the acquirer then captures.
+    // Other nodes would take its attempts for overdue while their requests are on the way, and void
+    // what the acquirer then captures.
     const { port, setClockOff, calls } = await startTrivialServer(t);
     const body = `{"integration_key":"${secretKey}"}`;
-    assert.equal((await send(port, "POST", "/ws/direct", body)).status, 200, "control: its clock is right");
+    assert.equal(
+      (await send(port, "POST", "/ws/direct", body)).status,
+      200,
+      "control: its clock is right",
+    );
     setClockOff();
     const refused = await send(port, "POST", "/ws/direct", body);
     assert.deepEqual([refused.status, refused.headers["retry-after"] !== undefined], [503, true]);
@@ -489,27 +665,53 @@ describe("overload and the end", () => {
     socket.write(ahead.repeat(100));
     await until("32 requests are under way", () => calls.length >= 32);
     // The control: somebody else is served meanwhile.
-    assert.equal((await send(port, "POST", "/ws/direct", `{"integration_key":"${secretKey}"}`)).status, 200);
+    assert.equal(
+      (await send(port, "POST", "/ws/direct", `{"integration_key":"${secretKey}"}`)).status,
+      200,
+    );
     assert.deepEqual([server.inFlight, calls.length], [32, 33]);
     openGate();
     await until("100 requests are answered", () => text.split("HTTP/1.1 ").length >= 101);
     const statuses = Array.from(text.matchAll(/HTTP\/1\.1 (\d+)/g), ([, status]) => status);
-    assert.deepEqual(statuses, [...Array<string>(32).fill("200"), ...Array<string>(68).fill("503")]);
+    assert.deepEqual(statuses, [
+      ...Array<string>(32).fill("200"),
+      ...Array<string>(68).fill("503"),
+    ]);
     socket.write(ahead);
     await until("one more request is answered", () => text.split("HTTP/1.1 ").length >= 102);
-    assert.match(text.slice(text.lastIndexOf("HTTP/1.1 ")), /^HTTP\/1\.1 200/, "the places are free again");
+    assert.match(
+      text.slice(text.lastIndexOf("HTTP/1.1 ")),
+      /^HTTP\/1\.1 200/,
+      "the places are free again",
+    );
     socket.destroy();
   });
 
   const behind = "GET /ws/open?behind HTTP/1.1\r\nHost: x\r\n\r\n";
   const unreadable: readonly (readonly [string, string, number])[] = [
-    ["an expectation that nobody knows", `GET /ws/open HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n\r\n${behind}`, 417],
+    [
+      "an expectation that nobody knows",
+      `GET /ws/open HTTP/1.1\r\nHost: x\r\nExpect: tea\r\n\r\n${behind}`,
+      417,
+    ],
     ["a request without a Host", `GET /ws/open HTTP/1.1\r\n\r\n${behind}`, 400],
-    ["a request with two Hosts", `GET /ws/open HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n${behind}`, 400],
+    [
+      "a request with two Hosts",
+      `GET /ws/open HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n${behind}`,
+      400,
+    ],
     ["HTTP/0.9", `GET /ws/open HTTP/0.9\r\n\r\n${behind}`, 400],
     ["HTTP/2.0", `GET /ws/open HTTP/2.0\r\nHost: x\r\n\r\n${behind}`, 400],
-    ["an unknown encoding", `POST /ws/open HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${behind}`, 400],
-    ["a chunk without a length", `POST /ws/open HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n${behind}`, 400],
+    [
+      "an unknown encoding",
+      `POST /ws/open HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n${behind}`,
+      400,
+    ],
+    [
+      "a chunk without a length",
+      `POST /ws/open HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n${behind}`,
+      400,
+    ],
     ["a tunnel", `CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n${behind}`, 405],
   ];
   for (const [name, bytes, status] of unreadable) {
@@ -540,7 +742,10 @@ describe("overload and the end", () => {
     deaf.write("GET /ws/large HTTP/1.1\r\nHost: x\r\n\r\n".repeat(24));
     // Until it is cut off there is no place for a second connection.
     await until("a second connection has a place", async () => {
-      const answer = await sendRaw(port, "GET /ws/open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+      const answer = await sendRaw(
+        port,
+        "GET /ws/open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+      );
       return answer.startsWith("HTTP/1.1 200 ");
     });
   });
@@ -563,7 +768,9 @@ describe("overload and the end", () => {
     const { port, calls, openGate } = await startTrivialServer(t);
     const body = `{"integration_key":"${secretKey}"}`;
     const socket = connect(port, "127.0.0.1");
-    socket.end(`POST /ws/slow HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    socket.end(
+      `POST /ws/slow HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
     await once(socket, "finish");
     // The server has seen the end when it has answered somebody who came later.
     await until("the request is under way", async () => {
@@ -580,7 +787,9 @@ describe("overload and the end", () => {
   test("unfinished bodies have a bound together, and what they held is given back", async (t) => {
     const { port, events } = await startTrivialServer(t, { maxBodiesBytes: 1_000 });
     const slow = connect(port, "127.0.0.1");
-    slow.write(`POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: 2000\r\n\r\n${" ".repeat(990)}`);
+    slow.write(
+      `POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: 2000\r\n\r\n${" ".repeat(990)}`,
+    );
     const body = `{"integration_key":"${secretKey}"}`;
     let refused = await send(port, "POST", "/ws/direct", body);
     // The slow body may come second.
@@ -591,19 +800,28 @@ describe("overload and the end", () => {
     assert.deepEqual([refused.status, envelope(refused)[0]], [503, "COFRE-12"]);
     assert.ok(events.some((event) => event.event === "overloaded" && event.limit === "bodies"));
     slow.destroy();
-    await until("the unfinished request has ended", () => events.some((event) => event.event === "request" && event.status === 499));
+    await until("the unfinished request has ended", () =>
+      events.some((event) => event.event === "request" && event.status === 499),
+    );
     assert.equal((await send(port, "POST", "/ws/direct", body)).status, 200);
   });
 
   test("clients that send slowly take no places from others, and are forgotten when they leave", async (t) => {
     const { port, events, calls } = await startTrivialServer(t, { maxInFlight: 1 });
     const slow = Array.from({ length: 20 }, () => connect(port, "127.0.0.1"));
-    for (const socket of slow) socket.write("POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{");
+    for (const socket of slow)
+      socket.write("POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{");
     await Promise.all(slow.map((socket) => once(socket, "connect")));
-    assert.equal((await send(port, "POST", "/ws/direct", `{"integration_key":"${secretKey}"}`)).status, 200);
+    assert.equal(
+      (await send(port, "POST", "/ws/direct", `{"integration_key":"${secretKey}"}`)).status,
+      200,
+    );
     for (const socket of slow) socket.destroy();
     await until("all have left", () => events.length > slow.length);
-    assert.equal(events.filter((event) => event.event === "request" && event.status === 499).length, slow.length);
+    assert.equal(
+      events.filter((event) => event.event === "request" && event.status === 499).length,
+      slow.length,
+    );
     assert.equal(calls.length, 1);
   });
 });

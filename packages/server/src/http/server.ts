@@ -26,7 +26,10 @@ import type { WireAnswer } from "../wire/answers/answer.ts";
 import type { ServedEndpoint } from "../wire/endpoint.ts";
 import type { FramingErrorKind } from "../wire/decode/framing-errors.ts";
 
-/** An import would read every export of the module, one of which loads a WebSocket client: 15 MB and 50 ms of each start. */
+/**
+ * An import would read every export of the module, one of which loads a WebSocket client: 15 MB and
+ * 50 ms of each start.
+ */
 const { createServer } = process.getBuiltinModule("node:http");
 
 export interface HttpServerOptions extends PipelineServices {
@@ -35,11 +38,17 @@ export interface HttpServerOptions extends PipelineServices {
   readonly health: {
     /** Anything but `ready`: /readyz answers 503, so that a load balancer sends nothing. */
     state(): "ready" | keyof typeof notReady;
-    /** Jobs that cannot do their work: requests are served, and /readyz names the jobs. None unless given. */
+    /**
+     * Jobs that cannot do their work: requests are served, and /readyz names the jobs. None unless
+     * given.
+     */
     failingJobs?(): readonly string[];
   };
   readonly limits: HttpLimits;
-  /** Whether an account is a world, which anyone who reaches the server may create; none is unless given. */
+  /**
+   * Whether an account is a world, which anyone who reaches the server may create; none is unless
+   * given.
+   */
   readonly isWorld?: (merchantId: MerchantId) => boolean;
 }
 
@@ -55,31 +64,52 @@ export interface HttpLimits {
   readonly maxConnections: number;
   /** Requests whose work is under way; further ones are answered 503 before their body is read. */
   readonly maxInFlight: number;
-  /** Of these, those of one account; further ones are answered 429. When it is not given, as many as other accounts leave it. */
+  /**
+   * Of these, those of one account; further ones are answered 429. When it is not given, as many as
+   * other accounts leave it.
+   */
   readonly maxInFlightOfAccount?: number | undefined;
-  /** Of these, the requests of one connection, for no client to take all places by itself; 32 when it is not given. */
+  /**
+   * Of these, the requests of one connection, for no client to take all places by itself; 32 when
+   * it is not given.
+   */
   readonly maxInFlightOfConnection?: number;
-  /** What all bodies that are still being received may hold together; 64 MiB when it is not given. */
+  /**
+   * What all bodies that are still being received may hold together; 64 MiB when it is not given.
+   */
   readonly maxBodiesBytes?: number;
   /** Between two requests on one connection; 75 s when it is not given. */
   readonly keepAliveMs?: number;
-  /** A connection on which nothing moves for so long, and no work is under way, is closed; 60 s when it is not given. */
+  /**
+   * A connection on which nothing moves for so long, and no work is under way, is closed; 60 s when
+   * it is not given.
+   */
   readonly stalledMs?: number;
 }
 
-export const defaultHttpLimits: HttpLimits = { maxBodyBytes: 256 * 1024, maxConnections: 4_096, maxInFlight: 1_024 };
+export const defaultHttpLimits: HttpLimits = {
+  maxBodyBytes: 256 * 1024,
+  maxConnections: 4_096,
+  maxInFlight: 1_024,
+};
 
 interface Address {
   readonly host: string;
   readonly port: number;
 }
 
-/** From the first byte of a request's head to the last, and to the last of its body: who is slower is cut off. */
+/**
+ * From the first byte of a request's head to the last, and to the last of its body: who is slower
+ * is cut off.
+ */
 const headersTimeoutMs = 10_000;
 const requestTimeoutMs = 15_000;
 /** How often Node looks for requests that are too slow. */
 const slownessCheckMs = 2_000;
-/** Longer than load balancers keep an idle connection, 60 s mostly: a request that they send on one that is being closed here has no known outcome. */
+/**
+ * Longer than load balancers keep an idle connection, 60 s mostly: a request that they send on one
+ * that is being closed here has no known outcome.
+ */
 const defaultKeepAliveMs = 75_000;
 const maxHeadBytes = 16 * 1024;
 const defaultInFlightOfConnection = 32;
@@ -89,8 +119,9 @@ const defaultBodiesBytes = 64 * 1024 * 1024;
 const defaultStalledMs = 60_000;
 
 /**
- * Listens, reads the heads of requests and finds their endpoints; framing.ts refuses what is not HTTP, and request-pipeline.ts answers the
- * rest. Each request is one event of the access log, which holds nothing that the client wrote.
+ * Listens, reads the heads of requests and finds their endpoints; framing.ts refuses what is not
+ * HTTP, and request-pipeline.ts answers the rest. Each request is one event of the access log,
+ * which holds nothing that the client wrote.
  */
 export class HttpServer {
   readonly #options: HttpServerOptions;
@@ -100,7 +131,10 @@ export class HttpServer {
   readonly #admission: Admission;
   readonly #pipeline: RequestPipeline;
   #tls: TlsListener | undefined;
-  /** Connections that close after the current response. Pipelined requests on them are dropped: they could not be answered. */
+  /**
+   * Connections that close after the current response. Pipelined requests on them are dropped: they
+   * could not be answered.
+   */
   readonly #ending = new WeakSet<Socket>();
   #isStopping = false;
   #isGivenUp = false;
@@ -124,16 +158,22 @@ export class HttpServer {
       (request, response) => this.#onRequest(request, response),
     );
     this.#server.maxConnections = options.limits.maxConnections;
-    // A client that half-closed the connection still gets its answer; otherwise a charge could succeed without one. Node has had this
-    // switch since its early days without documenting it; a test holds it.
+    // A client that half-closed the connection still gets its answer; otherwise a charge could
+    // succeed without one. Node has had this switch since its early days without documenting it; a
+    // test holds it.
     Object.assign(this.#server, { httpAllowHalfOpen: true });
     // A client that sends and does not read would hold its connection indefinitely.
     this.#server.setTimeout(options.limits.stalledMs ?? defaultStalledMs, (socket) => {
       if (this.#admission.inFlightOn(socket) === 0) socket.destroy();
     });
-    this.#unreadable = new UnreadableRequests((answer) => this.#report("other", "unknown", answer, undefined, options.clock.now()));
+    this.#unreadable = new UnreadableRequests((answer) =>
+      this.#report("other", "unknown", answer, undefined, options.clock.now()),
+    );
     const { limits } = options;
-    const bodyLimits = { maxBodyBytes: limits.maxBodyBytes, maxBodiesBytes: limits.maxBodiesBytes ?? defaultBodiesBytes };
+    const bodyLimits = {
+      maxBodyBytes: limits.maxBodyBytes,
+      maxBodiesBytes: limits.maxBodiesBytes ?? defaultBodiesBytes,
+    };
     this.#pipeline = new RequestPipeline({
       ...options,
       admission: this.#admission,
@@ -145,7 +185,9 @@ export class HttpServer {
         this.#report(isHead ? "HEAD" : method, endpoint.path, answer, merchantId, startedAt),
     });
     this.#server.on("clientError", (error, socket: Socket) => this.#unreadable.meet(error, socket));
-    this.#server.on("connect", (_request, socket: Socket) => handedOver(socket, () => refuseTunnel(socket)));
+    this.#server.on("connect", (_request, socket: Socket) =>
+      handedOver(socket, () => refuseTunnel(socket)),
+    );
     this.#server.on("upgrade", (request, socket: Socket, behind) => {
       handedOver(socket, () => {
         if (this.#isGivenUp) {
@@ -161,18 +203,25 @@ export class HttpServer {
     });
   }
 
-  /** Resolves when requests are taken; port 0 takes a free one. Rejects when the address cannot be had. */
+  /**
+   * Resolves when requests are taken; port 0 takes a free one. Rejects when the address cannot be
+   * had.
+   */
   listen(port: number, host: string): Promise<Address> {
     return listening(this.#server, port, host);
   }
 
-  /** The same requests over TLS as well, at a port of their own, with as many connections again. Called once at most. */
+  /**
+   * The same requests over TLS as well, at a port of their own, with as many connections again.
+   * Called once at most.
+   */
   listenTls(port: number, host: string, credentials: TlsCredentials): Promise<Address> {
     assert(this.#tls === undefined, "a server listens with TLS once");
     const { limits, clock } = this.#options;
     this.#tls = new TlsListener(credentials, limits.maxConnections, {
       take: (socket) => this.#server.emit("connection", socket),
-      refusePlain: (socket) => this.#report("other", "unknown", refusePlain(socket), undefined, clock.now()),
+      refusePlain: (socket) =>
+        this.#report("other", "unknown", refusePlain(socket), undefined, clock.now()),
     });
     return listening(this.#tls.server, port, host);
   }
@@ -188,8 +237,8 @@ export class HttpServer {
   }
 
   /**
-   * Takes no further connections and requests, finishes those under way, closes the rest. Resolves when all work has settled and
-   * all connections are closed. May be called again.
+   * Takes no further connections and requests, finishes those under way, closes the rest. Resolves
+   * when all work has settled and all connections are closed. May be called again.
    */
   async close(): Promise<void> {
     this.#isStopping = true;
@@ -205,7 +254,10 @@ export class HttpServer {
     if (!this.#isGivenUp) await this.#admission.empty();
   }
 
-  /** Closes all connections. Work in progress continues without an answer, and `close` no longer waits for it. */
+  /**
+   * Closes all connections. Work in progress continues without an answer, and `close` no longer
+   * waits for it.
+   */
   closeAllConnections(): void {
     this.#isGivenUp = true;
     this.#options.faults?.close();
@@ -219,22 +271,27 @@ export class HttpServer {
     // Node's parser lets HTTP/0.9 and a claimed HTTP/2.0 pass; they frame requests in other ways.
     if (request.httpVersionMajor !== 1) return this.#refuseFraming(request, response, "not_http");
     const trouble = headTrouble(request);
-    if (trouble !== undefined && trouble !== "no_length") return this.#refuseFraming(request, response, trouble);
-    // With a body, so it could not be written anew: Node forgets what came behind it, and the client has to know.
+    if (trouble !== undefined && trouble !== "no_length")
+      return this.#refuseFraming(request, response, trouble);
+    // With a body, so it could not be written anew: Node forgets what came behind it, and the
+    // client has to know.
     if (request.headers.upgrade !== undefined) this.#endBehind(request, response);
     const target = request.url ?? "/";
     const path = pathOf(target);
     if (trouble === "no_length") {
-      if (isInterfacePath(path) && !mayLackLength(request)) return this.#refuseFraming(request, response, "length_missing");
+      if (isInterfacePath(path) && !mayLackLength(request))
+        return this.#refuseFraming(request, response, "length_missing");
       // What comes behind it may be its body.
       this.#endBehind(request, response);
     }
     const endpoint = this.#routes.match(path);
     if (endpoint === undefined) return this.#answerWithoutEndpoint(request, response, path);
-    // Nothing but GET and POST runs an operation: a link checker's HEAD of a capture's address changes nothing.
+    // Nothing but GET and POST runs an operation: a link checker's HEAD of a capture's address
+    // changes nothing.
     const isHead = request.method === "HEAD" && isPage(endpoint);
     const method = isHead ? "GET" : request.method;
-    if (method !== "GET" && method !== "POST") return this.#answerOtherMethod(request, response, endpoint);
+    if (method !== "GET" && method !== "POST")
+      return this.#answerOtherMethod(request, response, endpoint);
 
     const startedAt = this.#options.clock.now();
     const headers = new RequestHeaders(request.rawHeaders);
@@ -247,7 +304,16 @@ export class HttpServer {
       this.#admission.countRefusal("in_flight");
       return this.#refuse("overloaded", request, response, endpoint);
     }
-    void this.#pipeline.run({ request, response, endpoint, method, isHead, target, headers, startedAt });
+    void this.#pipeline.run({
+      request,
+      response,
+      endpoint,
+      method,
+      isHead,
+      target,
+      headers,
+      startedAt,
+    });
   }
 
   #refuse(
@@ -261,12 +327,21 @@ export class HttpServer {
     this.#report(knownMethod(request), endpoint.path, answers[kind], undefined, startedAt);
   }
 
-  #answerOtherMethod(request: IncomingMessage, response: ServerResponse, endpoint: ServedEndpoint): void {
+  #answerOtherMethod(
+    request: IncomingMessage,
+    response: ServerResponse,
+    endpoint: ServedEndpoint,
+  ): void {
     const startedAt = this.#options.clock.now();
     let answer: WireAnswer = answers.method_not_allowed;
     if (request.method === "OPTIONS") {
       answer = noContent;
-      response.writeHead(answer.status, endpoint.cors ? preflightHeaders : isPage(endpoint) ? pageAllowHeaders : allowHeaders).end();
+      response
+        .writeHead(
+          answer.status,
+          endpoint.cors ? preflightHeaders : isPage(endpoint) ? pageAllowHeaders : allowHeaders,
+        )
+        .end();
     } else if (request.method === "HEAD") {
       // An answer to HEAD has no body, so the status has to say it.
       answer = headRefused;
@@ -292,14 +367,24 @@ export class HttpServer {
   /** /healthz: the process answers at all. /readyz: it may be sent requests. */
   #health(probe: "/healthz" | "/readyz"): WireAnswer {
     if (probe === "/healthz") return { status: 200, body: '{"status":"ok"}' };
-    if (this.#isStopping) return { status: 503, body: '{"status":"stopping","message":"The server is stopping"}' };
+    if (this.#isStopping)
+      return { status: 503, body: '{"status":"stopping","message":"The server is stopping"}' };
     const state = this.#options.health.state();
-    if (state !== "ready") return { status: 503, body: `{"status":"${state}","message":"${notReady[state]}"}` };
+    if (state !== "ready")
+      return { status: 503, body: `{"status":"${state}","message":"${notReady[state]}"}` };
     const failing = this.#options.health.failingJobs?.() ?? [];
-    return { status: 200, body: JSON.stringify(failing.length === 0 ? { status: "ready" } : { status: "ready", failing }) };
+    return {
+      status: 200,
+      body: JSON.stringify(
+        failing.length === 0 ? { status: "ready" } : { status: "ready", failing },
+      ),
+    };
   }
 
-  /** What Node lets pass, or would refuse with an empty body: answered like what its parser refuses, and the connection ends. */
+  /**
+   * What Node lets pass, or would refuse with an empty body: answered like what its parser refuses,
+   * and the connection ends.
+   */
   #refuseFraming(request: IncomingMessage, response: ServerResponse, kind: FramingErrorKind): void {
     const startedAt = this.#options.clock.now();
     const answer = framingAnswer(kind);
@@ -313,10 +398,24 @@ export class HttpServer {
     response.shouldKeepAlive = false;
   }
 
-  #report(method: string, path: string, answer: WireAnswer, merchantId: string | undefined, startedAt: number): void {
+  #report(
+    method: string,
+    path: string,
+    answer: WireAnswer,
+    merchantId: string | undefined,
+    startedAt: number,
+  ): void {
     const { status, code } = answer;
     const durationMs = this.#options.clock.now() - startedAt;
-    this.#options.log.write({ event: "request", method, path, status, code, merchantId, durationMs });
+    this.#options.log.write({
+      event: "request",
+      method,
+      path,
+      status,
+      code,
+      merchantId,
+      durationMs,
+    });
   }
 
   #write(response: ServerResponse, answer: WireAnswer, cors: boolean): void {
@@ -329,7 +428,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   return new HttpServer(options);
 }
 
-async function listening(server: Server | TlsListener["server"], port: number, host: string): Promise<Address> {
+async function listening(
+  server: Server | TlsListener["server"],
+  port: number,
+  host: string,
+): Promise<Address> {
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, host, () => {
@@ -338,7 +441,10 @@ async function listening(server: Server | TlsListener["server"], port: number, h
     });
   });
   const address = server.address();
-  assert(typeof address === "object" && address !== null, "a server that listens on TCP has an address");
+  assert(
+    typeof address === "object" && address !== null,
+    "a server that listens on TCP has an address",
+  );
   return { host: address.address, port: address.port };
 }
 
@@ -347,7 +453,11 @@ function isPage(endpoint: ServedEndpoint): boolean {
 }
 
 function admissionOf({ limits, clock, log, isWorld, faults }: HttpServerOptions): Admission {
-  const { maxInFlight, maxInFlightOfAccount, maxInFlightOfConnection = defaultInFlightOfConnection } = limits;
+  const {
+    maxInFlight,
+    maxInFlightOfAccount,
+    maxInFlightOfConnection = defaultInFlightOfConnection,
+  } = limits;
   return new Admission({
     limits: {
       most: maxInFlight,
@@ -364,5 +474,7 @@ function admissionOf({ limits, clock, log, isWorld, faults }: HttpServerOptions)
 
 /** The method is the client's word: only words of ours are logged. */
 function knownMethod({ method }: IncomingMessage): string {
-  return method === "GET" || method === "POST" || method === "HEAD" || method === "OPTIONS" ? method : "other";
+  return method === "GET" || method === "POST" || method === "HEAD" || method === "OPTIONS"
+    ? method
+    : "other";
 }

@@ -16,27 +16,44 @@ import { FaultBoard } from "./faults/fault-board.ts";
 import { Faults } from "./faults/faults.ts";
 import { errorTable } from "../wire/errors/error-table.ts";
 import { framingErrors } from "../wire/decode/framing-errors.ts";
-import { createHttpServer, defaultHttpLimits, type HttpServer, type HttpServerOptions } from "./server.ts";
+import {
+  createHttpServer,
+  defaultHttpLimits,
+  type HttpServer,
+  type HttpServerOptions,
+} from "./server.ts";
 
 const making = { now: systemClock.now(), random: new SeededRandom("tls-listener") };
 const authority = await makeAuthority(making);
 
 const credentials = (): ReturnType<typeof keyAndCertificate> => keyAndCertificate(certifiedHosts);
 
-async function keyAndCertificate(hosts: typeof certifiedHosts): Promise<{ readonly key: string; readonly cert: string }> {
+async function keyAndCertificate(
+  hosts: typeof certifiedHosts,
+): Promise<{ readonly key: string; readonly cert: string }> {
   const { key, certificate } = await makeServerCertificate(authority, hosts, making);
   return { key: key.export({ type: "pkcs8", format: "pem" }), cert: certificate.toString() };
 }
 
 async function start(
   context: TestContext,
-  faulty: Pick<HttpServerOptions, "endpoints" | "resolveKey" | "faults"> = { endpoints: [], resolveKey: async () => undefined },
+  faulty: Pick<HttpServerOptions, "endpoints" | "resolveKey" | "faults"> = {
+    endpoints: [],
+    resolveKey: async () => undefined,
+  },
   events: LogEvent[] = [],
 ): Promise<{ readonly server: HttpServer; readonly port: number }> {
   const server = createHttpServer({
     ...faulty,
     clock: systemClock,
-    log: { write: (event) => void (event.event === "request" && event.path === "unknown" && events.push({ ...event, durationMs: 0 })) },
+    log: {
+      write: (event) =>
+        void (
+          event.event === "request" &&
+          event.path === "unknown" &&
+          events.push({ ...event, durationMs: 0 })
+        ),
+    },
     health: { state: () => "ready" },
     limits: defaultHttpLimits,
   });
@@ -50,7 +67,12 @@ async function start(
 }
 
 async function connected(port: number): Promise<TLSSocket> {
-  const socket = connect({ port, host: "127.0.0.1", servername: "localhost", ca: authority.certificate.toString() });
+  const socket = connect({
+    port,
+    host: "127.0.0.1",
+    servername: "localhost",
+    ca: authority.certificate.toString(),
+  });
   await once(socket, "secureConnect");
   return socket;
 }
@@ -63,7 +85,14 @@ async function ask(socket: TLSSocket): Promise<string> {
 describe("a server that listens with TLS too", () => {
   const speaking = (port: number, ciphers: string, servername: string): Promise<string> =>
     new Promise((resolve) => {
-      const socket = connect({ port, host: "127.0.0.1", servername, ca: authority.certificate.toString(), maxVersion: "TLSv1.2", ciphers });
+      const socket = connect({
+        port,
+        host: "127.0.0.1",
+        servername,
+        ca: authority.certificate.toString(),
+        maxVersion: "TLSv1.2",
+        ciphers,
+      });
       socket.on("secureConnect", () => {
         resolve(socket.getCipher().name);
         socket.destroy();
@@ -91,10 +120,16 @@ describe("a server that listens with TLS too", () => {
   }
 
   test("shows a client that sends a name a certificate without addresses, and one that sends none a certificate with them", async (context) => {
-    // BoringSSL (Bun, Mono, Chromium) refuses every certificate with an address under an authority that is constrained to addresses.
+    // BoringSSL (Bun, Mono, Chromium) refuses every certificate with an address under an authority
+    // that is constrained to addresses.
     const { server, port } = await start(context);
     const shown = async (servername: string): Promise<string | undefined> => {
-      const socket = connect({ port, host: "127.0.0.1", servername, ca: authority.certificate.toString() });
+      const socket = connect({
+        port,
+        host: "127.0.0.1",
+        servername,
+        ca: authority.certificate.toString(),
+      });
       await once(socket, "secureConnect");
       const names = socket.getPeerCertificate().subjectaltname;
       socket.destroy();
@@ -119,12 +154,18 @@ describe("a server that listens with TLS too", () => {
     });
     await once(socket, "secureConnect");
     assert.equal(socket.alpnProtocol, "http/1.1");
-    for (let time = 0; time < 3; time += 1) assert.match(await ask(socket), /^HTTP\/1\.1 200 OK\r\n[^]*\{"status":"ok"\}$/);
+    for (let time = 0; time < 3; time += 1)
+      assert.match(await ask(socket), /^HTTP\/1\.1 200 OK\r\n[^]*\{"status":"ok"\}$/);
     socket.destroy();
   });
 
   test("cuts a connection that a fault is to cut, before an answer and in the middle of one", async (context) => {
-    const account: Account = { id: "0000000a" as MerchantId, version: 1, name: "Ana", settings: defaultAccountSettings() };
+    const account: Account = {
+      id: "0000000a" as MerchantId,
+      version: 1,
+      name: "Ana",
+      settings: defaultAccountSettings(),
+    };
     const board = new FaultBoard();
     const runner = { run: () => Promise.reject(new Error("nobody asks")) };
     const { port } = await start(context, {
@@ -141,7 +182,14 @@ describe("a server that listens with TLS too", () => {
       faults: new Faults({ board, scheduler: systemScheduler, runner }),
     });
     const heard = async (kind: "drop_after_commit" | "stall_in_body"): Promise<string> => {
-      board.add(account.id, { kind, times: 1, path: undefined, code: undefined, delayMs: 20, reason: undefined });
+      board.add(account.id, {
+        kind,
+        times: 1,
+        path: undefined,
+        code: undefined,
+        delayMs: 20,
+        reason: undefined,
+      });
       const socket = await connected(port);
       let text = "";
       socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
@@ -156,8 +204,14 @@ describe("a server that listens with TLS too", () => {
 
   for (const [name, request] of [
     ["a request", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"],
-    ["one with a body", "POST /ws/direct HTTP/1.1\r\nHost: localhost\r\nContent-Length: 6\r\n\r\na=b&c="],
-    ["one of a method that nobody has here", "DELETE /ws/direct HTTP/1.1\r\nHost: localhost\r\n\r\n"],
+    [
+      "one with a body",
+      "POST /ws/direct HTTP/1.1\r\nHost: localhost\r\nContent-Length: 6\r\n\r\na=b&c=",
+    ],
+    [
+      "one of a method that nobody has here",
+      "DELETE /ws/direct HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    ],
     ["a tunnel", "CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n"],
   ] as const) {
     test(`says that it speaks TLS to who speaks HTTP without it: ${name}`, async (context) => {
@@ -178,7 +232,15 @@ describe("a server that listens with TLS too", () => {
         message,
       });
       assert.deepEqual(events, [
-        { event: "request", method: "other", path: "unknown", status: 400, code, merchantId: undefined, durationMs: 0 },
+        {
+          event: "request",
+          method: "other",
+          path: "unknown",
+          status: 400,
+          code,
+          merchantId: undefined,
+          durationMs: 0,
+        },
       ]);
       assert.match(await ask(await connected(port)), /200 OK/);
     });
@@ -201,7 +263,10 @@ describe("a server that listens with TLS too", () => {
     const first = await connected(port);
     server.renewTls(await credentials());
     const second = await connected(port);
-    assert.notEqual(first.getPeerCertificate().serialNumber, second.getPeerCertificate().serialNumber);
+    assert.notEqual(
+      first.getPeerCertificate().serialNumber,
+      second.getPeerCertificate().serialNumber,
+    );
     assert.match(await ask(first), /200 OK/);
     assert.match(await ask(second), /200 OK/);
   });

@@ -9,11 +9,17 @@ interface KeyAndCertificate {
 
 /** A server's key and its certificate, both in PEM. */
 export interface TlsCredentials extends KeyAndCertificate {
-  /** What clients are shown that send no name, because they connect to an address; the same when it is not given. */
+  /**
+   * What clients are shown that send no name, because they connect to an address; the same when it
+   * is not given.
+   */
   readonly byAddress?: KeyAndCertificate;
 }
 
-/** Suites that authenticate what they encrypt, with a key of each connection's own. Those of TLS 1.2 with CBC do it in the wrong order. */
+/**
+ * Suites that authenticate what they encrypt, with a key of each connection's own. Those of TLS 1.2
+ * with CBC do it in the wrong order.
+ */
 const ciphers = [
   "TLS_AES_256_GCM_SHA384",
   "TLS_CHACHA20_POLY1305_SHA256",
@@ -30,31 +36,49 @@ const ciphers = [
 const handshakeTimeoutMs = 10_000;
 
 /** What OpenSSL says of a handshake that begins like a request of HTTP. */
-const plainRequests: ReadonlySet<string> = new Set(["ERR_SSL_HTTP_REQUEST", "ERR_SSL_HTTPS_PROXY_REQUEST"]);
+const plainRequests: ReadonlySet<string> = new Set([
+  "ERR_SSL_HTTP_REQUEST",
+  "ERR_SSL_HTTPS_PROXY_REQUEST",
+]);
 
 /** What becomes of connections. */
 interface Handlers {
   readonly take: (socket: TLSSocket) => void;
-  /** A request without TLS, which is not read: whatever is written in this call is heard, then the connection is closed. */
+  /**
+   * A request without TLS, which is not read: whatever is written in this call is heard, then the
+   * connection is closed.
+   */
   readonly refusePlain: (socket: Socket) => void;
 }
 
 /** Accepts TLS and hands on what is inside of it. */
 export class TlsListener {
   readonly server: Server;
-  /** Connections whose handshake is not done, by where they come from: nobody else knows of them. */
+  /**
+   * Connections whose handshake is not done, by where they come from: nobody else knows of them.
+   */
   readonly #shaking = new Map<string, Socket>();
   /** For clients that send the name of a host. */
   #withName: SecureContext;
 
-  constructor(credentials: TlsCredentials, maxConnections: number, { take, refusePlain }: Handlers) {
+  constructor(
+    credentials: TlsCredentials,
+    maxConnections: number,
+    { take, refusePlain }: Handlers,
+  ) {
     // Loaded where there is TLS only.
     const { createServer } = process.getBuiltinModule("node:tls");
     const { withoutName, withName } = contextsOf(credentials);
     this.#withName = withName;
-    const options = { ...withoutName, ALPNProtocols: ["http/1.1"], noDelay: true, handshakeTimeout: handshakeTimeoutMs };
+    const options = {
+      ...withoutName,
+      ALPNProtocols: ["http/1.1"],
+      noDelay: true,
+      handshakeTimeout: handshakeTimeoutMs,
+    };
     // Undefined is the context of the server itself.
-    const SNICallback: TlsOptions["SNICallback"] = (name, choose) => choose(null, isIP(name) === 0 ? this.#withName : undefined);
+    const SNICallback: TlsOptions["SNICallback"] = (name, choose) =>
+      choose(null, isIP(name) === 0 ? this.#withName : undefined);
     this.server = createServer({ ...options, SNICallback }, take);
     this.server.maxConnections = maxConnections;
     this.server.on("connection", (socket: Socket) => {
@@ -64,7 +88,9 @@ export class TlsListener {
     });
     this.server.on("secureConnection", (socket) => this.#shaking.delete(originOf(socket)));
     this.server.on("tlsClientError", (error: NodeJS.ErrnoException, socket) => {
-      const plain = plainRequests.has(error.code ?? "") ? this.#shaking.get(originOf(socket)) : undefined;
+      const plain = plainRequests.has(error.code ?? "")
+        ? this.#shaking.get(originOf(socket))
+        : undefined;
       if (plain?.writable === true) refusePlain(plain);
       socket.destroy();
     });
@@ -92,7 +118,10 @@ function contextsOf({ byAddress, ...named }: TlsCredentials): {
 } {
   const { createSecureContext } = process.getBuiltinModule("node:tls");
   const protocol = { minVersion: "TLSv1.2", ciphers } as const;
-  return { withoutName: { ...(byAddress ?? named), ...protocol }, withName: createSecureContext({ ...named, ...protocol }) };
+  return {
+    withoutName: { ...(byAddress ?? named), ...protocol },
+    withName: createSecureContext({ ...named, ...protocol }),
+  };
 }
 
 function originOf({ remoteAddress, remotePort }: Socket): string {

@@ -1,9 +1,15 @@
-/** A property that the code relies on did not hold: the piece of work stops here. Never caught to carry on with the same work. */
+/**
+ * A property that the code relies on did not hold: the piece of work stops here. Never caught to
+ * carry on with the same work.
+ */
 export class BrokenInvariant extends Error {
   override readonly name = "BrokenInvariant";
 }
 
-/** Assertions stay on in production. `property` states what should hold, positively, and holds no data of the case. */
+/**
+ * Assertions stay on in production. `property` states what should hold, positively, and holds no
+ * data of the case.
+ */
 export function assert(condition: boolean, property: string): asserts condition {
   if (!condition) throw new BrokenInvariant(property);
 }

@@ -28,7 +28,9 @@ function at(iso: string): Instant {
 const dayMs = 86_400_000;
 const oracleFrom = Date.UTC(1900, 0, 1);
 const oracleTo = Date.UTC(2101, 0, 1);
-const anyInstant = fc.integer({ min: Date.UTC(1600, 0, 1), max: Date.UTC(2600, 0, 1) }).map(instant);
+const anyInstant = fc
+  .integer({ min: Date.UTC(1600, 0, 1), max: Date.UTC(2600, 0, 1) })
+  .map(instant);
 
 describe("instants and the calendar", () => {
   test("every day of 201 years has the date that the platform's calendar gives it", () => {
@@ -184,7 +186,18 @@ describe("expiry of cards", () => {
     assert.deepEqual(parseCardDueDate("12/2030"), { month: 12, year: 2030 });
   });
 
-  for (const text of ["0/2027", "00/2027", "13/2027", "009/2027", "9/27", "9/20271", "2027/9", "9-2027", "9/2027 ", ""]) {
+  for (const text of [
+    "0/2027",
+    "00/2027",
+    "13/2027",
+    "009/2027",
+    "9/27",
+    "9/20271",
+    "2027/9",
+    "9-2027",
+    "9/2027 ",
+    "",
+  ]) {
     test(`${JSON.stringify(text)} is no expiry`, () => {
       assert.equal(parseCardDueDate(text), undefined);
     });

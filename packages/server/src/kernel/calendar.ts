@@ -2,8 +2,8 @@ import { assert } from "./assert.ts";
 import type { Instant } from "./instant.ts";
 
 /**
- * Calendar arithmetic on instants: proleptic Gregorian, UTC, whole numbers only. The platform's own calendar is not used, because
- * it reads the machine's zone and accepts the 31st of February.
+ * Calendar arithmetic on instants: proleptic Gregorian, UTC, whole numbers only. The platform's own
+ * calendar is not used, because it reads the machine's zone and accepts the 31st of February.
  */
 
 const dayMs = 86_400_000;
@@ -59,7 +59,9 @@ export function startOfDay(date: CalendarDate): Instant {
   return (dayOfDate(date) * dayMs) as Instant;
 }
 
-/** `YYYY-MM-DD HH:MM:SS` in UTC, as the wire prints every timestamp (interface 10). Years 0 to 9999. */
+/**
+ * `YYYY-MM-DD HH:MM:SS` in UTC, as the wire prints every timestamp (interface 10). Years 0 to 9999.
+ */
 export function formatTimestamp(at: Instant): string {
   const dayNumber = Math.floor(at / dayMs);
   const seconds = Math.floor((at - dayNumber * dayMs) / 1_000);
@@ -78,8 +80,9 @@ export function formatCalendarDate(date: CalendarDate): string {
 }
 
 /**
- * The same time of day, `months` calendar months on (back when negative), on the month's last day when it is shorter: 31 December
- * and 14 months is 28 or 29 February. Not reversible, so a new expiry is counted from the use, never from the former expiry.
+ * The same time of day, `months` calendar months on (back when negative), on the month's last day
+ * when it is shorter: 31 December and 14 months is 28 or 29 February. Not reversible, so a new
+ * expiry is counted from the use, never from the former expiry.
  */
 export function addMonths(at: Instant, months: number): Instant {
   assert(Number.isInteger(months), "months are added as a whole number");
@@ -97,7 +100,10 @@ export function addDays(at: Instant, days: number): Instant {
   return (at + days * dayMs) as Instant;
 }
 
-/** A date as requests write it, `dd/mm/yyyy`, day and month padded or not (interface 3.2). Undefined when it is none or no such day exists. */
+/**
+ * A date as requests write it, `dd/mm/yyyy`, day and month padded or not (interface 3.2). Undefined
+ * when it is none or no such day exists.
+ */
 export function parseWireDate(text: string): CalendarDate | undefined {
   const match = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/.exec(text);
   if (match === null) return undefined;
@@ -105,43 +111,59 @@ export function parseWireDate(text: string): CalendarDate | undefined {
   return isDate(date) ? date : undefined;
 }
 
-/** Whole years from a birth to an instant, in UTC. Who was born on 29 February completes a year of 365 days on 1 March. */
+/**
+ * Whole years from a birth to an instant, in UTC. Who was born on 29 February completes a year of
+ * 365 days on 1 March.
+ */
 export function ageAt(birth: CalendarDate, at: Instant): number {
   const today = dateOfDay(Math.floor(at / dayMs));
-  const hadBirthday = today.month > birth.month || (today.month === birth.month && today.day >= birth.day);
+  const hadBirthday =
+    today.month > birth.month || (today.month === birth.month && today.day >= birth.day);
   return today.year - birth.year - (hadBirthday ? 0 : 1);
 }
 
 /**
- * The last instant of a card's expiry month. A card is good as long as it is that month anywhere: the last place is UTC-12, where
- * the month ends twelve hours after it does in UTC.
+ * The last instant of a card's expiry month. A card is good as long as it is that month anywhere:
+ * the last place is UTC-12, where the month ends twelve hours after it does in UTC.
  */
 export function endOfMonth(year: number, month: number): Instant {
   assert(month >= 1 && month <= 12, "a month is 1 to 12");
-  const next = month === 12 ? { year: year + 1, month: 1, day: 1 } : { year, month: month + 1, day: 1 };
+  const next =
+    month === 12 ? { year: year + 1, month: 1, day: 1 } : { year, month: month + 1, day: 1 };
   return (dayOfDate(next) * dayMs + dayMs / 2 - 1) as Instant;
 }
 
-/** `mm/yyyy`, the month padded or not (interface 2.1). Undefined when the text is anything else or there is no such month. */
+/**
+ * `mm/yyyy`, the month padded or not (interface 2.1). Undefined when the text is anything else or
+ * there is no such month.
+ */
 export function parseCardDueDate(text: string): CardDueDate | undefined {
   const match = /^(0?[1-9]|1[0-2])\/(\d{4})$/.exec(text);
   return match === null ? undefined : { month: Number(match[1]), year: Number(match[2]) };
 }
 
 function isDate({ year, month, day }: CalendarDate): boolean {
-  return year >= 0 && year <= 9_999 && month >= 1 && month <= 12 && day >= 1 && day <= daysInMonth(year, month);
+  return (
+    year >= 0 &&
+    year <= 9_999 &&
+    month >= 1 &&
+    month <= 12 &&
+    day >= 1 &&
+    day <= daysInMonth(year, month)
+  );
 }
 
 /**
- * Days since 1970-01-01. Counted in years that begin on 1 March, so that the leap day is the last one: then the months' starts are a
- * straight line, 153 days for every five months.
+ * Days since 1970-01-01. Counted in years that begin on 1 March, so that the leap day is the last
+ * one: then the months' starts are a straight line, 153 days for every five months.
  */
 function dayOfDate({ year, month, day }: CalendarDate): number {
   const marchYear = month > 2 ? year : year - 1;
   const era = Math.floor(marchYear / 400);
   const yearOfEra = marchYear - era * 400;
   const dayOfYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;
-  const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear;
+  const dayOfEra =
+    yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear;
   return era * daysIn400Years + dayOfEra - epochDay;
 }
 
@@ -151,9 +173,11 @@ function dateOfDay(dayNumber: number): CalendarDate {
   const era = Math.floor(shifted / daysIn400Years);
   const dayOfEra = shifted - era * daysIn400Years;
   // Leap days that have passed within the era are taken out, so that every year counts 365.
-  const leapDays = Math.floor(dayOfEra / 1_460) - Math.floor(dayOfEra / 36_524) + Math.floor(dayOfEra / 146_096);
+  const leapDays =
+    Math.floor(dayOfEra / 1_460) - Math.floor(dayOfEra / 36_524) + Math.floor(dayOfEra / 146_096);
   const yearOfEra = Math.floor((dayOfEra - leapDays) / 365);
-  const dayOfYear = dayOfEra - (yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
+  const dayOfYear =
+    dayOfEra - (yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
   const marchMonth = Math.floor((5 * dayOfYear + 2) / 153);
   const month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9;
   return {
@@ -169,7 +193,8 @@ function twoDigits(value: number): string {
   return padded[value] ?? String(value);
 }
 
-// Nearly every timestamp of a running server is of today, so the text of the day that was printed last is kept.
+// Nearly every timestamp of a running server is of today, so the text of the day that was printed
+// last is kept.
 let lastDay = 0;
 let lastDayText = "1970-01-01";
 
@@ -187,13 +212,17 @@ export function formatInstant(at: Instant): string {
   return `${formatTimestamp(at).replace(" ", "T")}.${String(millisecond).padStart(3, "0")}Z`;
 }
 
-/** A day, a day and a time as the wire prints them, or what `formatInstant` writes, with or without milliseconds: all UTC. Undefined for anything else. */
+/**
+ * A day, a day and a time as the wire prints them, or what `formatInstant` writes, with or without
+ * milliseconds: all UTC. Undefined for anything else.
+ */
 export function parseInstant(text: string): Instant | undefined {
-  const parts = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{3}))?)?Z?)?$/.exec(text);
+  const parts = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{3}))?)?Z?)?$/.exec(
+    text,
+  );
   if (parts === null) return undefined;
-  const [year = 0, month = 0, dayOfMonth = 0, hour = 0, minute = 0, second = 0, millisecond = 0] = parts
-    .slice(1)
-    .map((part) => Number(part ?? "0"));
+  const [year = 0, month = 0, dayOfMonth = 0, hour = 0, minute = 0, second = 0, millisecond = 0] =
+    parts.slice(1).map((part) => Number(part ?? "0"));
   const date = { year, month, day: dayOfMonth };
   if (!isDate(date) || hour > 23 || minute > 59 || second > 59) return undefined;
   return (startOfDay(date) + ((hour * 60 + minute) * 60 + second) * 1_000 + millisecond) as Instant;
@@ -207,13 +236,17 @@ const spanUnits: ReadonlyMap<string, number> = new Map([
   ["d", dayMs],
 ]);
 
-/** `at`, and a span of time such as `10s`, `30min`, `36h`, `4d` or `14months` later. Undefined when the text is no span of at most 100 years. */
+/**
+ * `at`, and a span of time such as `10s`, `30min`, `36h`, `4d` or `14months` later. Undefined when
+ * the text is no span of at most 100 years.
+ */
 export function afterSpan(at: Instant, span: string): Instant | undefined {
   const parts = /^(\d{1,9}) ?(ms|s|min|h|d|months?)$/.exec(span);
   const count = Number(parts?.[1] ?? "");
   const unit = parts?.[2];
   if (unit === undefined) return undefined;
-  if (unit === "month" || unit === "months") return count > 1_200 ? undefined : addMonths(at, count);
+  if (unit === "month" || unit === "months")
+    return count > 1_200 ? undefined : addMonths(at, count);
   const unitMs = spanUnits.get(unit);
   if (unitMs === undefined) return undefined;
   const ms = count * unitMs;

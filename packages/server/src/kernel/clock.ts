@@ -9,8 +9,8 @@ export interface Clock {
 export const clockToleranceMs = 2_000;
 
 /**
- * How far this machine's clock is ahead of another one, at least, in milliseconds; below 0: behind. The other clock was read at some moment between
- * `before` and `after`.
+ * How far this machine's clock is ahead of another one, at least, in milliseconds; below 0: behind.
+ * The other clock was read at some moment between `before` and `after`.
  */
 export function aheadOf(theirs: number, before: Instant, after: Instant): number {
   if (theirs < before) return before - theirs;

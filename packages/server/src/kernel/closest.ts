@@ -1,5 +1,12 @@
-/** The candidate that `word` was probably meant to be: within `most` edits and less than half of it; undefined when none is near. */
-export function closestTo(word: string, candidates: readonly string[], most = 3): string | undefined {
+/**
+ * The candidate that `word` was probably meant to be: within `most` edits and less than half of it;
+ * undefined when none is near.
+ */
+export function closestTo(
+  word: string,
+  candidates: readonly string[],
+  most = 3,
+): string | undefined {
   const near = candidates
     .map((candidate) => ({ candidate, edits: editDistance(word, candidate) }))
     .filter(({ edits }) => edits <= most && edits * 2 < word.length)

@@ -4,7 +4,10 @@ import { isoExponents } from "./currency-table.ts";
 /** ISO 4217 alphabetic code, upper case. */
 export type CurrencyCode = string;
 
-/** The wire prints two decimals and takes up to two in every currency, also where ISO 4217 has none (interface 8). */
+/**
+ * The wire prints two decimals and takes up to two in every currency, also where ISO 4217 has none
+ * (interface 8).
+ */
 const wireScale = 2;
 
 const scales: ReadonlyMap<string, number> = new Map(
@@ -16,8 +19,9 @@ export function isCurrency(code: string): code is CurrencyCode {
 }
 
 /**
- * Decimal places of a `Money.minor` of this currency: two, or as many as ISO 4217 says where that is more. So a Chilean peso is 100
- * minor units here although the currency has no cents (docs/decisions/0005-money.md).
+ * Decimal places of a `Money.minor` of this currency: two, or as many as ISO 4217 says where that
+ * is more. So a Chilean peso is 100 minor units here although the currency has no cents
+ * (docs/decisions/0005-money.md).
  */
 export function scaleOf(currency: CurrencyCode): number {
   const scale = scales.get(currency);

@@ -64,7 +64,9 @@ test("payment ids beyond another are unlike each other in their last 112 bits, a
   const ids = Array.from({ length: 1_000 }, () => newPaymentId(at, random, first));
   assert.ok(ids.every((id) => id > first && isPaymentId(id)));
   assert.equal(new Set(ids.map((id) => id.slice(-28))).size, 1_000);
-  assert.ok(isPaymentId(newPaymentId(at, random, `${first.slice(0, 12)}${"f".repeat(36)}` as PaymentId)));
+  assert.ok(
+    isPaymentId(newPaymentId(at, random, `${first.slice(0, 12)}${"f".repeat(36)}` as PaymentId)),
+  );
 });
 
 test("payment ids keep their length beyond 2106", () => {

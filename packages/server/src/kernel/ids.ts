@@ -8,9 +8,9 @@ type Branded<Name extends string> = string & { readonly [brand]: Name };
 export type MerchantId = Branded<"MerchantId">;
 
 /**
- * One payment: 48 lower-case hex characters, of which the first 8 are the creation time in Unix seconds (interface 3.4,
- * measured there), so that keys grow with time and indexes stay warm. The seconds fit until 2106-02-07; later ones are counted from 0
- * again, and only the order is lost.
+ * One payment: 48 lower-case hex characters, of which the first 8 are the creation time in Unix
+ * seconds (interface 3.4, measured there), so that keys grow with time and indexes stay warm. The
+ * seconds fit until 2106-02-07; later ones are counted from 0 again, and only the order is lost.
  */
 export type PaymentId = Branded<"PaymentId">;
 
@@ -27,18 +27,28 @@ const stepSkips = 8;
 /** Merchants and milliseconds of which the last id is remembered, at least. */
 const leastMoments = 1_000;
 
-/** With `above`, the id of another payment, what stands behind the time is greater than there, by at least 1 and at most 2^112. */
+/**
+ * With `above`, the id of another payment, what stands behind the time is greater than there, by at
+ * least 1 and at most 2^112.
+ */
 export function newPaymentId(at: Instant, random: Random, above?: PaymentId): PaymentId {
   const drawn = hexOf(random.bytes(randomDigits / 2));
-  return (timeInId(at) + (above === undefined ? drawn : beyond(above.slice(-randomDigits), drawn))) as PaymentId;
+  return (timeInId(at) +
+    (above === undefined ? drawn : beyond(above.slice(-randomDigits), drawn))) as PaymentId;
 }
 
 /** Gives payments their ids. */
 export type PaymentIds = (merchantId: MerchantId, at: Instant) => PaymentId;
 
-/** Of two payments of one merchant made in the same millisecond the later has the greater id, as long as this remembers the former. */
+/**
+ * Of two payments of one merchant made in the same millisecond the later has the greater id, as
+ * long as this remembers the former.
+ */
 export function paymentIds(random: Random): PaymentIds {
-  /** The last of each merchant and millisecond. The map of earlier ones is dropped whole: the oldest key of one map has to be looked for. */
+  /**
+   * The last of each merchant and millisecond. The map of earlier ones is dropped whole: the oldest
+   * key of one map has to be looked for.
+   */
   let last = new Map<string, PaymentId>();
   let earlier = new Map<string, PaymentId>();
   return (merchantId, at) => {
@@ -58,10 +68,15 @@ export function leastPaymentId(at: Instant): PaymentId {
   return timeInId(at).padEnd(48, "0") as PaymentId;
 }
 
-/** That a thousand steps of 112 bits go beyond the 144 happens once in eight million times; then only the order is lost. */
+/**
+ * That a thousand steps of 112 bits go beyond the 144 happens once in eight million times; then
+ * only the order is lost.
+ */
 function beyond(digits: string, drawn: string): string {
   const next = BigInt(`0x${digits}`) + BigInt(`0x${drawn.slice(stepSkips)}`) + 1n;
-  return next >= 1n << BigInt(randomDigits * 4) ? drawn : next.toString(16).padStart(randomDigits, "0");
+  return next >= 1n << BigInt(randomDigits * 4)
+    ? drawn
+    : next.toString(16).padStart(randomDigits, "0");
 }
 
 function timeInId(at: Instant): string {

@@ -35,8 +35,13 @@ test("three failures of a read in a row make a job a failing one, until that rea
 
 test("a read is reported, and what it brings is what it brought", async () => {
   const seen: string[] = [];
-  const report = { failed: (read: string) => void seen.push(`${read} failed`), worked: (read: string) => void seen.push(`${read} worked`) };
+  const report = {
+    failed: (read: string) => void seen.push(`${read} failed`),
+    worked: (read: string) => void seen.push(`${read} worked`),
+  };
   assert.equal(await reported(report, "first", Promise.resolve(7)), 7);
-  await assert.rejects(reported(report, "second", Promise.reject(new Error("down"))), { message: "down" });
+  await assert.rejects(reported(report, "second", Promise.reject(new Error("down"))), {
+    message: "down",
+  });
   assert.deepEqual(seen, ["first worked", "second failed"]);
 });

@@ -5,12 +5,19 @@ import { type Instant, minute } from "./instant.ts";
 export interface ReadReport {
   /** `read`: which one. */
   failed(read: string): void;
-  /** One that works says nothing of the others: each is a statement of its own, and may time out alone. */
+  /**
+   * One that works says nothing of the others: each is a statement of its own, and may time out
+   * alone.
+   */
   worked(read: string): void;
 }
 
 /** What `reading` brings, after it was reported whether it worked. */
-export async function reported<T>(report: ReadReport | undefined, read: string, reading: Promise<T>): Promise<T> {
+export async function reported<T>(
+  report: ReadReport | undefined,
+  read: string,
+  reading: Promise<T>,
+): Promise<T> {
   try {
     const result = await reading;
     report?.worked(read);
@@ -32,7 +39,9 @@ export interface ReadFailure {
 const failuresToFail = 3;
 const silentMs = minute;
 
-/** Counts the jobs' reads that fail: a job that can't read does nothing, and nothing else shows it. */
+/**
+ * Counts the jobs' reads that fail: a job that can't read does nothing, and nothing else shows it.
+ */
 export class JobReads {
   readonly #clock: Clock;
   readonly #report: (failure: ReadFailure) => void;
@@ -47,12 +56,17 @@ export class JobReads {
   }
 
   of(job: string): ReadReport {
-    return { failed: (read) => this.#failed(job, read), worked: (read) => void this.#inARow.get(job)?.delete(read) };
+    return {
+      failed: (read) => this.#failed(job, read),
+      worked: (read) => void this.#inARow.get(job)?.delete(read),
+    };
   }
 
   /** Jobs of which a read has failed three times in a row. */
   failing(): readonly string[] {
-    return [...this.#inARow].filter(([, reads]) => [...reads.values()].some((count) => count >= failuresToFail)).map(([job]) => job);
+    return [...this.#inARow]
+      .filter(([, reads]) => [...reads.values()].some((count) => count >= failuresToFail))
+      .map(([job]) => job);
   }
 
   #failed(job: string, read: string): void {

@@ -10,7 +10,8 @@ const lights: MachineDefinition<Light, Sign> = {
   states: ["red", "green", "amber", "broken"],
   initial: "red",
   final: ["broken"],
-  // Out of order on purpose: `amber` is reached through a row that comes after the one that leaves it.
+  // Out of order on purpose: `amber` is reached through a row that comes after the one that leaves
+  // it.
   rows: [
     ["amber", "stop", "red"],
     ["amber", "fail", "broken"],
@@ -36,19 +37,38 @@ describe("a machine that is loaded from a table", () => {
   });
 
   test("has one row for a state and a fact", () => {
-    assert.throws(() => defineMachine({ ...lights, rows: [...lights.rows, ["red", "go", "amber"]] }), BrokenInvariant);
-    assert.throws(() => defineMachine({ ...lights, rows: [...lights.rows, ["red", "go", "green"]] }), BrokenInvariant);
-    assert.doesNotThrow(() => defineMachine({ ...lights, rows: [...lights.rows, ["green", "go", "green"]] }));
+    assert.throws(
+      () => defineMachine({ ...lights, rows: [...lights.rows, ["red", "go", "amber"]] }),
+      BrokenInvariant,
+    );
+    assert.throws(
+      () => defineMachine({ ...lights, rows: [...lights.rows, ["red", "go", "green"]] }),
+      BrokenInvariant,
+    );
+    assert.doesNotThrow(() =>
+      defineMachine({ ...lights, rows: [...lights.rows, ["green", "go", "green"]] }),
+    );
   });
 
   test("is never left again in a final state", () => {
-    assert.throws(() => defineMachine({ ...lights, rows: [...lights.rows, ["broken", "go", "green"]] }), BrokenInvariant);
+    assert.throws(
+      () => defineMachine({ ...lights, rows: [...lights.rows, ["broken", "go", "green"]] }),
+      BrokenInvariant,
+    );
   });
 
   test("reaches each of its states from the initial one", () => {
     const withoutWayIn = lights.rows.filter(([, , to]) => to !== "amber");
     assert.throws(() => defineMachine({ ...lights, rows: withoutWayIn }), BrokenInvariant);
     // Nobody gets to the two states, though each is the end of a row.
-    assert.throws(() => defineMachine({ ...lights, rows: [...withoutWayIn, ["broken", "fail", "amber"]], final: [] }), BrokenInvariant);
+    assert.throws(
+      () =>
+        defineMachine({
+          ...lights,
+          rows: [...withoutWayIn, ["broken", "fail", "amber"]],
+          final: [],
+        }),
+      BrokenInvariant,
+    );
   });
 });

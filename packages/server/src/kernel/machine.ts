@@ -8,13 +8,21 @@ export interface MachineDefinition<State extends string, Fact extends string> {
   readonly rows: readonly (readonly [State, Fact, State])[];
 }
 
-export interface Machine<State extends string, Fact extends string> extends MachineDefinition<State, Fact> {
+export interface Machine<State extends string, Fact extends string> extends MachineDefinition<
+  State,
+  Fact
+> {
   /** Where `fact` leads from `state`; undefined when the table has no such row. */
   next(state: State, fact: Fact): State | undefined;
 }
 
-/** Loads a state machine from its table. Refuses a doubled row, an exit from a final state and a state that nobody reaches. */
-export function defineMachine<State extends string, Fact extends string>(definition: MachineDefinition<State, Fact>): Machine<State, Fact> {
+/**
+ * Loads a state machine from its table. Refuses a doubled row, an exit from a final state and a
+ * state that nobody reaches.
+ */
+export function defineMachine<State extends string, Fact extends string>(
+  definition: MachineDefinition<State, Fact>,
+): Machine<State, Fact> {
   const edges = new Map<State, Map<Fact, State>>();
   for (const [from, fact, to] of definition.rows) {
     const exits = edges.get(from) ?? new Map<Fact, State>();

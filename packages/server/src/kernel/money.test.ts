@@ -95,7 +95,9 @@ describe("reading amounts", () => {
   test("any text reads as an amount exactly when a decimal of at most two places stands there", () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[-+ ]?[0-9eE]{0,4}[.,]?[0-9eE]{0,4}$/), (text) => {
-        const plain = /^[0-9]+([.][0-9]+)?$/.test(text) && Number.isInteger(Number((Number(text) * 100).toFixed(6)));
+        const plain =
+          /^[0-9]+([.][0-9]+)?$/.test(text) &&
+          Number.isInteger(Number((Number(text) * 100).toFixed(6)));
         assert.equal(parseAmount(text, 2) !== undefined, plain, text);
       }),
       { numRuns: 20_000 },
@@ -118,7 +120,8 @@ describe("rounding amounts", () => {
     ["100", 10_000n],
     ["0.000", 0n],
   ];
-  for (const [text, minor] of vectors) test(`${text} is ${minor} hundredths`, () => assert.equal(roundAmount(text, 2), minor));
+  for (const [text, minor] of vectors)
+    test(`${text} is ${minor} hundredths`, () => assert.equal(roundAmount(text, 2), minor));
 
   for (const text of [
     "0.004",
@@ -134,20 +137,25 @@ describe("rounding amounts", () => {
     " 1.005",
     "",
   ]) {
-    test(`${JSON.stringify(text)} is no amount`, () => assert.equal(roundAmount(text, 2), undefined));
+    test(`${JSON.stringify(text)} is no amount`, () =>
+      assert.equal(roundAmount(text, 2), undefined));
   }
 
   test("an amount with at most the scale's decimals is what parseAmount reads; others are within half a unit of the text", () => {
     fc.assert(
-      fc.property(fc.integer({ min: 0, max: 4 }), fc.stringMatching(/^\d{1,6}(\.\d{1,8})?$/), (scale, text) => {
-        const exact = parseAmount(text, scale);
-        const rounded = roundAmount(text, scale);
-        if (exact !== undefined) assert.equal(rounded, exact);
-        const fine = parseAmount(text, 8) ?? 0n;
-        const unit = 10n ** BigInt(8 - scale);
-        const nearest = (2n * fine + unit) / (2n * unit);
-        assert.equal(rounded, nearest === 0n && fine > 0n ? undefined : nearest, text);
-      }),
+      fc.property(
+        fc.integer({ min: 0, max: 4 }),
+        fc.stringMatching(/^\d{1,6}(\.\d{1,8})?$/),
+        (scale, text) => {
+          const exact = parseAmount(text, scale);
+          const rounded = roundAmount(text, scale);
+          if (exact !== undefined) assert.equal(rounded, exact);
+          const fine = parseAmount(text, 8) ?? 0n;
+          const unit = 10n ** BigInt(8 - scale);
+          const nearest = (2n * fine + unit) / (2n * unit);
+          assert.equal(rounded, nearest === 0n && fine > 0n ? undefined : nearest, text);
+        },
+      ),
       { numRuns: 20_000 },
     );
   });
@@ -252,7 +260,9 @@ describe("splitting", () => {
   });
 
   test("the parts sum to the whole, and none is a unit away from its exact share", () => {
-    const weights = fc.array(upTo(10n ** 6n), { minLength: 1, maxLength: 48 }).filter((all) => all.some((weight) => weight > 0n));
+    const weights = fc
+      .array(upTo(10n ** 6n), { minLength: 1, maxLength: 48 })
+      .filter((all) => all.some((weight) => weight > 0n));
     fc.assert(
       fc.property(minorUnits, weights, (minor, all) => {
         const parts = allocate(minor, all);
@@ -283,11 +293,22 @@ describe("amounts that meet", () => {
 
   test("equal currencies add and compare", () => {
     assert.deepEqual(addMoney(brl(1n), brl(2n)), brl(3n));
-    assert.deepEqual([compareMoney(brl(1n), brl(2n)), compareMoney(brl(2n), brl(2n)), compareMoney(brl(3n), brl(2n))], [-1, 0, 1]);
+    assert.deepEqual(
+      [
+        compareMoney(brl(1n), brl(2n)),
+        compareMoney(brl(2n), brl(2n)),
+        compareMoney(brl(3n), brl(2n)),
+      ],
+      [-1, 0, 1],
+    );
   });
 
   test("two currencies stop the work", () => {
-    assert.throws(() => addMoney(brl(1n), { minor: 1n, currency: "USD" }), { name: "BrokenInvariant" });
-    assert.throws(() => compareMoney(brl(1n), { minor: 1n, currency: "USD" }), { name: "BrokenInvariant" });
+    assert.throws(() => addMoney(brl(1n), { minor: 1n, currency: "USD" }), {
+      name: "BrokenInvariant",
+    });
+    assert.throws(() => compareMoney(brl(1n), { minor: 1n, currency: "USD" }), {
+      name: "BrokenInvariant",
+    });
   });
 });

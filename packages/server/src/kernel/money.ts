@@ -1,7 +1,10 @@
 import { assert } from "./assert.ts";
 import { scaleOf, type CurrencyCode } from "./currency.ts";
 
-/** An exact amount: whole minor units of a currency, `scaleOf(currency)` decimals. Never a float, on no way in or out. */
+/**
+ * An exact amount: whole minor units of a currency, `scaleOf(currency)` decimals. Never a float, on
+ * no way in or out.
+ */
 export interface Money {
   readonly minor: bigint;
   readonly currency: CurrencyCode;
@@ -10,9 +13,10 @@ export interface Money {
 const largestIntegerDigits = 15;
 
 /**
- * Minor units from the literal decimal text of a request: `100`, `100.5`, `1.00`. Digits beyond `scale` are taken only when they are
- * zeros, since nothing is lost then; a printed float such as `100.5000` is a real amount. Undefined for a sign, an exponent, blanks,
- * a missing digit on either side of the point, and more than 15 digits before it.
+ * Minor units from the literal decimal text of a request: `100`, `100.5`, `1.00`. Digits beyond
+ * `scale` are taken only when they are zeros, since nothing is lost then; a printed float such as
+ * `100.5000` is a real amount. Undefined for a sign, an exponent, blanks, a missing digit on either
+ * side of the point, and more than 15 digits before it.
  */
 export function parseAmount(text: string, scale: number): bigint | undefined {
   const match = /^(\d+)(?:\.(\d+))?$/.exec(text);
@@ -24,8 +28,9 @@ export function parseAmount(text: string, scale: number): bigint | undefined {
 }
 
 /**
- * As `parseAmount`, and a text with more decimals than `scale` is rounded half up, digit by digit: shops that compute an instalment's
- * interest in floating point send `108.9909` and `104.49540000000001`. Undefined also when an amount above zero would become zero.
+ * As `parseAmount`, and a text with more decimals than `scale` is rounded half up, digit by digit:
+ * shops that compute an instalment's interest in floating point send `108.9909` and
+ * `104.49540000000001`. Undefined also when an amount above zero would become zero.
  */
 export function roundAmount(text: string, scale: number): bigint | undefined {
   const point = text.indexOf(".");
@@ -53,8 +58,8 @@ export function formatMoney(money: Money): string {
 }
 
 /**
- * `minor` times a rate, rounded half up to a whole minor unit (interface 8). The rate is plain decimal text such as `5.8300` or
- * `0.0038`, used exactly as written. Neither may be negative.
+ * `minor` times a rate, rounded half up to a whole minor unit (interface 8). The rate is plain
+ * decimal text such as `5.8300` or `0.0038`, used exactly as written. Neither may be negative.
  */
 export function multiplyRate(minor: bigint, rate: string): bigint {
   assert(minor >= 0n, "an amount that is converted is not negative");
@@ -67,7 +72,10 @@ interface Fraction {
   readonly divisor: bigint;
 }
 
-/** Rates as fractions, once they were read: they come from a few tables, and each charge multiplies by several. */
+/**
+ * Rates as fractions, once they were read: they come from a few tables, and each charge multiplies
+ * by several.
+ */
 const fractions = new Map<string, Fraction>();
 const mostFractions = 1_000;
 
@@ -88,17 +96,29 @@ export function proportion(minor: bigint, part: bigint, whole: bigint): bigint {
 }
 
 /**
- * Splits `minor` in proportion to `weights` without losing or making a unit: everyone gets the floor of their share, and the units
- * that are left go to the largest remainders, the earlier one first among equals.
+ * Splits `minor` in proportion to `weights` without losing or making a unit: everyone gets the
+ * floor of their share, and the units that are left go to the largest remainders, the earlier one
+ * first among equals.
  */
 export function allocate(minor: bigint, weights: readonly bigint[]): readonly bigint[] {
   const sum = weights.reduce((total, weight) => total + weight, 0n);
   assert(minor >= 0n, "an amount that is split is not negative");
-  assert(sum > 0n && weights.every((weight) => weight >= 0n), "an amount is split by weights of which one is above zero");
-  const shares = weights.map((weight, index) => ({ index, floor: (minor * weight) / sum, remainder: (minor * weight) % sum }));
+  assert(
+    sum > 0n && weights.every((weight) => weight >= 0n),
+    "an amount is split by weights of which one is above zero",
+  );
+  const shares = weights.map((weight, index) => ({
+    index,
+    floor: (minor * weight) / sum,
+    remainder: (minor * weight) % sum,
+  }));
   const left = minor - shares.reduce((total, { floor }) => total + floor, 0n);
   const byRemainder = shares.toSorted((one, other) =>
-    one.remainder === other.remainder ? one.index - other.index : one.remainder > other.remainder ? -1 : 1,
+    one.remainder === other.remainder
+      ? one.index - other.index
+      : one.remainder > other.remainder
+        ? -1
+        : 1,
   );
   const lucky = new Set(byRemainder.slice(0, Number(left)).map(({ index }) => index));
   return shares.map(({ index, floor }) => (lucky.has(index) ? floor + 1n : floor));

@@ -25,7 +25,8 @@ test("the network of an address", () => {
 });
 
 test("what is an address", () => {
-  for (const address of ["192.0.2.1", "2001:db8::1", "::ffff:192.0.2.1"]) assert.ok(isAddress(address), address);
+  for (const address of ["192.0.2.1", "2001:db8::1", "::ffff:192.0.2.1"])
+    assert.ok(isAddress(address), address);
   for (const text of [
     "",
     "unknown",

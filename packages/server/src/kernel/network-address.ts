@@ -1,13 +1,17 @@
 import { isIP, isIPv4 } from "node:net";
 
-/** Whether it is an IPv4 or IPv6 address, with nothing around it: no zone either, which may be any text of any length. */
+/**
+ * Whether it is an IPv4 or IPv6 address, with nothing around it: no zone either, which may be any
+ * text of any length.
+ */
 export function isAddress(text: string): boolean {
   return !text.includes("%") && isIP(text) !== 0;
 }
 
 /**
- * Whoever is behind an address, as far as that can be told: the IPv4 address, also when it is written as one of IPv6; of IPv6 the 64 bits that one customer
- * is given, who has all the others. What is no address is itself.
+ * Whoever is behind an address, as far as that can be told: the IPv4 address, also when it is
+ * written as one of IPv6; of IPv6 the 64 bits that one customer is given, who has all the others.
+ * What is no address is itself.
  */
 export function networkOf(address: string): string {
   const plain = address.split("%")[0]?.toLowerCase() ?? "";

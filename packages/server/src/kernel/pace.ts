@@ -1,8 +1,9 @@
 import type { Scheduler } from "./scheduler.ts";
 
 /**
- * Spreads work over time: tasks begin in the order in which they come, at most `most` in each period of `everyMs`. So a backlog takes a bounded share of a
- * thread that also serves requests. Owns a timer from the first task of a period to its end.
+ * Spreads work over time: tasks begin in the order in which they come, at most `most` in each
+ * period of `everyMs`. So a backlog takes a bounded share of a thread that also serves requests.
+ * Owns a timer from the first task of a period to its end.
  */
 export class Pace {
   readonly #scheduler: Scheduler;

@@ -2,7 +2,10 @@ import { inspect } from "node:util";
 
 const held = new WeakMap<object, unknown>();
 
-/** Holds a value that must not be shown: every conversion prints `[secret]`. Searching for `reveal(` is the security review. */
+/**
+ * Holds a value that must not be shown: every conversion prints `[secret]`. Searching for `reveal(`
+ * is the security review.
+ */
 export class Secret<T> {
   declare private readonly guarded: T;
 

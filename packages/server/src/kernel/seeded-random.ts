@@ -6,11 +6,12 @@ const blocksPerPiece = pieceBytes / 16;
 const zeros = new Uint8Array(pieceBytes);
 
 /**
- * Repeatable chance for sandbox worlds and the simulation: the same seed gives the same bytes on every machine and version.
- * The stream is AES-256 in counter mode over zeros, from counter 0, under the key SHA-256(`cofre seeded random 1` NUL seed), and
- * is read in the order of the calls. Whoever knows the seed knows every byte, so nothing that must stay secret may be drawn from
- * it where real cards are kept: only worlds of the sandbox import this file (architecture.test.ts has the list of those that may),
- * and the configuration refuses to be anything but a sandbox.
+ * Repeatable chance for sandbox worlds and the simulation: the same seed gives the same bytes on
+ * every machine and version. The stream is AES-256 in counter mode over zeros, from counter 0,
+ * under the key SHA-256(`cofre seeded random 1` NUL seed), and is read in the order of the calls.
+ * Whoever knows the seed knows every byte, so nothing that must stay secret may be drawn from it
+ * where real cards are kept: only worlds of the sandbox import this file (architecture.test.ts has
+ * the list of those that may), and the configuration refuses to be anything but a sandbox.
  */
 export class SeededRandom implements Random {
   readonly #stream: Cipheriv;
@@ -22,7 +23,10 @@ export class SeededRandom implements Random {
   constructor(seed: string, position = 0) {
     const key = createHash("sha256").update("cofre seeded random 1\0").update(seed).digest();
     const counter = new Uint8Array(16);
-    new DataView(counter.buffer).setBigUint64(8, BigInt(Math.floor(position / pieceBytes) * blocksPerPiece));
+    new DataView(counter.buffer).setBigUint64(
+      8,
+      BigInt(Math.floor(position / pieceBytes) * blocksPerPiece),
+    );
     this.#stream = createCipheriv("aes-256-ctr", key, counter);
     this.#position = position;
     if (position % pieceBytes === 0) return;

@@ -12,14 +12,18 @@ import {
   withoutSeparators,
 } from "./separators.ts";
 
-const every = Array.from({ length: 0x1_0000 }, (_, codePoint) => codePoint).filter((codePoint) => separatorKind(codePoint) !== 0);
+const every = Array.from({ length: 0x1_0000 }, (_, codePoint) => codePoint).filter(
+  (codePoint) => separatorKind(codePoint) !== 0,
+);
 
 describe("the table of separators", () => {
   test("has every blank, dash and invisible character of Unicode's basic plane", () => {
     for (let codePoint = 0; codePoint < 0x1_0000; codePoint += 1) {
       const character = String.fromCharCode(codePoint);
-      if (/\s/u.test(character)) assert.notEqual(separatorKind(codePoint) & blankKinds, 0, codePoint.toString(16));
-      if (/[\u2010-\u2015\u2212\ufe58\ufe63\uff0d-]/u.test(character)) assert.equal(separatorKind(codePoint), separatorKinds.dash);
+      if (/\s/u.test(character))
+        assert.notEqual(separatorKind(codePoint) & blankKinds, 0, codePoint.toString(16));
+      if (/[\u2010-\u2015\u2212\ufe58\ufe63\uff0d-]/u.test(character))
+        assert.equal(separatorKind(codePoint), separatorKinds.dash);
       if (/[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\u00ad\u061c]/u.test(character)) {
         assert.equal(separatorKind(codePoint), separatorKinds.invisible, codePoint.toString(16));
       }
@@ -27,7 +31,8 @@ describe("the table of separators", () => {
   });
 
   test("has no letter and no digit of any script", () => {
-    for (const codePoint of every) assert.doesNotMatch(String.fromCharCode(codePoint), /[\p{L}\p{N}]/u, codePoint.toString(16));
+    for (const codePoint of every)
+      assert.doesNotMatch(String.fromCharCode(codePoint), /[\p{L}\p{N}]/u, codePoint.toString(16));
   });
 });
 
@@ -52,9 +57,11 @@ test("a separator is read from UTF-8 wherever it is", () => {
     const bytes = Buffer.from(`1${String.fromCharCode(codePoint)}1`);
     assert.equal(separatorAt(bytes, 1), codePoint);
     assert.equal(utf8Length(codePoint), bytes.length - 2);
-    for (let end = 1; end < bytes.length - 1; end += 1) assert.equal(separatorAt(bytes, 1, end), -1, "cut");
+    for (let end = 1; end < bytes.length - 1; end += 1)
+      assert.equal(separatorAt(bytes, 1, end), -1, "cut");
   }
-  // Letters, digits, a pair of surrogates, a byte of another charset, blanks written with too many bytes.
+  // Letters, digits, a pair of surrogates, a byte of another charset, blanks written with too many
+  // bytes.
   for (const bytes of [
     Buffer.from("a"),
     Buffer.from("1"),

@@ -1,7 +1,8 @@
 /**
- * Characters that separate the digits of a number or surround it: what people type, and what clipboards, word processors and mobile
- * keyboards add. Card numbers, security codes, telephone numbers, documents and zip codes are read without them; the search for card
- * numbers, in requests and in files, looks through them.
+ * Characters that separate the digits of a number or surround it: what people type, and what
+ * clipboards, word processors and mobile keyboards add. Card numbers, security codes, telephone
+ * numbers, documents and zip codes are read without them; the search for card numbers, in requests
+ * and in files, looks through them.
  */
 
 /** Kinds of separator, as bits: a reader names those that it accepts. */
@@ -124,7 +125,10 @@ export function withoutSeparators(text: string, accepted: number = allKinds): st
   return from === 0 ? text : kept + text.slice(from);
 }
 
-/** The separator that begins at a byte of UTF-8: its code point; -1 when there is none. It has `utf8Length` bytes. */
+/**
+ * The separator that begins at a byte of UTF-8: its code point; -1 when there is none. It has
+ * `utf8Length` bytes.
+ */
 export function separatorAt(bytes: Uint8Array, at: number, end: number = bytes.length): number {
   const first = bytes[at] ?? 0;
   if (first < 0x80) return kinds[first] === 0 || at >= end ? -1 : first;

@@ -1,10 +1,19 @@
-/** Facts that may be shown and logged. Card data has no place here: neither Pan nor Secret is assignable. */
+/**
+ * Facts that may be shown and logged. Card data has no place here: neither Pan nor Secret is
+ * assignable.
+ */
 export type SafeDetail = Readonly<Record<string, string | number | boolean>>;
 
-/** What a caller may do about an error: `after_inquiry` means that the outcome is unknown and must be queried, never assumed. */
+/**
+ * What a caller may do about an error: `after_inquiry` means that the outcome is unknown and must
+ * be queried, never assumed.
+ */
 type Retry = "never" | "later" | "after_inquiry";
 
-/** Every way an operation can refuse or fail. wire/answers/errors.ts maps each to an error of the wire, which has the text for clients. */
+/**
+ * Every way an operation can refuse or fail. wire/answers/errors.ts maps each to an error of the
+ * wire, which has the text for clients.
+ */
 export const serviceErrors = {
   payment_not_found: "never",
   payment_code_holds_card: "never",

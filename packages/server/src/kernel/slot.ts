@@ -1,6 +1,9 @@
 import type { MerchantId } from "./ids.ts";
 
-/** Merchants are dealt into so many slots; what is to be done for all merchants is shared out by slots. Fixed: nodes must agree on it. */
+/**
+ * Merchants are dealt into so many slots; what is to be done for all merchants is shared out by
+ * slots. Fixed: nodes must agree on it.
+ */
 export const slotCount = 32;
 
 /** Numbers of slots, from 0. */

@@ -3,8 +3,9 @@ import type { ElapsedMs } from "./elapsed.ts";
 import type { Instant } from "./instant.ts";
 
 /**
- * For how long a clock has kept step with the monotonic count. A clock that was just set may be wrong, and so may one whose process has just started: a
- * wrong clock is often corrected within minutes. To be asked more often than a clock drifts by the tolerance.
+ * For how long a clock has kept step with the monotonic count. A clock that was just set may be
+ * wrong, and so may one whose process has just started: a wrong clock is often corrected within
+ * minutes. To be asked more often than a clock drifts by the tolerance.
  */
 export class SteadyClock {
   readonly #clock: Clock;
@@ -23,7 +24,8 @@ export class SteadyClock {
   steadyForMs(): number {
     const now = { at: this.#clock.now(), elapsedMs: this.#elapsedMs() };
     const { at, elapsedMs } = this.#last;
-    if (Math.abs(now.at - at - (now.elapsedMs - elapsedMs)) > clockToleranceMs) this.#since = now.elapsedMs;
+    if (Math.abs(now.at - at - (now.elapsedMs - elapsedMs)) > clockToleranceMs)
+      this.#since = now.elapsedMs;
     this.#last = now;
     return now.elapsedMs - this.#since;
   }

@@ -7,7 +7,9 @@ import { systemScheduler } from "./system-scheduler.ts";
 /** The one that is loaded while timers are mocked, for it keeps to those that it finds. */
 async function amongMockedTimers(context: TestContext): Promise<typeof systemScheduler> {
   context.mock.timers.enable({ apis: ["setTimeout"] });
-  const anew = (await import(`./system-scheduler.ts?${encodeURIComponent(context.name)}`)) as { systemScheduler: typeof systemScheduler };
+  const anew = (await import(`./system-scheduler.ts?${encodeURIComponent(context.name)}`)) as {
+    systemScheduler: typeof systemScheduler;
+  };
   return anew.systemScheduler;
 }
 

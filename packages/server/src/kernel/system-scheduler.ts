@@ -3,11 +3,17 @@ import type { Scheduler } from "./scheduler.ts";
 /** A longer delay would overflow the timer and fire at once. */
 const longestTimerMs = 2 ** 31 - 1;
 
-/** As they are when this is loaded: test runners put timers of their own in their place, around a Cofre that runs in their process. */
+/**
+ * As they are when this is loaded: test runners put timers of their own in their place, around a
+ * Cofre that runs in their process.
+ */
 const startTimer = setTimeout;
 const stopTimer = clearTimeout;
 
-/** Real timers. Waiting holds the process alive: whoever waits takes a signal or cancels when it is closed. */
+/**
+ * Real timers. Waiting holds the process alive: whoever waits takes a signal or cancels when it is
+ * closed.
+ */
 export const systemScheduler: Scheduler = { sleep, after };
 
 async function sleep(ms: number, signal?: AbortSignal): Promise<void> {

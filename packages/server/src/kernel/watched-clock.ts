@@ -1,7 +1,10 @@
 import type { Clock } from "./clock.ts";
 import type { Instant } from "./instant.ts";
 
-/** Another clock, and the latest time that it has shown to anybody: a clock that was ahead for a moment leaves times that were stamped then. */
+/**
+ * Another clock, and the latest time that it has shown to anybody: a clock that was ahead for a
+ * moment leaves times that were stamped then.
+ */
 export class WatchedClock implements Clock {
   readonly #clock: Clock;
   #highest: Instant;

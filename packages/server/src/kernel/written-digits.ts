@@ -1,5 +1,6 @@
 /**
- * Digits as people and programs write them: of any script, and escaped as `%34`, `&#52;` or `\u0034`.
+ * Digits as people and programs write them: of any script, and escaped as `%34`, `&#52;` or
+ * `\u0034`.
  */
 
 /** A character and what stands for it in the text. */
@@ -17,7 +18,10 @@ export function* literalPieces(text: string): Generator<Piece> {
   }
 }
 
-/** `%34`, also escaped again; `\u0034`; `&#52;`, `&#x34;`; and entities with names, which are blanks and dashes at most. */
+/**
+ * `%34`, also escaped again; `\u0034`; `&#52;`, `&#x34;`; and entities with names, which are blanks
+ * and dashes at most.
+ */
 export const escape = /(?:%(?:25){0,3}[\da-f]{2})+|\\u[\da-f]{4}|&#x?[\da-f]{1,6};|&[a-z]{2,8};/i;
 const escapes = new RegExp(escape.source, "gi");
 const octet = /%(?:25)*([\da-f]{2})/gi;
@@ -25,12 +29,14 @@ const octet = /%(?:25)*([\da-f]{2})/gi;
 export function* decodedPieces(text: string): Generator<Piece> {
   let at = 0;
   for (const { 0: written, index } of text.matchAll(escapes)) {
-    for (const piece of literalPieces(text.slice(at, index))) yield { ...piece, start: at + piece.start, end: at + piece.end };
+    for (const piece of literalPieces(text.slice(at, index)))
+      yield { ...piece, start: at + piece.start, end: at + piece.end };
     at = index + written.length;
     if (written.startsWith("%")) yield* octets(written, index);
     else yield { character: unescaped(written), start: index, end: at };
   }
-  for (const piece of literalPieces(text.slice(at))) yield { ...piece, start: at + piece.start, end: at + piece.end };
+  for (const piece of literalPieces(text.slice(at)))
+    yield { ...piece, start: at + piece.start, end: at + piece.end };
 }
 
 function unescaped(written: string): string {
@@ -71,7 +77,10 @@ export function digitsOf(character: string): string | undefined {
   return folded === "" ? undefined : folded;
 }
 
-/** Unicode keeps the ten digits of a script together, from zero up; sets that follow each other (the mathematical ones) do so in tens. */
+/**
+ * Unicode keeps the ten digits of a script together, from zero up; sets that follow each other (the
+ * mathematical ones) do so in tens.
+ */
 function digitValue(codePoint: number): number {
   let zero = codePoint;
   while (/\p{Nd}/u.test(String.fromCodePoint(zero - 1))) zero -= 1;
@@ -79,8 +88,8 @@ function digitValue(codePoint: number): number {
 }
 
 /**
- * All digits of a text without what is written between them; where it has escapes, also with the escapes read. Empty when there are fewer
- * than `fewest`.
+ * All digits of a text without what is written between them; where it has escapes, also with the
+ * escapes read. Empty when there are fewer than `fewest`.
  */
 export function allDigits(text: string, fewest: number): readonly string[] {
   if (!mayHaveDigits(text, fewest)) return [];
@@ -95,7 +104,10 @@ function foldedDigits(pieces: Iterable<Piece>): string {
   return digits;
 }
 
-/** Whether a text can have so many digits. Escapes of digits are written with digits; another script's character can stand for two of them. */
+/**
+ * Whether a text can have so many digits. Escapes of digits are written with digits; another
+ * script's character can stand for two of them.
+ */
 export function mayHaveDigits(text: string, fewest: number): boolean {
   let digits = 0;
   for (let index = 0; index < text.length; index += 1) {

@@ -9,10 +9,13 @@ export interface Balance {
 }
 
 /**
- * The balances after `entries`, in the order of the accounts, then of the currencies' codes; `before` are the balances that they are
- * posted on. An account that came back to zero stays.
+ * The balances after `entries`, in the order of the accounts, then of the currencies' codes;
+ * `before` are the balances that they are posted on. An account that came back to zero stays.
  */
-export function balancesOf(entries: Iterable<JournalEntry>, before: readonly Balance[] = []): readonly Balance[] {
+export function balancesOf(
+  entries: Iterable<JournalEntry>,
+  before: readonly Balance[] = [],
+): readonly Balance[] {
   const byKey = new Map(before.map((balance) => [keyOf(balance), balance]));
   for (const { postings } of entries) {
     for (const { account, currency, minor } of postings) {
@@ -29,7 +32,10 @@ export function isBalanced(postings: readonly Posting[]): boolean {
 }
 
 function sumIn(currency: CurrencyCode, postings: readonly Posting[]): bigint {
-  return postings.reduce((sum, posting) => (posting.currency === currency ? sum + posting.minor : sum), 0n);
+  return postings.reduce(
+    (sum, posting) => (posting.currency === currency ? sum + posting.minor : sum),
+    0n,
+  );
 }
 
 function keyOf({ account, currency }: Pick<Balance, "account" | "currency">): string {

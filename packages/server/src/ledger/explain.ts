@@ -14,7 +14,10 @@ export interface JournaledRow {
   readonly entries: readonly JournalEntry[];
 }
 
-/** One posting with what stands on its account afterwards. Amounts are decimal text, debits positive. */
+/**
+ * One posting with what stands on its account afterwards. Amounts are decimal text, debits
+ * positive.
+ */
 interface ExplainedLine {
   /** The payment's version that posted it. */
   readonly version: number;
@@ -49,7 +52,10 @@ export interface Explanation {
   readonly lines: readonly ExplainedLine[];
   /** One for each currency that the payment is kept in, the requested one first. */
   readonly positions: readonly MoneyPosition[];
-  /** What should hold of the books and does not, one sentence each. Whoever audits wants to see the lines then, so nothing throws. */
+  /**
+   * What should hold of the books and does not, one sentence each. Whoever audits wants to see the
+   * lines then, so nothing throws.
+   */
   readonly problems: readonly string[];
 }
 
@@ -60,7 +66,10 @@ export function explain(history: readonly JournaledRow[], payment: Payment): Exp
   return {
     lines: linesOf(history),
     positions,
-    problems: [...problemsOf(entries), ...positions.flatMap((each) => disagreements(each, payment))],
+    problems: [
+      ...problemsOf(entries),
+      ...positions.flatMap((each) => disagreements(each, payment)),
+    ],
   };
 }
 
@@ -106,16 +115,30 @@ function positionIn(currency: CurrencyCode, entries: readonly JournalEntry[]): M
   };
 }
 
-function sumOn(account: LedgerAccount, currency: CurrencyCode, entries: readonly JournalEntry[]): bigint {
-  return balancesOf(entries).find((each) => each.account === account && each.currency === currency)?.minor ?? 0n;
+function sumOn(
+  account: LedgerAccount,
+  currency: CurrencyCode,
+  entries: readonly JournalEntry[],
+): bigint {
+  return (
+    balancesOf(entries).find((each) => each.account === account && each.currency === currency)
+      ?.minor ?? 0n
+  );
 }
 
 function problemsOf(entries: readonly JournalEntry[]): readonly string[] {
-  return entries.every(({ postings }) => isBalanced(postings)) ? [] : ["An entry does not sum to zero in each currency."];
+  return entries.every(({ postings }) => isBalanced(postings))
+    ? []
+    : ["An entry does not sum to zero in each currency."];
 }
 
 /** The states in which everything that was authorized is held. */
-const holdingStates: ReadonlySet<PaymentState> = new Set(["authorized", "in_review", "capturing", "voiding"]);
+const holdingStates: ReadonlySet<PaymentState> = new Set([
+  "authorized",
+  "in_review",
+  "capturing",
+  "voiding",
+]);
 
 function disagreements(position: MoneyPosition, payment: Payment): readonly string[] {
   const { currency, held, captured, refunded, chargedBack, taxed, payable } = position;
@@ -130,28 +153,47 @@ function disagreements(position: MoneyPosition, payment: Payment): readonly stri
     ...(captured === valueIn(currency, payment, payment.captured)
       ? []
       : [`The books captured another amount of ${currency} than the payment.`]),
-    ...(owned === left.total ? [] : [`The books are left with another amount of ${currency} than the payment's refunds and dispute say.`]),
-    ...(isLocal(currency, payment) || (refunded === returned.refunded && chargedBack === returned.chargedBack)
+    ...(owned === left.total
       ? []
-      : [`The books divide what was returned in ${currency} between refunds and dispute in another way than the payment.`]),
-    ...(owned === taxed + payable ? [] : [`What was captured in ${currency} has no owner for a part of it.`]),
+      : [
+          `The books are left with another amount of ${currency} than the payment's refunds and dispute say.`,
+        ]),
+    ...(isLocal(currency, payment) ||
+    (refunded === returned.refunded && chargedBack === returned.chargedBack)
+      ? []
+      : [
+          `The books divide what was returned in ${currency} between refunds and dispute in another way than the payment.`,
+        ]),
+    ...(owned === taxed + payable
+      ? []
+      : [`What was captured in ${currency} has no owner for a part of it.`]),
     ...(taxed === left.tax ? [] : [`The books owe another tax in ${currency} than the payment.`]),
   ];
 }
 
 /** What has left the merchant's account, in minor units of the requested currency. */
-function returnedOf({ refunds, chargeback }: Payment): { readonly refunded: bigint; readonly chargedBack: bigint } {
+function returnedOf({ refunds, chargeback }: Payment): {
+  readonly refunded: bigint;
+  readonly chargedBack: bigint;
+} {
   return {
-    refunded: refunds.reduce((sum, { state, amount }) => (state === "confirmed" ? sum + amount : sum), 0n),
+    refunded: refunds.reduce(
+      (sum, { state, amount }) => (state === "confirmed" ? sum + amount : sum),
+      0n,
+    ),
     chargedBack: chargeback?.state === "opened" ? chargeback.amount : 0n,
   };
 }
 
 /**
- * What is left of the captured amount once `returned` have gone back. In the local currency a single return may be a cent more or
- * less, depending on what went before it; their sum never is.
+ * What is left of the captured amount once `returned` have gone back. In the local currency a
+ * single return may be a cent more or less, depending on what went before it; their sum never is.
  */
-function leftOf(currency: CurrencyCode, payment: Payment, returned: bigint): { readonly total: bigint; readonly tax: bigint } {
+function leftOf(
+  currency: CurrencyCode,
+  payment: Payment,
+  returned: bigint,
+): { readonly total: bigint; readonly tax: bigint } {
   if (payment.captured === 0n) return { total: 0n, tax: 0n };
   if (!isLocal(currency, payment)) return { total: payment.captured - returned, tax: 0n };
   const { total, tax } = priceOfPart(payment.order.pricing, payment.order.amount, payment.captured);

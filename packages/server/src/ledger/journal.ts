@@ -21,7 +21,14 @@ export interface Posting {
   readonly minor: bigint;
 }
 
-export const entryKinds = ["hold", "release", "capture", "refund", "chargeback", "chargeback_credit"] as const;
+export const entryKinds = [
+  "hold",
+  "release",
+  "capture",
+  "refund",
+  "chargeback",
+  "chargeback_credit",
+] as const;
 export type EntryKind = (typeof entryKinds)[number];
 
 /** An append-only entry of the double-entry journal: its postings sum to zero in each currency. */

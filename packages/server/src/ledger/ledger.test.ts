@@ -24,7 +24,11 @@ import {
 } from "./postings.ts";
 
 const at = instant(Date.parse("2026-11-28T12:00:00Z"));
-const sandbox: PricingSettings = { rateTable: "sandbox-2024", taxPolicy: "brazil-cross-border", taxPaidBy: "customer" };
+const sandbox: PricingSettings = {
+  rateTable: "sandbox-2024",
+  taxPolicy: "brazil-cross-border",
+  taxPaidBy: "customer",
+};
 
 interface Order {
   readonly minor: bigint;
@@ -34,7 +38,11 @@ interface Order {
 }
 
 /** A payment whose whole order was authorized. */
-function paymentOf({ minor, currency, country, settings }: Order, state: PaymentState, captured = 0n): Payment {
+function paymentOf(
+  { minor, currency, country, settings }: Order,
+  state: PaymentState,
+  captured = 0n,
+): Payment {
   const amount = { minor, currency };
   return {
     merchantId: "0a0b0c0d" as MerchantId,
@@ -73,7 +81,11 @@ function paymentOf({ minor, currency, country, settings }: Order, state: Payment
 }
 
 /** The payment after these refunds were confirmed, and this dispute opened or won. */
-function returning(payment: Payment, confirmed: readonly bigint[], dispute?: Pick<Chargeback, "amount" | "state">): Payment {
+function returning(
+  payment: Payment,
+  confirmed: readonly bigint[],
+  dispute?: Pick<Chargeback, "amount" | "state">,
+): Payment {
   return {
     ...payment,
     refunded: confirmed.reduce((sum, amount) => sum + amount, 0n),
@@ -97,12 +109,20 @@ function returning(payment: Payment, confirmed: readonly bigint[], dispute?: Pic
     chargeback:
       dispute === undefined
         ? undefined
-        : { ...dispute, description: "", openedAt: at, creditedAt: dispute.state === "credited" ? at : undefined },
+        : {
+            ...dispute,
+            description: "",
+            openedAt: at,
+            creditedAt: dispute.state === "credited" ? at : undefined,
+          },
   };
 }
 
 /** Refunds of a sale, one after the other. */
-function refundsOf(payment: Payment, amounts: readonly bigint[]): readonly (readonly JournalEntry[])[] {
+function refundsOf(
+  payment: Payment,
+  amounts: readonly bigint[],
+): readonly (readonly JournalEntry[])[] {
   let before = 0n;
   return amounts.map((amount) => {
     before += amount;
@@ -116,7 +136,10 @@ function rowsOf(...entries: readonly (readonly JournalEntry[])[]): readonly Jour
 
 /** Postings as short text: `authorized_holds USD 10000`. */
 function shown(entries: readonly JournalEntry[]): readonly (readonly string[])[] {
-  return entries.map(({ kind, postings }) => [kind, ...postings.map(({ account, currency, minor }) => `${account} ${currency} ${minor}`)]);
+  return entries.map(({ kind, postings }) => [
+    kind,
+    ...postings.map(({ account, currency, minor }) => `${account} ${currency} ${minor}`),
+  ]);
 }
 
 const hundredDollars: Order = { minor: 10_000n, currency: "USD", country: "br", settings: sandbox };
@@ -181,7 +204,12 @@ describe("entries", () => {
   test("a merchant who bears the tax gets what the customer pays less the tax", () => {
     const borne: Order = { ...hundredReais, settings: { ...sandbox, taxPaidBy: "merchant" } };
     assert.deepEqual(shown(saleEntries(paymentOf(borne, "captured", 10_000n))), [
-      ["capture", "acquirer_receivable BRL 10000", "merchant_payable BRL -9962", "tax_payable BRL -38"],
+      [
+        "capture",
+        "acquirer_receivable BRL 10000",
+        "merchant_payable BRL -9962",
+        "tax_payable BRL -38",
+      ],
     ]);
   });
 
@@ -201,10 +229,26 @@ describe("entries", () => {
 
   test("a chargeback takes what refunds have left, and its credit gives back the same", () => {
     const sale = paymentOf(hundredReais, "captured", 10_000n);
-    assert.deepEqual(shown([...chargebackEntries(sale, 3_333n, 6_667n), ...chargebackCreditEntries(sale, 3_333n, 6_667n)]), [
-      ["chargeback", "acquirer_receivable BRL -6692", "merchant_payable BRL 6667", "tax_payable BRL 25"],
-      ["chargeback_credit", "acquirer_receivable BRL 6692", "merchant_payable BRL -6667", "tax_payable BRL -25"],
-    ]);
+    assert.deepEqual(
+      shown([
+        ...chargebackEntries(sale, 3_333n, 6_667n),
+        ...chargebackCreditEntries(sale, 3_333n, 6_667n),
+      ]),
+      [
+        [
+          "chargeback",
+          "acquirer_receivable BRL -6692",
+          "merchant_payable BRL 6667",
+          "tax_payable BRL 25",
+        ],
+        [
+          "chargeback_credit",
+          "acquirer_receivable BRL 6692",
+          "merchant_payable BRL -6667",
+          "tax_payable BRL -25",
+        ],
+      ],
+    );
   });
 
   test("thirds, instalments' remainders and single cents come to exactly what was captured", () => {
@@ -227,8 +271,14 @@ describe("entries", () => {
       }
     }
     // Control: by itself each third's tax would be 13, a cent too much in all.
-    const thirds = refundsOf(paymentOf(hundredReais, "captured", 10_000n), [3_333n, 3_333n, 3_334n]).flat();
-    const tax = thirds.map(({ postings }) => postings.find(({ account }) => account === "tax_payable")?.minor);
+    const thirds = refundsOf(paymentOf(hundredReais, "captured", 10_000n), [
+      3_333n,
+      3_333n,
+      3_334n,
+    ]).flat();
+    const tax = thirds.map(
+      ({ postings }) => postings.find(({ account }) => account === "tax_payable")?.minor,
+    );
     assert.deepEqual(tax, [13n, 12n, 13n]);
   });
 
@@ -239,7 +289,9 @@ describe("entries", () => {
       assert.throws(() => entries(half, 3_999n, 2n), { name: "BrokenInvariant" });
       assert.throws(() => entries(half, 0n, 0n), { name: "BrokenInvariant" });
       assert.throws(() => entries(half, -1n, 1n), { name: "BrokenInvariant" });
-      assert.throws(() => entries(paymentOf(hundredDollars, "authorized"), 0n, 1n), { name: "BrokenInvariant" });
+      assert.throws(() => entries(paymentOf(hundredDollars, "authorized"), 0n, 1n), {
+        name: "BrokenInvariant",
+      });
       assert.equal(entries(half, 3_999n, 1n).length, 1, "control: all of it may go back");
     }
   });
@@ -248,7 +300,9 @@ describe("entries", () => {
     const payment = paymentOf(hundredDollars, "capturing");
     assert.throws(() => captureEntries(payment, 10_001n), { name: "BrokenInvariant" });
     assert.throws(() => captureEntries(payment, 0n), { name: "BrokenInvariant" });
-    assert.throws(() => releaseEntries(paymentOf(hundredDollars, "captured", 4_000n)), { name: "BrokenInvariant" });
+    assert.throws(() => releaseEntries(paymentOf(hundredDollars, "captured", 4_000n)), {
+      name: "BrokenInvariant",
+    });
   });
 });
 
@@ -271,7 +325,8 @@ describe("whatever the order", () => {
     const part = (minor * BigInt(millionths)) / 1_000_000n;
     return part === 0n ? 1n : part;
   };
-  const held = (positions: readonly MoneyPosition[]): readonly bigint[] => positions.map((each) => each.held);
+  const held = (positions: readonly MoneyPosition[]): readonly bigint[] =>
+    positions.map((each) => each.held);
 
   test("a hold and its capture leave nothing held, and every cent has an owner", () => {
     fc.assert(
@@ -285,8 +340,14 @@ describe("whatever the order", () => {
         assert.ok(held(positions).every((minor) => minor === 0n));
         const { total, tax } = priceOfPart(payment.order.pricing, payment.order.amount, captured);
         const local = positions.at(-1);
-        assert.deepEqual([local?.captured, local?.taxed, local?.payable], [total.minor, tax.minor, total.minor - tax.minor]);
-        assert.equal((local?.captured ?? 0n) + (local?.released ?? 0n), payment.order.pricing.total.minor);
+        assert.deepEqual(
+          [local?.captured, local?.taxed, local?.payable],
+          [total.minor, tax.minor, total.minor - tax.minor],
+        );
+        assert.equal(
+          (local?.captured ?? 0n) + (local?.released ?? 0n),
+          payment.order.pricing.total.minor,
+        );
       }),
       { numRuns: 3_000 },
     );
@@ -305,14 +366,29 @@ describe("whatever the order", () => {
   });
 
   /**
-   * Steps of what may follow a capture. A refund counts against the rest from when it is asked for, and is posted when it is
-   * confirmed: a dispute may be opened, and won, in between.
+   * Steps of what may follow a capture. A refund counts against the rest from when it is asked for,
+   * and is posted when it is confirmed: a dispute may be opened, and won, in between.
    */
   const anySteps = fc.array(
     fc.oneof(
-      { weight: 4, arbitrary: fc.record({ kind: fc.constant("request" as const), millionths: fc.integer({ min: 1, max: 1_000_000 }) }) },
-      { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom("confirm" as const, "cancel" as const), which: fc.nat(3) }) },
-      { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom("dispute" as const, "win" as const) }) },
+      {
+        weight: 4,
+        arbitrary: fc.record({
+          kind: fc.constant("request" as const),
+          millionths: fc.integer({ min: 1, max: 1_000_000 }),
+        }),
+      },
+      {
+        weight: 4,
+        arbitrary: fc.record({
+          kind: fc.constantFrom("confirm" as const, "cancel" as const),
+          which: fc.nat(3),
+        }),
+      },
+      {
+        weight: 3,
+        arbitrary: fc.record({ kind: fc.constantFrom("dispute" as const, "win" as const) }),
+      },
     ),
     { minLength: 4, maxLength: 24, size: "max" },
   );
@@ -320,64 +396,83 @@ describe("whatever the order", () => {
   test("refunds, a chargeback and its credit leave exactly the captured amounts less what was returned, in both books", () => {
     const met = { refundAfterDispute: 0, refundAfterCredit: 0, everythingReturned: 0 };
     fc.assert(
-      fc.property(anyOrder, fc.integer({ min: 1, max: 1_000_000 }), anySteps, (order, millionths, steps) => {
-        const captured = partOf(order.minor, millionths);
-        const payment = paymentOf(order, "captured", captured);
-        const { total, tax } = priceOfPart(payment.order.pricing, payment.order.amount, captured);
-        const rows: (readonly JournalEntry[])[] = [holdEntries(payment), captureEntries(payment, captured)];
-        const open: bigint[] = [];
-        const confirmed: bigint[] = [];
-        let dispute: Pick<Chargeback, "amount" | "state"> | undefined;
-        const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((all, amount) => all + amount, 0n);
-        const disputed = (): bigint => (dispute?.state === "opened" ? dispute.amount : 0n);
+      fc.property(
+        anyOrder,
+        fc.integer({ min: 1, max: 1_000_000 }),
+        anySteps,
+        (order, millionths, steps) => {
+          const captured = partOf(order.minor, millionths);
+          const payment = paymentOf(order, "captured", captured);
+          const { total, tax } = priceOfPart(payment.order.pricing, payment.order.amount, captured);
+          const rows: (readonly JournalEntry[])[] = [
+            holdEntries(payment),
+            captureEntries(payment, captured),
+          ];
+          const open: bigint[] = [];
+          const confirmed: bigint[] = [];
+          let dispute: Pick<Chargeback, "amount" | "state"> | undefined;
+          const sum = (amounts: readonly bigint[]): bigint =>
+            amounts.reduce((all, amount) => all + amount, 0n);
+          const disputed = (): bigint => (dispute?.state === "opened" ? dispute.amount : 0n);
 
-        for (const step of steps) {
-          const left = captured - sum(open) - sum(confirmed) - disputed();
-          if (step.kind === "request" && left > 0n && disputed() === 0n) open.push(partOf(left, step.millionths));
-          if (step.kind === "cancel") open.splice(step.which, 1);
-          if (step.kind === "confirm") {
-            for (const amount of open.splice(step.which, 1)) {
-              rows.push(refundEntries(payment, sum(confirmed) + disputed(), amount));
-              confirmed.push(amount);
-              if (dispute?.state === "opened") met.refundAfterDispute += 1;
-              if (dispute?.state === "credited") met.refundAfterCredit += 1;
+          for (const step of steps) {
+            const left = captured - sum(open) - sum(confirmed) - disputed();
+            if (step.kind === "request" && left > 0n && disputed() === 0n)
+              open.push(partOf(left, step.millionths));
+            if (step.kind === "cancel") open.splice(step.which, 1);
+            if (step.kind === "confirm") {
+              for (const amount of open.splice(step.which, 1)) {
+                rows.push(refundEntries(payment, sum(confirmed) + disputed(), amount));
+                confirmed.push(amount);
+                if (dispute?.state === "opened") met.refundAfterDispute += 1;
+                if (dispute?.state === "credited") met.refundAfterCredit += 1;
+              }
+            }
+            if (step.kind === "dispute" && dispute === undefined && left > 0n) {
+              rows.push(chargebackEntries(payment, sum(confirmed), left));
+              dispute = { amount: left, state: "opened" };
+            }
+            if (step.kind === "win" && dispute?.state === "opened") {
+              rows.push(chargebackCreditEntries(payment, sum(confirmed), dispute.amount));
+              dispute = { ...dispute, state: "credited" };
+            }
+
+            const { positions, problems } = explain(
+              rowsOf(...rows),
+              returning(payment, confirmed, dispute),
+            );
+            assert.deepEqual(problems, []);
+            const returned = sum(confirmed) + disputed();
+            const [requested, local] = [positions[0], positions.at(-1)];
+            if (requested !== local) assert.equal(requested?.payable, captured - returned);
+            // Half up, reckoned here once more: the share of what is left with the merchant and the
+            // state.
+            const share = (whole: bigint): bigint =>
+              whole - (2n * whole * returned + captured) / (2n * captured);
+            assert.deepEqual(
+              [local?.taxed, (local?.payable ?? 0n) + (local?.taxed ?? 0n)],
+              [share(tax.minor), share(total.minor)],
+            );
+            if (returned === captured) {
+              assert.ok(balancesOf(rows.flat()).every(({ minor }) => minor === 0n));
+              met.everythingReturned += 1;
             }
           }
-          if (step.kind === "dispute" && dispute === undefined && left > 0n) {
-            rows.push(chargebackEntries(payment, sum(confirmed), left));
-            dispute = { amount: left, state: "opened" };
+          for (const { kind, postings } of rows.flat()) {
+            const sign = kind === "refund" || kind === "chargeback" ? -1n : 1n;
+            if (kind === "hold" || kind === "release") continue;
+            for (const { account, minor } of postings) {
+              if (account === "acquirer_receivable") assert.ok(minor * sign > 0n);
+              if (account === "tax_payable" || account === "merchant_payable")
+                assert.ok(minor * sign < 0n, "nobody pays for what they get back");
+            }
           }
-          if (step.kind === "win" && dispute?.state === "opened") {
-            rows.push(chargebackCreditEntries(payment, sum(confirmed), dispute.amount));
-            dispute = { ...dispute, state: "credited" };
-          }
-
-          const { positions, problems } = explain(rowsOf(...rows), returning(payment, confirmed, dispute));
-          assert.deepEqual(problems, []);
-          const returned = sum(confirmed) + disputed();
-          const [requested, local] = [positions[0], positions.at(-1)];
-          if (requested !== local) assert.equal(requested?.payable, captured - returned);
-          // Half up, reckoned here once more: the share of what is left with the merchant and the state.
-          const share = (whole: bigint): bigint => whole - (2n * whole * returned + captured) / (2n * captured);
-          assert.deepEqual([local?.taxed, (local?.payable ?? 0n) + (local?.taxed ?? 0n)], [share(tax.minor), share(total.minor)]);
-          if (returned === captured) {
-            assert.ok(balancesOf(rows.flat()).every(({ minor }) => minor === 0n));
-            met.everythingReturned += 1;
-          }
-        }
-        for (const { kind, postings } of rows.flat()) {
-          const sign = kind === "refund" || kind === "chargeback" ? -1n : 1n;
-          if (kind === "hold" || kind === "release") continue;
-          for (const { account, minor } of postings) {
-            if (account === "acquirer_receivable") assert.ok(minor * sign > 0n);
-            if (account === "tax_payable" || account === "merchant_payable")
-              assert.ok(minor * sign < 0n, "nobody pays for what they get back");
-          }
-        }
-      }),
+        },
+      ),
       { numRuns: 1_500 },
     );
-    for (const [name, times] of Object.entries(met)) assert.ok(times > 20, `control: ${name} was met ${times} times`);
+    for (const [name, times] of Object.entries(met))
+      assert.ok(times > 20, `control: ${name} was met ${times} times`);
   });
 
   test("a sale and a hold that is captured whole end with the same balances", () => {
@@ -385,7 +480,10 @@ describe("whatever the order", () => {
       fc.property(anyOrder, (order) => {
         const payment = paymentOf(order, "captured", order.minor);
         const sale = balancesOf(saleEntries(payment));
-        const later = balancesOf([...holdEntries(payment), ...captureEntries(payment, order.minor)]);
+        const later = balancesOf([
+          ...holdEntries(payment),
+          ...captureEntries(payment, order.minor),
+        ]);
         assert.deepEqual(
           later.filter(({ minor }) => minor !== 0n),
           sale.filter(({ minor }) => minor !== 0n),
@@ -426,7 +524,9 @@ describe("explaining a payment", () => {
 
   test("every posting stands there with its row and the balance after it", () => {
     const { lines } = explain(history, payment);
-    const holds = lines.filter(({ account, currency }) => account === "authorized_holds" && currency === "BRL");
+    const holds = lines.filter(
+      ({ account, currency }) => account === "authorized_holds" && currency === "BRL",
+    );
     assert.deepEqual(
       holds.map(({ version, kind, amount, balance }) => [version, kind, amount, balance]),
       [
@@ -435,25 +535,68 @@ describe("explaining a payment", () => {
         [4, "release", "-351.13", "0.00"],
       ],
     );
-    assert.equal(lines.length, history.flatMap((row) => row.entries.flatMap(({ postings }) => postings)).length);
+    assert.equal(
+      lines.length,
+      history.flatMap((row) => row.entries.flatMap(({ postings }) => postings)).length,
+    );
   });
 
   test("it says where the money is, in both books", () => {
     assert.deepEqual(explain(history, payment).positions, [
-      { currency: "USD", held: 0n, captured: 4_000n, released: 6_000n, refunded: 0n, chargedBack: 0n, taxed: 0n, payable: 4_000n },
-      { currency: "BRL", held: 0n, captured: 23_409n, released: 35_113n, refunded: 0n, chargedBack: 0n, taxed: 89n, payable: 23_320n },
+      {
+        currency: "USD",
+        held: 0n,
+        captured: 4_000n,
+        released: 6_000n,
+        refunded: 0n,
+        chargedBack: 0n,
+        taxed: 0n,
+        payable: 4_000n,
+      },
+      {
+        currency: "BRL",
+        held: 0n,
+        captured: 23_409n,
+        released: 35_113n,
+        refunded: 0n,
+        chargedBack: 0n,
+        taxed: 89n,
+        payable: 23_320n,
+      },
     ]);
   });
 
   test("it says what of it went back, and by which way", () => {
     const sale = paymentOf(hundredDollars, "captured", 10_000n);
     const after = returning(sale, [1_000n], { amount: 9_000n, state: "opened" });
-    const entries = [saleEntries(sale), refundEntries(sale, 0n, 1_000n), chargebackEntries(sale, 1_000n, 9_000n)];
+    const entries = [
+      saleEntries(sale),
+      refundEntries(sale, 0n, 1_000n),
+      chargebackEntries(sale, 1_000n, 9_000n),
+    ];
     const { positions, problems } = explain(rowsOf(...entries), after);
     assert.deepEqual(problems, []);
     assert.deepEqual(positions, [
-      { currency: "USD", held: 0n, captured: 10_000n, released: 0n, refunded: 1_000n, chargedBack: 9_000n, taxed: 0n, payable: 0n },
-      { currency: "BRL", held: 0n, captured: 58_522n, released: 0n, refunded: 5_852n, chargedBack: 52_670n, taxed: 0n, payable: 0n },
+      {
+        currency: "USD",
+        held: 0n,
+        captured: 10_000n,
+        released: 0n,
+        refunded: 1_000n,
+        chargedBack: 9_000n,
+        taxed: 0n,
+        payable: 0n,
+      },
+      {
+        currency: "BRL",
+        held: 0n,
+        captured: 58_522n,
+        released: 0n,
+        refunded: 5_852n,
+        chargedBack: 52_670n,
+        taxed: 0n,
+        payable: 0n,
+      },
     ]);
     const won = explain(
       rowsOf(...entries, chargebackCreditEntries(sale, 1_000n, 9_000n)),
@@ -476,8 +619,10 @@ describe("explaining a payment", () => {
     const sale = paymentOf(hundredDollars, "captured", 10_000n);
     const refund = refundEntries(sale, 0n, 1_000n);
     const refunded = returning(sale, [1_000n]);
-    const left = (currency: string) => `The books are left with another amount of ${currency} than the payment's refunds and dispute say.`;
-    const divided = "The books divide what was returned in USD between refunds and dispute in another way than the payment.";
+    const left = (currency: string) =>
+      `The books are left with another amount of ${currency} than the payment's refunds and dispute say.`;
+    const divided =
+      "The books divide what was returned in USD between refunds and dispute in another way than the payment.";
     const tax = "The books owe another tax in BRL than the payment.";
     const problems = (after: Payment, ...entries: readonly (readonly JournalEntry[])[]) =>
       explain(rowsOf(saleEntries(sale), ...entries), after).problems;
@@ -488,7 +633,12 @@ describe("explaining a payment", () => {
     assert.deepEqual(problems(sale, refund), [left("USD"), divided, left("BRL"), tax]);
     assert.deepEqual(problems(refunded, chargebackEntries(sale, 0n, 1_000n)), [divided]);
     const won = returning(sale, [], { amount: 10_000n, state: "credited" });
-    assert.deepEqual(problems(won, chargebackEntries(sale, 0n, 10_000n)), [left("USD"), divided, left("BRL"), tax]);
+    assert.deepEqual(problems(won, chargebackEntries(sale, 0n, 10_000n)), [
+      left("USD"),
+      divided,
+      left("BRL"),
+      tax,
+    ]);
   });
 
   test("a refund that is requested, on its way or cancelled has moved nothing yet", () => {
@@ -496,7 +646,11 @@ describe("explaining a payment", () => {
     for (const state of ["requested", "pending", "sending", "cancelled"] as const) {
       const [refund] = returning(sale, [1_000n]).refunds;
       assert.ok(refund !== undefined);
-      const payment = { ...sale, refunded: state === "cancelled" ? 0n : 1_000n, refunds: [{ ...refund, state }] };
+      const payment = {
+        ...sale,
+        refunded: state === "cancelled" ? 0n : 1_000n,
+        refunds: [{ ...refund, state }],
+      };
       assert.deepEqual(explain(rowsOf(saleEntries(sale)), payment).problems, [], state);
     }
   });
@@ -510,11 +664,18 @@ describe("explaining a payment", () => {
   });
 
   test("a capture that was posted twice, a tax that vanished and an unbalanced entry are told", () => {
-    const twice = rowsOf(holdEntries(payment), captureEntries(payment, 4_000n), captureEntries(payment, 4_000n));
+    const twice = rowsOf(
+      holdEntries(payment),
+      captureEntries(payment, 4_000n),
+      captureEntries(payment, 4_000n),
+    );
     assert.match(explain(twice, payment).problems.join(" "), /captured another amount of USD/);
     const withoutTax = history.map((row) => ({
       ...row,
-      entries: row.entries.map(({ kind, postings }) => ({ kind, postings: postings.filter(({ account }) => account !== "tax_payable") })),
+      entries: row.entries.map(({ kind, postings }) => ({
+        kind,
+        postings: postings.filter(({ account }) => account !== "tax_payable"),
+      })),
     }));
     assert.deepEqual(explain(withoutTax, payment).problems, [
       "An entry does not sum to zero in each currency.",

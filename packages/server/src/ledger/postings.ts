@@ -7,9 +7,11 @@ import { isBalanced } from "./balances.ts";
 import type { EntryKind, JournalEntry, LedgerAccount, Posting } from "./journal.ts";
 
 /**
- * The journal entries of a payment's money facts. The books are kept twice when the customer's currency is not the one that was asked
- * for: in the requested currency, where captured never exceeds authorized, and in the local one, with the tax. When both are the same
- * there is one set of books, with the tax. The two are never added to one another, and each entry balances in each currency.
+ * The journal entries of a payment's money facts. The books are kept twice when the customer's
+ * currency is not the one that was asked for: in the requested currency, where captured never
+ * exceeds authorized, and in the local one, with the tax. When both are the same there is one set
+ * of books, with the tax. The two are never added to one another, and each entry balances in each
+ * currency.
  */
 
 /** A hold of everything that was authorized, taxes included. */
@@ -17,19 +19,31 @@ export function holdEntries(payment: Payment): readonly JournalEntry[] {
   return [entry("hold", holdPostings(payment, amountsOf(payment, payment.authorized), 1n))];
 }
 
-/** `amount` minor units of the requested currency are taken from what is held; whatever else is held goes back to the cardholder. */
+/**
+ * `amount` minor units of the requested currency are taken from what is held; whatever else is held
+ * goes back to the cardholder.
+ */
 export function captureEntries(payment: Payment, amount: bigint): readonly JournalEntry[] {
-  assert(amount > 0n && amount <= payment.authorized, "captured is above zero and never exceeds authorized");
+  assert(
+    amount > 0n && amount <= payment.authorized,
+    "captured is above zero and never exceeds authorized",
+  );
   const held = amountsOf(payment, payment.authorized);
   const taken = amountsOf(payment, amount);
-  const captured = entry("capture", [...holdPostings(payment, taken, -1n), ...takingPostings(payment, taken)]);
+  const captured = entry("capture", [
+    ...holdPostings(payment, taken, -1n),
+    ...takingPostings(payment, taken),
+  ]);
   if (amount === payment.authorized) return [captured];
   return [captured, entry("release", holdPostings(payment, difference(held, taken), -1n))];
 }
 
 /** Everything that is held goes back to the cardholder. */
 export function releaseEntries(payment: Payment): readonly JournalEntry[] {
-  assert(payment.captured === 0n, "a payment is captured once, and what remained was released then");
+  assert(
+    payment.captured === 0n,
+    "a payment is captured once, and what remained was released then",
+  );
   return [entry("release", holdPostings(payment, amountsOf(payment, payment.authorized), -1n))];
 }
 
@@ -38,27 +52,52 @@ export function saleEntries(payment: Payment): readonly JournalEntry[] {
   return [entry("capture", takingPostings(payment, amountsOf(payment, payment.captured)))];
 }
 
-/** `amount` minor units of what was captured go back to the cardholder, after `before` have gone back already. */
-export function refundEntries(payment: Payment, before: bigint, amount: bigint): readonly JournalEntry[] {
-  return [entry("refund", takingPostings(payment, negated(returnedAmounts(payment, before, amount))))];
+/**
+ * `amount` minor units of what was captured go back to the cardholder, after `before` have gone
+ * back already.
+ */
+export function refundEntries(
+  payment: Payment,
+  before: bigint,
+  amount: bigint,
+): readonly JournalEntry[] {
+  return [
+    entry("refund", takingPostings(payment, negated(returnedAmounts(payment, before, amount)))),
+  ];
 }
 
 /** The issuer takes back what was captured and not returned yet; `before` as above. */
-export function chargebackEntries(payment: Payment, before: bigint, amount: bigint): readonly JournalEntry[] {
-  return [entry("chargeback", takingPostings(payment, negated(returnedAmounts(payment, before, amount))))];
+export function chargebackEntries(
+  payment: Payment,
+  before: bigint,
+  amount: bigint,
+): readonly JournalEntry[] {
+  return [
+    entry("chargeback", takingPostings(payment, negated(returnedAmounts(payment, before, amount)))),
+  ];
 }
 
 /** The merchant has won: what the chargeback took is paid again. */
-export function chargebackCreditEntries(payment: Payment, before: bigint, amount: bigint): readonly JournalEntry[] {
-  return [entry("chargeback_credit", takingPostings(payment, returnedAmounts(payment, before, amount)))];
+export function chargebackCreditEntries(
+  payment: Payment,
+  before: bigint,
+  amount: bigint,
+): readonly JournalEntry[] {
+  return [
+    entry("chargeback_credit", takingPostings(payment, returnedAmounts(payment, before, amount))),
+  ];
 }
 
 /**
- * What `amount` comes to after `before` have been returned: the difference of two shares of the captured amounts, so that all
- * returns together give back exactly what was captured, to the cent, in both currencies.
+ * What `amount` comes to after `before` have been returned: the difference of two shares of the
+ * captured amounts, so that all returns together give back exactly what was captured, to the cent,
+ * in both currencies.
  */
 function returnedAmounts(payment: Payment, before: bigint, amount: bigint): Amounts {
-  assert(amount > 0n && before >= 0n && before + amount <= payment.captured, "refunded never exceeds captured");
+  assert(
+    amount > 0n && before >= 0n && before + amount <= payment.captured,
+    "refunded never exceeds captured",
+  );
   const captured = amountsOf(payment, payment.captured);
   return difference(shareOf(captured, before + amount), shareOf(captured, before));
 }
@@ -73,7 +112,10 @@ function negated({ requested, gross, tax, total }: Amounts): Amounts {
   return { requested: -requested, gross: -gross, tax: -tax, total: -total };
 }
 
-/** A part of a payment in the requested currency and what it comes to in the local one, in minor units. */
+/**
+ * A part of a payment in the requested currency and what it comes to in the local one, in minor
+ * units.
+ */
 interface Amounts {
   readonly requested: bigint;
   readonly gross: bigint;
@@ -97,28 +139,47 @@ function difference(whole: Amounts, part: Amounts): Amounts {
 }
 
 /** Holds `amounts` when `direction` is 1, gives the hold up when it is -1. */
-function holdPostings(payment: Payment, { requested, total }: Amounts, direction: 1n | -1n): readonly Posting[] {
+function holdPostings(
+  payment: Payment,
+  { requested, total }: Amounts,
+  direction: 1n | -1n,
+): readonly Posting[] {
   const { requestedCurrency, localCurrency } = currenciesOf(payment);
   return [
     ...(requestedCurrency === localCurrency
       ? []
-      : transfer("authorized_holds", "cardholder_commitments", requestedCurrency, requested * direction)),
+      : transfer(
+          "authorized_holds",
+          "cardholder_commitments",
+          requestedCurrency,
+          requested * direction,
+        )),
     ...transfer("authorized_holds", "cardholder_commitments", localCurrency, total * direction),
   ];
 }
 
-/** The acquirer owes what the customer pays; the merchant is owed that without the tax, whoever bears it. */
+/**
+ * The acquirer owes what the customer pays; the merchant is owed that without the tax, whoever
+ * bears it.
+ */
 function takingPostings(payment: Payment, { requested, tax, total }: Amounts): readonly Posting[] {
   const { requestedCurrency, localCurrency } = currenciesOf(payment);
   return [
-    ...(requestedCurrency === localCurrency ? [] : transfer("acquirer_receivable", "merchant_payable", requestedCurrency, requested)),
+    ...(requestedCurrency === localCurrency
+      ? []
+      : transfer("acquirer_receivable", "merchant_payable", requestedCurrency, requested)),
     posting("acquirer_receivable", localCurrency, total),
     posting("merchant_payable", localCurrency, tax - total),
     posting("tax_payable", localCurrency, -tax),
   ];
 }
 
-function transfer(debit: LedgerAccount, credit: LedgerAccount, currency: CurrencyCode, minor: bigint): readonly Posting[] {
+function transfer(
+  debit: LedgerAccount,
+  credit: LedgerAccount,
+  currency: CurrencyCode,
+  minor: bigint,
+): readonly Posting[] {
   return [posting(debit, currency, minor), posting(credit, currency, -minor)];
 }
 
@@ -126,7 +187,10 @@ function posting(account: LedgerAccount, currency: CurrencyCode, minor: bigint):
   return { account, currency, minor };
 }
 
-function currenciesOf({ order }: Payment): { readonly requestedCurrency: CurrencyCode; readonly localCurrency: CurrencyCode } {
+function currenciesOf({ order }: Payment): {
+  readonly requestedCurrency: CurrencyCode;
+  readonly localCurrency: CurrencyCode;
+} {
   return { requestedCurrency: order.amount.currency, localCurrency: order.pricing.gross.currency };
 }
 

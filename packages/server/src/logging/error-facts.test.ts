@@ -25,6 +25,14 @@ test("nothing of its text is told, whatever it looks like", () => {
 test("an error without a text, without a stack or changed later, and what is no error, are told as far as they go", () => {
   assert.match(errorFacts(new Error()).where ?? "", /error-facts\.test\.ts/);
   assert.equal(errorFacts(Object.assign(new Error("x"), { stack: undefined })).where, undefined);
-  assert.equal(errorFacts(Object.assign(new Error("x"), { stack: "Error: hush\n    at hush (hush:1:1)" })).where, undefined);
-  assert.deepEqual(errorFacts("hush"), { errorName: "string", errorCode: undefined, where: undefined });
+  assert.equal(
+    errorFacts(Object.assign(new Error("x"), { stack: "Error: hush\n    at hush (hush:1:1)" }))
+      .where,
+    undefined,
+  );
+  assert.deepEqual(errorFacts("hush"), {
+    errorName: "string",
+    errorCode: undefined,
+    where: undefined,
+  });
 });

@@ -2,9 +2,10 @@ export const logLevels = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 /**
- * What a field may hold. `text` is words of our own (names, codes, addresses, never a request's content): runs of digits as
- * long as a card number are struck out of it whatever they mean. `id` is one of our identifiers in hex, written as it is.
- * With `?` the field may be undefined, and is left out then.
+ * What a field may hold. `text` is words of our own (names, codes, addresses, never a request's
+ * content): runs of digits as long as a card number are struck out of it whatever they mean. `id`
+ * is one of our identifiers in hex, written as it is. With `?` the field may be undefined, and is
+ * left out then.
  */
 interface FieldTypes {
   readonly text: string;
@@ -25,8 +26,8 @@ interface LogEventRow {
 }
 
 /**
- * Everything that can be logged: an event is a row, its fields are declared here, and nothing else is ever written. No field
- * holds a query, a body, a header or the text of an error.
+ * Everything that can be logged: an event is a row, its fields are declared here, and nothing else
+ * is ever written. No field holds a query, a body, a header or the text of an error.
  */
 export const logEvents = {
   starting: {
@@ -54,7 +55,11 @@ export const logEvents = {
     doc: "Other users of this machine can enter or read the data directory; chmod 700 makes it private.",
     fields: { dataDirectory: "text", mode: "text" },
   },
-  listening: { level: "info", doc: "The server answers requests at this address.", fields: { host: "text", port: "number" } },
+  listening: {
+    level: "info",
+    doc: "The server answers requests at this address.",
+    fields: { host: "text", port: "number" },
+  },
   listening_tls: {
     level: "info",
     doc: "The server answers TLS requests at this port, with the authority in this file.",
@@ -65,13 +70,21 @@ export const logEvents = {
     doc: "New connections are refused; requests in progress are finished. `parent_gone`: npm or its shell has ended.",
     fields: { signal: "text", graceMs: "number" },
   },
-  stopped: { level: "info", doc: "All accepted changes are written; the process exits.", fields: {} },
+  stopped: {
+    level: "info",
+    doc: "All accepted changes are written; the process exits.",
+    fields: {},
+  },
   stop_forced: {
     level: "warn",
     doc: "The process exits with requests in progress; recovery resumes them at the next start.",
     fields: { reason: "text" },
   },
-  start_failed: { level: "error", doc: "The process could not start.", fields: { errorName: "text", errorCode: "text?", where: "text?" } },
+  start_failed: {
+    level: "error",
+    doc: "The process could not start.",
+    fields: { errorName: "text", errorCode: "text?", where: "text?" },
+  },
   process_failed: {
     level: "error",
     doc: "Unhandled error; the process exits. Its text is withheld, because it could quote a request.",
@@ -80,12 +93,25 @@ export const logEvents = {
   request: {
     level: "info",
     doc: "One answered request. `path` is the route's name, not the client's text; `code` is the status_code of an error.",
-    fields: { method: "text", path: "text", status: "number", code: "text?", merchantId: "id?", durationMs: "number" },
+    fields: {
+      method: "text",
+      path: "text",
+      status: "number",
+      code: "text?",
+      merchantId: "id?",
+      durationMs: "number",
+    },
   },
   request_failed: {
     level: "error",
     doc: "A request ended in an unexpected error.",
-    fields: { path: "text", errorName: "text", errorCode: "text?", where: "text?", merchantId: "id?" },
+    fields: {
+      path: "text",
+      errorName: "text",
+      errorCode: "text?",
+      where: "text?",
+      merchantId: "id?",
+    },
   },
   audit_failed: {
     level: "error",
@@ -210,12 +236,28 @@ export const logEvents = {
   notification_delivered: {
     level: "debug",
     doc: "A receiver accepted a notification.",
-    fields: { kind: "text", merchantId: "id", endpoint: "text", paymentId: "id", number: "number", attempts: "number", outcome: "text?" },
+    fields: {
+      kind: "text",
+      merchantId: "id",
+      endpoint: "text",
+      paymentId: "id",
+      number: "number",
+      attempts: "number",
+      outcome: "text?",
+    },
   },
   notification_failed: {
     level: "warn",
     doc: "A receiver did not accept a notification: it is retried, given_up, gone (it answered 410 and is switched off) or resting (paused after consecutive failures).",
-    fields: { kind: "text", merchantId: "id", endpoint: "text", paymentId: "id", number: "number", attempts: "number", outcome: "text?" },
+    fields: {
+      kind: "text",
+      merchantId: "id",
+      endpoint: "text",
+      paymentId: "id",
+      number: "number",
+      attempts: "number",
+      outcome: "text?",
+    },
   },
   job_read_failed: {
     level: "error",
@@ -227,7 +269,11 @@ export const logEvents = {
     doc: "Circuit opened after 20 consecutive messages without an answer: payments go to another acquirer or are refused at once.",
     fields: { connector: "text" },
   },
-  acquirer_is_back: { level: "info", doc: "Circuit closed: the acquirer has answered.", fields: { connector: "text" } },
+  acquirer_is_back: {
+    level: "info",
+    doc: "Circuit closed: the acquirer has answered.",
+    fields: { connector: "text" },
+  },
   acquirer_value_dropped: {
     level: "warn",
     doc: "A value in an acquirer's answer was dropped: `shape` (wrong form) or `card_data` (it repeats the card). The outcome does not change. Logged at most once a minute per field, with the number `dropped` since.",
@@ -260,7 +306,9 @@ export type LogEventName = keyof typeof logEvents;
 /** One event with its declared fields, such as `{ event: "listening", host, port }`. */
 export type LogEvent = {
   readonly [Name in LogEventName]: { readonly event: Name } & {
-    readonly [Field in keyof (typeof logEvents)[Name]["fields"]]: FieldTypes[(typeof logEvents)[Name]["fields"][Field] & FieldKind];
+    readonly [
+      Field in keyof (typeof logEvents)[Name]["fields"]
+    ]: FieldTypes[(typeof logEvents)[Name]["fields"][Field] & FieldKind];
   };
 }[LogEventName];
 

@@ -12,10 +12,18 @@ import { type LogEvent, type LogEventName, logEvents } from "./log-event.ts";
 
 const testCard = "4111111111111111";
 
-function capture(format: LogFormat, level: "debug" | "info" | "warn" | "error" | "silent" = "debug") {
+function capture(
+  format: LogFormat,
+  level: "debug" | "info" | "warn" | "error" | "silent" = "debug",
+) {
   const lines: string[] = [];
   let now = Date.UTC(2026, 10, 28, 3, 4, 5, 6);
-  const log = createLog({ level, format, clock: { now: () => instant(now) }, destination: { write: (line) => void lines.push(line) } });
+  const log = createLog({
+    level,
+    format,
+    clock: { now: () => instant(now) },
+    destination: { write: (line) => void lines.push(line) },
+  });
   return { log, lines, wait: (ms: number) => (now += ms) };
 }
 
@@ -38,14 +46,29 @@ describe("a JSON log", () => {
 
   test("leaves out what an event's row does not declare, and what has another type than declared", () => {
     const { log, lines } = capture("json");
-    log.write(deceitful("listening", { host: "here", port: "8787", body: "integration_key=abc", toString: "x", constructor: "y" }));
+    log.write(
+      deceitful("listening", {
+        host: "here",
+        port: "8787",
+        body: "integration_key=abc",
+        toString: "x",
+        constructor: "y",
+      }),
+    );
     assert.deepEqual(fieldsOf(lines[0]), { event: "listening", host: "here" });
   });
 
   test("leaves out objects, card numbers among them", () => {
     const { log, lines } = capture("json");
     const pan = Pan.from(Buffer.from(testCard));
-    const values: unknown[] = [pan, new Secret(testCard), { toJSON: () => testCard }, [testCard], Number(testCard), BigInt(testCard)];
+    const values: unknown[] = [
+      pan,
+      new Secret(testCard),
+      { toJSON: () => testCard },
+      [testCard],
+      Number(testCard),
+      BigInt(testCard),
+    ];
     for (const host of values) {
       const event = { event: "listening", host, port: host };
       log.write(event as LogEvent);
@@ -77,7 +100,14 @@ describe("a JSON log", () => {
   test("control: an identifier stays whole, also when it holds many digits in a row", () => {
     const { log, lines } = capture("json");
     const paymentId = `6929${testCard}${"0".repeat(28)}`;
-    log.write({ event: "alarm", kind: "broken_invariant", what: "x", where: undefined, merchantId: "12345678", paymentId });
+    log.write({
+      event: "alarm",
+      kind: "broken_invariant",
+      what: "x",
+      where: undefined,
+      merchantId: "12345678",
+      paymentId,
+    });
     assert.equal(fieldsOf(lines[0])["paymentId"], paymentId);
     assert.equal(fieldsOf(lines[0])["merchantId"], "12345678");
   });
@@ -97,7 +127,14 @@ describe("a JSON log", () => {
       "\\u000a",
     ];
     for (const what of nasty)
-      log.write({ event: "alarm", kind: "broken_invariant", what, where: undefined, merchantId: undefined, paymentId: undefined });
+      log.write({
+        event: "alarm",
+        kind: "broken_invariant",
+        what,
+        where: undefined,
+        merchantId: undefined,
+        paymentId: undefined,
+      });
     assert.equal(lines.length, nasty.length);
     for (const line of lines) {
       assert.match(line, /^[^\p{Cc}\p{Cs}\p{Cf}\u2028\u2029]*\n$/u);
@@ -115,7 +152,12 @@ describe("a JSON log", () => {
 
   test("is silent when told so", () => {
     const { log, lines } = capture("json", "silent");
-    log.write({ event: "start_failed", errorName: "Error", errorCode: undefined, where: undefined });
+    log.write({
+      event: "start_failed",
+      errorName: "Error",
+      errorCode: undefined,
+      where: undefined,
+    });
     assert.equal(lines.length, 0);
   });
 });
@@ -157,7 +199,15 @@ describe("the scrub of digits", () => {
     });
   }
 
-  const kept = ["/ws/direct", "BP-DR-101", "127.0.0.1:65535", "v26.10.0", "payment 123456789012", "2026-11-28", ""];
+  const kept = [
+    "/ws/direct",
+    "BP-DR-101",
+    "127.0.0.1:65535",
+    "v26.10.0",
+    "payment 123456789012",
+    "2026-11-28",
+    "",
+  ];
   for (const text of kept) {
     test(`leaves alone ${text}`, () => {
       assert.equal(harmless(text), text);
@@ -193,13 +243,23 @@ function programOf(statements: string): string {
     ${statements}`;
 }
 
-/** Runs these statements, with `output` for standard output, in a process of its own whose limit ends one that never ends. */
-function ended(statements: string, stdout: number | "pipe"): { readonly status: number | null; readonly text: string } {
+/**
+ * Runs these statements, with `output` for standard output, in a process of its own whose limit
+ * ends one that never ends.
+ */
+function ended(
+  statements: string,
+  stdout: number | "pipe",
+): { readonly status: number | null; readonly text: string } {
   const program = programOf(statements);
-  const { status, stdout: text } = spawnSync(process.execPath, ["--input-type=module", "--eval", program], {
-    stdio: ["ignore", stdout, "inherit"],
-    timeout: 60_000,
-  });
+  const { status, stdout: text } = spawnSync(
+    process.execPath,
+    ["--input-type=module", "--eval", program],
+    {
+      stdio: ["ignore", stdout, "inherit"],
+      timeout: 60_000,
+    },
+  );
   return { status, text: text?.toString() ?? "" };
 }
 
@@ -210,19 +270,30 @@ const full: readonly (readonly [string, string])[] = [
     'output.write("a line\\n".repeat(1000)); output.flush(); setTimeout(() => (output.flushSync(), process.exit(7)), 300);',
   ],
   // Nothing has failed yet when the last lines are written.
-  ["is full at the end only", 'output.write("a line\\n"); setImmediate(() => (output.flushSync(), process.exit(7)));'],
-  ["is full at an exit that flushes nothing", 'output.write("a line\\n"); setImmediate(() => process.exit(7));'],
+  [
+    "is full at the end only",
+    'output.write("a line\\n"); setImmediate(() => (output.flushSync(), process.exit(7)));',
+  ],
+  [
+    "is full at an exit that flushes nothing",
+    'output.write("a line\\n"); setImmediate(() => process.exit(7));',
+  ],
 ];
 for (const [name, statements] of full) {
-  test(`a process whose standard output ${name} ends when it wants to`, { skip: !existsSync("/dev/full") }, () => {
-    const device = openSync("/dev/full", "w");
-    const { status } = ended(statements, device);
-    closeSync(device);
-    assert.equal(status, 7);
-  });
+  test(
+    `a process whose standard output ${name} ends when it wants to`,
+    { skip: !existsSync("/dev/full") },
+    () => {
+      const device = openSync("/dev/full", "w");
+      const { status } = ended(statements, device);
+      closeSync(device);
+      assert.equal(status, 7);
+    },
+  );
 }
 
-// The test holds both ends of a named pipe open and reads nothing. Such a pipe blocks, as those of a shell do.
+// The test holds both ends of a named pipe open and reads nothing. Such a pipe blocks, as those of
+// a shell do.
 test(
   "a process whose standard output is a pipe that nothing reads ends when it wants to",
   { skip: process.platform === "win32" },
@@ -254,9 +325,13 @@ test(
   output.flushSync();
   process.exit(7);`);
     const command = '"$0" "$@" | { sleep 1; cat; }';
-    const { stdout } = spawnSync("/bin/sh", ["-c", command, process.execPath, "--input-type=module", "--eval", program], {
-      stdio: ["ignore", "pipe", "inherit"],
-    });
+    const { stdout } = spawnSync(
+      "/bin/sh",
+      ["-c", command, process.execPath, "--input-type=module", "--eval", program],
+      {
+        stdio: ["ignore", "pipe", "inherit"],
+      },
+    );
     const lines = stdout.toString().trimEnd().split("\n");
     const wrong = lines.findIndex((line, index) => line !== String(index));
     assert.deepEqual([lines.length, wrong], [40_000, -1]);
@@ -270,5 +345,8 @@ test("control: what waits is written to the end when the process exits, in its o
     process.exit(7);`;
   const { status, text } = ended(statements, "pipe");
   assert.equal(status, 7);
-  assert.deepEqual(text.trimEnd().split("\n"), [...Array.from({ length: 500 }, (_, line) => String(line)), "last"]);
+  assert.deepEqual(text.trimEnd().split("\n"), [
+    ...Array.from({ length: 500 }, (_, line) => String(line)),
+    "last",
+  ]);
 });

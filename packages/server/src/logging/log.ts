@@ -21,23 +21,30 @@ export interface LogOptions {
   readonly destination: LogDestination;
 }
 
-/** A reader that stopped reading costs lines, not memory: beyond this many waiting bytes lines are dropped. */
+/**
+ * A reader that stopped reading costs lines, not memory: beyond this many waiting bytes lines are
+ * dropped.
+ */
 const longestBacklogBytes = 8 * 1_024 * 1_024;
 
 /** Longest text field in UTF-16 units; our own words are far shorter. */
 const longestText = 300;
 
-/** Lines of requests wait for others up to this many bytes or this long: a write for each was 4 % of a charge's CPU. */
+/**
+ * Lines of requests wait for others up to this many bytes or this long: a write for each was 4 % of
+ * a charge's CPU.
+ */
 const gatheredBytes = 4_096;
 const gatheredMs = 100;
 
 /**
- * Standard output: written in the background, and to the end when the process exits or `flushSync` is called. A killed process
- * loses the lines of its last tenth of a second.
+ * Standard output: written in the background, and to the end when the process exits or `flushSync`
+ * is called. A killed process loses the lines of its last tenth of a second.
  */
 export function standardOutput(): LogDestination & { flushSync(): void } {
-  // Node makes a pipe non-blocking when it makes this stream. A write to one that blocks waits for its reader without a bound: on the main thread
-  // when the process ends, and until then on one of the four threads that also write files.
+  // Node makes a pipe non-blocking when it makes this stream. A write to one that blocks waits for
+  // its reader without a bound: on the main thread when the process ends, and until then on one of
+  // the four threads that also write files.
   process.stdout.on("error", () => undefined);
   // Its reader is behind, so what the destination was writing waits to be tried again.
   let isBehind = false;
@@ -76,8 +83,8 @@ export function standardOutput(): LogDestination & { flushSync(): void } {
     handOver();
     flush(whenDone);
   };
-  // The destination's own flush tries again for ever whatever the error: on a full disk the process would never end. pino flushes by
-  // this on exit, too.
+  // The destination's own flush tries again for ever whatever the error: on a full disk the process
+  // would never end. pino flushes by this on exit, too.
   const flushSync = destination.flushSync.bind(destination);
   destination.flushSync = () => {
     handOver();
@@ -91,17 +98,32 @@ const longestBehindMs = 2_000;
 const behindStepMs = 10;
 
 /**
- * Writes what waits in the destination, as far as it can be written; what cannot is dropped. Looks inside, as the class has no other
- * way to what waits. True when nothing was dropped, also as it looks otherwise in there than is known: its own flush does the rest.
+ * Writes what waits in the destination, as far as it can be written; what cannot is dropped. Looks
+ * inside, as the class has no other way to what waits. True when nothing was dropped, also as it
+ * looks otherwise in there than is known: its own flush does the rest.
  */
 function writeWaiting(destination: object, isBehind: boolean): boolean {
-  const inside = destination as { _bufs?: unknown; _writingBuf?: unknown; _writing?: unknown; _len?: unknown };
+  const inside = destination as {
+    _bufs?: unknown;
+    _writingBuf?: unknown;
+    _writing?: unknown;
+    _len?: unknown;
+  };
   const { _bufs: waiting } = inside;
-  if (!Array.isArray(waiting) || typeof inside._writing !== "boolean" || typeof inside._len !== "number") return true;
+  if (
+    !Array.isArray(waiting) ||
+    typeof inside._writing !== "boolean" ||
+    typeof inside._len !== "number"
+  )
+    return true;
   let rest = Buffer.from(waiting.splice(0).join(""));
   // What a write held that has failed or waits for the reader comes first.
   const isHeld = isBehind || !inside._writing;
-  if (isHeld && inside._writingBuf !== "" && (typeof inside._writingBuf === "string" || Buffer.isBuffer(inside._writingBuf))) {
+  if (
+    isHeld &&
+    inside._writingBuf !== "" &&
+    (typeof inside._writingBuf === "string" || Buffer.isBuffer(inside._writingBuf))
+  ) {
     rest = Buffer.concat([Buffer.from(inside._writingBuf), rest]);
     inside._writingBuf = "";
   }
@@ -119,8 +141,9 @@ function writeWaiting(destination: object, isBehind: boolean): boolean {
 }
 
 /**
- * A log that writes declared events with their declared fields and nothing else: what an event holds beyond its row, or of
- * another type than its row says, is left out, also when the compiler was deceived.
+ * A log that writes declared events with their declared fields and nothing else: what an event
+ * holds beyond its row, or of another type than its row says, is left out, also when the compiler
+ * was deceived.
  */
 export function createLog({ level, format, clock, destination }: LogOptions): Log {
   const least = level === "silent" ? Number.POSITIVE_INFINITY : pino.levels.values[level];
@@ -138,7 +161,10 @@ export function createLog({ level, format, clock, destination }: LogOptions): Lo
   };
 }
 
-/** ISO 8601 in UTC with milliseconds. The text is made once a second: made afresh it would be a third of a line's whole cost. */
+/**
+ * ISO 8601 in UTC with milliseconds. The text is made once a second: made afresh it would be a
+ * third of a line's whole cost.
+ */
 function timestampsFrom(clock: Clock): () => string {
   let second = -1;
   let text = "";
@@ -153,25 +179,34 @@ function timestampsFrom(clock: Clock): () => string {
   };
 }
 
-/** As members of a JSON object, each with a comma before it. Built as text: an object on the way to it cost a fifth of a query's memory. */
+/**
+ * As members of a JSON object, each with a comma before it. Built as text: an object on the way to
+ * it cost a fifth of a query's memory.
+ */
 function declaredFields(event: LogEvent): string {
   const values: Readonly<Record<string, unknown>> = event;
   let fields = `,"event":${JSON.stringify(event.event)}`;
   const kinds: Readonly<Record<string, FieldKind>> = logEvents[event.event].fields;
   for (const name in kinds) {
     const value = allowedValue(kinds[name], values[name]);
-    if (value !== undefined) fields += `,"${name}":${typeof value === "string" ? JSON.stringify(value) : String(value)}`;
+    if (value !== undefined)
+      fields += `,"${name}":${typeof value === "string" ? JSON.stringify(value) : String(value)}`;
   }
   return fields;
 }
 
-function allowedValue(kind: FieldKind | undefined, value: unknown): string | number | boolean | undefined {
+function allowedValue(
+  kind: FieldKind | undefined,
+  value: unknown,
+): string | number | boolean | undefined {
   switch (typeof value) {
     case "string":
       if (kind === "text" || kind === "text?") return harmless(value);
       return kind === "id" || kind === "id?" ? idOrHarmless(value) : undefined;
     case "number":
-      return (kind === "number" || kind === "number?") && Math.abs(value) < 1e12 ? value : undefined;
+      return (kind === "number" || kind === "number?") && Math.abs(value) < 1e12
+        ? value
+        : undefined;
     case "boolean":
       return kind === "flag" ? value : undefined;
     default:
@@ -179,7 +214,10 @@ function allowedValue(kind: FieldKind | undefined, value: unknown): string | num
   }
 }
 
-/** Our identifiers of 8 (merchant), 48 (payment) or 64 (digest) hex characters. Anything else is text. */
+/**
+ * Our identifiers of 8 (merchant), 48 (payment) or 64 (digest) hex characters. Anything else is
+ * text.
+ */
 const identifier = /^(?:[0-9a-f]{8}|[0-9a-f]{48}|[0-9a-f]{64})$/;
 
 function idOrHarmless(value: string): string {
@@ -187,12 +225,16 @@ function idOrHarmless(value: string): string {
 }
 
 /**
- * 13 or more digits with at most two separators between them. There is no Luhn check: nothing that is logged on purpose is so
- * long, and a card number with one digit wrong, or with digits stuck to it, is nearly a card number.
+ * 13 or more digits with at most two separators between them. There is no Luhn check: nothing that
+ * is logged on purpose is so long, and a card number with one digit wrong, or with digits stuck to
+ * it, is nearly a card number.
  */
 const digitRun = /\d(?:[ ._/:-]{0,2}\d){12,}/g;
 
-/** What JSON leaves alone but a terminal or a line reader does not: DEL, C1 controls, line separators, direction marks. */
+/**
+ * What JSON leaves alone but a terminal or a line reader does not: DEL, C1 controls, line
+ * separators, direction marks.
+ */
 const disturbing = /[\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /** The second wall behind the declared fields. */
@@ -202,7 +244,10 @@ export function harmless(text: string): string {
   return cut.toWellFormed().replace(digitRun, "[digits]").replace(disturbing, "\uFFFD");
 }
 
-/** Tells the usual text, which has nothing to strike out, in one pass: patterns would cost ten times as much. */
+/**
+ * Tells the usual text, which has nothing to strike out, in one pass: patterns would cost ten times
+ * as much.
+ */
 function isPlain(text: string): boolean {
   if (text.length > longestText) return false;
   let digits = 0;
@@ -214,7 +259,10 @@ function isPlain(text: string): boolean {
   return digits < 13;
 }
 
-/** One line for people: time of day, level, event, fields. JSON quotes every value that is more than a plain word. */
+/**
+ * One line for people: time of day, level, event, fields. JSON quotes every value that is more than
+ * a plain word.
+ */
 function textOf(jsonLine: string): string {
   const { level, time, event, ...fields } = JSON.parse(jsonLine) as Record<string, unknown>;
   const shown = Object.entries(fields).map(([name, value]) => `${name}=${wordOf(value)}`);

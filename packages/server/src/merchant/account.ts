@@ -24,18 +24,32 @@ export interface AccountSettings {
   /** Who pays the tax: added on top of what the customer pays, or borne by the merchant. */
   readonly taxPaidBy: "customer" | "merchant";
   readonly partialCapture: boolean;
-  /** Payments above so many whole USD wait for a reviewer when the issuer approves them; 0: none does for its amount. */
+  /**
+   * Payments above so many whole USD wait for a reviewer when the issuer approves them; 0: none
+   * does for its amount.
+   */
   readonly reviewAboveUsd: number;
-  /** Days in which an authorization can be captured; then it is given up (interface 4.2: 4, up to 5 or 7). */
+  /**
+   * Days in which an authorization can be captured; then it is given up (interface 4.2: 4, up to 5
+   * or 7).
+   */
   readonly captureWindowDays: number;
   /** Days after the capture in which a refund may be asked for; 0: no limit. */
   readonly refundWindowDays: number;
-  /** Minutes that a refund stays requested (RE), and then pending (PE), before it is sent to the acquirer. */
+  /**
+   * Minutes that a refund stays requested (RE), and then pending (PE), before it is sent to the
+   * acquirer.
+   */
   readonly refundRequestedMinutes: number;
   readonly refundPendingMinutes: number;
-  /** true: only a requested refund can be cancelled, not a pending one (interface 4.4 has both readings). */
+  /**
+   * true: only a requested refund can be cancelled, not a pending one (interface 4.4 has both
+   * readings).
+   */
   readonly strictRefundCancel: boolean;
-  /** true: a stored-credential payment must name the mandate of an initial one with the same card. */
+  /**
+   * true: a stored-credential payment must name the mandate of an initial one with the same card.
+   */
   readonly strictMandates: boolean;
   /** true: declines tell `iso_code` and `mac_code` (interface 4.3). */
   readonly declineCodes: boolean;
@@ -51,7 +65,10 @@ export interface AccountSettings {
   readonly requireDebitThreeDSecure: boolean;
   /** Upper limit per payment in whole USD, converted by the rate table; interface 3.5: 10000. */
   readonly maximumAmountUsd: number;
-  /** Where merchants are told of changes unless a payment names another address; empty: nowhere (interface 5.7, 6). */
+  /**
+   * Where merchants are told of changes unless a payment names another address; empty: nowhere
+   * (interface 5.7, 6).
+   */
   readonly notificationUrl: string;
   /** Where the hosted page sends customers back to; empty: nowhere. */
   readonly responseUrl: string;
@@ -65,11 +82,17 @@ export interface AccountSettings {
   readonly strictForms: boolean;
   /** true: an amount with more decimals than the wire has is refused instead of rounded. */
   readonly strictAmounts: boolean;
-  /** true: a merchant_payment_code or merchant_refund_code that is a card number is refused (docs/decisions/0007). */
+  /**
+   * true: a merchant_payment_code or merchant_refund_code that is a card number is refused
+   * (docs/decisions/0007).
+   */
   readonly refuseCardLikeCodes: boolean;
   /** Tell of a payment that is paid or declined within the request itself too (interface 4.2). */
   readonly notifySynchronous: boolean;
-  /** Which acquirers payments go to; the first that fits counts, and without one the installation's first acquirer. */
+  /**
+   * Which acquirers payments go to; the first that fits counts, and without one the installation's
+   * first acquirer.
+   */
   readonly routes: readonly Route[];
   /** Receivers of all notifications but those of payments that bring an address of their own. */
   readonly notificationEndpoints: readonly NotificationEndpoint[];
@@ -78,7 +101,10 @@ export interface AccountSettings {
   readonly simulator: SimulatorSettings;
 }
 
-/** How the simulated acquirer behaves towards this account. Chances are in 1/1000 and drawn from `seed`. */
+/**
+ * How the simulated acquirer behaves towards this account. Chances are in 1/1000 and drawn from
+ * `seed`.
+ */
 export interface SimulatorSettings {
   readonly seed: string;
   readonly latencyMs: number;
@@ -92,9 +118,15 @@ export interface SimulatorSettings {
   readonly doubleRequest: number;
 }
 
-/** How the simulated acquirer treats one request: as it treats the account, unless a fault met the request. Never kept. */
+/**
+ * How the simulated acquirer treats one request: as it treats the account, unless a fault met the
+ * request. Never kept.
+ */
 export interface SimulatorTreatment extends SimulatorSettings {
-  /** Passed each wait of this request, and passes it on: what waits for something simulated needs no place for work. */
+  /**
+   * Passed each wait of this request, and passes it on: what waits for something simulated needs no
+   * place for work.
+   */
   readonly waits?: <Value>(wait: Promise<Value>) => Promise<Value>;
   /** What happens to each message of this request, before any instruction and any chance. */
   readonly fault?: AcquirerFault;

@@ -2,7 +2,12 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { instant } from "../kernel/instant.ts";
 import type { EndpointId } from "../notification/events.ts";
-import { endpointsOf, endpointsSwitched, endpointsWithout, withOffTimes } from "./notification-endpoints.ts";
+import {
+  endpointsOf,
+  endpointsSwitched,
+  endpointsWithout,
+  withOffTimes,
+} from "./notification-endpoints.ts";
 import { defaultAccountSettings } from "./settings.ts";
 
 const shop = { id: "shop", url: "https://shop.example/", enabled: true, secretVersion: 1 };
@@ -19,7 +24,10 @@ describe("who hears of an account's payments", () => {
 
   test("none that has answered 410, whichever it is, and the others all the same", () => {
     const gone = endpointsWithout(both, "account-url" as EndpointId, now);
-    assert.deepEqual(endpointsOf({ ...both, notificationEndpoints: gone }), [shop, { ...old, goneAt: now }]);
+    assert.deepEqual(endpointsOf({ ...both, notificationEndpoints: gone }), [
+      shop,
+      { ...old, goneAt: now },
+    ]);
     const shopGone = endpointsWithout(both, "shop" as EndpointId, now);
     assert.deepEqual(shopGone, [{ ...shop, goneAt: now }]);
     assert.deepEqual(endpointsWithout(both, "other" as EndpointId, now), [shop]);
@@ -30,7 +38,10 @@ describe("who hears of an account's payments", () => {
     const off = { ...shop, enabled: false };
     const since = [{ ...off, offAt: now }];
     assert.deepEqual(withOffTimes([off], [shop], now), since);
-    assert.deepEqual(withOffTimes([{ ...off, offAt: instant(1) }, old], since, later), [...since, old]);
+    assert.deepEqual(withOffTimes([{ ...off, offAt: instant(1) }, old], since, later), [
+      ...since,
+      old,
+    ]);
     assert.deepEqual(withOffTimes([off], [], now), since, "one that begins so");
     assert.deepEqual(withOffTimes([off], [off], now), [off], "nobody knows since when");
     assert.deepEqual(withOffTimes([{ ...shop, offAt: now }], since, later), [shop]);
@@ -39,7 +50,10 @@ describe("who hears of an account's payments", () => {
   test("again, whoever is switched on, the one address of the account too, and nobody who is switched off", () => {
     assert.equal(endpointsSwitched(both, "other", true), undefined);
     for (const id of ["shop", "account-url"]) {
-      const gone = { ...both, notificationEndpoints: endpointsWithout(both, id as EndpointId, now) };
+      const gone = {
+        ...both,
+        notificationEndpoints: endpointsWithout(both, id as EndpointId, now),
+      };
       const off = { ...gone, notificationEndpoints: endpointsSwitched(gone, id, false) ?? [] };
       const seen = endpointsOf(off).find((each) => each.id === id);
       assert.equal(seen?.enabled, false);

@@ -3,11 +3,17 @@ import { type NotificationEndpoint, switchedOff } from "../notification/endpoint
 import type { EndpointId } from "../notification/events.ts";
 import type { AccountSettings } from "./account.ts";
 
-/** The name under which the account's one address of earlier days (`notificationUrl`) is an endpoint among the others. */
+/**
+ * The name under which the account's one address of earlier days (`notificationUrl`) is an endpoint
+ * among the others.
+ */
 const accountUrl = "account-url";
 
 /** Everybody who hears of an account's payments. */
-export function endpointsOf({ notificationUrl: url, notificationEndpoints: endpoints }: AccountSettings): readonly NotificationEndpoint[] {
+export function endpointsOf({
+  notificationUrl: url,
+  notificationEndpoints: endpoints,
+}: AccountSettings): readonly NotificationEndpoint[] {
   if (url === "") return endpoints;
   const kept = endpoints.find(({ id }) => id === accountUrl);
   const others = endpoints.filter(({ id }) => id !== accountUrl);
@@ -15,19 +21,28 @@ export function endpointsOf({ notificationUrl: url, notificationEndpoints: endpo
 }
 
 /**
- * The account's endpoints to keep when somebody switches this one on or off; undefined when there is none of that id. What is switched on has not
- * answered 410 any more.
+ * The account's endpoints to keep when somebody switches this one on or off; undefined when there
+ * is none of that id. What is switched on has not answered 410 any more.
  */
-export function endpointsSwitched(settings: AccountSettings, id: string, on: boolean): readonly NotificationEndpoint[] | undefined {
+export function endpointsSwitched(
+  settings: AccountSettings,
+  id: string,
+  on: boolean,
+): readonly NotificationEndpoint[] | undefined {
   const found = endpointsOf(settings).find((each) => each.id === id);
   if (found === undefined) return undefined;
   const { goneAt, ...kept } = found;
   const next = { ...kept, enabled: on, ...(on || goneAt === undefined ? {} : { goneAt }) };
   const stored = settings.notificationEndpoints;
-  return stored.some((each) => each.id === id) ? stored.map((each) => (each.id === id ? next : each)) : [...stored, next];
+  return stored.some((each) => each.id === id)
+    ? stored.map((each) => (each.id === id ? next : each))
+    : [...stored, next];
 }
 
-/** Endpoints as somebody wants them kept from `now` on, with when they were switched off: those that were on `before`, now. */
+/**
+ * Endpoints as somebody wants them kept from `now` on, with when they were switched off: those that
+ * were on `before`, now.
+ */
 export function withOffTimes(
   wanted: readonly NotificationEndpoint[],
   before: readonly NotificationEndpoint[],
@@ -43,9 +58,17 @@ export function withOffTimes(
 }
 
 /** The account's endpoints to keep when this one has answered 410. */
-export function endpointsWithout(settings: AccountSettings, endpoint: EndpointId, at: Instant): readonly NotificationEndpoint[] {
+export function endpointsWithout(
+  settings: AccountSettings,
+  endpoint: EndpointId,
+  at: Instant,
+): readonly NotificationEndpoint[] {
   const after = switchedOff(endpointsOf(settings), endpoint, at);
   return after === undefined
     ? settings.notificationEndpoints
-    : after.filter((each) => each.goneAt !== undefined || settings.notificationEndpoints.some(({ id }) => id === each.id));
+    : after.filter(
+        (each) =>
+          each.goneAt !== undefined ||
+          settings.notificationEndpoints.some(({ id }) => id === each.id),
+      );
 }

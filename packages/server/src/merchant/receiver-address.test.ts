@@ -37,8 +37,17 @@ describe("an address of a receiver", () => {
   }
 
   test("is what is given where it is another one", () => {
-    assert.equal(meantAddress("https://shop:new@example.com/", "https://shop:old@example.com/"), "https://shop:new@example.com/");
-    assert.equal(meantAddress("https://shop:***@other.example/", "https://shop:old@example.com/"), "https://shop:***@other.example/");
-    assert.equal(meantAddress("https://shop:***@example.com/", undefined), "https://shop:***@example.com/");
+    assert.equal(
+      meantAddress("https://shop:new@example.com/", "https://shop:old@example.com/"),
+      "https://shop:new@example.com/",
+    );
+    assert.equal(
+      meantAddress("https://shop:***@other.example/", "https://shop:old@example.com/"),
+      "https://shop:***@other.example/",
+    );
+    assert.equal(
+      meantAddress("https://shop:***@example.com/", undefined),
+      "https://shop:***@example.com/",
+    );
   });
 });

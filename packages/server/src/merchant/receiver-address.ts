@@ -1,6 +1,9 @@
 import type { NotificationEndpoint } from "../notification/endpoint.ts";
 
-/** Why an address of a receiver is refused when it is given, in words that complete "the address ..."; undefined when it may be called. */
+/**
+ * Why an address of a receiver is refused when it is given, in words that complete "the address
+ * ..."; undefined when it may be called.
+ */
 export type AddressCheck = (url: string) => string | undefined;
 
 /** What stands for a password. */
@@ -29,6 +32,8 @@ export function meantAddress(url: string, current: string | undefined): string {
 }
 
 /** Endpoints as they may be shown. */
-export function shownEndpoints(endpoints: readonly NotificationEndpoint[]): readonly NotificationEndpoint[] {
+export function shownEndpoints(
+  endpoints: readonly NotificationEndpoint[],
+): readonly NotificationEndpoint[] {
   return endpoints.map((each) => ({ ...each, url: shownAddress(each.url) }));
 }

@@ -3,9 +3,15 @@ import { isConnectorName } from "../kernel/connector-name.ts";
 import { countryCodes } from "../payment/countries.ts";
 import { type Brand, brands } from "../vault/brand.ts";
 
-/** Which acquirers an account's payments go to. Plain data, kept with the account; what is left out does not matter. */
+/**
+ * Which acquirers an account's payments go to. Plain data, kept with the account; what is left out
+ * does not matter.
+ */
 export interface Route {
-  /** Names of connectors, 1 to 4: the first is asked, each other when the one before certainly did nothing. */
+  /**
+   * Names of connectors, 1 to 4: the first is asked, each other when the one before certainly did
+   * nothing.
+   */
   readonly connectors: readonly string[];
   readonly brands?: readonly Brand[];
   /** First digits of card numbers, 1 to 8 of them. */
@@ -25,7 +31,10 @@ const mostConnectors = 4;
 const mostValues = 200;
 const highestUsd = 1_000_000_000;
 
-/** Reads an account's routes from plain JSON, as settings are changed. Undefined when it is anything else. */
+/**
+ * Reads an account's routes from plain JSON, as settings are changed. Undefined when it is anything
+ * else.
+ */
 export function readRoutes(value: unknown): readonly Route[] | undefined {
   if (!Array.isArray(value) || value.length > maximumRoutes) return undefined;
   const routes = value.map((each: unknown) => readRoute(each));
@@ -48,16 +57,25 @@ function readRoute(value: unknown): Route | undefined {
 
 const readers = {
   connectors: (value: unknown) => listOf(value, mostConnectors, isConnectorName),
-  brands: (value: unknown) => listOf(value, mostValues, (name) => brands.some((brand) => brand === name)),
+  brands: (value: unknown) =>
+    listOf(value, mostValues, (name) => brands.some((brand) => brand === name)),
   bins: (value: unknown) => listOf(value, mostValues, (bin) => /^\d{1,8}$/.test(bin)),
   currencies: (value: unknown) => listOf(value, mostValues, (code) => /^[A-Z]{3}$/.test(code)),
-  countries: (value: unknown) => listOf(value, mostValues, (code) => countryCodes.some((known) => known === code)),
+  countries: (value: unknown) =>
+    listOf(value, mostValues, (code) => countryCodes.some((known) => known === code)),
   fromUsd: wholeUsd,
   belowUsd: wholeUsd,
 } satisfies Record<keyof Route, (value: unknown) => unknown>;
 
-/** A form's scalars may have become numbers on their way (settings-endpoint.ts): a BIN is text all the same. */
-function listOf(value: unknown, most: number, allows: (text: string) => boolean): readonly string[] | undefined {
+/**
+ * A form's scalars may have become numbers on their way (settings-endpoint.ts): a BIN is text all
+ * the same.
+ */
+function listOf(
+  value: unknown,
+  most: number,
+  allows: (text: string) => boolean,
+): readonly string[] | undefined {
   if (!Array.isArray(value) || value.length === 0 || value.length > most) return undefined;
   const texts = value.map((each: unknown) => (typeof each === "number" ? String(each) : each));
   const isAllowed = texts.every((text): text is string => typeof text === "string" && allows(text));
@@ -65,5 +83,7 @@ function listOf(value: unknown, most: number, allows: (text: string) => boolean)
 }
 
 function wholeUsd(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= highestUsd ? value : undefined;
+  return typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= highestUsd
+    ? value
+    : undefined;
 }

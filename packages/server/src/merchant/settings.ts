@@ -31,8 +31,14 @@ type SettingTable<Settings> = { readonly [Name in keyof Settings]: Setting<Setti
 
 /** One row per switch of the simulated acquirer. */
 export const simulatorSettings = {
-  seed: { ...text("cofre", 1, 100), doc: "Seed of the simulator's random generator: equal seeds and requests give equal answers." },
-  latencyMs: { ...wholeNumber(0, 0, 60_000), doc: "How long the simulated acquirer takes to answer, in milliseconds." },
+  seed: {
+    ...text("cofre", 1, 100),
+    doc: "Seed of the simulator's random generator: equal seeds and requests give equal answers.",
+  },
+  latencyMs: {
+    ...wholeNumber(0, 0, 60_000),
+    doc: "How long the simulated acquirer takes to answer, in milliseconds.",
+  },
   loseAnswer: { ...chance(), doc: "How often the acquirer does the work and its answer is lost." },
   loseRequest: { ...chance(), doc: "How often a request is lost before it reaches the acquirer." },
   lateAnswer: { ...chance(), doc: "How often the answer comes after the deadline." },
@@ -41,10 +47,19 @@ export const simulatorSettings = {
 
 /** One row per thing that the sandbox does to notifications so that a receiver can be tested. */
 export const chaosSettings = {
-  seed: { ...text("cofre", 1, 100), doc: "Seed of the random generator: equal seeds treat the same notifications equally." },
+  seed: {
+    ...text("cofre", 1, 100),
+    doc: "Seed of the random generator: equal seeds treat the same notifications equally.",
+  },
   drop: { ...chance(), doc: "How often a notification is not sent and counts as delivered." },
-  delay: { ...chance(), doc: "How often a notification is sent later, and the payment's next ones with it." },
-  reorder: { ...chance(), doc: "How often a notification is sent later and the payment's next ones overtake it." },
+  delay: {
+    ...chance(),
+    doc: "How often a notification is sent later, and the payment's next ones with it.",
+  },
+  reorder: {
+    ...chance(),
+    doc: "How often a notification is sent later and the payment's next ones overtake it.",
+  },
   delayMs: { ...wholeNumber(10_000, 0, 3_600_000), doc: "How much later, in milliseconds." },
   double: { ...chance(), doc: "How often a notification is sent twice." },
   breakSignature: { ...chance(), doc: "How often all signatures of a notification are wrong." },
@@ -56,37 +71,78 @@ export const chaosSettings = {
 
 /** One row per switch of an account; a setting without its row does not compile. */
 export const accountSettings = {
-  country: { ...oneOf<string>("br", countryCodes), doc: "The country of a token or a verification that names none." },
-  profile: { ...oneOf("X", ["X", "B"]), doc: "Imitated hosts: X (cross-border) or B (local to Brazil)." },
-  rateTable: { ...oneOf<string>("sandbox-2024", rateTableNames), doc: "The table of exchange rates that prices payments." },
-  // The fixtures and remote tests of public clients hold 0.38 % (interface 8); 3.5 % is seen in one client's arithmetic only.
-  taxPolicy: { ...oneOf<string>("brazil-cross-border", taxPolicyNames), doc: "The tax that is added to payments, per country." },
+  country: {
+    ...oneOf<string>("br", countryCodes),
+    doc: "The country of a token or a verification that names none.",
+  },
+  profile: {
+    ...oneOf("X", ["X", "B"]),
+    doc: "Imitated hosts: X (cross-border) or B (local to Brazil).",
+  },
+  rateTable: {
+    ...oneOf<string>("sandbox-2024", rateTableNames),
+    doc: "The table of exchange rates that prices payments.",
+  },
+  // The fixtures and remote tests of public clients hold 0.38 % (interface 8); 3.5 % is seen in one
+  // client's arithmetic only.
+  taxPolicy: {
+    ...oneOf<string>("brazil-cross-border", taxPolicyNames),
+    doc: "The tax that is added to payments, per country.",
+  },
   taxPaidBy: {
     ...oneOf("customer", ["customer", "merchant"]),
     doc: "Whether the tax is added to what the customer pays or borne by the merchant.",
   },
   // Public clients expect BP-CAP-11 from an account that was never set up (interface 5.1).
-  partialCapture: { ...flag(false), doc: "Whether less than the authorized amount may be captured." },
+  partialCapture: {
+    ...flag(false),
+    doc: "Whether less than the authorized amount may be captured.",
+  },
   reviewAboveUsd: {
     ...wholeNumber(0, 0, 1_000_000_000),
     doc: "Payments above this many whole US dollars wait for a reviewer; 0 for none.",
   },
-  captureWindowDays: { ...wholeNumber(4, 1, 30), doc: "Days in which an authorization can be captured before it expires." },
-  refundWindowDays: { ...wholeNumber(0, 0, 3_650), doc: "Days after the capture in which a refund may be requested; 0 for no limit." },
-  refundRequestedMinutes: { ...wholeNumber(1, 0, 100_000), doc: "Minutes that a refund stays requested before it is pending." },
-  refundPendingMinutes: { ...wholeNumber(1, 0, 100_000), doc: "Minutes that a refund stays pending before it is sent to the acquirer." },
-  strictRefundCancel: { ...flag(false), doc: "Whether only a requested refund can be cancelled, not a pending one." },
+  captureWindowDays: {
+    ...wholeNumber(4, 1, 30),
+    doc: "Days in which an authorization can be captured before it expires.",
+  },
+  refundWindowDays: {
+    ...wholeNumber(0, 0, 3_650),
+    doc: "Days after the capture in which a refund may be requested; 0 for no limit.",
+  },
+  refundRequestedMinutes: {
+    ...wholeNumber(1, 0, 100_000),
+    doc: "Minutes that a refund stays requested before it is pending.",
+  },
+  refundPendingMinutes: {
+    ...wholeNumber(1, 0, 100_000),
+    doc: "Minutes that a refund stays pending before it is sent to the acquirer.",
+  },
+  strictRefundCancel: {
+    ...flag(false),
+    doc: "Whether only a requested refund can be cancelled, not a pending one.",
+  },
   strictMandates: {
     ...flag(false),
     doc: "Whether a stored-credential payment must name the mandate of an initial one with the same card.",
   },
   declineCodes: { ...flag(false), doc: "Whether a decline has iso_code and mac_code." },
-  legacyDescriptions: { ...flag(false), doc: "Whether outcomes are described in the sandbox texts of 2017." },
+  legacyDescriptions: {
+    ...flag(false),
+    doc: "Whether outcomes are described in the sandbox texts of 2017.",
+  },
   // Plugins take a sandbox decline for one only when the acquirer has this name (clients.md).
   acquirerName: { ...text("EBANX", 1, 64), doc: "The acquirer's name in answers." },
-  createToken: { ...flag(true), doc: "Whether a payment may ask for its card to be stored; otherwise it is refused with BP-DR-62." },
-  requireCvv: { ...flag(true), doc: "Whether a card number without its security code is refused with BP-DR-54." },
-  // Acquirers in Brazil ask for 3-D Secure with debit cards; whether the original's sandbox does is unknown.
+  createToken: {
+    ...flag(true),
+    doc: "Whether a payment may ask for its card to be stored; otherwise it is refused with BP-DR-62.",
+  },
+  requireCvv: {
+    ...flag(true),
+    doc: "Whether a card number without its security code is refused with BP-DR-54.",
+  },
+  // Acquirers in Brazil ask for 3-D Secure with debit cards; whether the original's sandbox does is
+  // unknown.
   requireDebitThreeDSecure: {
     ...flag(false),
     doc: "Whether the simulated issuer declines Brazilian debit payments that come without 3-D Secure.",
@@ -95,18 +151,33 @@ export const accountSettings = {
     ...wholeNumber(10_000, 1, 1_000_000_000),
     doc: "The highest amount of one payment in whole US dollars, converted by the rate table.",
   },
-  notificationUrl: { ...webAddress(), doc: "Address for notifications of payments without their own address." },
+  notificationUrl: {
+    ...webAddress(),
+    doc: "Address for notifications of payments without their own address.",
+  },
   responseUrl: { ...webAddress(), doc: "Where the hosted page sends customers back to." },
   receiptEmail: { ...text("", 0, 100), doc: "E-mail address for receipts." },
   imageUrl: { ...webAddress(), doc: "The merchant's picture on the hosted page." },
-  descriptor: { ...text("COFRE*SANDBOX", 0, 64), doc: "Text on card statements for payments without a soft_descriptor." },
-  strictForms: { ...flag(false), doc: "Whether a form body whose JSON is cut by a raw & is refused instead of repaired." },
-  strictAmounts: { ...flag(false), doc: "Whether an amount with more than two decimals is refused instead of rounded half up." },
+  descriptor: {
+    ...text("COFRE*SANDBOX", 0, 64),
+    doc: "Text on card statements for payments without a soft_descriptor.",
+  },
+  strictForms: {
+    ...flag(false),
+    doc: "Whether a form body whose JSON is cut by a raw & is refused instead of repaired.",
+  },
+  strictAmounts: {
+    ...flag(false),
+    doc: "Whether an amount with more than two decimals is refused instead of rounded half up.",
+  },
   refuseCardLikeCodes: {
     ...flag(true),
     doc: "Whether a merchant_payment_code, merchant_refund_code or Idempotency-Key that holds the number of the card is refused instead of kept.",
   },
-  notifySynchronous: { ...flag(true), doc: "Whether a payment that is paid or declined within its own request is notified as well." },
+  notifySynchronous: {
+    ...flag(true),
+    doc: "Whether a payment that is paid or declined within its own request is notified as well.",
+  },
   routes: {
     default: [],
     allows: (value: unknown): value is readonly Route[] => readRoutes(value) !== undefined,
@@ -115,26 +186,32 @@ export const accountSettings = {
   },
   notificationEndpoints: {
     default: [],
-    allows: (value: unknown): value is readonly NotificationEndpoint[] => readEndpoints(value) !== undefined,
+    allows: (value: unknown): value is readonly NotificationEndpoint[] =>
+      readEndpoints(value) !== undefined,
     allowed: `a list of at most ${maximumEndpoints} objects with an id (1 to 32 of a-z, 0-9 and dashes, a letter first) and a url (http or https), and enabled, signatures (a list of ${signatureKinds.join(", ")}) or hashesPerCall (1 to ${maximumHashesPerCall})`,
     doc: "Receivers of all notifications except those of payments with their own address.",
   },
   notificationChaos: {
     default: defaultsOf<NotificationChaos>(chaosSettings),
-    allows: (value: unknown): value is NotificationChaos => problemsOf(chaosSettings, value, "notificationChaos.", "all").length === 0,
+    allows: (value: unknown): value is NotificationChaos =>
+      problemsOf(chaosSettings, value, "notificationChaos.", "all").length === 0,
     allowed: "an object with all of its settings",
     doc: "What the sandbox does to notifications so that a receiver can be tested.",
   },
   simulator: {
     default: defaultsOf<SimulatorSettings>(simulatorSettings),
-    allows: (value: unknown): value is SimulatorSettings => problemsOf(simulatorSettings, value, "simulator.", "all").length === 0,
+    allows: (value: unknown): value is SimulatorSettings =>
+      problemsOf(simulatorSettings, value, "simulator.", "all").length === 0,
     allowed: "an object with all of the simulator's settings",
     doc: "How the simulated acquirer behaves towards this account.",
   },
 } satisfies SettingTable<AccountSettings>;
 
 export function defaultAccountSettings(): AccountSettings {
-  return { ...defaultsOf<AccountSettings>(accountSettings), simulator: defaultsOf<SimulatorSettings>(simulatorSettings) };
+  return {
+    ...defaultsOf<AccountSettings>(accountSettings),
+    simulator: defaultsOf<SimulatorSettings>(simulatorSettings),
+  };
 }
 
 /** A table per kind of switch, for the documentation. */
@@ -158,7 +235,10 @@ export interface DescribedSetting {
   readonly settings?: readonly DescribedSetting[];
 }
 
-/** Every switch of an account in the order of its table; those of the simulator and of the notifications inside. */
+/**
+ * Every switch of an account in the order of its table; those of the simulator and of the
+ * notifications inside.
+ */
 export function describedSettings(): readonly DescribedSetting[] {
   const inside: Readonly<Record<string, readonly DescribedSetting[]>> = {
     simulator: described(simulatorSettings),
@@ -172,16 +252,26 @@ export function describedSettings(): readonly DescribedSetting[] {
 
 function described(table: Readonly<Record<string, Setting<unknown>>>): readonly DescribedSetting[] {
   return Object.entries(table).map(([name, { default: initially, allowed, values, unit, doc }]) => {
-    return { name, default: initially, allowed, ...(values === undefined ? {} : { values }), ...(unit === undefined ? {} : { unit }), doc };
+    return {
+      name,
+      default: initially,
+      allowed,
+      ...(values === undefined ? {} : { values }),
+      ...(unit === undefined ? {} : { unit }),
+      doc,
+    };
   });
 }
 
-export type SettingsResult = { readonly settings: AccountSettings } | { readonly problems: readonly string[] };
+export type SettingsResult =
+  | { readonly settings: AccountSettings }
+  | { readonly problems: readonly string[] };
 
 /**
- * `current` with `changes` laid over it; `simulator` and `notificationChaos` may hold some of its settings only. Anything unknown or not allowed is a problem,
- * one sentence each, which never quotes a value, and then nothing is changed. `check`: of addresses of receivers that are new. One that is given back as it
- * was shown, without its password, is the one that is kept.
+ * `current` with `changes` laid over it; `simulator` and `notificationChaos` may hold some of its
+ * settings only. Anything unknown or not allowed is a problem, one sentence each, which never
+ * quotes a value, and then nothing is changed. `check`: of addresses of receivers that are new. One
+ * that is given back as it was shown, without its password, is the one that is kept.
  */
 export function validateSettings(
   changes: Readonly<Record<string, unknown>>,
@@ -191,8 +281,12 @@ export function validateSettings(
   const { simulator, notificationChaos, ...others } = withMeantAddresses(changes, current);
   const problems = [
     ...problemsOf(accountSettings, others, "", "some"),
-    ...(simulator === undefined ? [] : problemsOf(simulatorSettings, simulator, "simulator.", "some")),
-    ...(notificationChaos === undefined ? [] : problemsOf(chaosSettings, notificationChaos, "notificationChaos.", "some")),
+    ...(simulator === undefined
+      ? []
+      : problemsOf(simulatorSettings, simulator, "simulator.", "some")),
+    ...(notificationChaos === undefined
+      ? []
+      : problemsOf(chaosSettings, notificationChaos, "notificationChaos.", "some")),
   ];
   if (problems.length > 0) return { problems };
   const refused = addressProblems(others, current, check);
@@ -202,31 +296,56 @@ export function validateSettings(
     ...others,
     routes: readRoutes(others["routes"]) ?? current.routes,
     // With what was left out.
-    notificationEndpoints: readEndpoints(others["notificationEndpoints"]) ?? current.notificationEndpoints,
-    notificationChaos: { ...current.notificationChaos, ...(isRecord(notificationChaos) ? notificationChaos : {}) },
+    notificationEndpoints:
+      readEndpoints(others["notificationEndpoints"]) ?? current.notificationEndpoints,
+    notificationChaos: {
+      ...current.notificationChaos,
+      ...(isRecord(notificationChaos) ? notificationChaos : {}),
+    },
     simulator: { ...current.simulator, ...(isRecord(simulator) ? simulator : {}) },
   };
   return { settings };
 }
 
-function withMeantAddresses(changes: Readonly<Record<string, unknown>>, current: AccountSettings): Readonly<Record<string, unknown>> {
+function withMeantAddresses(
+  changes: Readonly<Record<string, unknown>>,
+  current: AccountSettings,
+): Readonly<Record<string, unknown>> {
   const { notificationUrl, notificationEndpoints } = changes;
-  const endpoints = notificationEndpoints === undefined ? undefined : readEndpoints(notificationEndpoints);
+  const endpoints =
+    notificationEndpoints === undefined ? undefined : readEndpoints(notificationEndpoints);
   return {
     ...changes,
-    ...(typeof notificationUrl === "string" ? { notificationUrl: meantAddress(notificationUrl, current.notificationUrl) } : {}),
+    ...(typeof notificationUrl === "string"
+      ? { notificationUrl: meantAddress(notificationUrl, current.notificationUrl) }
+      : {}),
     ...(endpoints === undefined
       ? {}
-      : { notificationEndpoints: endpoints.map((each) => ({ ...each, url: meantAddress(each.url, keptUrl(current, each)) })) }),
+      : {
+          notificationEndpoints: endpoints.map((each) => ({
+            ...each,
+            url: meantAddress(each.url, keptUrl(current, each)),
+          })),
+        }),
   };
 }
 
-function keptUrl({ notificationEndpoints }: AccountSettings, { id }: NotificationEndpoint): string | undefined {
+function keptUrl(
+  { notificationEndpoints }: AccountSettings,
+  { id }: NotificationEndpoint,
+): string | undefined {
   return notificationEndpoints.find((each) => each.id === id)?.url;
 }
 
-/** Of addresses that are not kept already: what was let in before the configuration changed is let be. */
-function addressProblems(others: Readonly<Record<string, unknown>>, current: AccountSettings, check: AddressCheck): readonly string[] {
+/**
+ * Of addresses that are not kept already: what was let in before the configuration changed is let
+ * be.
+ */
+function addressProblems(
+  others: Readonly<Record<string, unknown>>,
+  current: AccountSettings,
+  check: AddressCheck,
+): readonly string[] {
   const problem = (name: string, url: string, kept: string | undefined): readonly string[] => {
     if (url === "" || url === kept) return [];
     const reason = isHidden(url) ? "has *** for its password, which must be given" : check(url);
@@ -236,22 +355,34 @@ function addressProblems(others: Readonly<Record<string, unknown>>, current: Acc
   const endpoints = readEndpoints(others["notificationEndpoints"]) ?? [];
   return [
     ...problem("notificationUrl", String(notificationUrl), current.notificationUrl),
-    ...endpoints.flatMap((each, index) => problem(`notificationEndpoints[${index}]`, each.url, keptUrl(current, each))),
+    ...endpoints.flatMap((each, index) =>
+      problem(`notificationEndpoints[${index}]`, each.url, keptUrl(current, each)),
+    ),
   ];
 }
 
-function problemsOf(table: Readonly<Record<string, Setting<unknown>>>, values: unknown, prefix: string, expects: "some" | "all"): string[] {
+function problemsOf(
+  table: Readonly<Record<string, Setting<unknown>>>,
+  values: unknown,
+  prefix: string,
+  expects: "some" | "all",
+): string[] {
   if (!isRecord(values)) return [`${prefix.slice(0, -1)} must be an object.`];
   const unknown = Object.keys(values)
     .filter((name) => !Object.hasOwn(table, name))
     .map((name) => unknownName(name, prefix, Object.keys(table)));
   const refused = Object.entries(table)
-    .filter(([name, setting]) => (Object.hasOwn(values, name) ? !setting.allows(values[name]) : expects === "all"))
+    .filter(([name, setting]) =>
+      Object.hasOwn(values, name) ? !setting.allows(values[name]) : expects === "all",
+    )
     .map(([name, setting]) => `${prefix}${name} must be ${setting.allowed}.`);
   return [...unknown, ...refused];
 }
 
-/** A name is quoted when it looks like one: anything else could be what somebody should not have sent. */
+/**
+ * A name is quoted when it looks like one: anything else could be what somebody should not have
+ * sent.
+ */
 function unknownName(name: string, prefix: string, known: readonly string[]): string {
   if (!/^[A-Za-z][A-Za-z_-]{0,39}$/.test(name))
     return `${prefix === "" ? "One of the names" : `One of the names in ${prefix.slice(0, -1)}`} is not a setting.`;
@@ -260,7 +391,10 @@ function unknownName(name: string, prefix: string, known: readonly string[]): st
 }
 
 function defaultsOf<Settings>(table: SettingTable<Settings>): Settings {
-  const entries = Object.entries<Setting<unknown>>(table).map(([name, setting]) => [name, setting.default]);
+  const entries = Object.entries<Setting<unknown>>(table).map(([name, setting]) => [
+    name,
+    setting.default,
+  ]);
   return Object.fromEntries(entries) as Settings;
 }
 
@@ -271,17 +405,26 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 type ValueRules<Value> = Omit<Setting<Value>, "doc">;
 
 function flag(initially: boolean): ValueRules<boolean> {
-  return { default: initially, allows: (value) => typeof value === "boolean", allowed: "true or false" };
+  return {
+    default: initially,
+    allows: (value) => typeof value === "boolean",
+    allowed: "true or false",
+  };
 }
 
 function chance(): ValueRules<number> {
-  return { ...wholeNumber(0, 0, 1_000), allowed: "a whole number from 0 to 1000, in thousandths: 300 is 30%", unit: "thousandths" };
+  return {
+    ...wholeNumber(0, 0, 1_000),
+    allowed: "a whole number from 0 to 1000, in thousandths: 300 is 30%",
+    unit: "thousandths",
+  };
 }
 
 function wholeNumber(initially: number, least: number, most: number): ValueRules<number> {
   return {
     default: initially,
-    allows: (value): value is number => typeof value === "number" && Number.isInteger(value) && value >= least && value <= most,
+    allows: (value): value is number =>
+      typeof value === "number" && Number.isInteger(value) && value >= least && value <= most,
     allowed: `a whole number from ${least} to ${most}`,
   };
 }
@@ -289,7 +432,8 @@ function wholeNumber(initially: number, least: number, most: number): ValueRules
 function text(initially: string, shortest: number, longest: number): ValueRules<string> {
   return {
     default: initially,
-    allows: (value): value is string => typeof value === "string" && value.length >= shortest && value.length <= longest,
+    allows: (value): value is string =>
+      typeof value === "string" && value.length >= shortest && value.length <= longest,
     allowed: `a text of ${shortest} to ${longest} characters`,
   };
 }
@@ -299,12 +443,19 @@ function webAddress(): ValueRules<string> {
   return {
     default: "",
     allows: (value): value is string =>
-      value === "" || (typeof value === "string" && value.length <= 2_000 && /^https?:\/\//i.test(value) && URL.canParse(value)),
+      value === "" ||
+      (typeof value === "string" &&
+        value.length <= 2_000 &&
+        /^https?:\/\//i.test(value) &&
+        URL.canParse(value)),
     allowed: "empty or an http or https address of at most 2000 characters",
   };
 }
 
-function oneOf<Value extends string>(initially: Value, values: readonly Value[]): ValueRules<Value> {
+function oneOf<Value extends string>(
+  initially: Value,
+  values: readonly Value[],
+): ValueRules<Value> {
   return {
     default: initially,
     allows: (value): value is Value => values.some((allowed) => allowed === value),

@@ -23,7 +23,8 @@ describe("the schedule of attempts", () => {
     const shortest = scheduleWith(never);
     assert.equal(shortest.length + 1, maximumAttempts);
     assert.equal(maximumAttempts, 10);
-    const sum = (delays: readonly number[]): number => delays.reduce((total, delay) => total + delay, 0);
+    const sum = (delays: readonly number[]): number =>
+      delays.reduce((total, delay) => total + delay, 0);
     assert.equal(sum(shortest), 75 * hour + 35 * 60_000 + 5_000);
     assert.ok(sum(shortest) > 3 * day);
     assert.ok(sum(scheduleWith(always)) < 4 * day);
@@ -56,7 +57,11 @@ describe("Retry-After", () => {
     for (let month = 0; month < 12; month += 1) {
       for (const date of [1, new Date(Date.UTC(2027, month + 1, 0)).getUTCDate()]) {
         const at = Date.UTC(2027, month, date, 23, 59, 58);
-        assert.equal(retryAfter(new Date(at).toUTCString(), instant(at - 1_000)), at, new Date(at).toUTCString());
+        assert.equal(
+          retryAfter(new Date(at).toUTCString(), instant(at - 1_000)),
+          at,
+          new Date(at).toUTCString(),
+        );
       }
     }
   });

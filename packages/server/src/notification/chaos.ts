@@ -15,12 +15,13 @@ export interface ChaosPlan {
 }
 
 /**
- * Drawn from the account's seed, the notification's number and the endpoint alone, so that a delivery has the same plan whenever
- * it is looked at and a test can be repeated.
+ * Drawn from the account's seed, the notification's number and the endpoint alone, so that a
+ * delivery has the same plan whenever it is looked at and a test can be repeated.
  */
 export function chaosPlan(chaos: NotificationChaos, delivery: Delivery): ChaosPlan {
   const happens = (fault: "drop" | "delay" | "reorder" | "double" | "breakSignature"): boolean =>
-    chaos[fault] > 0 && drawOf(chaos.seed, fault, delivery.number, delivery.endpoint) < chaos[fault];
+    chaos[fault] > 0 &&
+    drawOf(chaos.seed, fault, delivery.number, delivery.endpoint) < chaos[fault];
   const overtaken = happens("reorder");
   const held = overtaken || happens("delay");
   return {
@@ -32,15 +33,25 @@ export function chaosPlan(chaos: NotificationChaos, delivery: Delivery): ChaosPl
   };
 }
 
-/** 0 to 999, the same for the same fault of the same thing, which two words tell from all others. */
-export function drawOf(seed: string, fault: keyof NotificationChaos, one: string | number, other: string | number): number {
+/**
+ * 0 to 999, the same for the same fault of the same thing, which two words tell from all others.
+ */
+export function drawOf(
+  seed: string,
+  fault: keyof NotificationChaos,
+  one: string | number,
+  other: string | number,
+): number {
   const digest = sha256Hex(`cofre notification chaos 1\0${seed}\0${fault}\0${one}\0${other}`);
   return Number.parseInt(digest.slice(0, 12), 16) % 1_000;
 }
 
 /** Headers of which no signature fits: another value of the same form. */
-export function withBrokenSignatures(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const broken = (signature: string): string => (signature.startsWith("A") ? "B" : "A") + signature.slice(1);
+export function withBrokenSignatures(
+  headers: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const broken = (signature: string): string =>
+    (signature.startsWith("A") ? "B" : "A") + signature.slice(1);
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => {
       if (/^X-Signature-?Content$/.test(name)) return [name, broken(value)];

@@ -19,8 +19,18 @@ import {
 import type { EndpointId } from "./events.ts";
 
 const now = instant(Date.UTC(2026, 10, 28, 12));
-const shop: NotificationEndpoint = { id: "shop", url: "https://shop.example/notify", enabled: true, secretVersion: 1 };
-const books: NotificationEndpoint = { id: "books", url: "https://books.example/", enabled: true, secretVersion: 4 };
+const shop: NotificationEndpoint = {
+  id: "shop",
+  url: "https://shop.example/notify",
+  enabled: true,
+  secretVersion: 1,
+};
+const books: NotificationEndpoint = {
+  id: "books",
+  url: "https://books.example/",
+  enabled: true,
+  secretVersion: 4,
+};
 
 describe("who is told", () => {
   test("all of the account's endpoints, also those that are off: what is for them is kept", () => {
@@ -124,7 +134,11 @@ describe("endpoints as settings", () => {
 });
 
 describe("a message", () => {
-  const key = { merchantId: "0000000a" as MerchantId, endpoint: "shop" as EndpointId, numbers: [17] };
+  const key = {
+    merchantId: "0000000a" as MerchantId,
+    endpoint: "shop" as EndpointId,
+    numbers: [17],
+  };
 
   test("has an id that depends on installation, account, endpoint and numbers, and on nothing else", () => {
     const id = messageId("one", key);
@@ -144,10 +158,18 @@ describe("a message", () => {
 
   test("is the form that receivers of this interface read", () => {
     assert.equal(
-      messageBody([{ kind: "update", paymentId: "6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831" as PaymentId }]),
+      messageBody([
+        {
+          kind: "update",
+          paymentId: "6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831" as PaymentId,
+        },
+      ]),
       "operation=payment_status_change&notification_type=update&hash_codes=6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831",
     );
-    const refund = (digit: string) => ({ kind: "refund" as const, paymentId: digit.repeat(48) as PaymentId });
+    const refund = (digit: string) => ({
+      kind: "refund" as const,
+      paymentId: digit.repeat(48) as PaymentId,
+    });
     assert.equal(
       messageBody([refund("a"), refund("b")]),
       `operation=payment_status_change&notification_type=refund&hash_codes=${"a".repeat(48)},${"b".repeat(48)}`,

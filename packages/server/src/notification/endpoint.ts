@@ -4,34 +4,51 @@ import { type Instant, instant } from "../kernel/instant.ts";
 import type { EndpointId, Notification, QueueId } from "./events.ts";
 
 /**
- * What a message can be signed with (signature.ts): `rsa` is the interface's own signature, `hmac` and `ed25519` are those of Standard
- * Webhooks.
+ * What a message can be signed with (signature.ts): `rsa` is the interface's own signature, `hmac`
+ * and `ed25519` are those of Standard Webhooks.
  */
 export const signatureKinds = ["rsa", "hmac", "ed25519"] as const;
 export type SignatureKind = (typeof signatureKinds)[number];
 
 /** One of an account's own receivers: plain data, kept with the account. */
 export interface NotificationEndpoint {
-  /** 1 to 32 characters of a-z, 0-9 and dashes, beginning with a letter; never `url-`. Deliveries and its secret go by it. */
+  /**
+   * 1 to 32 characters of a-z, 0-9 and dashes, beginning with a letter; never `url-`. Deliveries
+   * and its secret go by it.
+   */
   readonly id: string;
   readonly url: string;
-  /** false: the merchant has switched it off. What is to be delivered is kept until it is on again. */
+  /**
+   * false: the merchant has switched it off. What is to be delivered is kept until it is on again.
+   */
   readonly enabled: boolean;
-  /** When somebody switched it off; not there while it is on, nor where that was before this was kept. */
+  /**
+   * When somebody switched it off; not there while it is on, nor where that was before this was
+   * kept.
+   */
   readonly offAt?: Instant;
-  /** When it answered 410 and was switched off for that; it stays off until somebody takes this away. */
+  /**
+   * When it answered 410 and was switched off for that; it stays off until somebody takes this
+   * away.
+   */
   readonly goneAt?: Instant;
   /** Which of its secrets signs; counts up from 1. */
   readonly secretVersion: number;
   /** Until then the secret before signs as well. */
   readonly previousSecretUntil?: Instant;
-  /** Those that the receiver looks at; each costs more than the message itself. All of them unless given. */
+  /**
+   * Those that the receiver looks at; each costs more than the message itself. All of them unless
+   * given.
+   */
   readonly signatures?: readonly SignatureKind[];
   /** How many payments one message may tell of, 1 to 100; 1 unless given. */
   readonly hashesPerCall?: number;
 }
 
-/** What the sandbox does to an account's deliveries so that its receiver can be tested. Chances are in 1/1000. */
+/**
+ * What the sandbox does to an account's deliveries so that its receiver can be tested. Chances are
+ * in 1/1000.
+ */
 export interface NotificationChaos {
   readonly seed: string;
   /** Nothing is sent, and the delivery counts as made. */
@@ -82,13 +99,22 @@ export interface Target {
 
 const urlPrefix = "url-";
 
-/** A payment's own address takes the place of the account's endpoints (interface 6). Endpoints that are off are told later. */
-export function targetsOf(endpoints: readonly NotificationEndpoint[], notificationUrl: string | undefined): readonly EndpointId[] {
+/**
+ * A payment's own address takes the place of the account's endpoints (interface 6). Endpoints that
+ * are off are told later.
+ */
+export function targetsOf(
+  endpoints: readonly NotificationEndpoint[],
+  notificationUrl: string | undefined,
+): readonly EndpointId[] {
   return notificationUrl === undefined ? endpoints.map(endpointId) : [urlEndpoint(notificationUrl)];
 }
 
 /** Those of them that take several payments in one message. */
-export function gatheringOf(endpoints: readonly NotificationEndpoint[], targets: readonly EndpointId[]): readonly EndpointId[] {
+export function gatheringOf(
+  endpoints: readonly NotificationEndpoint[],
+  targets: readonly EndpointId[],
+): readonly EndpointId[] {
   return endpoints
     .filter(({ hashesPerCall = 1 }) => hashesPerCall > 1)
     .map(endpointId)
@@ -103,8 +129,9 @@ export function endpointId({ id }: Pick<NotificationEndpoint, "id">): EndpointId
 const urlQueueLength = urlPrefix.length + 16;
 
 /**
- * The name of a payment's own address: `url-`, 16 hex characters of its origin's digest, a dash, and 32 of the whole address's. Before origins
- * were queues it was `url-` and the 32; what was made then keeps its name.
+ * The name of a payment's own address: `url-`, 16 hex characters of its origin's digest, a dash,
+ * and 32 of the whole address's. Before origins were queues it was `url-` and the 32; what was made
+ * then keeps its name.
  */
 export function urlEndpoint(url: string): EndpointId {
   return `${originQueue(url)}-${sha256Hex(url).slice(0, 32)}` as EndpointId;
@@ -116,8 +143,9 @@ export function originQueue(url: string): QueueId {
 }
 
 /**
- * The queue that deliveries to an endpoint wait in. Payments' own addresses at one origin share one: an order number in the query makes no
- * queue of its own. The stores' migrations say the same in SQL.
+ * The queue that deliveries to an endpoint wait in. Payments' own addresses at one origin share
+ * one: an order number in the query makes no queue of its own. The stores' migrations say the same
+ * in SQL.
  */
 export function queueOf(endpoint: EndpointId): QueueId {
   const isOfOrigin = isUrlEndpoint(endpoint) && endpoint[urlQueueLength] === "-";
@@ -131,15 +159,24 @@ export function isUrlEndpoint(endpoint: EndpointId | QueueId): boolean {
 /** How an endpoint of the account is reached at `now`; undefined while it is off. */
 export function targetOf(endpoint: NotificationEndpoint, now: Instant): Target | undefined {
   if (!endpoint.enabled || endpoint.goneAt !== undefined) return undefined;
-  const { secretVersion, previousSecretUntil, signatures = signatureKinds, hashesPerCall = 1 } = endpoint;
-  const rotating = secretVersion > 1 && previousSecretUntil !== undefined && now < previousSecretUntil;
+  const {
+    secretVersion,
+    previousSecretUntil,
+    signatures = signatureKinds,
+    hashesPerCall = 1,
+  } = endpoint;
+  const rotating =
+    secretVersion > 1 && previousSecretUntil !== undefined && now < previousSecretUntil;
   const versions = rotating ? [secretVersion, secretVersion - 1] : [secretVersion];
   const secrets = versions.map((version) => secretName(endpoint, version));
   const { url } = endpoint;
   return { endpoint: endpointId(endpoint), url, secrets, signatures, hashesPerCall };
 }
 
-/** How a payment's own address is reached: all of an account's are signed with one secret, in every way, and tell of one payment. */
+/**
+ * How a payment's own address is reached: all of an account's are signed with one secret, in every
+ * way, and tell of one payment.
+ */
 export function urlTarget(url: string): Target {
   const [secrets, signatures] = [[urlSecretName], signatureKinds];
   return { endpoint: urlEndpoint(url), url, secrets, signatures, hashesPerCall: 1 };
@@ -156,7 +193,10 @@ export function secretName({ id }: Pick<NotificationEndpoint, "id">, version: nu
 
 export const urlSecretName = "url/1";
 
-/** The same endpoints, with this one switched off because it answered 410; undefined when it is off already or not there. */
+/**
+ * The same endpoints, with this one switched off because it answered 410; undefined when it is off
+ * already or not there.
+ */
 export function switchedOff(
   endpoints: readonly NotificationEndpoint[],
   endpoint: EndpointId,
@@ -167,20 +207,26 @@ export function switchedOff(
   return endpoints.map((each) => (each === found ? { ...each, goneAt: at } : each));
 }
 
-/** The same endpoints, with the next secret for this one; the one it had signs along until `until`. */
+/**
+ * The same endpoints, with the next secret for this one; the one it had signs along until `until`.
+ */
 export function withNextSecret(
   endpoints: readonly NotificationEndpoint[],
   endpoint: EndpointId,
   until: Instant,
 ): readonly NotificationEndpoint[] {
   return endpoints.map((each) =>
-    each.id === endpoint ? { ...each, secretVersion: each.secretVersion + 1, previousSecretUntil: until } : each,
+    each.id === endpoint
+      ? { ...each, secretVersion: each.secretVersion + 1, previousSecretUntil: until }
+      : each,
   );
 }
 
 /**
- * Reads an account's endpoints from plain JSON, as settings are changed: a list of objects with `id` and `url`, and the other members
- * if need be. Undefined when it is anything else. Whether an address may be reached is looked at when it is given (settings.ts) and decided when it is dialled (egress.ts).
+ * Reads an account's endpoints from plain JSON, as settings are changed: a list of objects with
+ * `id` and `url`, and the other members if need be. Undefined when it is anything else. Whether an
+ * address may be reached is looked at when it is given (settings.ts) and decided when it is dialled
+ * (egress.ts).
  */
 export function readEndpoints(value: unknown): readonly NotificationEndpoint[] | undefined {
   if (!Array.isArray(value) || value.length > maximumEndpoints) return undefined;
@@ -191,13 +237,40 @@ export function readEndpoints(value: unknown): readonly NotificationEndpoint[] |
 
 function readEndpoint(value: unknown): NotificationEndpoint | undefined {
   if (!isRecord(value)) return undefined;
-  const { id, url, enabled = true, offAt, goneAt, secretVersion = 1, previousSecretUntil, signatures, hashesPerCall, ...unknown } = value;
-  if (Object.keys(unknown).length > 0 || typeof enabled !== "boolean" || !isVersion(secretVersion)) return undefined;
+  const {
+    id,
+    url,
+    enabled = true,
+    offAt,
+    goneAt,
+    secretVersion = 1,
+    previousSecretUntil,
+    signatures,
+    hashesPerCall,
+    ...unknown
+  } = value;
+  if (Object.keys(unknown).length > 0 || typeof enabled !== "boolean" || !isVersion(secretVersion))
+    return undefined;
   if (typeof id !== "string" || !isEndpointName(id)) return undefined;
-  if (typeof url !== "string" || url.length > 2_048 || !/^https?:\/\//i.test(url) || !URL.canParse(url)) return undefined;
+  if (
+    typeof url !== "string" ||
+    url.length > 2_048 ||
+    !/^https?:\/\//i.test(url) ||
+    !URL.canParse(url)
+  )
+    return undefined;
   if (signatures !== undefined && !areSignatures(signatures)) return undefined;
-  if (hashesPerCall !== undefined && !(isVersion(hashesPerCall) && hashesPerCall <= maximumHashesPerCall)) return undefined;
-  if (!isMomentOrNothing(offAt) || !isMomentOrNothing(goneAt) || !isMomentOrNothing(previousSecretUntil)) return undefined;
+  if (
+    hashesPerCall !== undefined &&
+    !(isVersion(hashesPerCall) && hashesPerCall <= maximumHashesPerCall)
+  )
+    return undefined;
+  if (
+    !isMomentOrNothing(offAt) ||
+    !isMomentOrNothing(goneAt) ||
+    !isMomentOrNothing(previousSecretUntil)
+  )
+    return undefined;
   return {
     id,
     url,
@@ -205,7 +278,9 @@ function readEndpoint(value: unknown): NotificationEndpoint | undefined {
     ...(offAt === undefined ? {} : { offAt: instant(offAt) }),
     ...(goneAt === undefined ? {} : { goneAt: instant(goneAt) }),
     secretVersion,
-    ...(previousSecretUntil === undefined ? {} : { previousSecretUntil: instant(previousSecretUntil) }),
+    ...(previousSecretUntil === undefined
+      ? {}
+      : { previousSecretUntil: instant(previousSecretUntil) }),
     ...(signatures === undefined ? {} : { signatures }),
     ...(hashesPerCall === undefined ? {} : { hashesPerCall }),
   };
@@ -213,7 +288,8 @@ function readEndpoint(value: unknown): NotificationEndpoint | undefined {
 
 /** At least one of the known ones, none twice. */
 function areSignatures(value: unknown): value is readonly SignatureKind[] {
-  if (!Array.isArray(value) || value.length === 0 || new Set(value).size !== value.length) return false;
+  if (!Array.isArray(value) || value.length === 0 || new Set(value).size !== value.length)
+    return false;
   return value.every((each) => signatureKinds.some((kind) => kind === each));
 }
 
@@ -227,7 +303,9 @@ function isVersion(value: unknown): value is number {
 }
 
 function isMomentOrNothing(value: unknown): value is number | undefined {
-  return value === undefined || (typeof value === "number" && Number.isSafeInteger(value) && value >= 0);
+  return (
+    value === undefined || (typeof value === "number" && Number.isSafeInteger(value) && value >= 0)
+  );
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -235,8 +313,8 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /**
- * The id of a message, the same in each of its repetitions, different for each endpoint and for all other numbers, which are those of the
- * notifications in it, ascending.
+ * The id of a message, the same in each of its repetitions, different for each endpoint and for all
+ * other numbers, which are those of the notifications in it, ascending.
  */
 export function messageId(
   installation: string,
@@ -244,13 +322,23 @@ export function messageId(
     merchantId,
     endpoint,
     numbers,
-  }: { readonly merchantId: MerchantId; readonly endpoint: EndpointId; readonly numbers: readonly number[] },
+  }: {
+    readonly merchantId: MerchantId;
+    readonly endpoint: EndpointId;
+    readonly numbers: readonly number[];
+  },
 ): string {
   return `msg_${sha256Hex(`cofre message 1\0${installation}\0${merchantId}\0${numbers.join(",")}\0${endpoint}`).slice(0, 32)}`;
 }
 
-/** What is posted: one hash unless the endpoint takes more, because a widespread receiver reads one only (interface 6). */
-export function messageBody([first, ...others]: readonly [Notification, ...Notification[]]): string {
+/**
+ * What is posted: one hash unless the endpoint takes more, because a widespread receiver reads one
+ * only (interface 6).
+ */
+export function messageBody([first, ...others]: readonly [
+  Notification,
+  ...Notification[],
+]): string {
   const hashes = [first, ...others].map(({ paymentId }) => paymentId).join(",");
   return `operation=payment_status_change&notification_type=${first.kind}&hash_codes=${hashes}`;
 }

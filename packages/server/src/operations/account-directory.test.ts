@@ -14,7 +14,11 @@ const account: Account = { id, version: 1, name: "Loja", settings: defaultAccoun
 
 async function storeWith(kept: Account): Promise<Store> {
   const store = createMemoryStore();
-  await store.commit(accountChange(kept, undefined, instant(0), [{ digest: digestOfKey("the key"), grants: "secret" }]));
+  await store.commit(
+    accountChange(kept, undefined, instant(0), [
+      { digest: digestOfKey("the key"), grants: "secret" },
+    ]),
+  );
   return store;
 }
 
@@ -34,11 +38,18 @@ describe("the directory of accounts", () => {
     const directory = new AccountDirectory(store, still);
     await directory.byKey("the key");
     await directory.byId(id);
-    const next: Account = { ...account, version: 2, settings: { ...account.settings, partialCapture: true } };
+    const next: Account = {
+      ...account,
+      version: 2,
+      settings: { ...account.settings, partialCapture: true },
+    };
     await store.commit(accountChange(next, 1, instant(0), []));
     assert.deepEqual((await directory.byKey("the key"))?.account, account);
     directory.forget(id);
-    assert.deepEqual([(await directory.byKey("the key"))?.account, await directory.byId(id)], [next, next]);
+    assert.deepEqual(
+      [(await directory.byKey("the key"))?.account, await directory.byId(id)],
+      [next, next],
+    );
   });
 
   test("shows what another process changed after two seconds, also when the clock was set back", async () => {
@@ -53,7 +64,10 @@ describe("the directory of accounts", () => {
       await Promise.all([directory.byKey("the key"), directory.byId(id)]);
       await store.commit(accountChange({ ...account, version: 2 }, 1, instant(0), []));
       now = instant(now + laterMs);
-      const versions = [(await directory.byKey("the key"))?.account.version, (await directory.byId(id))?.version];
+      const versions = [
+        (await directory.byKey("the key"))?.account.version,
+        (await directory.byId(id))?.version,
+      ];
       assert.deepEqual(versions, [shown, shown], `${laterMs}`);
     }
   });
@@ -88,11 +102,19 @@ describe("the directory of accounts", () => {
   });
 
   test("gives an account of an earlier version the defaults of switches that it never heard of", async () => {
-    const { captureWindowDays: _window, simulator: _simulator, notificationChaos: chaos, ...others } = account.settings;
+    const {
+      captureWindowDays: _window,
+      simulator: _simulator,
+      notificationChaos: chaos,
+      ...others
+    } = account.settings;
     const { beforeAnswer: _beforeAnswer, ...notificationChaos } = chaos;
     const older = { ...others, notificationChaos };
     const directory = new AccountDirectory(
-      await storeWith({ ...account, settings: { ...older, partialCapture: true } as AccountSettings }),
+      await storeWith({
+        ...account,
+        settings: { ...older, partialCapture: true } as AccountSettings,
+      }),
       still,
     );
     const expected = { ...account.settings, partialCapture: true };

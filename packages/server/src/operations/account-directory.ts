@@ -19,13 +19,20 @@ const maximumCached = 10_000;
 /** What another process has changed of an account is seen here after so long at most. */
 const keptMs = 2 * second;
 
-/** SHA-256 of an integration key: keys are never kept, and looked up by digest only, so lookups tell nothing by their time. */
+/**
+ * SHA-256 of an integration key: keys are never kept, and looked up by digest only, so lookups tell
+ * nothing by their time.
+ */
 export function digestOfKey(key: string): KeyDigest {
   return sha256Hex(key) as KeyDigest;
 }
 
 /** The key with the MAC that it is stored with. */
-export function withKeyMac(macs: Pick<RowMacs, "of">, merchantId: MerchantId, { digest, grants }: AccountKey): AccountKey {
+export function withKeyMac(
+  macs: Pick<RowMacs, "of">,
+  merchantId: MerchantId,
+  { digest, grants }: AccountKey,
+): AccountKey {
   return { digest, grants, mac: macs.of("account_key", [digest, merchantId, grants]) };
 }
 
@@ -36,8 +43,9 @@ interface CheckedKeys {
 }
 
 /**
- * Accounts by key and by id, remembered for two seconds. Owns two bounded caches of what the store holds; whoever changes an account calls
- * `forget` with it, so that this process sees it at once. Unknown keys are not remembered, so that guessing cannot fill the cache.
+ * Accounts by key and by id, remembered for two seconds. Owns two bounded caches of what the store
+ * holds; whoever changes an account calls `forget` with it, so that this process sees it at once.
+ * Unknown keys are not remembered, so that guessing cannot fill the cache.
  */
 export class AccountDirectory {
   readonly #store: Pick<Store, "accountByKey" | "accountById">;
@@ -45,14 +53,21 @@ export class AccountDirectory {
   readonly #byDigest: Remembered<KeyDigest, KeyHolder>;
   readonly #byId: Remembered<MerchantId, Account>;
 
-  constructor(store: Pick<Store, "accountByKey" | "accountById">, clock: Clock, checked?: CheckedKeys) {
+  constructor(
+    store: Pick<Store, "accountByKey" | "accountById">,
+    clock: Clock,
+    checked?: CheckedKeys,
+  ) {
     this.#store = store;
     this.#checked = checked;
     this.#byDigest = new Remembered(clock);
     this.#byId = new Remembered(clock);
   }
 
-  /** The account that this key opens: at once when it is remembered. Rejects with `store_unavailable`. */
+  /**
+   * The account that this key opens: at once when it is remembered. Rejects with
+   * `store_unavailable`.
+   */
   byKey(key: string): KeyHolder | Promise<KeyHolder | undefined> {
     const digest = digestOfKey(key);
     const known = this.#byDigest.known(digest);
@@ -83,7 +98,10 @@ export class AccountDirectory {
   }
 }
 
-/** Values by key, each read anew when it is older than `keptMs`, by one reader for all who ask meanwhile. */
+/**
+ * Values by key, each read anew when it is older than `keptMs`, by one reader for all who ask
+ * meanwhile.
+ */
 class Remembered<Key, Value> {
   readonly #clock: Clock;
   readonly #values = new Map<Key, { readonly value: Value; readonly readAt: Instant }>();
@@ -139,6 +157,12 @@ class Remembered<Key, Value> {
 function withAllSettings(account: Account): Account {
   const defaults = defaultAccountSettings();
   const simulator = { ...defaults.simulator, ...account.settings.simulator };
-  const notificationChaos = { ...defaults.notificationChaos, ...account.settings.notificationChaos };
-  return { ...account, settings: { ...defaults, ...account.settings, simulator, notificationChaos } };
+  const notificationChaos = {
+    ...defaults.notificationChaos,
+    ...account.settings.notificationChaos,
+  };
+  return {
+    ...account,
+    settings: { ...defaults, ...account.settings, simulator, notificationChaos },
+  };
 }

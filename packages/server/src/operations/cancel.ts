@@ -11,7 +11,13 @@ import { recordPayment, selectPayment } from "./payment-change.ts";
 /** Voids a payment before its capture. */
 export const cancel = defineOperation<PaymentSelector & NamedByKey, Payment>({
   name: "cancel",
-  errors: ["payment_not_found", "payment_not_voidable", "payment_in_flight", "void_declined", "outcome_unknown"],
+  errors: [
+    "payment_not_found",
+    "payment_not_voidable",
+    "payment_in_flight",
+    "void_declined",
+    "outcome_unknown",
+  ],
 
   async run(context, input) {
     const found = await selectPayment(context, input);
@@ -24,10 +30,21 @@ export const cancel = defineOperation<PaymentSelector & NamedByKey, Payment>({
   },
 });
 
-async function cancelOnce(context: OperationContext, seen: Payment, named: string | undefined): Promise<Payment> {
+async function cancelOnce(
+  context: OperationContext,
+  seen: Payment,
+  named: string | undefined,
+): Promise<Payment> {
   const refused = ["void_declined", "void_declined_in_review"] as const;
-  const keyed = { request: named, sent: traces.void.sent, refused, refusal: "void_declined" } as const;
-  const sent = await beginOnce(context, seen, keyed, (payment) => decideVoid(payment, context.clock.now(), context.answerBy(), named));
+  const keyed = {
+    request: named,
+    sent: traces.void.sent,
+    refused,
+    refusal: "void_declined",
+  } as const;
+  const sent = await beginOnce(context, seen, keyed, (payment) =>
+    decideVoid(payment, context.clock.now(), context.answerBy(), named),
+  );
 
   const request = followUpRequest(context.account, sent);
   const outcome = await connectorFor(context, sent).void(request);

@@ -34,14 +34,30 @@ export const capture = defineOperation<CaptureInput, Payment>({
   },
 });
 
-async function captureOnce(context: OperationContext, seen: Payment, { amount, request: named }: CaptureInput): Promise<Payment> {
-  const keyed = { request: named, sent: traces.capture.sent, refused: ["capture_declined"], refusal: "capture_declined" } as const;
+async function captureOnce(
+  context: OperationContext,
+  seen: Payment,
+  { amount, request: named }: CaptureInput,
+): Promise<Payment> {
+  const keyed = {
+    request: named,
+    sent: traces.capture.sent,
+    refused: ["capture_declined"],
+    refusal: "capture_declined",
+  } as const;
   const sent = await beginOnce(context, seen, keyed, (payment) =>
-    decideCapture(payment, amount, context.account.settings, context.clock.now(), context.answerBy(), named),
+    decideCapture(
+      payment,
+      amount,
+      context.account.settings,
+      context.clock.now(),
+      context.answerBy(),
+      named,
+    ),
   );
 
-  // Nothing is open during the call. Should the process die here, the payment stays `capturing` and recovery asks the
-  // acquirer what became of it.
+  // Nothing is open during the call. Should the process die here, the payment stays `capturing` and
+  // recovery asks the acquirer what became of it.
   const request = followUpRequest(context.account, sent);
   const outcome = await connectorFor(context, sent).capture(request);
 
@@ -50,8 +66,11 @@ async function captureOnce(context: OperationContext, seen: Payment, { amount, r
   );
   const { change } = recorded;
   const payment = await meetIfLate(context, sent, recorded, outcome, "merchant");
-  // Recovery may have ended this attempt first. Then the payment may have been captured since by another one, for another amount.
-  const isOwn = change !== undefined || (await endedSo(context, payment, request.attemptNumber, traces.capture.done));
+  // Recovery may have ended this attempt first. Then the payment may have been captured since by
+  // another one, for another amount.
+  const isOwn =
+    change !== undefined ||
+    (await endedSo(context, payment, request.attemptNumber, traces.capture.done));
   if (payment.state === "captured" && isOwn) return payment;
   if (outcome.kind === "declined") throw new ServiceError("capture_declined");
   throw new ServiceError("outcome_unknown");

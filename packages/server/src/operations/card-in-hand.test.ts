@@ -13,7 +13,10 @@ import type { Store } from "../stores/store.ts";
 import { CvvPocket } from "../vault/cvv-pocket.ts";
 import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault } from "../vault/local-vault.ts";
-import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../vault/memory-key-provider.ts";
+import {
+  createMemoryKeyProvider,
+  createMemoryWrappedKeyStore,
+} from "../vault/memory-key-provider.ts";
 import { unkeyedDigest } from "../vault/token.ts";
 import { cardByToken } from "./card-in-hand.ts";
 import { Runner } from "./runner.ts";
@@ -25,8 +28,19 @@ const environment = "sandbox";
 async function earlierInstallation() {
   const random = new SystemRandom();
   const keys = { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
-  const keyring = await Keyring.open({ ...keys, environment, random, clock: systemClock, create: true });
-  const vault = createLocalVault({ keyring, environment, random, upgrade: { earlier: "read", lastUnkeyedEntry: 0 } });
+  const keyring = await Keyring.open({
+    ...keys,
+    environment,
+    random,
+    clock: systemClock,
+    create: true,
+  });
+  const vault = createLocalVault({
+    keyring,
+    environment,
+    random,
+    upgrade: { earlier: "read", lastUnkeyedEntry: 0 },
+  });
   const store = createMemoryStore();
   const account = given.newAccount(given.merchantA);
   const earlier = { ...given.newCard(1), tokenDigest: unkeyedDigest(token) };
@@ -70,7 +84,8 @@ test("no second card is stored under a token of an earlier version whose card is
     told: () => undefined,
     alarm: () => undefined,
   });
-  const keep = (chosen: string) => runDeclared(runner, tokenize, account, { card: cardOf("4111111111111111"), token: chosen });
+  const keep = (chosen: string) =>
+    runDeclared(runner, tokenize, account, { card: cardOf("4111111111111111"), token: chosen });
   await assert.rejects(keep(token), { code: "token_taken" });
   assert.equal((await cardByToken({ store, vault, account }, token))?.version, earlier.version);
   assert.equal((await keep("u".repeat(32))).token, "u".repeat(32), "control: another token");

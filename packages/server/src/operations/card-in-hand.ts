@@ -14,8 +14,8 @@ import type { CardSource } from "./direct-input.ts";
 import type { OperationContext } from "./operation.ts";
 
 /**
- * Calls with the card that the source names: as given, or out of the vault, opened for the time of the call. A security code that
- * was left for a token is taken along, once.
+ * Calls with the card that the source names: as given, or out of the vault, opened for the time of
+ * the call. A security code that was left for a token is taken along, once.
  */
 export async function withCard<T>(
   context: OperationContext,
@@ -28,7 +28,12 @@ export async function withCard<T>(
     if (brand === undefined) throw new ServiceError("card_not_storable");
     refuseLiveCard(context, source.card);
     const orderCard = { brand, maskedPan: maskOf(source.card.pan), tokenDigest: undefined };
-    return call(orderCard, { card: source.card, networkToken: source.kind === "network_token", cvv, cryptogram });
+    return call(orderCard, {
+      card: source.card,
+      networkToken: source.kind === "network_token",
+      cvv,
+      cryptogram,
+    });
   }
   const stored = await usableCard(context, source.token);
   const { brand, maskedPan, tokenDigest, merchantId } = stored;
@@ -53,10 +58,14 @@ export function refuseLiveCard(context: Pick<OperationContext, "acceptsPan">, { 
   if (!context.acceptsPan(pan)) throw new ServiceError("card_not_for_tests");
 }
 
-/** Another merchant's token, an expired one and one that never was get the same answer (interface 2.1). */
+/**
+ * Another merchant's token, an expired one and one that never was get the same answer (interface
+ * 2.1).
+ */
 export async function usableCard(context: OperationContext, token: string): Promise<StoredCard> {
   const stored = await cardByToken(context, token);
-  if (stored === undefined || tokenExpiresAt(stored.lastUsedAt) <= context.clock.now()) throw new ServiceError("token_not_found");
+  if (stored === undefined || tokenExpiresAt(stored.lastUsedAt) <= context.clock.now())
+    throw new ServiceError("token_not_found");
   if (!context.vault.isGenuine(stored)) {
     context.cardNotReadable(new VaultError());
     throw new ServiceError("card_not_readable");
@@ -70,10 +79,17 @@ interface CardLookup {
   readonly account: Pick<Account, "id">;
 }
 
-/** The merchant's card that is stored under the token, expired or not. One read, unless a card of an earlier version may be meant. */
-export async function cardByToken({ store, vault, account }: CardLookup, token: string): Promise<StoredCard | undefined> {
+/**
+ * The merchant's card that is stored under the token, expired or not. One read, unless a card of an
+ * earlier version may be meant.
+ */
+export async function cardByToken(
+  { store, vault, account }: CardLookup,
+  token: string,
+): Promise<StoredCard | undefined> {
   const [first, ...others] = vault.tokenDigests(account.id, token);
-  // The upgrade of rows may move the card between two reads, from where it is looked for last to where it was looked for first.
+  // The upgrade of rows may move the card between two reads, from where it is looked for last to
+  // where it was looked for first.
   for (const digest of others.length === 0 ? [first] : [first, ...others, first]) {
     const stored = await read(store.cardByToken(account.id, digest));
     if (stored !== undefined) return stored;

@@ -9,10 +9,12 @@ import { PaymentCodeTaken } from "./payment-code-taken.ts";
 import { changePayment, selectPayment } from "./payment-change.ts";
 
 /**
- * A client takes a refusal for "nothing was done". That is true only if an earlier sending of the same request did nothing either, and
- * the answer to that sending may be lost. This file owns the rule: a refusal is answered after it is known whether the request was
- * carried out before. What names a request is its payment code or refund code, and its Idempotency-Key, whose digest (`request`) is
- * committed with everything that the request starts. Costs nothing unless a request is refused.
+ * A client takes a refusal for "nothing was done". That is true only if an earlier sending of the
+ * same request did nothing either, and the answer to that sending may be lost. This file owns the
+ * rule: a refusal is answered after it is known whether the request was carried out before. What
+ * names a request is its payment code or refund code, and its Idempotency-Key, whose digest
+ * (`request`) is committed with everything that the request starts. Costs nothing unless a request
+ * is refused.
  */
 
 /** Failures that say nothing of the request itself: the next sending may end otherwise. */
@@ -24,8 +26,14 @@ const undecided: ReadonlySet<ServiceErrorCode> = new Set([
   "internal_failure",
 ]);
 
-/** Runs `run`. When it ends in a refusal, `find` looks for what an earlier sending did; the refusal is thrown when it finds nothing. */
-export async function unlessCarriedOut<T>(run: () => Promise<T>, find: () => Promise<T | undefined>): Promise<T> {
+/**
+ * Runs `run`. When it ends in a refusal, `find` looks for what an earlier sending did; the refusal
+ * is thrown when it finds nothing.
+ */
+export async function unlessCarriedOut<T>(
+  run: () => Promise<T>,
+  find: () => Promise<T | undefined>,
+): Promise<T> {
   try {
     return await run();
   } catch (refusal) {
@@ -36,7 +44,10 @@ export async function unlessCarriedOut<T>(run: () => Promise<T>, find: () => Pro
   }
 }
 
-/** The fact that says that a request was sent, and the fact of the same attempt (or refund) that says that it was done. */
+/**
+ * The fact that says that a request was sent, and the fact of the same attempt (or refund) that
+ * says that it was done.
+ */
 export const traces = {
   direct: { sent: "authorization_sent", done: "authorization_sent" },
   capture: { sent: "capture_sent", done: "capture_approved" },
@@ -47,9 +58,11 @@ export const traces = {
 export type Trace = (typeof traces)[keyof typeof traces];
 
 /**
- * Commits the attempt that a request asks for, unless the acquirer has refused an earlier sending of the request: that refusal was the answer to the
- * client, and this sending ends in the same `refusal`. Both sendings may run at once on two processes, if one process was paused for long. So the decision
- * is made on the payment whose history was read; if the payment has changed, its history is read again. Resolves with the payment in flight.
+ * Commits the attempt that a request asks for, unless the acquirer has refused an earlier sending
+ * of the request: that refusal was the answer to the client, and this sending ends in the same
+ * `refusal`. Both sendings may run at once on two processes, if one process was paused for long. So
+ * the decision is made on the payment whose history was read; if the payment has changed, its
+ * history is read again. Resolves with the payment in flight.
  */
 export async function beginOnce(
   context: OperationContext,
@@ -60,11 +73,13 @@ export async function beginOnce(
   let seen = found;
   for (let tries = 0; tries < mostTries; tries += 1) {
     const { id, version } = seen;
-    // Without a key nothing connects two sendings, and before the second attempt there was none to be refused.
+    // Without a key nothing connects two sendings, and before the second attempt there was none to
+    // be refused.
     if (request !== undefined && seen.attempts > 1) {
       // What the payment itself refuses is answered first.
       decide(seen);
-      if (wasRefused(await factsOf(context, id), request, sent, refused)) throw new ServiceError(refusal);
+      if (wasRefused(await factsOf(context, id), request, sent, refused))
+        throw new ServiceError(refusal);
     }
     const { payment, change } = await changePayment(context, seen, (current) =>
       request !== undefined && current.version !== version ? undefined : decide(current),
@@ -86,14 +101,32 @@ interface KeyedSending {
 }
 
 /** The attempts that this request started. */
-function attemptsUnder(facts: readonly FactRecord[], request: string, sent: HistoryFact): ReadonlySet<number | undefined> {
-  return new Set(facts.filter(({ fact, detail }) => fact === sent && detail["request"] === request).map(({ attempt }) => attempt));
+function attemptsUnder(
+  facts: readonly FactRecord[],
+  request: string,
+  sent: HistoryFact,
+): ReadonlySet<number | undefined> {
+  return new Set(
+    facts
+      .filter(({ fact, detail }) => fact === sent && detail["request"] === request)
+      .map(({ attempt }) => attempt),
+  );
 }
 
-/** A refusal that recovery found out later does not count: no client got it as the answer to this request. */
-function wasRefused(facts: readonly FactRecord[], request: string, sent: HistoryFact, refused: readonly HistoryFact[]): boolean {
+/**
+ * A refusal that recovery found out later does not count: no client got it as the answer to this
+ * request.
+ */
+function wasRefused(
+  facts: readonly FactRecord[],
+  request: string,
+  sent: HistoryFact,
+  refused: readonly HistoryFact[],
+): boolean {
   const own = attemptsUnder(facts, request, sent);
-  return facts.some(({ fact, by, attempt }) => refused.includes(fact) && by === "merchant" && own.has(attempt));
+  return facts.some(
+    ({ fact, by, attempt }) => refused.includes(fact) && by === "merchant" && own.has(attempt),
+  );
 }
 
 /** The payment as it is now, when the request that `request` names did to it what `trace` says. */
@@ -110,14 +143,25 @@ export async function carriedOutOn(
   return isDone ? selectPayment(context, { hash: id }) : undefined;
 }
 
-/** Whether this attempt is known to have ended as `done` says, whichever process learned of it. Never rejects: the call was made, so nothing is refused. */
-export async function endedSo(context: OperationContext, { id }: Pick<Payment, "id">, number: number, done: HistoryFact): Promise<boolean> {
+/**
+ * Whether this attempt is known to have ended as `done` says, whichever process learned of it.
+ * Never rejects: the call was made, so nothing is refused.
+ */
+export async function endedSo(
+  context: OperationContext,
+  { id }: Pick<Payment, "id">,
+  number: number,
+  done: HistoryFact,
+): Promise<boolean> {
   const facts = await factsOf(context, id).catch(() => []);
   return facts.some(({ fact, attempt }) => fact === done && attempt === number);
 }
 
 /** All that happened to a payment, oldest first. */
-export async function factsOf(context: OperationContext, id: Payment["id"]): Promise<readonly FactRecord[]> {
+export async function factsOf(
+  context: OperationContext,
+  id: Payment["id"],
+): Promise<readonly FactRecord[]> {
   return (await read(context.store.history(context.account.id, id))).flatMap(({ facts }) => facts);
 }
 
@@ -126,10 +170,13 @@ export interface PaymentName extends NamedByKey {
 }
 
 /**
- * The payment that this request made, when its key says so. Rejects with PaymentCodeTaken when the code has a payment of which that is not
- * known; undefined when the code is free.
+ * The payment that this request made, when its key says so. Rejects with PaymentCodeTaken when the
+ * code has a payment of which that is not known; undefined when the code is free.
  */
-export async function madeUnder(context: OperationContext, { code, request }: PaymentName): Promise<Payment | undefined> {
+export async function madeUnder(
+  context: OperationContext,
+  { code, request }: PaymentName,
+): Promise<Payment | undefined> {
   const existing = await read(context.store.paymentByCode(context.account.id, code));
   if (existing === undefined) return undefined;
   const made = await carriedOutOn(context, existing, request, traces.direct);
@@ -137,7 +184,10 @@ export async function madeUnder(context: OperationContext, { code, request }: Pa
   return made;
 }
 
-/** For a request that was refused while it was read, so that no operation ran: what `madeUnder` finds. */
+/**
+ * For a request that was refused while it was read, so that no operation ran: what `madeUnder`
+ * finds.
+ */
 export const findPayment = defineOperation<PaymentName, Payment | undefined>({
   name: "find_payment",
   errors: ["payment_code_taken"],

@@ -10,7 +10,8 @@ import { accountChange } from "./sandbox-account.ts";
 test("changing an account's settings reads that account alone, however many there are", async () => {
   const store = createMemoryStore({ readFails: (method) => method === "accounts" });
   const account = given.newAccount(given.merchantA);
-  for (const each of [account, given.newAccount(given.merchantB)]) await store.commit(accountChange(each, undefined, given.start, []));
+  for (const each of [account, given.newAccount(given.merchantB)])
+    await store.commit(accountChange(each, undefined, given.start, []));
   const change = async <C extends Change | undefined>(decide: () => Promise<C>): Promise<C> => {
     const decided = await decide();
     assert.ok(decided !== undefined);
@@ -18,8 +19,16 @@ test("changing an account's settings reads that account alone, however many ther
     return decided;
   };
   // It needs no other part of what operations may use.
-  const context = { store, account, change, clock: { now: () => given.start } } as unknown as OperationContext;
-  const changed = await changeSettings.run(context, (settings) => ({ ...settings, descriptor: "SHOP" }));
+  const context = {
+    store,
+    account,
+    change,
+    clock: { now: () => given.start },
+  } as unknown as OperationContext;
+  const changed = await changeSettings.run(context, (settings) => ({
+    ...settings,
+    descriptor: "SHOP",
+  }));
   assert.deepEqual([changed.version, changed.settings.descriptor], [account.version + 1, "SHOP"]);
   assert.deepEqual(await store.accountById(given.merchantA), changed);
   assert.equal((await store.accountById(given.merchantB))?.version, account.version);

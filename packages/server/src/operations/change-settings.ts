@@ -5,8 +5,14 @@ import { read } from "./commit.ts";
 import { defineOperation } from "./operation.ts";
 import { accountChange } from "./sandbox-account.ts";
 
-/** Replaces an account's settings, checked by validateSettings before. The caller makes the directory forget the account. */
-export const changeSettings = defineOperation<(current: AccountSettings) => AccountSettings, Account>({
+/**
+ * Replaces an account's settings, checked by validateSettings before. The caller makes the
+ * directory forget the account.
+ */
+export const changeSettings = defineOperation<
+  (current: AccountSettings) => AccountSettings,
+  Account
+>({
   name: "change_settings",
   errors: [],
 
@@ -16,8 +22,16 @@ export const changeSettings = defineOperation<(current: AccountSettings) => Acco
       assert(current !== undefined, "an account that a key opened is kept");
       const now = context.clock.now();
       const settings = settingsAfter(current.settings);
-      const notificationEndpoints = withOffTimes(settings.notificationEndpoints, current.settings.notificationEndpoints, now);
-      const next: Account = { ...current, version: current.version + 1, settings: { ...settings, notificationEndpoints } };
+      const notificationEndpoints = withOffTimes(
+        settings.notificationEndpoints,
+        current.settings.notificationEndpoints,
+        now,
+      );
+      const next: Account = {
+        ...current,
+        version: current.version + 1,
+        settings: { ...settings, notificationEndpoints },
+      };
       return { ...accountChange(next, current.version, now, []), next };
     });
     return change.next;

@@ -4,14 +4,24 @@ import type { PaymentSelector } from "./direct-input.ts";
 import { defineOperation } from "./operation.ts";
 import { changePayment, selectPayment } from "./payment-change.ts";
 
-/** The issuer takes back what is left of a payment. Told by the acquirer, in the sandbox by an admin call. */
-export const openChargeback = defineOperation<{ readonly selector: PaymentSelector; readonly description: string }, Payment>({
+/**
+ * The issuer takes back what is left of a payment. Told by the acquirer, in the sandbox by an admin
+ * call.
+ */
+export const openChargeback = defineOperation<
+  { readonly selector: PaymentSelector; readonly description: string },
+  Payment
+>({
   name: "open_chargeback",
   errors: ["payment_not_found", "payment_not_disputable"],
 
   async run(context, { selector, description }) {
     const seen = await selectPayment(context, selector);
-    return (await changePayment(context, seen, (current) => decideChargeback(current, description, context.clock.now()))).payment;
+    return (
+      await changePayment(context, seen, (current) =>
+        decideChargeback(current, description, context.clock.now()),
+      )
+    ).payment;
   },
 });
 
@@ -22,6 +32,10 @@ export const creditChargeback = defineOperation<PaymentSelector, Payment>({
 
   async run(context, selector) {
     const seen = await selectPayment(context, selector);
-    return (await changePayment(context, seen, (current) => decideChargebackCredit(current, context.clock.now()))).payment;
+    return (
+      await changePayment(context, seen, (current) =>
+        decideChargebackCredit(current, context.clock.now()),
+      )
+    ).payment;
   },
 });

@@ -14,7 +14,8 @@ const digest = "ab".repeat(32);
 /** A store with this in it, and a decision that is counted. */
 async function storeWith(...changes: readonly Change[]) {
   const store = createMemoryStore();
-  for (const change of changes) assert.deepEqual(await store.commit(change), { outcome: "committed" });
+  for (const change of changes)
+    assert.deepEqual(await store.commit(change), { outcome: "committed" });
   let decisions = 0;
   const commit = (change: Change | undefined) =>
     commitDecision(store, async () => {
@@ -26,7 +27,14 @@ async function storeWith(...changes: readonly Change[]) {
 
 function claimed(merchantId = merchantA): Change {
   const next = { key: "key", digest, claimedAt: start, answer: undefined };
-  return { merchantId, at: start, facts: [], entries: [], notifications: [], request: { next, replaces: "nothing" } };
+  return {
+    merchantId,
+    at: start,
+    facts: [],
+    entries: [],
+    notifications: [],
+    request: { next, replaces: "nothing" },
+  };
 }
 
 describe("a decision", () => {
@@ -47,8 +55,12 @@ describe("a decision", () => {
     const stale = given.paymentChange({ ...first, version: 3 });
     const sound = given.paymentChange({ ...first, version: 2 });
     let decisions = 0;
-    const decidedAfter = (others: number) => async () => ((decisions += 1) > others ? sound : stale);
-    await assert.rejects(commitDecision(store, decidedAfter(8)), { name: "ServiceError", code: "payment_in_flight" });
+    const decidedAfter = (others: number) => async () =>
+      (decisions += 1) > others ? sound : stale;
+    await assert.rejects(commitDecision(store, decidedAfter(8)), {
+      name: "ServiceError",
+      code: "payment_in_flight",
+    });
     assert.equal(decisions, 8);
     decisions = 0;
     assert.equal(await commitDecision(store, decidedAfter(7)), sound);
@@ -61,7 +73,8 @@ describe("a decision", () => {
       given.paymentChange(given.newPayment(2)),
       given.paidChange(given.newPayment(2)),
     );
-    const refunded = (id: number) => given.paymentChange(given.refundedNext(paid, [given.newRefund(id, { code: "another" })]));
+    const refunded = (id: number) =>
+      given.paymentChange(given.refundedNext(paid, [given.newRefund(id, { code: "another" })]));
     await assert.rejects(commit(refunded(2)), { code: "payment_in_flight" });
     assert.equal(decisions(), 8);
     let ids = 1;
@@ -77,20 +90,25 @@ describe("a decision", () => {
       given.accountChange(given.newAccount(merchantA), [1]),
       claimed(),
     );
-    const taken = await commit(given.paymentChange({ ...given.newPayment(9), order: stored.order })).catch((error: unknown) => error);
+    const taken = await commit(
+      given.paymentChange({ ...given.newPayment(9), order: stored.order }),
+    ).catch((error: unknown) => error);
     assert.ok(taken instanceof PaymentCodeTaken);
     assert.deepEqual([taken.code, taken.existing.id], ["payment_code_taken", stored.id]);
     await assert.rejects(commit(given.cardChange(given.newCard(1))), { code: "token_taken" });
     await assert.rejects(commit(claimed()), { code: "request_key_taken" });
-    const again = given.refundedNext(given.refundedNext(given.paidNext(stored), [given.newRefund(2)]), [
-      given.newRefund(2),
-      given.newRefund(3, { code: "refund-2" }),
-    ]);
+    const again = given.refundedNext(
+      given.refundedNext(given.paidNext(stored), [given.newRefund(2)]),
+      [given.newRefund(2), given.newRefund(3, { code: "refund-2" })],
+    );
     await assert.rejects(commit(given.paymentChange(again)), { code: "refund_code_taken" });
     const invariant = new BrokenInvariant("identifiers drawn at random are unique");
     await assert.rejects(commit(given.accountChange(given.newAccount(merchantA), [])), invariant);
     await assert.rejects(commit(given.accountChange(given.newAccount(merchantB), [1])), invariant);
-    await assert.rejects(commit(given.paymentChange({ ...stored, order: { ...stored.order, code: "another" } })), invariant);
+    await assert.rejects(
+      commit(given.paymentChange({ ...stored, order: { ...stored.order, code: "another" } })),
+      invariant,
+    );
     assert.equal(decisions(), 7);
   });
 
@@ -119,7 +137,10 @@ describe("a decision", () => {
 
   test("that breaks a rule of the store is broken, and no store's failure", async () => {
     const { commit } = await storeWith();
-    await assert.rejects(commit(given.paymentChange({ ...given.newPayment(1), captured: 1n })), BrokenInvariant);
+    await assert.rejects(
+      commit(given.paymentChange({ ...given.newPayment(1), captured: 1n })),
+      BrokenInvariant,
+    );
   });
 });
 
@@ -127,9 +148,15 @@ describe("a read", () => {
   test("is what was read, or that the store is not to be had; what is no store's failure is a broken invariant", async () => {
     assert.equal(await read(Promise.resolve(1)), 1);
     for (const code of ["unavailable", "closed"] as const) {
-      await assert.rejects(read(Promise.reject(new StoreError(code))), { name: "ServiceError", code: "store_unavailable" });
+      await assert.rejects(read(Promise.reject(new StoreError(code))), {
+        name: "ServiceError",
+        code: "store_unavailable",
+      });
     }
-    await assert.rejects(read(Promise.reject(new StoreError("timed_out"))), { name: "ServiceError", code: "read_timed_out" });
+    await assert.rejects(read(Promise.reject(new StoreError("timed_out"))), {
+      name: "ServiceError",
+      code: "read_timed_out",
+    });
     await assert.rejects(read(Promise.reject(new TypeError("a fault"))), BrokenInvariant);
   });
 });

@@ -6,10 +6,17 @@ import { PaymentCodeTaken } from "./payment-code-taken.ts";
 
 const maximumDecisions = 8;
 
-/** The loop behind OperationContext.change: decide, commit, and decide again when someone else was faster. */
-export async function commitDecision<C extends Change | undefined>(store: Store, decide: () => C | Promise<C>): Promise<C> {
+/**
+ * The loop behind OperationContext.change: decide, commit, and decide again when someone else was
+ * faster.
+ */
+export async function commitDecision<C extends Change | undefined>(
+  store: Store,
+  decide: () => C | Promise<C>,
+): Promise<C> {
   for (let decisions = 0; decisions < maximumDecisions; decisions += 1) {
-    // What is known at once is not waited for: each await is a turn of the microtask queue and two promises.
+    // What is known at once is not waited for: each await is a turn of the microtask queue and two
+    // promises.
     const decided = decide();
     const change = decided instanceof Promise ? await decided : decided;
     if (change === undefined) return change;
@@ -38,9 +45,14 @@ export async function commitDecision<C extends Change | undefined>(store: Store,
   throw new ServiceError("payment_in_flight");
 }
 
-/** A commit of which the store cannot say whether it happened is never acted upon: recovery finds out. */
+/**
+ * A commit of which the store cannot say whether it happened is never acted upon: recovery finds
+ * out.
+ */
 function serviceErrorOf(error: StoreError): ServiceError {
-  return new ServiceError(error.code === "commit_unknown" ? "outcome_unknown" : "store_unavailable");
+  return new ServiceError(
+    error.code === "commit_unknown" ? "outcome_unknown" : "store_unavailable",
+  );
 }
 
 /** Reads of an operation go through here, so that a store failure has one meaning. */

@@ -11,16 +11,22 @@ import type { OperationContext } from "./operation.ts";
 
 const { merchantA, merchantB, start } = given;
 
-/** A payment made so many milliseconds after the start, as real ids are: they begin with the time. */
+/**
+ * A payment made so many milliseconds after the start, as real ids are: they begin with the time.
+ */
 function payment(afterMs: number, number: number, merchantId = merchantA) {
   const createdAt = laterBy(start, afterMs);
-  const id = (leastPaymentId(createdAt).slice(0, 12) + given.paymentId(number).slice(12)) as ReturnType<typeof given.paymentId>;
+  const id = (leastPaymentId(createdAt).slice(0, 12) +
+    given.paymentId(number).slice(12)) as ReturnType<typeof given.paymentId>;
   return given.newPayment(number, { merchantId, createdAt, id });
 }
 
 function count(store: Store, input: CountInput): Promise<Counted> {
   // Counting needs no other part of what operations may use.
-  return countPayments.run({ store, account: given.newAccount(merchantA) } as unknown as OperationContext, input);
+  return countPayments.run(
+    { store, account: given.newAccount(merchantA) } as unknown as OperationContext,
+    input,
+  );
 }
 
 describe("what is counted of an account's payments", () => {
@@ -32,9 +38,18 @@ describe("what is counted of an account's payments", () => {
       if (index % 2 === 1) await store.commit(given.paidChange(made));
     }
     await store.commit(given.paymentChange(payment(5, 77, merchantB)));
-    const { periods, brands, lookedAt, complete } = await count(store, { per: "hour", from: start, to: laterBy(start, 3 * hour) });
+    const { periods, brands, lookedAt, complete } = await count(store, {
+      per: "hour",
+      from: start,
+      to: laterBy(start, 3 * hour),
+    });
     assert.deepEqual(
-      periods.map(({ from, tally }) => [from - start, tally.payments, tally.approved, tally.declined]),
+      periods.map(({ from, tally }) => [
+        from - start,
+        tally.payments,
+        tally.approved,
+        tally.declined,
+      ]),
       [
         [0, 2, 1, 0],
         [hour, 1, 1, 0],
@@ -42,7 +57,10 @@ describe("what is counted of an account's payments", () => {
       ],
     );
     const paid = given.paidNext(payment(0, 2));
-    assert.deepEqual([...(periods[0]?.tally.amounts ?? [])], [["USD", { authorized: paid.authorized, captured: paid.captured }]]);
+    assert.deepEqual(
+      [...(periods[0]?.tally.amounts ?? [])],
+      [["USD", { authorized: paid.authorized, captured: paid.captured }]],
+    );
     assert.deepEqual(
       brands.map(({ brand, tally }) => [brand, tally.payments, tally.approved]),
       [["visa", 4, 2]],
@@ -50,31 +68,44 @@ describe("what is counted of an account's payments", () => {
     assert.deepEqual([lookedAt, complete], [4, true]);
   });
 
-  test("is of the 10,000 newest payments at most, and takes little", { timeout: 120_000 }, async (context) => {
-    const store = await openEmbeddedStore({ file: ":memory:" });
-    const make = async (first: number, numbers: number): Promise<void> => {
-      await Promise.all(
-        Array.from({ length: numbers }, (_, index) => store.commit(given.paymentChange(payment(first + index, first + index)))),
+  test(
+    "is of the 10,000 newest payments at most, and takes little",
+    { timeout: 120_000 },
+    async (context) => {
+      const store = await openEmbeddedStore({ file: ":memory:" });
+      const make = async (first: number, numbers: number): Promise<void> => {
+        await Promise.all(
+          Array.from({ length: numbers }, (_, index) =>
+            store.commit(given.paymentChange(payment(first + index, first + index))),
+          ),
+        );
+      };
+      for (let first = 1; first <= mostCounted; first += 500) await make(first, 500);
+      const input = { per: "day", from: start, to: laterBy(start, day) } as const;
+      const all = await count(store, input);
+      assert.deepEqual(
+        [all.lookedAt, all.complete, all.periods[0]?.tally.payments],
+        [mostCounted, true, mostCounted],
       );
-    };
-    for (let first = 1; first <= mostCounted; first += 500) await make(first, 500);
-    const input = { per: "day", from: start, to: laterBy(start, day) } as const;
-    const all = await count(store, input);
-    assert.deepEqual([all.lookedAt, all.complete, all.periods[0]?.tally.payments], [mostCounted, true, mostCounted]);
-    let least = Number.POSITIVE_INFINITY;
-    for (let round = 0; round < 5; round += 1) {
-      const before = process.threadCpuUsage();
-      await count(store, input);
-      const { user, system } = process.threadCpuUsage(before);
-      least = Math.min(least, (user + system) / 1_000);
-    }
-    context.diagnostic(`${mostCounted} payments: ${least} ms of CPU`);
-    assert.ok(least < 100, `${least} ms of CPU`);
-    await make(mostCounted + 1, 1);
-    const most = await count(store, input);
-    assert.deepEqual([most.lookedAt, most.complete], [mostCounted, false]);
-    const later = await count(store, { ...input, from: instant(start + day), to: laterBy(start, 2 * day) });
-    assert.deepEqual([later.lookedAt, later.complete, later.brands], [0, true, []]);
-    await store.close();
-  });
+      let least = Number.POSITIVE_INFINITY;
+      for (let round = 0; round < 5; round += 1) {
+        const before = process.threadCpuUsage();
+        await count(store, input);
+        const { user, system } = process.threadCpuUsage(before);
+        least = Math.min(least, (user + system) / 1_000);
+      }
+      context.diagnostic(`${mostCounted} payments: ${least} ms of CPU`);
+      assert.ok(least < 100, `${least} ms of CPU`);
+      await make(mostCounted + 1, 1);
+      const most = await count(store, input);
+      assert.deepEqual([most.lookedAt, most.complete], [mostCounted, false]);
+      const later = await count(store, {
+        ...input,
+        from: instant(start + day),
+        to: laterBy(start, 2 * day),
+      });
+      assert.deepEqual([later.lookedAt, later.complete, later.brands], [0, true, []]);
+      await store.close();
+    },
+  );
 });

@@ -40,7 +40,10 @@ export interface Counted {
   readonly complete: boolean;
 }
 
-/** Counts the account's payments by when they were made and by brand, newest first until it has looked at 10,000. */
+/**
+ * Counts the account's payments by when they were made and by brand, newest first until it has
+ * looked at 10,000.
+ */
 export const countPayments = defineOperation<CountInput, Counted>({
   name: "count_payments",
   errors: ["read_timed_out"],
@@ -56,7 +59,8 @@ export const countPayments = defineOperation<CountInput, Counted>({
       before = within.length < limit ? undefined : piece.at(-1)?.id;
       return within;
     };
-    for (let pieces = 0; pieces < mostCounted / pieceSize; pieces += 1) figures.push(...(await next(pieceSize)));
+    for (let pieces = 0; pieces < mostCounted / pieceSize; pieces += 1)
+      figures.push(...(await next(pieceSize)));
     const isMore = (await next(1)).length > 0;
     return { ...counted(figures, input), lookedAt: figures.length, complete: !isMore };
   },
@@ -69,7 +73,10 @@ interface Sum {
   readonly amounts: Map<string, { authorized: bigint; captured: bigint }>;
 }
 
-function counted(figures: readonly PaymentFigure[], { per, from, to }: CountInput): Pick<Counted, "periods" | "brands"> {
+function counted(
+  figures: readonly PaymentFigure[],
+  { per, from, to }: CountInput,
+): Pick<Counted, "periods" | "brands"> {
   const length = periods[per];
   const byPeriod = Array.from({ length: Math.ceil((to - from) / length) }, newSum);
   const byBrand = new Map<Brand, Sum>();

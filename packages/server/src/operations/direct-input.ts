@@ -9,10 +9,16 @@ export interface NamedByKey {
   readonly request?: string | undefined;
 }
 
-/** /ws/direct as validated: what does not depend on which card pays. Brand, mask and pricing are added by the operation. */
+/**
+ * /ws/direct as validated: what does not depend on which card pays. Brand, mask and pricing are
+ * added by the operation.
+ */
 export type DirectOrder = Omit<PaymentOrder, "card" | "pricing">;
 
-/** Where the card comes from. The caller wipes card, cvv and cryptogram when the operation has settled. */
+/**
+ * Where the card comes from. The caller wipes card, cvv and cryptogram when the operation has
+ * settled.
+ */
 export type CardSource = (
   | { readonly kind: "pan" | "network_token"; readonly card: Card }
   | { readonly kind: "token"; readonly token: string }
@@ -27,7 +33,10 @@ export interface DirectInput extends NamedByKey {
   readonly source: CardSource;
   /** Processed within the country: no tax of a cross-border payment (interface 8). */
   readonly local: boolean;
-  /** Store the card too, under a token of the merchant's choice or a fresh one. Never with a token source. */
+  /**
+   * Store the card too, under a token of the merchant's choice or a fresh one. Never with a token
+   * source.
+   */
   readonly createToken: { readonly token: string | undefined } | undefined;
 }
 

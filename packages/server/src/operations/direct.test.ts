@@ -12,7 +12,11 @@ import type {
   Connector,
   ReverseOutcome,
 } from "../connectors/connector.ts";
-import { decideAuthorizeOutcome, decideReversal, decideReversed } from "../decisions/payment-decisions.ts";
+import {
+  decideAuthorizeOutcome,
+  decideReversal,
+  decideReversed,
+} from "../decisions/payment-decisions.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
 import { day, laterBy } from "../kernel/instant.ts";
@@ -25,7 +29,10 @@ import { type CommitFault, createMemoryStore } from "../stores/memory/memory-sto
 import { CvvPocket } from "../vault/cvv-pocket.ts";
 import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault } from "../vault/local-vault.ts";
-import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../vault/memory-key-provider.ts";
+import {
+  createMemoryKeyProvider,
+  createMemoryWrappedKeyStore,
+} from "../vault/memory-key-provider.ts";
 import { Cvv } from "../vault/pan.ts";
 import { tokenExpiresAt } from "../vault/token.ts";
 import type { DirectInput } from "./direct-input.ts";
@@ -66,11 +73,24 @@ interface Given {
   readonly reverse?: Connector["reverse"];
 }
 
-async function open({ settings = {}, says = { first: approval }, traits, faultOf, meanwhile, reverse }: Given = {}) {
+async function open({
+  settings = {},
+  says = { first: approval },
+  traits,
+  faultOf,
+  meanwhile,
+  reverse,
+}: Given = {}) {
   const time = new StillTime();
   const random = new SeededRandom("direct");
   const keys = { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
-  const keyring = await Keyring.open({ ...keys, clock: time, random, environment: "test", create: true });
+  const keyring = await Keyring.open({
+    ...keys,
+    clock: time,
+    random,
+    environment: "test",
+    create: true,
+  });
   const store = createMemoryStore({ commitFault: (change) => faultOf?.(change) });
   const asked: (readonly [name: string, request: AuthorizeRequest, card: CardToAuthorize])[] = [];
   const connectors = Object.entries(says).map(([name, outcome]): Connector => ({
@@ -84,9 +104,20 @@ async function open({ settings = {}, says = { first: approval }, traits, faultOf
     ...(reverse === undefined ? {} : { reverse }),
     ...(traits === undefined
       ? {}
-      : { cardTraits: () => ({ funding: "credit", foreign: false, ecommerce: true, exhausted: false, ...traits }) }),
+      : {
+          cardTraits: () => ({
+            funding: "credit",
+            foreign: false,
+            ecommerce: true,
+            exhausted: false,
+            ...traits,
+          }),
+        }),
   }));
-  const account: Account = { ...given.newAccount(given.merchantA), settings: { ...defaultAccountSettings(), ...settings } };
+  const account: Account = {
+    ...given.newAccount(given.merchantA),
+    settings: { ...defaultAccountSettings(), ...settings },
+  };
   const alarms: string[] = [];
   const vault = createLocalVault({ keyring, environment: "test", random });
   const runner = new Runner({
@@ -101,8 +132,10 @@ async function open({ settings = {}, says = { first: approval }, traits, faultOf
     told: () => undefined,
     alarm: ({ kind }) => void alarms.push(kind),
   });
-  const pay = (over: Partial<DirectInput> = {}): Promise<Direct> => runDeclared(runner, direct, account, { ...input(), ...over });
-  const keep = (digits = visa, chosen = token) => runner.run(tokenize, account, { card: cardOf(digits), token: chosen });
+  const pay = (over: Partial<DirectInput> = {}): Promise<Direct> =>
+    runDeclared(runner, direct, account, { ...input(), ...over });
+  const keep = (digits = visa, chosen = token) =>
+    runner.run(tokenize, account, { card: cardOf(digits), token: chosen });
   const digestOf = (given: string) => vault.tokenDigests(account.id, given)[0];
   return {
     time,
@@ -122,12 +155,20 @@ async function open({ settings = {}, says = { first: approval }, traits, faultOf
 type World = Awaited<ReturnType<typeof open>>;
 
 function input(digits = visa): DirectInput {
-  const source = { kind: "pan", card: cardOf(digits), cvv: undefined, cryptogram: undefined } as const;
+  const source = {
+    kind: "pan",
+    card: cardOf(digits),
+    cvv: undefined,
+    cryptogram: undefined,
+  } as const;
   return { order: given.bareOrder("order-1"), source, local: false, createToken: undefined };
 }
 
 const ofToken = { kind: "token", token, cvv: undefined, cryptogram: undefined } as const;
-const orderOf = (over: Partial<DirectInput["order"]>): DirectInput["order"] => ({ ...given.bareOrder("order-1"), ...over });
+const orderOf = (over: Partial<DirectInput["order"]>): DirectInput["order"] => ({
+  ...given.bareOrder("order-1"),
+  ...over,
+});
 
 describe("a payment by card", () => {
   test("of Brazil's debit cards asks for 3-D Secure where the account says so", async () => {
@@ -140,13 +181,22 @@ describe("a payment by card", () => {
       softDescriptor: undefined,
       manualReview: false,
     });
-    const faultOf = async (asking: typeof world, over: Partial<DirectInput["order"]> = {}): Promise<unknown> => {
+    const faultOf = async (
+      asking: typeof world,
+      over: Partial<DirectInput["order"]> = {},
+    ): Promise<unknown> => {
       await asking.pay({ order: { ...order, ...over, code: `debit-${asking.asked.length}` } });
       return asking.asked.at(-1)?.[1].simulator.fault;
     };
     assert.deepEqual(await faultOf(world), { decline: "three_d_secure_required" });
-    // Controls: with 3-D Secure, with a credit card, in another country, and where the account does not ask.
-    const threeDSecure = { eci: "05", version: undefined, transactionId: undefined, xid: undefined };
+    // Controls: with 3-D Secure, with a credit card, in another country, and where the account does
+    // not ask.
+    const threeDSecure = {
+      eci: "05",
+      version: undefined,
+      transactionId: undefined,
+      xid: undefined,
+    };
     assert.equal(await faultOf(world, { threeDSecure }), undefined);
     assert.equal(await faultOf(world, { paymentType: "credit" }), undefined);
     assert.equal(await faultOf(world, { country: "mx" }), undefined);
@@ -157,7 +207,8 @@ describe("a payment by card", () => {
     const states: (string | undefined)[] = [];
     const world = await open({
       settings: { descriptor: "SHOP" },
-      meanwhile: async () => states.push((await world.store.paymentByCode(given.merchantA, "order-1"))?.state),
+      meanwhile: async () =>
+        states.push((await world.store.paymentByCode(given.merchantA, "order-1"))?.state),
     });
     const order = orderOf({
       ...given.newPayment(1).order,
@@ -189,7 +240,10 @@ describe("a payment by card", () => {
     });
     assert.equal(payment.order.connector, "first");
     const history = await world.store.history(given.merchantA, payment.id);
-    assert.deepEqual(new Set(history.flatMap(({ facts }) => facts.map(({ by }) => by))), new Set(["merchant"]));
+    assert.deepEqual(
+      new Set(history.flatMap(({ facts }) => facts.map(({ by }) => by))),
+      new Set(["merchant"]),
+    );
   });
 
   test("of a token takes along the security code that was left for it, once, unless it has its own; each is wiped", async () => {
@@ -202,11 +256,16 @@ describe("a payment by card", () => {
     });
     await world.keep();
     const cvvOf = (digits: string): Cvv => Cvv.from(Buffer.from(digits)) ?? assert.fail();
-    const leave = (digits: string) => world.runner.run(setCvv, world.account, { token, cvv: cvvOf(digits) });
-    const pay = (code: string, cvv?: Cvv) => world.pay({ order: orderOf({ code }), source: { ...ofToken, cvv } });
+    const leave = (digits: string) =>
+      world.runner.run(setCvv, world.account, { token, cvv: cvvOf(digits) });
+    const pay = (code: string, cvv?: Cvv) =>
+      world.pay({ order: orderOf({ code }), source: { ...ofToken, cvv } });
     await leave("123");
     await pay("with-the-code-left");
-    assert.throws(() => world.asked[0]?.[2].cvv?.reveal(), "it is wiped when the payment is through");
+    assert.throws(
+      () => world.asked[0]?.[2].cvv?.reveal(),
+      "it is wiped when the payment is through",
+    );
     await pay("a-second-one");
     await leave("456");
     await pay("with-its-own", cvvOf("789"));
@@ -216,10 +275,18 @@ describe("a payment by card", () => {
 
   test("is held when it is not to be paid at once, or is to be reviewed; its own words stand on the statement", async () => {
     const world = await open();
-    const { payment } = await world.pay({ order: orderOf({ autoCapture: false, softDescriptor: "OWN" }) });
-    assert.deepEqual([payment.state, world.asked[0]?.[1].capture, world.asked[0]?.[1].descriptor], ["authorized", false, "OWN"]);
+    const { payment } = await world.pay({
+      order: orderOf({ autoCapture: false, softDescriptor: "OWN" }),
+    });
+    assert.deepEqual(
+      [payment.state, world.asked[0]?.[1].capture, world.asked[0]?.[1].descriptor],
+      ["authorized", false, "OWN"],
+    );
     const reviewed = await open();
-    assert.equal((await reviewed.pay({ order: orderOf({ manualReview: true }) })).payment.state, "in_review");
+    assert.equal(
+      (await reviewed.pay({ order: orderOf({ manualReview: true }) })).payment.state,
+      "in_review",
+    );
     const large = await open({ settings: { reviewAboveUsd: 99 } });
     assert.equal((await large.pay()).payment.state, "in_review");
     const small = await open({ settings: { reviewAboveUsd: 101 } });
@@ -242,12 +309,19 @@ describe("a payment by card", () => {
       const world = await open({ says: { first: outcome } });
       const { payment, token: none } = await world.pay({ createToken: { token } });
       assert.deepEqual([payment.state, none], [state, undefined]);
-      assert.equal(await world.store.cardByToken(given.merchantA, world.digestOf(token)), undefined);
+      assert.equal(
+        await world.store.cardByToken(given.merchantA, world.digestOf(token)),
+        undefined,
+      );
     }
   });
 
   test("is not asked for when what is about to be sent could not be written down", async () => {
-    for (const fault of ["unavailable", "commit_unknown_applied", "commit_unknown_not_applied"] as const) {
+    for (const fault of [
+      "unavailable",
+      "commit_unknown_applied",
+      "commit_unknown_not_applied",
+    ] as const) {
       const world = await open({ faultOf: () => fault });
       await assert.rejects(world.pay(), ServiceError);
       assert.deepEqual(world.asked, []);
@@ -260,7 +334,10 @@ describe("a payment that stores its card", () => {
     const world = await open();
     const { token: fresh } = await world.pay({ createToken: { token: undefined } });
     assert.match(fresh ?? "", /^[0-9a-f]{128}$/);
-    const again = await world.pay({ order: orderOf({ code: "order-2" }), source: { ...ofToken, token: fresh ?? "" } });
+    const again = await world.pay({
+      order: orderOf({ code: "order-2" }),
+      source: { ...ofToken, token: fresh ?? "" },
+    });
     assert.equal(again.payment.state, "captured");
     assert.equal(world.asked[1]?.[1].card.tokenDigest, world.digestOf(fresh ?? ""));
   });
@@ -280,7 +357,10 @@ describe("a payment that stores its card", () => {
   });
 
   test("gives no token when its approval could not be written down", async () => {
-    const world = await open({ faultOf: ({ payment }) => (payment?.replaces === 1 ? "commit_unknown_not_applied" : undefined) });
+    const world = await open({
+      faultOf: ({ payment }) =>
+        payment?.replaces === 1 ? "commit_unknown_not_applied" : undefined,
+    });
     const { payment, token: none } = await world.pay({ createToken: { token } });
     assert.deepEqual([payment.state, none], ["authorizing", undefined]);
   });
@@ -290,7 +370,9 @@ describe("a payment that stores its card", () => {
       meanwhile: async () => {
         const sent = await world.store.paymentByCode(given.merchantA, "order-1");
         assert.ok(sent !== undefined);
-        await world.store.commit(given.paymentChange({ ...sent, version: 2, state: "voided", attempt: undefined }));
+        await world.store.commit(
+          given.paymentChange({ ...sent, version: 2, state: "voided", attempt: undefined }),
+        );
       },
     });
     const { payment, token: none } = await world.pay({ createToken: { token } });
@@ -299,13 +381,19 @@ describe("a payment that stores its card", () => {
   });
 
   test("fails as it does where something else is wrong than its token", async () => {
-    const world = await open({ faultOf: ({ payment }) => (payment?.replaces === 1 ? "stale" : undefined) });
+    const world = await open({
+      faultOf: ({ payment }) => (payment?.replaces === 1 ? "stale" : undefined),
+    });
     await assert.rejects(world.pay({ createToken: { token } }), { code: "payment_in_flight" });
   });
 });
 
 describe("a payment is refused before money moves", () => {
-  const refused = async (code: string, world: Awaited<ReturnType<typeof open>>, over: Partial<DirectInput> = {}): Promise<void> => {
+  const refused = async (
+    code: string,
+    world: Awaited<ReturnType<typeof open>>,
+    over: Partial<DirectInput> = {},
+  ): Promise<void> => {
     await assert.rejects(world.pay(over), { code });
     assert.deepEqual(world.asked, []);
     assert.equal(await world.store.paymentByCode(given.merchantA, "order-1"), undefined);
@@ -321,9 +409,18 @@ describe("a payment is refused before money moves", () => {
   test("when there is no such token, its card does not open, or no brand is known of the card number", async () => {
     const world = await open();
     await refused("token_not_found", world, { source: ofToken });
-    const source = { kind: "pan", card: cardOf(numberUnder("9", 16)), cvv: undefined, cryptogram: undefined } as const;
+    const source = {
+      kind: "pan",
+      card: cardOf(numberUnder("9", 16)),
+      cvv: undefined,
+      cryptogram: undefined,
+    } as const;
     await refused("card_not_storable", world, { source });
-    await world.store.commit(given.cardChange(given.newCard(1, { tokenDigest: world.digestOf(token), createdAt: world.time.now() })));
+    await world.store.commit(
+      given.cardChange(
+        given.newCard(1, { tokenDigest: world.digestOf(token), createdAt: world.time.now() }),
+      ),
+    );
     await refused("card_not_readable", world, { source: ofToken });
     assert.deepEqual(world.alarms, ["card_not_readable"]);
   });
@@ -344,27 +441,61 @@ describe("a payment is refused before money moves", () => {
   test("when the card of a token has no such plan of instalments", async () => {
     const world = await open();
     await world.keep(amex);
-    await refused("instalments_not_offered", world, { source: ofToken, order: orderOf({ instalments: 12 }) });
+    await refused("instalments_not_offered", world, {
+      source: ofToken,
+      order: orderOf({ instalments: 12 }),
+    });
     const detail = { brand: "amex", country: "br", count: 12 };
-    await assert.rejects(world.pay({ source: ofToken, order: orderOf({ instalments: 12 }) }), { detail });
-    assert.equal((await world.pay({ source: ofToken, order: orderOf({ instalments: 6 }) })).payment.state, "captured");
+    await assert.rejects(world.pay({ source: ofToken, order: orderOf({ instalments: 12 }) }), {
+      detail,
+    });
+    assert.equal(
+      (await world.pay({ source: ofToken, order: orderOf({ instalments: 6 }) })).payment.state,
+      "captured",
+    );
     await world.keep(visa, "v".repeat(32));
     const source = { ...ofToken, token: "v".repeat(32) };
-    assert.equal((await world.pay({ source, order: orderOf({ code: "order-2", instalments: 12 }) })).payment.state, "captured");
+    assert.equal(
+      (await world.pay({ source, order: orderOf({ code: "order-2", instalments: 12 }) })).payment
+        .state,
+      "captured",
+    );
   });
 
   test("for what the acquirer's tables say of the card, in the order of the interface; of a network token they say nothing", async () => {
     const plan = { order: orderOf({ instalments: 2 }) };
-    await refused("card_foreign", await open({ traits: { foreign: true, funding: "prepaid", ecommerce: false, exhausted: true } }), plan);
-    await refused("instalments_on_prepaid", await open({ traits: { funding: "prepaid", ecommerce: false } }), plan);
-    await refused("instalments_on_debit", await open({ traits: { funding: "debit", exhausted: true } }), plan);
-    await refused("card_not_eligible", await open({ traits: { ecommerce: false, exhausted: true } }));
+    await refused(
+      "card_foreign",
+      await open({
+        traits: { foreign: true, funding: "prepaid", ecommerce: false, exhausted: true },
+      }),
+      plan,
+    );
+    await refused(
+      "instalments_on_prepaid",
+      await open({ traits: { funding: "prepaid", ecommerce: false } }),
+      plan,
+    );
+    await refused(
+      "instalments_on_debit",
+      await open({ traits: { funding: "debit", exhausted: true } }),
+      plan,
+    );
+    await refused(
+      "card_not_eligible",
+      await open({ traits: { ecommerce: false, exhausted: true } }),
+    );
     await refused("card_exhausted", await open({ traits: { exhausted: true } }));
     for (const funding of ["prepaid", "debit"] as const)
       assert.equal((await (await open({ traits: { funding } })).pay()).payment.state, "captured");
     assert.equal((await (await open({ traits: {} })).pay(plan)).payment.state, "captured");
     const world = await open({ traits: { foreign: true } });
-    const source = { kind: "network_token", card: cardOf(visa), cvv: undefined, cryptogram: undefined } as const;
+    const source = {
+      kind: "network_token",
+      card: cardOf(visa),
+      cvv: undefined,
+      cryptogram: undefined,
+    } as const;
     assert.equal((await world.pay({ source })).payment.state, "captured");
     assert.equal(world.asked[0]?.[2].networkToken, true);
   });
@@ -373,19 +504,37 @@ describe("a payment is refused before money moves", () => {
     const stored = (mandateId: string | undefined) =>
       ({ use: "stored", initiator: "MIT", reason: "SCHEDULED_RECURRING", mandateId }) as const;
     const world = await open({ settings: { strictMandates: true } });
-    const initial = { use: "initial", initiator: "CIT", reason: "SCHEDULED_RECURRING", mandateId: undefined } as const;
+    const initial = {
+      use: "initial",
+      initiator: "CIT",
+      reason: "SCHEDULED_RECURRING",
+      mandateId: undefined,
+    } as const;
     await world.pay({ order: orderOf({ code: "initial", storedCredential: initial }) });
     world.asked.length = 0;
     const mandate = "123456789012345";
-    await refused("mandate_mismatch", world, { order: orderOf({ storedCredential: stored(undefined) }) });
-    await refused("mandate_mismatch", world, { order: orderOf({ storedCredential: stored("543210987654321") }) });
+    await refused("mandate_mismatch", world, {
+      order: orderOf({ storedCredential: stored(undefined) }),
+    });
+    await refused("mandate_mismatch", world, {
+      order: orderOf({ storedCredential: stored("543210987654321") }),
+    });
     const others: readonly string[] = [amex, "4111115666052208"];
     for (const digits of others) {
-      await refused("mandate_mismatch", world, { source: input(digits).source, order: orderOf({ storedCredential: stored(mandate) }) });
+      await refused("mandate_mismatch", world, {
+        source: input(digits).source,
+        order: orderOf({ storedCredential: stored(mandate) }),
+      });
     }
-    assert.equal((await world.pay({ order: orderOf({ storedCredential: stored(mandate) }) })).payment.state, "captured");
+    assert.equal(
+      (await world.pay({ order: orderOf({ storedCredential: stored(mandate) }) })).payment.state,
+      "captured",
+    );
     const lax = await open();
-    assert.equal((await lax.pay({ order: orderOf({ storedCredential: stored(undefined) }) })).payment.state, "captured");
+    assert.equal(
+      (await lax.pay({ order: orderOf({ storedCredential: stored(undefined) }) })).payment.state,
+      "captured",
+    );
   });
 });
 
@@ -394,7 +543,11 @@ describe("a payment that is asked for again", () => {
 
   test("is told of as taken before anything that would refuse it now, and under its own key as it is", async () => {
     const taken = { createToken: { token: "u".repeat(40) } };
-    const rows: readonly (readonly [refusal: string, asked: Partial<DirectInput>, meanwhile?: (world: World) => unknown])[] = [
+    const rows: readonly (readonly [
+      refusal: string,
+      asked: Partial<DirectInput>,
+      meanwhile?: (world: World) => unknown,
+    ])[] = [
       ["token_taken", taken],
       ["token_not_found", { source: ofToken }, ({ time }) => time.pass(500 * day)],
       ["card_exhausted", {}, ({ traits }) => Object.assign(traits, { exhausted: true })],
@@ -408,10 +561,16 @@ describe("a payment that is asked for again", () => {
       const told = await world.pay({ ...asked, ...again });
       assert.deepEqual([told.payment.id, told.token], [payment.id, made], refusal);
       for (const request of [undefined, "b".repeat(64)]) {
-        await assert.rejects(world.pay({ ...asked, request }), { code: "payment_code_taken" }, refusal);
+        await assert.rejects(
+          world.pay({ ...asked, request }),
+          { code: "payment_code_taken" },
+          refusal,
+        );
       }
       // The control: with another code it is refused for what it is.
-      await assert.rejects(world.pay({ ...asked, order: orderOf({ code: "order-2" }) }), { code: refusal });
+      await assert.rejects(world.pay({ ...asked, order: orderOf({ code: "order-2" }) }), {
+        code: refusal,
+      });
       assert.equal(world.asked.length, 1);
     }
   });
@@ -429,7 +588,10 @@ describe("an approval that comes when the payment has ended otherwise", () => {
     assert.ok(sent !== undefined);
     const now = world.time.now();
     const options = { attempt: 1, notify: true, captureWindowDays: 4 };
-    const first = how === "declined" ? decideAuthorizeOutcome(sent, decline, now, "recovery", options) : decideReversal(sent, now, now);
+    const first =
+      how === "declined"
+        ? decideAuthorizeOutcome(sent, decline, now, "recovery", options)
+        : decideReversal(sent, now, now);
     assert.ok(first !== undefined);
     await world.store.commit(first);
     const reversed = how === "voided" ? decideReversed(first.payment.next, now) : undefined;
@@ -454,7 +616,10 @@ describe("an approval that comes when the payment has ended otherwise", () => {
   test("is reversed at once, with an alarm, and the payment stays as it is", async () => {
     for (const how of ["voided", "declined"] as const) {
       const { payment, reversals, alarms } = await late(how, []);
-      assert.deepEqual([payment.state, payment.needsReview, reversals, alarms], [how, false, ["-1"], ["approval_came_late"]]);
+      assert.deepEqual(
+        [payment.state, payment.needsReview, reversals, alarms],
+        [how, false, ["-1"], ["approval_came_late"]],
+      );
     }
   });
 
@@ -482,7 +647,11 @@ describe("the way of a payment", () => {
   const routes = (...connectors: readonly string[]) => ({ routes: [{ connectors }] });
 
   test("is its route's, and goes on to the next acquirer after a certain no alone", async () => {
-    const rows: readonly (readonly [route: readonly string[], asked: readonly string[], state: string])[] = [
+    const rows: readonly (readonly [
+      route: readonly string[],
+      asked: readonly string[],
+      state: string,
+    ])[] = [
       [["c"], ["c"], "captured"],
       [["a", "c"], ["a", "c"], "captured"],
       [["a", "a2", "c"], ["a", "a2", "c"], "captured"],
@@ -492,7 +661,10 @@ describe("the way of a payment", () => {
       [["a"], ["a"], "declined"],
     ];
     for (const [route, asked, state] of rows) {
-      const world = await open({ says: { ...says, a2: notSent, u: unknown }, settings: routes(...route) });
+      const world = await open({
+        says: { ...says, a2: notSent, u: unknown },
+        settings: routes(...route),
+      });
       assert.equal((await world.pay()).payment.state, state);
       assert.deepEqual(world.names(), asked);
       assert.deepEqual(
@@ -505,11 +677,25 @@ describe("the way of a payment", () => {
   test("is the first's when no route fits", async () => {
     const world = await open({
       says,
-      settings: { routes: [{ connectors: ["c"], brands: ["amex"], bins: ["3"], currencies: ["USD"], countries: ["br"], fromUsd: 100 }] },
+      settings: {
+        routes: [
+          {
+            connectors: ["c"],
+            brands: ["amex"],
+            bins: ["3"],
+            currencies: ["USD"],
+            countries: ["br"],
+            fromUsd: 100,
+          },
+        ],
+      },
     });
     await world.pay();
     await world.pay({ ...input(amex), order: orderOf({ code: "order-2" }) });
-    await world.pay({ ...input(amex), order: orderOf({ code: "order-3", amount: { minor: 99_99n, currency: "USD" } }) });
+    await world.pay({
+      ...input(amex),
+      order: orderOf({ code: "order-3", amount: { minor: 99_99n, currency: "USD" } }),
+    });
     assert.deepEqual(world.names(), ["first", "c", "first"]);
   });
 
@@ -517,7 +703,8 @@ describe("the way of a payment", () => {
     const world = await open({
       says,
       settings: routes("a", "c"),
-      faultOf: ({ facts }) => (facts.some(({ fact }) => fact === "authorization_rerouted") ? "unavailable" : undefined),
+      faultOf: ({ facts }) =>
+        facts.some(({ fact }) => fact === "authorization_rerouted") ? "unavailable" : undefined,
     });
     assert.equal((await world.pay()).payment.state, "declined");
     assert.deepEqual(world.names(), ["a"]);
@@ -528,7 +715,8 @@ describe("a verification of a stored card", () => {
   test("is a use of it: the token lives 14 months from then", async () => {
     const world = await open();
     const { card } = await world.keep();
-    const lastUse = async () => (await world.store.cardByToken(given.merchantA, card.tokenDigest))?.lastUsedAt;
+    const lastUse = async () =>
+      (await world.store.cardByToken(given.merchantA, card.tokenDigest))?.lastUsedAt;
     await world.time.pass(400 * day);
     const verified = await runDeclared(world.runner, verifyCard, world.account, {
       source: ofToken,

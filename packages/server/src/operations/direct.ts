@@ -1,5 +1,14 @@
-import type { AuthorizeOutcome, AuthorizeRequest, CardToAuthorize } from "../connectors/connector.ts";
-import { decideAuthorizeOutcome, decideIntention, decideReroute, mayGoElsewhere } from "../decisions/payment-decisions.ts";
+import type {
+  AuthorizeOutcome,
+  AuthorizeRequest,
+  CardToAuthorize,
+} from "../connectors/connector.ts";
+import {
+  decideAuthorizeOutcome,
+  decideIntention,
+  decideReroute,
+  mayGoElsewhere,
+} from "../decisions/payment-decisions.ts";
 import type { PaymentChange } from "../decisions/steps.ts";
 import { assert } from "../kernel/assert.ts";
 import type { Instant } from "../kernel/instant.ts";
@@ -7,7 +16,14 @@ import { ServiceError } from "../kernel/service-error.ts";
 import type { AccountSettings, SimulatorTreatment } from "../merchant/account.ts";
 import { countryOf } from "../payment/countries.ts";
 import { offeredInstalments } from "../payment/instalments.ts";
-import { type Attempt, attemptReference, type OrderCard, type Payment, type PaymentOrder, type Pricing } from "../payment/payment.ts";
+import {
+  type Attempt,
+  attemptReference,
+  type OrderCard,
+  type Payment,
+  type PaymentOrder,
+  type Pricing,
+} from "../payment/payment.ts";
 import { priceOrder } from "../payment/pricing.ts";
 import { needsReview } from "../payment/review-rules.ts";
 import type { Brand } from "../vault/brand.ts";
@@ -29,7 +45,10 @@ export interface Direct {
   readonly token: string | undefined;
 }
 
-/** Charges or authorizes a card: the intention is committed, the acquirer is asked once, and what it said is committed. */
+/**
+ * Charges or authorizes a card: the intention is committed, the acquirer is asked once, and what it
+ * said is committed.
+ */
 export const direct = defineOperation<DirectInput, Direct>({
   name: "direct",
   errors: [
@@ -58,21 +77,34 @@ export const direct = defineOperation<DirectInput, Direct>({
 
 async function charge(context: OperationContext, asked: DirectInput): Promise<Direct> {
   return withCard(context, asked.source, async (orderCard, toAuthorize) => {
-    const input = { ...asked, order: withoutOwnNumber(asked.order, toAuthorize.card.pan, context.account) };
+    const input = {
+      ...asked,
+      order: withoutOwnNumber(asked.order, toAuthorize.card.pan, context.account),
+    };
     refusePlanOf(orderCard.brand, input);
     const priced = priceAndRoute(context, input, orderCard, toAuthorize);
     refuseByTraits(context, priced, toAuthorize, input);
     if (input.createToken !== undefined) await refuseTakenToken(context, input);
-    if (input.order.storedCredential?.use === "stored") await refuseForeignMandate(context, input, orderCard);
+    if (input.order.storedCredential?.use === "stored")
+      await refuseForeignMandate(context, input, orderCard);
     return authorize(context, input, priced, orderCard, toAuthorize);
   });
 }
 
-/** What an earlier sending of this request made, with the token of the merchant's choice where it was stored with the payment. */
-async function madeBefore(context: OperationContext, { order, request, createToken }: DirectInput): Promise<Direct | undefined> {
+/**
+ * What an earlier sending of this request made, with the token of the merchant's choice where it
+ * was stored with the payment.
+ */
+async function madeBefore(
+  context: OperationContext,
+  { order, request, createToken }: DirectInput,
+): Promise<Direct | undefined> {
   const payment = await madeUnder(context, { code: order.code, request });
   if (payment === undefined) return undefined;
-  return { payment, token: (await hasStoredToken(context, payment)) ? createToken?.token : undefined };
+  return {
+    payment,
+    token: (await hasStoredToken(context, payment)) ? createToken?.token : undefined,
+  };
 }
 
 interface Priced {
@@ -94,7 +126,10 @@ function priceAndRoute(
   const settings = local ? { ...account.settings, taxPolicy: "none" } : account.settings;
   const pricing = priceOrder(order.amount, country, now, settings);
   const manualReview = order.manualReview || needsReview({ country, pricing, at: now }, settings);
-  const routed = routeFor({ brand, pan, currency: order.amount.currency, country, pricing, at: now }, settings);
+  const routed = routeFor(
+    { brand, pan, currency: order.amount.currency, country, pricing, at: now },
+    settings,
+  );
   return { now, pricing, manualReview, route: routed ?? connectors.standard };
 }
 
@@ -110,33 +145,56 @@ async function authorize(
   assert(connector !== undefined, "a payment has a way to an acquirer");
   const order = { ...input.order, manualReview, card: orderCard, pricing, connector };
   const id = context.newPaymentId(now);
-  const intention = await context.change(() => decideIntention(account.id, id, order, now, context.answerBy(), input.request));
+  const intention = await context.change(() =>
+    decideIntention(account.id, id, order, now, context.answerBy(), input.request),
+  );
 
-  // Nothing is open during the call. Should the process die here, the payment stays `authorizing` and recovery asks the
-  // acquirer, or reverses: it can never be sent again, the security code is gone with this request.
-  const { sent, outcome } = await askAcquirers(context, intention.payment.next, others, toAuthorize);
+  // Nothing is open during the call. Should the process die here, the payment stays `authorizing`
+  // and recovery asks the acquirer, or reverses: it can never be sent again, the security code is
+  // gone with this request.
+  const { sent, outcome } = await askAcquirers(
+    context,
+    intention.payment.next,
+    others,
+    toAuthorize,
+  );
 
-  const tokenized = input.createToken === undefined ? undefined : await tokenFor(context, input, outcome, toAuthorize);
+  const tokenized =
+    input.createToken === undefined
+      ? undefined
+      : await tokenFor(context, input, outcome, toAuthorize);
   return recordOutcome(context, sent, outcome, tokenized);
 }
 
-/** Asks the acquirer that the payment names, and after a certain no the others in turn; each is written down before it is asked. */
+/**
+ * Asks the acquirer that the payment names, and after a certain no the others in turn; each is
+ * written down before it is asked.
+ */
 async function askAcquirers(
   context: OperationContext,
   first: Payment,
   others: readonly string[],
   toAuthorize: CardToAuthorize,
 ): Promise<{ readonly sent: Payment; readonly outcome: AuthorizeOutcome }> {
-  const ask = (payment: Payment) => connectorFor(context, payment).authorize(authorizeRequest(context, payment), toAuthorize);
+  const ask = (payment: Payment) =>
+    connectorFor(context, payment).authorize(authorizeRequest(context, payment), toAuthorize);
   let sent = first;
   let outcome = await ask(sent);
   for (const connector of others) {
     if (!mayGoElsewhere(outcome)) break;
     const no = outcome;
     const { payment, change } = await recordPayment(context, sent, (current) =>
-      decideReroute(current, attemptOf(sent).number, no, connector, context.clock.now(), context.answerBy()),
+      decideReroute(
+        current,
+        attemptOf(sent).number,
+        no,
+        connector,
+        context.clock.now(),
+        context.answerBy(),
+      ),
     );
-    // Not written, or nobody knows whether it is: nothing is sent. The answer that there was is recorded if it still can be.
+    // Not written, or nobody knows whether it is: nothing is sent. The answer that there was is
+    // recorded if it still can be.
     if (change === undefined) break;
     sent = payment;
     outcome = await ask(sent);
@@ -159,25 +217,45 @@ async function recordOutcome(
   const options = { attempt: attemptOf(sent).number, notify, captureWindowDays };
   try {
     const { payment, change, superseded } = await recordPayment(context, sent, (current) => {
-      const decided = decideAuthorizeOutcome(current, outcome, context.clock.now(), "merchant", options);
-      return decided === undefined || tokenized === undefined ? decided : withCardStored(decided, tokenized);
+      const decided = decideAuthorizeOutcome(
+        current,
+        outcome,
+        context.clock.now(),
+        "merchant",
+        options,
+      );
+      return decided === undefined || tokenized === undefined
+        ? decided
+        : withCardStored(decided, tokenized);
     });
     if (change === undefined && outcome.kind === "approved") {
       const late = { kind: "authorization", attempt: options.attempt } as const;
-      if (superseded) return { payment: await meetLateApproval(context, sent, late, "merchant", outcome), token: undefined };
+      if (superseded)
+        return {
+          payment: await meetLateApproval(context, sent, late, "merchant", outcome),
+          token: undefined,
+        };
       meetWhenReadable(context, sent, late, "merchant", outcome);
     }
     return { payment, token: change === undefined ? undefined : tokenized?.token };
   } catch (error) {
-    // Another request took the token between our look and now. The money has moved: the payment stands, without the token.
-    if (error instanceof ServiceError && error.code === "token_taken") return recordOutcome(context, sent, outcome, undefined);
+    // Another request took the token between our look and now. The money has moved: the payment
+    // stands, without the token.
+    if (error instanceof ServiceError && error.code === "token_taken")
+      return recordOutcome(context, sent, outcome, undefined);
     throw error;
   }
 }
 
-/** The card is stored with the approval, and the approval says so: a later sending of the same request can tell by it. */
+/**
+ * The card is stored with the approval, and the approval says so: a later sending of the same
+ * request can tell by it.
+ */
 function withCardStored(change: PaymentChange, { card }: Tokenized): PaymentChange {
-  const facts = change.facts.map((record) => ({ ...record, detail: { ...record.detail, tokenStored: true } }));
+  const facts = change.facts.map((record) => ({
+    ...record,
+    detail: { ...record.detail, tokenStored: true },
+  }));
   return { ...change, facts, card: { next: card, replaces: undefined } };
 }
 
@@ -216,10 +294,22 @@ function authorizeRequest(context: OperationContext, payment: Payment): Authoriz
   };
 }
 
-/** The simulated issuer declines Brazilian debit cards without 3-D Secure where the account says so, unless a fault decides otherwise. */
-function treatmentOf({ country, paymentType, threeDSecure }: PaymentOrder, settings: AccountSettings): SimulatorTreatment {
-  const isDeclined = settings.requireDebitThreeDSecure && country === "br" && paymentType === "debit" && threeDSecure === undefined;
-  return isDeclined ? { fault: { decline: "three_d_secure_required" }, ...settings.simulator } : settings.simulator;
+/**
+ * The simulated issuer declines Brazilian debit cards without 3-D Secure where the account says so,
+ * unless a fault decides otherwise.
+ */
+function treatmentOf(
+  { country, paymentType, threeDSecure }: PaymentOrder,
+  settings: AccountSettings,
+): SimulatorTreatment {
+  const isDeclined =
+    settings.requireDebitThreeDSecure &&
+    country === "br" &&
+    paymentType === "debit" &&
+    threeDSecure === undefined;
+  return isDeclined
+    ? { fault: { decline: "three_d_secure_required" }, ...settings.simulator }
+    : settings.simulator;
 }
 
 /** A token of the merchant's choice that is taken is refused before money moves. */
@@ -231,16 +321,24 @@ async function refuseTakenToken(context: OperationContext, input: DirectInput): 
 }
 
 /**
- * On a strict account a stored-credential payment names the mandate of an initial payment of the same card. Compared by brand and
- * mask, all that a payment keeps of its card.
+ * On a strict account a stored-credential payment names the mandate of an initial payment of the
+ * same card. Compared by brand and mask, all that a payment keeps of its card.
  */
-async function refuseForeignMandate(context: OperationContext, { order }: DirectInput, card: OrderCard): Promise<void> {
+async function refuseForeignMandate(
+  context: OperationContext,
+  { order }: DirectInput,
+  card: OrderCard,
+): Promise<void> {
   const { storedCredential } = order;
   if (storedCredential?.use !== "stored" || !context.account.settings.strictMandates) return;
   const { mandateId } = storedCredential;
-  const initial = mandateId === undefined ? undefined : await read(context.store.paymentByMandate(context.account.id, mandateId));
+  const initial =
+    mandateId === undefined
+      ? undefined
+      : await read(context.store.paymentByMandate(context.account.id, mandateId));
   const { brand, maskedPan } = initial?.order.card ?? {};
-  if (brand !== card.brand || maskedPan !== card.maskedPan) throw new ServiceError("mandate_mismatch");
+  if (brand !== card.brand || maskedPan !== card.maskedPan)
+    throw new ServiceError("mandate_mismatch");
 }
 
 /** A card number brings its brand with the request; a token's is known only now (interface 3.5). */
@@ -248,10 +346,17 @@ function refusePlanOf(brand: Brand, { order }: DirectInput): void {
   const country = countryOf(order.country);
   assert(country !== undefined, "an order names a country of the table");
   if (offeredInstalments(country, brand).has(order.instalments)) return;
-  throw new ServiceError("instalments_not_offered", { brand, country: country.code, count: order.instalments });
+  throw new ServiceError("instalments_not_offered", {
+    brand,
+    country: country.code,
+    count: order.instalments,
+  });
 }
 
-/** What the acquirer's tables rule out is refused before anything is written down, in the order of the interface's numbers (7.2). */
+/**
+ * What the acquirer's tables rule out is refused before anything is written down, in the order of
+ * the interface's numbers (7.2).
+ */
 function refuseByTraits(
   { connectors }: OperationContext,
   { route }: Priced,
@@ -259,11 +364,14 @@ function refuseByTraits(
   { order, source }: DirectInput,
 ): void {
   // A network token's number is not the card's: the tables say nothing of it.
-  const traits = source.kind === "network_token" ? undefined : connectors.of(route[0]).cardTraits?.(card);
+  const traits =
+    source.kind === "network_token" ? undefined : connectors.of(route[0]).cardTraits?.(card);
   if (traits === undefined) return;
   if (traits.foreign) throw new ServiceError("card_foreign");
-  if (traits.funding === "prepaid" && order.instalments > 1) throw new ServiceError("instalments_on_prepaid");
-  if (traits.funding === "debit" && order.instalments > 1) throw new ServiceError("instalments_on_debit");
+  if (traits.funding === "prepaid" && order.instalments > 1)
+    throw new ServiceError("instalments_on_prepaid");
+  if (traits.funding === "debit" && order.instalments > 1)
+    throw new ServiceError("instalments_on_debit");
   if (!traits.ecommerce) throw new ServiceError("card_not_eligible");
   if (traits.exhausted) throw new ServiceError("card_exhausted");
 }

@@ -26,7 +26,16 @@ export const explainPayment = defineOperation<PaymentSelector, ExplainedPayment>
   },
 });
 
-/** The digest of a named request is for the program alone (carried-out.ts): a reader can look up nothing by it. */
+/**
+ * The digest of a named request is for the program alone (carried-out.ts): a reader can look up
+ * nothing by it.
+ */
 function withoutDigests(row: HistoryRow): HistoryRow {
-  return { ...row, facts: row.facts.map(({ detail: { request: _request, ...detail }, ...record }) => ({ ...record, detail })) };
+  return {
+    ...row,
+    facts: row.facts.map(({ detail: { request: _request, ...detail }, ...record }) => ({
+      ...record,
+      detail,
+    })),
+  };
 }

@@ -6,7 +6,12 @@ import { runDeclared } from "../../test/declared.ts";
 import type { Connector, FollowUpOutcome, FollowUpRequest } from "../connectors/connector.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
-import { decideCapture, decideCaptureOutcome, decideVoid, decideVoidOutcome } from "../decisions/payment-decisions.ts";
+import {
+  decideCapture,
+  decideCaptureOutcome,
+  decideVoid,
+  decideVoidOutcome,
+} from "../decisions/payment-decisions.ts";
 import { BrokenInvariant } from "../kernel/assert.ts";
 import { day, laterBy } from "../kernel/instant.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
@@ -17,7 +22,10 @@ import { type CommitFault, createMemoryStore } from "../stores/memory/memory-sto
 import { CvvPocket } from "../vault/cvv-pocket.ts";
 import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault } from "../vault/local-vault.ts";
-import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../vault/memory-key-provider.ts";
+import {
+  createMemoryKeyProvider,
+  createMemoryWrappedKeyStore,
+} from "../vault/memory-key-provider.ts";
 import { cancel } from "./cancel.ts";
 import { capture } from "./capture.ts";
 import type { RefundInput } from "./direct-input.ts";
@@ -38,9 +46,18 @@ const selector = { hash: first.id };
 const byCode = { code: first.order.code };
 
 /** Held: 100.50 of it, by its second attempt's follower. */
-const authorized = given.paidNext(first, { state: "authorized", capturedAt: undefined, captured: 0n });
+const authorized = given.paidNext(first, {
+  state: "authorized",
+  capturedAt: undefined,
+  captured: 0n,
+});
 const captured = given.paidNext(first);
-const inReview: Payment = { ...authorized, state: "in_review", review: "waiting", order: { ...first.order, manualReview: true } };
+const inReview: Payment = {
+  ...authorized,
+  state: "in_review",
+  review: "waiting",
+  order: { ...first.order, manualReview: true },
+};
 
 interface Given {
   readonly payment?: Payment;
@@ -49,7 +66,10 @@ interface Given {
   readonly outcomes?: FollowUpOutcome[];
   readonly settings?: Partial<Account["settings"]>;
   /** What else the acquirer does; noted in `undone`. */
-  readonly connectorOf?: (undone: (readonly [how: string, reference: string, minor?: bigint])[], standard: Connector) => Partial<Connector>;
+  readonly connectorOf?: (
+    undone: (readonly [how: string, reference: string, minor?: bigint])[],
+    standard: Connector,
+  ) => Partial<Connector>;
   /** What befalls the commits after the payment's own. */
   readonly faults?: readonly (CommitFault | undefined)[];
   /** What happens while the acquirer is asked. */
@@ -74,7 +94,13 @@ async function open({
   const time = new StillTime();
   const random = new SeededRandom("follow-up");
   const keys = { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
-  const keyring = await Keyring.open({ ...keys, clock: time, random, environment: "test", create: true });
+  const keyring = await Keyring.open({
+    ...keys,
+    clock: time,
+    random,
+    environment: "test",
+    create: true,
+  });
   const left = [...faults];
   let isArmed = false;
   let hasAnswered = false;
@@ -133,8 +159,11 @@ async function open({
     const rows = await store.history(given.merchantA, first.id);
     return rows.flatMap(({ facts }) => facts.map(({ fact }) => fact));
   };
-  const run = <Input, Output>(operation: Operation<Input, Output>, input: Input, as = account): Promise<Output> =>
-    runDeclared(runner, operation, as, input);
+  const run = <Input, Output>(
+    operation: Operation<Input, Output>,
+    input: Input,
+    as = account,
+  ): Promise<Output> => runDeclared(runner, operation, as, input);
   return { run, runner, account, asked, stored, causes, factNames, store, alarms, undone, time };
 }
 
@@ -146,8 +175,14 @@ const asks = [
 /** The digest of a request under an Idempotency-Key. */
 const ownName = "a".repeat(64);
 
-function run(world: Awaited<ReturnType<typeof open>>, [what]: (typeof asks)[number], request?: string): Promise<Payment> {
-  return what === "capture" ? world.run(capture, { selector, amount: undefined, request }) : world.run(cancel, { ...selector, request });
+function run(
+  world: Awaited<ReturnType<typeof open>>,
+  [what]: (typeof asks)[number],
+  request?: string,
+): Promise<Payment> {
+  return what === "capture"
+    ? world.run(capture, { selector, amount: undefined, request })
+    : world.run(cancel, { ...selector, request });
 }
 
 type MemoryStore = ReturnType<typeof createMemoryStore>;
@@ -157,7 +192,11 @@ function endAsNotDone(store: MemoryStore, what: "capture" | "void"): Promise<voi
   return end(store, what, { kind: "declined", responseCode: "not_done" });
 }
 
-async function end(store: MemoryStore, what: "capture" | "void", outcome: FollowUpOutcome): Promise<void> {
+async function end(
+  store: MemoryStore,
+  what: "capture" | "void",
+  outcome: FollowUpOutcome,
+): Promise<void> {
   const sent = await store.paymentById(given.merchantA, first.id);
   assert.ok(sent?.attempt !== undefined);
   const decide = what === "capture" ? decideCaptureOutcome : decideVoidOutcome;
@@ -268,16 +307,26 @@ describe("an approval whose attempt was taken for never done, of a payment that 
 
   test("was a capture of a payment that is given up: what was captured is given back at once, with an alarm", async () => {
     const world = await late("void", 4_000n);
-    await assert.rejects(world.run(capture, { selector, amount: "40" }), { code: "outcome_unknown" });
+    await assert.rejects(world.run(capture, { selector, amount: "40" }), {
+      code: "outcome_unknown",
+    });
     assert.deepEqual(world.undone, [["refund", `${first.id}-2-u`, 4_000n]]);
-    assert.deepEqual(world.alarms, ["the approval of this capture comes while its attempt is under way"]);
-    assert.deepEqual((await world.factNames()).slice(-3), ["approval_came_late", "attempt_repeated", "late_approval_undone"]);
+    assert.deepEqual(world.alarms, [
+      "the approval of this capture comes while its attempt is under way",
+    ]);
+    assert.deepEqual((await world.factNames()).slice(-3), [
+      "approval_came_late",
+      "attempt_repeated",
+      "late_approval_undone",
+    ]);
     assert.equal((await world.stored()).needsReview, false);
   });
 
   test("was a capture of a payment that is captured: only what the books do not have is given back", async () => {
     const world = await late("capture", 14_050n);
-    await assert.rejects(world.run(capture, { selector, amount: "40" }), { code: "outcome_unknown" });
+    await assert.rejects(world.run(capture, { selector, amount: "40" }), {
+      code: "outcome_unknown",
+    });
     assert.deepEqual(world.undone, [["refund", `${first.id}-2-u`, 4_000n]]);
     const { attempt, needsReview } = await world.stored();
     assert.deepEqual([attempt, needsReview], [undefined, false]);
@@ -289,9 +338,16 @@ describe("an approval whose attempt was taken for never done, of a payment that 
     ["capture", 10_050n],
   ] as const) {
     test(`is given back by recovery when the acquirer shows it later (${ended})`, async () => {
-      const shown = [found(books), found(books), { kind: "unknown", cause: "timeout" } as const, found(books + 4_000n)];
+      const shown = [
+        found(books),
+        found(books),
+        { kind: "unknown", cause: "timeout" } as const,
+        found(books + 4_000n),
+      ];
       const world = await late(ended, 0n, approved, async () => shown.shift() ?? found(books));
-      await assert.rejects(world.run(capture, { selector, amount: "40" }), { code: "outcome_unknown" });
+      await assert.rejects(world.run(capture, { selector, amount: "40" }), {
+        code: "outcome_unknown",
+      });
       const context = world.runner.contextOf(world.account);
       for (let look = 0; look < 3; look += 1) {
         assert.deepEqual(world.undone, []);
@@ -301,19 +357,34 @@ describe("an approval whose attempt was taken for never done, of a payment that 
       assert.deepEqual(world.undone, [["refund", `${first.id}-2-u`, 4_000n]]);
       assert.equal((await world.factNames()).at(-1), "late_approval_undone");
       const { attempt, needsReview, state } = await world.stored();
-      assert.deepEqual([attempt, needsReview, state], [undefined, false, ended === "void" ? "voided" : "captured"]);
+      assert.deepEqual(
+        [attempt, needsReview, state],
+        [undefined, false, ended === "void" ? "voided" : "captured"],
+      );
     });
   }
 
   for (const repeats of [true, false]) {
     test(`whose refund has no answer is asked about again, and ${repeats ? "sent again" : "not sent again"}`, async () => {
       let refunds: readonly string[] = [];
-      const world = await late("void", 4_000n, unknown, async () => ({ ...found(4_000n), refunds }), repeats);
-      await assert.rejects(world.run(capture, { selector, amount: "40" }), { code: "outcome_unknown" });
+      const world = await late(
+        "void",
+        4_000n,
+        unknown,
+        async () => ({ ...found(4_000n), refunds }),
+        repeats,
+      );
+      await assert.rejects(world.run(capture, { selector, amount: "40" }), {
+        code: "outcome_unknown",
+      });
       const context = world.runner.contextOf(world.account);
       await recoverPayment(context, await world.stored());
       assert.equal(world.undone.length, repeats ? 2 : 1);
-      assert.equal(new Set(world.undone.map(([, reference]) => reference)).size, 1, "under one reference, however often");
+      assert.equal(
+        new Set(world.undone.map(([, reference]) => reference)).size,
+        1,
+        "under one reference, however often",
+      );
       assert.equal((await world.stored()).attempt?.kind, "undo");
       refunds = [`${first.id}-2-u`];
       await recoverPayment(context, await world.stored());
@@ -325,7 +396,9 @@ describe("an approval whose attempt was taken for never done, of a payment that 
 
   test("that the acquirer never shows is left to people after an hour of asking", async () => {
     const world = await late("void", 0n);
-    await assert.rejects(world.run(capture, { selector, amount: "40" }), { code: "outcome_unknown" });
+    await assert.rejects(world.run(capture, { selector, amount: "40" }), {
+      code: "outcome_unknown",
+    });
     const context = world.runner.contextOf(world.account);
     for (let look = 0; look < 17; look += 1) await recoverPayment(context, await world.stored());
     assert.equal((await world.stored()).needsReview, false);
@@ -365,7 +438,9 @@ describe("an approval whose attempt was taken for never done, of a payment that 
 
   test("and that cannot be undone is left to people", async () => {
     const world = await late("void", 4_000n, declined);
-    await assert.rejects(world.run(capture, { selector, amount: "40" }), { code: "outcome_unknown" });
+    await assert.rejects(world.run(capture, { selector, amount: "40" }), {
+      code: "outcome_unknown",
+    });
     assert.equal((await world.stored()).needsReview, true);
     assert.equal(world.undone.length, 1);
     const voided = await open({
@@ -414,7 +489,9 @@ describe("what the acquirer is asked after the authorization", () => {
 
     test(`${what}: its no is told, and the payment is as before`, async () => {
       const world = await open({ outcome: declined });
-      await assert.rejects(run(world, each), { code: what === "capture" ? "capture_declined" : "void_declined" });
+      await assert.rejects(run(world, each), {
+        code: what === "capture" ? "capture_declined" : "void_declined",
+      });
       assert.equal((await world.stored()).state, "authorized");
     });
 
@@ -425,11 +502,18 @@ describe("what the acquirer is asked after the authorization", () => {
     });
 
     test(`${what}: a yes that cannot be written down, or of which nobody knows, is unknown; it is asked once all the same`, async () => {
-      for (const fault of ["unavailable", "commit_unknown_not_applied", "commit_unknown_applied"] as const) {
+      for (const fault of [
+        "unavailable",
+        "commit_unknown_not_applied",
+        "commit_unknown_applied",
+      ] as const) {
         const world = await open({ faults: [undefined, fault] });
         await assert.rejects(run(world, each), { code: "outcome_unknown" });
         assert.equal(world.asked.length, 1);
-        assert.equal((await world.stored()).state, fault === "commit_unknown_applied" ? state : inFlight);
+        assert.equal(
+          (await world.stored()).state,
+          fault === "commit_unknown_applied" ? state : inFlight,
+        );
       }
     });
 
@@ -448,8 +532,13 @@ describe("what the acquirer is asked after the authorization", () => {
     test(`${what}: a yes whose attempt recovery took for never done is taken into the books, with an alarm`, async () => {
       const world = await open({ meanwhile: (store) => endAsNotDone(store, what) });
       const payment = await run(world, each);
-      assert.deepEqual([payment.state, (await world.stored()).state, payment.needsReview], [state, state, false]);
-      assert.deepEqual(world.alarms, [`the approval of this ${what} comes while its attempt is under way`]);
+      assert.deepEqual(
+        [payment.state, (await world.stored()).state, payment.needsReview],
+        [state, state, false],
+      );
+      assert.deepEqual(world.alarms, [
+        `the approval of this ${what} comes while its attempt is under way`,
+      ]);
       assert.equal((await world.factNames()).includes("approval_came_late"), true);
     });
 
@@ -460,13 +549,25 @@ describe("what the acquirer is asked after the authorization", () => {
       assert.equal((await world.stored()).version, 4);
     });
 
-    // The count of attempts was that of the epoch, so that the attempt that had ended the payment did not count as its last one.
+    // The count of attempts was that of the epoch, so that the attempt that had ended the payment
+    // did not count as its last one.
     for (const isCheckedBefore of [false, true]) {
       test(`${what}: that an older copy has under way raises no alarm when it is found done twice, ${isCheckedBefore ? "later" : "at once"}`, async () => {
-        const attempt = { ...given.newAttempt(), kind: what, number: 2, amount: authorized.authorized };
+        const attempt = {
+          ...given.newAttempt(),
+          kind: what,
+          number: 2,
+          amount: authorized.authorized,
+        };
         const state = what === "capture" ? "capturing" : "voiding";
-        const silent: Awaited<ReturnType<Connector["inquire"]>> = { kind: "unknown", cause: "timeout" };
-        const done = { ...found(what === "capture" ? authorized.authorized : 0n), voided: what === "void" };
+        const silent: Awaited<ReturnType<Connector["inquire"]>> = {
+          kind: "unknown",
+          cause: "timeout",
+        };
+        const done = {
+          ...found(what === "capture" ? authorized.authorized : 0n),
+          voided: what === "void",
+        };
         const answers = [...(isCheckedBefore ? [silent] : []), done];
         const world = await open({
           payment: { ...authorized, state, attempts: 2, attempt },
@@ -474,13 +575,15 @@ describe("what the acquirer is asked after the authorization", () => {
           connectorOf: () => ({
             inquire: async () => {
               const answer = answers.shift() ?? done;
-              if (answer === done && (await world.stored()).attempt !== undefined) await end(world.store, what, approved);
+              if (answer === done && (await world.stored()).attempt !== undefined)
+                await end(world.store, what, approved);
               return answer;
             },
           }),
         });
         const context = world.runner.contextOf(world.account);
-        if (isCheckedBefore) assert.equal((await recoverPayment(context, await world.stored())).attempt?.checks, 1);
+        if (isCheckedBefore)
+          assert.equal((await recoverPayment(context, await world.stored())).attempt?.checks, 1);
         const { attempts } = await recoverPayment(context, await world.stored());
         assert.deepEqual([(await world.stored()).state, attempts, world.alarms], [each[1], 2, []]);
         assert.equal((await world.factNames()).includes("approval_came_late"), false);
@@ -510,9 +613,13 @@ describe("what the acquirer is asked after the authorization", () => {
 
     test(`${what}: under a key whose first sending the acquirer refused, another request's is not told as its own`, async () => {
       const world = await open({ outcomes: [declined, approved] });
-      await assert.rejects(run(world, each, ownName), { code: what === "capture" ? "capture_declined" : "void_declined" });
+      await assert.rejects(run(world, each, ownName), {
+        code: what === "capture" ? "capture_declined" : "void_declined",
+      });
       assert.equal((await run(world, each)).state, state);
-      await assert.rejects(run(world, each, ownName), { code: what === "capture" ? "payment_already_captured" : "payment_not_voidable" });
+      await assert.rejects(run(world, each, ownName), {
+        code: what === "capture" ? "payment_already_captured" : "payment_not_voidable",
+      });
     });
   }
 
@@ -525,7 +632,9 @@ describe("what the acquirer is asked after the authorization", () => {
         await follow(store, "capture");
       },
     });
-    await assert.rejects(world.run(capture, { selector, amount: "40" }), { code: "outcome_unknown" });
+    await assert.rejects(world.run(capture, { selector, amount: "40" }), {
+      code: "outcome_unknown",
+    });
     assert.equal((await world.stored()).captured, 10_050n);
   });
 
@@ -540,7 +649,10 @@ describe("what the acquirer is asked after the authorization", () => {
   test("is a part of what is held where the account may, by either name of the payment", async () => {
     const world = await open({ settings: { partialCapture: true } });
     const payment = await world.run(capture, { selector: byCode, amount: "40" });
-    assert.deepEqual([payment.captured, world.asked[0]?.[1].amount], [4_000n, { minor: 4_000n, currency: "USD" }]);
+    assert.deepEqual(
+      [payment.captured, world.asked[0]?.[1].amount],
+      [4_000n, { minor: 4_000n, currency: "USD" }],
+    );
     const strict = await open();
     await assert.rejects(strict.run(capture, { selector: byCode, amount: "40" }), {
       code: "partial_capture_disabled",
@@ -572,7 +684,9 @@ describe("a review", () => {
       ["capture"],
     );
     assert.deepEqual(new Set(await paid.causes()), new Set(["operator"]));
-    const held = await open({ payment: { ...inReview, order: { ...inReview.order, autoCapture: false } } });
+    const held = await open({
+      payment: { ...inReview, order: { ...inReview.order, autoCapture: false } },
+    });
     assert.equal((await held.run(acceptReview, byCode)).state, "authorized");
     assert.deepEqual(held.asked, []);
   });
@@ -587,7 +701,9 @@ describe("a review", () => {
     assert.deepEqual(new Set(await world.causes()), new Set(["operator"]));
     for (const operation of [acceptReview, rejectReview]) {
       await assert.rejects(world.run(operation, selector), { code: "payment_not_in_review" });
-      await assert.rejects(world.run(operation, { code: "no code" }), { code: "payment_not_found" });
+      await assert.rejects(world.run(operation, { code: "no code" }), {
+        code: "payment_not_found",
+      });
     }
   });
 
@@ -605,7 +721,10 @@ describe("a refund", () => {
   test("is asked for, and nothing is sent yet", async () => {
     const world = await open({ payment: captured });
     const { payment, refund: asked } = await world.run(refund, input);
-    assert.deepEqual([asked.amount, asked.code, asked.description, asked.state], [1_000n, "refund-1", "too large", "requested"]);
+    assert.deepEqual(
+      [asked.amount, asked.code, asked.description, asked.state],
+      [1_000n, "refund-1", "too large", "requested"],
+    );
     assert.ok(asked.id >= 1 && asked.id < 2 ** 31);
     assert.deepEqual(payment.refunds, [asked]);
     assert.deepEqual(await world.stored(), payment);
@@ -631,7 +750,9 @@ describe("a refund", () => {
     ]);
     for (const [bytes, id] of ids) {
       const { account, store, runner } = await open({ payment: captured });
-      const context = Object.assign(runner.contextOf(account), { random: { bytes: () => Uint8Array.from(Buffer.from(bytes, "hex")) } });
+      const context = Object.assign(runner.contextOf(account), {
+        random: { bytes: () => Uint8Array.from(Buffer.from(bytes, "hex")) },
+      });
       assert.equal((await refund.run(context, { ...input, code: bytes })).refund.id, id);
       assert.ok((await store.paymentByRefund(given.merchantA, { id })) !== undefined);
     }
@@ -649,9 +770,14 @@ describe("a refund", () => {
       // Under a key it is told again when it was this request that took the refund back.
       const { refund: more } = await world.run(refund, { ...input, code: "more", amount: "1" });
       for (let time = 0; time < 2; time += 1) {
-        assert.equal((await world.run(cancelRefund, { id: more.id, request: ownName })).refund.state, "cancelled");
+        assert.equal(
+          (await world.run(cancelRefund, { id: more.id, request: ownName })).refund.state,
+          "cancelled",
+        );
       }
-      await assert.rejects(world.run(cancelRefund, { id: more.id, request: "b".repeat(64) }), { code: "refund_not_cancellable" });
+      await assert.rejects(world.run(cancelRefund, { id: more.id, request: "b".repeat(64) }), {
+        code: "refund_not_cancellable",
+      });
     }
     const world = await open({ payment: captured });
     for (const nobody of [{ id: 5 }, { code: "nobody" }]) {
@@ -660,36 +786,82 @@ describe("a refund", () => {
   });
 
   test("is refused for what the payment, its window or its amount does not allow, and so is a cancellation", async () => {
-    const refusals: readonly (readonly [code: string, payment: Payment, over?: Partial<RefundInput>, settings?: Given["settings"]])[] = [
-      ["payment_not_refundable", given.paidNext(first, { state: "declined", capturedAt: undefined, captured: 0n, authorized: 0n })],
+    const refusals: readonly (readonly [
+      code: string,
+      payment: Payment,
+      over?: Partial<RefundInput>,
+      settings?: Given["settings"],
+    ])[] = [
+      [
+        "payment_not_refundable",
+        given.paidNext(first, {
+          state: "declined",
+          capturedAt: undefined,
+          captured: 0n,
+          authorized: 0n,
+        }),
+      ],
       ["payment_charged_back", { ...captured, chargeback: given.dispute }],
-      ["refund_window_over", { ...captured, capturedAt: laterBy(given.start, -2 * day) }, {}, { refundWindowDays: 1 }],
+      [
+        "refund_window_over",
+        { ...captured, capturedAt: laterBy(given.start, -2 * day) },
+        {},
+        { refundWindowDays: 1 },
+      ],
       ["refund_amount_invalid", captured, { amount: "0" }],
       ["refund_amount_too_high", captured, { amount: "100.51" }],
       [
         "payment_already_refunded",
-        given.refundedNext({ ...captured, version: 1 }, [given.newRefund(1, { amount: 10_050n, code: "another" })]),
+        given.refundedNext({ ...captured, version: 1 }, [
+          given.newRefund(1, { amount: 10_050n, code: "another" }),
+        ]),
       ],
-      ["refund_code_taken", given.refundedNext({ ...captured, version: 1 }, [given.newRefund(1, { code: "refund-1" })])],
+      [
+        "refund_code_taken",
+        given.refundedNext({ ...captured, version: 1 }, [given.newRefund(1, { code: "refund-1" })]),
+      ],
       // Before anything that came to be since that refund.
-      ["refund_code_taken", given.refundedNext({ ...captured, version: 1 }, [given.newRefund(1, { code: "refund-1", amount: 10_050n })])],
+      [
+        "refund_code_taken",
+        given.refundedNext({ ...captured, version: 1 }, [
+          given.newRefund(1, { code: "refund-1", amount: 10_050n }),
+        ]),
+      ],
     ];
     for (const [code, payment, over = {}, settings = {}] of refusals) {
       const world = await open({ payment, settings });
       await assert.rejects(world.run(refund, { ...input, ...over }), { code });
-      if (payment.state === "captured") await assert.rejects(world.run(refundOrCancel, { ...input, ...over }), { code });
+      if (payment.state === "captured")
+        await assert.rejects(world.run(refundOrCancel, { ...input, ...over }), { code });
     }
-    const over = await open({ payment: given.paidNext(first, { state: "declined", capturedAt: undefined, captured: 0n, authorized: 0n }) });
+    const over = await open({
+      payment: given.paidNext(first, {
+        state: "declined",
+        capturedAt: undefined,
+        captured: 0n,
+        authorized: 0n,
+      }),
+    });
     await assert.rejects(over.run(refundOrCancel, input), { code: "payment_not_voidable" });
     await assert.rejects(over.run(cancel, selector), { code: "payment_not_voidable" });
-    await assert.rejects(over.run(capture, { selector, amount: undefined }), { code: "payment_cancelled" });
+    await assert.rejects(over.run(capture, { selector, amount: undefined }), {
+      code: "payment_cancelled",
+    });
     const held = await open();
-    await assert.rejects(held.run(capture, { selector, amount: "100.51" }), { code: "capture_amount_invalid" });
+    await assert.rejects(held.run(capture, { selector, amount: "100.51" }), {
+      code: "capture_amount_invalid",
+    });
     const reviewed = await open({ payment: inReview });
-    await assert.rejects(reviewed.run(capture, { selector, amount: undefined }), { code: "payment_not_capturable" });
-    const many = Array.from({ length: 100 }, (_, index) => given.newRefund(index + 1, { amount: 1n }));
+    await assert.rejects(reviewed.run(capture, { selector, amount: undefined }), {
+      code: "payment_not_capturable",
+    });
+    const many = Array.from({ length: 100 }, (_, index) =>
+      given.newRefund(index + 1, { amount: 1n }),
+    );
     const full = await open({ payment: given.refundedNext({ ...captured, version: 1 }, many) });
-    await assert.rejects(full.run(refund, { ...input, code: "another" }), { code: "refund_limit_reached" });
+    await assert.rejects(full.run(refund, { ...input, code: "another" }), {
+      code: "refund_limit_reached",
+    });
   });
 
   test("or a cancellation is what the payment's state asks for", async () => {
@@ -705,7 +877,11 @@ describe("a refund", () => {
 test("what may be asked at any time has a deadline of its own", async () => {
   const { runner, account, time } = await open();
   const context = runner.contextOf(account);
-  const sent: Payment = { ...authorized, verdict: undefined, attempt: given.newAttempt({ number: 2, kind: "reverse" }) };
+  const sent: Payment = {
+    ...authorized,
+    verdict: undefined,
+    attempt: given.newAttempt({ number: 2, kind: "reverse" }),
+  };
   const request = followUpRequest(account, sent);
   assert.deepEqual(request.original, {
     reference: `${first.id}-1`,
@@ -716,6 +892,12 @@ test("what may be asked at any time has a deadline of its own", async () => {
   });
   await time.pass(1_000);
   assert.notEqual(request.deadline, laterBy(time.now(), 30_000));
-  assert.deepEqual(askingRequest(context, sent), { ...request, deadline: laterBy(time.now(), 30_000) });
-  assert.throws(() => followUpRequest(account, authorized), new BrokenInvariant("a payment in flight holds its attempt"));
+  assert.deepEqual(askingRequest(context, sent), {
+    ...request,
+    deadline: laterBy(time.now(), 30_000),
+  });
+  assert.throws(
+    () => followUpRequest(account, authorized),
+    new BrokenInvariant("a payment in flight holds its attempt"),
+  );
 });

@@ -15,13 +15,17 @@ import { connectorFor, originalOf } from "./follow-up.ts";
 import type { OperationContext } from "./operation.ts";
 import { changePayment, selectPayment } from "./payment-change.ts";
 
-/** How often a reversal without an answer is asked for: it is safe to repeat, and nothing asks again later. */
+/**
+ * How often a reversal without an answer is asked for: it is safe to repeat, and nothing asks again
+ * later.
+ */
 const undoTries = 3;
 
 /**
- * For an approval whose attempt was no longer under way. Where the payment ended by another way, an alarm is raised, and what the acquirer
- * did is undone at once or taken into the books. Resolves with the payment as it is then. `sent` is the payment as it was sent. `isKnownLate`: the
- * attempt is known not to be under way any more, so that a store that is down raises the alarm too.
+ * For an approval whose attempt was no longer under way. Where the payment ended by another way, an
+ * alarm is raised, and what the acquirer did is undone at once or taken into the books. Resolves
+ * with the payment as it is then. `sent` is the payment as it was sent. `isKnownLate`: the attempt
+ * is known not to be under way any more, so that a store that is down raises the alarm too.
  */
 export async function meetLateApproval(
   context: OperationContext,
@@ -35,15 +39,21 @@ export async function meetLateApproval(
     const seen = await selectPayment(context, { hash: sent.id });
     let met: LateApprovalMet | undefined;
     // Without the epoch: the count of attempts says whether this one was the last.
-    const { payment } = await changePayment({ store: context.store, change: (decide) => context.change(decide) }, seen, (current) => {
-      met = decideLateApproval(current, late, context.clock.now(), by);
-      return met?.change;
-    });
+    const { payment } = await changePayment(
+      { store: context.store, change: (decide) => context.change(decide) },
+      seen,
+      (current) => {
+        met = decideLateApproval(current, late, context.clock.now(), by);
+        return met?.change;
+      },
+    );
     if (met === undefined) return payment;
     if (met.change !== undefined) context.approvalCameLate(payment, late.kind);
     if (met.left === "nothing") return payment;
     if (met.left === "capture") return await undoLateCapture(context, payment, by);
-    const isUndone = met.left === "authorization" && (await undoAuthorization(context, sent, late.attempt, approval));
+    const isUndone =
+      met.left === "authorization" &&
+      (await undoAuthorization(context, sent, late.attempt, approval));
     if (met.change === undefined) {
       if (isUndone) return payment;
       // Recovery asks again, unless it has come to its end meanwhile.
@@ -53,19 +63,25 @@ export async function meetLateApproval(
     }
     const number = "id" in late ? late.id : late.attempt;
     const { payment: after } = await changePayment(context, payment, (current) =>
-      isUndone ? decideLateUndone(current, number, context.clock.now(), by) : decideMarkForReview(current, context.clock.now()),
+      isUndone
+        ? decideLateUndone(current, number, context.clock.now(), by)
+        : decideMarkForReview(current, context.clock.now()),
     );
     return after;
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    // The store is down: what the acquirer holds is not known to be in the books. Nothing is undone without knowing.
+    // The store is down: what the acquirer holds is not known to be in the books. Nothing is undone
+    // without knowing.
     if (isKnownLate) context.approvalCameLate(sent, late.kind);
     meetWhenReadable(context, sent, late, by, approval);
     return sent;
   }
 }
 
-/** The payment after what an acquirer said to a capture or void was recorded; an approval that came late is met. `sent` holds the attempt. */
+/**
+ * The payment after what an acquirer said to a capture or void was recorded; an approval that came
+ * late is met. `sent` holds the attempt.
+ */
 export async function meetIfLate(
   context: OperationContext,
   sent: Payment,
@@ -74,20 +90,29 @@ export async function meetIfLate(
   by: FactSource,
 ): Promise<Payment> {
   const { attempt } = sent;
-  if (recorded.change !== undefined || outcome.kind !== "approved" || attempt === undefined) return recorded.payment;
+  if (recorded.change !== undefined || outcome.kind !== "approved" || attempt === undefined)
+    return recorded.payment;
   const { kind, number, amount } = attempt;
   const late: LateApproval =
-    kind === "capture" ? { kind, attempt: number, amount } : { kind: "void", attempt: number, lapsed: kind === "lapse" };
+    kind === "capture"
+      ? { kind, attempt: number, amount }
+      : { kind: "void", attempt: number, lapsed: kind === "lapse" };
   if (recorded.superseded) return meetLateApproval(context, sent, late, by);
   meetWhenReadable(context, sent, late, by);
   return recorded.payment;
 }
 
 /**
- * For an approval that could not be written down: recovery asks again, unless the attempt was no longer under way. An approval that cannot be looked at
- * later raises the alarm.
+ * For an approval that could not be written down: recovery asks again, unless the attempt was no
+ * longer under way. An approval that cannot be looked at later raises the alarm.
  */
-export function meetWhenReadable(context: OperationContext, sent: Payment, late: LateApproval, by: FactSource, approval?: Approval): void {
+export function meetWhenReadable(
+  context: OperationContext,
+  sent: Payment,
+  late: LateApproval,
+  by: FactSource,
+  approval?: Approval,
+): void {
   context.later(
     () => meetLateApproval(context, sent, late, by, approval, false),
     () => context.approvalCameLate(sent, late.kind),
@@ -103,18 +128,36 @@ async function undoAuthorization(
 ): Promise<boolean> {
   const { merchantId, id, order } = sent;
   const { authorizationCode, acquirerReference } = approval ?? {};
-  const original = { reference: attemptReference(id, attempt), amount: order.amount, authorizationCode, acquirerReference };
+  const original = {
+    reference: attemptReference(id, attempt),
+    amount: order.amount,
+    authorizationCode,
+    acquirerReference,
+  };
   for (let tries = 0; tries < undoTries; tries += 1) {
     const reference = undoReference(sent, attempt);
     const { simulator } = context.account.settings;
-    const outcome = await connectorFor(context, sent).reverse({ merchantId, reference, deadline: context.answerBy(), simulator, original });
+    const outcome = await connectorFor(context, sent).reverse({
+      merchantId,
+      reference,
+      deadline: context.answerBy(),
+      simulator,
+      original,
+    });
     if (outcome.kind !== "unknown") return outcome.kind === "reversed";
   }
   return false;
 }
 
-/** One step of giving a late capture back. Recovery takes the next one, until the acquirer says that it is done. */
-export async function undoLateCapture(context: OperationContext, payment: Payment, by: FactSource): Promise<Payment> {
+/**
+ * One step of giving a late capture back. Recovery takes the next one, until the acquirer says that
+ * it is done.
+ */
+export async function undoLateCapture(
+  context: OperationContext,
+  payment: Payment,
+  by: FactSource,
+): Promise<Payment> {
   const { attempt } = payment;
   assert(attempt?.kind === "undo", "what is undone is written down before");
   const { payment: claimed, outcome } = await giveBack(context, payment, attempt);
@@ -125,8 +168,8 @@ export async function undoLateCapture(context: OperationContext, payment: Paymen
 }
 
 /**
- * Only a positive answer counts: the refund is approved, or is among those that the acquirer has. An acquirer that shows no more captured than the books may be
- * late with what it shows.
+ * Only a positive answer counts: the refund is approved, or is among those that the acquirer has.
+ * An acquirer that shows no more captured than the books may be late with what it shows.
  */
 async function giveBack(
   context: OperationContext,
@@ -142,7 +185,9 @@ async function giveBack(
     original: originalOf(payment),
     amount: { minor: attempt.amount, currency: payment.order.amount.currency },
   };
-  const found = answersInquiries ? await connector.inquire({ ...request, deadline: context.answerBy() }) : undefined;
+  const found = answersInquiries
+    ? await connector.inquire({ ...request, deadline: context.answerBy() })
+    : undefined;
   if (found?.kind !== "found") return { payment, outcome: "open" };
   if (found.refunds.includes(request.reference)) return { payment, outcome: "done" };
   const wasSent = attempt.answerBy > attempt.sentAt;
@@ -150,7 +195,9 @@ async function giveBack(
   if (!isThere || (wasSent && !repeatsFollowUps)) return { payment, outcome: "open" };
   // Written down before it is sent, and by one process alone.
   const { payment: claimed, change } = await changePayment(context, payment, (current) =>
-    current.version === payment.version ? decideRepeat(current, attempt.number, context.clock.now(), context.answerBy()) : undefined,
+    current.version === payment.version
+      ? decideRepeat(current, attempt.number, context.clock.now(), context.answerBy())
+      : undefined,
   );
   if (change === undefined) return { payment: claimed, outcome: "open" };
   const outcome = await connector.refund({ ...request, deadline: context.answerBy() });

@@ -15,15 +15,28 @@ test("stored cards are looked at a thousand at a time, of each thousand the newe
     await store.commit(given.cardChange({ ...card, createdAt, lastUsedAt: createdAt }));
   }
   // Listing needs no other part of what operations may use.
-  const context = { store, account: given.newAccount(given.merchantA) } as unknown as OperationContext;
-  const list = (over: object = {}) => listCards.run(context, { after: undefined, brand: undefined, mask: undefined, limit: 2, ...over });
+  const context = {
+    store,
+    account: given.newAccount(given.merchantA),
+  } as unknown as OperationContext;
+  const list = (over: object = {}) =>
+    listCards.run(context, {
+      after: undefined,
+      brand: undefined,
+      mask: undefined,
+      limit: 2,
+      ...over,
+    });
 
   const first = await list();
   assert.deepEqual(
     first.cards.map(({ tokenDigest }) => tokenDigest),
     [given.tokenDigest(1_000), given.tokenDigest(990)],
   );
-  assert.deepEqual([first.found, first.next], [mostCardsLookedAt, given.tokenDigest(mostCardsLookedAt)]);
+  assert.deepEqual(
+    [first.found, first.next],
+    [mostCardsLookedAt, given.tokenDigest(mostCardsLookedAt)],
+  );
   const rest = await list({ after: first.next });
   assert.deepEqual([rest.found, rest.next, rest.cards.length], [3, undefined, 2]);
   assert.equal((await list({ brand: "elo" })).found, 0);

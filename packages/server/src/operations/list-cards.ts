@@ -27,8 +27,9 @@ export interface CardList {
 }
 
 /**
- * Lists the account's stored cards, 1,000 at a time. They are kept in the order of their tokens' digests, which is none to people: of each
- * thousand the newest come first, and of one moment those that were stored last.
+ * Lists the account's stored cards, 1,000 at a time. They are kept in the order of their tokens'
+ * digests, which is none to people: of each thousand the newest come first, and of one moment those
+ * that were stored last.
  */
 export const listCards = defineOperation<CardsInput, CardList>({
   name: "list_cards",
@@ -39,9 +40,20 @@ export const listCards = defineOperation<CardsInput, CardList>({
     const cards = looked.slice(0, mostCardsLookedAt);
     const found = cards
       .filter((card) => brand === undefined || card.brand === brand)
-      .filter(({ maskedPan }) => mask === undefined || maskedPan.startsWith(mask) || maskedPan.endsWith(mask))
-      .toSorted((left, right) => (left.createdAt === right.createdAt ? right.position - left.position : right.createdAt - left.createdAt));
+      .filter(
+        ({ maskedPan }) =>
+          mask === undefined || maskedPan.startsWith(mask) || maskedPan.endsWith(mask),
+      )
+      .toSorted((left, right) =>
+        left.createdAt === right.createdAt
+          ? right.position - left.position
+          : right.createdAt - left.createdAt,
+      );
     const isMore = looked.length > mostCardsLookedAt;
-    return { cards: found.slice(0, limit), found: found.length, next: isMore ? cards.at(-1)?.tokenDigest : undefined };
+    return {
+      cards: found.slice(0, limit),
+      found: found.length,
+      next: isMore ? cards.at(-1)?.tokenDigest : undefined,
+    };
   },
 });

@@ -5,27 +5,34 @@ import type { PaymentFilter, PaymentList } from "../stores/store.ts";
 import { read } from "./commit.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 
-/** How many payments one call looks at: some tens of milliseconds of work. The stores read and search them in pieces, between which requests are served. */
+/**
+ * How many payments one call looks at: some tens of milliseconds of work. The stores read and
+ * search them in pieces, between which requests are served.
+ */
 const mostLookedAt = 2_000;
 
 export interface ListInput {
   readonly filter: PaymentFilter;
-  /** A whole hash or code, unchanged: the filter's text has no card number in it, and a code can look like one. */
+  /**
+   * A whole hash or code, unchanged: the filter's text has no card number in it, and a code can
+   * look like one.
+   */
   readonly name: string | undefined;
   readonly before: PaymentId | undefined;
   readonly limit: number;
 }
 
 /**
- * Lists the account's payments, newest first. A search for a whole hash or a whole payment code finds that payment alone, however old it
- * is and without looking at any other.
+ * Lists the account's payments, newest first. A search for a whole hash or a whole payment code
+ * finds that payment alone, however old it is and without looking at any other.
  */
 export const listPayments = defineOperation<ListInput, PaymentList>({
   name: "list_payments",
   errors: ["read_timed_out"],
 
   async run(context, { filter, name, before, limit }) {
-    const named = before === undefined && name !== undefined ? await paymentNamed(context, name) : undefined;
+    const named =
+      before === undefined && name !== undefined ? await paymentNamed(context, name) : undefined;
     const passes = named !== undefined && passesRest(named, filter);
     if (named !== undefined) return { payments: passes ? [named] : [], next: undefined };
     const page = { limit, lookAt: mostLookedAt, ...(before === undefined ? {} : { before }) };
@@ -33,12 +40,18 @@ export const listPayments = defineOperation<ListInput, PaymentList>({
   },
 });
 
-async function paymentNamed({ store, account }: OperationContext, text: string): Promise<Payment | undefined> {
+async function paymentNamed(
+  { store, account }: OperationContext,
+  text: string,
+): Promise<Payment | undefined> {
   const byId = isPaymentId(text) ? await read(store.paymentById(account.id, text)) : undefined;
   return byId ?? (await read(store.paymentByCode(account.id, text)));
 }
 
 function passesRest(payment: Payment, filter: PaymentFilter): boolean {
   const { brand } = filter;
-  return isAmong(filter, payment.state, () => payment) && (brand === undefined || payment.order.card.brand === brand);
+  return (
+    isAmong(filter, payment.state, () => payment) &&
+    (brand === undefined || payment.order.card.brand === brand)
+  );
 }

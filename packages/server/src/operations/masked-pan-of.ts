@@ -6,9 +6,15 @@ import type { PaymentSelector, RefundSelector } from "./direct-input.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 
 /** How a request names a card that it does not bring. */
-export type CardNamed = { readonly token: string } | { readonly payment: PaymentSelector } | { readonly refund: RefundSelector };
+export type CardNamed =
+  | { readonly token: string }
+  | { readonly payment: PaymentSelector }
+  | { readonly refund: RefundSelector };
 
-/** The mask of the card that a request names; undefined when it names none of the merchant's. A read: nothing is opened. */
+/**
+ * The mask of the card that a request names; undefined when it names none of the merchant's. A
+ * read: nothing is opened.
+ */
 export const maskedPanOf = defineOperation<CardNamed, string | undefined>({
   name: "masked_pan_of",
   errors: [],

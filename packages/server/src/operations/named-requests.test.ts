@@ -18,10 +18,15 @@ describe("requests with an Idempotency-Key", () => {
       runs += 1;
       return { status: 200, body: `answer ${runs}`, keep: true };
     };
-    const answers = await Promise.all(Array.from({ length: 5 }, () => requests.answer(merchant, "key", digest, run)));
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => requests.answer(merchant, "key", digest, run)),
+    );
     assert.equal(runs, 1);
     const first = { status: 200, body: "answer 1", keep: true };
-    assert.deepEqual(answers, [first, ...Array.from({ length: 4 }, () => ({ ...first, replayed: true }))]);
+    assert.deepEqual(answers, [
+      first,
+      ...Array.from({ length: 4 }, () => ({ ...first, replayed: true })),
+    ]);
     // A control: another key runs.
     await requests.answer(merchant, "other key", digest, run);
     assert.equal(runs, 2);
@@ -29,21 +34,30 @@ describe("requests with an Idempotency-Key", () => {
 
   test("are refused when the key came with another request, and belong to their merchant alone", async () => {
     const requests = new NamedRequests(createMemoryStore(), clock, alone);
-    const run = async (): Promise<{ status: number; body: string; keep: boolean }> => ({ status: 200, body: "done", keep: true });
+    const run = async (): Promise<{ status: number; body: string; keep: boolean }> => ({
+      status: 200,
+      body: "done",
+      keep: true,
+    });
     await requests.answer(merchant, "key", digest, run);
-    await assert.rejects(requests.answer(merchant, "key", "cd".repeat(32), run), { code: "request_key_reused" });
+    await assert.rejects(requests.answer(merchant, "key", "cd".repeat(32), run), {
+      code: "request_key_reused",
+    });
     await requests.answer("ffffffff" as MerchantId, "key", "cd".repeat(32), run);
   });
 
   test("are taken up again when the process died, or the answer was not the last word", async () => {
     const store = createMemoryStore();
     const runs: boolean[] = [];
-    const run = (keep: boolean) => async (): Promise<{ status: number; body: string; keep: boolean }> => {
-      runs.push(keep);
-      return { status: 200, body: "pending", keep };
-    };
+    const run =
+      (keep: boolean) => async (): Promise<{ status: number; body: string; keep: boolean }> => {
+        runs.push(keep);
+        return { status: 200, body: "pending", keep };
+      };
     await assert.rejects(
-      new NamedRequests(store, clock, alone).answer(merchant, "key", digest, () => Promise.reject(new Error("the process dies"))),
+      new NamedRequests(store, clock, alone).answer(merchant, "key", digest, () =>
+        Promise.reject(new Error("the process dies")),
+      ),
     );
     await new NamedRequests(store, clock, alone).answer(merchant, "key", digest, run(false));
     await new NamedRequests(store, clock, alone).answer(merchant, "key", digest, run(true));
@@ -55,7 +69,9 @@ describe("requests with an Idempotency-Key", () => {
     const store = createMemoryStore();
     const ahead = { now: () => instant(60_000) };
     await assert.rejects(
-      new NamedRequests(store, ahead, alone).answer(merchant, "key", digest, () => Promise.reject(new Error("the process dies"))),
+      new NamedRequests(store, ahead, alone).answer(merchant, "key", digest, () =>
+        Promise.reject(new Error("the process dies")),
+      ),
     );
     const done = async () => ({ status: 200, body: "done", keep: true });
     const requests = new NamedRequests(store, clock, alone);
@@ -74,13 +90,23 @@ describe("requests with an Idempotency-Key", () => {
     const running = first.answer(merchant, "key", digest, () => gate.promise.then(pending));
     await Promise.resolve();
     await new Promise((resolve) => setImmediate(resolve));
-    await assert.rejects(second.answer(merchant, "key", digest, pending), { code: "request_key_taken" });
+    await assert.rejects(second.answer(merchant, "key", digest, pending), {
+      code: "request_key_taken",
+    });
     gate.resolve();
     assert.equal((await running).body, "run 1");
-    assert.equal((await first.answer(merchant, "key", digest, pending)).body, "run 2", "its own has ended, and that it knows");
-    await assert.rejects(second.answer(merchant, "key", digest, pending), { code: "request_key_taken" });
+    assert.equal(
+      (await first.answer(merchant, "key", digest, pending)).body,
+      "run 2",
+      "its own has ended, and that it knows",
+    );
+    await assert.rejects(second.answer(merchant, "key", digest, pending), {
+      code: "request_key_taken",
+    });
     now = instant(now + 9_999);
-    await assert.rejects(second.answer(merchant, "key", digest, pending), { code: "request_key_taken" });
+    await assert.rejects(second.answer(merchant, "key", digest, pending), {
+      code: "request_key_taken",
+    });
     now = instant(now + 1);
     assert.equal((await second.answer(merchant, "key", digest, pending)).body, "run 3");
   });
@@ -101,19 +127,29 @@ describe("requests with an Idempotency-Key", () => {
     const gate = Promise.withResolvers<void>();
     const done = { status: 200, body: "done", keep: true };
     const waits = requests.answer(merchant, "key", digest, () => gate.promise.then(() => done));
-    assert.deepEqual(await requests.answer("ffffffff" as MerchantId, "key", digest, async () => done), done);
+    assert.deepEqual(
+      await requests.answer("ffffffff" as MerchantId, "key", digest, async () => done),
+      done,
+    );
     gate.resolve();
     assert.deepEqual(await waits, done);
   });
 
   test("are answered although the answer could not be kept", async () => {
     let commits = 0;
-    const store = createMemoryStore({ commitFault: () => ((commits += 1) === 2 ? "unavailable" : undefined) });
-    const answer = await new NamedRequests(store, clock, alone).answer(merchant, "key", digest, async () => ({
-      status: 200,
-      body: "done",
-      keep: true,
-    }));
+    const store = createMemoryStore({
+      commitFault: () => ((commits += 1) === 2 ? "unavailable" : undefined),
+    });
+    const answer = await new NamedRequests(store, clock, alone).answer(
+      merchant,
+      "key",
+      digest,
+      async () => ({
+        status: 200,
+        body: "done",
+        keep: true,
+      }),
+    );
     assert.equal(answer.body, "done");
   });
 });

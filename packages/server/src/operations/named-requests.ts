@@ -11,30 +11,38 @@ import { Turns } from "./turns.ts";
 export interface Answered {
   readonly status: number;
   readonly body: string;
-  /** false: not the last word (an outcome is open, nothing was done), or it holds what must not be kept. It is not replayed. */
+  /**
+   * false: not the last word (an outcome is open, nothing was done), or it holds what must not be
+   * kept. It is not replayed.
+   */
   readonly keep: boolean;
 }
 
 /**
- * A request that another process has claimed may still be about to do something for so long. Then it has written down what it is about, or
- * its process is dead, and the same request finds what it did.
+ * A request that another process has claimed may still be about to do something for so long. Then
+ * it has written down what it is about, or its process is dead, and the same request finds what it
+ * did.
  */
 const freshMs = 10 * second;
 /** Claims of this process that are remembered: of those that are younger, practically all. */
 const mostClaims = 10_000;
 
 /**
- * Requests that the merchant names by an Idempotency-Key: the same key and the same request get the first answer again, another
- * request under the key is refused, a twin waits for the first. Should the process die before it has an answer, the same request
- * runs again, and finds what the first one did (carried-out.ts). A twin that another process may be at work on is refused for a
- * moment: both at once would be safe, but one of them would be told that the other's payment is in its way.
+ * Requests that the merchant names by an Idempotency-Key: the same key and the same request get the
+ * first answer again, another request under the key is refused, a twin waits for the first. Should
+ * the process die before it has an answer, the same request runs again, and finds what the first
+ * one did (carried-out.ts). A twin that another process may be at work on is refused for a moment:
+ * both at once would be safe, but one of them would be told that the other's payment is in its way.
  */
 export class NamedRequests {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #share: Pick<Share, "isAlone">;
   readonly #turns = new Turns();
-  /** Claimed by this process, which has one turn at a time for each: whoever comes next finds it ended. */
+  /**
+   * Claimed by this process, which has one turn at a time for each: whoever comes next finds it
+   * ended.
+   */
   readonly #claims = new Set<string>();
 
   constructor(store: Store, clock: Clock, share: Pick<Share, "isAlone">) {
@@ -44,8 +52,9 @@ export class NamedRequests {
   }
 
   /**
-   * Rejects with `request_key_reused`, `request_key_taken` (a twin on another node), a store failure, or what `run` rejects with.
-   * `refuseKey` throws when a key that is new may not be used; one that was let through before has an answer, whatever the rule is now.
+   * Rejects with `request_key_reused`, `request_key_taken` (a twin on another node), a store
+   * failure, or what `run` rejects with. `refuseKey` throws when a key that is new may not be used;
+   * one that was let through before has an answer, whatever the rule is now.
    */
   answer<A extends Answered>(
     merchantId: MerchantId,
@@ -56,25 +65,40 @@ export class NamedRequests {
   ): Promise<A | (Answered & { readonly replayed: true })> {
     return this.#turns.take(`${merchantId} ${key}`, async () => {
       const known = await read(this.#store.namedRequest(merchantId, key));
-      if (known !== undefined && known.digest !== digest) throw new ServiceError("request_key_reused");
+      if (known !== undefined && known.digest !== digest)
+        throw new ServiceError("request_key_reused");
       if (known?.answer !== undefined) return { ...known.answer, keep: true, replayed: true };
-      if (known !== undefined && this.#mayRunElsewhere(merchantId, known)) throw new ServiceError("request_key_taken");
+      if (known !== undefined && this.#mayRunElsewhere(merchantId, known))
+        throw new ServiceError("request_key_taken");
       if (known === undefined) await refuseKey?.();
-      const claim: NamedRequest = known ?? { key, digest, claimedAt: this.#clock.now(), answer: undefined };
+      const claim: NamedRequest = known ?? {
+        key,
+        digest,
+        claimedAt: this.#clock.now(),
+        answer: undefined,
+      };
       if (known === undefined) {
         await this.#write(merchantId, claim, "nothing");
         this.#remember(claimName(merchantId, claim));
       }
       const answer = await run();
       if (answer.keep)
-        await this.#write(merchantId, { ...claim, answer: { status: answer.status, body: answer.body } }, "claim").catch(ignore);
+        await this.#write(
+          merchantId,
+          { ...claim, answer: { status: answer.status, body: answer.body } },
+          "claim",
+        ).catch(ignore);
       return answer;
     });
   }
 
   #mayRunElsewhere(merchantId: MerchantId, claim: NamedRequest): boolean {
     const ageMs = this.#clock.now() - claim.claimedAt;
-    return !this.#share.isAlone && Math.abs(ageMs) < freshMs && !this.#claims.has(claimName(merchantId, claim));
+    return (
+      !this.#share.isAlone &&
+      Math.abs(ageMs) < freshMs &&
+      !this.#claims.has(claimName(merchantId, claim))
+    );
   }
 
   #remember(claim: string): void {
@@ -83,7 +107,11 @@ export class NamedRequests {
     this.#claims.add(claim);
   }
 
-  async #write(merchantId: MerchantId, next: NamedRequest, replaces: "nothing" | "claim"): Promise<void> {
+  async #write(
+    merchantId: MerchantId,
+    next: NamedRequest,
+    replaces: "nothing" | "claim",
+  ): Promise<void> {
     await commitDecision(this.#store, async () => ({
       merchantId,
       at: this.#clock.now(),
@@ -100,5 +128,6 @@ function claimName(merchantId: MerchantId, { key, claimedAt }: NamedRequest): st
 }
 
 function ignore(): void {
-  // The work is done and the answer is right. Not kept, it is made again when the request comes again.
+  // The work is done and the answer is right. Not kept, it is made again when the request comes
+  // again.
 }

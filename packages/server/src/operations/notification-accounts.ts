@@ -7,12 +7,17 @@ import type { AccountDirectory } from "./account-directory.ts";
 import { changeSettings } from "./change-settings.ts";
 import type { Runner } from "./runner.ts";
 
-/** What the dispatcher asks of accounts (NotificationAccounts in dispatcher.ts), out of the directory and by the operation that changes settings. */
+/**
+ * What the dispatcher asks of accounts (NotificationAccounts in dispatcher.ts), out of the
+ * directory and by the operation that changes settings.
+ */
 export function notificationAccounts(
   accounts: AccountDirectory,
   runner: Pick<Runner, "run">,
 ): {
-  settingsOf(merchantId: MerchantId): Promise<(NotificationSettings & { readonly accountVersion: number }) | undefined>;
+  settingsOf(
+    merchantId: MerchantId,
+  ): Promise<(NotificationSettings & { readonly accountVersion: number }) | undefined>;
   switchOff(merchantId: MerchantId, endpoint: EndpointId, at: Instant): Promise<void>;
 } {
   return {
@@ -20,7 +25,11 @@ export function notificationAccounts(
       const account = await accounts.byId(merchantId);
       if (account === undefined) return undefined;
       const { settings, version } = account;
-      return { endpoints: endpointsOf(settings), chaos: settings.notificationChaos, accountVersion: version };
+      return {
+        endpoints: endpointsOf(settings),
+        chaos: settings.notificationChaos,
+        accountVersion: version,
+      };
     },
     async switchOff(merchantId, endpoint, at) {
       const account = await accounts.byId(merchantId);

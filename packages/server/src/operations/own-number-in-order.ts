@@ -6,23 +6,39 @@ import type { Pan } from "../vault/pan.ts";
 import type { DirectOrder } from "./direct-input.ts";
 
 /**
- * An order's code, its notification address and the ids of mandates and of 3-D Secure are kept unchanged, whatever they look like
- * (docs/decisions/0007), but for those in which the number of the very card is written. A code is refused, unless the account allows it; an id becomes the card's
- * mask, and an address is left out.
+ * An order's code, its notification address and the ids of mandates and of 3-D Secure are kept
+ * unchanged, whatever they look like (docs/decisions/0007), but for those in which the number of
+ * the very card is written. A code is refused, unless the account allows it; an id becomes the
+ * card's mask, and an address is left out.
  */
-export function withoutOwnNumber(order: DirectOrder, pan: Pan, { settings }: Pick<Account, "settings">): DirectOrder {
-  if (settings.refuseCardLikeCodes && holdsPan(order.code, pan)) throw new ServiceError("payment_code_holds_card");
+export function withoutOwnNumber(
+  order: DirectOrder,
+  pan: Pan,
+  { settings }: Pick<Account, "settings">,
+): DirectOrder {
+  if (settings.refuseCardLikeCodes && holdsPan(order.code, pan))
+    throw new ServiceError("payment_code_holds_card");
   const isOwn = (text: string | undefined): boolean => text !== undefined && holdsPan(text, pan);
-  const masked = <Text extends string | undefined>(text: Text): Text | string => (isOwn(text) ? maskOf(pan) : text);
+  const masked = <Text extends string | undefined>(text: Text): Text | string =>
+    isOwn(text) ? maskOf(pan) : text;
   const { customer, storedCredential, threeDSecure } = order;
   return {
     ...order,
     notificationUrl: isOwn(order.notificationUrl) ? undefined : order.notificationUrl,
-    customer: isOwn(customer.document) ? { ...customer, document: masked(customer.document) } : customer,
-    storedCredential: storedCredential === undefined ? undefined : { ...storedCredential, mandateId: masked(storedCredential.mandateId) },
+    customer: isOwn(customer.document)
+      ? { ...customer, document: masked(customer.document) }
+      : customer,
+    storedCredential:
+      storedCredential === undefined
+        ? undefined
+        : { ...storedCredential, mandateId: masked(storedCredential.mandateId) },
     threeDSecure:
       threeDSecure === undefined
         ? undefined
-        : { ...threeDSecure, transactionId: masked(threeDSecure.transactionId), xid: masked(threeDSecure.xid) },
+        : {
+            ...threeDSecure,
+            transactionId: masked(threeDSecure.transactionId),
+            xid: masked(threeDSecure.xid),
+          },
   };
 }

@@ -22,11 +22,16 @@ async function stored(options: MemoryStoreOptions = {}) {
   return {
     store,
     payment,
-    context: { store, change: <C extends Change | undefined>(decide: () => Promise<C>) => commitDecision(store, decide) },
+    context: {
+      store,
+      change: <C extends Change | undefined>(decide: () => Promise<C>) =>
+        commitDecision(store, decide),
+    },
   };
 }
 
-const next = (payment: Payment): PaymentChange => given.paymentChange({ ...payment, version: payment.version + 1 }) as PaymentChange;
+const next = (payment: Payment): PaymentChange =>
+  given.paymentChange({ ...payment, version: payment.version + 1 }) as PaymentChange;
 
 describe("a change of a payment", () => {
   test("is decided on the payment as it was seen, and is what is stored then", async () => {
@@ -55,7 +60,10 @@ describe("a change of a payment", () => {
 
   test("that is none leaves the payment as it was decided on", async () => {
     const { store, context, payment } = await stored();
-    assert.deepEqual(await changePayment(context, payment, () => undefined), { payment, change: undefined });
+    assert.deepEqual(await changePayment(context, payment, () => undefined), {
+      payment,
+      change: undefined,
+    });
     await store.commit(next(payment));
     const { payment: after, change } = await changePayment(context, payment, (current) =>
       current.version === 1 ? next(current) : undefined,
@@ -64,7 +72,9 @@ describe("a change of a payment", () => {
   });
 
   test("fails when what is stored cannot be read, or is gone", async () => {
-    const { store, context, payment } = await stored({ readFails: (method) => method === "paymentById" });
+    const { store, context, payment } = await stored({
+      readFails: (method) => method === "paymentById",
+    });
     await store.commit(next(payment));
     await assert.rejects(changePayment(context, payment, next), { code: "store_unavailable" });
     const { context: others } = await stored();
@@ -83,9 +93,18 @@ describe("what an acquirer said", () => {
   });
 
   test("leaves the payment in flight when it could not be written, or nobody knows", async () => {
-    for (const fault of ["unavailable", "overloaded", "commit_unknown_applied", "commit_unknown_not_applied"] as const) {
+    for (const fault of [
+      "unavailable",
+      "overloaded",
+      "commit_unknown_applied",
+      "commit_unknown_not_applied",
+    ] as const) {
       const { context, payment } = await stored({ commitFault: () => fault });
-      assert.deepEqual(await recordPayment(context, payment, next), { payment, change: undefined, superseded: false });
+      assert.deepEqual(await recordPayment(context, payment, next), {
+        payment,
+        change: undefined,
+        superseded: false,
+      });
     }
   });
 

@@ -3,7 +3,10 @@ import type { PaymentSelector } from "./direct-input.ts";
 import { defineOperation } from "./operation.ts";
 import { selectPayment } from "./payment-change.ts";
 
-/** Shows a payment as it is stored: a read that follows an acknowledged change sees that change or a later one. */
+/**
+ * Shows a payment as it is stored: a read that follows an acknowledged change sees that change or a
+ * later one.
+ */
 export const query = defineOperation<PaymentSelector, Payment>({
   name: "query",
   errors: ["payment_not_found"],

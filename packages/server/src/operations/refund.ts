@@ -1,4 +1,8 @@
-import { decideRefund, decideRefundCancel, refundAskedForBy } from "../decisions/refund-decisions.ts";
+import {
+  decideRefund,
+  decideRefundCancel,
+  refundAskedForBy,
+} from "../decisions/refund-decisions.ts";
 import { assert } from "../kernel/assert.ts";
 import { ServiceError } from "../kernel/service-error.ts";
 import type { Random } from "../kernel/random.ts";
@@ -43,9 +47,16 @@ export const refund = defineOperation<RefundInput, Refunded>({
       id = asked?.id ?? newRefundId(context.random);
       if (asked !== undefined) return undefined;
       const isRefused =
-        context.account.settings.refuseCardLikeCodes && code !== undefined && holdsMasked(code, current.order.card.maskedPan);
+        context.account.settings.refuseCardLikeCodes &&
+        code !== undefined &&
+        holdsMasked(code, current.order.card.maskedPan);
       if (isRefused) throw new ServiceError("refund_code_holds_card");
-      return decideRefund(current, { id, code, amount, description, request }, context.account.settings, context.clock.now());
+      return decideRefund(
+        current,
+        { id, code, amount, description, request },
+        context.account.settings,
+        context.clock.now(),
+      );
     });
     return { payment, refund: refundOf(payment, id) };
   },
@@ -59,12 +70,20 @@ export const cancelRefund = defineOperation<RefundSelector & NamedByKey, Refunde
   async run(context, selector) {
     const { request } = selector;
     const seen = await read(context.store.paymentByRefund(context.account.id, selector));
-    const found = seen?.refunds.find((each) => ("id" in selector ? each.id === selector.id : each.code === selector.code));
+    const found = seen?.refunds.find((each) =>
+      "id" in selector ? each.id === selector.id : each.code === selector.code,
+    );
     if (seen === undefined || found === undefined) throw new ServiceError("refund_not_found");
     const payment = await unlessCarriedOut(
       async () => {
         const { payment: changed } = await changePayment(context, seen, (current) =>
-          decideRefundCancel(current, found.id, context.account.settings, context.clock.now(), request),
+          decideRefundCancel(
+            current,
+            found.id,
+            context.account.settings,
+            context.clock.now(),
+            request,
+          ),
         );
         return changed;
       },
@@ -75,7 +94,10 @@ export const cancelRefund = defineOperation<RefundSelector & NamedByKey, Refunde
 });
 
 /** Gives up what is not paid yet, gives back what is (interface 5.4). */
-export const refundOrCancel = defineOperation<RefundInput, { readonly payment: Payment; readonly refund: Refund | undefined }>({
+export const refundOrCancel = defineOperation<
+  RefundInput,
+  { readonly payment: Payment; readonly refund: Refund | undefined }
+>({
   name: "refund_or_cancel",
   errors: [...refundErrors, ...cancel.errors],
 

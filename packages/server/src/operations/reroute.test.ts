@@ -18,14 +18,20 @@ import { type Store, StoreError } from "../stores/store.ts";
 import { CvvPocket } from "../vault/cvv-pocket.ts";
 import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault } from "../vault/local-vault.ts";
-import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../vault/memory-key-provider.ts";
+import {
+  createMemoryKeyProvider,
+  createMemoryWrappedKeyStore,
+} from "../vault/memory-key-provider.ts";
 import { direct } from "./direct.ts";
 import { Runner } from "./runner.ts";
 
 const settings = { ...defaultAccountSettings(), routes: [{ connectors: ["first", "second"] }] };
 const account = { id: "0000000a" as MerchantId, version: 1, name: "Shop", settings };
 
-/** A payment whose first acquirer says, when told to, that it was not sent; the second takes everything. */
+/**
+ * A payment whose first acquirer says, when told to, that it was not sent; the second takes
+ * everything.
+ */
 async function given(storeOver: (store: Store) => Store = (store) => store) {
   const time = new StillTime();
   const random = new SeededRandom("reroute");
@@ -34,9 +40,16 @@ async function given(storeOver: (store: Store) => Store = (store) => store) {
   const keyring = await Keyring.open({ ...keys, ...ports, environment: "test", create: true });
   const plain = createMemoryStore();
   const store = storeOver(plain);
-  const [one, two] = [createSimulator({ clock: time, scheduler: time }), createSimulator({ clock: time, scheduler: time })];
+  const [one, two] = [
+    createSimulator({ clock: time, scheduler: time }),
+    createSimulator({ clock: time, scheduler: time }),
+  ];
   const answer = Promise.withResolvers<void>();
-  const first = { ...one, name: "first", authorize: () => answer.promise.then(() => ({ kind: "not_sent" }) as const) };
+  const first = {
+    ...one,
+    name: "first",
+    authorize: () => answer.promise.then(() => ({ kind: "not_sent" }) as const),
+  };
   let asked = 0;
   const second: typeof two = {
     ...two,
@@ -58,17 +71,51 @@ async function given(storeOver: (store: Store) => Store = (store) => store) {
     alarm: ({ what }) => assert.fail(what),
   });
   const accounts = new AccountDirectory(store, time);
-  const job = new RecoveryJob({ store, runner, accounts, clock: time, scheduler: time, share: wholeShare, report: () => undefined });
-  const change = { merchantId: account.id, at: time.now(), facts: [], entries: [], notifications: [] };
+  const job = new RecoveryJob({
+    store,
+    runner,
+    accounts,
+    clock: time,
+    scheduler: time,
+    share: wholeShare,
+    report: () => undefined,
+  });
+  const change = {
+    merchantId: account.id,
+    at: time.now(),
+    facts: [],
+    entries: [],
+    notifications: [],
+  };
   await plain.commit({ ...change, account: { next: account, replaces: undefined, keys: [] } });
-  const source = { kind: "pan", card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined } as const;
-  const paid = runner.run(direct, account, { order: bareOrder("order-1"), source, local: false, createToken: undefined });
+  const source = {
+    kind: "pan",
+    card: cardOf("4111111111111111"),
+    cvv: undefined,
+    cryptogram: undefined,
+  } as const;
+  const paid = runner.run(direct, account, {
+    order: bareOrder("order-1"),
+    source,
+    local: false,
+    createToken: undefined,
+  });
   await time.pass(0);
-  return { time, job, paid, answer: answer.resolve, asked: () => asked, stored: () => plain.paymentByCode(account.id, "order-1") };
+  return {
+    time,
+    job,
+    paid,
+    answer: answer.resolve,
+    asked: () => asked,
+    stored: () => plain.paymentByCode(account.id, "order-1"),
+  };
 }
 
 /** So long that recovery has looked at whatever is in flight, and believes what it hears. */
-async function recoverAll({ time, job }: Pick<Awaited<ReturnType<typeof given>>, "time" | "job">): Promise<void> {
+async function recoverAll({
+  time,
+  job,
+}: Pick<Awaited<ReturnType<typeof given>>, "time" | "job">): Promise<void> {
   for (let round = 0; round < 5; round += 1) {
     await time.pass(day);
     await job.runDue();
@@ -96,7 +143,8 @@ for (const isWritten of [true, false]) {
       const commit = store.commit.bind(store);
       return Object.assign(store, {
         commit: async (change: Change) => {
-          if (change.facts.every(({ fact }) => fact !== "authorization_rerouted")) return commit(change);
+          if (change.facts.every(({ fact }) => fact !== "authorization_rerouted"))
+            return commit(change);
           lost += 1;
           if (isWritten) await commit(change);
           throw new StoreError("commit_unknown");

@@ -5,14 +5,23 @@ import type { PaymentSelector } from "./direct-input.ts";
 import { defineOperation } from "./operation.ts";
 import { changePayment, selectPayment } from "./payment-change.ts";
 
-/** Announces once more what was announced last of a payment: another notification is committed, and delivered like any other. */
+/**
+ * Announces once more what was announced last of a payment: another notification is committed, and
+ * delivered like any other.
+ */
 export const resendNotification = defineOperation<PaymentSelector, Payment>({
   name: "resend_notification",
   errors: ["payment_not_found", "nothing_to_resend"],
 
   async run(context, selector) {
     const seen = await selectPayment(context, selector);
-    const told = await read(context.store.notificationsOfPayment(seen.merchantId, seen.id, 1, "payment"));
-    return (await changePayment(context, seen, (current) => decideResend(current, told.length > 0, context.clock.now()))).payment;
+    const told = await read(
+      context.store.notificationsOfPayment(seen.merchantId, seen.id, 1, "payment"),
+    );
+    return (
+      await changePayment(context, seen, (current) =>
+        decideResend(current, told.length > 0, context.clock.now()),
+      )
+    ).payment;
   },
 });

@@ -22,7 +22,13 @@ export const acceptReview = defineOperation<PaymentSelector, Payment>({
       const request = followUpRequest(context.account, sent);
       const outcome = await connectorFor(context, sent).capture(request);
       const recorded = await recordPayment(context, sent, (current) =>
-        decideCaptureOutcome(current, request.attemptNumber, outcome, context.clock.now(), "operator"),
+        decideCaptureOutcome(
+          current,
+          request.attemptNumber,
+          outcome,
+          context.clock.now(),
+          "operator",
+        ),
       );
       return meetIfLate(context, sent, recorded, outcome, "operator");
     });

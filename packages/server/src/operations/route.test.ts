@@ -33,7 +33,10 @@ describe("the route of a payment", () => {
   test("is the first that fits, and none when none does", () => {
     const routes = [to("a", { countries: ["mx"] }), { connectors: ["b", "c"] }, to("d")];
     assert.deepEqual(routeFor(payment, { ...settings, routes }), ["b", "c"]);
-    assert.equal(routeFor(payment, { ...settings, routes: [to("a", { countries: ["mx"] })] }), undefined);
+    assert.equal(
+      routeFor(payment, { ...settings, routes: [to("a", { countries: ["mx"] })] }),
+      undefined,
+    );
     assert.equal(routeFor(payment, { ...settings, routes: [] }), undefined);
   });
 
@@ -49,8 +52,14 @@ describe("the route of a payment", () => {
     assert.equal(fits({ countries: ["mx"] }), false);
     const all = { brands: ["visa"], bins: ["4"], currencies: ["USD"], countries: ["br"] } as const;
     assert.equal(fits(all), true);
-    const wrong = { brands: ["amex"], bins: ["5"], currencies: ["EUR"], countries: ["mx"] } as const;
-    for (const name of ["brands", "bins", "currencies", "countries"] as const) assert.equal(fits({ ...all, [name]: wrong[name] }), false);
+    const wrong = {
+      brands: ["amex"],
+      bins: ["5"],
+      currencies: ["EUR"],
+      countries: ["mx"],
+    } as const;
+    for (const name of ["brands", "bins", "currencies", "countries"] as const)
+      assert.equal(fits({ ...all, [name]: wrong[name] }), false);
   });
 
   test("fits from an amount on, and below another", () => {
@@ -87,9 +96,15 @@ describe("routes of an account", () => {
     };
     assert.deepEqual(readRoutes([]), []);
     assert.deepEqual(readRoutes([{ connectors: ["a"] }]), [{ connectors: ["a"] }]);
-    assert.deepEqual(readRoutes([{ ...all, bins: [4, "0123", 12_345_678] }]), [{ ...all, bins: ["4", "0123", "12345678"] }]);
+    assert.deepEqual(readRoutes([{ ...all, bins: [4, "0123", 12_345_678] }]), [
+      { ...all, bins: ["4", "0123", "12345678"] },
+    ]);
     assert.equal(readRoutes(Array.from({ length: 50 }, () => ({ connectors: ["a"] })))?.length, 50);
-    assert.equal(readRoutes([{ connectors: ["a"], bins: Array.from({ length: 200 }, (_, index) => index) }])?.length, 1);
+    assert.equal(
+      readRoutes([{ connectors: ["a"], bins: Array.from({ length: 200 }, (_, index) => index) }])
+        ?.length,
+      1,
+    );
   });
 
   test("are none when one of them is not as it should be", () => {
@@ -121,7 +136,10 @@ describe("routes of an account", () => {
       ...["", "123456789", "4x", "x4", 1.5, -1].map((bin) => [{ connectors: a, bins: [bin] }]),
       ...["usd", "US", "USDX", "AUSD"].map((code) => [{ connectors: a, currencies: [code] }]),
       [{ connectors: a, countries: ["xx"] }],
-      ...[0, 1.5, -1, 1_000_000_001, "1"].flatMap((fromUsd) => [[{ connectors: a, fromUsd }], [{ connectors: a, belowUsd: fromUsd }]]),
+      ...[0, 1.5, -1, 1_000_000_001, "1"].flatMap((fromUsd) => [
+        [{ connectors: a, fromUsd }],
+        [{ connectors: a, belowUsd: fromUsd }],
+      ]),
       [{ connectors: a, fromUsd: 5, belowUsd: 5 }],
       [{ connectors: a, fromUsd: 6, belowUsd: 5 }],
       [{ connectors: a }, { connectors: [] }],

@@ -20,15 +20,26 @@ export interface Routable {
 }
 
 /** The connectors of the first route that fits; undefined when none does. */
-export function routeFor(payment: Routable, settings: AccountSettings): readonly string[] | undefined {
+export function routeFor(
+  payment: Routable,
+  settings: AccountSettings,
+): readonly string[] | undefined {
   return settings.routes.find((route) => fits(route, payment, settings))?.connectors;
 }
 
-function fits(route: Route, { brand, pan, currency, country, pricing, at }: Routable, settings: AccountSettings): boolean {
+function fits(
+  route: Route,
+  { brand, pan, currency, country, pricing, at }: Routable,
+  settings: AccountSettings,
+): boolean {
   if (pricing === undefined) {
     if (route.fromUsd !== undefined || route.belowUsd !== undefined) return false;
   } else {
-    const usd = (amount: number) => compareMoney(pricing.gross, maximumAmount(country, at, { ...settings, maximumAmountUsd: amount }));
+    const usd = (amount: number) =>
+      compareMoney(
+        pricing.gross,
+        maximumAmount(country, at, { ...settings, maximumAmountUsd: amount }),
+      );
     if (route.fromUsd !== undefined && usd(route.fromUsd) < 0) return false;
     if (route.belowUsd !== undefined && usd(route.belowUsd) >= 0) return false;
   }

@@ -21,9 +21,16 @@ import type { Operation, OperationContext } from "./operation.ts";
 import { changePayment, reread } from "./payment-change.ts";
 import { Turns } from "./turns.ts";
 
-/** An invariant broke, or something else that should not happen did: somebody must look. Holds nothing of a request. */
+/**
+ * An invariant broke, or something else that should not happen did: somebody must look. Holds
+ * nothing of a request.
+ */
 export interface Alarm {
-  readonly kind: "broken_invariant" | "unexpected_failure" | "card_not_readable" | "approval_came_late";
+  readonly kind:
+    | "broken_invariant"
+    | "unexpected_failure"
+    | "card_not_readable"
+    | "approval_came_late";
   /** The property that did not hold, or the name of the error's class. */
   readonly what: string;
   /** Function, file and line that threw. */
@@ -51,13 +58,19 @@ export interface RunnerParts {
   /** Who is to hear of this payment's notifications. */
   readonly deliverTo: (account: Account, payment: Payment) => readonly EndpointId[];
   /** Which of those take several payments in one message; none unless given. */
-  readonly gatherFor?: (account: Account, deliverTo: readonly EndpointId[]) => readonly EndpointId[];
+  readonly gatherFor?: (
+    account: Account,
+    deliverTo: readonly EndpointId[],
+  ) => readonly EndpointId[];
   /**
-   * Told when there is something new to deliver. Costs next to nothing and never throws. In the sandbox the answer to whoever caused it
-   * may have to wait for the promise, which never rejects.
+   * Told when there is something new to deliver. Costs next to nothing and never throws. In the
+   * sandbox the answer to whoever caused it may have to wait for the promise, which never rejects.
    */
   readonly told: (account: Account, change: Change) => Promise<void> | undefined;
-  /** Told of each new version of a payment as soon as it is committed. Costs next to nothing and never throws. */
+  /**
+   * Told of each new version of a payment as soon as it is committed. Costs next to nothing and
+   * never throws.
+   */
   readonly committed?: (payment: Payment) => void;
 }
 
@@ -74,7 +87,11 @@ export class Runner {
   }
 
   /** Rejects with ServiceError and nothing else. */
-  async run<Input, Output>(operation: Operation<Input, Output>, account: Account, input: Input): Promise<Output> {
+  async run<Input, Output>(
+    operation: Operation<Input, Output>,
+    account: Account,
+    input: Input,
+  ): Promise<Output> {
     const context = this.#contextOf(account);
     try {
       return await operation.run(context, input);
@@ -83,7 +100,8 @@ export class Runner {
       await this.#raise(error, context.touched);
       throw new ServiceError("internal_failure");
     } finally {
-      // Nobody else waits meanwhile: the operation's turn is over. Without a place for work, since only chaos makes an answer wait.
+      // Nobody else waits meanwhile: the operation's turn is over. Without a place for work, since
+      // only chaos makes an answer wait.
       const { waits = (wait) => wait }: SimulatorTreatment = account.settings.simulator;
       if (context.answerWaitsFor.length > 0) await waits(Promise.all(context.answerWaitsFor));
     }
@@ -105,7 +123,10 @@ export class Runner {
     for (const { givenUp } of this.#later.splice(0)) givenUp();
   }
 
-  /** Work on a payment met something that should not be: that work has stopped; the payment waits for people. */
+  /**
+   * Work on a payment met something that should not be: that work has stopped; the payment waits
+   * for people.
+   */
   async raise(error: unknown, payment: Payment): Promise<void> {
     await this.#raise(error, payment);
   }
@@ -126,11 +147,14 @@ export class Runner {
     if (payment === undefined || !broken) return;
     try {
       const { store, clock } = this.#parts;
-      await changePayment({ store, change: (decide) => commitDecision(store, decide) }, payment, (current) =>
-        current.needsReview ? undefined : decideMarkForReview(current, clock.now()),
+      await changePayment(
+        { store, change: (decide) => commitDecision(store, decide) },
+        payment,
+        (current) => (current.needsReview ? undefined : decideMarkForReview(current, clock.now())),
       );
     } catch {
-      // The alarm has been raised; a store that is down cannot take the mark, and recovery meets the same invariant again.
+      // The alarm has been raised; a store that is down cannot take the mark, and recovery meets
+      // the same invariant again.
     }
   }
 }
@@ -194,7 +218,13 @@ class Context implements OperationContext {
 
   cardNotReadable(error: unknown): void {
     const what = "a stored card opens with the keys of this installation";
-    this.#alarm({ kind: "card_not_readable", what, where: errorFacts(error).where, merchantId: this.account.id, paymentId: undefined });
+    this.#alarm({
+      kind: "card_not_readable",
+      what,
+      where: errorFacts(error).where,
+      merchantId: this.account.id,
+      paymentId: undefined,
+    });
   }
 
   approvalCameLate({ merchantId, id }: Payment, of: LateApproval["kind"]): void {
@@ -225,7 +255,9 @@ class Context implements OperationContext {
       const deliverTo = this.#deliverTo(this.account, decided.payment.next);
       if (deliverTo.length === 0) return decided;
       const gatherFor = this.#gatherFor?.(this.account, deliverTo) ?? [];
-      return gatherFor.length > 0 ? { ...decided, deliverTo, gatherFor } : { ...decided, deliverTo };
+      return gatherFor.length > 0
+        ? { ...decided, deliverTo, gatherFor }
+        : { ...decided, deliverTo };
     };
     const change = await commitDecision(this.store, () => {
       const decided = decide();
@@ -241,6 +273,8 @@ class Context implements OperationContext {
   }
 
   inTurn<T>(found: Payment, task: (payment: Payment) => Promise<T>): Promise<T> {
-    return this.#turns.take(found.merchantId + found.id, (hasWaited) => (hasWaited ? reread(this, found).then(task) : task(found)));
+    return this.#turns.take(found.merchantId + found.id, (hasWaited) =>
+      hasWaited ? reread(this, found).then(task) : task(found),
+    );
   }
 }

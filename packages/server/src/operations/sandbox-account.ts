@@ -34,9 +34,10 @@ export class KeyTaken extends Error {
 }
 
 /**
- * Sees to it that there is a sandbox account and that the chosen keys open it; keys that it had before go on doing so. Writes
- * nothing before the function is called that it resolves with. That one resolves with the keys of a new account, which are not kept
- * anywhere and can be shown this once, or undefined: whatever can still fail belongs before it.
+ * Sees to it that there is a sandbox account and that the chosen keys open it; keys that it had
+ * before go on doing so. Writes nothing before the function is called that it resolves with. That
+ * one resolves with the keys of a new account, which are not kept anywhere and can be shown this
+ * once, or undefined: whatever can still fail belongs before it.
  */
 export async function prepareSandboxAccount(
   store: Store,
@@ -51,10 +52,16 @@ export async function prepareSandboxAccount(
       integrationKey: chosen.integrationKey ?? newKey("test_ik_", random),
       publicIntegrationKey: chosen.publicIntegrationKey ?? newKey("test_pk_", random),
     };
-    const first: Account = { id: newMerchantId(random), version: 1, name: "Sandbox", settings: defaultAccountSettings() };
-    const granted = [grant(keys.integrationKey, "secret"), grant(keys.publicIntegrationKey, "public")].map((key) =>
-      withKeyMac(macs, first.id, key),
-    );
+    const first: Account = {
+      id: newMerchantId(random),
+      version: 1,
+      name: "Sandbox",
+      settings: defaultAccountSettings(),
+    };
+    const granted = [
+      grant(keys.integrationKey, "secret"),
+      grant(keys.publicIntegrationKey, "public"),
+    ].map((key) => withKeyMac(macs, first.id, key));
     return async () => {
       await commit(store, accountChange(first, undefined, now, granted));
       return keys;
@@ -63,7 +70,9 @@ export async function prepareSandboxAccount(
   const missing = await missingKeys(store, macs, account, chosen);
   return async () => {
     if (missing.length === 0) return undefined;
-    const { outcome } = await store.commit(accountChange({ ...account, version: account.version + 1 }, account.version, now, missing));
+    const { outcome } = await store.commit(
+      accountChange({ ...account, version: account.version + 1 }, account.version, now, missing),
+    );
     if (outcome === "committed") return undefined;
     // Another process that starts at the same moment may have been faster with the same keys.
     const still = await missingKeys(store, macs, account, chosen);
@@ -100,18 +109,36 @@ async function missingKey(
   if (key === undefined) return [];
   const holder = await store.accountByKey(digestOfKey(key));
   if (holder === undefined) return [withKeyMac(macs, account.id, grant(key, grants))];
-  if (!macs.accepts("account_key", [digestOfKey(key), holder.account.id, holder.grants], holder.mac)) {
-    throw new KeyTaken(`The row of the ${grants} integration key that was chosen was written without the keys of this data directory.`);
+  if (
+    !macs.accepts("account_key", [digestOfKey(key), holder.account.id, holder.grants], holder.mac)
+  ) {
+    throw new KeyTaken(
+      `The row of the ${grants} integration key that was chosen was written without the keys of this data directory.`,
+    );
   }
   if (holder.account.id !== account.id || holder.grants !== grants) {
-    throw new KeyTaken(`The ${grants} integration key that was chosen is in use for something else in this data directory.`);
+    throw new KeyTaken(
+      `The ${grants} integration key that was chosen is in use for something else in this data directory.`,
+    );
   }
   return [];
 }
 
 /** The change that writes an account's next version. */
-export function accountChange(next: Account, replaces: number | undefined, at: Instant, keys: readonly Granted[]): Change {
-  return { merchantId: next.id, at, account: { next, replaces, keys }, facts: [], entries: [], notifications: [] };
+export function accountChange(
+  next: Account,
+  replaces: number | undefined,
+  at: Instant,
+  keys: readonly Granted[],
+): Change {
+  return {
+    merchantId: next.id,
+    at,
+    account: { next, replaces, keys },
+    facts: [],
+    entries: [],
+    notifications: [],
+  };
 }
 
 async function commit(store: Store, change: Change): Promise<void> {

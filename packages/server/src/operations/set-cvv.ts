@@ -3,7 +3,10 @@ import type { Cvv } from "../vault/pan.ts";
 import { usableCard } from "./card-in-hand.ts";
 import { defineOperation } from "./operation.ts";
 
-/** Leaves a security code for the next payment with a token: in memory, once, for 15 minutes (interface 2.4). The caller wipes `cvv`. */
+/**
+ * Leaves a security code for the next payment with a token: in memory, once, for 15 minutes
+ * (interface 2.4). The caller wipes `cvv`.
+ */
 export const setCvv = defineOperation<{ readonly token: string; readonly cvv: Cvv }, StoredCard>({
   name: "set_cvv",
   errors: ["token_not_found", "card_not_readable"],

@@ -14,7 +14,10 @@ export interface Tokenized {
   readonly card: StoredCard;
 }
 
-/** Stores a card for the merchant. The same card again gets another token: nothing tells merchants that two are the same. */
+/**
+ * Stores a card for the merchant. The same card again gets another token: nothing tells merchants
+ * that two are the same.
+ */
 export const tokenize = defineOperation<TokenizeInput, Tokenized>({
   name: "tokenize",
   errors: ["token_taken", "card_not_storable", "card_not_for_tests"],
@@ -34,14 +37,25 @@ export const tokenize = defineOperation<TokenizeInput, Tokenized>({
   },
 });
 
-/** The store refuses a token that is taken; it does not see one whose card lies under the digest of an earlier version. */
-async function refuseEarlierToken(context: OperationContext, chosen: string | undefined): Promise<void> {
-  if (chosen === undefined || context.vault.tokenDigests(context.account.id, chosen).length === 1) return;
+/**
+ * The store refuses a token that is taken; it does not see one whose card lies under the digest of
+ * an earlier version.
+ */
+async function refuseEarlierToken(
+  context: OperationContext,
+  chosen: string | undefined,
+): Promise<void> {
+  if (chosen === undefined || context.vault.tokenDigests(context.account.id, chosen).length === 1)
+    return;
   if ((await cardByToken(context, chosen)) !== undefined) throw new ServiceError("token_taken");
 }
 
 /** Seals a card under the merchant's token or a fresh one; the caller commits it. */
-export async function sealUnderToken(context: OperationContext, card: Card, chosen: string | undefined): Promise<Tokenized> {
+export async function sealUnderToken(
+  context: OperationContext,
+  card: Card,
+  chosen: string | undefined,
+): Promise<Tokenized> {
   const brand = brandOf(card.pan);
   if (brand === undefined) throw new ServiceError("card_not_storable");
   refuseLiveCard(context, card);

@@ -31,8 +31,14 @@ describe("turns", () => {
   test("of one key come one after another, in the order in which they were asked for; of another key at once", async () => {
     const turns = new Turns();
     const [first, second, third, other] = tasks(4) as [Task, Task, Task, Task];
-    const begun = (): readonly boolean[] => [first, second, third, other].map(({ hasBegun }) => hasBegun);
-    const taken = [turns.take("a", first.run), turns.take("a", second.run), turns.take("a", third.run), turns.take("b", other.run)];
+    const begun = (): readonly boolean[] =>
+      [first, second, third, other].map(({ hasBegun }) => hasBegun);
+    const taken = [
+      turns.take("a", first.run),
+      turns.take("a", second.run),
+      turns.take("a", third.run),
+      turns.take("b", other.run),
+    ];
     assert.deepEqual(begun(), [true, false, false, true]);
     first.end();
     assert.equal(await taken[0], "done");
@@ -41,7 +47,11 @@ describe("turns", () => {
     await taken[1];
     assert.deepEqual(begun(), [true, true, true, true]);
     const waited = [first, second, third, other].map(({ hasWaited }) => hasWaited);
-    assert.deepEqual(waited, [false, true, true, false], "each task can tell whether another one came before it");
+    assert.deepEqual(
+      waited,
+      [false, true, true, false],
+      "each task can tell whether another one came before it",
+    );
     third.end();
     other.end();
     await Promise.all(taken);

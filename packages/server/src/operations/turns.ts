@@ -1,8 +1,9 @@
 import { ServiceError } from "../kernel/service-error.ts";
 
 /**
- * Lets requests about one payment wait for one another, so that a double click is answered with what became of the first
- * click. Only a courtesy within this process: that two can never both win is the store's doing (compare-and-set on versions).
+ * Lets requests about one payment wait for one another, so that a double click is answered with
+ * what became of the first click. Only a courtesy within this process: that two can never both win
+ * is the store's doing (compare-and-set on versions).
  *
  * Owns one queue per key that is in use; a key without waiters takes no memory.
  */
@@ -14,10 +15,14 @@ export class Turns {
     this.#maximumWaiting = maximumWaiting;
   }
 
-  /** Runs `task` after the tasks that were given earlier for `key`: at once if there are none. Rejects with `payment_in_flight` when too many wait. */
+  /**
+   * Runs `task` after the tasks that were given earlier for `key`: at once if there are none.
+   * Rejects with `payment_in_flight` when too many wait.
+   */
   async take<T>(key: string, task: (hasWaited: boolean) => Promise<T>): Promise<T> {
     const queue = this.#tails.get(key);
-    if (queue !== undefined && queue.waiting >= this.#maximumWaiting) throw new ServiceError("payment_in_flight");
+    if (queue !== undefined && queue.waiting >= this.#maximumWaiting)
+      throw new ServiceError("payment_in_flight");
     const result = queue === undefined ? task(false) : queue.tail.then(() => task(true));
     const own = { tail: result.then(ignore, ignore), waiting: (queue?.waiting ?? 0) + 1 };
     this.#tails.set(key, own);

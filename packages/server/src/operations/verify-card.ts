@@ -9,8 +9,9 @@ import { routeFor } from "./route.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 
 /**
- * Asks whether a card is good. No payment comes of it, and no money is held: a ghost authorization is taken back by the acquirer
- * itself, so there is nothing that would have to be written down first.
+ * Asks whether a card is good. No payment comes of it, and no money is held: a ghost authorization
+ * is taken back by the acquirer itself, so there is nothing that would have to be written down
+ * first.
  */
 export const verifyCard = defineOperation<VerifyInput, VerifyOutcome>({
   name: "verify_card",
@@ -34,7 +35,9 @@ export const verifyCard = defineOperation<VerifyInput, VerifyOutcome>({
       let outcome: VerifyOutcome = { kind: "not_sent" };
       // No amount is asked for: only routes for every amount fit.
       for (const name of routeOfVerification(context, country, currency, card, toAuthorize)) {
-        outcome = await connectors.of(name).verify({ ...request, reference, deadline: context.answerBy() }, toAuthorize);
+        outcome = await connectors
+          .of(name)
+          .verify({ ...request, reference, deadline: context.answerBy() }, toAuthorize);
         if (outcome.kind !== "not_sent") break;
       }
       return outcome;
@@ -42,11 +45,24 @@ export const verifyCard = defineOperation<VerifyInput, VerifyOutcome>({
   },
 });
 
-/** A verification is a use, from its beginning on: the token lives 14 months from now (interface 2.1), however long the acquirer takes. */
-async function useCard(context: Parameters<typeof verifyCard.run>[0], tokenDigest: TokenDigest): Promise<void> {
+/**
+ * A verification is a use, from its beginning on: the token lives 14 months from now (interface
+ * 2.1), however long the acquirer takes.
+ */
+async function useCard(
+  context: Parameters<typeof verifyCard.run>[0],
+  tokenDigest: TokenDigest,
+): Promise<void> {
   const at = context.clock.now();
   const cardUse = { tokenDigest, at };
-  await context.change(() => ({ merchantId: context.account.id, at, cardUse, facts: [], entries: [], notifications: [] }));
+  await context.change(() => ({
+    merchantId: context.account.id,
+    at,
+    cardUse,
+    facts: [],
+    entries: [],
+    notifications: [],
+  }));
 }
 
 function routeOfVerification(
@@ -56,5 +72,10 @@ function routeOfVerification(
   { brand }: OrderCard,
   { card: { pan } }: CardToAuthorize,
 ): readonly string[] {
-  return routeFor({ brand, pan, currency, country, pricing: undefined, at: clock.now() }, account.settings) ?? connectors.standard;
+  return (
+    routeFor(
+      { brand, pan, currency, country, pricing: undefined, at: clock.now() },
+      account.settings,
+    ) ?? connectors.standard
+  );
 }

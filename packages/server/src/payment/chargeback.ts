@@ -20,7 +20,10 @@ export const chargebackMachine = defineMachine<ChargebackState, ChargebackFact>(
 
 export interface Chargeback {
   readonly state: Exclude<ChargebackState, "none">;
-  /** What was left of the captured amount when it was opened, in minor units of the payment's currency. */
+  /**
+   * What was left of the captured amount when it was opened, in minor units of the payment's
+   * currency.
+   */
   readonly amount: bigint;
   readonly description: string;
   readonly openedAt: Instant;

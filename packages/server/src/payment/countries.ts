@@ -4,12 +4,18 @@ import { parseAmount } from "../kernel/money.ts";
 import { groupKinds, withoutSeparators } from "../kernel/separators.ts";
 import type { Brand } from "../vault/brand.ts";
 
-/** Customer fields that a country may ask for, in the order in which their absence is reported: BP-DR-22, then 24 to 28. */
+/**
+ * Customer fields that a country may ask for, in the order in which their absence is reported:
+ * BP-DR-22, then 24 to 28.
+ */
 const addressFields = ["zipcode", "address", "streetNumber", "city", "state"] as const;
 const countryFields = ["document", ...addressFields] as const;
 export type CountryField = (typeof countryFields)[number];
 
-/** What holds for card payments in one country (interface 3.5). Credit and debit cards are taken everywhere. */
+/**
+ * What holds for card payments in one country (interface 3.5). Credit and debit cards are taken
+ * everywhere.
+ */
 export interface Country {
   /** ISO 3166-1 alpha-2, lower case. */
   readonly code: string;
@@ -46,11 +52,13 @@ interface CountryRow {
 }
 
 /** The 26 states of Brazil and its federal district. */
-const brazilianStates = "AC AL AM AP BA CE DF ES GO MA MG MS MT PA PB PE PI PR RJ RN RO RR RS SC SE SP TO".split(" ");
+const brazilianStates =
+  "AC AL AM AP BA CE DF ES GO MA MG MS MT PA PB PE PI PR RJ RN RO RR RS SC SE SP TO".split(" ");
 
 /**
- * Of the last six countries interface 3.5 says that they are accepted and ask for no further fields, and the minimums of cr, pa and sv.
- * Their brands are those that every country has; twelve instalments and the other minimums are our own choice.
+ * Of the last six countries interface 3.5 says that they are accepted and ask for no further
+ * fields, and the minimums of cr, pa and sv. Their brands are those that every country has; twelve
+ * instalments and the other minimums are our own choice.
  */
 const acceptedOnly = {
   required: [],
@@ -59,7 +67,10 @@ const acceptedOnly = {
   brands: ["visa", "mastercard"],
 } as const;
 
-/** Columns br to py are the table of interface 3.5; local currencies follow ISO 4217, and ec and sv use the US dollar. */
+/**
+ * Columns br to py are the table of interface 3.5; local currencies follow ISO 4217, and ec and sv
+ * use the US dollar.
+ */
 const rows: Readonly<Record<string, CountryRow>> = {
   br: {
     currency: "BRL",
@@ -145,7 +156,9 @@ const rows: Readonly<Record<string, CountryRow>> = {
   sv: { ...acceptedOnly, currency: "USD", minimumAmount: "1" },
 };
 
-const countriesByCode: ReadonlyMap<string, Country> = new Map(Object.entries(rows).map(([code, row]) => [code, countryFromRow(code, row)]));
+const countriesByCode: ReadonlyMap<string, Country> = new Map(
+  Object.entries(rows).map(([code, row]) => [code, countryFromRow(code, row)]),
+);
 
 /** Codes of all countries that have a row, lower case. */
 export const countryCodes: readonly string[] = [...countriesByCode.keys()];
@@ -155,19 +168,28 @@ export function countryOf(code: string): Country | undefined {
   return countriesByCode.get(code);
 }
 
-/** Whether a payment in `country` must bring the field. `local`: it is processed within the country, not across its border. */
+/**
+ * Whether a payment in `country` must bring the field. `local`: it is processed within the country,
+ * not across its border.
+ */
 export function requiresField(country: Country, field: CountryField, local: boolean): boolean {
-  return country.required.includes(field) || (local && field === "document" && country.documentWhenLocal);
+  return (
+    country.required.includes(field) || (local && field === "document" && country.documentWhenLocal)
+  );
 }
 
-/** Whether `state` is one that the country knows, in any case; countries without a list take any text (BP-DR-29). */
+/**
+ * Whether `state` is one that the country knows, in any case; countries without a list take any
+ * text (BP-DR-29).
+ */
 export function acceptsState(country: Country, state: string): boolean {
   return country.states?.has(state.toUpperCase()) ?? true;
 }
 
 /**
- * Brazil writes eight digits, with or without punctuation, but a client's test against the real host passes with six: any five to nine
- * letters and digits are taken (interface 12). Elsewhere any text is.
+ * Brazil writes eight digits, with or without punctuation, but a client's test against the real
+ * host passes with six: any five to nine letters and digits are taken (interface 12). Elsewhere any
+ * text is.
  */
 export function acceptsZipcode(country: Country, zipcode: string): boolean {
   return country.code !== "br" || /^[a-z0-9]{5,9}$/i.test(withoutSeparators(zipcode, groupKinds));
@@ -189,7 +211,10 @@ function countryFromRow(code: string, row: CountryRow): Country {
   };
 }
 
-function limitOf(brand: Brand, row: CountryRow): readonly (readonly [Brand, ReadonlySet<number>])[] {
+function limitOf(
+  brand: Brand,
+  row: CountryRow,
+): readonly (readonly [Brand, ReadonlySet<number>])[] {
   const limit = row.brandInstalments?.[brand];
   return limit === undefined ? [] : [[brand, new Set(limit)]];
 }

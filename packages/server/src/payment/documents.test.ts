@@ -7,7 +7,12 @@ import { validate as cpfOracle } from "stdnum/lib/cjs/br/cpf.js";
 import { documentFor } from "./documents.ts";
 
 describe("documents that public clients send", () => {
-  const vectors: readonly (readonly [country: string, text: string, normalized: string, type?: string])[] = [
+  const vectors: readonly (readonly [
+    country: string,
+    text: string,
+    normalized: string,
+    type?: string,
+  ])[] = [
     ["br", "853.513.468-93", "85351346893"],
     ["br", "278.517.215-98", "27851721598"],
     // Pasted: a no-break blank, an en dash, a no-break hyphen, marks of direction.
@@ -56,30 +61,31 @@ describe("documents that public clients send", () => {
 });
 
 describe("documents that are refused", () => {
-  const vectors: readonly (readonly [why: string, country: string, text: string, type?: string])[] = [
-    ["a wrong first check digit", "br", "853.513.468-83"],
-    ["a wrong second check digit", "br", "853.513.468-94"],
-    ["a CNPJ with a wrong check digit", "br", "32593371000111"],
-    ["a CNPJ whose check digits are letters", "br", "12ABC34501DEAB"],
-    ["one repeated digit", "br", "111.111.111-11"],
-    ["one repeated digit", "br", "00000000000000"],
-    ["zeros alone", "ar", "00000000"],
-    ["zeros alone", "cl", "00.000.000-0"],
-    ["too few digits", "br", "8535134689"],
-    ["too many digits", "br", "853513468933"],
-    ["letters in a CPF", "br", "8535134689A"],
-    ["digits of another script", "br", "٨٥٣٥١٣٤٦٨٩٣"],
-    ["a wrong check digit", "cl", "76.086.428-4"],
-    ["a letter other than K", "cl", "76.086.428-L"],
-    ["nine digits", "ar", "123456789"],
-    ["a CUIT where a DNI is announced", "ar", "23-33016244-9", "ARG_DNI"],
-    ["a DNI where a CUIT is announced", "ar", "12345678", "arg_cuit"],
-    ["letters", "co", "AB123456"],
-    ["punctuation only", "pe", "-.-"],
-    ["other characters", "pe", "98828842;drop"],
-    ["33 characters", "uy", "1".padEnd(33, " ")],
-    ["nothing", "br", ""],
-  ];
+  const vectors: readonly (readonly [why: string, country: string, text: string, type?: string])[] =
+    [
+      ["a wrong first check digit", "br", "853.513.468-83"],
+      ["a wrong second check digit", "br", "853.513.468-94"],
+      ["a CNPJ with a wrong check digit", "br", "32593371000111"],
+      ["a CNPJ whose check digits are letters", "br", "12ABC34501DEAB"],
+      ["one repeated digit", "br", "111.111.111-11"],
+      ["one repeated digit", "br", "00000000000000"],
+      ["zeros alone", "ar", "00000000"],
+      ["zeros alone", "cl", "00.000.000-0"],
+      ["too few digits", "br", "8535134689"],
+      ["too many digits", "br", "853513468933"],
+      ["letters in a CPF", "br", "8535134689A"],
+      ["digits of another script", "br", "٨٥٣٥١٣٤٦٨٩٣"],
+      ["a wrong check digit", "cl", "76.086.428-4"],
+      ["a letter other than K", "cl", "76.086.428-L"],
+      ["nine digits", "ar", "123456789"],
+      ["a CUIT where a DNI is announced", "ar", "23-33016244-9", "ARG_DNI"],
+      ["a DNI where a CUIT is announced", "ar", "12345678", "arg_cuit"],
+      ["letters", "co", "AB123456"],
+      ["punctuation only", "pe", "-.-"],
+      ["other characters", "pe", "98828842;drop"],
+      ["33 characters", "uy", "1".padEnd(33, " ")],
+      ["nothing", "br", ""],
+    ];
   for (const [why, country, text, type] of vectors) {
     test(`${why} in ${country}: ${JSON.stringify(text)}`, () => {
       assert.equal(documentFor(country, text, true, type), "invalid");
@@ -87,7 +93,9 @@ describe("documents that are refused", () => {
   }
 
   test("an unknown document_type changes nothing", () => {
-    assert.deepEqual(documentFor("br", "85351346893", false, "passport"), { normalized: "85351346893" });
+    assert.deepEqual(documentFor("br", "85351346893", false, "passport"), {
+      normalized: "85351346893",
+    });
     assert.equal(documentFor("br", "85351346894", false, "passport"), "invalid");
   });
 });
@@ -98,7 +106,11 @@ test("across the border Chile takes any document, and its check digit is not ver
     assert.notEqual(documentFor("cl", text, false, "CHL_RUT"), "invalid", text);
     assert.equal(documentFor("cl", text, true), "invalid", `control: ${text} within the country`);
   }
-  assert.equal(documentFor("br", "853.513.468-94", false), "invalid", "control: Brazil's are always verified");
+  assert.equal(
+    documentFor("br", "853.513.468-94", false),
+    "invalid",
+    "control: Brazil's are always verified",
+  );
 });
 
 describe("check digits against an independent library", () => {

@@ -1,6 +1,9 @@
 import { groupKinds, withoutSeparators } from "../kernel/separators.ts";
 
-/** A customer's tax or identity document with punctuation and blanks removed, letters upper case; or that it cannot be one. */
+/**
+ * A customer's tax or identity document with punctuation and blanks removed, letters upper case; or
+ * that it cannot be one.
+ */
 export type DocumentResult = { readonly normalized: string } | "invalid";
 
 interface DocumentRule {
@@ -16,12 +19,16 @@ interface DocumentRule {
 const anyDocument: readonly DocumentRule[] = [{ type: undefined, shape: /^[A-Z0-9]{4,20}$/ }];
 
 /**
- * Check digits are verified in Brazil, as interface 3.2 says, and of Chile's RUT where the payment is processed within Chile. Across the
- * border Chile's payments take any document: a public client's suite has sent a Brazilian CPF for years. Argentina's are not verified,
- * because its published test CUIT 30-52135353-1 fails its own, nor Colombia's, where the numbers of citizens have none and a public
- * client's remote test passes with the eleven digits of a CPF.
+ * Check digits are verified in Brazil, as interface 3.2 says, and of Chile's RUT where the payment
+ * is processed within Chile. Across the border Chile's payments take any document: a public
+ * client's suite has sent a Brazilian CPF for years. Argentina's are not verified, because its
+ * published test CUIT 30-52135353-1 fails its own, nor Colombia's, where the numbers of citizens
+ * have none and a public client's remote test passes with the eleven digits of a CPF.
  */
-const rules: ReadonlyMap<string, readonly DocumentRule[]> = new Map<string, readonly DocumentRule[]>([
+const rules: ReadonlyMap<string, readonly DocumentRule[]> = new Map<
+  string,
+  readonly DocumentRule[]
+>([
   [
     "br",
     [
@@ -53,19 +60,28 @@ const rules: ReadonlyMap<string, readonly DocumentRule[]> = new Map<string, read
 const longestDocument = 32;
 
 /**
- * Validates a document of `country` (lower case). `type` is the wire's document_type and narrows the choice when it is one that the
- * country has; another one is ignored, as clients send what their shop calls it. `local`: the payment is processed within the country.
- * A CPF or CNPJ of one repeated digit passes its check digits and is never issued, and so is refused; in other countries such numbers
- * belong to people (RUT 11.111.111-1, DNI 22.222.222). A document of zeros alone is issued nowhere.
+ * Validates a document of `country` (lower case). `type` is the wire's document_type and narrows
+ * the choice when it is one that the country has; another one is ignored, as clients send what
+ * their shop calls it. `local`: the payment is processed within the country. A CPF or CNPJ of one
+ * repeated digit passes its check digits and is never issued, and so is refused; in other countries
+ * such numbers belong to people (RUT 11.111.111-1, DNI 22.222.222). A document of zeros alone is
+ * issued nowhere.
  */
-export function documentFor(country: string, text: string, local: boolean, type?: string): DocumentResult {
+export function documentFor(
+  country: string,
+  text: string,
+  local: boolean,
+  type?: string,
+): DocumentResult {
   if (text.length > longestDocument) return "invalid";
   const normalized = withoutSeparators(text, groupKinds).toUpperCase();
   if (country === "br" ? isOneDigitRepeated(normalized) : /^0+$/.test(normalized)) return "invalid";
   const known = (country === "cl" && !local ? undefined : rules.get(country)) ?? anyDocument;
   const named = type === undefined ? [] : known.filter((rule) => rule.type === type.toUpperCase());
   const candidates = named.length > 0 ? named : known;
-  const fits = candidates.some(({ shape, checks }) => shape.test(normalized) && (checks?.(normalized) ?? true));
+  const fits = candidates.some(
+    ({ shape, checks }) => shape.test(normalized) && (checks?.(normalized) ?? true),
+  );
   return fits ? { normalized } : "invalid";
 }
 
@@ -73,12 +89,18 @@ function isOneDigitRepeated(text: string): boolean {
   return /^(\d)\1+$/.test(text);
 }
 
-/** Brazil's number of persons: two check digits, each over all digits before it, weights 2, 3, ... from the right. */
+/**
+ * Brazil's number of persons: two check digits, each over all digits before it, weights 2, 3, ...
+ * from the right.
+ */
 function isCpf(text: string): boolean {
   return endsInBrazilianCheckDigits(text, 11);
 }
 
-/** Brazil's number of companies, since 2026 with letters, which count as their ASCII code less 48: weights 2 to 9, then 2 again. */
+/**
+ * Brazil's number of companies, since 2026 with letters, which count as their ASCII code less 48:
+ * weights 2 to 9, then 2 again.
+ */
 function isCnpj(text: string): boolean {
   return endsInBrazilianCheckDigits(text, 9);
 }
@@ -96,7 +118,10 @@ function isRut(text: string): boolean {
   return text[place] === "0123456789K0"[elevenMinusRemainder(text, place, 7)];
 }
 
-/** 11 less the weighted sum modulo 11 of the characters before `place`; weights start at 2 on the right and start again after the largest. */
+/**
+ * 11 less the weighted sum modulo 11 of the characters before `place`; weights start at 2 on the
+ * right and start again after the largest.
+ */
 function elevenMinusRemainder(text: string, place: number, largestWeight: number): number {
   let sum = 0;
   let weight = 2;

@@ -43,7 +43,10 @@ describe("instalments", () => {
   for (const [code, brand, count, minor, refusal] of vectors) {
     test(`${count} of ${minor} hundredths in ${code} on ${brand ?? "any card"}: ${refusal ?? "taken"}`, () => {
       const country = known(code);
-      assert.equal(refuseInstalments(country, brand, count, { minor, currency: country.currency }), refusal);
+      assert.equal(
+        refuseInstalments(country, brand, count, { minor, currency: country.currency }),
+        refusal,
+      );
     });
   }
 
@@ -53,6 +56,9 @@ describe("instalments", () => {
   });
 
   test("an amount in another currency than the country's stops the work", () => {
-    assert.throws(() => refuseInstalments(known("br"), "visa", 2, { minor: 100_000n, currency: "USD" }), { name: "BrokenInvariant" });
+    assert.throws(
+      () => refuseInstalments(known("br"), "visa", 2, { minor: 100_000n, currency: "USD" }),
+      { name: "BrokenInvariant" },
+    );
   });
 });

@@ -3,21 +3,39 @@ import { assert } from "../kernel/assert.ts";
 import type { Brand } from "../vault/brand.ts";
 import type { Country } from "./countries.ts";
 
-/** Why a number of instalments is refused: the country or brand has no such plan, or each one would be too small. */
+/**
+ * Why a number of instalments is refused: the country or brand has no such plan, or each one would
+ * be too small.
+ */
 export type InstalmentRefusal = "count_not_offered" | "instalment_too_small";
 
-/** The instalment counts of a country, fewer for some brands. `brand` is undefined while the card is not known yet. */
-export function offeredInstalments(country: Country, brand: Brand | undefined): ReadonlySet<number> {
-  return (brand === undefined ? undefined : country.brandInstalments.get(brand)) ?? country.instalments;
+/**
+ * The instalment counts of a country, fewer for some brands. `brand` is undefined while the card is
+ * not known yet.
+ */
+export function offeredInstalments(
+  country: Country,
+  brand: Brand | undefined,
+): ReadonlySet<number> {
+  return (
+    (brand === undefined ? undefined : country.brandInstalments.get(brand)) ?? country.instalments
+  );
 }
 
 /**
- * Checks `count` instalments of `total`, what the customer pays in the local currency (interface 8). One instalment is no plan, so it has
- * no least amount of its own. The rule is total / count >= minimum, compared without dividing.
+ * Checks `count` instalments of `total`, what the customer pays in the local currency (interface
+ * 8). One instalment is no plan, so it has no least amount of its own. The rule is total / count >=
+ * minimum, compared without dividing.
  */
-export function refuseInstalments(country: Country, brand: Brand | undefined, count: number, total: Money): InstalmentRefusal | undefined {
+export function refuseInstalments(
+  country: Country,
+  brand: Brand | undefined,
+  count: number,
+  total: Money,
+): InstalmentRefusal | undefined {
   assert(total.currency === country.currency, "instalments are of the local amount");
   if (!offeredInstalments(country, brand).has(count)) return "count_not_offered";
-  if (count > 1 && total.minor < country.minimumInstalment * BigInt(count)) return "instalment_too_small";
+  if (count > 1 && total.minor < country.minimumInstalment * BigInt(count))
+    return "instalment_too_small";
   return undefined;
 }

@@ -18,8 +18,15 @@ interface Among {
   readonly outcomes?: readonly MoneyOutcome[];
 }
 
-/** Whether the payment is in one of the states, or its money is in one of the outcomes; without either every payment is. */
-export function isAmong({ states, outcomes }: Among, state: string, payment: () => Payment): boolean {
+/**
+ * Whether the payment is in one of the states, or its money is in one of the outcomes; without
+ * either every payment is.
+ */
+export function isAmong(
+  { states, outcomes }: Among,
+  state: string,
+  payment: () => Payment,
+): boolean {
   if (states === undefined && outcomes === undefined) return true;
   if (states?.some((each) => each === state) === true) return true;
   return outcomes !== undefined && outcomes.some((outcome) => hasOutcome[outcome](payment()));

@@ -1,11 +1,26 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { paymentFacts, type PaymentFact, paymentMachine, type PaymentState, paymentStates } from "./payment-machine.ts";
-import { refundFacts, type RefundFact, refundMachine, type RefundState, refundStates } from "./refund.ts";
+import {
+  paymentFacts,
+  type PaymentFact,
+  paymentMachine,
+  type PaymentState,
+  paymentStates,
+} from "./payment-machine.ts";
+import {
+  refundFacts,
+  type RefundFact,
+  refundMachine,
+  type RefundState,
+  refundStates,
+} from "./refund.ts";
 
 type Steps<State, Fact> = readonly (readonly [fact: Fact, state: State])[];
 
-/** What can become of a payment, from its first moment to its last: `->` of docs/concepts/payment-states.md, told as lives. */
+/**
+ * What can become of a payment, from its first moment to its last: `->` of
+ * docs/concepts/payment-states.md, told as lives.
+ */
 const payments: Readonly<Record<string, Steps<PaymentState, PaymentFact>>> = {
   "is sold at once": [
     ["authorization_sent", "authorizing"],
@@ -89,7 +104,11 @@ const refunds: Readonly<Record<string, Steps<RefundState, RefundFact>>> = {
 
 function tell<State extends string, Fact extends string>(
   lives: Readonly<Record<string, Steps<State, Fact>>>,
-  machine: { readonly initial: State; readonly final: readonly State[]; next(state: State, fact: Fact): State | undefined },
+  machine: {
+    readonly initial: State;
+    readonly final: readonly State[];
+    next(state: State, fact: Fact): State | undefined;
+  },
   every: { readonly states: readonly State[]; readonly facts: readonly Fact[] },
 ): void {
   const told = new Set<string>();
@@ -111,16 +130,24 @@ function tell<State extends string, Fact extends string>(
   test("can do nothing else", () => {
     for (const state of every.states) {
       for (const fact of every.facts) {
-        assert.equal(machine.next(state, fact) !== undefined, told.has(`${state} ${fact}`), `${state}, ${fact}`);
+        assert.equal(
+          machine.next(state, fact) !== undefined,
+          told.has(`${state} ${fact}`),
+          `${state}, ${fact}`,
+        );
       }
     }
   });
 
   test("is over where no fact leads on, and only there", () => {
-    const dead = every.states.filter((state) => !every.facts.some((fact) => machine.next(state, fact) !== undefined));
+    const dead = every.states.filter(
+      (state) => !every.facts.some((fact) => machine.next(state, fact) !== undefined),
+    );
     assert.deepEqual([...machine.final].sort(), dead.sort());
   });
 }
 
-describe("a payment", () => tell(payments, paymentMachine, { states: paymentStates, facts: paymentFacts }));
-describe("a refund", () => tell(refunds, refundMachine, { states: refundStates, facts: refundFacts }));
+describe("a payment", () =>
+  tell(payments, paymentMachine, { states: paymentStates, facts: paymentFacts }));
+describe("a refund", () =>
+  tell(refunds, refundMachine, { states: refundStates, facts: refundFacts }));

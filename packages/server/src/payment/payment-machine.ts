@@ -39,11 +39,16 @@ export type PaymentFact = (typeof paymentFacts)[number];
 
 /** What a history tells beside the facts: the state stays as it is. */
 export const paymentNotes = [
-  /** The acquirer's answer did not come, or did not settle the question: recovery looks again later. */
+  /**
+   * The acquirer's answer did not come, or did not settle the question: recovery looks again later.
+   */
   "attempt_unanswered",
   /** The acquirer certainly holds nothing, and another one is asked. */
   "authorization_rerouted",
-  /** Recovery sends a capture or void again under its first reference, which the connector declares safe. */
+  /**
+   * Recovery sends a capture or void again under its first reference, which the connector declares
+   * safe.
+   */
   "attempt_repeated",
   /** The merchant asked to be told once more of what was announced last. */
   "notification_resent",
@@ -68,7 +73,8 @@ export const paymentMachine = defineMachine<PaymentState, PaymentFact>({
     ["authorizing", "sale_approved", "captured"],
     ["authorizing", "authorization_held", "in_review"],
     ["authorizing", "authorization_declined", "declined"],
-    // The answer never came and the acquirer cannot say what became of it, or says that it knows nothing of it yet.
+    // The answer never came and the acquirer cannot say what became of it, or says that it knows
+    // nothing of it yet.
     ["authorizing", "reversal_sent", "reversing"],
     ["reversing", "reversal_approved", "voided"],
 

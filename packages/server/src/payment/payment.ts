@@ -6,7 +6,10 @@ import type { Chargeback } from "./chargeback.ts";
 import type { PaymentState } from "./payment-machine.ts";
 import type { Refund } from "./refund.ts";
 
-/** A payment of one merchant: plain data, replaced as a whole by the next version. Amounts are in the requested currency. */
+/**
+ * A payment of one merchant: plain data, replaced as a whole by the next version. Amounts are in
+ * the requested currency.
+ */
 export interface Payment {
   readonly merchantId: MerchantId;
   readonly id: PaymentId;
@@ -32,13 +35,17 @@ export interface Payment {
   /** What a reviewer has to say or has said; `none` when nobody was asked. */
   readonly review: ReviewState;
   /**
-   * The call to the acquirer that is under way or whose outcome is unknown. Present in the transient states only, except for `undo`: a capture that the acquirer
-   * approved late is given back, and the payment has ended.
+   * The call to the acquirer that is under way or whose outcome is unknown. Present in the
+   * transient states only, except for `undo`: a capture that the acquirer approved late is given
+   * back, and the payment has ended.
    */
   readonly attempt: Attempt | undefined;
   /** How many attempts were ever made: the next one's number follows it. */
   readonly attempts: number;
-  /** Where the authorization went when its first acquirer did not take it; missing on all other payments. */
+  /**
+   * Where the authorization went when its first acquirer did not take it; missing on all other
+   * payments.
+   */
   readonly rerouted?: Rerouted;
   /** The issuer's or the simulator's word on the authorization; undefined until there is one. */
   readonly verdict: Verdict | undefined;
@@ -46,7 +53,10 @@ export interface Payment {
   readonly needsReview: boolean;
 }
 
-/** An authorization that was sent elsewhere, or tried again with another acquirer, after a certain no. */
+/**
+ * An authorization that was sent elsewhere, or tried again with another acquirer, after a certain
+ * no.
+ */
 export interface Rerouted {
   /** The connector that carries the payment from then on. */
   readonly connector: string;
@@ -76,13 +86,19 @@ export interface PaymentOrder {
   readonly customer: Customer;
   readonly softDescriptor: string | undefined;
   readonly note: string | undefined;
-  /** user_value_1 to user_value_5, undefined where none was given; shorter when the last ones are missing. */
+  /**
+   * user_value_1 to user_value_5, undefined where none was given; shorter when the last ones are
+   * missing.
+   */
   readonly userValues: readonly (string | undefined)[];
   readonly notificationUrl: string | undefined;
   readonly deviceId: string | undefined;
   readonly storedCredential: StoredCredential | undefined;
   readonly threeDSecure: ThreeDSecure | undefined;
-  /** The connector that its authorization is sent to first; missing on payments of earlier versions, whose was the first of the configuration. */
+  /**
+   * The connector that its authorization is sent to first; missing on payments of earlier versions,
+   * whose was the first of the configuration.
+   */
   readonly connector?: string;
 }
 
@@ -96,10 +112,18 @@ export interface StoredCredential {
   readonly mandateId: string | undefined;
 }
 
-export const storedCredentialReasons = ["SCHEDULED_RECURRING", "INSTALLMENT", "CUSTOMER_COF", "MERCHANT_COF"] as const;
+export const storedCredentialReasons = [
+  "SCHEDULED_RECURRING",
+  "INSTALLMENT",
+  "CUSTOMER_COF",
+  "MERCHANT_COF",
+] as const;
 export type StoredCredentialReason = (typeof storedCredentialReasons)[number];
 
-/** External 3-D Secure data without the cryptogram, which is as sensitive as a security code and is never kept. */
+/**
+ * External 3-D Secure data without the cryptogram, which is as sensitive as a security code and is
+ * never kept.
+ */
 export interface ThreeDSecure {
   /** Electronic commerce indicator: two digits. */
   readonly eci: string;
@@ -138,29 +162,47 @@ export interface Customer {
 
 /** Exact, fixed at creation (interface 8). */
 export interface Pricing {
-  /** Local minor units per requested minor unit, as printed: four decimals, `1.0000` for the local currency. */
+  /**
+   * Local minor units per requested minor unit, as printed: four decimals, `1.0000` for the local
+   * currency.
+   */
   readonly rate: string;
   /** amount x rate, rounded half up, in the local currency. */
   readonly gross: Money;
   /** Tax (IOF) on gross, rounded half up, in the local currency. */
   readonly tax: Money;
-  /** The tax's rate, a plain decimal. Missing where there is no tax, and on payments of earlier versions. */
+  /**
+   * The tax's rate, a plain decimal. Missing where there is no tax, and on payments of earlier
+   * versions.
+   */
   readonly taxRate?: string;
   /** What the customer pays: gross + tax, or gross when the merchant bears the tax. */
   readonly total: Money;
 }
 
 /**
- * `lapse` and `reject` are voids with another cause: the capture window is over, a reviewer said no. `reverse` is the technical
- * undo of an authorization whose outcome is unknown.
+ * `lapse` and `reject` are voids with another cause: the capture window is over, a reviewer said
+ * no. `reverse` is the technical undo of an authorization whose outcome is unknown.
  */
-export const attemptKinds = ["authorize", "sale", "capture", "void", "lapse", "reject", "reverse", "undo"] as const;
+export const attemptKinds = [
+  "authorize",
+  "sale",
+  "capture",
+  "void",
+  "lapse",
+  "reject",
+  "reverse",
+  "undo",
+] as const;
 export type AttemptKind = (typeof attemptKinds)[number];
 
 /** One call to an acquirer, committed before it is sent. */
 export interface Attempt {
   readonly kind: AttemptKind;
-  /** 1, 2, ... within the payment; with the payment's id it makes the reference that the acquirer sees. */
+  /**
+   * 1, 2, ... within the payment; with the payment's id it makes the reference that the acquirer
+   * sees.
+   */
   readonly number: number;
   /** Minor units of the order's currency. */
   readonly amount: bigint;
@@ -208,14 +250,23 @@ export const declineReasons = [
 ] as const;
 export type DeclineReason = (typeof declineReasons)[number];
 
-/** Which connector carries the payment (undefined: the first of the configuration), and which attempt is the authorization there. */
-export function carrierOf({ order, rerouted }: Payment): { readonly connector: string | undefined; readonly authorization: number } {
+/**
+ * Which connector carries the payment (undefined: the first of the configuration), and which
+ * attempt is the authorization there.
+ */
+export function carrierOf({ order, rerouted }: Payment): {
+  readonly connector: string | undefined;
+  readonly authorization: number;
+} {
   return rerouted === undefined
     ? { connector: order.connector, authorization: 1 }
     : { connector: rerouted.connector, authorization: rerouted.attempt };
 }
 
-/** The reference that the acquirer sees for an attempt: stable, so that it can be asked for after a crash. */
+/**
+ * The reference that the acquirer sees for an attempt: stable, so that it can be asked for after a
+ * crash.
+ */
 export function attemptReference(id: PaymentId, number: number): string {
   return `${id}-${number}`;
 }

@@ -3,7 +3,10 @@ import { formatDate } from "../kernel/calendar.ts";
 import type { CurrencyCode } from "../kernel/currency.ts";
 import type { Instant } from "../kernel/instant.ts";
 
-/** From the start of a UTC day, `YYYY-MM-DD`, one unit of `from` is worth `rate` units of `to`. Four decimals, as the wire prints it. */
+/**
+ * From the start of a UTC day, `YYYY-MM-DD`, one unit of `from` is worth `rate` units of `to`. Four
+ * decimals, as the wire prints it.
+ */
 interface RateRow {
   readonly since: string;
   readonly from: CurrencyCode;
@@ -11,14 +14,20 @@ interface RateRow {
   readonly rate: string;
 }
 
-/** From the start of a UTC day on, a payment in `country` bears this tax: a plain decimal, `0.0038` is 0.38 %. */
+/**
+ * From the start of a UTC day on, a payment in `country` bears this tax: a plain decimal, `0.0038`
+ * is 0.38 %.
+ */
 interface TaxRow {
   readonly since: string;
   readonly country: string;
   readonly rate: string;
 }
 
-/** USD->BRL and USD->COP are rates that the sandbox of interface 8 was seen with; the others are round figures of our own. */
+/**
+ * USD->BRL and USD->COP are rates that the sandbox of interface 8 was seen with; the others are
+ * round figures of our own.
+ */
 const sandboxRates: readonly (readonly [from: CurrencyCode, to: CurrencyCode, rate: string])[] = [
   ["USD", "BRL", "5.8300"],
   ["USD", "COP", "2355.1200"],
@@ -50,8 +59,9 @@ const sandboxRates: readonly (readonly [from: CurrencyCode, to: CurrencyCode, ra
 ];
 
 /**
- * Named rate tables. `sandbox-2024` never changes, so that a test prints the same amounts for ever; `sandbox-history` follows the
- * USD->BRL rates that interface 8 saw over the years, for worlds whose clock is moved.
+ * Named rate tables. `sandbox-2024` never changes, so that a test prints the same amounts for ever;
+ * `sandbox-history` follows the USD->BRL rates that interface 8 saw over the years, for worlds
+ * whose clock is moved.
  */
 const rateTables = {
   "sandbox-2024": sandboxRates.map(([from, to, rate]) => ({ since: "1970-01-01", from, to, rate })),
@@ -64,9 +74,10 @@ const rateTables = {
 } as const satisfies Record<string, readonly RateRow[]>;
 
 /**
- * Named tax policies; a country without a row pays none. Brazil's tax on financial operations (IOF) is due on what crosses its border,
- * also when the price is in BRL; interface 8 saw 0 % in 2014, 0.38 % in the fixtures of 2017 to 2024 and 3.5 % since 2025.
- * `brazil-cross-border` stays at 0.38 %, because that is what public clients' recorded answers hold.
+ * Named tax policies; a country without a row pays none. Brazil's tax on financial operations (IOF)
+ * is due on what crosses its border, also when the price is in BRL; interface 8 saw 0 % in 2014,
+ * 0.38 % in the fixtures of 2017 to 2024 and 3.5 % since 2025. `brazil-cross-border` stays at 0.38
+ * %, because that is what public clients' recorded answers hold.
  */
 const taxPolicies = {
   none: [],
@@ -83,24 +94,39 @@ export const rateTableNames: readonly string[] = Object.keys(rateTables);
 export const taxPolicyNames: readonly string[] = Object.keys(taxPolicies);
 
 const ratesByName = new Map(
-  Object.entries<readonly RateRow[]>(rateTables).map(([name, rows]) => [name, byKey(rows, ({ from, to }) => pairKey(from, to))]),
+  Object.entries<readonly RateRow[]>(rateTables).map(([name, rows]) => [
+    name,
+    byKey(rows, ({ from, to }) => pairKey(from, to)),
+  ]),
 );
 const taxesByName = new Map(
-  Object.entries<readonly TaxRow[]>(taxPolicies).map(([name, rows]) => [name, byKey(rows, ({ country }) => country)]),
+  Object.entries<readonly TaxRow[]>(taxPolicies).map(([name, rows]) => [
+    name,
+    byKey(rows, ({ country }) => country),
+  ]),
 );
 
 /**
- * Units of `to` for one unit of `from` on the day of `at`, four decimals; `1.0000` within one currency. Before a table's first day its
- * first row holds. Undefined when the table has no such pair.
+ * Units of `to` for one unit of `from` on the day of `at`, four decimals; `1.0000` within one
+ * currency. Before a table's first day its first row holds. Undefined when the table has no such
+ * pair.
  */
-export function exchangeRate(table: string, from: CurrencyCode, to: CurrencyCode, at: Instant): string | undefined {
+export function exchangeRate(
+  table: string,
+  from: CurrencyCode,
+  to: CurrencyCode,
+  at: Instant,
+): string | undefined {
   const pairs = ratesByName.get(table);
   assert(pairs !== undefined, "an account's rate table exists");
   if (from === to) return "1.0000";
   return rowOn(pairs.get(pairKey(from, to)), at)?.rate;
 }
 
-/** The tax on a payment in `country` (lower case) on the day of `at`, a plain decimal; `0` where the policy has no row. */
+/**
+ * The tax on a payment in `country` (lower case) on the day of `at`, a plain decimal; `0` where the
+ * policy has no row.
+ */
 export function taxRate(policy: string, country: string, at: Instant): string {
   const countries = taxesByName.get(policy);
   assert(countries !== undefined, "an account's tax policy exists");
@@ -120,7 +146,10 @@ function byKey<Row extends { readonly since: string }>(
   return Map.groupBy(newestFirst, key);
 }
 
-function rowOn<Row extends { readonly since: string }>(newestFirst: readonly Row[] | undefined, at: Instant): Row | undefined {
+function rowOn<Row extends { readonly since: string }>(
+  newestFirst: readonly Row[] | undefined,
+  at: Instant,
+): Row | undefined {
   if (newestFirst === undefined) return undefined;
   if (newestFirst.length === 1) return newestFirst[0];
   const day = formatDate(at);

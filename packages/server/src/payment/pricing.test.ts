@@ -7,8 +7,16 @@ import { countryCodes, countryOf } from "./countries.ts";
 import { exchangeRate, rateTableNames, taxPolicyNames, taxRate } from "./pricing-tables.ts";
 import { maximumAmount, priceOfPart, priceOrder, type PricingSettings } from "./pricing.ts";
 
-const sandbox: PricingSettings = { rateTable: "sandbox-2024", taxPolicy: "brazil-cross-border", taxPaidBy: "customer" };
-const history: PricingSettings = { ...sandbox, rateTable: "sandbox-history", taxPolicy: "brazil-cross-border-history" };
+const sandbox: PricingSettings = {
+  rateTable: "sandbox-2024",
+  taxPolicy: "brazil-cross-border",
+  taxPaidBy: "customer",
+};
+const history: PricingSettings = {
+  ...sandbox,
+  rateTable: "sandbox-history",
+  taxPolicy: "brazil-cross-border-history",
+};
 const local: PricingSettings = { ...sandbox, taxPolicy: "none" };
 
 function on(day: string): Instant {
@@ -22,7 +30,12 @@ function money(text: string, currency: string): Money {
 }
 
 /** Amount, rate, gross, tax and total as the wire prints them. */
-function printed(amount: Money, country: string, at: Instant, settings: PricingSettings): readonly string[] {
+function printed(
+  amount: Money,
+  country: string,
+  at: Instant,
+  settings: PricingSettings,
+): readonly string[] {
   const { rate, gross, tax, total } = priceOrder(amount, country, at, settings);
   return [rate, formatMoney(gross), formatMoney(tax), formatMoney(total)];
 }
@@ -54,16 +67,17 @@ describe("the samples of interface 8", () => {
 
   test("the worked example of interface 3.4: 536.00 at 3.5 % is 18.76 of tax", () => {
     assert.equal(multiplyRate(10_000n, "5.3600"), 53_600n);
-    assert.equal(multiplyRate(53_600n, taxRate("brazil-cross-border-2025", "br", on("2025-11-25"))), 1_876n);
+    assert.equal(
+      multiplyRate(53_600n, taxRate("brazil-cross-border-2025", "br", on("2025-11-25"))),
+      1_876n,
+    );
   });
 
   test("a merchant who bears the tax leaves it out of what the customer pays", () => {
-    assert.deepEqual(printed(money("100", "BRL"), "br", on("2024-08-01"), { ...sandbox, taxPaidBy: "merchant" }), [
-      "1.0000",
-      "100.00",
-      "0.38",
-      "100.00",
-    ]);
+    assert.deepEqual(
+      printed(money("100", "BRL"), "br", on("2024-08-01"), { ...sandbox, taxPaidBy: "merchant" }),
+      ["1.0000", "100.00", "0.38", "100.00"],
+    );
   });
 });
 
@@ -73,8 +87,14 @@ describe("tables with validity dates", () => {
     const firstOf2019 = instant(Date.parse("2019-01-01T00:00:00Z"));
     assert.equal(exchangeRate("sandbox-history", "USD", "BRL", lastOf2018), "3.3000");
     assert.equal(exchangeRate("sandbox-history", "USD", "BRL", firstOf2019), "4.1700");
-    assert.equal(taxRate("brazil-cross-border-history", "br", instant(Date.parse("2024-12-31T23:59:59.999Z"))), "0.0038");
-    assert.equal(taxRate("brazil-cross-border-history", "br", instant(Date.parse("2025-01-01T00:00:00Z"))), "0.0350");
+    assert.equal(
+      taxRate("brazil-cross-border-history", "br", instant(Date.parse("2024-12-31T23:59:59.999Z"))),
+      "0.0038",
+    );
+    assert.equal(
+      taxRate("brazil-cross-border-history", "br", instant(Date.parse("2025-01-01T00:00:00Z"))),
+      "0.0350",
+    );
   });
 
   test("before the first day the first row holds, so that a world may be set to any year", () => {
@@ -88,7 +108,9 @@ describe("tables with validity dates", () => {
   });
 
   test("only Brazil's payments are taxed", () => {
-    const taxed = countryCodes.filter((code) => taxRate("brazil-cross-border", code, on("2026-11-28")) !== "0");
+    const taxed = countryCodes.filter(
+      (code) => taxRate("brazil-cross-border", code, on("2026-11-28")) !== "0",
+    );
     assert.deepEqual(taxed, ["br"]);
   });
 
@@ -105,14 +127,24 @@ describe("tables with validity dates", () => {
         }
       }
     }
-    assert.equal(exchangeRate("sandbox-2024", "BRL", "USD", on("2026-11-28")), undefined, "control: what is in no table has no rate");
+    assert.equal(
+      exchangeRate("sandbox-2024", "BRL", "USD", on("2026-11-28")),
+      undefined,
+      "control: what is in no table has no rate",
+    );
   });
 
   test("a name of no table, and a currency without a rate, stop the work", () => {
-    assert.throws(() => exchangeRate("sandbox", "USD", "BRL", on("2026-11-28")), { name: "BrokenInvariant" });
+    assert.throws(() => exchangeRate("sandbox", "USD", "BRL", on("2026-11-28")), {
+      name: "BrokenInvariant",
+    });
     assert.throws(() => taxRate("toString", "br", on("2026-11-28")), { name: "BrokenInvariant" });
-    assert.throws(() => priceOrder(money("1", "MXN"), "br", on("2026-11-28"), sandbox), { name: "BrokenInvariant" });
-    assert.throws(() => priceOrder(money("1", "USD"), "za", on("2026-11-28"), sandbox), { name: "BrokenInvariant" });
+    assert.throws(() => priceOrder(money("1", "MXN"), "br", on("2026-11-28"), sandbox), {
+      name: "BrokenInvariant",
+    });
+    assert.throws(() => priceOrder(money("1", "USD"), "za", on("2026-11-28"), sandbox), {
+      name: "BrokenInvariant",
+    });
   });
 });
 
@@ -135,7 +167,11 @@ describe("a part of an order", () => {
   const at = on("2026-11-28");
 
   test("55.88 of 100 USD at 5.83 is taxed for what it comes to, not with a share of the whole tax, which is a cent more", () => {
-    const pricing = { ...priceOrder(money("100", "USD"), "br", at, sandbox), tax: money("20.41", "BRL"), taxRate: "0.035" };
+    const pricing = {
+      ...priceOrder(money("100", "USD"), "br", at, sandbox),
+      tax: money("20.41", "BRL"),
+      taxRate: "0.035",
+    };
     const { gross, tax } = priceOfPart(pricing, money("100", "USD"), 5_588n);
     assert.deepEqual([formatMoney(gross), formatMoney(tax)], ["325.78", "11.40"]);
     // Payments of earlier versions keep the share, as their books have it.
@@ -154,32 +190,68 @@ describe("a part of an order", () => {
 
   test("the whole is the whole, nothing is nothing, and a larger part is never less", () => {
     fc.assert(
-      fc.property(anyOrder, fc.array(fc.nat({ max: 1_000 }), { minLength: 2, maxLength: 2 }), (order, permilles) => {
-        const amount = { minor: order.amount, currency: order.foreign ?? countryOf(order.code)?.currency ?? "" };
-        const pricing = priceOrder(amount, order.code, at, { ...sandbox, taxPolicy: order.taxPolicy, taxPaidBy: order.taxPaidBy });
-        const [less, more] = permilles.toSorted((one, other) => one - other).map((permille) => (order.amount * BigInt(permille)) / 1_000n);
-        const [small, large] = [priceOfPart(pricing, amount, less ?? 0n), priceOfPart(pricing, amount, more ?? 0n)];
-        assert.ok(small.gross.minor <= large.gross.minor && small.tax.minor <= large.tax.minor && small.total.minor <= large.total.minor);
-        assert.ok(
-          large.gross.minor <= pricing.gross.minor && large.tax.minor <= pricing.tax.minor && large.total.minor <= pricing.total.minor,
-        );
-        assert.equal(large.gross.minor, multiplyRate(more ?? 0n, pricing.rate), "amount, rate and gross agree");
-        assert.equal(large.tax.minor, multiplyRate(large.gross.minor, pricing.taxRate ?? "0"), "gross, rate and tax agree");
-        assert.equal(priceOfPart(pricing, amount, order.amount).total.minor, pricing.total.minor);
-        assert.equal(priceOfPart(pricing, amount, 0n).total.minor, 0n);
-      }),
+      fc.property(
+        anyOrder,
+        fc.array(fc.nat({ max: 1_000 }), { minLength: 2, maxLength: 2 }),
+        (order, permilles) => {
+          const amount = {
+            minor: order.amount,
+            currency: order.foreign ?? countryOf(order.code)?.currency ?? "",
+          };
+          const pricing = priceOrder(amount, order.code, at, {
+            ...sandbox,
+            taxPolicy: order.taxPolicy,
+            taxPaidBy: order.taxPaidBy,
+          });
+          const [less, more] = permilles
+            .toSorted((one, other) => one - other)
+            .map((permille) => (order.amount * BigInt(permille)) / 1_000n);
+          const [small, large] = [
+            priceOfPart(pricing, amount, less ?? 0n),
+            priceOfPart(pricing, amount, more ?? 0n),
+          ];
+          assert.ok(
+            small.gross.minor <= large.gross.minor &&
+              small.tax.minor <= large.tax.minor &&
+              small.total.minor <= large.total.minor,
+          );
+          assert.ok(
+            large.gross.minor <= pricing.gross.minor &&
+              large.tax.minor <= pricing.tax.minor &&
+              large.total.minor <= pricing.total.minor,
+          );
+          assert.equal(
+            large.gross.minor,
+            multiplyRate(more ?? 0n, pricing.rate),
+            "amount, rate and gross agree",
+          );
+          assert.equal(
+            large.tax.minor,
+            multiplyRate(large.gross.minor, pricing.taxRate ?? "0"),
+            "gross, rate and tax agree",
+          );
+          assert.equal(priceOfPart(pricing, amount, order.amount).total.minor, pricing.total.minor);
+          assert.equal(priceOfPart(pricing, amount, 0n).total.minor, 0n);
+        },
+      ),
       { numRuns: 5_000 },
     );
   });
 
   test("more than the whole stops the work", () => {
     const pricing = priceOrder(money("100", "USD"), "br", at, sandbox);
-    assert.throws(() => priceOfPart(pricing, money("100", "USD"), 10_001n), { name: "BrokenInvariant" });
-    assert.throws(() => priceOfPart(pricing, money("100", "USD"), -1n), { name: "BrokenInvariant" });
+    assert.throws(() => priceOfPart(pricing, money("100", "USD"), 10_001n), {
+      name: "BrokenInvariant",
+    });
+    assert.throws(() => priceOfPart(pricing, money("100", "USD"), -1n), {
+      name: "BrokenInvariant",
+    });
   });
 
   test("in a currency with more decimals than the local one stops the work", () => {
     const pricing = priceOrder(money("100", "USD"), "br", at, sandbox);
-    assert.throws(() => priceOfPart(pricing, { minor: 10_000n, currency: "KWD" }, 4_000n), { name: "BrokenInvariant" });
+    assert.throws(() => priceOfPart(pricing, { minor: 10_000n, currency: "KWD" }, 4_000n), {
+      name: "BrokenInvariant",
+    });
   });
 });

@@ -17,10 +17,16 @@ export interface PricingSettings {
 export type LocalAmounts = Pick<Pricing, "gross" | "tax" | "total">;
 
 /**
- * Prices an order at `at` (interface 8): gross is amount times rate, tax is gross times the policy's rate, each rounded half up to a
- * cent, and the customer pays gross and tax unless the merchant bears the tax. The country and the currency were accepted before.
+ * Prices an order at `at` (interface 8): gross is amount times rate, tax is gross times the
+ * policy's rate, each rounded half up to a cent, and the customer pays gross and tax unless the
+ * merchant bears the tax. The country and the currency were accepted before.
  */
-export function priceOrder(amount: Money, country: string, at: Instant, settings: PricingSettings): Pricing {
+export function priceOrder(
+  amount: Money,
+  country: string,
+  at: Instant,
+  settings: PricingSettings,
+): Pricing {
   const local = knownCountry(country).currency;
   const rate = exchangeRate(settings.rateTable, amount.currency, local, at);
   assert(rate !== undefined, "every accepted currency has a rate into the local one");
@@ -31,22 +37,41 @@ export function priceOrder(amount: Money, country: string, at: Instant, settings
 }
 
 /**
- * The local amounts of `part` minor units of an order of `amount`: what a partial capture takes. Gross is converted again, so that
- * amount, rate and gross agree to the cent on every payment that is printed; so is tax, where its rate is known. On payments of earlier versions, whose
- * rate is not kept, tax is the same share of the whole tax, as the books of those have it. The whole gives the whole, and no part gives more
- * than a larger one.
+ * The local amounts of `part` minor units of an order of `amount`: what a partial capture takes.
+ * Gross is converted again, so that amount, rate and gross agree to the cent on every payment that
+ * is printed; so is tax, where its rate is known. On payments of earlier versions, whose rate is
+ * not kept, tax is the same share of the whole tax, as the books of those have it. The whole gives
+ * the whole, and no part gives more than a larger one.
  */
 export function priceOfPart(pricing: Pricing, amount: Money, part: bigint): LocalAmounts {
   assert(part >= 0n && part <= amount.minor, "a part is not above the whole");
   if (part === amount.minor) return pricing;
-  const gross = convert({ minor: part, currency: amount.currency }, pricing.rate, pricing.gross.currency);
-  const share = { minor: proportion(pricing.tax.minor, part, amount.minor), currency: pricing.tax.currency };
+  const gross = convert(
+    { minor: part, currency: amount.currency },
+    pricing.rate,
+    pricing.gross.currency,
+  );
+  const share = {
+    minor: proportion(pricing.tax.minor, part, amount.minor),
+    currency: pricing.tax.currency,
+  };
   const tax = pricing.taxRate === undefined ? share : taxOn(gross, pricing.taxRate);
-  return withTotal(gross, tax, pricing.total.minor === pricing.gross.minor ? "merchant" : "customer");
+  return withTotal(
+    gross,
+    tax,
+    pricing.total.minor === pricing.gross.minor ? "merchant" : "customer",
+  );
 }
 
-/** The most that one payment may come to, in the country's currency: so many whole USD at the rate of the day (interface 3.5). */
-export function maximumAmount(country: string, at: Instant, settings: PricingSettings & { readonly maximumAmountUsd: number }): Money {
+/**
+ * The most that one payment may come to, in the country's currency: so many whole USD at the rate
+ * of the day (interface 3.5).
+ */
+export function maximumAmount(
+  country: string,
+  at: Instant,
+  settings: PricingSettings & { readonly maximumAmountUsd: number },
+): Money {
   const local = knownCountry(country).currency;
   const rate = exchangeRate(settings.rateTable, "USD", local, at);
   assert(rate !== undefined, "every local currency has a rate from USD");
@@ -54,7 +79,10 @@ export function maximumAmount(country: string, at: Instant, settings: PricingSet
 }
 
 function convert(amount: Money, rate: string, currency: string): Money {
-  assert(scaleOf(amount.currency) === scaleOf(currency), "currencies that convert into one another have equally many decimals here");
+  assert(
+    scaleOf(amount.currency) === scaleOf(currency),
+    "currencies that convert into one another have equally many decimals here",
+  );
   return { minor: multiplyRate(amount.minor, rate), currency };
 }
 

@@ -5,6 +5,9 @@ import { refundReference } from "./refund.ts";
 
 describe("the reference that the acquirer sees of a refund", () => {
   test("names payment, refund and attempt, so that no two calls share one", () => {
-    assert.equal(refundReference(paymentId(1), newRefund(17, { attempts: 2 })), `${paymentId(1)}-r17-2`);
+    assert.equal(
+      refundReference(paymentId(1), newRefund(17, { attempts: 2 })),
+      `${paymentId(1)}-r17-2`,
+    );
   });
 });

@@ -30,7 +30,8 @@ export const refundMachine = defineMachine<RefundState, RefundFact>({
 
     ["sending", "refund_approved", "confirmed"],
     ["sending", "refund_declined", "cancelled"],
-    // Recovery found that the acquirer never carried it out: it is sent again, under a new reference.
+    // Recovery found that the acquirer never carried it out: it is sent again, under a new
+    // reference.
     ["sending", "refund_not_done", "pending"],
   ],
 });
@@ -38,7 +39,10 @@ export const refundMachine = defineMachine<RefundState, RefundFact>({
 /** The wire's refund id: a whole number that clients read as a 32-bit integer (interface 4.4). */
 export type RefundId = number;
 
-/** Money on its way back to the cardholder: part of its payment, so that the payment's version guards their sum. */
+/**
+ * Money on its way back to the cardholder: part of its payment, so that the payment's version
+ * guards their sum.
+ */
 export interface Refund {
   /** 1 to 2^31 - 1, unique in the installation. */
   readonly id: RefundId;
@@ -48,13 +52,18 @@ export interface Refund {
   /** Minor units of the payment's currency, above zero. */
   readonly amount: bigint;
   readonly description: string;
-  /** SHA-256 of the named request that asked for it (Idempotency-Key): asked for again, it is this refund. */
+  /**
+   * SHA-256 of the named request that asked for it (Idempotency-Key): asked for again, it is this
+   * refund.
+   */
   readonly request: string | undefined;
   readonly requestedAt: Instant;
   readonly pendingAt: Instant | undefined;
   readonly confirmedAt: Instant | undefined;
   readonly cancelledAt: Instant | undefined;
-  /** How often it was sent under a reference of its own; the last one is under way while `sending`. */
+  /**
+   * How often it was sent under a reference of its own; the last one is under way while `sending`.
+   */
   readonly attempts: number;
   readonly sentAt: Instant | undefined;
   /** After this moment the attempt is not sent any more, and its answer is unknown. */
@@ -65,7 +74,9 @@ export interface Refund {
   readonly dueAt: Instant | undefined;
 }
 
-/** What the acquirer sees of a refund's attempt: stable, so that it can be asked for after a crash. */
+/**
+ * What the acquirer sees of a refund's attempt: stable, so that it can be asked for after a crash.
+ */
 export function refundReference(paymentId: string, refund: Refund): string {
   return `${paymentId}-r${refund.id}-${refund.attempts}`;
 }

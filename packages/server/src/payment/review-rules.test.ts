@@ -5,11 +5,19 @@ import { priceOrder } from "./pricing.ts";
 import { needsReview } from "./review-rules.ts";
 
 const at = instant(Date.UTC(2026, 10, 28));
-const settings = { rateTable: "sandbox-2024", taxPolicy: "none", taxPaidBy: "customer", reviewAboveUsd: 500 } as const;
+const settings = {
+  rateTable: "sandbox-2024",
+  taxPolicy: "none",
+  taxPaidBy: "customer",
+  reviewAboveUsd: 500,
+} as const;
 
 function reviewed(minor: bigint, currency: string, reviewAboveUsd = 500): boolean {
   const own = { ...settings, reviewAboveUsd };
-  return needsReview({ country: "br", pricing: priceOrder({ minor, currency }, "br", at, own), at }, own);
+  return needsReview(
+    { country: "br", pricing: priceOrder({ minor, currency }, "br", at, own), at },
+    own,
+  );
 }
 
 test("a payment above the account's amount waits for a reviewer, whatever its currency", () => {

@@ -15,14 +15,23 @@ interface ReviewCase {
   readonly at: Instant;
 }
 
-/** Each rule that sends a payment to review, whatever the request says. One more rule is one more row. */
+/**
+ * Each rule that sends a payment to review, whatever the request says. One more rule is one more
+ * row.
+ */
 const rules: readonly ((payment: ReviewCase, settings: ReviewSettings) => boolean)[] = [
   ({ country, pricing, at }, settings) =>
     settings.reviewAboveUsd > 0 &&
-    compareMoney(pricing.gross, maximumAmount(country, at, { ...settings, maximumAmountUsd: settings.reviewAboveUsd })) > 0,
+    compareMoney(
+      pricing.gross,
+      maximumAmount(country, at, { ...settings, maximumAmountUsd: settings.reviewAboveUsd }),
+    ) > 0,
 ];
 
-/** Whether a payment that the issuer approves waits for a reviewer all the same (interface 4.2: risk review). */
+/**
+ * Whether a payment that the issuer approves waits for a reviewer all the same (interface 4.2: risk
+ * review).
+ */
 export function needsReview(payment: ReviewCase, settings: ReviewSettings): boolean {
   return rules.some((applies) => applies(payment, settings));
 }

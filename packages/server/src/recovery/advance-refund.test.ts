@@ -13,22 +13,39 @@ import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import { CvvPocket } from "../vault/cvv-pocket.ts";
 import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault } from "../vault/local-vault.ts";
-import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../vault/memory-key-provider.ts";
+import {
+  createMemoryKeyProvider,
+  createMemoryWrappedKeyStore,
+} from "../vault/memory-key-provider.ts";
 import { advanceRefund } from "./advance-refund.ts";
 
 const id = 7;
 const account = given.newAccount(given.merchantA);
 
-/** A refund that is sent, and of which another process says something before the acquirer's approval comes. */
+/**
+ * A refund that is sent, and of which another process says something before the acquirer's approval
+ * comes.
+ */
 async function sendLate(meanwhile: (sent: Payment) => readonly PaymentChange[]) {
   const time = new StillTime();
   const random = new SeededRandom("advance refund");
   const keys = { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
-  const keyring = await Keyring.open({ ...keys, clock: time, random, environment: "test", create: true });
+  const keyring = await Keyring.open({
+    ...keys,
+    clock: time,
+    random,
+    environment: "test",
+    create: true,
+  });
   const store = createMemoryStore();
   const first = given.newPayment(1);
   const paid = given.paidNext(first);
-  const refund = given.newRefund(id, { state: "pending", attempts: 0, amount: 100n, dueAt: time.now() });
+  const refund = given.newRefund(id, {
+    state: "pending",
+    attempts: 0,
+    amount: 100n,
+    dueAt: time.now(),
+  });
   await store.commit(given.paymentChange({ ...first, order: paid.order }));
   await store.commit(given.paymentChange(paid));
   const payment = given.refundedNext(paid, [refund]);
@@ -45,7 +62,8 @@ async function sendLate(meanwhile: (sent: Payment) => readonly PaymentChange[]) 
         refund: async () => {
           const sent = await store.paymentById(given.merchantA, first.id);
           assert.ok(sent !== undefined);
-          for (const change of meanwhile(sent)) assert.equal((await store.commit(change)).outcome, "committed");
+          for (const change of meanwhile(sent))
+            assert.equal((await store.commit(change)).outcome, "committed");
           return { kind: "approved" };
         },
       },
@@ -57,7 +75,11 @@ async function sendLate(meanwhile: (sent: Payment) => readonly PaymentChange[]) 
     alarm: ({ kind }) => void alarms.push(kind),
   });
   const after = await advanceRefund(runner.contextOf(account), payment, id);
-  return { refund: after.refunds.find((each) => each.id === id), needsReview: after.needsReview, alarms };
+  return {
+    refund: after.refunds.find((each) => each.id === id),
+    needsReview: after.needsReview,
+    alarms,
+  };
 }
 
 function notDone(sent: Payment): PaymentChange {
@@ -73,7 +95,10 @@ test("a refund whose approval comes in time is confirmed, without an alarm", asy
 
 test("a refund whose approval comes when it was taken for never done is confirmed, and not sent again", async () => {
   const { refund, needsReview, alarms } = await sendLate((sent) => [notDone(sent)]);
-  assert.deepEqual([refund?.state, refund?.attempts, refund?.dueAt, needsReview], ["confirmed", 1, undefined, false]);
+  assert.deepEqual(
+    [refund?.state, refund?.attempts, refund?.dueAt, needsReview],
+    ["confirmed", 1, undefined, false],
+  );
   assert.deepEqual(alarms, ["approval_came_late"]);
 });
 
@@ -82,5 +107,8 @@ test("a refund whose approval comes when the merchant has taken it back is left 
     const waits = notDone(sent);
     return [waits, decideRefundCancel(waits.payment.next, id, account.settings, given.start)];
   });
-  assert.deepEqual([refund?.state, needsReview, alarms], ["cancelled", true, ["approval_came_late"]]);
+  assert.deepEqual(
+    [refund?.state, needsReview, alarms],
+    ["cancelled", true, ["approval_came_late"]],
+  );
 });

@@ -16,12 +16,25 @@ import { changePayment } from "../operations/payment-change.ts";
 import type { Payment } from "../payment/payment.ts";
 import { type Refund, type RefundId, refundReference } from "../payment/refund.ts";
 
-/** Moves a refund that is due by one step: to pending, out to the acquirer, or finds out what became of it there. */
-export async function advanceRefund(context: OperationContext, payment: Payment, id: RefundId): Promise<Payment> {
+/**
+ * Moves a refund that is due by one step: to pending, out to the acquirer, or finds out what became
+ * of it there.
+ */
+export async function advanceRefund(
+  context: OperationContext,
+  payment: Payment,
+  id: RefundId,
+): Promise<Payment> {
   const refund = refundOf(payment, id);
   if (refund.state === "sending") return recover(context, payment, refund);
   const { payment: moved, change } = await changePayment(context, payment, (current) =>
-    decideRefundStep(current, id, context.account.settings, context.clock.now(), context.answerBy()),
+    decideRefundStep(
+      current,
+      id,
+      context.account.settings,
+      context.clock.now(),
+      context.answerBy(),
+    ),
   );
   if (change === undefined || refundOf(moved, id).state !== "sending") return moved;
   return send(context, moved, id);
@@ -33,13 +46,23 @@ async function send(context: OperationContext, payment: Payment, id: RefundId): 
   return settle(context, payment, refund, outcome);
 }
 
-async function recover(context: OperationContext, payment: Payment, refund: Refund): Promise<Payment> {
+async function recover(
+  context: OperationContext,
+  payment: Payment,
+  refund: Refund,
+): Promise<Payment> {
   const connector = connectorFor(context, payment);
   const { capabilities } = connector;
-  assert(capabilities.answersInquiries || capabilities.repeatsFollowUps, "an acquirer answers inquiries or takes a request again");
+  assert(
+    capabilities.answersInquiries || capabilities.repeatsFollowUps,
+    "an acquirer answers inquiries or takes a request again",
+  );
   assert(refund.answerBy !== undefined, "a refund under way was sent");
   // Before the acquirer is asked: what it says is about this moment.
-  const earlier = { answerBy: refund.answerBy, mayArriveUntil: laterBy(refund.answerBy, capabilities.lateArrivalMs) };
+  const earlier = {
+    answerBy: refund.answerBy,
+    mayArriveUntil: laterBy(refund.answerBy, capabilities.lateArrivalMs),
+  };
   const conclusive = context.clock.now() >= earlier.mayArriveUntil;
   const mayArrive = conclusive ? undefined : earlier;
   if (!capabilities.answersInquiries) return repeat(context, payment, refund, mayArrive);
@@ -48,9 +71,12 @@ async function recover(context: OperationContext, payment: Payment, refund: Refu
   if (inquiry.kind === "found" && inquiry.refunds.includes(request.reference)) {
     return settle(context, payment, refund, { kind: "approved" });
   }
-  if (inquiry.kind !== "unknown" && capabilities.repeatsFollowUps) return repeat(context, payment, refund, mayArrive);
+  if (inquiry.kind !== "unknown" && capabilities.repeatsFollowUps)
+    return repeat(context, payment, refund, mayArrive);
   if (inquiry.kind === "found" && conclusive) {
-    return decide(context, payment, (current) => decideRefundNotDone(current, refund.id, refund.attempts, context.clock.now()));
+    return decide(context, payment, (current) =>
+      decideRefundNotDone(current, refund.id, refund.attempts, context.clock.now()),
+    );
   }
   return settle(context, payment, refund, { kind: "unknown", cause: "refused_to_say" });
 }
@@ -63,11 +89,19 @@ async function repeat(
   earlier: { readonly answerBy: Instant; readonly mayArriveUntil: Instant } | undefined,
 ): Promise<Payment> {
   const { payment: claimed, change } = await changePayment(context, payment, (current) =>
-    decideRefundRepeat(current, refund.id, refund.attempts, context.clock.now(), context.answerBy()),
+    decideRefundRepeat(
+      current,
+      refund.id,
+      refund.attempts,
+      context.clock.now(),
+      context.answerBy(),
+    ),
   );
   if (change === undefined) return claimed;
   const repeated = refundOf(claimed, refund.id);
-  const outcome = await connectorFor(context, claimed).refund(requestFor(context, claimed, repeated));
+  const outcome = await connectorFor(context, claimed).refund(
+    requestFor(context, claimed, repeated),
+  );
   if (outcome.kind === "declined" && earlier !== undefined) {
     return decide(context, claimed, (current) =>
       decideRefundRepeatRefused(current, refund.id, refund.attempts, earlier, context.clock.now()),
@@ -76,7 +110,12 @@ async function repeat(
   return settle(context, claimed, repeated, outcome);
 }
 
-async function settle(context: OperationContext, payment: Payment, refund: Refund, outcome: FollowUpOutcome): Promise<Payment> {
+async function settle(
+  context: OperationContext,
+  payment: Payment,
+  refund: Refund,
+  outcome: FollowUpOutcome,
+): Promise<Payment> {
   const by = outcome.kind === "unknown" || refund.checks > 0 ? "recovery" : "clock";
   const { id, attempts: attempt } = refund;
   const { payment: settled, change } = await changePayment(context, payment, (current) =>

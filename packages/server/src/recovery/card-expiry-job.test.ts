@@ -14,7 +14,8 @@ import { SlotKeeper } from "./slot-keeper.ts";
 
 const merchantId = "0a0b0c0d" as MerchantId;
 const scheduler = { sleep: () => Promise.resolve(), after: () => () => undefined };
-const digest = (number: number): TokenDigest => number.toString(16).padStart(64, "0") as TokenDigest;
+const digest = (number: number): TokenDigest =>
+  number.toString(16).padStart(64, "0") as TokenDigest;
 
 async function storeCard(store: Store, number: number, lastUsedAt: Instant): Promise<void> {
   const card = {
@@ -69,9 +70,17 @@ describe("the job that forgets cards", () => {
 
   test("forgets no more when it is stopped among those that it has read", async () => {
     let stopsAt: Promise<void> | undefined;
-    const store = createMemoryStore({ onApplied: ({ cardErasure }) => void (cardErasure !== undefined && (stopsAt ??= job.stop())) });
+    const store = createMemoryStore({
+      onApplied: ({ cardErasure }) => void (cardErasure !== undefined && (stopsAt ??= job.stop())),
+    });
     const now = instant(Date.UTC(2026, 10, 28));
-    const job = new CardExpiryJob({ store, scheduler, share: wholeShare, clock: { now: () => now }, report: () => undefined });
+    const job = new CardExpiryJob({
+      store,
+      scheduler,
+      share: wholeShare,
+      clock: { now: () => now },
+      report: () => undefined,
+    });
     for (const number of [1, 2, 3]) await storeCard(store, number, instant(Date.UTC(2025, 0, 1)));
     await job.runDue();
     await stopsAt;
@@ -103,17 +112,30 @@ describe("the job that forgets cards", () => {
               return cards;
             },
     });
-    await new CardExpiryJob({ store: racing, scheduler, share: wholeShare, clock: { now: () => now }, report: () => undefined }).runOnce();
+    await new CardExpiryJob({
+      store: racing,
+      scheduler,
+      share: wholeShare,
+      clock: { now: () => now },
+      report: () => undefined,
+    }).runOnce();
     assert.equal((await store.cardByToken(merchantId, digest(1)))?.lastUsedAt, now);
   });
 
   test("goes through more cards than it reads at once", async () => {
     const store = createMemoryStore();
     const used = instant(Date.UTC(2025, 0, 1));
-    for (let number = 1; number <= 2_500; number += 1) await storeCard(store, number, instant(used + (number % 2) * 700 * 86_400_000));
+    for (let number = 1; number <= 2_500; number += 1)
+      await storeCard(store, number, instant(used + (number % 2) * 700 * 86_400_000));
     let forgotten = 0;
     const clock = { now: () => instant(Date.UTC(2026, 10, 28)) };
-    const job = new CardExpiryJob({ store, scheduler, share: wholeShare, clock, report: (progress) => (forgotten = progress.forgotten) });
+    const job = new CardExpiryJob({
+      store,
+      scheduler,
+      share: wholeShare,
+      clock,
+      report: (progress) => (forgotten = progress.forgotten),
+    });
     await job.runOnce();
     assert.equal(forgotten, 1_250);
     assert.equal((await store.cardsAfter(0, 10_000)).length, 1_250);
@@ -148,7 +170,13 @@ describe("the job that forgets cards", () => {
     const store = createMemoryStore({ clock: time });
     const rounds: string[] = [];
     const node = async (name: string) => {
-      const keeper = new SlotKeeper({ store, node: name, scheduler: time, elapsedMs: () => Number(time.now()), report: () => undefined });
+      const keeper = new SlotKeeper({
+        store,
+        node: name,
+        scheduler: time,
+        elapsedMs: () => Number(time.now()),
+        report: () => undefined,
+      });
       await keeper.start();
       const counted = {
         cardsAfter: (position: number, limit: number) => {
@@ -158,7 +186,13 @@ describe("the job that forgets cards", () => {
         commit: store.commit.bind(store),
         eraseRemains: store.eraseRemains.bind(store),
       };
-      const job = new CardExpiryJob({ store: counted, scheduler: time, clock: time, share: keeper, report: () => undefined });
+      const job = new CardExpiryJob({
+        store: counted,
+        scheduler: time,
+        clock: time,
+        share: keeper,
+        report: () => undefined,
+      });
       job.start();
       const stop = async (): Promise<void> => {
         await job.stop();

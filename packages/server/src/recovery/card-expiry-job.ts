@@ -8,7 +8,10 @@ import { tokenExpiresAt } from "../vault/token.ts";
 
 export interface CardExpiryParts {
   readonly store: Pick<Store, "cardsAfter" | "commit" | "eraseRemains">;
-  /** Security codes that wait in memory, and are forgotten each minute when they are over their time. */
+  /**
+   * Security codes that wait in memory, and are forgotten each minute when they are over their
+   * time.
+   */
   readonly pocket?: { readonly forgetOld: (now: Instant) => void };
   readonly clock: Clock;
   readonly scheduler: Scheduler;
@@ -23,16 +26,24 @@ export interface CardExpiryParts {
 const slotOfRounds = 0;
 const checkMs = minute;
 const roundMs = day;
-/** What has expired is left for so long: a request that came before may be under way, and is a use that is written down yet. */
+/**
+ * What has expired is left for so long: a request that came before may be under way, and is a use
+ * that is written down yet.
+ */
 const graceMs = hour;
-/** Cards that are read at once, and the pause after: a million of them take a few seconds of a day, a few milliseconds at a time. */
+/**
+ * Cards that are read at once, and the pause after: a million of them take a few seconds of a day,
+ * a few milliseconds at a time.
+ */
 const usualPieces = { size: 1_000, pauseMs: 20 };
 const wholePiece: typeof usualPieces = { size: Number.MAX_SAFE_INTEGER, pauseMs: 0 };
 
 /**
- * Forgets stored cards that nobody has used for 14 calendar months (interface 2.1; PCI DSS 3.2.1: nothing is kept longer than it is
- * needed), an hour after they expired. At use an expired token is refused at once, whether this job has come by or not. Of several
- * processes one does it, a round each day, and a first one a minute after it has become the one. Owns one timer, and one round at a time.
+ * Forgets stored cards that nobody has used for 14 calendar months (interface 2.1; PCI DSS 3.2.1:
+ * nothing is kept longer than it is needed), an hour after they expired. At use an expired token is
+ * refused at once, whether this job has come by or not. Of several processes one does it, a round
+ * each day, and a first one a minute after it has become the one. Owns one timer, and one round at
+ * a time.
  */
 export class CardExpiryJob {
   readonly #parts: CardExpiryParts;
@@ -49,12 +60,18 @@ export class CardExpiryJob {
     this.#schedule();
   }
 
-  /** Looks at every card once, if that is for this process to do. A store that is down ends the round; the next one begins anew. */
+  /**
+   * Looks at every card once, if that is for this process to do. A store that is down ends the
+   * round; the next one begins anew.
+   */
   runOnce(): Promise<void> {
     return this.#lookThrough(usualPieces);
   }
 
-  /** The same at once: for whoever moves the time of a world through the moment of each card, and lets others in himself. */
+  /**
+   * The same at once: for whoever moves the time of a world through the moment of each card, and
+   * lets others in himself.
+   */
   runDue(): Promise<void> {
     return this.#lookThrough(wholePiece);
   }
@@ -65,14 +82,21 @@ export class CardExpiryJob {
     const tenure = share.held().get(slotOfRounds);
     let [position, seen, forgotten] = [0, 0, 0];
     let isWhole = false;
-    /** The earliest last use of a card that stays: whoever was used then or later stays as well, without counting months. */
+    /**
+     * The earliest last use of a card that stays: whoever was used then or later stays as well,
+     * without counting months.
+     */
     let staysFrom = Number.POSITIVE_INFINITY;
     while (!this.#stopped) {
       const end = tenure?.begin();
       // Another process has become the one: it begins at the first card.
       if (end === undefined) break;
       try {
-        const piece = await reported(this.#parts.reads, "cardsAfter", store.cardsAfter(position, size));
+        const piece = await reported(
+          this.#parts.reads,
+          "cardsAfter",
+          store.cardsAfter(position, size),
+        );
         for (const card of piece) {
           if (this.#stopped) break;
           if (card.lastUsedAt >= staysFrom) continue;
@@ -131,7 +155,14 @@ export class CardExpiryJob {
     if (laterBy(tokenExpiresAt(lastUsedAt), graceMs) > now) return false;
     // Used in this very moment, it stays: the store looks at the last use once more.
     const cardErasure = { tokenDigest, unusedSince: laterBy(lastUsedAt, 1) };
-    await store.commit({ merchantId, at: now, cardErasure, facts: [], entries: [], notifications: [] });
+    await store.commit({
+      merchantId,
+      at: now,
+      cardErasure,
+      facts: [],
+      entries: [],
+      notifications: [],
+    });
     return true;
   }
 }

@@ -5,7 +5,14 @@ import { hour } from "../kernel/instant.ts";
 import type { DatabaseFigures } from "../stores/store.ts";
 import { watchFigures } from "./database-figures.ts";
 
-const bytes = { paymentBytes: 1, historyBytes: 2, outboxBytes: 3, deliveryBytes: 4, requestBytes: 5, cardBytes: 6 };
+const bytes = {
+  paymentBytes: 1,
+  historyBytes: 2,
+  outboxBytes: 3,
+  deliveryBytes: 4,
+  requestBytes: 5,
+  cardBytes: 6,
+};
 
 test("figures are read at once and each hour, with a warning while an age is above its bound, and a failed read is repeated", async (context) => {
   const time = new StillTime();

@@ -12,12 +12,21 @@ export interface FiguresParts {
 }
 
 const readMs = hour;
-/** PostgreSQL refuses transactions at about 2,100 million. A vacuum against wraparound begins at 200 million by default. */
+/**
+ * PostgreSQL refuses transactions at about 2,100 million. A vacuum against wraparound begins at 200
+ * million by default.
+ */
 const mostFrozenAge = 1_500_000_000;
-/** So many transactions leave rows that no vacuum removes: an hour and a half of 800 batches a second, each with two. */
+/**
+ * So many transactions leave rows that no vacuum removes: an hour and a half of 800 batches a
+ * second, each with two.
+ */
 const mostSnapshotAge = 10_000_000;
 
-/** Reads the database's figures each hour. A database that does not answer is asked an hour later. Owns one timer, which what this returns cancels. */
+/**
+ * Reads the database's figures each hour. A database that does not answer is asked an hour later.
+ * Owns one timer, which what this returns cancels.
+ */
 export function watchFigures({ figures, scheduler, report, warn }: FiguresParts): () => void {
   let cancel = (): void => undefined;
   let isOver = false;
@@ -26,7 +35,8 @@ export function watchFigures({ figures, scheduler, report, warn }: FiguresParts)
     if (isOver) return;
     report(found);
     const { frozenAge, snapshotAge } = found;
-    if (frozenAge > mostFrozenAge || snapshotAge > mostSnapshotAge) warn({ frozenAge, snapshotAge });
+    if (frozenAge > mostFrozenAge || snapshotAge > mostSnapshotAge)
+      warn({ frozenAge, snapshotAge });
   };
   const next = (waitMs: number): void => {
     cancel = scheduler.after(waitMs, () => {

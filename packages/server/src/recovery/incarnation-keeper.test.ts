@@ -6,7 +6,14 @@ import type { Identity, IncarnationNote } from "../stores/identity.ts";
 import { openEmbeddedStore } from "../stores/embedded/embedded-store.ts";
 import { IncarnationKeeper, nextEpoch, putBackBecause } from "./incarnation-keeper.ts";
 
-const known: Identity = { keys: "k", epoch: 0, beat: 10, isCopy: false, server: undefined, presentServer: undefined };
+const known: Identity = {
+  keys: "k",
+  epoch: 0,
+  beat: 10,
+  isCopy: false,
+  server: undefined,
+  presentServer: undefined,
+};
 const noted: IncarnationNote = { epoch: 0, beat: 10, place: "1/1" };
 
 describe("a database is taken for one that was put back", () => {
@@ -24,9 +31,27 @@ describe("a database is taken for one that was put back", () => {
     ["where files cannot be told apart", known, noted, undefined, undefined],
     ["a note that knows no file", known, { ...noted, place: undefined }, "1/1", undefined],
     ["a file without a note", known, undefined, "1/1", "no_note"],
-    ["a file of an earlier version, which noted nothing", { ...known, beat: 0 }, undefined, "1/1", undefined],
-    ["a copy that was put aside", { ...known, isCopy: true, beat: 0 }, undefined, "1/1", "backup_copy"],
-    ["a new node of a database server", { ...known, server: "a", presentServer: "a" }, undefined, undefined, undefined],
+    [
+      "a file of an earlier version, which noted nothing",
+      { ...known, beat: 0 },
+      undefined,
+      "1/1",
+      undefined,
+    ],
+    [
+      "a copy that was put aside",
+      { ...known, isCopy: true, beat: 0 },
+      undefined,
+      "1/1",
+      "backup_copy",
+    ],
+    [
+      "a new node of a database server",
+      { ...known, server: "a", presentServer: "a" },
+      undefined,
+      undefined,
+      undefined,
+    ],
     [
       "a database on another server",
       { ...known, server: "a", presentServer: "b" },
@@ -34,11 +59,24 @@ describe("a database is taken for one that was put back", () => {
       undefined,
       "other_server",
     ],
-    ["a database that was moved from a file", { ...known, presentServer: "b" }, noted, undefined, undefined],
-    ["a server that does not say which it is", { ...known, server: "a" }, noted, undefined, undefined],
+    [
+      "a database that was moved from a file",
+      { ...known, presentServer: "b" },
+      noted,
+      undefined,
+      undefined,
+    ],
+    [
+      "a server that does not say which it is",
+      { ...known, server: "a" },
+      noted,
+      undefined,
+      undefined,
+    ],
   ];
   for (const [what, identity, note, place, reason] of cases) {
-    test(`${what}: ${reason ?? "no"}`, () => assert.equal(putBackBecause(identity, note, place), reason));
+    test(`${what}: ${reason ?? "no"}`, () =>
+      assert.equal(putBackBecause(identity, note, place), reason));
   }
 });
 
@@ -98,7 +136,11 @@ describe("a start on a database that is behind its note", () => {
       [3_000, 4_000],
       [50_000, 51_000],
     ] as const) {
-      const { first, second, noted: note } = await starts(context, { epoch: noted, beat: 50, place: "1/1" }, true);
+      const {
+        first,
+        second,
+        noted: note,
+      } = await starts(context, { epoch: noted, beat: 50, place: "1/1" }, true);
       assert.deepEqual(
         [first, second],
         [
@@ -111,7 +153,11 @@ describe("a start on a database that is behind its note", () => {
   });
 
   test("is told once, also where the note cannot be written", async (context) => {
-    const { first, second } = await starts(context, { epoch: 3_000, beat: 50, place: "1/1" }, false);
+    const { first, second } = await starts(
+      context,
+      { epoch: 3_000, beat: 50, place: "1/1" },
+      false,
+    );
     assert.deepEqual([first.reports, second.reports], [["older_than_noted"], []]);
   });
 });
@@ -136,6 +182,9 @@ test("the noted time does not go back when a process starts with a clock that wa
     return note?.at;
   };
 
-  assert.deepEqual([await notedAfter(9_000), await notedAfter(1_000), await notedAfter(2_000)], [9_000, 9_000, 9_000]);
+  assert.deepEqual(
+    [await notedAfter(9_000), await notedAfter(1_000), await notedAfter(2_000)],
+    [9_000, 9_000, 9_000],
+  );
   assert.equal(await notedAfter(10_000), 10_000);
 });

@@ -7,7 +7,12 @@ import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Identity, IdentityStore, IncarnationNote } from "../stores/identity.ts";
 
 /** Why a database is taken for one that was put back. */
-export type PutBack = "backup_copy" | "older_than_noted" | "copied_file" | "no_note" | "other_server";
+export type PutBack =
+  | "backup_copy"
+  | "older_than_noted"
+  | "copied_file"
+  | "no_note"
+  | "other_server";
 
 export interface IncarnationParts {
   readonly identity: IdentityStore;
@@ -37,7 +42,11 @@ const leastStep = 1_000;
 const highestEpoch = 2_000_000_000;
 
 /** undefined: the database is the one that was served last, as far as can be told. */
-export function putBackBecause(known: Identity, note: IncarnationNote | undefined, place: string | undefined): PutBack | undefined {
+export function putBackBecause(
+  known: Identity,
+  note: IncarnationNote | undefined,
+  place: string | undefined,
+): PutBack | undefined {
   if (known.isCopy) return "backup_copy";
   if (known.beat === 0 && note === undefined) return undefined;
   if (note === undefined) return place === undefined ? serverBecause(known) : "no_note";
@@ -47,22 +56,29 @@ export function putBackBecause(known: Identity, note: IncarnationNote | undefine
 }
 
 function serverBecause({ server, presentServer }: Identity): PutBack | undefined {
-  return server !== undefined && presentServer !== undefined && server !== presentServer ? "other_server" : undefined;
+  return server !== undefined && presentServer !== undefined && server !== presentServer
+    ? "other_server"
+    : undefined;
 }
 
 /** Above every attempt that another incarnation has made. */
 export function nextEpoch(clock: Clock, ...known: readonly number[]): number {
-  const epoch = Math.max(Math.floor((clock.now() - epochsBegin) / second), Math.max(...known) + leastStep);
+  const epoch = Math.max(
+    Math.floor((clock.now() - epochsBegin) / second),
+    Math.max(...known) + leastStep,
+  );
   assert(epoch <= highestEpoch, "an epoch leaves room for the attempts that follow it");
   return epoch;
 }
 
 /**
- * Notices a database that was put back: an older copy gives numbers and references again that acquirers and receivers know already, for something
- * else. Then another incarnation of the installation begins, whose epoch is part of both.
+ * Notices a database that was put back: an older copy gives numbers and references again that
+ * acquirers and receivers know already, for something else. Then another incarnation of the
+ * installation begins, whose epoch is part of both.
  *
- * While changes are made, the database and a note beside the keys count the same beat, the database first. So the note is never ahead of the database that it
- * belongs to, and a note that is ahead tells of a database that went back. Owns one timer.
+ * While changes are made, the database and a note beside the keys count the same beat, the database
+ * first. So the note is never ahead of the database that it belongs to, and a note that is ahead
+ * tells of a database that went back. Owns one timer.
  */
 export class IncarnationKeeper {
   readonly #parts: IncarnationParts;
@@ -85,8 +101,8 @@ export class IncarnationKeeper {
   }
 
   /**
-   * To be called before anything is sent to anybody. `keys` are noted with it. `isNew`: the database holds no installation yet. Rejects with
-   * StoreError.
+   * To be called before anything is sent to anybody. `keys` are noted with it. `isNew`: the
+   * database holds no installation yet. Rejects with StoreError.
    */
   async start(keys: string, isNew: boolean): Promise<void> {
     const { identity, note, place, clock } = this.#parts;
@@ -97,7 +113,8 @@ export class IncarnationKeeper {
     const beat = Math.max(known.beat, noted?.beat ?? 0);
     // Before the first beat, so that no start finds a database with a beat and no note.
     if (noted === undefined) this.#write({ epoch: known.epoch, beat: 0, place }, true);
-    const epoch = reason === undefined ? known.epoch : nextEpoch(clock, known.epoch, noted?.epoch ?? 0);
+    const epoch =
+      reason === undefined ? known.epoch : nextEpoch(clock, known.epoch, noted?.epoch ?? 0);
     this.#adopt(await identity.raise({ keys, epoch, beat, isServed: true }), true);
     if (reason !== undefined) this.#parts.report(reason, this.#epoch);
     this.#commits = this.#parts.commits();
@@ -129,12 +146,16 @@ export class IncarnationKeeper {
     const made = commits();
     if (made === this.#commits && !isShared) return;
     try {
-      const known = made === this.#commits ? await identity.read() : await identity.raise({ beat: 0 });
+      const known =
+        made === this.#commits ? await identity.read() : await identity.raise({ beat: 0 });
       this.#commits = made;
       // Others may have raised it as well; it never goes back by itself.
       if (known.beat >= this.#beat && known.epoch >= this.#epoch) {
         // A promoted standby that has everything is the same database.
-        this.#adopt(serverBecause(known) === undefined ? known : await identity.raise({ isServed: true }), false);
+        this.#adopt(
+          serverBecause(known) === undefined ? known : await identity.raise({ isServed: true }),
+          false,
+        );
         return;
       }
       const epoch = nextEpoch(clock, known.epoch, this.#epoch);
@@ -152,7 +173,10 @@ export class IncarnationKeeper {
     if (!isSame || durable) this.#write({ epoch, beat, place: this.#parts.place }, durable);
   }
 
-  /** The noted time never goes back: until it has passed, something that was written by a clock that was ahead may still wait for it. */
+  /**
+   * The noted time never goes back: until it has passed, something that was written by a clock that
+   * was ahead may still wait for it.
+   */
   #write(note: Omit<IncarnationNote, "at">, durable: boolean): void {
     this.#notedAt = notBefore(this.#parts.clock.now(), this.#notedAt);
     try {

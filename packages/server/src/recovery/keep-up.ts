@@ -5,13 +5,18 @@ import { advanceRefund } from "./advance-refund.ts";
 import { lapse } from "./lapse.ts";
 import { recoverPayment } from "./recover-payment.ts";
 
-/** Does what the clock wants of a payment now, a step each: an answer that is missing, an authorization that lapses, refunds. */
+/**
+ * Does what the clock wants of a payment now, a step each: an answer that is missing, an
+ * authorization that lapses, refunds.
+ */
 export async function keepUp(context: OperationContext, seen: Payment): Promise<Payment> {
   const now = context.clock.now();
   let payment = seen;
   if (payment.needsReview) return payment;
-  if (payment.attempt !== undefined && payment.attempt.recheckAt <= now) payment = await recoverPayment(context, payment);
-  else if ((lapsesAt(payment) ?? Number.POSITIVE_INFINITY) <= now) payment = await lapse(context, payment);
+  if (payment.attempt !== undefined && payment.attempt.recheckAt <= now)
+    payment = await recoverPayment(context, payment);
+  else if ((lapsesAt(payment) ?? Number.POSITIVE_INFINITY) <= now)
+    payment = await lapse(context, payment);
   for (const { id, dueAt } of seen.refunds) {
     if (dueAt !== undefined && dueAt <= now) payment = await advanceRefund(context, payment, id);
   }

@@ -5,7 +5,10 @@ import type { OperationContext } from "../operations/operation.ts";
 import { changePayment } from "../operations/payment-change.ts";
 import type { Payment } from "../payment/payment.ts";
 
-/** Gives up an authorization whose capture window is over, at the acquirer too. What that says may stay open: recovery finds out. */
+/**
+ * Gives up an authorization whose capture window is over, at the acquirer too. What that says may
+ * stay open: recovery finds out.
+ */
 export async function lapse(context: OperationContext, payment: Payment): Promise<Payment> {
   const { payment: sent, change } = await changePayment(context, payment, (current) =>
     decideLapse(current, context.clock.now(), context.answerBy()),
@@ -16,5 +19,11 @@ export async function lapse(context: OperationContext, payment: Payment): Promis
   const settled = await changePayment(context, sent, (current) =>
     decideVoidOutcome(current, request.attemptNumber, outcome, context.clock.now(), "clock"),
   );
-  return meetIfLate(context, sent, { ...settled, superseded: settled.change === undefined }, outcome, "clock");
+  return meetIfLate(
+    context,
+    sent,
+    { ...settled, superseded: settled.change === undefined },
+    outcome,
+    "clock",
+  );
 }

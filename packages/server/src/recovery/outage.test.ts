@@ -20,13 +20,19 @@ import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import { CvvPocket } from "../vault/cvv-pocket.ts";
 import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault } from "../vault/local-vault.ts";
-import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../vault/memory-key-provider.ts";
+import {
+  createMemoryKeyProvider,
+  createMemoryWrappedKeyStore,
+} from "../vault/memory-key-provider.ts";
 import { RecoveryJob } from "./recovery-job.ts";
 
 const merchantId = "0000000a" as MerchantId;
 const acquirerTimeoutMs = 10 * second;
 
-/** An installation with two acquirers behind circuits, in time that a test lets pass: US dollars go to `sick`, reais to `well`. */
+/**
+ * An installation with two acquirers behind circuits, in time that a test lets pass: US dollars go
+ * to `sick`, reais to `well`.
+ */
 async function given() {
   const time = new StillTime();
   const random = new SeededRandom("outage");
@@ -43,7 +49,12 @@ async function given() {
   const ports = { clock: time, scheduler: time, rememberedReferences: 20_000 };
   const [sick, well] = [createSimulator(ports), createSimulator(ports)];
   const inCircuit = (name: string, simulator: typeof sick) =>
-    withCircuit(simulator, { name, clock: time, mostUnderWay: 512, report: ({ kind }) => circuits.push(`${name} ${kind}`) });
+    withCircuit(simulator, {
+      name,
+      clock: time,
+      mostUnderWay: 512,
+      report: ({ kind }) => circuits.push(`${name} ${kind}`),
+    });
   const runner = new Runner({
     clock: time,
     random,
@@ -61,16 +72,25 @@ async function given() {
     id: merchantId,
     version: 1,
     name: "Shop",
-    settings: { ...defaultAccountSettings(), routes: [{ connectors: ["well"], currencies: ["BRL"] }] },
+    settings: {
+      ...defaultAccountSettings(),
+      routes: [{ connectors: ["well"], currencies: ["BRL"] }],
+    },
   };
   const change = { merchantId, at: time.now(), facts: [], entries: [], notifications: [] };
   await store.commit({ ...change, account: { next: account, replaces: undefined, keys: [] } });
-  /** How the acquirers behave from now on; the other one is asked with settings of its own account, and is never sick. */
+  /**
+   * How the acquirers behave from now on; the other one is asked with settings of its own account,
+   * and is never sick.
+   */
   const setSimulator = async (simulator: Partial<SimulatorSettings>) => {
     const next = {
       ...account,
       version: account.version + 1,
-      settings: { ...account.settings, simulator: { ...defaultAccountSettings().simulator, ...simulator } },
+      settings: {
+        ...account.settings,
+        simulator: { ...defaultAccountSettings().simulator, ...simulator },
+      },
     };
     await store.commit({ ...change, account: { next, replaces: account.version, keys: [] } });
     account = next;
@@ -78,13 +98,34 @@ async function given() {
   };
   const healthy = defaultAccountSettings().simulator;
   const pay = (code: string, currency: "USD" | "BRL"): Promise<Payment> => {
-    const source = { kind: "pan", card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined } as const;
-    const asking = currency === "BRL" ? { ...account, settings: { ...account.settings, simulator: healthy } } : account;
+    const source = {
+      kind: "pan",
+      card: cardOf("4111111111111111"),
+      cvv: undefined,
+      cryptogram: undefined,
+    } as const;
+    const asking =
+      currency === "BRL"
+        ? { ...account, settings: { ...account.settings, simulator: healthy } }
+        : account;
     return runner
-      .run(direct, asking, { order: bareOrder(code, currency), source, local: false, createToken: undefined })
+      .run(direct, asking, {
+        order: bareOrder(code, currency),
+        source,
+        local: false,
+        createToken: undefined,
+      })
       .then(({ payment }) => payment);
   };
-  const job = new RecoveryJob({ store, runner, accounts, clock: time, scheduler: time, share: wholeShare, report: () => undefined });
+  const job = new RecoveryJob({
+    store,
+    runner,
+    accounts,
+    clock: time,
+    scheduler: time,
+    share: wholeShare,
+    report: () => undefined,
+  });
   await job.start();
   return { time, store, sick, well, circuits, setSimulator, pay, job };
 }
@@ -105,7 +146,8 @@ describe("ten minutes in which one of two acquirers", () => {
         for (let each = 0; each < 3; each += 1) sent.push(pay(`sick-${at}-${each}`, "USD"));
         const began = time.now();
         const other = await pay(`well-${at}`, "BRL");
-        // In the still time of this test whatever waits for anything ends at another moment than it began.
+        // In the still time of this test whatever waits for anything ends at another moment than it
+        // began.
         assert.deepEqual([other.state, time.now()], ["captured", began]);
         await time.pass(4 * second);
       }
@@ -115,19 +157,35 @@ describe("ten minutes in which one of two acquirers", () => {
       await job.stop();
 
       const booked = sick.books().merchants[0]?.authorizations ?? [];
-      const taken = new Map(booked.map(({ reference, reversed, captured }) => [reference.split("-")[0], reversed ? 0n : captured]));
+      const taken = new Map(
+        booked.map(({ reference, reversed, captured }) => [
+          reference.split("-")[0],
+          reversed ? 0n : captured,
+        ]),
+      );
       const states = new Map<string, number>();
       for (const { id } of await Promise.all(sent)) {
         const payment = await store.paymentById(merchantId, id);
         assert.ok(payment !== undefined);
         states.set(payment.state, (states.get(payment.state) ?? 0) + 1);
         assert.equal(payment.attempt, undefined, `${payment.order.code} is ${payment.state}`);
-        assert.equal(payment.captured, taken.get(id) ?? 0n, `${payment.order.code} is ${payment.state}`);
+        assert.equal(
+          payment.captured,
+          taken.get(id) ?? 0n,
+          `${payment.order.code} is ${payment.state}`,
+        );
       }
-      // The control: some went out before the acquirer was left alone, and most were refused without waiting for it.
-      assert.ok(circuits.includes("sick open") && circuits.includes("sick closed"), circuits.join());
+      // The control: some went out before the acquirer was left alone, and most were refused
+      // without waiting for it.
+      assert.ok(
+        circuits.includes("sick open") && circuits.includes("sick closed"),
+        circuits.join(),
+      );
       assert.ok((states.get("declined") ?? 0) > 200, JSON.stringify(Array.from(states)));
-      assert.ok((states.get("captured") ?? 0) + (states.get("voided") ?? 0) >= 20, JSON.stringify(Array.from(states)));
+      assert.ok(
+        (states.get("captured") ?? 0) + (states.get("voided") ?? 0) >= 20,
+        JSON.stringify(Array.from(states)),
+      );
       assert.ok(!circuits.some((event) => event.startsWith("well")));
     });
   }

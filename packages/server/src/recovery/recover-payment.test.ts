@@ -16,7 +16,10 @@ import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import { CvvPocket } from "../vault/cvv-pocket.ts";
 import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault } from "../vault/local-vault.ts";
-import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../vault/memory-key-provider.ts";
+import {
+  createMemoryKeyProvider,
+  createMemoryWrappedKeyStore,
+} from "../vault/memory-key-provider.ts";
 import { advanceRefund } from "./advance-refund.ts";
 import { recoverPayment } from "./recover-payment.ts";
 
@@ -41,7 +44,9 @@ const refused = { kind: "declined", responseCode: "05" } as never;
 
 interface Case {
   readonly what: string;
-  /** The payment's versions; the last one has sent the request, which may be sent until `answerBy`. */
+  /**
+   * The payment's versions; the last one has sent the request, which may be sent until `answerBy`.
+   */
   readonly sent: (answerBy: Instant) => readonly Payment[];
   readonly says: Partial<Connector>;
   readonly capabilities?: Partial<ConnectorCapabilities>;
@@ -57,7 +62,10 @@ const cases: readonly Case[] = [
   {
     what: "an authorization of which it knows nothing",
     sent: (answerBy) => [given.newPayment(1, { attempt: given.newAttempt({ answerBy }) })],
-    says: { inquire: async () => ({ kind: "not_found" }), reverse: async () => ({ kind: "unknown_original" }) },
+    says: {
+      inquire: async () => ({ kind: "not_found" }),
+      reverse: async () => ({ kind: "unknown_original" }),
+    },
     open: "authorizing",
     over: "voided",
   },
@@ -73,7 +81,11 @@ const cases: readonly Case[] = [
   },
   {
     what: "a capture that was not carried out",
-    sent: (answerBy) => [first, held, after(decideCapture(held, undefined, settings, given.start, answerBy))],
+    sent: (answerBy) => [
+      first,
+      held,
+      after(decideCapture(held, undefined, settings, given.start, answerBy)),
+    ],
     says: { inquire: async () => found },
     capabilities: { repeatsFollowUps: false },
     open: "capturing",
@@ -91,8 +103,15 @@ const cases: readonly Case[] = [
     what: "a refund that was not carried out",
     sent: (answerBy) => {
       const paid = given.paidNext(first);
-      const asked = given.refundedNext(paid, [given.newRefund(7, { state: "pending", dueAt: given.start })]);
-      return [first, paid, asked, after(decideRefundStep(asked, 7, settings, given.start, answerBy) ?? assert.fail())];
+      const asked = given.refundedNext(paid, [
+        given.newRefund(7, { state: "pending", dueAt: given.start }),
+      ]);
+      return [
+        first,
+        paid,
+        asked,
+        after(decideRefundStep(asked, 7, settings, given.start, answerBy) ?? assert.fail()),
+      ];
     },
     says: { inquire: async () => ({ ...found, captured: first.order.amount.minor }) },
     capabilities: { repeatsFollowUps: false },
@@ -101,7 +120,11 @@ const cases: readonly Case[] = [
   },
   {
     what: "a capture whose repeat it refuses",
-    sent: (answerBy) => [first, held, after(decideCapture(held, undefined, settings, given.start, answerBy))],
+    sent: (answerBy) => [
+      first,
+      held,
+      after(decideCapture(held, undefined, settings, given.start, answerBy)),
+    ],
     says: { inquire: async () => found, capture: async () => refused },
     open: "capturing",
     over: "authorized",
@@ -117,10 +140,20 @@ const cases: readonly Case[] = [
     what: "a refund whose repeat it refuses",
     sent: (answerBy) => {
       const paid = given.paidNext(first);
-      const asked = given.refundedNext(paid, [given.newRefund(7, { state: "pending", dueAt: given.start })]);
-      return [first, paid, asked, after(decideRefundStep(asked, 7, settings, given.start, answerBy) ?? assert.fail())];
+      const asked = given.refundedNext(paid, [
+        given.newRefund(7, { state: "pending", dueAt: given.start }),
+      ]);
+      return [
+        first,
+        paid,
+        asked,
+        after(decideRefundStep(asked, 7, settings, given.start, answerBy) ?? assert.fail()),
+      ];
     },
-    says: { inquire: async () => ({ ...found, captured: first.order.amount.minor }), refund: async () => refused },
+    says: {
+      inquire: async () => ({ ...found, captured: first.order.amount.minor }),
+      refund: async () => refused,
+    },
     open: "refund sending",
     over: "refund cancelled",
   },
@@ -130,7 +163,13 @@ async function open({ sent, says, capabilities }: Case) {
   const time = new StillTime();
   const random = new SeededRandom("recover payment");
   const keys = { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
-  const keyring = await Keyring.open({ ...keys, clock: time, random, environment: "test", create: true });
+  const keyring = await Keyring.open({
+    ...keys,
+    clock: time,
+    random,
+    environment: "test",
+    create: true,
+  });
   const store = createMemoryStore();
   const simulator = createSimulator({ clock: time, scheduler: time });
   /** Nothing is asked that the case does not say. */
@@ -171,13 +210,17 @@ describe("what the acquirer says is about the moment in which it was asked, not 
         const { time, store, runner, sent } = await open(each);
         const payments = sent(instant(time.now() + beforeMs - lateArrivalMs));
         for (const payment of payments) {
-          const { outcome } = await store.commit(given.paymentChange({ ...payment, order: payments[0]?.order ?? payment.order }));
+          const { outcome } = await store.commit(
+            given.paymentChange({ ...payment, order: payments[0]?.order ?? payment.order }),
+          );
           assert.equal(outcome, "committed");
         }
         const last = await store.paymentById(given.merchantA, first.id);
         assert.ok(last !== undefined);
         const context = runner.contextOf(account);
-        const next = each.open.startsWith("refund") ? await advanceRefund(context, last, 7) : await recoverPayment(context, last);
+        const next = each.open.startsWith("refund")
+          ? await advanceRefund(context, last, 7)
+          : await recoverPayment(context, last);
         assert.equal(each.open.startsWith("refund") ? refundOf(next) : next.state, state);
         assert.deepEqual(await store.paymentById(given.merchantA, first.id), next);
       });

@@ -1,4 +1,9 @@
-import type { AuthorizeOutcome, Connector, FollowUpOutcome, InquiryOutcome } from "../connectors/connector.ts";
+import type {
+  AuthorizeOutcome,
+  Connector,
+  FollowUpOutcome,
+  InquiryOutcome,
+} from "../connectors/connector.ts";
 import {
   decideAuthorizeOutcome,
   decideCaptureOutcome,
@@ -19,16 +24,24 @@ import { changePayment } from "../operations/payment-change.ts";
 import type { Attempt, AttemptKind, Payment } from "../payment/payment.ts";
 
 /**
- * Finds out what became of an attempt, or undoes it. One step: whatever it cannot settle now gets its next check. Every write
- * is a compare-and-set on what was read, so two recoveries, or recovery and a late request, cannot both have an effect.
+ * Finds out what became of an attempt, or undoes it. One step: whatever it cannot settle now gets
+ * its next check. Every write is a compare-and-set on what was read, so two recoveries, or recovery
+ * and a late request, cannot both have an effect.
  */
-export async function recoverPayment(context: OperationContext, payment: Payment): Promise<Payment> {
+export async function recoverPayment(
+  context: OperationContext,
+  payment: Payment,
+): Promise<Payment> {
   const { attempt } = payment;
   if (attempt === undefined || payment.needsReview) return payment;
   return recoverers[attempt.kind](context, payment, attempt);
 }
 
-type Recoverer = (context: OperationContext, payment: Payment, attempt: Attempt) => Promise<Payment>;
+type Recoverer = (
+  context: OperationContext,
+  payment: Payment,
+  attempt: Attempt,
+) => Promise<Payment>;
 
 const recoverers = {
   authorize: recoverAuthorization,
@@ -37,18 +50,27 @@ const recoverers = {
   void: recoverFollowUp,
   lapse: recoverFollowUp,
   reject: recoverFollowUp,
-  reverse: (context, payment, attempt) => reverse(context, payment, attempt, arrivalIsPast(context, payment, attempt)),
+  reverse: (context, payment, attempt) =>
+    reverse(context, payment, attempt, arrivalIsPast(context, payment, attempt)),
   undo: (context, payment) => undoLateCapture(context, payment, "recovery"),
 } satisfies Record<AttemptKind, Recoverer>;
 
-async function recoverAuthorization(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
+async function recoverAuthorization(
+  context: OperationContext,
+  payment: Payment,
+  attempt: Attempt,
+): Promise<Payment> {
   // An acquirer that answers no inquiries leaves one way to be sure that nothing is held.
   const conclusive = arrivalIsPast(context, payment, attempt);
-  if (!connectorFor(context, payment).capabilities.answersInquiries) return claimAndReverse(context, payment, attempt, conclusive);
+  if (!connectorFor(context, payment).capabilities.answersInquiries)
+    return claimAndReverse(context, payment, attempt, conclusive);
   const inquiry = await inquire(context, payment);
   if (inquiry.kind === "not_found") {
-    // Too early to believe: the request may still arrive. After that time the reversal is only for certainty's sake.
-    return conclusive ? claimAndReverse(context, payment, attempt, conclusive) : checkLater(context, payment, attempt);
+    // Too early to believe: the request may still arrive. After that time the reversal is only for
+    // certainty's sake.
+    return conclusive
+      ? claimAndReverse(context, payment, attempt, conclusive)
+      : checkLater(context, payment, attempt);
   }
   if (inquiry.kind === "unknown") return checkLater(context, payment, attempt);
   const outcome = adoptable(payment, attempt, inquiry);
@@ -58,31 +80,58 @@ async function recoverAuthorization(context: OperationContext, payment: Payment,
 }
 
 /** What the acquirer holds, when that is exactly what was asked for; anything else is undone. */
-function adoptable(payment: Payment, attempt: Attempt, found: Extract<InquiryOutcome, { kind: "found" }>): AuthorizeOutcome | undefined {
+function adoptable(
+  payment: Payment,
+  attempt: Attempt,
+  found: Extract<InquiryOutcome, { kind: "found" }>,
+): AuthorizeOutcome | undefined {
   if (found.authorization.kind === "declined") return found.authorization;
   const captured = attempt.kind === "sale" ? payment.order.amount.minor : 0n;
   return !found.voided && found.captured === captured ? found.authorization : undefined;
 }
 
-function settleAuthorization(context: OperationContext, payment: Payment, attempt: Attempt, outcome: AuthorizeOutcome): Promise<Payment> {
+function settleAuthorization(
+  context: OperationContext,
+  payment: Payment,
+  attempt: Attempt,
+  outcome: AuthorizeOutcome,
+): Promise<Payment> {
   const { captureWindowDays } = context.account.settings;
   const options = { attempt: attempt.number, notify: true, captureWindowDays };
-  return settle(context, payment, (current) => decideAuthorizeOutcome(current, outcome, context.clock.now(), "recovery", options));
+  return settle(context, payment, (current) =>
+    decideAuthorizeOutcome(current, outcome, context.clock.now(), "recovery", options),
+  );
 }
 
-/** `conclusive`: as it was when recovery began, while the clock was known to be right. The clock may have been set ahead by the time the claim is written. */
-async function claimAndReverse(context: OperationContext, payment: Payment, attempt: Attempt, conclusive: boolean): Promise<Payment> {
+/**
+ * `conclusive`: as it was when recovery began, while the clock was known to be right. The clock may
+ * have been set ahead by the time the claim is written.
+ */
+async function claimAndReverse(
+  context: OperationContext,
+  payment: Payment,
+  attempt: Attempt,
+  conclusive: boolean,
+): Promise<Payment> {
   const { payment: claimed } = await changePayment(context, payment, (current) =>
     current.state === "authorizing" && current.attempt?.number === attempt.number
       ? decideReversal(current, context.clock.now(), context.answerBy())
       : undefined,
   );
-  return claimed.attempt?.kind === "reverse" ? reverse(context, claimed, claimed.attempt, conclusive) : claimed;
+  return claimed.attempt?.kind === "reverse"
+    ? reverse(context, claimed, claimed.attempt, conclusive)
+    : claimed;
 }
 
-async function reverse(context: OperationContext, payment: Payment, attempt: Attempt, conclusive: boolean): Promise<Payment> {
+async function reverse(
+  context: OperationContext,
+  payment: Payment,
+  attempt: Attempt,
+  conclusive: boolean,
+): Promise<Payment> {
   const outcome = await connectorFor(context, payment).reverse(askingRequest(context, payment));
-  // "Unknown original" counts only when the original could not arrive any more as we asked (reliability 3.2, W8).
+  // "Unknown original" counts only when the original could not arrive any more as we asked
+  // (reliability 3.2, W8).
   if (outcome.kind === "reversed" || (outcome.kind === "unknown_original" && conclusive)) {
     return settle(context, payment, (current) => decideReversed(current, context.clock.now()));
   }
@@ -90,22 +139,37 @@ async function reverse(context: OperationContext, payment: Payment, attempt: Att
   return checkLater(context, payment, attempt);
 }
 
-async function recoverFollowUp(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
+async function recoverFollowUp(
+  context: OperationContext,
+  payment: Payment,
+  attempt: Attempt,
+): Promise<Payment> {
   const { capabilities } = connectorFor(context, payment);
-  assert(capabilities.answersInquiries || capabilities.repeatsFollowUps, "an acquirer answers inquiries or takes a request again");
+  assert(
+    capabilities.answersInquiries || capabilities.repeatsFollowUps,
+    "an acquirer answers inquiries or takes a request again",
+  );
   const conclusive = arrivalIsPast(context, payment, attempt);
   const inquiry: InquiryOutcome = capabilities.answersInquiries
     ? await inquire(context, payment)
     : { kind: "unknown", cause: "refused_to_say" };
-  if (inquiry.kind === "found" && isDone(attempt, inquiry)) return settleFollowUp(context, payment, attempt, { kind: "approved" });
+  if (inquiry.kind === "found" && isDone(attempt, inquiry))
+    return settleFollowUp(context, payment, attempt, { kind: "approved" });
   if (inquiry.kind === "found" && isExcluded(attempt, inquiry)) {
-    return settleFollowUp(context, payment, attempt, { kind: "declined", responseCode: notDoneCode });
+    return settleFollowUp(context, payment, attempt, {
+      kind: "declined",
+      responseCode: notDoneCode,
+    });
   }
-  if (inquiry.kind === "unknown" && capabilities.answersInquiries) return checkLater(context, payment, attempt);
+  if (inquiry.kind === "unknown" && capabilities.answersInquiries)
+    return checkLater(context, payment, attempt);
   if (capabilities.repeatsFollowUps) return repeat(context, payment, attempt, conclusive);
   // It was not done, and cannot arrive any more: the merchant may ask again.
   if (inquiry.kind === "found" && conclusive) {
-    return settleFollowUp(context, payment, attempt, { kind: "declined", responseCode: notDoneCode });
+    return settleFollowUp(context, payment, attempt, {
+      kind: "declined",
+      responseCode: notDoneCode,
+    });
   }
   return checkLater(context, payment, attempt);
 }
@@ -115,7 +179,10 @@ const notDoneCode = "not_done";
 
 function isDone(attempt: Attempt, found: Extract<InquiryOutcome, { kind: "found" }>): boolean {
   if (attempt.kind !== "capture") return found.voided;
-  assert(found.captured === 0n || found.captured === attempt.amount, "an acquirer captures what it was asked to capture");
+  assert(
+    found.captured === 0n || found.captured === attempt.amount,
+    "an acquirer captures what it was asked to capture",
+  );
   return found.captured === attempt.amount;
 }
 
@@ -124,32 +191,63 @@ function isExcluded(attempt: Attempt, found: Extract<InquiryOutcome, { kind: "fo
   return attempt.kind === "capture" ? found.voided : found.captured > 0n;
 }
 
-/** `conclusive`: no earlier sending could arrive any more when this was begun, so that a refusal of the repeat is final. */
-async function repeat(context: OperationContext, payment: Payment, attempt: Attempt, conclusive: boolean): Promise<Payment> {
+/**
+ * `conclusive`: no earlier sending could arrive any more when this was begun, so that a refusal of
+ * the repeat is final.
+ */
+async function repeat(
+  context: OperationContext,
+  payment: Payment,
+  attempt: Attempt,
+  conclusive: boolean,
+): Promise<Payment> {
   const { payment: claimed, change } = await changePayment(context, payment, (current) =>
     decideRepeat(current, attempt.number, context.clock.now(), context.answerBy()),
   );
   if (change === undefined) return claimed;
   const request = followUpRequest(context.account, claimed);
   const connector = connectorFor(context, claimed);
-  const outcome = attempt.kind === "capture" ? await connector.capture(request) : await connector.void(request);
+  const outcome =
+    attempt.kind === "capture" ? await connector.capture(request) : await connector.void(request);
   if (outcome.kind === "declined" && !conclusive) {
-    const earlier = { answerBy: attempt.answerBy, mayArriveUntil: laterBy(attempt.answerBy, connector.capabilities.lateArrivalMs) };
-    return settle(context, claimed, (current) => decideRepeatRefused(current, attempt.number, earlier, context.clock.now()));
+    const earlier = {
+      answerBy: attempt.answerBy,
+      mayArriveUntil: laterBy(attempt.answerBy, connector.capabilities.lateArrivalMs),
+    };
+    return settle(context, claimed, (current) =>
+      decideRepeatRefused(current, attempt.number, earlier, context.clock.now()),
+    );
   }
   return settleFollowUp(context, claimed, attempt, outcome);
 }
 
-async function settleFollowUp(context: OperationContext, payment: Payment, attempt: Attempt, outcome: FollowUpOutcome): Promise<Payment> {
+async function settleFollowUp(
+  context: OperationContext,
+  payment: Payment,
+  attempt: Attempt,
+  outcome: FollowUpOutcome,
+): Promise<Payment> {
   const decide = attempt.kind === "capture" ? decideCaptureOutcome : decideVoidOutcome;
   const settled = await changePayment(context, payment, (current) =>
     decide(current, attempt.number, outcome, context.clock.now(), "recovery"),
   );
-  return meetIfLate(context, payment, { ...settled, superseded: settled.change === undefined }, outcome, "recovery");
+  return meetIfLate(
+    context,
+    payment,
+    { ...settled, superseded: settled.change === undefined },
+    outcome,
+    "recovery",
+  );
 }
 
-function checkLater(context: OperationContext, payment: Payment, attempt: Attempt): Promise<Payment> {
-  return settle(context, payment, (current) => decideUnanswered(current, attempt.number, context.clock.now(), "recovery"));
+function checkLater(
+  context: OperationContext,
+  payment: Payment,
+  attempt: Attempt,
+): Promise<Payment> {
+  return settle(context, payment, (current) =>
+    decideUnanswered(current, attempt.number, context.clock.now(), "recovery"),
+  );
 }
 
 async function settle(
@@ -165,10 +263,17 @@ function inquire(context: OperationContext, payment: Payment): ReturnType<Connec
 }
 
 /**
- * True when the authorization, sent or not, can no longer reach the acquirer: it is not sent after `answerBy`, and takes no longer
- * than the connector says. Looked at before the acquirer is asked: what it says is about the moment in which it was asked, not
- * about that in which its answer came.
+ * True when the authorization, sent or not, can no longer reach the acquirer: it is not sent after
+ * `answerBy`, and takes no longer than the connector says. Looked at before the acquirer is asked:
+ * what it says is about the moment in which it was asked, not about that in which its answer came.
  */
-function arrivalIsPast(context: OperationContext, payment: Payment, { answerBy }: Pick<Attempt, "answerBy">): boolean {
-  return context.clock.now() >= laterBy(answerBy, connectorFor(context, payment).capabilities.lateArrivalMs);
+function arrivalIsPast(
+  context: OperationContext,
+  payment: Payment,
+  { answerBy }: Pick<Attempt, "answerBy">,
+): boolean {
+  return (
+    context.clock.now() >=
+    laterBy(answerBy, connectorFor(context, payment).capabilities.lateArrivalMs)
+  );
 }

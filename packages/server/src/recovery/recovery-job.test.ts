@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StillTime } from "../../test/contract/connector-harness.ts";
-import { bareOrder, newAttempt, newPayment, paymentChange } from "../../test/contract/store-fixtures.ts";
+import {
+  bareOrder,
+  newAttempt,
+  newPayment,
+  paymentChange,
+} from "../../test/contract/store-fixtures.ts";
 import { cardOf } from "../../test/vectors/cards.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
@@ -22,10 +27,18 @@ import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import { CvvPocket } from "../vault/cvv-pocket.ts";
 import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault } from "../vault/local-vault.ts";
-import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../vault/memory-key-provider.ts";
+import {
+  createMemoryKeyProvider,
+  createMemoryWrappedKeyStore,
+} from "../vault/memory-key-provider.ts";
 import { RecoveryJob, type RecoveryProgress } from "./recovery-job.ts";
 
-const account = { id: "0000000a" as MerchantId, version: 1, name: "Shop", settings: defaultAccountSettings() };
+const account = {
+  id: "0000000a" as MerchantId,
+  version: 1,
+  name: "Shop",
+  settings: defaultAccountSettings(),
+};
 
 function same(store: WorldStore): Store {
   return store;
@@ -44,7 +57,9 @@ async function given(
   const keyring = await Keyring.open({ ...keys, ...ports, environment: "test", create: true });
   const store = around(createMemoryStore());
   const simulator = createSimulator({ clock: time, scheduler: time });
-  const others = names.slice(1).map((name) => ({ ...createSimulator({ clock: time, scheduler: time }), name }));
+  const others = names
+    .slice(1)
+    .map((name) => ({ ...createSimulator({ clock: time, scheduler: time }), name }));
   const runner = new Runner({
     ...ports,
     store,
@@ -68,22 +83,39 @@ async function given(
     report,
     pace: paceOf(time),
   });
-  const change = { merchantId: account.id, at: time.now(), facts: [], entries: [], notifications: [] };
+  const change = {
+    merchantId: account.id,
+    at: time.now(),
+    facts: [],
+    entries: [],
+    notifications: [],
+  };
   await store.commit({ ...change, account: { next: account, replaces: undefined, keys: [] } });
   return { time, store, simulator, runner, job, reports };
 }
 
 test("a refund whose outcome stays unknown is reported as overdue after an hour of asking, and settles when the acquirer answers", async () => {
   const { time, store, simulator, runner, job, reports } = await given();
-  const source = { kind: "pan", card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined } as const;
-  const { payment } = await runner.run(direct, account, { order: bareOrder("order-1"), source, local: false, createToken: undefined });
+  const source = {
+    kind: "pan",
+    card: cardOf("4111111111111111"),
+    cvv: undefined,
+    cryptogram: undefined,
+  } as const;
+  const { payment } = await runner.run(direct, account, {
+    order: bareOrder("order-1"),
+    source,
+    local: false,
+    createToken: undefined,
+  });
   await runner.run(refund, account, {
     selector: { hash: payment.id },
     amount: "30.00",
     description: "changed their mind",
     code: undefined,
   });
-  const refundState = async () => (await store.paymentById(account.id, payment.id))?.refunds[0]?.state;
+  const refundState = async () =>
+    (await store.paymentById(account.id, payment.id))?.refunds[0]?.state;
   await job.start();
   await job.runDue();
 
@@ -95,7 +127,10 @@ test("a refund whose outcome stays unknown is reported as overdue after an hour 
 
   await time.pass(2 * hour);
   const [first] = reports;
-  assert.deepEqual([first?.kind, first?.state, first?.paymentId], ["overdue", "refund_sending", payment.id]);
+  assert.deepEqual(
+    [first?.kind, first?.state, first?.paymentId],
+    ["overdue", "refund_sending", payment.id],
+  );
 
   await time.pass(3 * hour);
   assert.equal(await refundState(), "confirmed");
@@ -106,11 +141,26 @@ test("a refund whose outcome stays unknown is reported as overdue after an hour 
   await job.stop();
 });
 
-/** A payment of which the acquirer is to be asked since some time before now, the greater the number the later. */
-async function dueOf({ time, store }: Awaited<ReturnType<typeof given>>, number: number, connector: string, merchantId: MerchantId) {
+/**
+ * A payment of which the acquirer is to be asked since some time before now, the greater the number
+ * the later.
+ */
+async function dueOf(
+  { time, store }: Awaited<ReturnType<typeof given>>,
+  number: number,
+  connector: string,
+  merchantId: MerchantId,
+) {
   const model = newPayment(number, { merchantId });
   const sentAt = instant(time.now() - hour + number);
-  const attempt = newAttempt({ kind: "sale", number: 1, sentAt, answerBy: sentAt, recheckAt: instant(sentAt + 1), checks: 0 });
+  const attempt = newAttempt({
+    kind: "sale",
+    number: 1,
+    sentAt,
+    answerBy: sentAt,
+    recheckAt: instant(sentAt + 1),
+    checks: 0,
+  });
   const payment: Payment = { ...model, order: { ...model.order, connector }, attempt, attempts: 1 };
   assert.equal((await store.commit(paymentChange(payment))).outcome, "committed");
   return payment;
@@ -120,10 +170,15 @@ test("of thousands that are due, a round that has read to the last of them leave
   const parts = await given();
   const { time, store, job } = parts;
   // As many as one round reads: of them it takes some up.
-  for (let number = 1; number <= 2_000; number += 1) await dueOf(parts, number, "simulator", account.id);
+  for (let number = 1; number <= 2_000; number += 1)
+    await dueOf(parts, number, "simulator", account.id);
   const left = async () => (await store.paymentsDue(time.now(), 10_000)).length;
   // As whoever moves a world's time: on and on until a round does nothing.
-  for (let before = Number.POSITIVE_INFINITY, now = await left(); now < before; now = await left()) {
+  for (
+    let before = Number.POSITIVE_INFINITY, now = await left();
+    now < before;
+    now = await left()
+  ) {
     before = now;
     await job.runDue();
   }
@@ -136,8 +191,13 @@ test("an acquirer that answers slowly, with thousands of payments due, keeps no 
   const { time, store, job } = parts;
   const change = { at: time.now(), facts: [], entries: [], notifications: [] };
   const slowAccount = { ...account, id: "0000000b" as MerchantId, settings: withLatency(25_000) };
-  await store.commit({ ...change, merchantId: slowAccount.id, account: { next: slowAccount, replaces: undefined, keys: [] } });
-  for (let number = 1; number <= 5_000; number += 1) await dueOf(parts, number, "slow", slowAccount.id);
+  await store.commit({
+    ...change,
+    merchantId: slowAccount.id,
+    account: { next: slowAccount, replaces: undefined, keys: [] },
+  });
+  for (let number = 1; number <= 5_000; number += 1)
+    await dueOf(parts, number, "slow", slowAccount.id);
   // The last in the order in which they are due.
   const quick = await dueOf(parts, 5_001, "quick", account.id);
   await job.start();
@@ -156,14 +216,23 @@ test("thousands of one acquirer that are due behind those of a slow one do not w
   const { time, store, job } = parts;
   const change = { at: time.now(), facts: [], entries: [], notifications: [] };
   const slowAccount = { ...account, id: "0000000b" as MerchantId, settings: withLatency(25_000) };
-  await store.commit({ ...change, merchantId: slowAccount.id, account: { next: slowAccount, replaces: undefined, keys: [] } });
-  for (let number = 1; number <= 500; number += 1) await dueOf(parts, number, "slow", slowAccount.id);
-  for (let number = 501; number <= 2_500; number += 1) await dueOf(parts, number, "quick", account.id);
+  await store.commit({
+    ...change,
+    merchantId: slowAccount.id,
+    account: { next: slowAccount, replaces: undefined, keys: [] },
+  });
+  for (let number = 1; number <= 500; number += 1)
+    await dueOf(parts, number, "slow", slowAccount.id);
+  for (let number = 501; number <= 2_500; number += 1)
+    await dueOf(parts, number, "quick", account.id);
   await job.start();
   await time.pass(3_000);
 
   const left = await store.paymentsDue(time.now(), 10_000);
-  assert.deepEqual([left.length, new Set(left.map(({ merchantId }) => merchantId))], [500, new Set([slowAccount.id])]);
+  assert.deepEqual(
+    [left.length, new Set(left.map(({ merchantId }) => merchantId))],
+    [500, new Set([slowAccount.id])],
+  );
   const stopped = job.stop();
   await time.pass(60_000);
   await stopped;
@@ -173,11 +242,16 @@ test("payments that fail each time hold up no others of their acquirer", async (
   const parts = await given(["simulator"], { ...wholeShare, isAlone: false });
   const { time, store, job } = parts;
   const withoutAccount = "0000000b" as MerchantId;
-  for (let number = 1; number <= 3; number += 1) await dueOf(parts, number, "simulator", withoutAccount);
-  for (let number = 4; number <= 2_003; number += 1) await dueOf(parts, number, "simulator", account.id);
+  for (let number = 1; number <= 3; number += 1)
+    await dueOf(parts, number, "simulator", withoutAccount);
+  for (let number = 4; number <= 2_003; number += 1)
+    await dueOf(parts, number, "simulator", account.id);
   await job.start();
   await time.pass(3_000);
-  assert.deepEqual(new Set((await store.paymentsDue(time.now(), 10_000)).map(({ merchantId }) => merchantId)), new Set([withoutAccount]));
+  assert.deepEqual(
+    new Set((await store.paymentsDue(time.now(), 10_000)).map(({ merchantId }) => merchantId)),
+    new Set([withoutAccount]),
+  );
   await job.stop();
 });
 
@@ -195,7 +269,8 @@ test("thousands that are due at one acquirer are all done soon, with few in hand
     }),
   );
   const { time, store, job } = parts;
-  for (let number = 1; number <= 3_000; number += 1) await dueOf(parts, number, "simulator", account.id);
+  for (let number = 1; number <= 3_000; number += 1)
+    await dueOf(parts, number, "simulator", account.id);
   await job.start();
   // One poll: what is passed over does not wait for the next.
   await time.pass(1_500);
@@ -218,7 +293,8 @@ test("while the store refuses changes, what is passed over waits for the next po
     }),
   );
   const { time, store, job } = parts;
-  for (let number = 1; number <= 500; number += 1) await dueOf(parts, number, "simulator", account.id);
+  for (let number = 1; number <= 500; number += 1)
+    await dueOf(parts, number, "simulator", account.id);
   isRefusing = true;
   await job.start();
   await time.pass(5_500);
@@ -238,7 +314,8 @@ function countingBegins(begunAt: Map<number, number>) {
     withCalls(store, {
       commit: (change) => {
         const id = change.payment?.replaces === undefined ? undefined : change.payment.next.id;
-        if (id !== undefined && !begun.has(id)) begunAt.set(change.at, (begunAt.get(change.at) ?? 0) + 1);
+        if (id !== undefined && !begun.has(id))
+          begunAt.set(change.at, (begunAt.get(change.at) ?? 0) + 1);
         if (id !== undefined) begun.add(id);
         return store.commit(change);
       },
@@ -248,9 +325,15 @@ function countingBegins(begunAt: Map<number, number>) {
 test("at a pace, thousands that are due at one moment are begun a few in each period, whichever acquirer they belong to", async () => {
   const begunAt = new Map<number, number>();
   const share = { ...wholeShare, isAlone: false };
-  const parts = await given(["one", "other"], share, countingBegins(begunAt), (time) => new Pace(time, 4, 5));
+  const parts = await given(
+    ["one", "other"],
+    share,
+    countingBegins(begunAt),
+    (time) => new Pace(time, 4, 5),
+  );
   const { time, store, job } = parts;
-  for (let number = 1; number <= 2_000; number += 1) await dueOf(parts, number, number % 2 === 0 ? "one" : "other", account.id);
+  for (let number = 1; number <= 2_000; number += 1)
+    await dueOf(parts, number, number % 2 === 0 ? "one" : "other", account.id);
   await job.start();
   await time.pass(5_000);
   assert.equal((await store.paymentsDue(time.now(), 10_000)).length, 0);
@@ -266,7 +349,8 @@ test("at a pace, thousands that are due at one moment are begun a few in each pe
 test("a job that stops at a pace does not wait until what it has in hand might be begun", async () => {
   const parts = await given(["simulator"], wholeShare, same, (time) => new Pace(time, 4, 5));
   const { time, job } = parts;
-  for (let number = 1; number <= 2_000; number += 1) await dueOf(parts, number, "simulator", account.id);
+  for (let number = 1; number <= 2_000; number += 1)
+    await dueOf(parts, number, "simulator", account.id);
   await job.start();
   let isStopped = false;
   const stopped = job.stop().then(() => (isStopped = true));

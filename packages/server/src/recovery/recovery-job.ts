@@ -23,11 +23,17 @@ export interface RecoveryParts {
   readonly scheduler: Scheduler;
   /** Whose payments are this process's to look after. */
   readonly share: Share;
-  /** Told of every payment that recovery settled, and of every payment or refund that it failed to settle for more than an hour. */
+  /**
+   * Told of every payment that recovery settled, and of every payment or refund that it failed to
+   * settle for more than an hour.
+   */
   readonly report: (progress: RecoveryProgress) => void;
   /** Told of the reads of the store by which it finds what is due. */
   readonly reads?: ReadReport;
-  /** When payments may be begun, and pages be read. Without it all begin at once: the clock of a world waits until its jobs have done what is due. */
+  /**
+   * When payments may be begun, and pages be read. Without it all begin at once: the clock of a
+   * world waits until its jobs have done what is due.
+   */
   readonly pace?: Pace | undefined;
 }
 
@@ -40,40 +46,59 @@ export interface RecoveryProgress {
 }
 
 const pollMs = 1_000;
-/** The embedded store reads a page without a pause: 50 payments are half a millisecond in which no request is answered. */
+/**
+ * The embedded store reads a page without a pause: 50 payments are half a millisecond in which no
+ * request is answered.
+ */
 const pageSize = 50;
 /** What is read in a round at most; the next one goes on from there. */
 const pagesPerRound = 40;
-/** What is read at most when a full lane has room again; when more of its work is done, reading goes on from there. */
+/**
+ * What is read at most when a full lane has room again; when more of its work is done, reading goes
+ * on from there.
+ */
 const pagesPerRefill = 2;
 /** Of one acquirer: another that is slow or dead keeps none of its payments waiting. */
 const concurrency = 16;
 /**
- * Of one acquirer, those under way among them. More of its payments are passed over: they are read again when half of these are done, and by
- * the rounds, after all others.
+ * Of one acquirer, those under way among them. More of its payments are passed over: they are read
+ * again when half of these are done, and by the rounds, after all others.
  */
 const mostInHand = 64;
 /** Of one acquirer's payments in a round: single ones that fail each time hold up no others. */
 const mostFailures = concurrency;
-/** After this many checks (an hour and more) a payment that is still in flight is an alarm, at each further check. */
+/**
+ * After this many checks (an hour and more) a payment that is still in flight is an alarm, at each
+ * further check.
+ */
 const overdueChecks = checksPerHour;
-/** No more than this many payments are taken up at start at once; the rest follows when they are due. */
+/**
+ * No more than this many payments are taken up at start at once; the rest follows when they are
+ * due.
+ */
 const maximumAtStart = 10_000;
 
 /** What is to be done with one acquirer's payments, in order. */
 interface Lane {
   readonly waiting: (() => Promise<void>)[];
   running: number;
-  /** Where reading goes on when the lane has room again: behind this payment, or at the beginning. undefined: none was passed over. */
+  /**
+   * Where reading goes on when the lane has room again: behind this payment, or at the beginning.
+   * undefined: none was passed over.
+   */
   passedOver: { readonly after: Payment | undefined } | undefined;
   isRefilling: boolean;
-  /** Since the last round began. After some, what was passed over waits for the next, so that a store that is down is not asked without a pause. */
+  /**
+   * Since the last round began. After some, what was passed over waits for the next, so that a
+   * store that is down is not asked without a pause.
+   */
   failures: number;
 }
 
 /**
- * Does what the clock wants of payments: finds out about attempts without an answer, lets authorizations lapse, carries refunds
- * out. Owns one timer, a lane for each acquirer, and what is in hand: a payment is there once.
+ * Does what the clock wants of payments: finds out about attempts without an answer, lets
+ * authorizations lapse, carries refunds out. Owns one timer, a lane for each acquirer, and what is
+ * in hand: a payment is there once.
  */
 export class RecoveryJob {
   readonly #parts: RecoveryParts;
@@ -81,7 +106,10 @@ export class RecoveryJob {
   /** By merchant and id; each resolves when it is done. */
   readonly #inHand = new Map<string, Promise<void>>();
   #cancelTimer: (() => void) | undefined;
-  /** The payment that was read last, in the order in which they are due; undefined: the next round reads from the beginning. */
+  /**
+   * The payment that was read last, in the order in which they are due; undefined: the next round
+   * reads from the beginning.
+   */
   #position: Payment | undefined;
   #round: Promise<unknown> = Promise.resolve();
   /** Each resolves when what it has taken up is done. */
@@ -95,15 +123,18 @@ export class RecoveryJob {
   }
 
   /**
-   * Alone with the store, takes up everything in flight at once, due or not: whoever sent those requests is gone. Where other processes
-   * live, what is in flight may be theirs, and is taken up when it is due. Resolves when it knows what that is; only then may
-   * requests be served. Polls from then on.
+   * Alone with the store, takes up everything in flight at once, due or not: whoever sent those
+   * requests is gone. Where other processes live, what is in flight may be theirs, and is taken up
+   * when it is due. Resolves when it knows what that is; only then may requests be served. Polls
+   * from then on.
    */
   async start(): Promise<void> {
     const { share } = this.#parts;
     if (share.isAlone) {
       const held = share.held();
-      const left = await this.#read("paymentsInFlight", (store) => store.paymentsInFlight(maximumAtStart));
+      const left = await this.#read("paymentsInFlight", (store) =>
+        store.paymentsInFlight(maximumAtStart),
+      );
       void this.#takeUp(left, recoverPayment, held, maximumAtStart);
     }
     this.#schedule();
@@ -133,8 +164,8 @@ export class RecoveryJob {
   }
 
   /**
-   * Reads on through what is due from where the last round ended, and begins anew after the end: so everything comes by, however much of
-   * it belongs to an acquirer that takes no more.
+   * Reads on through what is due from where the last round ended, and begins anew after the end: so
+   * everything comes by, however much of it belongs to an acquirer that takes no more.
    */
   async #takeUpDue(): Promise<readonly Promise<void>[]> {
     const { clock, share } = this.#parts;
@@ -150,13 +181,17 @@ export class RecoveryJob {
       taken.push(...this.#takeUp(fresh, keepUp, held, mostInHand, after));
       this.#position = due.length < pageSize ? undefined : due.at(-1);
       if (this.#position !== undefined) continue;
-      // The round before may have ended with the last one that is due, and have passed over some before it: that there are no more behind it is not all.
+      // The round before may have ended with the last one that is due, and have passed over some
+      // before it: that there are no more behind it is not all.
       if (after === undefined || taken.length > 0) break;
     }
     return taken;
   }
 
-  async #read(read: string, reading: (store: Store) => Promise<readonly Payment[]>): Promise<readonly Payment[]> {
+  async #read(
+    read: string,
+    reading: (store: Store) => Promise<readonly Payment[]>,
+  ): Promise<readonly Payment[]> {
     try {
       return await reported(this.#parts.reads, read, reading(this.#parts.store));
     } catch {
@@ -166,8 +201,8 @@ export class RecoveryJob {
   }
 
   /**
-   * Puts those that are not in hand into their lanes, as far as a lane has fewer than `most`. `after`: they were read behind this payment. What it
-   * returns never rejects.
+   * Puts those that are not in hand into their lanes, as far as a lane has fewer than `most`.
+   * `after`: they were read behind this payment. What it returns never rejects.
    */
   #takeUp(
     payments: readonly Payment[],
@@ -203,7 +238,13 @@ export class RecoveryJob {
   #laneOf(connector: string | undefined): Lane {
     const known = this.#lanes.get(connector);
     if (known !== undefined) return known;
-    const lane: Lane = { waiting: [], running: 0, passedOver: undefined, isRefilling: false, failures: 0 };
+    const lane: Lane = {
+      waiting: [],
+      running: 0,
+      passedOver: undefined,
+      isRefilling: false,
+      failures: 0,
+    };
     this.#lanes.set(connector, lane);
     return lane;
   }
@@ -229,7 +270,10 @@ export class RecoveryJob {
     return this.#stopped ? undefined : this.#parts.pace;
   }
 
-  /** Takes up what was passed over, from where it is on: what is before it belongs to other acquirers, which may be dead. */
+  /**
+   * Takes up what was passed over, from where it is on: what is before it belongs to other
+   * acquirers, which may be dead.
+   */
   #refill(lane: Lane): void {
     const { passedOver } = lane;
     if (passedOver === undefined || lane.isRefilling || this.#stopped) return;
@@ -262,11 +306,19 @@ export class RecoveryJob {
     return taken;
   }
 
-  /** A page of what is due, and which of it was not in hand while it was read: of a payment that was, the page may have an old state. */
+  /**
+   * A page of what is due, and which of it was not in hand while it was read: of a payment that
+   * was, the page may have an old state.
+   */
   async #readDue(now: Instant, slots: ReadonlySet<number>, after: Payment | undefined) {
     const busy = new Set(this.#inHand.keys());
-    const due = await this.#read("paymentsDue", (store) => store.paymentsDue(now, pageSize, slots, after));
-    return { due, fresh: due.filter((payment) => !busy.has(keyOf(payment)) || this.#inHand.has(keyOf(payment))) };
+    const due = await this.#read("paymentsDue", (store) =>
+      store.paymentsDue(now, pageSize, slots, after),
+    );
+    return {
+      due,
+      fresh: due.filter((payment) => !busy.has(keyOf(payment)) || this.#inHand.has(keyOf(payment))),
+    };
   }
 
   /** Resolves with whether the work could be done. Never rejects. */
@@ -277,11 +329,26 @@ export class RecoveryJob {
       if (account === undefined) return false;
       const after = await work(runner.contextOf(account), payment);
       const checks = after.attempt?.checks ?? payment.attempt?.checks ?? 0;
-      const openRefund = after.refunds.find((refund) => refund.state === "sending" && refund.checks >= overdueChecks);
-      const progress = { merchantId: payment.merchantId, paymentId: payment.id, state: after.state, checks };
-      if (payment.attempt !== undefined && after.attempt === undefined) report({ kind: "settled", ...progress });
-      else if (after.attempt !== undefined && checks >= overdueChecks) report({ kind: "overdue", ...progress });
-      else if (openRefund !== undefined) report({ kind: "overdue", ...progress, state: "refund_sending", checks: openRefund.checks });
+      const openRefund = after.refunds.find(
+        (refund) => refund.state === "sending" && refund.checks >= overdueChecks,
+      );
+      const progress = {
+        merchantId: payment.merchantId,
+        paymentId: payment.id,
+        state: after.state,
+        checks,
+      };
+      if (payment.attempt !== undefined && after.attempt === undefined)
+        report({ kind: "settled", ...progress });
+      else if (after.attempt !== undefined && checks >= overdueChecks)
+        report({ kind: "overdue", ...progress });
+      else if (openRefund !== undefined)
+        report({
+          kind: "overdue",
+          ...progress,
+          state: "refund_sending",
+          checks: openRefund.checks,
+        });
       return true;
     } catch (error) {
       // A store failure leaves the payment as it was, due again at the next poll.

@@ -21,15 +21,27 @@ const periods = { requestsMs: 30 * day, deliveriesMs: 90 * day };
 const noDeletion = { facts: [], entries: [], notifications: [] } as const;
 const digest = "ab".repeat(32);
 
-async function claimed(store: Store, key: string, claimedAt: Instant, isAnswered = true, merchantId = merchantA): Promise<void> {
+async function claimed(
+  store: Store,
+  key: string,
+  claimedAt: Instant,
+  isAnswered = true,
+  merchantId = merchantA,
+): Promise<void> {
   const claim = { key, digest, claimedAt, answer: undefined };
-  const write = (request: NonNullable<Change["request"]>) => store.commit({ merchantId, at: claimedAt, request, ...noDeletion });
+  const write = (request: NonNullable<Change["request"]>) =>
+    store.commit({ merchantId, at: claimedAt, request, ...noDeletion });
   assert.deepEqual(await write({ next: claim, replaces: "nothing" }), { outcome: "committed" });
-  if (isAnswered) await write({ next: { ...claim, answer: { status: 200, body: "{}" } }, replaces: "claim" });
+  if (isAnswered)
+    await write({ next: { ...claim, answer: { status: 200, body: "{}" } }, replaces: "claim" });
 }
 
 /** Which of these keys are there. */
-async function keysOf(store: Store, keys: readonly string[], merchantId = merchantA): Promise<readonly string[]> {
+async function keysOf(
+  store: Store,
+  keys: readonly string[],
+  merchantId = merchantA,
+): Promise<readonly string[]> {
   const found = await Promise.all(keys.map((key) => store.namedRequest(merchantId, key)));
   return keys.filter((_, index) => found[index] !== undefined);
 }
@@ -48,8 +60,19 @@ class SetClock implements Clock {
   }
 }
 
-function jobOn(store: RetentionParts["store"], time: StillTime, over: Partial<RetentionParts> = {}): RetentionJob {
-  const parts = { store, periods, clock: time, elapsedMs: () => Number(time.now()), scheduler: time, share: wholeShare };
+function jobOn(
+  store: RetentionParts["store"],
+  time: StillTime,
+  over: Partial<RetentionParts> = {},
+): RetentionJob {
+  const parts = {
+    store,
+    periods,
+    clock: time,
+    elapsedMs: () => Number(time.now()),
+    scheduler: time,
+    share: wholeShare,
+  };
   return new RetentionJob({ ...parts, report: () => undefined, ...over });
 }
 
@@ -83,12 +106,20 @@ describe("the job that deletes old records", () => {
     for (const [index, state] of states.entries()) {
       const payment = given.newPayment(index + 1);
       await store.commit(given.paymentChange(payment));
-      const told = { notifications: [{ kind: "update", paymentId: payment.id }], deliverTo: [shop] } as const;
+      const told = {
+        notifications: [{ kind: "update", paymentId: payment.id }],
+        deliverTo: [shop],
+      } as const;
       await store.commit(given.paymentChange({ ...payment, version: 2 }, told));
       const [delivery] = await store.deliveriesBetween(merchantA, index + 1, index + 1, 1);
       assert.ok(delivery !== undefined);
       const next = { ...delivery, version: 2, state, dueAt: index === 2 ? laterBy(old, 1) : old };
-      await store.commit({ merchantId: merchantA, at: old, deliveries: [{ next, replaces: 1 }], ...noDeletion });
+      await store.commit({
+        merchantId: merchantA,
+        at: old,
+        deliveries: [{ next, replaces: 1 }],
+        ...noDeletion,
+      });
     }
     const reports: Deleted[] = [];
     await jobOn(store, time, { report: (deleted) => void reports.push(deleted) }).runDue();
@@ -121,8 +152,10 @@ describe("the job that deletes old records", () => {
     const time = new StillTime();
     const clock = new SetClock(time);
     const store = createMemoryStore();
-    for (let number = 0; number < 300; number += 1) await claimed(store, `key-${number}`, time.now());
-    const count = async () => (await store.answeredRequests(laterBy(time.now(), 365 * day), 1_000)).length;
+    for (let number = 0; number < 300; number += 1)
+      await claimed(store, `key-${number}`, time.now());
+    const count = async () =>
+      (await store.answeredRequests(laterBy(time.now(), 365 * day), 1_000)).length;
     const job = jobOn(store, time, { clock });
     job.start();
     context.after(() => job.stop());
@@ -145,7 +178,8 @@ describe("the job that deletes old records", () => {
     const time = new StillTime();
     const clock = new SetClock(time);
     const memory = createMemoryStore();
-    for (let number = 0; number < 300; number += 1) await claimed(memory, `key-${number}`, laterBy(time.now(), -31 * day));
+    for (let number = 0; number < 300; number += 1)
+      await claimed(memory, `key-${number}`, laterBy(time.now(), -31 * day));
     const store = {
       answeredRequests: memory.answeredRequests.bind(memory),
       endedDeliveries: memory.endedDeliveries.bind(memory),
@@ -158,20 +192,28 @@ describe("the job that deletes old records", () => {
     job.start();
     context.after(() => job.stop());
     await time.pass(62 * minute);
-    assert.equal((await memory.answeredRequests(time.now(), 1_000)).length, 100, "two hundred of the first piece");
+    assert.equal(
+      (await memory.answeredRequests(time.now(), 1_000)).length,
+      100,
+      "two hundred of the first piece",
+    );
   });
 
   test("a node without the first slot deletes nothing, and one that loses it goes no further", async (context) => {
     const time = new StillTime();
     const store = createMemoryStore();
-    for (let number = 0; number < 500; number += 1) await claimed(store, `key-${number}`, laterBy(time.now(), -31 * day));
+    for (let number = 0; number < 500; number += 1)
+      await claimed(store, `key-${number}`, laterBy(time.now(), -31 * day));
     const count = async () => (await store.answeredRequests(time.now(), 1_000)).length;
     const none: Share = { ...wholeShare, held: () => new Map() };
     await jobOn(store, time, { share: none }).runDue();
     assert.equal(await count(), 500);
 
     let begun = 0;
-    const losing: Share = { ...wholeShare, held: () => new Map([[0, { begin: () => (begun++ === 0 ? () => undefined : undefined) }]]) };
+    const losing: Share = {
+      ...wholeShare,
+      held: () => new Map([[0, { begin: () => (begun++ === 0 ? () => undefined : undefined) }]]),
+    };
     const job = jobOn(store, time, { share: losing });
     job.start();
     context.after(() => job.stop());
@@ -187,7 +229,8 @@ describe("the job that deletes old records", () => {
       endedDeliveries: memory.endedDeliveries.bind(memory),
       answeredRequests: async (before: Instant, limit: number) => {
         const found = await memory.answeredRequests(before, limit);
-        // Another process has deleted it meanwhile, and its client has sent the next request under it.
+        // Another process has deleted it meanwhile, and its client has sent the next request under
+        // it.
         await memory.commit({
           merchantId: merchantA,
           at: time.now(),
@@ -206,7 +249,8 @@ describe("the job that deletes old records", () => {
   test("a process that ends between two pieces leaves the others, and the next one deletes them", async (context) => {
     const time = new StillTime();
     const store = createMemoryStore();
-    for (let number = 0; number < 500; number += 1) await claimed(store, `key-${number}`, laterBy(time.now(), -31 * day + number));
+    for (let number = 0; number < 500; number += 1)
+      await claimed(store, `key-${number}`, laterBy(time.now(), -31 * day + number));
     await claimed(store, "young", time.now());
     let commits = 0;
     const killed = {
@@ -278,12 +322,15 @@ describe("the job that deletes old records", () => {
           round = task;
           return () => undefined;
         },
-        // Nothing of the job is under way in a pause, so a change of a payment waits for one piece at most.
+        // Nothing of the job is under way in a pause, so a change of a payment waits for one piece
+        // at most.
         sleep: async () => {
           assert.equal(underWay, 0);
           others += 1;
           if (others % 50 === 0)
-            assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(others))), { outcome: "committed" });
+            assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(others))), {
+              outcome: "committed",
+            });
         },
       },
     });

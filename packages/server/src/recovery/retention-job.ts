@@ -39,7 +39,10 @@ export interface Deleted {
 const slotOfRounds = 0;
 const checkMs = minute;
 const roundMs = hour;
-/** By a clock that was set in the last hour nothing is deleted: it may be wrong, and what is deleted does not come back. */
+/**
+ * By a clock that was set in the last hour nothing is deleted: it may be wrong, and what is deleted
+ * does not come back.
+ */
 const steadyMs = hour;
 /** Records that are read at once, and the pause after: other changes are written in between. */
 const usualPieces = { size: 200, pauseMs: 20 };
@@ -49,11 +52,13 @@ const mostOfChange = 100;
 const mostTogether = 8;
 
 /**
- * Deletes Idempotency-Keys and deliveries that are older than their period. One process does it, the holder of the first slot, with a round each hour. A node whose clock
- * differs from other nodes' clocks holds no slot (decisions/0017). A single node has no other clock to compare with, so a round also needs a clock that has kept
- * step with the monotonic count for an hour.
+ * Deletes Idempotency-Keys and deliveries that are older than their period. One process does it,
+ * the holder of the first slot, with a round each hour. A node whose clock differs from other
+ * nodes' clocks holds no slot (decisions/0017). A single node has no other clock to compare with,
+ * so a round also needs a clock that has kept step with the monotonic count for an hour.
  *
- * The store checks again what it deletes: a record that has changed since it was read stays. Owns one timer, and one round at a time.
+ * The store checks again what it deletes: a record that has changed since it was read stays. Owns
+ * one timer, and one round at a time.
  */
 export class RetentionJob {
   readonly #parts: RetentionParts;
@@ -72,7 +77,10 @@ export class RetentionJob {
     this.#schedule();
   }
 
-  /** Deletes all that is old now, whether the clock is steady or not: for a world, whose clock is moved on purpose. */
+  /**
+   * Deletes all that is old now, whether the clock is steady or not: for a world, whose clock is
+   * moved on purpose.
+   */
   runDue(): Promise<void> {
     return this.#deleteOld(() => true, wholePiece);
   }
@@ -113,13 +121,21 @@ export class RetentionJob {
   async #deleteOld(mayDelete: () => boolean, pieces: typeof usualPieces): Promise<void> {
     const { report, periods, clock } = this.#parts;
     const now = clock.now();
-    const [claimedBefore, endedBefore] = [olderThan(now, periods.requestsMs), olderThan(now, periods.deliveriesMs)];
+    const [claimedBefore, endedBefore] = [
+      olderThan(now, periods.requestsMs),
+      olderThan(now, periods.deliveriesMs),
+    ];
     const [requests, deliveries] = [{ count: 0 }, { count: 0 }];
     try {
-      await this.#inPieces(mayDelete, pieces, requests, (limit) => this.#deleteRequests(claimedBefore, limit));
-      await this.#inPieces(mayDelete, pieces, deliveries, (limit) => this.#deleteDeliveries(endedBefore, limit));
+      await this.#inPieces(mayDelete, pieces, requests, (limit) =>
+        this.#deleteRequests(claimedBefore, limit),
+      );
+      await this.#inPieces(mayDelete, pieces, deliveries, (limit) =>
+        this.#deleteDeliveries(endedBefore, limit),
+      );
     } finally {
-      if (requests.count + deliveries.count > 0) report({ requests: requests.count, deliveries: deliveries.count });
+      if (requests.count + deliveries.count > 0)
+        report({ requests: requests.count, deliveries: deliveries.count });
     }
   }
 
@@ -149,7 +165,11 @@ export class RetentionJob {
 
   async #deleteRequests(claimedBefore: Instant, limit: number): Promise<number> {
     const { store, reads } = this.#parts;
-    const found = await reported(reads, "answeredRequests", store.answeredRequests(claimedBefore, limit));
+    const found = await reported(
+      reads,
+      "answeredRequests",
+      store.answeredRequests(claimedBefore, limit),
+    );
     await this.#commitEach(found, (merchantId, some) => ({
       merchantId,
       requestDeletion: { keys: some.map(({ key }) => key), claimedBefore },
@@ -159,15 +179,25 @@ export class RetentionJob {
 
   async #deleteDeliveries(endedBefore: Instant, limit: number): Promise<number> {
     const { store, reads } = this.#parts;
-    const found = await reported(reads, "endedDeliveries", store.endedDeliveries(endedBefore, limit));
-    await this.#commitEach(found, (merchantId, some) => ({ merchantId, deliveryDeletion: { deliveries: some, endedBefore } }));
+    const found = await reported(
+      reads,
+      "endedDeliveries",
+      store.endedDeliveries(endedBefore, limit),
+    );
+    await this.#commitEach(found, (merchantId, some) => ({
+      merchantId,
+      deliveryDeletion: { deliveries: some, endedBefore },
+    }));
     return found.length;
   }
 
   /** One change for each merchant, more where it has many. */
   async #commitEach<T extends { readonly merchantId: MerchantId }>(
     found: readonly T[],
-    deletion: (merchantId: MerchantId, some: readonly T[]) => Pick<Change, "merchantId" | "requestDeletion" | "deliveryDeletion">,
+    deletion: (
+      merchantId: MerchantId,
+      some: readonly T[],
+    ) => Pick<Change, "merchantId" | "requestDeletion" | "deliveryDeletion">,
   ): Promise<void> {
     const { store, clock } = this.#parts;
     const changes: Change[] = [];

@@ -18,7 +18,10 @@ async function installation(context: TestContext) {
   const store = createMemoryStore({ clock: time });
   const account = given.newAccount(given.merchantA);
   const keys = [{ digest: digestOfKey("an older node made it"), grants: "secret" as const }];
-  await store.commit({ ...given.accountChange(account, []), account: { next: account, replaces: undefined, keys } });
+  await store.commit({
+    ...given.accountChange(account, []),
+    account: { next: account, replaces: undefined, keys },
+  });
   let older = true;
   let isBlocked = false;
   let opens = true;
@@ -38,8 +41,10 @@ async function installation(context: TestContext) {
         accounts: () => unless("accounts", () => store.accounts()),
         accountById: (id) => unless("accountById", () => store.accountById(id)),
         accountKeys: () => unless("accountKeys", () => store.accountKeys()),
-        cardsWithoutMac: (...asked) => unless("cardsWithoutMac", () => store.cardsWithoutMac(...asked)),
-        commit: async (change) => (isBlocked && change.card !== undefined ? { outcome: "stale" } : store.commit(change)),
+        cardsWithoutMac: (...asked) =>
+          unless("cardsWithoutMac", () => store.cardsWithoutMac(...asked)),
+        commit: async (change) =>
+          isBlocked && change.card !== undefined ? { outcome: "stale" } : store.commit(change),
         dropTokenDigests: async () => undefined,
         eraseRemains: () => store.eraseRemains(),
         hasOlderNodes: () => unless("hasOlderNodes", async () => older),
@@ -85,12 +90,17 @@ async function installation(context: TestContext) {
 }
 
 /** The states in which one node refuses rows of before while another writes them. */
-async function conflictsIn(time: StillTime, nodes: readonly RowUpgrade[], ms: number): Promise<readonly string[]> {
+async function conflictsIn(
+  time: StillTime,
+  nodes: readonly RowUpgrade[],
+  ms: number,
+): Promise<readonly string[]> {
   const found: string[] = [];
   for (let passed = 0; passed < ms; passed += 100) {
     await time.pass(100);
     const states = nodes.map(({ earlier }) => earlier);
-    if (states.includes("none") && states.includes("written")) found.push(`${passed} ms: ${states.join(", ")}`);
+    if (states.includes("none") && states.includes("written"))
+      found.push(`${passed} ms: ${states.join(", ")}`);
   }
   return found;
 }
@@ -134,10 +144,15 @@ test("a card that could not be moved is moved later, and only then are rows of b
   assert.equal(upgrade.earlier, "none");
 });
 
-// The upgrade completed, and the token of such a card was "not found" from then on, although its key was only missing.
+// The upgrade completed, and the token of such a card was "not found" from then on, although its
+// key was only missing.
 test("a card that does not open keeps its row, is reported once, and keeps the upgrade from completing until it opens", async (context) => {
-  const { time, store, start, completed, unreadable, lastOlderNodeEnds, loseKey } = await installation(context);
-  const [closed, other] = [given.newCard(1, { mac: undefined }), given.newCard(2, { mac: undefined })];
+  const { time, store, start, completed, unreadable, lastOlderNodeEnds, loseKey } =
+    await installation(context);
+  const [closed, other] = [
+    given.newCard(1, { mac: undefined }),
+    given.newCard(2, { mac: undefined }),
+  ];
   for (const card of [closed, other]) await store.commit(given.cardChange(card));
   loseKey(true);
   lastOlderNodeEnds();
@@ -145,7 +160,11 @@ test("a card that does not open keeps its row, is reported once, and keeps the u
   await time.pass(3_000 * second);
   assert.deepEqual([upgrade.earlier, completed(), unreadable], ["read", 0, [1]]);
   assert.deepEqual(await store.cardByToken(given.merchantA, closed.tokenDigest), closed);
-  assert.notEqual((await store.cardByToken(given.merchantA, other.tokenDigest))?.mac, undefined, "control: other rows are upgraded");
+  assert.notEqual(
+    (await store.cardByToken(given.merchantA, other.tokenDigest))?.mac,
+    undefined,
+    "control: other rows are upgraded",
+  );
 
   loseKey(false);
   await time.pass(700 * second);
@@ -153,9 +172,18 @@ test("a card that does not open keeps its row, is reported once, and keeps the u
   assert.notEqual((await store.cardByToken(given.merchantA, closed.tokenDigest))?.mac, undefined);
 });
 
-for (const read of ["hasOlderNodes", "accounts", "accountKeys", "accountById", "cardsWithoutMac", "people", "auditHead"]) {
+for (const read of [
+  "hasOlderNodes",
+  "accounts",
+  "accountKeys",
+  "accountById",
+  "cardsWithoutMac",
+  "people",
+  "auditHead",
+]) {
   test(`${read} that fails three times in a row makes the upgrade of rows a failing job, until it works`, async (context) => {
-    const { time, start, lastOlderNodeEnds, fail, failures, failingJobs, completed } = await installation(context);
+    const { time, start, lastOlderNodeEnds, fail, failures, failingJobs, completed } =
+      await installation(context);
     lastOlderNodeEnds();
     fail(read);
     start();

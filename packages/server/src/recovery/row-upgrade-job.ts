@@ -13,9 +13,19 @@ import { VaultError } from "../vault/vault.ts";
 export interface RowUpgradeParts {
   readonly store: Pick<
     RunningStore,
-    "accounts" | "accountById" | "accountKeys" | "cardsWithoutMac" | "commit" | "dropTokenDigests" | "eraseRemains" | "hasOlderNodes"
+    | "accounts"
+    | "accountById"
+    | "accountKeys"
+    | "cardsWithoutMac"
+    | "commit"
+    | "dropTokenDigests"
+    | "eraseRemains"
+    | "hasOlderNodes"
   >;
-  /** Seals a card of an earlier version again, for its keyed digest. Rejects with VaultError when it does not open. */
+  /**
+   * Seals a card of an earlier version again, for its keyed digest. Rejects with VaultError when it
+   * does not open.
+   */
   readonly vault: { readonly adopt: (card: StoredCard) => Promise<StoredCard> };
   readonly withKeyMac: (key: StoredAccountKey) => AccountKey;
   /** People with MACs: a person that is written gets one. */
@@ -25,10 +35,16 @@ export interface RowUpgradeParts {
   readonly complete: (upgrade: Pick<RowUpgrade, "lastUnkeyedEntry">) => Promise<void>;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
-  /** How long no node of an earlier version must have been there: the other nodes notice its end meanwhile. */
+  /**
+   * How long no node of an earlier version must have been there: the other nodes notice its end
+   * meanwhile.
+   */
   readonly settleMs: number;
   readonly report: (progress: { readonly cards: number }) => void;
-  /** Called when the upgrade cannot complete because this many cards do not open, again when their number has changed. */
+  /**
+   * Called when the upgrade cannot complete because this many cards do not open, again when their
+   * number has changed.
+   */
   readonly unreadable: (cards: number) => void;
   /** Called after each of its reads of the store. */
   readonly reads?: ReadReport;
@@ -40,8 +56,8 @@ const againMs = 10 * minute;
 const pieceOfCards = 100;
 const pauseMs = 5;
 /**
- * Longer than the other nodes look later than this one that no older node is left: what they still write in the earlier form must be found when this one
- * reads that form no more.
+ * Longer than the other nodes look later than this one that no older node is left: what they still
+ * write in the earlier form must be found when this one reads that form no more.
  */
 const settleWritesMs = 3 * checkMs;
 /** A row that was changed in the same moment is left for the next pass. */
@@ -49,12 +65,14 @@ const mostPasses = 1_000;
 const mostPassesOfCards = 10;
 
 /**
- * Moves the rows of an earlier version to keyed token digests and MACs: every card is sealed again for its new digest, every integration key gets its MAC, payments
- * lose the unkeyed digest of their card's token. Waits until no node of an earlier version serves the same database, which would not find the cards. When all
- * is done rows without a MAC are refused. Any number of nodes may do this at once; a process that ends in between leaves the rest to the next start.
+ * Moves the rows of an earlier version to keyed token digests and MACs: every card is sealed again
+ * for its new digest, every integration key gets its MAC, payments lose the unkeyed digest of their
+ * card's token. Waits until no node of an earlier version serves the same database, which would not
+ * find the cards. When all is done rows without a MAC are refused. Any number of nodes may do this
+ * at once; a process that ends in between leaves the rest to the next start.
  *
- * A card that does not open keeps its row unchanged, so that it opens when its key is back. The upgrade does not complete before: its token would be
- * unknown from then on.
+ * A card that does not open keeps its row unchanged, so that it opens when its key is back. The
+ * upgrade does not complete before: its token would be unknown from then on.
  */
 export class RowUpgradeJob {
   readonly #parts: RowUpgradeParts;
@@ -100,7 +118,8 @@ export class RowUpgradeJob {
       return;
     }
     // Another node is further, and may no longer read what is written in the earlier form.
-    if (upgrade.earlier === "written" && (await this.#hasBegunElsewhere())) upgrade.earlier = "read";
+    if (upgrade.earlier === "written" && (await this.#hasBegunElsewhere()))
+      upgrade.earlier = "read";
     this.#cancelTimer = this.#parts.scheduler.after(settleMs, () => {
       this.#work = this.#upgrade().catch(() => this.#next(checkMs));
     });
@@ -116,7 +135,8 @@ export class RowUpgradeJob {
       upgrade.earlier = "read";
       await scheduler.sleep(settleWritesMs);
     }
-    for (const { id } of await this.#read("accounts", store.accounts())) await store.dropTokenDigests(id);
+    for (const { id } of await this.#read("accounts", store.accounts()))
+      await store.dropTokenDigests(id);
     const unreadable = await this.#adoptCards();
     await this.#adoptKeys();
     await this.#adoptPeople();
@@ -140,12 +160,20 @@ export class RowUpgradeJob {
     report({ cards: this.#cards });
   }
 
-  /** Keys get their MACs when no older node is left; those of an installation that older nodes have served have none before. */
+  /**
+   * Keys get their MACs when no older node is left; those of an installation that older nodes have
+   * served have none before.
+   */
   async #hasBegunElsewhere(): Promise<boolean> {
-    return (await this.#read("accountKeys", this.#parts.store.accountKeys())).every(({ mac }) => mac !== undefined);
+    return (await this.#read("accountKeys", this.#parts.store.accountKeys())).every(
+      ({ mac }) => mac !== undefined,
+    );
   }
 
-  /** The number of cards that do not open; undefined when it was stopped, or cards are left that could not be moved. */
+  /**
+   * The number of cards that do not open; undefined when it was stopped, or cards are left that
+   * could not be moved.
+   */
   async #adoptCards(): Promise<number | undefined> {
     for (let pass = 0; pass < mostPassesOfCards && !this.#stopped; pass += 1) {
       let [unreadable, missed] = [0, 0];
@@ -159,12 +187,17 @@ export class RowUpgradeJob {
     return undefined;
   }
 
-  async #adoptCardsOf(merchantId: MerchantId): Promise<{ readonly unreadable: number; readonly missed: number }> {
+  async #adoptCardsOf(
+    merchantId: MerchantId,
+  ): Promise<{ readonly unreadable: number; readonly missed: number }> {
     const { store, scheduler } = this.#parts;
     let [unreadable, missed] = [0, 0];
     let after: TokenDigest | undefined;
     while (!this.#stopped) {
-      const piece = await this.#read("cardsWithoutMac", store.cardsWithoutMac(merchantId, after, pieceOfCards));
+      const piece = await this.#read(
+        "cardsWithoutMac",
+        store.cardsWithoutMac(merchantId, after, pieceOfCards),
+      );
       const done = await Promise.all(piece.map((card) => this.#adoptCard(card)));
       unreadable += done.filter((outcome) => outcome === "unreadable").length;
       missed += done.filter((outcome) => outcome === "missed").length;
@@ -185,19 +218,27 @@ export class RowUpgradeJob {
       if (error instanceof VaultError) return "unreadable";
       throw error;
     }
-    const change = this.#change(card.merchantId, { card: { next, replaces: card.version, from: card.tokenDigest } });
+    const change = this.#change(card.merchantId, {
+      card: { next, replaces: card.version, from: card.tokenDigest },
+    });
     return (await store.commit(change)).outcome === "committed" ? "done" : "missed";
   }
 
   async #adoptKeys(): Promise<void> {
     const { store, withKeyMac } = this.#parts;
     for (let pass = 0; pass < mostPasses && !this.#stopped; pass += 1) {
-      const [key] = (await this.#read("accountKeys", store.accountKeys())).filter(({ mac }) => mac === undefined);
+      const [key] = (await this.#read("accountKeys", store.accountKeys())).filter(
+        ({ mac }) => mac === undefined,
+      );
       if (key === undefined) return;
       const account = await this.#read("accountById", store.accountById(key.merchantId));
       if (account === undefined) return;
       const next = { ...account, version: account.version + 1 };
-      await store.commit(this.#change(account.id, { account: { next, replaces: account.version, keys: [withKeyMac(key)] } }));
+      await store.commit(
+        this.#change(account.id, {
+          account: { next, replaces: account.version, keys: [withKeyMac(key)] },
+        }),
+      );
     }
   }
 
@@ -205,7 +246,9 @@ export class RowUpgradeJob {
   async #adoptPeople(): Promise<void> {
     const { people, clock } = this.#parts;
     for (let pass = 0; pass < mostPasses && !this.#stopped; pass += 1) {
-      const [person] = (await this.#read("people", people.people())).filter(({ mac }) => mac === undefined);
+      const [person] = (await this.#read("people", people.people())).filter(
+        ({ mac }) => mac === undefined,
+      );
       if (person === undefined) return;
       const next = { ...person, version: person.version + 1 };
       const act = {
@@ -216,11 +259,22 @@ export class RowUpgradeJob {
         result: "done",
         of: undefined,
       } as const;
-      await people.commit({ at: clock.now(), acts: [{ ...act, detail: "row MAC" }], person: { next, replaces: person.version } });
+      await people.commit({
+        at: clock.now(),
+        acts: [{ ...act, detail: "row MAC" }],
+        person: { next, replaces: person.version },
+      });
     }
   }
 
   #change(merchantId: MerchantId, part: Pick<Change, "card" | "account">): Change {
-    return { merchantId, at: this.#parts.clock.now(), ...part, facts: [], entries: [], notifications: [] };
+    return {
+      merchantId,
+      at: this.#parts.clock.now(),
+      ...part,
+      facts: [],
+      entries: [],
+      notifications: [],
+    };
   }
 }

@@ -12,7 +12,10 @@ import { SetBackJob } from "./set-back-job.ts";
 
 const { merchantA, merchantB } = given;
 
-/** A clock that was a day ahead and was set back, and a delivery of each merchant that was stamped meanwhile. */
+/**
+ * A clock that was a day ahead and was set back, and a delivery of each merchant that was stamped
+ * meanwhile.
+ */
 async function setBack(context: TestContext) {
   const time = new StillTime();
   const failing = new Set<ReadMethod>();
@@ -25,7 +28,11 @@ async function setBack(context: TestContext) {
     await store.commit(
       given.paymentChange(
         { ...payment, version: 2 },
-        { at: ahead, notifications: [{ kind: "update", paymentId: payment.id }], deliverTo: ["shop" as EndpointId] },
+        {
+          at: ahead,
+          notifications: [{ kind: "update", paymentId: payment.id }],
+          deliverTo: ["shop" as EndpointId],
+        },
       ),
     );
   }
@@ -45,7 +52,8 @@ async function setBack(context: TestContext) {
     // The first look begins at once, not after a time.
     await new Promise(setImmediate);
   };
-  const dueOf = async (merchantId: MerchantId): Promise<number> => (await store.queuesDue(merchantId, time.now(), undefined, 10)).length;
+  const dueOf = async (merchantId: MerchantId): Promise<number> =>
+    (await store.queuesDue(merchantId, time.now(), undefined, 10)).length;
   return { time, store, failing, failures, reads, start, dueOf };
 }
 
@@ -99,9 +107,17 @@ test("deliveries of a merchant that fill several pages are all due now", async (
   const { time, store, start } = await setBack(context);
   const payment = given.newPayment(2);
   await store.commit(given.paymentChange(payment));
-  const notifications = Array.from({ length: 500 }, () => ({ kind: "update", paymentId: payment.id }) as const);
+  const notifications = Array.from(
+    { length: 500 },
+    () => ({ kind: "update", paymentId: payment.id }) as const,
+  );
   const deliverTo = ["books", "shop"] as EndpointId[];
-  await store.commit(given.paymentChange({ ...payment, version: 2 }, { at: laterBy(time.now(), day), notifications, deliverTo }));
+  await store.commit(
+    given.paymentChange(
+      { ...payment, version: 2 },
+      { at: laterBy(time.now(), day), notifications, deliverTo },
+    ),
+  );
   await start();
   await time.pass(2 * second);
   const waiting = await store.deliveriesOf(merchantA, 0, 10_000, "waiting");

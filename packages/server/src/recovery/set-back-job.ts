@@ -19,7 +19,10 @@ export interface SetBackParts {
   readonly scheduler: Scheduler;
   /** The latest time that any process before this one noted. */
   readonly seenAt: Instant | undefined;
-  /** Called when the clock was found to be set back and what was stamped meanwhile is due again. Never throws. */
+  /**
+   * Called when the clock was found to be set back and what was stamped meanwhile is due again.
+   * Never throws.
+   */
   readonly report: (found: SetBack) => void;
   /** Called after each of its reads of the store. */
   readonly reads?: ReadReport;
@@ -36,7 +39,10 @@ const lookMs = second;
 /** What was being written while the clock was set back is found by the second sweep. */
 const sweepsAfterMs: readonly number[] = [0, 10 * second, 5 * minute];
 const laterSweepsMs = hour;
-/** A due time that is later than it can be by this much was stamped by another clock. Covers the time that an acquirer has to answer. */
+/**
+ * A due time that is later than it can be by this much was stamped by another clock. Covers the
+ * time that an acquirer has to answer.
+ */
 const slackMs = 5 * minute;
 /** The longest that a setting lets an acquirer take to answer. */
 const longestAnswerMs = 10 * minute;
@@ -46,10 +52,13 @@ const pageSize = 200;
 const mostTogether = 50;
 
 /**
- * Finds what waits for a time that the clock showed by mistake. A clock that was ahead and was set back leaves due times that are hours or years away: of
- * attempts without an answer, and of deliveries, behind which those of the same payment wait. They are due again as if their last attempt had been now.
+ * Finds what waits for a time that the clock showed by mistake. A clock that was ahead and was set
+ * back leaves due times that are hours or years away: of attempts without an answer, and of
+ * deliveries, behind which those of the same payment wait. They are due again as if their last
+ * attempt had been now.
  *
- * Whose slot a merchant is in does not matter: only due times are written, and whoever looks after the merchant finds them. Owns one timer.
+ * Whose slot a merchant is in does not matter: only due times are written, and whoever looks after
+ * the merchant finds them. Owns one timer.
  */
 export class SetBackJob {
   readonly #parts: SetBackParts;
@@ -71,8 +80,9 @@ export class SetBackJob {
   }
 
   /**
-   * A change of this merchant is stamped later than now, because its payment has times that the clock showed by mistake and nothing ends before it
-   * began. What it tells is due now all the same.
+   * A change of this merchant is stamped later than now, because its payment has times that the
+   * clock showed by mistake and nothing ends before it began. What it tells is due now all the
+   * same.
    */
   stampedAhead(merchantId: MerchantId): void {
     this.#stamped.add(merchantId);
@@ -114,11 +124,17 @@ export class SetBackJob {
       return;
     }
     // Set back once more: what was stamped since is to be looked at as well.
-    if (this.#sweeps === undefined || now < this.#sweeps.from) this.#sweeps = { from: now, count: 0 };
+    if (this.#sweeps === undefined || now < this.#sweeps.from)
+      this.#sweeps = { from: now, count: 0 };
     const sweeps = this.#sweeps;
-    const dueMs = sweepsAfterMs[sweeps.count] ?? (sweeps.count - sweepsAfterMs.length + 1) * laterSweepsMs;
+    const dueMs =
+      sweepsAfterMs[sweeps.count] ?? (sweeps.count - sweepsAfterMs.length + 1) * laterSweepsMs;
     if (now - sweeps.from < dueMs) return;
-    const found = { byMs: highest - now, payments: await this.#payments(), deliveries: await this.#deliveries() };
+    const found = {
+      byMs: highest - now,
+      payments: await this.#payments(),
+      deliveries: await this.#deliveries(),
+    };
     if (sweeps.count === 0 || found.payments + found.deliveries > 0) this.#parts.report(found);
     sweeps.count += 1;
   }
@@ -126,17 +142,30 @@ export class SetBackJob {
   async #payments(): Promise<number> {
     const { store, clock } = this.#parts;
     let count = 0;
-    for (const payment of await this.#read("paymentsInFlight", store.paymentsInFlight(mostInFlight))) {
+    for (const payment of await this.#read(
+      "paymentsInFlight",
+      store.paymentsInFlight(mostInFlight),
+    )) {
       if (this.#stopped) break;
       if (!isTooLate(payment, clock.now())) continue;
-      await changePayment({ store, change: (decide) => commitDecision(store, decide) }, payment, (current) => {
-        const now = clock.now();
-        if (current.attempt === undefined || !isTooLate(current, now)) return undefined;
-        // Nothing that is under way is sent later: recovery does not wait for the time that the clock showed when the attempt began.
-        const { answerBy } = current.attempt;
-        const latest = laterBy(now, longestAnswerMs);
-        return unanswered(current, { ...current.attempt, answerBy: answerBy > latest ? latest : answerBy }, now, "clock");
-      });
+      await changePayment(
+        { store, change: (decide) => commitDecision(store, decide) },
+        payment,
+        (current) => {
+          const now = clock.now();
+          if (current.attempt === undefined || !isTooLate(current, now)) return undefined;
+          // Nothing that is under way is sent later: recovery does not wait for the time that the
+          // clock showed when the attempt began.
+          const { answerBy } = current.attempt;
+          const latest = laterBy(now, longestAnswerMs);
+          return unanswered(
+            current,
+            { ...current.attempt, answerBy: answerBy > latest ? latest : answerBy },
+            now,
+            "clock",
+          );
+        },
+      );
       count += 1;
     }
     return count;
@@ -144,11 +173,15 @@ export class SetBackJob {
 
   async #deliveries(): Promise<number> {
     let count = 0;
-    for (const { id } of await this.#read("accounts", this.#parts.store.accounts())) count += await this.#readableDeliveriesOf(id);
+    for (const { id } of await this.#read("accounts", this.#parts.store.accounts()))
+      count += await this.#readableDeliveriesOf(id);
     return count;
   }
 
-  /** Never rejects: deliveries of one merchant that can't be read delay no other merchant's, and are left to the next look. */
+  /**
+   * Never rejects: deliveries of one merchant that can't be read delay no other merchant's, and are
+   * left to the next look.
+   */
   async #readableDeliveriesOf(merchantId: MerchantId): Promise<number> {
     try {
       return await this.#deliveriesOf(merchantId);
@@ -166,9 +199,13 @@ export class SetBackJob {
     const { store, clock, scheduler } = this.#parts;
     let count = 0;
     for (let from = 0; !this.#stopped;) {
-      const page = await this.#read("deliveriesOf", store.deliveriesOf(merchantId, from, pageSize, "waiting", "job"));
+      const page = await this.#read(
+        "deliveriesOf",
+        store.deliveriesOf(merchantId, from, pageSize, "waiting", "job"),
+      );
       const late = page.filter((delivery) => isDeliveryTooLate(delivery, clock.now()));
-      for (let at = 0; at < late.length; at += mostTogether) count += await this.#dueNow(late.slice(at, at + mostTogether));
+      for (let at = 0; at < late.length; at += mostTogether)
+        count += await this.#dueNow(late.slice(at, at + mostTogether));
       const last = page.at(-1);
       if (last === undefined || page.length < pageSize) break;
       // Several endpoints share a number: those of the last one may go on behind this page.
@@ -181,7 +218,11 @@ export class SetBackJob {
   async #dueNow(late: readonly Delivery[]): Promise<number> {
     const { store, clock } = this.#parts;
     const now = clock.now();
-    const [first, ...others] = late.map((delivery) => ({ ...delivery, version: delivery.version + 1, dueAt: now }));
+    const [first, ...others] = late.map((delivery) => ({
+      ...delivery,
+      version: delivery.version + 1,
+      dueAt: now,
+    }));
     if (first === undefined) return 0;
     const { outcome } = await store.commit(deliveryChange(now, first, ...others));
     if (outcome === "committed") return late.length;
@@ -196,7 +237,10 @@ export class SetBackJob {
 /** Later than any look at it could have put it off until. */
 function isTooLate({ attempt, needsReview }: Payment, now: Instant): boolean {
   if (attempt === undefined || needsReview) return false;
-  return attempt.recheckAt > laterBy(recheckAfter(now, attempt.checks), slackMs) || attempt.answerBy > laterBy(now, longestAnswerMs);
+  return (
+    attempt.recheckAt > laterBy(recheckAfter(now, attempt.checks), slackMs) ||
+    attempt.answerBy > laterBy(now, longestAnswerMs)
+  );
 }
 
 function isDeliveryTooLate({ attempts, dueAt }: Delivery, now: Instant): boolean {

@@ -52,17 +52,26 @@ function given(context: TestContext) {
     };
     const keeper = new SlotKeeper({
       store: {
-        holdSlots: (of, leaseMs, giveBack) => reached("holdSlots", () => store.holdSlots(of, leaseMs, giveBack)),
+        holdSlots: (of, leaseMs, giveBack) =>
+          reached("holdSlots", () => store.holdSlots(of, leaseMs, giveBack)),
         leaveSlots: (of) => reached("leaveSlots", () => store.leaveSlots(of)),
         time: () => reached("time", async () => database.now()),
-        noteClock: (of, aheadMs) => reached("noteClock", () => store.noteClock?.(of, aheadMs) ?? Promise.resolve()),
-        clockReadings: (of) => reached("clockReadings", async () => (await store.clockReadings?.(of)) ?? { others: [], last: undefined }),
+        noteClock: (of, aheadMs) =>
+          reached("noteClock", () => store.noteClock?.(of, aheadMs) ?? Promise.resolve()),
+        clockReadings: (of) =>
+          reached(
+            "clockReadings",
+            async () => (await store.clockReadings?.(of)) ?? { others: [], last: undefined },
+          ),
       },
       ...(clock === undefined ? {} : { clock }),
       node: name,
       scheduler: time,
       elapsedMs,
-      report: (event) => events.push(`${number} ${event.kind === "changed" ? `${event.nodes} nodes, ${event.slots} slots` : event.kind}`),
+      report: (event) =>
+        events.push(
+          `${number} ${event.kind === "changed" ? `${event.nodes} nodes, ${event.slots} slots` : event.kind}`,
+        ),
     });
     keepers.push(keeper);
     await keeper.start();
@@ -87,9 +96,14 @@ interface HangingCall {
 }
 
 /** How often each slot is held. */
-function timesHeld(nodes: readonly { readonly slots: () => readonly number[] }[]): readonly number[] {
+function timesHeld(
+  nodes: readonly { readonly slots: () => readonly number[] }[],
+): readonly number[] {
   const held = nodes.flatMap(({ slots }) => slots());
-  return Array.from({ length: slotCount }, (_, slot) => held.filter((each) => each === slot).length);
+  return Array.from(
+    { length: slotCount },
+    (_, slot) => held.filter((each) => each === slot).length,
+  );
 }
 
 const once = Array.from({ length: slotCount }, () => 1);
@@ -118,7 +132,9 @@ describe("the keeper of a node's slots", () => {
     test(`a clock that is set by ${offMs} ms ends the node's work at once, and others do it until the clock is right`, async (context) => {
       const { time, events, node } = given(context);
       let off = 0;
-      const jumping = await node(1, () => Number(time.now()), { now: () => instant(Number(time.now()) + off) });
+      const jumping = await node(1, () => Number(time.now()), {
+        now: () => instant(Number(time.now()) + off),
+      });
       const right = await node(2, () => Number(time.now()), time);
       for (let second = 0; second < 8; second += 1) await time.pass(1_000);
       assert.deepEqual([jumping.slots().length, right.slots().length], [16, 16]);
@@ -171,7 +187,10 @@ describe("the keeper of a node's slots", () => {
         const clockEvents = events.filter((event) => event.includes("clock")).sort();
         assert.deepEqual(
           clockEvents,
-          numbers.flatMap((number) => [`${number} database_clock_off`, `${number} database_clock_right`]),
+          numbers.flatMap((number) => [
+            `${number} database_clock_off`,
+            `${number} database_clock_right`,
+          ]),
         );
       }
     });
@@ -189,14 +208,18 @@ describe("the keeper of a node's slots", () => {
     const alone = await node(3, () => Number(time.now()), time);
     assert.deepEqual([alone.keeper.isClockOff, alone.slots().length], [false, slotCount]);
     await alone.keeper.stop();
-    const wrong = await node(4, () => Number(time.now()), { now: () => instant(Number(time.now()) - 7_000) });
+    const wrong = await node(4, () => Number(time.now()), {
+      now: () => instant(Number(time.now()) - 7_000),
+    });
     assert.equal(wrong.keeper.isClockOff, true, "control: unlike theirs and the database's");
   });
 
   test("a node that starts beside one whose clock is off takes no work before that one has noticed", async (context) => {
     const { time, events, node, setDatabase, passSeconds } = given(context);
     setDatabase(60_000);
-    const off = await node(1, () => Number(time.now()), { now: () => instant(Number(time.now()) + 60_000) });
+    const off = await node(1, () => Number(time.now()), {
+      now: () => instant(Number(time.now()) + 60_000),
+    });
     assert.equal(off.slots().length, slotCount, "control: alone, and as the database");
     setDatabase(0);
     await passSeconds(8);
@@ -232,7 +255,9 @@ describe("the keeper of a node's slots", () => {
 
   test("control: a clock that is off by as much as is tolerated does the node's work", async (context) => {
     const { time, events, node } = given(context);
-    const near = await node(1, () => Number(time.now()), { now: () => instant(Number(time.now()) + 2_000) });
+    const near = await node(1, () => Number(time.now()), {
+      now: () => instant(Number(time.now()) + 2_000),
+    });
     for (let second = 0; second < 8; second += 1) await time.pass(1_000);
     assert.equal(near.slots().length, 32);
     assert.deepEqual(events, []);
@@ -297,8 +322,15 @@ describe("the keeper of a node's slots", () => {
     await time.pass(10_000);
     assert.deepEqual(timesHeld([one, two]), once);
     assert.deepEqual(events.slice(0, 2), ["2 lost", "1 1 nodes, 32 slots"]);
-    assert.deepEqual(new Set(events.slice(-2)), new Set(["1 2 nodes, 16 slots", "2 2 nodes, 16 slots"]));
-    assert.equal(tenure?.begin(), undefined, "what was read before it lost the slot has been done by another");
+    assert.deepEqual(
+      new Set(events.slice(-2)),
+      new Set(["1 2 nodes, 16 slots", "2 2 nodes, 16 slots"]),
+    );
+    assert.equal(
+      tenure?.begin(),
+      undefined,
+      "what was read before it lost the slot has been done by another",
+    );
   });
 
   test("what was read before a lease ran out is not begun after it, whoever holds the slot then", async (context) => {
@@ -329,7 +361,13 @@ describe("the keeper of a node's slots", () => {
     const time = new StillTime();
     const answer = Promise.withResolvers<{ slots: number[]; share: number; nodes: number }>();
     const store = { holdSlots: () => answer.promise, leaveSlots: async () => undefined };
-    const keeper = new SlotKeeper({ store, node: "00", scheduler: time, elapsedMs: () => Number(time.now()), report: () => undefined });
+    const keeper = new SlotKeeper({
+      store,
+      node: "00",
+      scheduler: time,
+      elapsedMs: () => Number(time.now()),
+      report: () => undefined,
+    });
     context.after(() => keeper.stop());
     const started = keeper.start();
     await time.pass(9_000);
@@ -355,7 +393,13 @@ describe("the keeper of a node's slots", () => {
       },
       leaveSlots: async () => undefined,
     };
-    const keeper = new SlotKeeper({ store, node: "00", scheduler: time, elapsedMs: () => Number(time.now()), report: () => undefined });
+    const keeper = new SlotKeeper({
+      store,
+      node: "00",
+      scheduler: time,
+      elapsedMs: () => Number(time.now()),
+      report: () => undefined,
+    });
     context.after(() => keeper.stop());
     const started = keeper.start();
     await time.pass(10_000);
@@ -365,7 +409,9 @@ describe("the keeper of a node's slots", () => {
     assert.deepEqual([...keeper.held().keys()], [7]);
   });
 
-  /** One node holds all slots again, and a call is on its way in which it gives back the upper half. */
+  /**
+   * One node holds all slots again, and a call is on its way in which it gives back the upper half.
+   */
   async function givenRenewalUnderWay(context: TestContext) {
     const { time, stuck, hanging, node } = given(context);
     const one = await node(1);
@@ -383,7 +429,8 @@ describe("the keeper of a node's slots", () => {
 
   const lowerHalf = Array.from({ length: slotCount / 2 }, (_, slot) => slot);
 
-  // Two nodes held the upper half until the next renewal, up to 3 s later. The simulation found it once in 8,000 seeds.
+  // Two nodes held the upper half until the next renewal, up to 3 s later. The simulation found it
+  // once in 8,000 seeds.
   test("a renewal that takes effect after its lease gives back nothing in which work may begin", async (context) => {
     const { time, node, one, renewal } = await givenRenewalUnderWay(context);
     await time.pass(11_000);
@@ -445,7 +492,9 @@ describe("the keeper of a node's slots", () => {
   test("a farewell of a node whose clock was off that takes effect late gives back nothing in which work may begin", async (context) => {
     const { time, stuck, hanging, node } = given(context);
     let off = 0;
-    const jumping = await node(1, () => Number(time.now()), { now: () => instant(Number(time.now()) + off) });
+    const jumping = await node(1, () => Number(time.now()), {
+      now: () => instant(Number(time.now()) + off),
+    });
     stuck.add("1 leaveSlots");
     off = 60_000;
     await time.pass(3_000);

@@ -11,11 +11,16 @@ export interface SlotKeeperParts {
   readonly store: Pick<Store, "holdSlots" | "leaveSlots" | "time" | "noteClock" | "clockReadings">;
   /** Compared with the database's clock and other nodes' clocks, where nodes share a database. */
   readonly clock?: Clock;
-  /** Names this process among all that share the store: 16 hex characters, drawn anew at each start. */
+  /**
+   * Names this process among all that share the store: 16 hex characters, drawn anew at each start.
+   */
   readonly node: string;
   readonly scheduler: Scheduler;
   readonly elapsedMs: ElapsedMs;
-  /** Told when there are other nodes than before or other slots here, and when the lease ran out. Never throws. */
+  /**
+   * Told when there are other nodes than before or other slots here, and when the lease ran out.
+   * Never throws.
+   */
   readonly report: (event: ShareEvent) => void;
 }
 
@@ -24,7 +29,11 @@ export type ShareEvent =
   | { readonly kind: "lost" }
   | { readonly kind: "clock_right" | "database_clock_right" }
   /** One of the two is off. This machine's clock is ahead of the database's; below 0: behind. */
-  | { readonly kind: "clock_off" | "database_clock_off"; readonly aheadMs: number; readonly at: Instant };
+  | {
+      readonly kind: "clock_off" | "database_clock_off";
+      readonly aheadMs: number;
+      readonly at: Instant;
+    };
 
 /** A node that has said nothing for so long is taken for dead, and others take its slots. */
 const leaseMs = 10 * second;
@@ -33,8 +42,9 @@ const renewMs = 3 * second;
 /** While slots change hands, and after a failure. */
 const hurryMs = second;
 /**
- * So many comparisons, one with each renewal, until a clock that was right and was not set is taken for off. After a step of the database's clock other
- * nodes' clocks seem to be off as well, until each of them has noted its own again.
+ * So many comparisons, one with each renewal, until a clock that was right and was not set is taken
+ * for off. After a step of the database's clock other nodes' clocks seem to be off as well, until
+ * each of them has noted its own again.
  */
 const wrongInARow = 3;
 /** So many comparisons, one each second, until a clock that was off is taken for right. */
@@ -43,7 +53,10 @@ const rightInARow = 5;
 /** A slot in this node's hands. */
 class OwnTenure implements Tenure {
   readonly #runs: () => boolean;
-  /** It is to go to another node: nothing begins, and when what is under way has ended it is given back. */
+  /**
+   * It is to go to another node: nothing begins, and when what is under way has ended it is given
+   * back.
+   */
   leaving = false;
   /** An earlier call may still give it back, or another node may still hold it: nothing begins. */
   isInDoubt = false;
@@ -66,25 +79,32 @@ class OwnTenure implements Tenure {
   }
 }
 
-/** What a call without an answer was to give back. It may take effect at any moment before `until`, by this node's own count. */
+/**
+ * What a call without an answer was to give back. It may take effect at any moment before `until`,
+ * by this node's own count.
+ */
 interface Doubt {
   readonly slots: ReadonlySet<number>;
   until: number;
 }
 
 /**
- * Keeps this node's share of the slots: tells the store that the node lives, takes what is free up to its share, and gives back what is
- * more when what was begun there has ended, so that nothing is done twice while nodes come and go. Counts the lease from before it
- * asked: when the store has not answered in time nothing begins any more, while others may still wait for it to run out.
+ * Keeps this node's share of the slots: tells the store that the node lives, takes what is free up
+ * to its share, and gives back what is more when what was begun there has ended, so that nothing is
+ * done twice while nodes come and go. Counts the lease from before it asked: when the store has not
+ * answered in time nothing begins any more, while others may still wait for it to run out.
  *
- * A node whose clock differs from other nodes' clocks has no slots until it is right again: what is due by its clock is not due yet, or was due long
- * ago, and others' requests under way would be taken for lost. Between two comparisons, a step shows against the monotonic count. A step of the
+ * A node whose clock differs from other nodes' clocks has no slots until it is right again: what is
+ * due by its clock is not due yet, or was due long ago, and others' requests under way would be
+ * taken for lost. Between two comparisons, a step shows against the monotonic count. A step of the
  * database's clock alone stops no node (decisions/0017).
  *
- * A call that was not answered in time may take effect later. Nothing begins in the slots that it gives back until it can no longer do so, even
- * when the store has assigned them to this node again meanwhile.
+ * A call that was not answered in time may take effect later. Nothing begins in the slots that it
+ * gives back until it can no longer do so, even when the store has assigned them to this node again
+ * meanwhile.
  *
- * Owns one timer and the tenures. Work that a stalled node does beyond its lease is work for nothing and never harm (decisions/0009).
+ * Owns one timer and the tenures. Work that a stalled node does beyond its lease is work for
+ * nothing and never harm (decisions/0009).
  */
 export class SlotKeeper implements Share {
   readonly #parts: SlotKeeperParts;
@@ -95,7 +115,10 @@ export class SlotKeeper implements Share {
   /** When the lease runs out, by this node's own count. */
   #until = 0;
   #nodes = 0;
-  /** Both counts of this machine when its clock was last right; undefined until then, and where there is nothing to compare with. */
+  /**
+   * Both counts of this machine when its clock was last right; undefined until then, and where
+   * there is nothing to compare with.
+   */
   #rightAt: OwnTime | undefined;
   /** The clock was set since then, and has not been compared since. */
   #wasSet = false;
@@ -118,7 +141,10 @@ export class SlotKeeper implements Share {
     this.#parts = parts;
   }
 
-  /** Resolves when the store has been asked for the first time; a store that did not answer is asked again, like later. */
+  /**
+   * Resolves when the store has been asked for the first time; a store that did not answer is asked
+   * again, like later.
+   */
   async start(): Promise<void> {
     this.#schedule(await this.#renew());
   }
@@ -131,7 +157,9 @@ export class SlotKeeper implements Share {
     this.#forgetAll();
     const { store, node } = this.#parts;
     // A store that is down lets the lease run out.
-    await Promise.all([store.noteClock?.(node, undefined), store.leaveSlots(node)]).catch(() => undefined);
+    await Promise.all([store.noteClock?.(node, undefined), store.leaveSlots(node)]).catch(
+      () => undefined,
+    );
   }
 
   held(): ReadonlyMap<number, Tenure> {
@@ -143,10 +171,14 @@ export class SlotKeeper implements Share {
     return this.#runs() && this.#nodes === 1;
   }
 
-  /** This node's clock differs from other nodes' by more than is tolerated, was set since it was compared, or was never found right. */
+  /**
+   * This node's clock differs from other nodes' by more than is tolerated, was set since it was
+   * compared, or was never found right.
+   */
   get isClockOff(): boolean {
     const { clock, store } = this.#parts;
-    const isUnknown = clock !== undefined && store.time !== undefined && this.#rightAt === undefined;
+    const isUnknown =
+      clock !== undefined && store.time !== undefined && this.#rightAt === undefined;
     return isUnknown || this.#isClockOff || this.#hasStepped();
   }
 
@@ -154,7 +186,10 @@ export class SlotKeeper implements Share {
     return this.#parts.elapsedMs() < this.#until && !this.#hasStepped();
   }
 
-  /** The clock was set since it was compared, or the machine slept, during which the monotonic count may stand still. */
+  /**
+   * The clock was set since it was compared, or the machine slept, during which the monotonic count
+   * may stand still.
+   */
   #hasStepped(): boolean {
     const { clock, elapsedMs } = this.#parts;
     if (this.#rightAt === undefined || clock === undefined) return false;
@@ -171,10 +206,14 @@ export class SlotKeeper implements Share {
   /** Resolves with the time after which it is to be done again. */
   async #renew(): Promise<number> {
     const asked = this.#parts.elapsedMs();
-    // A doubt that ends later than this call is made still holds for its answer, which may be from before the late call took effect.
+    // A doubt that ends later than this call is made still holds for its answer, which may be from
+    // before the late call took effect.
     for (const doubt of this.#doubts) if (doubt.until < asked) this.#doubts.delete(doubt);
     const { clock, store } = this.#parts;
-    const clockState = clock === undefined || store.time === undefined ? "right" : await this.#judgeClock(clock, store.time());
+    const clockState =
+      clock === undefined || store.time === undefined
+        ? "right"
+        : await this.#judgeClock(clock, store.time());
     if (clockState === "off") {
       await this.#standStill();
       return hurryMs;
@@ -194,14 +233,18 @@ export class SlotKeeper implements Share {
   }
 
   /** `unknown`: there was no answer in time, or another node's clock contradicts this one's. */
-  async #judgeClock(clock: Clock, asked: Promise<Instant>): Promise<"right" | "doubted" | "off" | "unknown"> {
+  async #judgeClock(
+    clock: Clock,
+    asked: Promise<Instant>,
+  ): Promise<"right" | "doubted" | "off" | "unknown"> {
     const { store, node } = this.#parts;
     this.#wasSet = this.#hasStepped();
     const compared = await this.#compare(clock, asked);
     const readings = await this.#inTime(store.clockReadings?.(node) ?? Promise.resolve(noReadings));
     if (compared === undefined || readings === undefined) return "unknown";
     const { aheadMs, own } = compared;
-    // The database's clock was set, and by it other nodes' leases may be over, while they still count on them.
+    // The database's clock was set, and by it other nodes' leases may be over, while they still
+    // count on them.
     const before = this.#aheadMs ?? readings.last ?? aheadMs;
     if (Math.abs(aheadMs - before) > clockToleranceMs) this.#opensAt = own.elapsedMs + leaseMs;
     this.#aheadMs = aheadMs;
@@ -219,7 +262,9 @@ export class SlotKeeper implements Share {
     }
     this.#rightTimes += 1;
     if (this.#isClockOff && this.#rightTimes < rightInARow) return "off";
-    const isNoted = await this.#inTime((store.noteClock?.(node, aheadMs) ?? Promise.resolve()).then(() => true));
+    const isNoted = await this.#inTime(
+      (store.noteClock?.(node, aheadMs) ?? Promise.resolve()).then(() => true),
+    );
     // A node whose clock contradicts this one's learns of it by now, and is taken for off soon.
     if (isNoted === undefined || (!isTrusted && isContested(aheadMs, readings))) return "unknown";
     this.#rightAt = own;
@@ -233,7 +278,9 @@ export class SlotKeeper implements Share {
     return isDoubted ? "doubted" : "right";
   }
 
-  /** This node's clock is right, so that what the database's differs from it by is the database's. */
+  /**
+   * This node's clock is right, so that what the database's differs from it by is the database's.
+   */
   #reportDatabaseClock(aheadMs: number, at: Instant): void {
     const isOff = Math.abs(aheadMs) > clockToleranceMs;
     this.#databaseRightTimes = isOff ? 0 : this.#databaseRightTimes + 1;
@@ -247,8 +294,14 @@ export class SlotKeeper implements Share {
     }
   }
 
-  /** How far this clock is ahead of the one that is `asked`; undefined when there was no answer in time, and when the clock was set meanwhile. */
-  async #compare(clock: Clock, asked: Promise<Instant>): Promise<{ readonly aheadMs: number; readonly own: OwnTime } | undefined> {
+  /**
+   * How far this clock is ahead of the one that is `asked`; undefined when there was no answer in
+   * time, and when the clock was set meanwhile.
+   */
+  async #compare(
+    clock: Clock,
+    asked: Promise<Instant>,
+  ): Promise<{ readonly aheadMs: number; readonly own: OwnTime } | undefined> {
     const { elapsedMs } = this.#parts;
     const own: OwnTime = { at: clock.now(), elapsedMs: elapsedMs() };
     const theirs = await this.#inTime(asked);
@@ -277,7 +330,9 @@ export class SlotKeeper implements Share {
   /** undefined when the store failed, or took so long that the answer is worth nothing. */
   async #ask(): Promise<HeldSlots | undefined> {
     const { store, node } = this.#parts;
-    const idle = Array.from(this.#tenures).filter(([, { leaving, underWay }]) => leaving && underWay === 0);
+    const idle = Array.from(this.#tenures).filter(
+      ([, { leaving, underWay }]) => leaving && underWay === 0,
+    );
     const giveBack = idle.map(([slot]) => slot);
     return this.#givenBack(giveBack, store.holdSlots(node, leaseMs, giveBack));
   }
@@ -314,7 +369,9 @@ export class SlotKeeper implements Share {
       const tenure = this.#tenures.get(slot) ?? new OwnTenure(() => this.#runs(), this.#opensAt);
       this.#tenures.set(slot, tenure);
       tenure.leaving = index >= share;
-      tenure.isInDoubt = tenure.opensAt > this.#parts.elapsedMs() || [...this.#doubts].some((doubt) => doubt.slots.has(slot));
+      tenure.isInDoubt =
+        tenure.opensAt > this.#parts.elapsedMs() ||
+        [...this.#doubts].some((doubt) => doubt.slots.has(slot));
       if (!tenure.leaving && !tenure.isInDoubt) open.set(slot, tenure);
     }
     this.#open = open;

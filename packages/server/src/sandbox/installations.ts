@@ -18,7 +18,9 @@ export interface InstallationsParts {
   readonly worldGone: () => Error;
 }
 
-/** Finds the payment service of an account: that of the server, or of the world that the account is. */
+/**
+ * Finds the payment service of an account: that of the server, or of the world that the account is.
+ */
 export class Installations {
   readonly #own: Installation;
   readonly #ownIds: Set<MerchantId>;
@@ -41,7 +43,10 @@ export class Installations {
     return this.#worlds.of(id) !== undefined;
   }
 
-  /** The world that an account is; undefined for one of the server's own. Throws when the world was deleted: its requests have no effect. */
+  /**
+   * The world that an account is; undefined for one of the server's own. Throws when the world was
+   * deleted: its requests have no effect.
+   */
   worldOf(id: MerchantId): World | undefined {
     if (this.#ownIds.has(id)) return undefined;
     const world = this.#worlds.of(id);
@@ -54,7 +59,11 @@ export class Installations {
     return this.worldOf(id)?.installation ?? this.#own;
   }
 
-  run<Input, Output>(operation: Operation<Input, Output>, account: Account, input: Input): Promise<Output> {
+  run<Input, Output>(
+    operation: Operation<Input, Output>,
+    account: Account,
+    input: Input,
+  ): Promise<Output> {
     return this.of(account.id).runner.run(operation, account, input);
   }
 
@@ -68,7 +77,9 @@ export class Installations {
     const world = this.#worlds.byKey(key);
     if (world !== undefined) return world.installation.accounts.byKey(key);
     const found = this.#own.accounts.byKey(key);
-    return found instanceof Promise ? found.then((holder) => this.#asOwn(holder)) : this.#asOwn(found);
+    return found instanceof Promise
+      ? found.then((holder) => this.#asOwn(holder))
+      : this.#asOwn(found);
   }
 
   /** The account with this id; undefined when there is none. A world counts as used. */

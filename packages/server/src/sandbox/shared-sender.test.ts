@@ -19,7 +19,14 @@ test("so many are sent at once, those that wait in their order, and nobody who g
   const send = (body: string, signal?: AbortSignal): Promise<SendOutcome> =>
     sender.send({ url: "", headers: {}, body, timeoutMs: 1 } satisfies SendRequest, signal);
   const gone = new AbortController();
-  const all = [send("1"), send("2"), send("3", gone.signal), send("4"), send("5", AbortSignal.abort()), send("6")];
+  const all = [
+    send("1"),
+    send("2"),
+    send("3", gone.signal),
+    send("4"),
+    send("5", AbortSignal.abort()),
+    send("6"),
+  ];
   await Promise.resolve();
   const bodies = (): readonly string[] => sent.map(({ body }) => body);
   assert.deepEqual(bodies(), ["1", "2"]);

@@ -3,8 +3,9 @@ import type { Sender, SendOutcome, SendRequest } from "../delivery/sender.ts";
 const aborted: SendOutcome = { kind: "failed", cause: "aborted" };
 
 /**
- * What all worlds send their notifications through: at most `most` at once, so that receivers that hang, of however many worlds, leave the process
- * connections for everybody else. Who comes first is sent first; waiting takes nothing of a message's time.
+ * What all worlds send their notifications through: at most `most` at once, so that receivers that
+ * hang, of however many worlds, leave the process connections for everybody else. Who comes first
+ * is sent first; waiting takes nothing of a message's time.
  */
 export class SharedSender implements Sender {
   readonly #sender: Sender;

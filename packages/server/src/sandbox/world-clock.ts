@@ -29,7 +29,9 @@ export class WorldClock implements Clock {
   }
 
   now(): Instant {
-    return this.#since === undefined || this.#isHeld ? this.#at : laterBy(this.#at, Math.max(0, this.#system.now() - this.#since));
+    return this.#since === undefined || this.#isHeld
+      ? this.#at
+      : laterBy(this.#at, Math.max(0, this.#system.now() - this.#since));
   }
 
   get running(): boolean {
@@ -42,7 +44,10 @@ export class WorldClock implements Clock {
     if (this.running) this.#since = this.#system.now();
   }
 
-  /** Lets the time stand while it is moved: what is done at a moment is done at that moment, and nobody waits in it. */
+  /**
+   * Lets the time stand while it is moved: what is done at a moment is done at that moment, and
+   * nobody waits in it.
+   */
   hold(): void {
     this.#at = this.now();
     this.#isHeld = true;
@@ -84,7 +89,9 @@ export class WorldClock implements Clock {
   /** Does what is due, in its order. */
   fire(): void {
     const now = this.now();
-    const due = [...this.#timers].filter(({ at }) => at <= now).toSorted((left, right) => left.at - right.at);
+    const due = [...this.#timers]
+      .filter(({ at }) => at <= now)
+      .toSorted((left, right) => left.at - right.at);
     for (const timer of due) {
       this.#timers.delete(timer);
       timer.task();
@@ -92,9 +99,10 @@ export class WorldClock implements Clock {
   }
 
   /**
-   * What the world's acquirer waits by. Where time stands still nobody can wait in it: an answer that takes its time is there at once, and an
-   * answer that never comes is missed at once. What arrives late arrives when the time has been moved so far; of more than `mostTimers` of
-   * those, what has been on its way for longest is lost.
+   * What the world's acquirer waits by. Where time stands still nobody can wait in it: an answer
+   * that takes its time is there at once, and an answer that never comes is missed at once. What
+   * arrives late arrives when the time has been moved so far; of more than `mostTimers` of those,
+   * what has been on its way for longest is lost.
    */
   scheduler(system: Scheduler): Scheduler {
     return {

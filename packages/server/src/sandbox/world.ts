@@ -1,4 +1,9 @@
-import { createInstallation, type Installation, type InstallationParts, type InstallationRecording } from "../installation.ts";
+import {
+  createInstallation,
+  type Installation,
+  type InstallationParts,
+  type InstallationRecording,
+} from "../installation.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
 import type { Connector } from "../connectors/connector.ts";
 import type { Instruction } from "../connectors/simulator/network.ts";
@@ -14,7 +19,12 @@ import { SeededRandom } from "../kernel/seeded-random.ts";
 import { wholeShare } from "../kernel/share.ts";
 import type { ReportDropped } from "../connectors/connector.ts";
 import type { Account } from "../merchant/account.ts";
-import { accountChange, type Granted, grant, type SandboxKeys } from "../operations/sandbox-account.ts";
+import {
+  accountChange,
+  type Granted,
+  grant,
+  type SandboxKeys,
+} from "../operations/sandbox-account.ts";
 import { errorFacts } from "../logging/error-facts.ts";
 import { Turns } from "../operations/turns.ts";
 import type { Change } from "../stores/change.ts";
@@ -25,15 +35,29 @@ import { WorldClock, type WorldTime } from "./world-clock.ts";
 /** What all worlds share with the server that they live in. */
 export interface WorldSurroundings extends Pick<
   InstallationParts,
-  "vault" | "sender" | "sign" | "name" | "acquirerTimeoutMs" | "periods" | "elapsedMs" | "acceptsPan" | "log" | "recording"
+  | "vault"
+  | "sender"
+  | "sign"
+  | "name"
+  | "acquirerTimeoutMs"
+  | "periods"
+  | "elapsedMs"
+  | "acceptsPan"
+  | "log"
+  | "recording"
 > {
   /** The system's. */
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly secretRandom: Random;
-  /** Names of the acquirers, in the order of the configuration; in a world each is a simulated one. */
+  /**
+   * Names of the acquirers, in the order of the configuration; in a world each is a simulated one.
+   */
   readonly acquirers: readonly [string, ...string[]];
-  readonly openAcquirer: (ports: { readonly clock: Clock; readonly scheduler: Scheduler }) => Simulator;
+  readonly openAcquirer: (ports: {
+    readonly clock: Clock;
+    readonly scheduler: Scheduler;
+  }) => Simulator;
   readonly reportDropped: ReportDropped;
   readonly openStore: (options: WorldStoreOptions) => WorldStore;
   /** Asked for each change: whether there is no room for it in all worlds together. */
@@ -55,7 +79,10 @@ export interface WorldPlan {
 
 /** What was done while the time went on. */
 export interface Done {
-  /** Changes of payments: captures that lapsed, refunds that were sent, outcomes that were found out. */
+  /**
+   * Changes of payments: captures that lapsed, refunds that were sent, outcomes that were found
+   * out.
+   */
   payments: number;
   /** Attempts to deliver notifications, whatever came of them. */
   deliveries: number;
@@ -66,9 +93,15 @@ export interface Done {
 /** What became of moving the time. */
 export interface Moved {
   readonly done: Done;
-  /** Where the time was to be, when more fell due on the way than one call goes through; undefined when it is there. */
+  /**
+   * Where the time was to be, when more fell due on the way than one call goes through; undefined
+   * when it is there.
+   */
   readonly left: Instant | undefined;
-  /** The world is reset or restored: what was done is gone with what it was, and its time is where that begins. */
+  /**
+   * The world is reset or restored: what was done is gone with what it was, and its time is where
+   * that begins.
+   */
   readonly isGivenUp: boolean;
 }
 
@@ -93,7 +126,10 @@ interface Life {
   readonly acquirers: ReadonlyMap<string, Simulator>;
   readonly clock: WorldClock;
   readonly random: SeededRandom;
-  /** Each payment's id goes beyond the one before: they have an order where time stands, and where it is set back. */
+  /**
+   * Each payment's id goes beyond the one before: they have an order where time stands, and where
+   * it is set back.
+   */
   readonly ids: { last: PaymentId | undefined };
   readonly installation: Installation;
 }
@@ -111,16 +147,23 @@ const beginningOfTime = instant(Number.MIN_SAFE_INTEGER);
 const mostSteps = 100_000;
 /** Rounds of one moment: what falls due by what is done at it. */
 const mostRounds = 1_000;
-/** How long one call moves the time for, in real milliseconds: an attempt at a receiver that hangs takes 20 seconds. */
+/**
+ * How long one call moves the time for, in real milliseconds: an attempt at a receiver that hangs
+ * takes 20 seconds.
+ */
 const mostMoveMs = 60_000;
 /** Where no time passes. */
 const stillScheduler: Scheduler = { sleep: () => Promise.resolve(), after: () => () => undefined };
-/** Everybody else in this process waits for a piece of work in memory no longer than about this, in milliseconds. */
+/**
+ * Everybody else in this process waits for a piece of work in memory no longer than about this, in
+ * milliseconds.
+ */
 const pieceMs = 10;
 
 /**
- * An account of its own in memory, with its own store, acquirers, clock and chance: the parts of a server, put together as the server's own
- * are. Its jobs have no timers: what is due is done when the time is moved, after each change, and each second where time goes on.
+ * An account of its own in memory, with its own store, acquirers, clock and chance: the parts of a
+ * server, put together as the server's own are. Its jobs have no timers: what is due is done when
+ * the time is moved, after each change, and each second where time goes on.
  */
 export class World {
   readonly #around: WorldSurroundings;
@@ -150,7 +193,9 @@ export class World {
   async open(): Promise<void> {
     const { account, keys } = this.#plan;
     const { store, clock } = this.#life;
-    const { outcome } = await store.commit(accountChange(account, undefined, clock.now(), grantsOf(keys)));
+    const { outcome } = await store.commit(
+      accountChange(account, undefined, clock.now(), grantsOf(keys)),
+    );
     assert(outcome === "committed", "a new store takes an account");
   }
 
@@ -200,7 +245,10 @@ export class World {
     return [...this.#snapshots.keys()];
   }
 
-  /** Queues what is to happen to this world's next messages to an acquirer, the first unless one is named. Throws when it cannot be taken. */
+  /**
+   * Queues what is to happen to this world's next messages to an acquirer, the first unless one is
+   * named. Throws when it cannot be taken.
+   */
   instruct(instruction: Instruction, acquirer: string = this.#around.acquirers[0]): void {
     const known = this.#life.acquirers.get(acquirer);
     assert(known !== undefined, "a world has all acquirers of the configuration");
@@ -213,12 +261,16 @@ export class World {
   }
 
   /**
-   * Moves the time to what `target` makes of the present, through every moment at which something falls due, and does it, in order. Resolves
-   * when that is done, or when one call has done as much as it may. Before the present, the time is set back and nothing is done. Who asks
-   * while it is being moved moves it from where it is then. undefined when `target` gives none: nothing is moved. Whoever has the world
-   * reset or restored does not wait for that: the move is given up, and so are those that wait.
+   * Moves the time to what `target` makes of the present, through every moment at which something
+   * falls due, and does it, in order. Resolves when that is done, or when one call has done as much
+   * as it may. Before the present, the time is set back and nothing is done. Who asks while it is
+   * being moved moves it from where it is then. undefined when `target` gives none: nothing is
+   * moved. Whoever has the world reset or restored does not wait for that: the move is given up,
+   * and so are those that wait.
    */
-  move(target: (now: Instant, nextDue: Instant | undefined) => Instant | undefined): Promise<Moved | undefined> {
+  move(
+    target: (now: Instant, nextDue: Instant | undefined) => Instant | undefined,
+  ): Promise<Moved | undefined> {
     return this.#inTurn(async () => {
       const life = this.#life;
       const { clock, done } = life;
@@ -228,7 +280,8 @@ export class World {
       clock.hold();
       try {
         if (to < clock.now()) clock.set(to);
-        // What is due here already did not fall due on the way: whether somebody is at it, or was, is chance.
+        // What is due here already did not fall due on the way: whether somebody is at it, or was,
+        // is chance.
         await this.#doDue(life);
         const before = { ...done };
         const isThere = await this.#goThrough(life, to, began);
@@ -237,7 +290,11 @@ export class World {
         if (isThere) await life.installation.retention.runDue();
         const { payments, deliveries, cards } = done;
         return {
-          done: { payments: payments - before.payments, deliveries: deliveries - before.deliveries, cards: cards - before.cards },
+          done: {
+            payments: payments - before.payments,
+            deliveries: deliveries - before.deliveries,
+            cards: cards - before.cards,
+          },
           left: isThere ? undefined : to,
           isGivenUp: !isThere && this.#beginnings > 0,
         };
@@ -247,7 +304,10 @@ export class World {
     });
   }
 
-  /** Goes to each moment up to `to` at which something falls due, and does it; false when that is too much for one call, which began at `began` of the system's time. */
+  /**
+   * Goes to each moment up to `to` at which something falls due, and does it; false when that is
+   * too much for one call, which began at `began` of the system's time.
+   */
   async #goThrough(life: Life, to: Instant, began: Instant): Promise<boolean> {
     const { clock } = life;
     for (let steps = 0; ; steps += 1) {
@@ -279,7 +339,14 @@ export class World {
     } catch (error) {
       // Nobody asked for it, and it is nobody else's trouble.
       const { errorName: what, where } = errorFacts(error);
-      this.#around.log.write({ event: "alarm", kind: "unexpected_failure", what, where, merchantId: this.id, paymentId: undefined });
+      this.#around.log.write({
+        event: "alarm",
+        kind: "unexpected_failure",
+        what,
+        where,
+        merchantId: this.id,
+        paymentId: undefined,
+      });
     }
   }
 
@@ -291,7 +358,10 @@ export class World {
     });
   }
 
-  /** Keeps what the world is now under a name, in place of what was kept under it. false: there is no room for it, and nothing was kept. */
+  /**
+   * Keeps what the world is now under a name, in place of what was kept under it. false: there is
+   * no room for it, and nothing was kept.
+   */
   snapshot(name: string): boolean {
     const former = this.#snapshots.get(name);
     const { store, acquirers, random, ids } = this.#life;
@@ -303,7 +373,14 @@ export class World {
     const { time } = this;
     const ports = { clock: { now: () => time.now }, scheduler: stillScheduler };
     const kept = new Map(Array.from(acquirers, ([acquirer, it]) => [acquirer, it.copy(ports)]));
-    this.#snapshots.set(name, { store: store.copy({}), acquirers: kept, time, drawn: random.position, lastPaymentId: ids.last, records });
+    this.#snapshots.set(name, {
+      store: store.copy({}),
+      acquirers: kept,
+      time,
+      drawn: random.position,
+      lastPaymentId: ids.last,
+      records,
+    });
     return true;
   }
 
@@ -317,7 +394,10 @@ export class World {
     return true;
   }
 
-  /** What is under way is cut short, and takes its turn to an end: nobody waits for a receiver that hangs. */
+  /**
+   * What is under way is cut short, and takes its turn to an end: nobody waits for a receiver that
+   * hangs.
+   */
   async #beginAnew(begin: () => Promise<void>): Promise<void> {
     this.#beginnings += 1;
     const ended = this.#letGo(this.#life);
@@ -332,7 +412,9 @@ export class World {
     });
   }
 
-  /** Whoever moves the time, and may be waiting for a receiver that hangs, is told how far it came. */
+  /**
+   * Whoever moves the time, and may be waiting for a receiver that hangs, is told how far it came.
+   */
   async endMoves(): Promise<void> {
     this.#isEnding = true;
     await this.#life.installation.dispatcher.stop();
@@ -357,8 +439,9 @@ export class World {
   }
 
   /**
-   * What it is called towards acquirers and receivers: worlds with one seed the same, so that both treat them alike. No account has such an id:
-   * whoever found a seed for another's would be shown the secrets that are derived from it.
+   * What it is called towards acquirers and receivers: worlds with one seed the same, so that both
+   * treat them alike. No account has such an id: whoever found a seed for another's would be shown
+   * the secrets that are derived from it.
    */
   get alias(): MerchantId {
     return `world ${sha256Hex(`cofre world 1\0${this.#plan.seed}`).slice(0, 32)}` as MerchantId;
@@ -397,8 +480,16 @@ export class World {
     const store = from?.store.copy(options) ?? openStore(options);
     const random = new SeededRandom(seed, from?.drawn);
     const ids = { last: from?.lastPaymentId };
-    const acquirers = new Map(names.map((acquirer) => [acquirer, from?.acquirers.get(acquirer)?.copy(ports) ?? openAcquirer(ports)]));
-    const connectors = Array.from(acquirers, ([acquirer, it]) => ({ ...namedAs(it, alias), name: acquirer }));
+    const acquirers = new Map(
+      names.map((acquirer) => [
+        acquirer,
+        from?.acquirers.get(acquirer)?.copy(ports) ?? openAcquirer(ports),
+      ]),
+    );
+    const connectors = Array.from(acquirers, ([acquirer, it]) => ({
+      ...namedAs(it, alias),
+      name: acquirer,
+    }));
     const installation = createInstallation({
       store,
       vault,
@@ -412,7 +503,8 @@ export class World {
       deliveryRandom: secretRandom,
       deliveryRandomFor: ({ number, endpoint, askedAt, attempts }) =>
         new SeededRandom(`${seed}\0notification\0${number}\0${endpoint}\0${askedAt}\0${attempts}`),
-      // Of several under way the network would say which arrives first, and so which one a receiver refuses.
+      // Of several under way the network would say which arrives first, and so which one a receiver
+      // refuses.
       tellsInOrder: () => !clock.running,
       secretRandom,
       scheduler,
@@ -426,7 +518,10 @@ export class World {
       elapsedMs,
       acceptsPan,
       log,
-      recording: recording === undefined ? undefined : whileItLasts(recording, () => this.#life.done === done),
+      recording:
+        recording === undefined
+          ? undefined
+          : whileItLasts(recording, () => this.#life.done === done),
     });
     return { store, done, written, acquirers, clock, random, ids, installation };
   }
@@ -437,16 +532,27 @@ export class World {
     await this.#letGo(this.#life);
   }
 
-  /** Nothing more begins in a life, and what is under way in it waits for nothing. May be called again. */
+  /**
+   * Nothing more begins in a life, and what is under way in it waits for nothing. May be called
+   * again.
+   */
   async #letGo({ clock, installation }: Life): Promise<void> {
     const { dispatcher, recovery, cardExpiry, retention } = installation;
-    const ended = Promise.all([dispatcher.stop(), recovery.stop(), cardExpiry.stop(), retention.stop()]);
+    const ended = Promise.all([
+      dispatcher.stop(),
+      recovery.stop(),
+      cardExpiry.stop(),
+      retention.stop(),
+    ]);
     // It may be waiting for an acquirer's answer that never comes, and for another one after that.
     clock.end();
     await ended;
   }
 
-  /** What a change has made due at once, such as a refund without a waiting time, is done without anybody moving the time. */
+  /**
+   * What a change has made due at once, such as a refund without a waiting time, is done without
+   * anybody moving the time.
+   */
   #settleSoon(): void {
     if (this.#cancelSoon !== undefined || this.#isOver) return;
     this.#cancelSoon = this.#around.scheduler.after(soonMs, () => {
@@ -493,7 +599,12 @@ export class World {
   /** The first moment after this one at which something falls due. */
   #firstDue({ store, clock, installation }: Life, after: Instant): Instant | undefined {
     let first: Instant | undefined;
-    for (const at of [store.nextDue(after), cardsForgottenFrom(store), clock.nextTimer, installation.dispatcher.restsUntil(after)]) {
+    for (const at of [
+      store.nextDue(after),
+      cardsForgottenFrom(store),
+      clock.nextTimer,
+      installation.dispatcher.restsUntil(after),
+    ]) {
       if (at !== undefined && at > after && (first === undefined || at < first)) first = at;
     }
     return first;
@@ -501,7 +612,10 @@ export class World {
 }
 
 /** What a world's keys open it for. */
-export function grantsOf({ integrationKey, publicIntegrationKey }: SandboxKeys): readonly Granted[] {
+export function grantsOf({
+  integrationKey,
+  publicIntegrationKey,
+}: SandboxKeys): readonly Granted[] {
   return [grant(integrationKey, "secret"), grant(publicIntegrationKey, "public")];
 }
 
@@ -515,8 +629,14 @@ function changesIn({ payments, deliveries, cards }: Done): number {
   return payments + deliveries + cards;
 }
 
-/** The recording of an account is that of its world now: what still ends in one that it was before belongs to no timeline. */
-function whileItLasts(recording: InstallationRecording, lasts: () => boolean): InstallationRecording {
+/**
+ * The recording of an account is that of its world now: what still ends in one that it was before
+ * belongs to no timeline.
+ */
+function whileItLasts(
+  recording: InstallationRecording,
+  lasts: () => boolean,
+): InstallationRecording {
   return {
     connectors: (connectors, clock) => {
       const recorded = recording.connectors(connectors, clock);
@@ -533,7 +653,9 @@ function whileItLasts(recording: InstallationRecording, lasts: () => boolean): I
 }
 
 function cardsForgottenFrom({ leastRecentUse }: WorldStore): Instant | undefined {
-  return leastRecentUse === undefined ? undefined : laterBy(tokenExpiresAt(leastRecentUse), forgottenAfterMs);
+  return leastRecentUse === undefined
+    ? undefined
+    : laterBy(tokenExpiresAt(leastRecentUse), forgottenAfterMs);
 }
 
 /** The acquirer as it hears of the merchant under another name. */

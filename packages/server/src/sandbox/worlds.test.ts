@@ -21,18 +21,25 @@ interface Rig {
   readonly worlds: Worlds;
   readonly changed: MerchantId[];
   readonly advance: (ms: number) => void;
-  readonly create: (options?: { readonly key?: string; readonly running?: boolean }) => Promise<World>;
+  readonly create: (options?: {
+    readonly key?: string;
+    readonly running?: boolean;
+  }) => Promise<World>;
 }
 
 function rig(limits: Partial<WorldLimits> = {}): Rig {
   let now = epoch;
   const changed: MerchantId[] = [];
-  const worlds = worldsAlone({ now: () => instant(now) }, random, { limits, onChanged: (id) => void changed.push(id) });
+  const worlds = worldsAlone({ now: () => instant(now) }, random, {
+    limits,
+    onChanged: (id) => void changed.push(id),
+  });
   return {
     worlds,
     changed,
     advance: (ms) => void (now += ms),
-    create: ({ key, running = false } = {}) => worlds.create(planAlone(random, { now: instant(epoch), running }, key)),
+    create: ({ key, running = false } = {}) =>
+      worlds.create(planAlone(random, { now: instant(epoch), running }, key)),
   };
 }
 
@@ -42,7 +49,10 @@ function claim(world: World, key: string): Promise<unknown> {
   const change: Change = {
     merchantId: world.id,
     at,
-    request: { next: { key, digest: "0".repeat(64), claimedAt: at, answer: undefined }, replaces: "nothing" },
+    request: {
+      next: { key, digest: "0".repeat(64), claimedAt: at, answer: undefined },
+      replaces: "nothing",
+    },
     facts: [],
     entries: [],
     notifications: [],
@@ -62,7 +72,11 @@ describe("the number of worlds", () => {
 
   test("is kept by giving up the one that was left alone for longest, after an hour", async () => {
     const { worlds, create, advance, changed } = rig({ mostWorlds: 3 });
-    const [first, second_, third] = [await create({ key: "first" }), await create({ key: "second" }), await create({ key: "third" })];
+    const [first, second_, third] = [
+      await create({ key: "first" }),
+      await create({ key: "second" }),
+      await create({ key: "third" }),
+    ];
     advance(hour / 2);
     assert.equal(worlds.byKey("first"), first);
     advance(hour / 2 + 1);
@@ -115,7 +129,10 @@ test("the records of all worlds together are bounded; what is there goes on, and
 test("long settings count for the records that they take the room of", async () => {
   const { worlds, create } = rig({ mostRecords: 2_500 });
   const [one, other] = [await create(), await create()];
-  const routes = Array.from({ length: 50 }, () => ({ connectors: ["simulator"], bins: Array.from({ length: 200 }, () => "411111") }));
+  const routes = Array.from({ length: 50 }, () => ({
+    connectors: ["simulator"],
+    bins: Array.from({ length: 200 }, () => "411111"),
+  }));
   const long = (world: World): Change => {
     const { account } = world.plan;
     const next = { ...account, version: 2, settings: { ...account.settings, routes } };
@@ -179,7 +196,12 @@ test("a move of the time that takes more than a minute says where it was to go, 
   const world = await create();
   const { recovery, store } = world.installation;
   for (const number of [1, 2, 3]) {
-    const held = { ...given.newPayment(number), merchantId: world.id, state: "authorized", attempt: undefined } as const;
+    const held = {
+      ...given.newPayment(number),
+      merchantId: world.id,
+      state: "authorized",
+      attempt: undefined,
+    } as const;
     await store.commit(given.paymentChange({ ...held, captureBy: instant(epoch + number * hour) }));
   }
   // Something takes very long.
@@ -209,7 +231,13 @@ test("a world that begins anew gives up the moves of its time, and what still en
   const world = await worlds.create(planAlone(random, { now: instant(epoch), running: false }));
   const { account } = world.plan;
   const held = (number: number, captureBy = instant(epoch + hour)): Change =>
-    given.paymentChange({ ...given.newPayment(number), merchantId: world.id, state: "authorized", attempt: undefined, captureBy });
+    given.paymentChange({
+      ...given.newPayment(number),
+      merchantId: world.id,
+      state: "authorized",
+      attempt: undefined,
+      captureBy,
+    });
   const old = world.installation;
   await old.runner.contextOf(account).change(async () => held(1));
   const [entered, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -237,10 +265,13 @@ test("a world that begins anew gives up the moves of its time, and what still en
   const runDueNow = recovery.runDue.bind(recovery);
   let late = 0;
   recovery.runDue = async () => {
-    if (world.time.now > to && (late += 1) === 1) await old.runner.contextOf(account).change(async () => held(2));
+    if (world.time.now > to && (late += 1) === 1)
+      await old.runner.contextOf(account).change(async () => held(2));
     return runDueNow();
   };
-  await world.installation.runner.contextOf(account).change(async () => held(3, instant(to + hour / 2)));
+  await world.installation.runner
+    .contextOf(account)
+    .change(async () => held(3, instant(to + hour / 2)));
   const moved = await world.move(() => instant(to + hour));
   assert.ok(late > 0, "control");
   assert.deepEqual(moved?.done, { payments: 1, deliveries: 0, cards: 0 }, "the third lapses");
@@ -256,14 +287,19 @@ test("a move of the time waits for no pause between cards, however many a world 
     if (ms > 0) pauses.push(ms);
     await systemScheduler.sleep(0, signal);
   };
-  const worlds = worldsAlone({ now: () => instant(epoch) }, random, { scheduler: { ...systemScheduler, sleep } });
+  const worlds = worldsAlone({ now: () => instant(epoch) }, random, {
+    scheduler: { ...systemScheduler, sleep },
+  });
   const world = await worlds.create(planAlone(random, { now: instant(epoch), running: false }));
   const cards = 2_500;
   for (let number = 1; number <= cards; number += 1) {
     // Two of them at another moment than all others.
     const at = instant(epoch + Math.max(0, number - cards + 2) * second);
     const card = given.newCard(number, { merchantId: world.id, createdAt: at, lastUsedAt: at });
-    assert.equal((await world.installation.store.commit(given.cardChange(card))).outcome, "committed");
+    assert.equal(
+      (await world.installation.store.commit(given.cardChange(card))).outcome,
+      "committed",
+    );
   }
   const moved = await world.move(() => instant(epoch + 500 * 24 * hour));
   assert.deepEqual([moved?.done.cards, moved?.left, pauses], [cards, undefined, []]);

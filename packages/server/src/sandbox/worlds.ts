@@ -9,7 +9,10 @@ import { grantsOf, World, type WorldPlan, type WorldSurroundings } from "./world
 export interface WorldLimits {
   /** Worlds at the same time. */
   readonly mostWorlds: number;
-  /** Records of all worlds together, snapshots not counted: payments, cards, notifications, named requests (WorldStore.size). */
+  /**
+   * Records of all worlds together, snapshots not counted: payments, cards, notifications, named
+   * requests (WorldStore.size).
+   */
   readonly mostRecords: number;
   /** Records in snapshots of all worlds together. An empty world's counts for thirty. */
   readonly mostKept: number;
@@ -24,14 +27,20 @@ const mostSent = 512;
 const tickMs = second;
 /** New records that are taken between two counts of all worlds. */
 const recordsPerCount = 1_000;
-/** A payment that was changed so often takes more room with each further change: an acquirer that never answers is asked for ever. */
+/**
+ * A payment that was changed so often takes more room with each further change: an acquirer that
+ * never answers is asked for ever.
+ */
 const manyVersions = 50;
 /** In characters. */
 const longSettings = 4_000;
 
 export interface WorldsParts extends Omit<WorldSurroundings, "isFull" | "mayKeep"> {
   readonly limits?: Partial<WorldLimits>;
-  /** Told of every world that is reset, restored or gone: what is remembered of its account elsewhere is old. */
+  /**
+   * Told of every world that is reset, restored or gone: what is remembered of its account
+   * elsewhere is old.
+   */
   readonly onChanged: (id: MerchantId) => void;
 }
 
@@ -100,9 +109,12 @@ export class Worlds {
   async create(plan: WorldPlan): Promise<World> {
     if (this.#isOver) throw new WorldRefused("full");
     const digests = grantsOf(plan.keys).map(({ digest }) => digest);
-    if (digests.some((digest) => this.#byKey.has(digest)) || this.#worlds.has(plan.account.id)) throw new WorldRefused("key_taken");
-    if (this.#worlds.size >= this.#limits.mostWorlds && !this.#makeRoom()) throw new WorldRefused("full");
-    if (hasLongSettings(plan.account) && !this.#takeRoom(recordsPerCount)) throw new WorldRefused("full");
+    if (digests.some((digest) => this.#byKey.has(digest)) || this.#worlds.has(plan.account.id))
+      throw new WorldRefused("key_taken");
+    if (this.#worlds.size >= this.#limits.mostWorlds && !this.#makeRoom())
+      throw new WorldRefused("full");
+    if (hasLongSettings(plan.account) && !this.#takeRoom(recordsPerCount))
+      throw new WorldRefused("full");
     const world = new World(this.#around, plan);
     // Theirs at once: who comes with the same key meanwhile is refused.
     this.#worlds.set(world.id, world);
@@ -139,15 +151,24 @@ export class Worlds {
 
   /** To be called when the time of a world begins to go on. */
   watch(): void {
-    if (this.#cancelTick !== undefined || this.#isOver || !this.list().some(({ time }) => time.running)) return;
+    if (
+      this.#cancelTick !== undefined ||
+      this.#isOver ||
+      !this.list().some(({ time }) => time.running)
+    )
+      return;
     this.#cancelTick = this.#parts.scheduler.after(tickMs, () => {
       this.#cancelTick = undefined;
-      for (const world of this.#worlds.values()) if (world.time.running && !world.isBusy && world.isDue) void world.settle();
+      for (const world of this.#worlds.values())
+        if (world.time.running && !world.isBusy && world.isDue) void world.settle();
       this.watch();
     });
   }
 
-  /** Before the server stops, which waits for requests that are under way: nobody's moves the time any further. */
+  /**
+   * Before the server stops, which waits for requests that are under way: nobody's moves the time
+   * any further.
+   */
   async endMoves(): Promise<void> {
     await Promise.all(this.list().flatMap((world) => (world.isBusy ? [world.endMoves()] : [])));
   }
@@ -185,10 +206,14 @@ export class Worlds {
     return kept <= this.#limits.mostKept;
   }
 
-  /** Only what adds a record that somebody may add to without an end is refused: what is there goes on. */
+  /**
+   * Only what adds a record that somebody may add to without an end is refused: what is there goes
+   * on.
+   */
   #isFull({ payment, card, request, account }: Change): boolean {
     const adds =
-      (payment !== undefined && (payment.replaces === undefined || payment.next.version > manyVersions)) ||
+      (payment !== undefined &&
+        (payment.replaces === undefined || payment.next.version > manyVersions)) ||
       (account?.replaces !== undefined && hasLongSettings(account.next)) ||
       (card !== undefined && card.replaces === undefined) ||
       request?.replaces === "nothing";

@@ -2,8 +2,9 @@ import { separatorAt, separatorKind, utf8Length } from "../kernel/separators.ts"
 import { isPlausibleCard } from "./scheme.ts";
 
 /*
- * Card numbers in text, as bytes: in one piece or in the groups that cards are printed in. What is wanted is few false alarms: a
- * number that stands in the middle of a hash, of a longer number or of a table's columns is not one.
+ * Card numbers in text, as bytes: in one piece or in the groups that cards are printed in. What is
+ * wanted is few false alarms: a number that stands in the middle of a hash, of a longer number or
+ * of a table's columns is not one.
  */
 
 export interface Span {
@@ -16,7 +17,9 @@ export interface Span {
 
 const shortest = 14;
 const longest = 19;
-/** Letters that are looked at on each side of a number, to find out whether it is a piece of a hash. */
+/**
+ * Letters that are looked at on each side of a number, to find out whether it is a piece of a hash.
+ */
 const longestWord = 64;
 
 export function isDigit(byte: number | undefined): boolean {
@@ -64,14 +67,20 @@ function escapeBefore(bytes: Uint8Array, start: number): number | undefined {
   return bytes[start - 1] === 0x75 && bytes[start - 2] === 0x5c ? 4 : undefined;
 }
 
-/** `5A08` and sixteen digits: how a chip's number stands in a hexadecimal dump. The field's length in digits. */
+/**
+ * `5A08` and sixteen digits: how a chip's number stands in a hexadecimal dump. The field's length
+ * in digits.
+ */
 function chipLength(bytes: Uint8Array, start: number): number | undefined {
   const isTag = ((bytes[start - 1] ?? 0) | 0x20) === 0x61 && bytes[start - 2] === 0x35;
   const length = (bytes[start + 1] ?? 0) - 0x30;
   return isTag && bytes[start] === 0x30 && (length === 7 || length === 8) ? length * 2 : undefined;
 }
 
-/** Letters may stand before and behind (`card4111...`, `\n4111...`); more digits behind those make it a piece of something else. */
+/**
+ * Letters may stand before and behind (`card4111...`, `\n4111...`); more digits behind those make
+ * it a piece of something else.
+ */
 function isInsideOfWord(bytes: Uint8Array, start: number, end: number): boolean {
   let before = start - 1;
   while (isLetter(bytes[before]) && start - before < longestWord) before -= 1;
@@ -86,8 +95,9 @@ function isInsideOfWord(bytes: Uint8Array, start: number, end: number): boolean 
 const mostSeparators = 6;
 
 /**
- * The length in bytes of one separator (kernel/separators.ts), as it is or escaped: `%2D`, `%C2%A0`, `&nbsp;`, `&#160;`, `\u00a0`; 0 when there is none. Not a
- * line break: numbers below each other are a list.
+ * The length in bytes of one separator (kernel/separators.ts), as it is or escaped: `%2D`,
+ * `%C2%A0`, `&nbsp;`, `&#160;`, `\u00a0`; 0 when there is none. Not a line break: numbers below
+ * each other are a list.
  */
 export function separatorLength(bytes: Uint8Array, at: number): number {
   const first = bytes[at] ?? 0;
@@ -105,7 +115,11 @@ const longestEscape = 12;
 
 function escapedLength(bytes: Uint8Array, at: number, first: number): number {
   if (first !== 0x25 && first !== 0x26 && first !== 0x5c) return 0;
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset + at, Math.min(longestEscape, bytes.length - at)).toString("latin1");
+  const text = Buffer.from(
+    bytes.buffer,
+    bytes.byteOffset + at,
+    Math.min(longestEscape, bytes.length - at),
+  ).toString("latin1");
   const entity = /^&(?:nbsp|ensp|emsp|thinsp|shy|ndash|mdash|minus|middot|bull);/i.exec(text);
   if (entity !== null) return entity[0].length;
   const number = /^&#(?:x([\da-f]{2,4})|(\d{2,5}));/i.exec(text) ?? /^\\u([\da-f]{4})/i.exec(text);
@@ -121,7 +135,10 @@ function escapedLength(bytes: Uint8Array, at: number, first: number): number {
   return separatorAt(encoded, 0) < 0 ? 0 : count * 3;
 }
 
-/** How cards are printed and typed: fours, American Express, Diners; and digit by digit, or in equal groups. */
+/**
+ * How cards are printed and typed: fours, American Express, Diners; and digit by digit, or in equal
+ * groups.
+ */
 function isCardGrouping(widths: readonly number[], total: number): boolean {
   const [first = 0] = widths;
   if (total === 15 && widths.join() === "4,6,5") return true;
@@ -151,10 +168,15 @@ function inGroups(bytes: Uint8Array, start: number, firstEnd: number): Span | un
     if (gapBehind(bytes, groupEnd) !== gap || !isSame(bytes, groupEnd, firstEnd, gap)) break;
     at = groupEnd + gap;
   }
-  // What follows the number in the same way (an expiry date, a security code) is none of it: the longest beginning counts.
+  // What follows the number in the same way (an expiry date, a security code) is none of it: the
+  // longest beginning counts.
   for (; total >= shortest;) {
     const found = digits.subarray(0, total);
-    if (isCardGrouping(widths, total) && isEnd(bytes, end, firstEnd, gap, widths) && isPlausibleCard(found)) {
+    if (
+      isCardGrouping(widths, total) &&
+      isEnd(bytes, end, firstEnd, gap, widths) &&
+      isPlausibleCard(found)
+    ) {
       return { start, end, digits: found, isGrouped: true };
     }
     const width = widths.pop() ?? 0;
@@ -164,7 +186,10 @@ function inGroups(bytes: Uint8Array, start: number, firstEnd: number): Span | un
   return undefined;
 }
 
-/** The length in bytes of what separates a group from the digit behind it; 0 when there is no digit, or something else between. */
+/**
+ * The length in bytes of what separates a group from the digit behind it; 0 when there is no digit,
+ * or something else between.
+ */
 function gapBehind(bytes: Uint8Array, end: number): number {
   let at = end;
   for (let count = 0; count < mostSeparators; count += 1) {
@@ -177,18 +202,26 @@ function gapBehind(bytes: Uint8Array, end: number): number {
 }
 
 function isSame(bytes: Uint8Array, one: number, other: number, length: number): boolean {
-  for (let index = 0; index < length; index += 1) if (bytes[one + index] !== bytes[other + index]) return false;
+  for (let index = 0; index < length; index += 1)
+    if (bytes[one + index] !== bytes[other + index]) return false;
   return true;
 }
 
 function isGapBefore(bytes: Uint8Array, start: number, firstEnd: number, gap: number): boolean {
-  if (start < gap || !isSame(bytes, start - gap, firstEnd, gap) || !isDigit(bytes[start - gap - 1])) return false;
+  if (start < gap || !isSame(bytes, start - gap, firstEnd, gap) || !isDigit(bytes[start - gap - 1]))
+    return false;
   let before = start - gap - 1;
   while (isDigit(bytes[before])) before -= 1;
   return start - gap - 1 - before === firstEnd - start;
 }
 
-function isEnd(bytes: Uint8Array, end: number, firstEnd: number, gap: number, widths: readonly number[]): boolean {
+function isEnd(
+  bytes: Uint8Array,
+  end: number,
+  firstEnd: number,
+  gap: number,
+  widths: readonly number[],
+): boolean {
   if (isDigit(bytes[end])) return false;
   if (gapBehind(bytes, end) !== gap || !isSame(bytes, end, firstEnd, gap)) return true;
   const next = endOfDigits(bytes, end + gap) - end - gap;

@@ -8,8 +8,9 @@ export type Found =
   | { readonly path: string; readonly isFile: false; readonly problem: string };
 
 /**
- * The files of a path, in the order of their names. Links inside of a directory are not followed (what they lead to is elsewhere, or comes twice);
- * devices, pipes and sockets hold nothing at rest and are passed over.
+ * The files of a path, in the order of their names. Links inside of a directory are not followed
+ * (what they lead to is elsewhere, or comes twice); devices, pipes and sockets hold nothing at rest
+ * and are passed over.
  */
 export async function* filesOf(path: string, isNamed = true): AsyncGenerator<Found> {
   try {

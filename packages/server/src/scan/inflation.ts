@@ -11,10 +11,17 @@ export interface Container {
 
 const starts: readonly number[] = [0x1f, 0x50, 0x28, 0x78];
 
-/** What in `bytes` says that something compressed begins there. `atStart`: the first byte is the first of a file. */
+/**
+ * What in `bytes` says that something compressed begins there. `atStart`: the first byte is the
+ * first of a file.
+ */
 export function* containersIn(bytes: Uint8Array, atStart: boolean): Generator<Container> {
   for (const first of starts) {
-    for (let offset = bytes.indexOf(first); offset >= 0; offset = bytes.indexOf(first, offset + 1)) {
+    for (
+      let offset = bytes.indexOf(first);
+      offset >= 0;
+      offset = bytes.indexOf(first, offset + 1)
+    ) {
       const found = containerAt(bytes, offset, atStart);
       if (found !== undefined) yield found;
     }
@@ -22,25 +29,36 @@ export function* containersIn(bytes: Uint8Array, atStart: boolean): Generator<Co
 }
 
 function containerAt(bytes: Uint8Array, offset: number, atStart: boolean): Container | undefined {
-  const is = (...expected: readonly number[]): boolean => expected.every((byte, index) => bytes[offset + index] === byte);
+  const is = (...expected: readonly number[]): boolean =>
+    expected.every((byte, index) => bytes[offset + index] === byte);
   if (is(0x1f, 0x8b, 0x08)) {
     const dataOffset = behindGzipHead(bytes, offset);
     return dataOffset < bytes.length ? { kind: "gzip", offset, dataOffset } : undefined;
   }
   if (is(0x28, 0xb5, 0x2f, 0xfd)) return { kind: "zstd", offset, dataOffset: offset };
   // Deflated, not encrypted. What is stored as it is needs no help.
-  if (is(0x50, 0x4b, 0x03, 0x04) && ((bytes[offset + 6] ?? 1) & 1) === 0 && bytes[offset + 8] === 8) {
-    const short = (at: number): number => (bytes[offset + at] ?? 0) + (bytes[offset + at + 1] ?? 0) * 256;
+  if (
+    is(0x50, 0x4b, 0x03, 0x04) &&
+    ((bytes[offset + 6] ?? 1) & 1) === 0 &&
+    bytes[offset + 8] === 8
+  ) {
+    const short = (at: number): number =>
+      (bytes[offset + at] ?? 0) + (bytes[offset + at + 1] ?? 0) * 256;
     const dataOffset = offset + 30 + short(26) + short(28);
     return dataOffset < bytes.length ? { kind: "zip", offset, dataOffset } : undefined;
   }
   // Two bytes are in every noise: only where files and PDF streams have them.
-  const isZlib = bytes[offset] === 0x78 && [0x01, 0x5e, 0x9c, 0xda].includes(bytes[offset + 1] ?? 0);
-  if (isZlib && ((atStart && offset === 0) || isBehindStream(bytes, offset))) return { kind: "zlib", offset, dataOffset: offset + 2 };
+  const isZlib =
+    bytes[offset] === 0x78 && [0x01, 0x5e, 0x9c, 0xda].includes(bytes[offset + 1] ?? 0);
+  if (isZlib && ((atStart && offset === 0) || isBehindStream(bytes, offset)))
+    return { kind: "zlib", offset, dataOffset: offset + 2 };
   return undefined;
 }
 
-/** RFC 1952: ten bytes, then an extra field, a name, a comment and a checksum where the flags say so. Infinity: this is no such head. */
+/**
+ * RFC 1952: ten bytes, then an extra field, a name, a comment and a checksum where the flags say
+ * so. Infinity: this is no such head.
+ */
 function behindGzipHead(bytes: Uint8Array, offset: number): number {
   const flags = bytes[offset + 3] ?? 0xff;
   if ((flags & 0xe0) !== 0) return Infinity;
@@ -56,29 +74,45 @@ function behindGzipHead(bytes: Uint8Array, offset: number): number {
 }
 
 function isBehindStream(bytes: Uint8Array, offset: number): boolean {
-  return /stream\r?\n$/.test(Buffer.from(bytes.subarray(Math.max(0, offset - 8), offset)).toString("latin1"));
+  return /stream\r?\n$/.test(
+    Buffer.from(bytes.subarray(Math.max(0, offset - 8), offset)).toString("latin1"),
+  );
 }
 
 /**
- * Without their heads and checksums: what stands behind a container in a larger file would be an error of the container's, and take with it
- * what was read already. A container that is cut is read as far as it goes.
+ * Without their heads and checksums: what stands behind a container in a larger file would be an
+ * error of the container's, and take with it what was read already. A container that is cut is read
+ * as far as it goes.
  */
 const deflated = () => createInflateRaw({ finishFlush: constants.Z_SYNC_FLUSH });
-const makers = { gzip: deflated, zip: deflated, zlib: deflated, zstd: () => createZstdDecompress() };
+const makers = {
+  gzip: deflated,
+  zip: deflated,
+  zlib: deflated,
+  zstd: () => createZstdDecompress(),
+};
 
 /** No container is read further than this: one of a few kilobytes can hold any amount of zeros. */
 export const mostInflatedBytes = 4 * 1_024 * 1_024 * 1_024;
 
-/** Reads one container out of the bytes that it is given, and hands on what was in it, piece by piece. */
+/**
+ * Reads one container out of the bytes that it is given, and hands on what was in it, piece by
+ * piece.
+ */
 export class Inflation {
   readonly #stream: ReturnType<(typeof makers)[Container["kind"]]>;
   readonly #read: Promise<"whole" | "cut">;
   #isOver = false;
 
   /** `take` gets each piece, and is waited for. */
-  constructor(kind: Container["kind"], take: (piece: Uint8Array) => Promise<void>, mostBytes = mostInflatedBytes) {
+  constructor(
+    kind: Container["kind"],
+    take: (piece: Uint8Array) => Promise<void>,
+    mostBytes = mostInflatedBytes,
+  ) {
     this.#stream = makers[kind]();
-    // Whatever stands behind a container may be found to be none of it when nobody reads any more: Node 24 says so in an event.
+    // Whatever stands behind a container may be found to be none of it when nobody reads any more:
+    // Node 24 says so in an event.
     this.#stream.on("error", () => undefined);
     this.#read = this.#readAll(take, mostBytes);
   }
@@ -95,13 +129,19 @@ export class Inflation {
     await Promise.race([promise, this.#read]);
   }
 
-  /** Resolves when all that could be read has been handed on. `cut`: there was more than anybody reads. */
+  /**
+   * Resolves when all that could be read has been handed on. `cut`: there was more than anybody
+   * reads.
+   */
   async end(): Promise<"whole" | "cut"> {
     if (!this.#isOver) this.#stream.end();
     return this.#read;
   }
 
-  async #readAll(take: (piece: Uint8Array) => Promise<void>, mostBytes: number): Promise<"whole" | "cut"> {
+  async #readAll(
+    take: (piece: Uint8Array) => Promise<void>,
+    mostBytes: number,
+  ): Promise<"whole" | "cut"> {
     let total = 0;
     try {
       for await (const piece of this.#stream as AsyncIterable<Uint8Array>) {
@@ -110,7 +150,8 @@ export class Inflation {
         await take(piece);
       }
     } catch {
-      // Noise that looked like the beginning of something, or something without its end: what could be read has been.
+      // Noise that looked like the beginning of something, or something without its end: what could
+      // be read has been.
     } finally {
       this.#isOver = true;
     }

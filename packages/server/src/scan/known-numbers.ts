@@ -3,7 +3,10 @@ import { isDigit, separatorLength } from "./digit-groups.ts";
 import { maskOfDigits } from "../vault/mask.ts";
 import { type Hit, type Search } from "./search.ts";
 
-/** How a card number may be written down: each form gives one or several byte sequences that betray it. */
+/**
+ * How a card number may be written down: each form gives one or several byte sequences that betray
+ * it.
+ */
 const forms: readonly (readonly [name: string, write: (pan: string) => readonly Uint8Array[]])[] = [
   ["ascii", (pan) => [ascii(pan)]],
   ["utf-16 le", (pan) => [utf16le(pan)]],
@@ -15,20 +18,32 @@ const forms: readonly (readonly [name: string, write: (pan: string) => readonly 
   ["float64 be", (pan) => [float64(pan, false)]],
   ["halves swapped", (pan) => [ascii(pan.slice(pan.length >> 1) + pan.slice(0, pan.length >> 1))]],
   ["digits reversed", (pan) => [ascii(Array.from(pan).toReversed().join(""))]],
-  ["full width", (pan) => [Buffer.from(pan.replace(/./g, (digit) => String.fromCharCode(0xff10 + Number(digit))))]],
+  [
+    "full width",
+    (pan) => [
+      Buffer.from(pan.replace(/./g, (digit) => String.fromCharCode(0xff10 + Number(digit)))),
+    ],
+  ],
   ["percent-encoded", (pan) => [ascii(pan.replace(/./g, (digit) => `%3${digit}`))]],
   ["json-escaped", (pan) => [ascii(pan.replace(/./g, (digit) => `\\u003${digit}`))]],
   ["hex of ascii", (pan) => hexOf(ascii(pan))],
   ["hex of utf-16", (pan) => [...hexOf(utf16le(pan)), ...hexOf(utf16le(pan).swap16())]],
-  ["hex of a number", (pan) => [true, false].flatMap((little) => [...hexOf(int64(pan, little)), ...hexOf(float64(pan, little))])],
+  [
+    "hex of a number",
+    (pan) =>
+      [true, false].flatMap((little) => [
+        ...hexOf(int64(pan, little)),
+        ...hexOf(float64(pan, little)),
+      ]),
+  ],
   ["base64 of ascii", (pan) => base64Of(ascii(pan))],
   ["base64 of utf-16", (pan) => base64Of(utf16le(pan))],
   ["base64 of packed bcd", (pan) => packedBcd(pan).flatMap(base64Of)],
 ];
 
 /**
- * Without its first six digits, as a field by itself: the rest of a number that was cut in two. Ten digits at least, with no
- * digit beside them: shorter ones turn up by chance.
+ * Without its first six digits, as a field by itself: the rest of a number that was cut in two. Ten
+ * digits at least, with no digit beside them: shorter ones turn up by chance.
  */
 const restForm = "all but the first six";
 const shortestRest = 10;
@@ -56,8 +71,9 @@ export function isSearchable(text: string): boolean {
 }
 
 /**
- * Finds known card numbers in bytes, whatever form they have there. All forms of all numbers are byte sequences in one table,
- * keyed by their last eight bytes: one pass over the bytes finds any of them, at some ten nanoseconds per byte.
+ * Finds known card numbers in bytes, whatever form they have there. All forms of all numbers are
+ * byte sequences in one table, keyed by their last eight bytes: one pass over the bytes finds any
+ * of them, at some ten nanoseconds per byte.
  */
 export class KnownNumbers implements Search {
   readonly #pans: readonly string[];
@@ -78,8 +94,10 @@ export class KnownNumbers implements Search {
     this.#text = Buffer.alloc(pans.length * 2_048);
     for (const [index, pan] of pans.entries()) {
       assert(isSearchable(pan), "what is searched for is digits, as many as card numbers have");
-      for (const [form, write] of forms) for (const bytes of write(pan)) this.#add({ pan: index, form }, bytes);
-      if (pan.length >= 6 + shortestRest) this.#add({ pan: index, form: restForm }, ascii(pan.slice(6)));
+      for (const [form, write] of forms)
+        for (const bytes of write(pan)) this.#add({ pan: index, form }, bytes);
+      if (pan.length >= 6 + shortestRest)
+        this.#add({ pan: index, form: restForm }, ascii(pan.slice(6)));
     }
     this.#starts.push(this.#textLength);
   }
@@ -88,17 +106,24 @@ export class KnownNumbers implements Search {
   search(bytes: Uint8Array): readonly Hit[] {
     const found = new Map<string, Hit>();
     const keep = (offset: number, { pan, form }: Needle): void => {
-      found.set(`${offset} ${form} ${pan}`, { offset, encoding: form, maskedPan: maskOfDigits(ascii(this.#pans[pan] ?? "")) });
+      found.set(`${offset} ${form} ${pan}`, {
+        offset,
+        encoding: form,
+        maskedPan: maskOfDigits(ascii(this.#pans[pan] ?? "")),
+      });
     };
     for (let from = 0; from < bytes.length; from += chunkBytes) {
-      // Whatever begins in this chunk ends within the overlap; what begins in the overlap is found again, at the same offset.
+      // Whatever begins in this chunk ends within the overlap; what begins in the overlap is found
+      // again, at the same offset.
       const chunk = bytes.subarray(from, from + chunkBytes + overlapBytes);
       this.#search(chunk, (start, needle, length) => {
-        if (needle.form !== restForm || standsAlone(bytes, from + start, length)) keep(from + start, needle);
+        if (needle.form !== restForm || standsAlone(bytes, from + start, length))
+          keep(from + start, needle);
       });
       this.#search(this.#ungroup(chunk), (start, { pan, form }, length) => {
         const [first = 0, last = 0] = [this.#origins[start], this.#origins[start + length - 1]];
-        if (form === "ascii" && last - first >= length) keep(from + first, { pan, form: separatedForm });
+        if (form === "ascii" && last - first >= length)
+          keep(from + first, { pan, form: separatedForm });
       });
     }
     return [...found.values()];
@@ -130,18 +155,26 @@ export class KnownNumbers implements Search {
       const hash = hashOf(low, high);
       const bit = hash >>> (32 - filterBits);
       if (((filter[bit >>> 3] ?? 0) & (1 << (bit & 7))) === 0) continue;
-      for (let index = this.#heads[hash >>> (32 - tableBits)] ?? -1; index >= 0; index = this.#next[index] ?? -1) {
+      for (
+        let index = this.#heads[hash >>> (32 - tableBits)] ?? -1;
+        index >= 0;
+        index = this.#next[index] ?? -1
+      ) {
         const from = this.#starts[index] ?? 0;
         const length = (this.#starts[index + 1] ?? 0) - from;
         const start = at + 1 - length;
         const needle = this.#needles[index];
         if (start < 0 || needle === undefined) continue;
-        if (this.#text.compare(bytes, start, at + 1, from, from + length) === 0) found(start, needle, length);
+        if (this.#text.compare(bytes, start, at + 1, from, from + length) === 0)
+          found(start, needle, length);
       }
     }
   }
 
-  /** The grouped numbers of the chunk without their separators, apart from one another, and where each digit was. */
+  /**
+   * The grouped numbers of the chunk without their separators, apart from one another, and where
+   * each digit was.
+   */
   #ungroup(chunk: Uint8Array): Uint8Array {
     let length = 0;
     for (let at = 0; at < chunk.length; at += 1) {
@@ -176,7 +209,12 @@ function hashOf(low: number, high: number): number {
 }
 
 function wordAt(bytes: Uint8Array, at: number): number {
-  return (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24);
+  return (
+    (bytes[at] ?? 0) |
+    ((bytes[at + 1] ?? 0) << 8) |
+    ((bytes[at + 2] ?? 0) << 16) |
+    ((bytes[at + 3] ?? 0) << 24)
+  );
 }
 
 function standsAlone(bytes: Uint8Array, start: number, length: number): boolean {
@@ -216,12 +254,18 @@ function hexOf(bytes: Buffer): Buffer[] {
   return different([lower, lower.toUpperCase()]);
 }
 
-/** What is the same of the base64 of a longer text, wherever in it the bytes stand: three ways, in both alphabets. */
+/**
+ * What is the same of the base64 of a longer text, wherever in it the bytes stand: three ways, in
+ * both alphabets.
+ */
 function base64Of(bytes: Buffer): Buffer[] {
   return [0, 1, 2].flatMap((shift) => {
     const shifted = Buffer.concat([Buffer.alloc(shift), bytes]);
     const own = [Math.ceil((shift * 8) / 6), Math.floor((shifted.length * 8) / 6)] as const;
-    return different([shifted.toString("base64").slice(...own), shifted.toString("base64url").slice(...own)]);
+    return different([
+      shifted.toString("base64").slice(...own),
+      shifted.toString("base64url").slice(...own),
+    ]);
   });
 }
 

@@ -1,5 +1,15 @@
 import { cardAt, endOfDigits, isDigit } from "./digit-groups.ts";
-import { base64At, chipFieldAt, escapedAt, hexAt, narrowed, scriptDigitsAt, scriptLeads, utf16At, type Projection } from "./projections.ts";
+import {
+  base64At,
+  chipFieldAt,
+  escapedAt,
+  hexAt,
+  narrowed,
+  scriptDigitsAt,
+  scriptLeads,
+  utf16At,
+  type Projection,
+} from "./projections.ts";
 import { maskOfDigits } from "../vault/mask.ts";
 import { context, type Hit, type Search } from "./search.ts";
 
@@ -22,9 +32,10 @@ begins[0x57] = chipField;
 const readAgain = context / 2;
 
 /**
- * Searches for whatever could be somebody's card number: a scheme's first digits and length, a right check digit, and nothing beside it that makes
- * it a piece of something longer. Forms in which every eighth byte of noise would be one (packed decimal without its field, binary
- * numbers, digits turned round) are searched for known numbers only.
+ * Searches for whatever could be somebody's card number: a scheme's first digits and length, a
+ * right check digit, and nothing beside it that makes it a piece of something longer. Forms in
+ * which every eighth byte of noise would be one (packed decimal without its field, binary numbers,
+ * digits turned round) are searched for known numbers only.
  */
 export class PlausibleNumbers implements Search {
   search(bytes: Uint8Array): readonly Hit[] {
@@ -32,10 +43,17 @@ export class PlausibleNumbers implements Search {
     const keep = (offset: number, encoding: string, pan: Uint8Array): void => {
       found.set(`${offset} ${encoding}`, { offset, encoding, maskedPan: maskOfDigits(pan) });
     };
-    // Where the next reading of an encoding may begin, by how its units are aligned: what is no text one way can be text another way.
-    const [hex, wide, fours, escapes, fields, scripts] = [2, 2, 4, 1, 1, 1].map((lanes) => new Uint32Array(lanes));
+    // Where the next reading of an encoding may begin, by how its units are aligned: what is no
+    // text one way can be text another way.
+    const [hex, wide, fours, escapes, fields, scripts] = [2, 2, 4, 1, 1, 1].map(
+      (lanes) => new Uint32Array(lanes),
+    );
     /** Searches what is read out of an encoding at `at`, unless that has been read already. */
-    const look = (read: (bytes: Uint8Array, at: number) => Projection | undefined, at: number, next = new Uint32Array(1)): void => {
+    const look = (
+      read: (bytes: Uint8Array, at: number) => Projection | undefined,
+      at: number,
+      next = new Uint32Array(1),
+    ): void => {
       const lane = at % next.length;
       if (at < (next[lane] ?? 0)) return;
       const projection = read(bytes, at);
@@ -43,14 +61,18 @@ export class PlausibleNumbers implements Search {
       searchText(projection, keep);
       const narrow = narrowed(projection);
       if (narrow !== undefined) searchText(narrow, keep);
-      next[lane] = Math.max(at + 1, projection.end - (projection.text.length > readAgain ? readAgain : 0));
+      next[lane] = Math.max(
+        at + 1,
+        projection.end - (projection.text.length > readAgain ? readAgain : 0),
+      );
     };
     for (let at = 0; at < bytes.length; at += 1) {
       switch (begins[bytes[at] ?? 0]) {
         case digits: {
           const end = endOfDigits(bytes, at);
           const card = cardAt(bytes, at, end);
-          if (card !== undefined) keep(card.start, card.isGrouped ? "grouped" : "plain", card.digits);
+          if (card !== undefined)
+            keep(card.start, card.isGrouped ? "grouped" : "plain", card.digits);
           if (end - at === 1) look(utf16At, at, wide);
           for (let from = at; from + 8 <= end; from += 1) look(hexAt, from, hex);
           at = end - 1;
@@ -75,7 +97,10 @@ export class PlausibleNumbers implements Search {
   }
 }
 
-function searchText({ encoding, text, origins }: Projection, keep: (offset: number, encoding: string, pan: Uint8Array) => void): void {
+function searchText(
+  { encoding, text, origins }: Projection,
+  keep: (offset: number, encoding: string, pan: Uint8Array) => void,
+): void {
   for (let at = 0; at < text.length; at += 1) {
     if (!isDigit(text[at])) continue;
     const end = endOfDigits(text, at);

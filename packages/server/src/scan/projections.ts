@@ -1,6 +1,9 @@
 import { isDigit } from "./digit-groups.ts";
 
-/** Text that was read out of an encoding: its bytes, and where in the original each of them is written. */
+/**
+ * Text that was read out of an encoding: its bytes, and where in the original each of them is
+ * written.
+ */
 export interface Projection {
   readonly encoding: string;
   readonly text: Uint8Array;
@@ -9,7 +12,9 @@ export interface Projection {
   readonly end: number;
 }
 
-/** No more than this is read at once; whoever calls goes on from `end`, less what a number can need. */
+/**
+ * No more than this is read at once; whoever calls goes on from `end`, less what a number can need.
+ */
 const mostRead = 4_096;
 
 /** Collects a projection. */
@@ -29,14 +34,20 @@ class Reading {
   }
 
   done(encoding: string, end: number): Projection {
-    return { encoding, text: this.#text.subarray(0, this.#length), origins: this.#origins.subarray(0, this.#length), end };
+    return {
+      encoding,
+      text: this.#text.subarray(0, this.#length),
+      origins: this.#origins.subarray(0, this.#length),
+      end,
+    };
   }
 }
 
 /** Characters of two bytes, one of them zero, around the digit at `at`: either order. */
 export function utf16At(bytes: Uint8Array, at: number): Projection | undefined {
   if (bytes[at + 1] !== 0 || (!isDigit(bytes[at + 2]) && !isDigit(bytes[at + 4]))) return undefined;
-  const isCharacter = (index: number): boolean => bytes[index] !== undefined && (bytes[index + 1] === 0 || bytes[index - 1] === 0);
+  const isCharacter = (index: number): boolean =>
+    bytes[index] !== undefined && (bytes[index + 1] === 0 || bytes[index - 1] === 0);
   let from = at;
   while (at - from < 32 && from >= 2 && isCharacter(from - 2)) from -= 2;
   const reading = new Reading();
@@ -49,16 +60,21 @@ export function utf16At(bytes: Uint8Array, at: number): Projection | undefined {
 export function narrowed({ encoding, text, origins, end }: Projection): Projection | undefined {
   if (!text.includes(0)) return undefined;
   const reading = new Reading();
-  for (const [index, byte] of text.entries()) if (byte !== 0) reading.push(byte, origins[index] ?? 0);
+  for (const [index, byte] of text.entries())
+    if (byte !== 0) reading.push(byte, origins[index] ?? 0);
   return reading.done(encoding, end);
 }
 
-/** Hexadecimal pairs around the `3` at `at`, which more of the same follow: digits of 8 or of 16 bits. */
+/**
+ * Hexadecimal pairs around the `3` at `at`, which more of the same follow: digits of 8 or of 16
+ * bits.
+ */
 export function hexAt(bytes: Uint8Array, at: number): Projection | undefined {
   const isThree = (index: number): boolean => bytes[index] === 0x33 && isDigit(bytes[index + 1]);
   const isZero = (index: number): boolean => bytes[index] === 0x30 && bytes[index + 1] === 0x30;
   const isNarrow = isThree(at) && isThree(at + 2) && isThree(at + 4) && isThree(at + 6);
-  const isWide = isThree(at) && isZero(at + 2) && isThree(at + 4) && isZero(at + 6) && isThree(at + 8);
+  const isWide =
+    isThree(at) && isZero(at + 2) && isThree(at + 4) && isZero(at + 6) && isThree(at + 8);
   if (!isNarrow && !isWide) return undefined;
   let from = at;
   while (at - from < 64 && from >= 2 && pairAt(bytes, from - 2) >= 0) from -= 2;
@@ -104,21 +120,33 @@ function isOfNumber(byte: number): boolean {
   return byte === 0 || (byte >= 0x2b && byte <= 0x39) || byte === 0x20 || byte === 0x5f;
 }
 
-/** The first of four base64 characters, when a digit, a blank or one of `-./` is the first of three bytes. */
+/**
+ * The first of four base64 characters, when a digit, a blank or one of `-./` is the first of three
+ * bytes.
+ */
 function beginsWithDigit(byte: number | undefined): boolean {
   return byte !== undefined && ((byte >= 0x4d && byte <= 0x4f) || byte === 0x49 || byte === 0x4c);
 }
 
-/** Base64 in fours from `at`, where a digit is the first of three bytes, as it then is again and again: 8 or 16 bits. */
+/**
+ * Base64 in fours from `at`, where a digit is the first of three bytes, as it then is again and
+ * again: 8 or 16 bits.
+ */
 export function base64At(bytes: Uint8Array, at: number): Projection | undefined {
   if (!beginsWithDigit(bytes[at]) || !beginsWithDigit(bytes[at + 8])) return undefined;
   const isNarrow = beginsWithDigit(bytes[at + 4]);
   if (!isNarrow && !beginsWithDigit(bytes[at + 16])) return undefined;
   // The other two bytes of the first three are a number's too: most noise ends here.
-  const [second, third, fourth] = [sextetAt(bytes, at + 1), sextetAt(bytes, at + 2), sextetAt(bytes, at + 3)];
+  const [second, third, fourth] = [
+    sextetAt(bytes, at + 1),
+    sextetAt(bytes, at + 2),
+    sextetAt(bytes, at + 3),
+  ];
   if (second < 0 || third < 0 || fourth < 0) return undefined;
-  if (!isOfNumber(((second & 15) << 4) | (third >> 2)) || !isOfNumber(((third & 3) << 6) | fourth)) return undefined;
-  const isFour = (from: number): boolean => from >= 0 && [0, 1, 2, 3].every((index) => sextetAt(bytes, from + index) >= 0);
+  if (!isOfNumber(((second & 15) << 4) | (third >> 2)) || !isOfNumber(((third & 3) << 6) | fourth))
+    return undefined;
+  const isFour = (from: number): boolean =>
+    from >= 0 && [0, 1, 2, 3].every((index) => sextetAt(bytes, from + index) >= 0);
   let from = at;
   while (at - from < 32 && isFour(from - 4)) from -= 4;
   const reading = new Reading();
@@ -127,7 +155,9 @@ export function base64At(bytes: Uint8Array, at: number): Projection | undefined 
   };
   let index = from;
   for (; !reading.isFull; index += 4) {
-    const [a = -1, b = -1, c = -1, d = -1] = [0, 1, 2, 3].map((step) => sextetAt(bytes, index + step));
+    const [a = -1, b = -1, c = -1, d = -1] = [0, 1, 2, 3].map((step) =>
+      sextetAt(bytes, index + step),
+    );
     if (a < 0 || b < 0) break;
     push((a << 2) | (b >> 4), index);
     if (c < 0) break;
@@ -138,7 +168,10 @@ export function base64At(bytes: Uint8Array, at: number): Projection | undefined 
   return reading.done("base64", index);
 }
 
-/** `%34`, `\u0034`, `&#52;`: text from the escape at `at` on, as long as escapes of digits go on coming. */
+/**
+ * `%34`, `\u0034`, `&#52;`: text from the escape at `at` on, as long as escapes of digits go on
+ * coming.
+ */
 export function escapedAt(bytes: Uint8Array, at: number): Projection | undefined {
   const first = escapeAt(bytes, at);
   if (first === undefined || !isDigit(first.byte)) return undefined;
@@ -155,22 +188,29 @@ export function escapedAt(bytes: Uint8Array, at: number): Projection | undefined
 
 /** The zeros of the scripts in which people write numbers; their ten digits are in a row. */
 const zeros = [
-  0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xe50, 0xed0, 0xf20, 0x1040, 0x17e0, 0x1810, 0xff10,
-  0x1d7ce, 0x1d7d8, 0x1d7e2, 0x1d7ec, 0x1d7f6,
+  0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xe50, 0xed0,
+  0xf20, 0x1040, 0x17e0, 0x1810, 0xff10, 0x1d7ce, 0x1d7d8, 0x1d7e2, 0x1d7ec, 0x1d7f6,
 ];
 const scriptDigits: ReadonlyMap<number, number> = new Map(
   zeros.flatMap((zero) => Array.from({ length: 10 }, (_, digit) => [zero + digit, digit] as const)),
 );
 /** The first bytes of those digits in UTF-8. */
 export const scriptLeads: ReadonlySet<number> = new Set(
-  Array.from(scriptDigits.keys(), (codePoint) => Buffer.from(String.fromCodePoint(codePoint))[0] ?? 0),
+  Array.from(
+    scriptDigits.keys(),
+    (codePoint) => Buffer.from(String.fromCodePoint(codePoint))[0] ?? 0,
+  ),
 );
 
-/** Full-width, Arabic-Indic and other digits in UTF-8: text from the four at `at` on, as long as such digits go on coming. */
+/**
+ * Full-width, Arabic-Indic and other digits in UTF-8: text from the four at `at` on, as long as
+ * such digits go on coming.
+ */
 export function scriptDigitsAt(bytes: Uint8Array, at: number): Projection | undefined {
   // Four in a row: in noise single ones are everywhere.
   const length = lengthOfLead(bytes[at] ?? 0);
-  for (let digit = 0; digit < 4; digit += 1) if (scriptDigitAt(bytes, at + digit * length) < 0) return undefined;
+  for (let digit = 0; digit < 4; digit += 1)
+    if (scriptDigitAt(bytes, at + digit * length) < 0) return undefined;
   const reading = new Reading();
   let index = at;
   for (let since = 0; index < bytes.length && since < 8 && !reading.isFull; since += 1) {
@@ -191,7 +231,8 @@ function scriptDigitAt(bytes: Uint8Array, at: number): number {
   if (!scriptLeads.has(lead)) return -1;
   const length = lengthOfLead(lead);
   let codePoint = lead & (0xff >> (length + 1));
-  for (let index = 1; index < length; index += 1) codePoint = (codePoint << 6) | ((bytes[at + index] ?? 0) & 0x3f);
+  for (let index = 1; index < length; index += 1)
+    codePoint = (codePoint << 6) | ((bytes[at + index] ?? 0) & 0x3f);
   return scriptDigits.get(codePoint) ?? -1;
 }
 
@@ -220,14 +261,21 @@ function escapeAt(bytes: Uint8Array, at: number): Escape | undefined {
 }
 
 function entityAt(bytes: Uint8Array, at: number): Escape | undefined {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset + at, Math.min(10, bytes.length - at)).toString("latin1");
+  const text = Buffer.from(
+    bytes.buffer,
+    bytes.byteOffset + at,
+    Math.min(10, bytes.length - at),
+  ).toString("latin1");
   const read = /^&#(?:x([\da-f]{2})|(\d{2,3}));/i.exec(text);
   if (read === null) return undefined;
   const byte = read[1] === undefined ? Number(read[2]) : Number.parseInt(read[1], 16);
   return { byte, length: read[0].length, encoding: "html-escaped" };
 }
 
-/** A chip's field 5A (the PAN) or 57 (track 2) in binary, its tag at `at`: packed decimal, read to the end of its digits. */
+/**
+ * A chip's field 5A (the PAN) or 57 (track 2) in binary, its tag at `at`: packed decimal, read to
+ * the end of its digits.
+ */
 export function chipFieldAt(bytes: Uint8Array, at: number): Projection | undefined {
   const length = bytes[at + 1] ?? 0;
   const isTrack = bytes[at] === 0x57;

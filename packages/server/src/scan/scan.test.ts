@@ -11,10 +11,18 @@ const pan = "4111111111111111";
 const groups = pan.match(/.{4}/g) ?? [];
 const hex = Buffer.from(pan).toString("hex");
 
-async function scanned(search: Search, bytes: Uint8Array, pieceBytes = bytes.length): Promise<readonly Hit[]> {
+async function scanned(
+  search: Search,
+  bytes: Uint8Array,
+  pieceBytes = bytes.length,
+): Promise<readonly Hit[]> {
   const hits: Hit[] = [];
-  const scan = new StreamScan(search, { found: (hit) => hits.push(hit), unread: (offset) => assert.fail(`unread at ${offset}`) });
-  for (let at = 0; at < bytes.length; at += pieceBytes) await scan.write(bytes.subarray(at, at + pieceBytes));
+  const scan = new StreamScan(search, {
+    found: (hit) => hits.push(hit),
+    unread: (offset) => assert.fail(`unread at ${offset}`),
+  });
+  for (let at = 0; at < bytes.length; at += pieceBytes)
+    await scan.write(bytes.subarray(at, at + pieceBytes));
   await scan.end();
   return hits;
 }
@@ -79,10 +87,21 @@ const plausible: readonly (readonly [encoding: string, what: string, bytes: Uint
     "&#160;",
     "&#xA0;",
     "\\u00a0",
-  ].map((gap) => ["grouped", `groups with ${JSON.stringify(gap)}`, Buffer.from(`is ${groups.join(gap)}.`)] as const),
+  ].map(
+    (gap) =>
+      [
+        "grouped",
+        `groups with ${JSON.stringify(gap)}`,
+        Buffer.from(`is ${groups.join(gap)}.`),
+      ] as const,
+  ),
   ["digits of a script", "full-width digits", Buffer.from(`is ${inScript(0xff10)}.`)],
   ["digits of a script", "Arabic-Indic digits", Buffer.from(inScript(0x660))],
-  ["digits of a script", "full-width digits in groups", Buffer.from(inScript(0xff10).replace(/(.{4})(?=.)/gu, "$1 "))],
+  [
+    "digits of a script",
+    "full-width digits in groups",
+    Buffer.from(inScript(0xff10).replace(/(.{4})(?=.)/gu, "$1 ")),
+  ],
   ["digits of a script", "mathematical digits", Buffer.from(inScript(0x1d7ce))],
   ["grouped", "a blank of forms", Buffer.from(`number=${groups.join("+")}&`)],
   ["grouped", "American Express", Buffer.from("3782 822463 10005")],
@@ -97,8 +116,16 @@ const plausible: readonly (readonly [encoding: string, what: string, bytes: Uint
   ["hex", "in groups", Buffer.from(Buffer.from(groups.join("-")).toString("hex"))],
   ["hex", "of 16 bits", Buffer.from(Buffer.from(inText, "utf16le").toString("hex"))],
   ...["", "a", "ab", "abc"].flatMap((before) => [
-    ["base64", `behind ${before.length} letters`, Buffer.from(Buffer.from(`${before}${pan},`).toString("base64"))] as const,
-    ["base64", `behind ${before.length} letters, for URLs`, Buffer.from(Buffer.from(`${before}"${pan}`).toString("base64url"))] as const,
+    [
+      "base64",
+      `behind ${before.length} letters`,
+      Buffer.from(Buffer.from(`${before}${pan},`).toString("base64")),
+    ] as const,
+    [
+      "base64",
+      `behind ${before.length} letters, for URLs`,
+      Buffer.from(Buffer.from(`${before}"${pan}`).toString("base64url")),
+    ] as const,
     [
       "base64",
       `in groups behind ${before.length} letters`,
@@ -120,7 +147,11 @@ const plausible: readonly (readonly [encoding: string, what: string, bytes: Uint
   ["plain in zlib", "a file", deflateSync(inText)],
   ["plain in zstd", "a file", zstdCompressSync(inText)],
   ["plain in zip", "a member", zipOf("cards.txt", Buffer.from(inText))],
-  ["base64 in gzip in zip", "one in the other", zipOf("cards.gz", gzipSync(Buffer.from(Buffer.from(inText).toString("base64"))))],
+  [
+    "base64 in gzip in zip",
+    "one in the other",
+    zipOf("cards.gz", gzipSync(Buffer.from(Buffer.from(inText).toString("base64")))),
+  ],
 ];
 
 describe("a card number is found, once and masked", () => {
@@ -130,7 +161,8 @@ describe("a card number is found, once and masked", () => {
       const hits = await scanned(search, bytes);
       assert.deepEqual([...new Set(hits.map((hit) => hit.encoding))], [encoding]);
       assert.ok(hits.every(({ maskedPan }) => /^\d{6}x{4,9}\d{4}$/.test(maskedPan)));
-      // Alone in noise, in pieces of any size, at the edges of what is searched together. A file of zlib has no place inside of another.
+      // Alone in noise, in pieces of any size, at the edges of what is searched together. A file of
+      // zlib has no place inside of another.
       if (encoding.includes("zlib")) return;
       for (const [length, at, pieceBytes] of [
         [40_000, 20_000, 7],
@@ -168,8 +200,14 @@ describe("what is no card number is not taken for one", () => {
   test("32 MB of noise hold none, in bytes, in base64 and in hexadecimal", async (context) => {
     const noise = noiseOf(32_000_000);
     assert.deepEqual(await scanned(search, noise), []);
-    assert.deepEqual(await scanned(search, Buffer.from(noise.subarray(0, 8_000_000).toString("base64"))), []);
-    assert.deepEqual(await scanned(search, Buffer.from(noise.subarray(0, 8_000_000).toString("hex"))), []);
+    assert.deepEqual(
+      await scanned(search, Buffer.from(noise.subarray(0, 8_000_000).toString("base64"))),
+      [],
+    );
+    assert.deepEqual(
+      await scanned(search, Buffer.from(noise.subarray(0, 8_000_000).toString("hex"))),
+      [],
+    );
     context.diagnostic("32 MB of bytes, 10.7 MB of base64, 16 MB of hexadecimal: 0 findings");
   });
 
@@ -233,7 +271,11 @@ test("every separator that the wire passes over is one here, but for line breaks
     if (separatorKind(codePoint) === 0) continue;
     const written = Buffer.from(` ${groups.join(String.fromCharCode(codePoint))} `);
     const isBreak = codePoint === 0x0a || codePoint === 0x0d;
-    assert.equal(new PlausibleNumbers().search(written).length, isBreak ? 0 : 1, codePoint.toString(16));
+    assert.equal(
+      new PlausibleNumbers().search(written).length,
+      isBreak ? 0 : 1,
+      codePoint.toString(16),
+    );
     assert.equal(known.search(written).length > 0, !isBreak, codePoint.toString(16));
   }
 });

@@ -1,9 +1,13 @@
 import { brandOf } from "../vault/bin.ts";
 import { Pan } from "../vault/pan.ts";
 
-/** Schemes that no merchant of ours can take, and whose cards are somebody's all the same: first digits and lengths. */
+/**
+ * Schemes that no merchant of ours can take, and whose cards are somebody's all the same: first
+ * digits and lengths.
+ */
 const others: readonly (readonly [first: string, last: string, lengths: readonly number[]])[] = [
-  // JCB, UnionPay, Maestro. UATP and the shorter numbers of Maestro are not here: every tenth counter would be one.
+  // JCB, UnionPay, Maestro. UATP and the shorter numbers of Maestro are not here: every tenth
+  // counter would be one.
   ["3528", "3589", [16, 17, 18, 19]],
   ["62", "62", [16, 17, 18, 19]],
   ["5018", "5018", [16, 17, 18, 19]],
@@ -23,7 +27,10 @@ const others: readonly (readonly [first: string, last: string, lengths: readonly
   ["9682", "9682", [16]],
 ];
 
-/** Whether these ASCII digits could be somebody's card: a scheme's first digits and length, and a right check digit. */
+/**
+ * Whether these ASCII digits could be somebody's card: a scheme's first digits and length, and a
+ * right check digit.
+ */
 export function isPlausibleCard(digits: Uint8Array): boolean {
   if (digits.length < 14 || digits.length > 19) return false;
   // Most of what looks like one ends here, before anything is copied.
@@ -41,6 +48,7 @@ export function isPlausibleCard(digits: Uint8Array): boolean {
 function fits(digits: Uint8Array, [first, last, lengths]: (typeof others)[number]): boolean {
   if (!lengths.includes(digits.length)) return false;
   let prefix = 0;
-  for (let index = 0; index < first.length; index += 1) prefix = prefix * 10 + (digits[index] ?? 0) - 0x30;
+  for (let index = 0; index < first.length; index += 1)
+    prefix = prefix * 10 + (digits[index] ?? 0) - 0x30;
   return prefix >= Number(first) && prefix <= Number(last);
 }

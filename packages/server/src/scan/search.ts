@@ -10,7 +10,10 @@ export interface Hit {
 
 /** What is searched for. */
 export interface Search {
-  /** Every hit in `bytes`. What lies beyond `context` bytes before and behind a number has no say in whether it is one. */
+  /**
+   * Every hit in `bytes`. What lies beyond `context` bytes before and behind a number has no say in
+   * whether it is one.
+   */
   search(bytes: Uint8Array): readonly Hit[];
 }
 

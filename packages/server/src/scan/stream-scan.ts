@@ -4,12 +4,17 @@ import { context, type Hit, type Search } from "./search.ts";
 /** Bytes are searched together, so many at least: what is seen twice is a thousandth of it then. */
 const windowBytes = 1 << 20;
 
-/** Containers in containers, and how many are read at a time. Further ones are reported as not read. */
+/**
+ * Containers in containers, and how many are read at a time. Further ones are reported as not read.
+ */
 const deepest = 4;
 const mostAtOnce = 64;
 
 export interface ScanReport {
-  /** `offset` counts from the start of the file, and is that of the container for what is inside of one. */
+  /**
+   * `offset` counts from the start of the file, and is that of the container for what is inside of
+   * one.
+   */
   readonly found: (hit: Hit) => void;
   /** Something compressed was not read, or not to its end. */
   readonly unread: (offset: number) => void;
@@ -23,8 +28,9 @@ interface Inside {
 }
 
 /**
- * Searches what is written to it, piece by piece, in memory that does not grow with it. A number is found wherever the pieces are
- * cut, and once. What is compressed is searched as what it is, and as what it holds.
+ * Searches what is written to it, piece by piece, in memory that does not grow with it. A number is
+ * found wherever the pieces are cut, and once. What is compressed is searched as what it is, and as
+ * what it holds.
  */
 export class StreamScan {
   readonly #search: Search;
@@ -66,10 +72,12 @@ export class StreamScan {
     // What begins in the last bytes is looked at again with what comes behind it.
     const until = isLast ? bytes.length : Math.max(this.#reported, bytes.length - context);
     for (const hit of this.#search.search(bytes)) {
-      if (hit.offset >= this.#reported && hit.offset < until) this.#report.found({ ...hit, offset: this.#origin + hit.offset });
+      if (hit.offset >= this.#reported && hit.offset < until)
+        this.#report.found({ ...hit, offset: this.#origin + hit.offset });
     }
     for (const container of containersIn(bytes, this.#origin === 0)) {
-      if (container.offset >= this.#reported && container.offset < until) await this.#open(container, bytes);
+      if (container.offset >= this.#reported && container.offset < until)
+        await this.#open(container, bytes);
     }
     const from = Math.max(0, until - context);
     this.#kept = bytes.subarray(from);
@@ -79,13 +87,15 @@ export class StreamScan {
 
   async #open({ kind, offset, dataOffset }: Container, bytes: Uint8Array): Promise<void> {
     const at = this.#origin + offset;
-    for (const each of this.#inside.filter(({ inflation }) => inflation.isOver)) await this.#finish(each);
+    for (const each of this.#inside.filter(({ inflation }) => inflation.isOver))
+      await this.#finish(each);
     this.#inside = this.#inside.filter(({ inflation }) => !inflation.isOver);
     if (this.#depth >= deepest || this.#inside.length >= mostAtOnce) return this.#report.unread(at);
     const scan = new StreamScan(
       this.#search,
       {
-        found: ({ encoding, maskedPan }) => this.#report.found({ offset: at, encoding: `${encoding} in ${kind}`, maskedPan }),
+        found: ({ encoding, maskedPan }) =>
+          this.#report.found({ offset: at, encoding: `${encoding} in ${kind}`, maskedPan }),
         unread: () => this.#report.unread(at),
       },
       this.#depth + 1,

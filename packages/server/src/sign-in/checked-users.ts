@@ -1,6 +1,12 @@
 import type { RowField, RowKind, RowMacs } from "../vault/row-mac.ts";
 import { type AuditHead, type AuditRow, chainOf } from "../user/audit-chain.ts";
-import type { PeopleChange, PeopleResult, PeopleStore, PersonRecord, SessionRecord } from "../user/user-store.ts";
+import type {
+  PeopleChange,
+  PeopleResult,
+  PeopleStore,
+  PersonRecord,
+  SessionRecord,
+} from "../user/user-store.ts";
 import type { PersonId } from "../user/user.ts";
 
 export interface CheckedPeopleParts {
@@ -12,14 +18,19 @@ export interface CheckedPeopleParts {
   readonly refused: (kind: RowKind, id: string) => void;
 }
 
-/** A node that was slower than another appends to the head that the other made, at most so many times. */
+/**
+ * A node that was slower than another appends to the head that the other made, at most so many
+ * times.
+ */
 const mostTries = 16;
 const mostRemembered = 1_000;
 
 /**
- * People and the audit log with a MAC on every row: whoever writes the database without the key can make nobody an admin, open no session, and forge no entry of the
- * log. A row without the right MAC is not there for the caller. The chain of the log is made here and not in the store, because only here is the key: a
- * change names the head that it follows, and is made again when another node was faster. Changes of one process come one after the other.
+ * People and the audit log with a MAC on every row: whoever writes the database without the key can
+ * make nobody an admin, open no session, and forge no entry of the log. A row without the right MAC
+ * is not there for the caller. The chain of the log is made here and not in the store, because only
+ * here is the key: a change names the head that it follows, and is made again when another node was
+ * faster. Changes of one process come one after the other.
  */
 export class CheckedPeople implements PeopleStore {
   readonly #parts: CheckedPeopleParts;
@@ -43,14 +54,20 @@ export class CheckedPeople implements PeopleStore {
   }
 
   async people(): Promise<readonly PersonRecord[]> {
-    return (await this.#parts.store.people()).filter((person) => this.#genuine(person) !== undefined);
+    return (await this.#parts.store.people()).filter(
+      (person) => this.#genuine(person) !== undefined,
+    );
   }
 
-  async session(digest: string): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined> {
+  async session(
+    digest: string,
+  ): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined> {
     const found = await this.#parts.store.session(digest);
     if (found === undefined || this.#genuine(found.person) === undefined) return undefined;
     const { session } = found;
-    return this.#accepts("person_session", session.personId, sessionFields(session), session.mac) ? found : undefined;
+    return this.#accepts("person_session", session.personId, sessionFields(session), session.mac)
+      ? found
+      : undefined;
   }
 
   auditBefore(before: number | undefined, limit: number): Promise<readonly AuditRow[]> {
@@ -86,8 +103,15 @@ export class CheckedPeople implements PeopleStore {
       ...change,
       ...(person === undefined
         ? {}
-        : { person: { ...person, next: { ...person.next, mac: macs.of("person", personFields(person.next)) } } }),
-      ...(begins === undefined ? {} : { begins: { ...begins, mac: macs.of("person_session", sessionFields(begins)) } }),
+        : {
+            person: {
+              ...person,
+              next: { ...person.next, mac: macs.of("person", personFields(person.next)) },
+            },
+          }),
+      ...(begins === undefined
+        ? {}
+        : { begins: { ...begins, mac: macs.of("person_session", sessionFields(begins)) } }),
     };
     for (let tries = 1; ; tries += 1) {
       const chain = this.#chain(await store.auditHead(), change);
@@ -97,15 +121,24 @@ export class CheckedPeople implements PeopleStore {
   }
 
   #chain(after: AuditHead, { at, acts }: PeopleChange): NonNullable<PeopleChange["chain"]> {
-    const macOf = (row: AuditRow): string => Buffer.from(this.#parts.macs.of("audit_entry", entryFields(row))).toString("hex");
+    const macOf = (row: AuditRow): string =>
+      Buffer.from(this.#parts.macs.of("audit_entry", entryFields(row))).toString("hex");
     return { after, rows: chainOf(after, at, acts).map((row) => ({ ...row, mac: macOf(row) })) };
   }
 
   #genuine(person: PersonRecord | undefined): PersonRecord | undefined {
-    return person !== undefined && this.#accepts("person", person.id, personFields(person), person.mac) ? person : undefined;
+    return person !== undefined &&
+      this.#accepts("person", person.id, personFields(person), person.mac)
+      ? person
+      : undefined;
   }
 
-  #accepts(kind: RowKind, id: string, fields: readonly RowField[], mac: Uint8Array | undefined): boolean {
+  #accepts(
+    kind: RowKind,
+    id: string,
+    fields: readonly RowField[],
+    mac: Uint8Array | undefined,
+  ): boolean {
     if (this.#parts.macs.accepts(kind, fields, mac)) return true;
     const key = `${kind} ${id}`;
     if (!this.#refused.has(key) && this.#refused.size < mostRemembered) {
@@ -117,7 +150,10 @@ export class CheckedPeople implements PeopleStore {
 }
 
 /** Whether an entry was written with the key. */
-export function isGenuineEntry({ macs, lastUnkeyedEntry }: Pick<CheckedPeopleParts, "macs" | "lastUnkeyedEntry">, row: AuditRow): boolean {
+export function isGenuineEntry(
+  { macs, lastUnkeyedEntry }: Pick<CheckedPeopleParts, "macs" | "lastUnkeyedEntry">,
+  row: AuditRow,
+): boolean {
   if (row.mac === undefined) return row.number <= lastUnkeyedEntry();
   return macs.accepts("audit_entry", entryFields(row), Buffer.from(row.mac, "hex"));
 }
@@ -128,9 +164,30 @@ function entryFields({ number, digest }: AuditHead): RowField[] {
 }
 
 function personFields(person: PersonRecord): RowField[] {
-  const { id, version, name, role, state, createdAt, lastSignedInAt, passwords, totp, totpStep, failures, lockedUntil, invitation } =
-    person;
-  const credentials = [JSON.stringify(passwords), totp, totpStep, failures, lockedUntil, invitation?.digest, invitation?.endsAt];
+  const {
+    id,
+    version,
+    name,
+    role,
+    state,
+    createdAt,
+    lastSignedInAt,
+    passwords,
+    totp,
+    totpStep,
+    failures,
+    lockedUntil,
+    invitation,
+  } = person;
+  const credentials = [
+    JSON.stringify(passwords),
+    totp,
+    totpStep,
+    failures,
+    lockedUntil,
+    invitation?.digest,
+    invitation?.endsAt,
+  ];
   return [id, version, name, role, state, createdAt, lastSignedInAt, ...credentials];
 }
 

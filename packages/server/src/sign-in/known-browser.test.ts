@@ -20,13 +20,22 @@ test("a mark names its person's browser for 90 days", () => {
 
 test("a mark of another person, under another secret, altered, or with anything around it is none", () => {
   const text = markText(secret, mark);
-  const read = (given: string, by = secret, person = mark.person) => browserOfMark(by, person, given, issuedAt);
+  const read = (given: string, by = secret, person = mark.person) =>
+    browserOfMark(by, person, given, issuedAt);
   assert.equal(read(text, new Uint8Array(20)), undefined);
   assert.equal(read(text, secret, other), undefined);
   assert.equal(read(text.replace(mark.person, other), secret, other), undefined);
   assert.equal(read(text.replace(String(issuedAt), String(issuedAt + 1))), undefined);
   assert.equal(read(text.replace(/^(.{17})a/, "$1b")), undefined);
-  for (const given of ["", `0${text}`, `x${text}`, `${text}x`, `${text}\n`, text.slice(0, -1), text.toUpperCase()]) {
+  for (const given of [
+    "",
+    `0${text}`,
+    `x${text}`,
+    `${text}x`,
+    `${text}\n`,
+    text.slice(0, -1),
+    text.toUpperCase(),
+  ]) {
     assert.equal(personOfMark(given), undefined, given);
     assert.equal(read(given), undefined, given);
   }

@@ -23,7 +23,14 @@ test("a hash says what it was made with, and opens for its password alone", asyn
 test("a weaker hash opens, and is old; a stronger one is not", async () => {
   const salt = Buffer.from("saltsaltsaltsalt");
   const phc = (memory: number, passes: number) => {
-    const tag = argon2Sync("argon2id", { message: Buffer.from(password), nonce: salt, memory, passes, parallelism: 1, tagLength: 32 });
+    const tag = argon2Sync("argon2id", {
+      message: Buffer.from(password),
+      nonce: salt,
+      memory,
+      passes,
+      parallelism: 1,
+      tagLength: 32,
+    });
     const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64").replaceAll("=", "");
     return `$argon2id$v=19$m=${memory},t=${passes},p=1$${base64(salt)}$${base64(tag)}`;
   };
@@ -40,8 +47,14 @@ test("a weaker hash opens, and is old; a stronger one is not", async () => {
 });
 
 test("what is no hash opens for nobody, and takes as long as one that is", async () => {
-  const odd = ["", "x", cheap, "$argon2d$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"];
-  for (const each of [undefined, ...odd]) assert.equal(await passwords.matches(password, each), false, String(each));
+  const odd = [
+    "",
+    "x",
+    cheap,
+    "$argon2d$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+  ];
+  for (const each of [undefined, ...odd])
+    assert.equal(await passwords.matches(password, each), false, String(each));
 });
 
 test("an unknown name costs what a known one costs", async () => {
@@ -62,12 +75,19 @@ test("an unknown name costs what a known one costs", async () => {
 });
 
 test("two are hashed at a time, sixteen wait, and the next one is turned away", async () => {
-  const crowd = await Promise.allSettled(Array.from({ length: 30 }, () => passwords.matches(password, undefined)));
-  const turnedAway = crowd.flatMap((each) => (each.status === "rejected" ? [each.reason as unknown] : []));
+  const crowd = await Promise.allSettled(
+    Array.from({ length: 30 }, () => passwords.matches(password, undefined)),
+  );
+  const turnedAway = crowd.flatMap((each) =>
+    each.status === "rejected" ? [each.reason as unknown] : [],
+  );
   assert.equal(turnedAway.length, 12);
-  for (const error of turnedAway) assert.ok(error instanceof Error && "code" in error && error.code === "busy");
+  for (const error of turnedAway)
+    assert.ok(error instanceof Error && "code" in error && error.code === "busy");
   // The line is empty again.
-  const later = await Promise.allSettled(Array.from({ length: 18 }, () => passwords.matches(password, undefined)));
+  const later = await Promise.allSettled(
+    Array.from({ length: 18 }, () => passwords.matches(password, undefined)),
+  );
   assert.ok(later.every(({ status }) => status === "fulfilled"));
 });
 

@@ -3,8 +3,9 @@ import type { Random } from "../kernel/random.ts";
 import { PeopleError } from "./users.ts";
 
 /**
- * Passwords: argon2id with what OWASP's Password Storage Cheat Sheet names first among equals (19 MiB, two passes, one lane). What a hash was made with
- * stands in it, so the numbers here may grow: an older hash opens once more, and is replaced.
+ * Passwords: argon2id with what OWASP's Password Storage Cheat Sheet names first among equals (19
+ * MiB, two passes, one lane). What a hash was made with stands in it, so the numbers here may grow:
+ * an older hash opens once more, and is replaced.
  */
 const today = { memory: 19 * 1_024, passes: 2, parallelism: 1 } as const;
 const saltLength = 16;
@@ -21,17 +22,24 @@ const mostAtOnce = 2;
 const mostWaiting = 16;
 
 export interface Passwords {
-  /** A hash to keep, in the PHC string format: `$argon2id$v=19$m=19456,t=2,p=1$salt$tag`. Rejects with PeopleError `busy`. */
+  /**
+   * A hash to keep, in the PHC string format: `$argon2id$v=19$m=19456,t=2,p=1$salt$tag`. Rejects
+   * with PeopleError `busy`.
+   */
   hash(password: string): Promise<string>;
   /**
-   * Whether `password` is the one that was hashed. With no hash the answer is no, after the same work. Rejects with PeopleError `busy`.
+   * Whether `password` is the one that was hashed. With no hash the answer is no, after the same
+   * work. Rejects with PeopleError `busy`.
    */
   matches(password: string, hash: string | undefined): Promise<boolean>;
   /** Whether the hash is weaker than one that would be made today. */
   isOld(hash: string): boolean;
 }
 
-/** In NFC; undefined when it is no password that anybody can have: too short, too long, or no Unicode text. */
+/**
+ * In NFC; undefined when it is no password that anybody can have: too short, too long, or no
+ * Unicode text.
+ */
 export function normalizedPassword(given: string): string | undefined {
   if (given.length > longestGiven || !given.isWellFormed()) return undefined;
   const password = given.normalize("NFC");
@@ -51,7 +59,11 @@ export function createPasswords({ random }: { readonly random: Random }): Passwo
     hash: (password) =>
       line.pass(async () => {
         const salt = random.bytes(saltLength);
-        return phcOf({ ...today, salt, tag: await derive(password, { ...today, salt }, tagLength) });
+        return phcOf({
+          ...today,
+          salt,
+          tag: await derive(password, { ...today, salt }, tagLength),
+        });
       }),
     matches: (password, hash) =>
       line.pass(async () => {
@@ -79,16 +91,28 @@ interface Parts extends Parameters {
 }
 
 /** What nobody's password is compared with. */
-const nobodys: Parts = { ...today, salt: new Uint8Array(saltLength), tag: new Uint8Array(tagLength) };
+const nobodys: Parts = {
+  ...today,
+  salt: new Uint8Array(saltLength),
+  tag: new Uint8Array(tagLength),
+};
 
-function derive(password: string, { memory, passes, parallelism, salt }: Parameters, length: number): Promise<Uint8Array> {
+function derive(
+  password: string,
+  { memory, passes, parallelism, salt }: Parameters,
+  length: number,
+): Promise<Uint8Array> {
   const message = Buffer.from(password, "utf8");
   return new Promise((resolve, reject) => {
-    argon2("argon2id", { message, nonce: salt, memory, passes, parallelism, tagLength: length }, (error, tag) => {
-      message.fill(0);
-      if (error === null) resolve(tag);
-      else reject(error);
-    });
+    argon2(
+      "argon2id",
+      { message, nonce: salt, memory, passes, parallelism, tagLength: length },
+      (error, tag) => {
+        message.fill(0);
+        if (error === null) resolve(tag);
+        else reject(error);
+      },
+    );
   });
 }
 
@@ -96,7 +120,8 @@ function phcOf({ memory, passes, parallelism, salt, tag }: Parts): string {
   return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${base64Of(salt)}$${base64Of(tag)}`;
 }
 
-const phc = /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,4}),p=(\d{1,3})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/;
+const phc =
+  /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,4}),p=(\d{1,3})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/;
 
 /** What is kept was written here: anything else is no hash, and opens for nobody. */
 function partsOf(hash: string): Parts {
@@ -115,7 +140,10 @@ function base64Of(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString("base64").replaceAll("=", "");
 }
 
-/** Lets a few pass at a time, the others in the order in which they came; whoever finds the line full is turned away. */
+/**
+ * Lets a few pass at a time, the others in the order in which they came; whoever finds the line
+ * full is turned away.
+ */
 class Line {
   readonly #waiting: (() => void)[] = [];
   #passing = 0;

@@ -56,7 +56,8 @@ describe("how often somebody may try to sign in", () => {
     for (let tries = 0; tries < 20; tries += 1) taken(`2001:db8:1:2:${tries}:0:0:1`);
     wait("2001:DB8:1:2::9");
     taken("2001:db8:1:3::9");
-    for (let tries = 0; tries < 20; tries += 1) taken(tries % 2 === 0 ? "192.0.2.1" : "::ffff:192.0.2.1");
+    for (let tries = 0; tries < 20; tries += 1)
+      taken(tries % 2 === 0 ? "192.0.2.1" : "::ffff:192.0.2.1");
     wait("::FFFF:192.0.2.1");
   });
 
@@ -83,7 +84,8 @@ describe("how often somebody may try to sign in", () => {
   test("a known browser has ten in a row of its own, and is a stranger for half an hour then", () => {
     const { clock, taken, wait } = newLimits();
     for (let tries = 0; tries < 100; tries += 1) taken(`192.0.2.${tries}`);
-    for (let tries = 0; tries < 10; tries += 1) assert.equal(taken("192.0.2.1", "known").isKnown, true);
+    for (let tries = 0; tries < 10; tries += 1)
+      assert.equal(taken("192.0.2.1", "known").isKnown, true);
     assert.equal(wait("192.0.2.1", "known"), 2 * second);
     assert.equal(taken("192.0.2.1", "another").isKnown, true);
     clock.advance(30 * minute - 1);

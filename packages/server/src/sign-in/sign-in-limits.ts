@@ -30,9 +30,10 @@ export interface Try {
 }
 
 /**
- * How often somebody may try to sign in, before any work is done. Owns, in this process's memory alone: a measure of all, one of each network that has
- * tried of late, and the wrong tries in a row of known browsers. No network is remembered whose try was not one of all's, so there are some hundreds at most
- * whatever number of addresses comes.
+ * How often somebody may try to sign in, before any work is done. Owns, in this process's memory
+ * alone: a measure of all, one of each network that has tried of late, and the wrong tries in a row
+ * of known browsers. No network is remembered whose try was not one of all's, so there are some
+ * hundreds at most whatever number of addresses comes.
  */
 export class SignInLimits {
   readonly #clock: Clock;
@@ -40,7 +41,10 @@ export class SignInLimits {
   /** When each has all of its tries again. */
   readonly #networks = new Map<string, Instant>();
   /** From the one that tried longest ago on. */
-  readonly #browsers = new Map<string, { readonly failures: number; readonly restsUntil: Instant | undefined }>();
+  readonly #browsers = new Map<
+    string,
+    { readonly failures: number; readonly restsUntil: Instant | undefined }
+  >();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -55,26 +59,37 @@ export class SignInLimits {
   /** `waitMs`: until it is worth trying again. `browser`: of a known one, its name. */
   take(address: string, browser: string | undefined): Try | { readonly waitMs: number } {
     const now = this.#clock.now();
-    return (browser === undefined ? undefined : this.#ofBrowser(browser, now)) ?? this.#ofStranger(networkOf(address), now);
+    return (
+      (browser === undefined ? undefined : this.#ofBrowser(browser, now)) ??
+      this.#ofStranger(networkOf(address), now)
+    );
   }
 
   /** undefined when it has had its tries: it is a stranger's then. */
   #ofBrowser(browser: string, now: Instant): Try | undefined {
-    const { failures, restsUntil } = this.#browsers.get(browser) ?? { failures: 0, restsUntil: undefined };
+    const { failures, restsUntil } = this.#browsers.get(browser) ?? {
+      failures: 0,
+      restsUntil: undefined,
+    };
     // Never longer than it was to rest: the clock may have been set back since.
-    if (restsUntil !== undefined && now < restsUntil && restsUntil - now <= restMs + minute) return undefined;
+    if (restsUntil !== undefined && now < restsUntil && restsUntil - now <= restMs + minute)
+      return undefined;
     const counted = restsUntil === undefined ? failures + 1 : 1;
     this.#keep(browser, counted, now);
     return {
       isKnown: true,
       right: () => this.#browsers.delete(browser),
-      untried: () => this.#keep(browser, Math.max(0, (this.#browsers.get(browser)?.failures ?? 1) - 1), now),
+      untried: () =>
+        this.#keep(browser, Math.max(0, (this.#browsers.get(browser)?.failures ?? 1) - 1), now),
     };
   }
 
   #keep(browser: string, failures: number, now: Instant): void {
     this.#browsers.delete(browser);
-    this.#browsers.set(browser, { failures, restsUntil: failures >= mostOfBrowser ? laterBy(now, restMs) : undefined });
+    this.#browsers.set(browser, {
+      failures,
+      restsUntil: failures >= mostOfBrowser ? laterBy(now, restMs) : undefined,
+    });
     const [oldest] = this.#browsers.keys();
     if (this.#browsers.size > mostBrowsers && oldest !== undefined) this.#browsers.delete(oldest);
   }
@@ -98,19 +113,25 @@ export class SignInLimits {
 
   #sweep(now: Instant): void {
     if (this.#networks.size < sweptNetworks) return;
-    for (const [network, fullAt] of this.#networks) if (fullAt <= now) this.#networks.delete(network);
+    for (const [network, fullAt] of this.#networks)
+      if (fullAt <= now) this.#networks.delete(network);
   }
 }
 
-/** One number holds how many are left: when all are there again. A clock that was set back takes no more than there is. */
+/**
+ * One number holds how many are left: when all are there again. A clock that was set back takes no
+ * more than there is.
+ */
 function taken(
   { most, everyMs }: Measure,
   fullAt: Instant | undefined,
   now: Instant,
 ): { readonly fullAt: Instant } | { readonly waitMs: number } {
   const leftMs = (fullAt ?? now) - now;
-  // Later than it can be by more than a correction of the clock: it was set back, and this says nothing.
-  const usedMs = leftMs > most * everyMs + minute ? 0 : Math.min(Math.max(leftMs, 0), most * everyMs);
+  // Later than it can be by more than a correction of the clock: it was set back, and this says
+  // nothing.
+  const usedMs =
+    leftMs > most * everyMs + minute ? 0 : Math.min(Math.max(leftMs, 0), most * everyMs);
   const missingMs = usedMs + everyMs;
   const waitMs = missingMs - most * everyMs;
   return waitMs > 0 ? { waitMs } : { fullAt: laterBy(now, missingMs) };

@@ -24,7 +24,18 @@ test("the codes of RFC 6238", () => {
 });
 
 test("the codes of RFC 4226, whose counter is the step", () => {
-  const codes = ["755224", "287082", "359152", "969429", "338314", "254676", "287922", "162583", "399871", "520489"];
+  const codes = [
+    "755224",
+    "287082",
+    "359152",
+    "969429",
+    "338314",
+    "254676",
+    "287922",
+    "162583",
+    "399871",
+    "520489",
+  ];
   for (const [step, code] of codes.entries()) assert.equal(codeOf(secret, step), code);
 });
 
@@ -46,7 +57,16 @@ test("a code counts one step before its time and one behind, and only above the 
 
 test("anything but six ASCII digits is no code", () => {
   const now = instant(59_000);
-  for (const odd of ["", "28708", "2870820", "287082 ", "٢٨٧٠٨٢", "2870８2", "0x1234", "x".repeat(100_000)]) {
+  for (const odd of [
+    "",
+    "28708",
+    "2870820",
+    "287082 ",
+    "٢٨٧٠٨٢",
+    "2870８2",
+    "0x1234",
+    "x".repeat(100_000),
+  ]) {
     assert.equal(stepOfCode(secret, odd, now, 0), undefined, odd.slice(0, 10));
   }
   assert.equal(stepOfCode(secret, "287082", now, 0), 1, "control");

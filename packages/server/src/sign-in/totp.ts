@@ -2,8 +2,9 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Instant } from "../kernel/instant.ts";
 
 /**
- * Time-based one-time passwords (RFC 6238): HMAC-SHA-1, six digits, steps of 30 seconds, as every authenticator app has them. One step before and
- * one behind the present count too, for clocks that differ.
+ * Time-based one-time passwords (RFC 6238): HMAC-SHA-1, six digits, steps of 30 seconds, as every
+ * authenticator app has them. One step before and one behind the present count too, for clocks that
+ * differ.
  */
 const stepMs = 30_000;
 const digits = 6;
@@ -27,16 +28,22 @@ export function stepAt(now: Instant): number {
 }
 
 /**
- * The step whose code this is, when it is near the present and above `lastUsed`; undefined otherwise. Whoever takes it keeps it as the last used
- * one: no code is taken twice.
+ * The step whose code this is, when it is near the present and above `lastUsed`; undefined
+ * otherwise. Whoever takes it keeps it as the last used one: no code is taken twice.
  */
-export function stepOfCode(secret: Uint8Array, code: string, now: Instant, lastUsed: number): number | undefined {
+export function stepOfCode(
+  secret: Uint8Array,
+  code: string,
+  now: Instant,
+  lastUsed: number,
+): number | undefined {
   if (!/^\d{6}$/.test(code)) return undefined;
   const given = Buffer.from(code);
   let found: number | undefined;
   // All of them are compared, so that the time says nothing of which it was.
   for (let step = stepAt(now) - stepsAside; step <= stepAt(now) + stepsAside; step += 1) {
-    if (timingSafeEqual(Buffer.from(codeOf(secret, step)), given) && step > lastUsed) found ??= step;
+    if (timingSafeEqual(Buffer.from(codeOf(secret, step)), given) && step > lastUsed)
+      found ??= step;
   }
   return found;
 }
@@ -46,10 +53,14 @@ const base32Digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 /** RFC 4648, 6, without padding: what apps take for typing. */
 export function base32Of(bytes: Uint8Array): string {
   const bits = Array.from(bytes, (byte) => byte.toString(2).padStart(8, "0")).join("");
-  return (bits.match(/.{1,5}/g) ?? []).map((five) => base32Digits[Number.parseInt(five.padEnd(5, "0"), 2)]).join("");
+  return (bits.match(/.{1,5}/g) ?? [])
+    .map((five) => base32Digits[Number.parseInt(five.padEnd(5, "0"), 2)])
+    .join("");
 }
 
-/** What an app reads from a picture (github.com/google/google-authenticator/wiki/Key-Uri-Format). */
+/**
+ * What an app reads from a picture (github.com/google/google-authenticator/wiki/Key-Uri-Format).
+ */
 export function totpUri(secret: Uint8Array, issuer: string, name: string): string {
   const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(name)}`;
   return `otpauth://totp/${label}?secret=${base32Of(secret)}&issuer=${encodeURIComponent(issuer)}&algorithm=SHA1&digits=${digits}&period=${stepMs / 1_000}`;

@@ -62,7 +62,11 @@ describe("signing up", () => {
     const invitation = (await office.people.inviteFirstAdmin(true))?.reveal() ?? "";
     await assert.rejects(office.people.resume(office.admin.session), refusedWith("not_signed_in"));
     await assert.rejects(signIn(office, office.admin), refusedWith("sign_in_refused"));
-    await assert.rejects(office.join(invitation), refusedWith("password_refused"), "it was theirs before");
+    await assert.rejects(
+      office.join(invitation),
+      refusedWith("password_refused"),
+      "it was theirs before",
+    );
     await office.join(invitation, "another horse battery staple");
   });
 
@@ -80,7 +84,11 @@ describe("signing up", () => {
 
   test("an invitation shows the same secret until it is used, works once, and for 24 hours", async () => {
     const office = await openOffice();
-    const { invitation } = await office.people.invite(office.admin.signedIn, { name: "bob", role: "viewer", origin });
+    const { invitation } = await office.people.invite(office.admin.signedIn, {
+      name: "bob",
+      role: "viewer",
+      origin,
+    });
     const link = invitation.reveal();
     assert.deepEqual(await office.people.enrolment(link), await office.people.enrolment(link));
     assert.match(
@@ -91,7 +99,9 @@ describe("signing up", () => {
     await assert.rejects(office.people.enrolment(link), refusedWith("no_invitation"));
     await assert.rejects(office.join(link), refusedWith("no_invitation"));
 
-    const late = (await office.people.invite(office.admin.signedIn, { name: "eve", role: "viewer", origin })).invitation.reveal();
+    const late = (
+      await office.people.invite(office.admin.signedIn, { name: "eve", role: "viewer", origin })
+    ).invitation.reveal();
     office.clock.advance(24 * hour - 1);
     await office.people.enrolment(late);
     office.clock.advance(1);
@@ -102,17 +112,29 @@ describe("signing up", () => {
 
   test("two who use one invitation at once: one is signed up, the other is refused", async () => {
     const office = await openOffice();
-    const { invitation } = await office.people.invite(office.admin.signedIn, { name: "bob", role: "viewer", origin });
+    const { invitation } = await office.people.invite(office.admin.signedIn, {
+      name: "bob",
+      role: "viewer",
+      origin,
+    });
     const results = await Promise.allSettled([1, 2].map(() => office.join(invitation.reveal())));
     assert.deepEqual(results.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
-    assert.equal((await actsOf(office)).filter((line) => line.startsWith("person enrol done role viewer")).length, 1);
+    assert.equal(
+      (await actsOf(office)).filter((line) => line.startsWith("person enrol done role viewer"))
+        .length,
+      1,
+    );
   });
 
   test("a wrong code signs nobody up", async () => {
     const office = newOffice();
     const invitation = (await office.people.inviteFirstAdmin(false))?.reveal() ?? "";
     for (const code of ["000000", "", "12345", "1234567", "abcdef", "١٢٣٤٥٦"]) {
-      await assert.rejects(office.people.enrol({ invitation, password, code, origin }), refusedWith("code_refused"), code);
+      await assert.rejects(
+        office.people.enrol({ invitation, password, code, origin }),
+        refusedWith("code_refused"),
+        code,
+      );
     }
     assert.equal((await office.people.list())[0]?.state, "invited");
   });
@@ -136,13 +158,15 @@ describe("signing up", () => {
       "qwertyuiop12",
       "passwordpassword",
     ];
-    for (const each of bad) await assert.rejects(office.join(invitation, each), refusedWith("password_refused"), each);
+    for (const each of bad)
+      await assert.rejects(office.join(invitation, each), refusedWith("password_refused"), each);
     await office.join(invitation, "💳🔑🚪🧾🏦💶 💳🔑🚪🧾💷");
   });
 
   test("names that are refused, and names that are taken", async () => {
     const office = await openOffice();
-    const invite = (name: string) => office.people.invite(office.admin.signedIn, { name, role: "viewer", origin });
+    const invite = (name: string) =>
+      office.people.invite(office.admin.signedIn, { name, role: "viewer", origin });
     const bad = [
       "",
       "a",
@@ -162,7 +186,12 @@ describe("signing up", () => {
       "<b>bob</b>",
       "__proto__",
     ];
-    for (const name of bad) await assert.rejects(invite(name), refusedWith("name_refused"), JSON.stringify(name.slice(0, 40)));
+    for (const name of bad)
+      await assert.rejects(
+        invite(name),
+        refusedWith("name_refused"),
+        JSON.stringify(name.slice(0, 40)),
+      );
     await invite("Bob.Smith+1@example.com");
     await assert.rejects(invite("bob.smith+1@EXAMPLE.com"), refusedWith("name_taken"));
     await assert.rejects(invite("ADMIN"), refusedWith("name_taken"));
@@ -175,7 +204,11 @@ describe("signing in", () => {
     const invitation = (await office.people.inviteFirstAdmin(false))?.reveal() ?? "";
     const admin = await office.join(invitation, "caf\u00e9 caf\u00e9 com leite");
     office.clock.advance(30 * second);
-    const { session, signedIn } = await signIn(office, { ...admin, name: "ADMIN" }, { password: "cafe\u0301 cafe\u0301 com leite" });
+    const { session, signedIn } = await signIn(
+      office,
+      { ...admin, name: "ADMIN" },
+      { password: "cafe\u0301 cafe\u0301 com leite" },
+    );
     assert.equal(signedIn.person.name, "admin");
     assert.equal(signedIn.person.lastSignedInAt, office.clock.now());
     assert.match(session.reveal(), /^[\w-]{43}$/);
@@ -241,7 +274,9 @@ describe("signing in", () => {
     const other = createPeople(office.options);
     const code = codeAt(office.admin.secret, office.clock.now());
     const results = await Promise.allSettled(
-      [office.people, other, office.people, other].map((node) => node.signIn({ name: "admin", password, code, origin })),
+      [office.people, other, office.people, other].map((node) =>
+        node.signIn({ name: "admin", password, code, origin }),
+      ),
     );
     assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
   });
@@ -251,7 +286,11 @@ describe("signing in", () => {
     const { people, admin, clock } = office;
     for (let tries = 0; tries < 9; tries += 1) {
       await assert.rejects(
-        signIn(office, admin, tries % 2 === 0 ? { password: "not the password" } : { code: "000000" }),
+        signIn(
+          office,
+          admin,
+          tries % 2 === 0 ? { password: "not the password" } : { code: "000000" },
+        ),
         refusedWith("sign_in_refused"),
       );
     }
@@ -266,13 +305,22 @@ describe("signing in", () => {
     ]);
     // Another process, over the same store.
     await assert.rejects(
-      createPeople(office.options).signIn({ name: "admin", password, code: codeAt(admin.secret, clock.now()), origin }),
+      createPeople(office.options).signIn({
+        name: "admin",
+        password,
+        code: codeAt(admin.secret, clock.now()),
+        origin,
+      }),
       refusedWith("sign_in_refused"),
     );
     clock.advance(30 * minute - 1);
     await assert.rejects(signIn(office, admin), refusedWith("sign_in_refused"));
     clock.advance(1);
-    await assert.rejects(signIn(office, admin, { code: "000000" }), refusedWith("sign_in_refused"), "counted anew");
+    await assert.rejects(
+      signIn(office, admin, { code: "000000" }),
+      refusedWith("sign_in_refused"),
+      "counted anew",
+    );
     await signIn(office, admin);
   });
 
@@ -281,7 +329,10 @@ describe("signing in", () => {
     const bob = await hire(office, "bob", "viewer");
     const fail = async (times: number) => {
       for (let tries = 0; tries < times; tries += 1)
-        await assert.rejects(signIn(office, bob, { code: "000000" }), refusedWith("sign_in_refused"));
+        await assert.rejects(
+          signIn(office, bob, { code: "000000" }),
+          refusedWith("sign_in_refused"),
+        );
     };
     for (let round = 0; round < 2; round += 1) {
       await fail(9);
@@ -298,7 +349,9 @@ describe("signing in", () => {
 
   test("tries that come at once are counted each", async () => {
     const office = await openOffice();
-    const results = await Promise.allSettled(Array.from({ length: 14 }, () => signIn(office, office.admin, { code: "000000" })));
+    const results = await Promise.allSettled(
+      Array.from({ length: 14 }, () => signIn(office, office.admin, { code: "000000" })),
+    );
     assert.ok(results.every(({ status }) => status === "rejected"));
     assert.equal((await office.people.list())[0]?.lockedUntil, office.clock.now() + 30 * minute);
     const acts = await actsOf(office);
@@ -313,8 +366,14 @@ describe("signing in", () => {
     await signIn(office, bob);
     office.clock.advance(90 * day);
     await assert.rejects(signIn(office, bob), refusedWith("sign_in_refused"));
-    assert.equal((await office.people.list()).find(({ name }) => name === "bob")?.state, "disabled");
-    assert.deepEqual((await actsOf(office)).slice(-2), ["nobody sign_in refused forgotten", "server disable done forgotten"]);
+    assert.equal(
+      (await office.people.list()).find(({ name }) => name === "bob")?.state,
+      "disabled",
+    );
+    assert.deepEqual((await actsOf(office)).slice(-2), [
+      "nobody sign_in refused forgotten",
+      "server disable done forgotten",
+    ]);
   });
 
   test("a hash of an older measure is replaced when the password was right", async () => {
@@ -323,14 +382,23 @@ describe("signing in", () => {
       matches: async (given, hash) => hash === `old ${given}` || hash === `new ${given}`,
       isOld: (hash) => hash.startsWith("old "),
     };
-    const office = newOffice({ passwords: { ...passwords, hash: async (given) => `old ${given}` } });
+    const office = newOffice({
+      passwords: { ...passwords, hash: async (given) => `old ${given}` },
+    });
     const admin = await office.join((await office.people.inviteFirstAdmin(false))?.reveal() ?? "");
     office.clock.advance(30 * second);
     const renewing = createPeople({ ...office.options, passwords });
     const kept = async () => (await office.options.store.personByName("admin"))?.passwords;
-    await assert.rejects(renewing.signIn({ name: "admin", password: "not the password", code: "000000", origin }));
+    await assert.rejects(
+      renewing.signIn({ name: "admin", password: "not the password", code: "000000", origin }),
+    );
     assert.deepEqual(await kept(), [`old ${password}`]);
-    await renewing.signIn({ name: "admin", password, code: codeAt(admin.secret, office.clock.now()), origin });
+    await renewing.signIn({
+      name: "admin",
+      password,
+      code: codeAt(admin.secret, office.clock.now()),
+      origin,
+    });
     assert.deepEqual(await kept(), [`new ${password}`]);
   });
 });
@@ -338,12 +406,24 @@ describe("signing in", () => {
 describe("tries that are wrong", () => {
   const wrong = (office: Office, who: Joined, from: string, marks: readonly string[] = []) =>
     assert.rejects(
-      office.people.signIn({ name: who.name, password: "not the password", code: "000000", origin: from, marks }),
+      office.people.signIn({
+        name: who.name,
+        password: "not the password",
+        code: "000000",
+        origin: from,
+        marks,
+      }),
       refusedWith("sign_in_refused"),
     );
   const network = (number: number) => `198.51.100.${number}`;
   const right = (office: Office, { name, secret }: Joined, mark: string, from = origin) =>
-    office.people.signIn({ name, password, code: codeAt(secret, office.clock.now()), origin: from, marks: [mark] });
+    office.people.signIn({
+      name,
+      password,
+      code: codeAt(secret, office.clock.now()),
+      origin: from,
+      marks: [mark],
+    });
 
   test("of strangers lock nobody out of a browser that they have signed in with, and signing in there opens nothing for strangers", async () => {
     const office = await openOffice();
@@ -352,14 +432,28 @@ describe("tries that are wrong", () => {
     const lockedUntil = clock.now() + 30 * minute;
     assert.equal((await people.list())[0]?.lockedUntil, lockedUntil);
     const code = codeAt(admin.secret, clock.now());
-    await assert.rejects(people.signIn({ name: "admin", password, code, origin }), refusedWith("sign_in_refused"), "control: locked");
+    await assert.rejects(
+      people.signIn({ name: "admin", password, code, origin }),
+      refusedWith("sign_in_refused"),
+      "control: locked",
+    );
     const again = await right(office, admin, admin.mark, "203.0.113.9");
     assert.equal((await people.list())[0]?.lockedUntil, lockedUntil);
     clock.advance(30 * second);
     const next = codeAt(admin.secret, clock.now());
-    await assert.rejects(people.signIn({ name: "admin", password, code: next, origin }), refusedWith("sign_in_refused"), "still locked");
+    await assert.rejects(
+      people.signIn({ name: "admin", password, code: next, origin }),
+      refusedWith("sign_in_refused"),
+      "still locked",
+    );
     // On another node, which knows no more than the mark and the store say.
-    await createPeople(office.options).signIn({ name: "admin", password, code: next, origin, marks: [again.mark.reveal()] });
+    await createPeople(office.options).signIn({
+      name: "admin",
+      password,
+      code: next,
+      origin,
+      marks: [again.mark.reveal()],
+    });
     assert.deepEqual((await actsOf(office)).slice(-4), [
       "nobody sign_in refused locked",
       "person sign_in done",
@@ -371,11 +465,16 @@ describe("tries that are wrong", () => {
   test("of a known browser are counted for it alone: ten, then it is a stranger's for half an hour", async () => {
     const office = await openOffice();
     const bob = await hire(office, "bob", "viewer");
-    for (let tries = 0; tries < 10; tries += 1) await wrong(office, bob, network(tries), [bob.mark]);
-    assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused wrong_password, known browser");
+    for (let tries = 0; tries < 10; tries += 1)
+      await wrong(office, bob, network(tries), [bob.mark]);
+    assert.equal(
+      (await actsOf(office)).at(-1),
+      "nobody sign_in refused wrong_password, known browser",
+    );
     assert.equal((await office.options.store.personByName("bob"))?.failures, 0);
     await right(office, bob, "");
-    for (let tries = 0; tries < 10; tries += 1) await wrong(office, bob, network(tries), [bob.mark]);
+    for (let tries = 0; tries < 10; tries += 1)
+      await wrong(office, bob, network(tries), [bob.mark]);
     assert.equal((await actsOf(office)).at(-1), "server lock done", "as a stranger");
     office.clock.advance(30 * second);
     await assert.rejects(right(office, bob, bob.mark), refusedWith("sign_in_refused"));
@@ -398,7 +497,9 @@ describe("tries that are wrong", () => {
       bob.mark,
       [person, browser, issued, bob.mark.split(".")[3]].join("."),
       [person, browser, String(Number(issued) + 1), mac].join("."),
-      [person, `${browser.slice(0, -1)}${browser.endsWith("0") ? "1" : "0"}`, issued, mac].join("."),
+      [person, `${browser.slice(0, -1)}${browser.endsWith("0") ? "1" : "0"}`, issued, mac].join(
+        ".",
+      ),
       [bob.signedIn.person.id, browser, issued, mac].join("."),
       `${admin.mark}0`,
       admin.mark.toUpperCase(),
@@ -408,21 +509,36 @@ describe("tries that are wrong", () => {
       assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused wrong_password", mark);
     }
     await wrong(office, admin, origin, ["none", bob.mark, admin.mark]);
-    assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused wrong_password, known browser", "control");
+    assert.equal(
+      (await actsOf(office)).at(-1),
+      "nobody sign_in refused wrong_password, known browser",
+      "control",
+    );
     clock.advance(60 * day);
     const { mark: renewed } = await right(office, admin, admin.mark);
     assert.equal(renewed.reveal().split(".")[1], browser, "the browser stays the one it was");
     clock.advance(30 * day);
     await wrong(office, admin, origin, [admin.mark]);
-    assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused wrong_password", "90 days are over");
+    assert.equal(
+      (await actsOf(office)).at(-1),
+      "nobody sign_in refused wrong_password",
+      "90 days are over",
+    );
     await wrong(office, admin, origin, [renewed.reveal()]);
-    assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused wrong_password, known browser");
+    assert.equal(
+      (await actsOf(office)).at(-1),
+      "nobody sign_in refused wrong_password, known browser",
+    );
   });
 
   test("make no known browser of one whose person was invited again or disabled", async () => {
     const office = await openOffice();
     const bob = await hire(office, "bob", "viewer");
-    const { invitation } = await office.people.inviteAgain(office.admin.signedIn, bob.signedIn.person.id, origin);
+    const { invitation } = await office.people.inviteAgain(
+      office.admin.signedIn,
+      bob.signedIn.person.id,
+      origin,
+    );
     await wrong(office, bob, network(1), [bob.mark]);
     assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused invited");
     const anew = await office.join(invitation.reveal(), "another horse battery staple");
@@ -440,12 +556,20 @@ describe("tries that are wrong", () => {
     const counting = createPeople({
       ...office.options,
       store,
-      passwords: { ...passwords, matches: async (...given) => ((hashed += 1), passwords.matches(...given)) },
+      passwords: {
+        ...passwords,
+        matches: async (...given) => ((hashed += 1), passwords.matches(...given)),
+      },
     });
     const from = (name: string, where: string) =>
-      counting.signIn({ name, password: "not the password", code: "000000", origin: where }).catch((error: unknown) => error);
+      counting
+        .signIn({ name, password: "not the password", code: "000000", origin: where })
+        .catch((error: unknown) => error);
     for (let tries = 0; tries < 20; tries += 1)
-      assert.equal(((await from(`nobody-${tries}`, network(1))) as PeopleError).code, "sign_in_refused");
+      assert.equal(
+        ((await from(`nobody-${tries}`, network(1))) as PeopleError).code,
+        "sign_in_refused",
+      );
     const before = (await actsOf(office)).length;
     for (const name of ["admin", "nobody", "x".repeat(10_000)]) {
       const error = (await from(name, network(1))) as PeopleError;
@@ -454,10 +578,17 @@ describe("tries that are wrong", () => {
     for (let tries = 0; tries < 500; tries += 1) await from("nobody", network(1));
     assert.equal(hashed, 20);
     assert.deepEqual((await actsOf(office)).slice(before), ["nobody sign_in refused held_back"]);
-    assert.equal(((await from("nobody", network(2))) as PeopleError).code, "sign_in_refused", "others are not held back");
+    assert.equal(
+      ((await from("nobody", network(2))) as PeopleError).code,
+      "sign_in_refused",
+      "others are not held back",
+    );
     office.clock.advance(10 * minute);
     for (let tries = 0; tries < 25; tries += 1) await from("nobody", network(1));
-    assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused held_back, 502 more since the entry before");
+    assert.equal(
+      (await actsOf(office)).at(-1),
+      "nobody sign_in refused held_back, 502 more since the entry before",
+    );
   });
 
   test("that are held back while that cannot be written down are held back all the same, and counted with the next that is", async () => {
@@ -465,17 +596,29 @@ describe("tries that are wrong", () => {
     let failure: Error | undefined;
     const store = {
       ...storeOf(office),
-      commit: (change: PeopleChange) => (failure === undefined ? office.options.store.commit(change) : Promise.reject(failure)),
+      commit: (change: PeopleChange) =>
+        failure === undefined ? office.options.store.commit(change) : Promise.reject(failure),
     };
     const people = createPeople({ ...office.options, store });
     const from = (): Promise<unknown> =>
-      people.signIn({ name: "nobody", password: "not the password", code: "000000", origin: network(1) }).catch((error: unknown) => error);
+      people
+        .signIn({
+          name: "nobody",
+          password: "not the password",
+          code: "000000",
+          origin: network(1),
+        })
+        .catch((error: unknown) => error);
     for (let tries = 0; tries < 20; tries += 1) await from();
     failure = new StoreError("unavailable");
-    for (let tries = 0; tries < 3; tries += 1) assert.equal(((await from()) as PeopleError).code, "held_back");
+    for (let tries = 0; tries < 3; tries += 1)
+      assert.equal(((await from()) as PeopleError).code, "held_back");
     failure = undefined;
     await from();
-    assert.equal((await actsOf(office)).at(-1), "nobody sign_in refused held_back, 3 more since the entry before");
+    assert.equal(
+      (await actsOf(office)).at(-1),
+      "nobody sign_in refused held_back, 3 more since the entry before",
+    );
     office.clock.advance(10 * minute);
     for (let tries = 0; tries < 25; tries += 1) await from();
     failure = new TypeError("a fault");
@@ -501,8 +644,15 @@ describe("tries that are wrong", () => {
       if (tries % 10 === 0) clock.advance(1 * second);
     }
     const written = (await actsOf(office)).length - before;
-    assert.ok(written >= 200 && written <= 100 + 150 + 2, `${written} for 3,000 tries within 300 seconds`);
-    await assert.rejects(right(office, admin, ""), refusedWith("held_back"), "control: a stranger waits");
+    assert.ok(
+      written >= 200 && written <= 100 + 150 + 2,
+      `${written} for 3,000 tries within 300 seconds`,
+    );
+    await assert.rejects(
+      right(office, admin, ""),
+      refusedWith("held_back"),
+      "control: a stranger waits",
+    );
     await right(office, admin, admin.mark);
   });
 
@@ -521,9 +671,18 @@ describe("tries that are wrong", () => {
       },
     });
     const attempt = (marks: readonly string[]) =>
-      people.signIn({ name: "admin", password, code: codeAt(office.admin.secret, office.clock.now()), origin, marks });
+      people.signIn({
+        name: "admin",
+        password,
+        code: codeAt(office.admin.secret, office.clock.now()),
+        origin,
+        marks,
+      });
     for (let tries = 0; tries < 200; tries += 1)
-      await assert.rejects(attempt(tries % 2 === 0 ? [] : [office.admin.mark]), refusedWith("busy"));
+      await assert.rejects(
+        attempt(tries % 2 === 0 ? [] : [office.admin.mark]),
+        refusedWith("busy"),
+      );
     isBusy = false;
     await attempt([]);
   });
@@ -535,7 +694,11 @@ describe("sessions", () => {
     const { session } = admin;
     clock.advance(15 * minute - 30 * second - 1);
     assert.equal((await people.resume(session)).idleUntil, clock.now() + 15 * minute);
-    for (let asked = 0; asked < 200 && clock.now() + 14 * minute < admin.signedIn.endsAt; asked += 1) {
+    for (
+      let asked = 0;
+      asked < 200 && clock.now() + 14 * minute < admin.signedIn.endsAt;
+      asked += 1
+    ) {
       clock.advance(14 * minute);
       await people.resume(session);
     }
@@ -593,7 +756,13 @@ describe("sessions", () => {
   test("another's secret, an altered one and no secret at all are none", async () => {
     const { people, admin } = await openOffice();
     const altered = `${admin.session.slice(0, -1)}${admin.session.endsWith("A") ? "E" : "A"}`;
-    for (const odd of ["", altered, admin.signedIn.csrf, `${admin.session}=`, "x".repeat(1_000_000)]) {
+    for (const odd of [
+      "",
+      altered,
+      admin.signedIn.csrf,
+      `${admin.session}=`,
+      "x".repeat(1_000_000),
+    ]) {
       await assert.rejects(people.resume(odd), refusedWith("not_signed_in"));
     }
   });
@@ -607,7 +776,10 @@ describe("sessions", () => {
     assert.equal((await other.resume(bob.session)).person.role, "operator");
     await office.people.disable(office.admin.signedIn, bob.signedIn.person.id, origin);
     await assert.rejects(other.resume(bob.session), refusedWith("not_signed_in"));
-    assert.deepEqual((await actsOf(office)).slice(-2), ["person set_role done viewer to operator", "person disable done"]);
+    assert.deepEqual((await actsOf(office)).slice(-2), [
+      "person set_role done viewer to operator",
+      "person disable done",
+    ]);
   });
 });
 
@@ -631,7 +803,10 @@ describe("passwords", () => {
     await assert.rejects(change({ code: "000000" }), refusedWith("sign_in_refused"));
     for (const newPassword of ["short", "the admin's password", password])
       await assert.rejects(change({ newPassword }), refusedWith("password_refused"));
-    await assert.rejects(change({ newPassword: password, password: "not the password" }), refusedWith("sign_in_refused"));
+    await assert.rejects(
+      change({ newPassword: password, password: "not the password" }),
+      refusedWith("sign_in_refused"),
+    );
     await change({});
     await people.resume(session.reveal());
     await assert.rejects(people.resume(admin.session), refusedWith("not_signed_in"));
@@ -643,7 +818,10 @@ describe("passwords", () => {
   test("none of the last four comes back, the one before them does", async () => {
     const office = await openOffice();
     const { people, admin, clock } = office;
-    const passwords = [password, ...Array.from({ length: 4 }, (_, number) => `password number ${number}`)];
+    const passwords = [
+      password,
+      ...Array.from({ length: 4 }, (_, number) => `password number ${number}`),
+    ];
     const change = (from: string, to: string) => {
       clock.advance(30 * second);
       return people.changePassword({
@@ -659,7 +837,8 @@ describe("passwords", () => {
         await assert.rejects(change(passwords[index] ?? "", old), refusedWith("password_refused"));
       await change(passwords[index] ?? "", to);
     }
-    for (const old of passwords.slice(1)) await assert.rejects(change(passwords[4] ?? "", old), refusedWith("password_refused"));
+    for (const old of passwords.slice(1))
+      await assert.rejects(change(passwords[4] ?? "", old), refusedWith("password_refused"));
     await change(passwords[4] ?? "", password);
   });
 
@@ -674,7 +853,8 @@ describe("passwords", () => {
         newPassword: "a wholly new password",
         origin,
       });
-    for (let tries = 0; tries < 10; tries += 1) await assert.rejects(change("not the password"), refusedWith("sign_in_refused"));
+    for (let tries = 0; tries < 10; tries += 1)
+      await assert.rejects(change("not the password"), refusedWith("sign_in_refused"));
     await assert.rejects(change(password), refusedWith("sign_in_refused"));
     await people.resume(admin.session);
   });
@@ -683,12 +863,21 @@ describe("passwords", () => {
     const office = await openOffice();
     const bob = await hire(office, "bob", "viewer");
     const change = (newPassword: string) =>
-      office.people.changePassword({ session: bob.session, password: "not the password", code: "000000", newPassword, origin });
+      office.people.changePassword({
+        session: bob.session,
+        password: "not the password",
+        code: "000000",
+        newPassword,
+        origin,
+      });
     // What is wrong with the new one alone is no try.
-    for (let tries = 0; tries < 50; tries += 1) await assert.rejects(change("short"), refusedWith("password_refused"));
+    for (let tries = 0; tries < 50; tries += 1)
+      await assert.rejects(change("short"), refusedWith("password_refused"));
     const before = (await actsOf(office)).length;
-    for (let tries = 0; tries < 30; tries += 1) await assert.rejects(change("a wholly new password"), refusedWith("sign_in_refused"));
-    for (let tries = 0; tries < 100; tries += 1) await assert.rejects(change("a wholly new password"), refusedWith("held_back"));
+    for (let tries = 0; tries < 30; tries += 1)
+      await assert.rejects(change("a wholly new password"), refusedWith("sign_in_refused"));
+    for (let tries = 0; tries < 100; tries += 1)
+      await assert.rejects(change("a wholly new password"), refusedWith("held_back"));
     // Thirty, that the name is locked, and that others were held back.
     assert.equal((await actsOf(office)).length - before, 32);
   });
@@ -700,12 +889,21 @@ describe("who may be where", () => {
     const { people, admin } = office;
     const own = admin.signedIn.person.id;
     await assert.rejects(people.disable(admin.signedIn, own, origin), refusedWith("last_admin"));
-    await assert.rejects(people.setRole(admin.signedIn, own, "operator", origin), refusedWith("last_admin"));
-    await assert.rejects(people.inviteAgain(admin.signedIn, own, origin), refusedWith("last_admin"));
+    await assert.rejects(
+      people.setRole(admin.signedIn, own, "operator", origin),
+      refusedWith("last_admin"),
+    );
+    await assert.rejects(
+      people.inviteAgain(admin.signedIn, own, origin),
+      refusedWith("last_admin"),
+    );
     const bob = await hire(office, "bob", "admin");
     await people.disable(admin.signedIn, own, origin);
     await assert.rejects(people.resume(admin.session), refusedWith("not_signed_in"), "of oneself");
-    await assert.rejects(people.disable(bob.signedIn, bob.signedIn.person.id, origin), refusedWith("last_admin"));
+    await assert.rejects(
+      people.disable(bob.signedIn, bob.signedIn.person.id, origin),
+      refusedWith("last_admin"),
+    );
   });
 
   test("two admins who disable each other at once: one is left", async () => {
@@ -724,15 +922,25 @@ describe("who may be where", () => {
     const office = await openOffice();
     const bob = await hire(office, "bob", "admin");
     await office.people.setRole(office.admin.signedIn, bob.signedIn.person.id, "operator", origin);
-    await assert.rejects(office.people.disable(bob.signedIn, office.admin.signedIn.person.id, origin), refusedWith("not_signed_in"));
-    await assert.rejects(office.people.invite(bob.signedIn, { name: "eve", role: "admin", origin }), refusedWith("not_signed_in"));
+    await assert.rejects(
+      office.people.disable(bob.signedIn, office.admin.signedIn.person.id, origin),
+      refusedWith("not_signed_in"),
+    );
+    await assert.rejects(
+      office.people.invite(bob.signedIn, { name: "eve", role: "admin", origin }),
+      refusedWith("not_signed_in"),
+    );
   });
 
   test("a disabled person comes back through a new link", async () => {
     const office = await openOffice();
     const bob = await hire(office, "bob", "operator");
     await office.people.disable(office.admin.signedIn, bob.signedIn.person.id, origin);
-    const { person, invitation } = await office.people.inviteAgain(office.admin.signedIn, bob.signedIn.person.id, origin);
+    const { person, invitation } = await office.people.inviteAgain(
+      office.admin.signedIn,
+      bob.signedIn.person.id,
+      origin,
+    );
     assert.equal(person.state, "invited");
     const back = await office.join(invitation.reveal(), "another horse battery staple");
     assert.equal(back.signedIn.person.role, "operator");
@@ -743,7 +951,10 @@ describe("who may be where", () => {
   test("nobody is somebody else", async () => {
     const { people, admin } = await openOffice();
     for (const id of ["0000000000000000", "", "x".repeat(10_000)]) {
-      await assert.rejects(people.disable(admin.signedIn, id as PersonId, origin), refusedWith("no_such_person"));
+      await assert.rejects(
+        people.disable(admin.signedIn, id as PersonId, origin),
+        refusedWith("no_such_person"),
+      );
     }
   });
 });
@@ -753,15 +964,24 @@ describe("the audit log", () => {
     let fault: "unavailable" | "commit_unknown" | undefined;
     const office = await openOffice({ store: createMemoryPeople({ commitFault: () => fault }) });
     const bob = await hire(office, "bob", "viewer");
-    const whole = async () => [await office.options.store.people(), await office.options.store.auditHead()];
+    const whole = async () => [
+      await office.options.store.people(),
+      await office.options.store.auditHead(),
+    ];
     const before = await whole();
     fault = "unavailable";
     const { people, admin } = office;
     const unwritten = { name: "ServiceError", code: "store_unavailable" };
     await assert.rejects(signIn(office, admin), unwritten);
     await assert.rejects(signIn(office, admin, { code: "000000" }), unwritten);
-    await assert.rejects(people.invite(admin.signedIn, { name: "eve", role: "viewer", origin }), unwritten);
-    await assert.rejects(people.setRole(admin.signedIn, bob.signedIn.person.id, "admin", origin), unwritten);
+    await assert.rejects(
+      people.invite(admin.signedIn, { name: "eve", role: "viewer", origin }),
+      unwritten,
+    );
+    await assert.rejects(
+      people.setRole(admin.signedIn, bob.signedIn.person.id, "admin", origin),
+      unwritten,
+    );
     await assert.rejects(people.disable(admin.signedIn, bob.signedIn.person.id, origin), unwritten);
     await assert.rejects(people.signOut(admin.session, origin), unwritten);
     await assert.rejects(

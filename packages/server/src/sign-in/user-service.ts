@@ -14,7 +14,13 @@ import { verifyAuditLog } from "../user/audit-log.ts";
 import type { Act, Actor, AuditEntry } from "../user/audit.ts";
 import { browserOfMark, markText, personOfMark } from "./known-browser.ts";
 import { type Begun, type Enrolment, type People, PeopleError, type SignedIn } from "./users.ts";
-import { nameKeyOf, type PeopleChange, type PeopleStore, type PersonRecord, type SessionRecord } from "../user/user-store.ts";
+import {
+  nameKeyOf,
+  type PeopleChange,
+  type PeopleStore,
+  type PersonRecord,
+  type SessionRecord,
+} from "../user/user-store.ts";
 import { forgottenMs, mayDo, type PersonId, type PersonView, type Role } from "../user/user.ts";
 import { holdsName, normalizedPassword, type Passwords } from "./password.ts";
 import { SignInLimits } from "./sign-in-limits.ts";
@@ -26,7 +32,9 @@ const lockedMs = 30 * minute;
 /** PCI DSS 8.2.8. */
 const idleMs = 15 * minute;
 const sessionMs = 12 * hour;
-/** A session's last use is written down at most so often; until then it counts as of when it was. */
+/**
+ * A session's last use is written down at most so often; until then it counts as of when it was.
+ */
 const useMs = minute;
 const invitationMs = 24 * hour;
 const passwordsKept = 4;
@@ -38,7 +46,10 @@ const heldBackMs = 10 * minute;
 const browserLength = 12;
 const longestAuditPage = 1_000;
 
-/** ASCII alone: no two names look alike, and letter case means the same everywhere. Three at least, for a password may not hold it. */
+/**
+ * ASCII alone: no two names look alike, and letter case means the same everywhere. Three at least,
+ * for a password may not hold it.
+ */
 const nameForm = /^[A-Za-z0-9][A-Za-z0-9._@+-]{2,63}$/;
 const secretForm = /^[A-Za-z0-9_-]{43}$/;
 
@@ -60,7 +71,10 @@ export function createPeople(options: PeopleOptions): People {
   return new StoredPeople(options);
 }
 
-/** A decision: what is to be written, and what whoever asked is told once it is. A refusal is written down too, and told by throwing. */
+/**
+ * A decision: what is to be written, and what whoever asked is told once it is. A refusal is
+ * written down too, and told by throwing.
+ */
 interface Decision<T> {
   readonly change: Omit<PeopleChange, "at">;
   readonly answer: () => T;
@@ -79,7 +93,9 @@ class StoredPeople implements People {
 
   async signIn({ marks = [], ...given }: Parameters<People["signIn"]>[0]): Promise<Begun> {
     const browser = await this.#knownBrowser(given.name, marks);
-    return this.#trying(given.origin, browser, (isKnown) => this.#signIn(given, isKnown ? browser : undefined));
+    return this.#trying(given.origin, browser, (isKnown) =>
+      this.#signIn(given, isKnown ? browser : undefined),
+    );
   }
 
   async #signIn(
@@ -95,12 +111,21 @@ class StoredPeople implements People {
       if (person === undefined) return refused(tried, "unknown_name");
       const verdict = await this.#judge(person, checked, code, at, tried.isKnown);
       if (typeof verdict === "string") return refused(tried, verdict);
-      const renewed = checked.renewed === undefined ? person.passwords : [checked.renewed, ...person.passwords.slice(1)];
+      const renewed =
+        checked.renewed === undefined
+          ? person.passwords
+          : [checked.renewed, ...person.passwords.slice(1)];
       // Who tries the name meanwhile stays locked out.
       const right = isLocked(person, at) ? { totpStep: verdict } : rightTry(verdict);
       const next = nextOf(person, { ...right, passwords: renewed, lastSignedInAt: at });
       const detail = tried.isKnown ? undefined : newBrowser;
-      return this.#beginSession(person, next, at, [actOf(actorOf(person), origin, "sign_in", person.id, detail)], browser);
+      return this.#beginSession(
+        person,
+        next,
+        at,
+        [actOf(actorOf(person), origin, "sign_in", person.id, detail)],
+        browser,
+      );
     });
   }
 
@@ -146,10 +171,16 @@ class StoredPeople implements People {
     }
   }
 
-  async enrol({ invitation, password, code, origin }: Parameters<People["enrol"]>[0]): Promise<Begun> {
+  async enrol({
+    invitation,
+    password,
+    code,
+    origin,
+  }: Parameters<People["enrol"]>[0]): Promise<Begun> {
     const { passwords, clock } = this.#options;
     const invited = await this.#invited(invitation, clock.now());
-    if ((await this.#codeStep(invited, code, clock.now())) === undefined) throw new PeopleError("code_refused");
+    if ((await this.#codeStep(invited, code, clock.now())) === undefined)
+      throw new PeopleError("code_refused");
     const given = await this.#newPassword(invited, password);
     const hash = await passwords.hash(given);
     return this.#decide<Begun>(async (at) => {
@@ -163,7 +194,9 @@ class StoredPeople implements People {
         invitation: undefined,
         lastSignedInAt: at,
       });
-      return this.#beginSession(person, next, at, [actOf(actorOf(person), origin, "enrol", person.id, `role ${person.role}`)]);
+      return this.#beginSession(person, next, at, [
+        actOf(actorOf(person), origin, "enrol", person.id, `role ${person.role}`),
+      ]);
     });
   }
 
@@ -171,9 +204,12 @@ class StoredPeople implements People {
     const owner = await this.#session(given.session, this.#options.clock.now());
     if (owner === undefined) throw new PeopleError("not_signed_in");
     const next = normalizedPassword(given.newPassword);
-    if (next === undefined || isGuessable(next) || holdsName(next, owner.person.name)) throw new PeopleError("password_refused");
+    if (next === undefined || isGuessable(next) || holdsName(next, owner.person.name))
+      throw new PeopleError("password_refused");
     // As a known browser's: wrong ones count for the name besides.
-    await this.#trying(given.origin, `session ${owner.session.digest}`, () => this.#changePassword(given, owner, next));
+    await this.#trying(given.origin, `session ${owner.session.digest}`, () =>
+      this.#changePassword(given, owner, next),
+    );
   }
 
   async #changePassword(
@@ -184,19 +220,26 @@ class StoredPeople implements People {
     const { passwords } = this.#options;
     const checked = await this.#checkPassword(normalizedPassword(password), owner.person);
     // Whoever does not know the password is told nothing of those before it.
-    const hash = checked.isRight && !(await this.#isOneOf(next, owner.person.passwords)) ? await passwords.hash(next) : undefined;
+    const hash =
+      checked.isRight && !(await this.#isOneOf(next, owner.person.passwords))
+        ? await passwords.hash(next)
+        : undefined;
     await this.#decide<undefined>(async (at) => {
       const found = await this.#session(session, at);
       if (found === undefined) throw new PeopleError("not_signed_in");
       const { person } = found;
       const verdict = await this.#judge(person, checked, code, at);
-      if (typeof verdict === "string") return refused({ person, at, origin, act: "change_password" }, verdict);
+      if (typeof verdict === "string")
+        return refused({ person, at, origin, act: "change_password" }, verdict);
       if (hash === undefined) throw new PeopleError("password_refused");
       return {
         change: {
           acts: [actOf(actorOf(person), origin, "change_password", person.id)],
           person: {
-            next: nextOf(person, { ...rightTry(verdict), passwords: [hash, ...person.passwords].slice(0, passwordsKept) }),
+            next: nextOf(person, {
+              ...rightTry(verdict),
+              passwords: [hash, ...person.passwords].slice(0, passwordsKept),
+            }),
             replaces: person.version,
           },
           ends: { of: person.id, except: found.session.digest },
@@ -211,7 +254,8 @@ class StoredPeople implements People {
   }
 
   async invite(by: SignedIn, { name, role, origin }: Parameters<People["invite"]>[1]) {
-    if (!nameForm.test(name) || this.#options.maskCards(name) !== name) throw new PeopleError("name_refused");
+    if (!nameForm.test(name) || this.#options.maskCards(name) !== name)
+      throw new PeopleError("name_refused");
     return this.#decide(async (at) => {
       const actor = await this.#admin(by);
       return this.#newPerson(name, role, at, actor, origin);
@@ -228,7 +272,12 @@ class StoredPeople implements People {
   }
 
   setRole(by: SignedIn, id: PersonId, role: Role, origin: string): Promise<PersonView> {
-    return this.#changeOther(by, id, (person) => ({ next: { role }, act: "set_role", detail: `${person.role} to ${role}` }), origin);
+    return this.#changeOther(
+      by,
+      id,
+      (person) => ({ next: { role }, act: "set_role", detail: `${person.role} to ${role}` }),
+      origin,
+    );
   }
 
   disable(by: SignedIn, id: PersonId, origin: string): Promise<PersonView> {
@@ -237,16 +286,30 @@ class StoredPeople implements People {
   }
 
   unlock(by: SignedIn, id: PersonId, origin: string): Promise<PersonView> {
-    return this.#changeOther(by, id, () => ({ next: { failures: 0, lockedUntil: undefined }, act: "unlock" }), origin);
+    return this.#changeOther(
+      by,
+      id,
+      () => ({ next: { failures: 0, lockedUntil: undefined }, act: "unlock" }),
+      origin,
+    );
   }
 
   async inviteFirstAdmin(force: boolean): Promise<Secret<string> | undefined> {
     for (let number = 1; ; number += 1) {
       try {
-        return await this.#inviteFirstAdmin(number === 1 ? firstAdmin : `${firstAdmin}-${number}`, force);
+        return await this.#inviteFirstAdmin(
+          number === 1 ? firstAdmin : `${firstAdmin}-${number}`,
+          force,
+        );
       } catch (error) {
-        // A row of that name is there that was written without the key, and must not keep the installation from starting.
-        if (!(error instanceof PeopleError) || error.code !== "name_taken" || number === mostFirstAdmins) throw error;
+        // A row of that name is there that was written without the key, and must not keep the
+        // installation from starting.
+        if (
+          !(error instanceof PeopleError) ||
+          error.code !== "name_taken" ||
+          number === mostFirstAdmins
+        )
+          throw error;
       }
     }
   }
@@ -255,10 +318,13 @@ class StoredPeople implements People {
     const server: Actor = { kind: "server" };
     return this.#decide<Secret<string> | undefined>(async (at) => {
       const people = await read(this.#options.store.people());
-      const admins = people.filter(({ role }) => role === "admin").toSorted((one, other) => one.createdAt - other.createdAt);
+      const admins = people
+        .filter(({ role }) => role === "admin")
+        .toSorted((one, other) => one.createdAt - other.createdAt);
       if (!force && admins.some(({ state }) => state === "active")) return undefined;
       const first = people.find(({ name }) => nameKeyOf(name) === firstAdmin);
-      const chosen = admins.find(({ state }) => state === "invited" && !force) ?? first ?? admins[0];
+      const chosen =
+        admins.find(({ state }) => state === "invited" && !force) ?? first ?? admins[0];
       const { change, answer } =
         chosen === undefined
           ? await this.#newPerson(name, "admin", at, server, undefined)
@@ -284,7 +350,11 @@ class StoredPeople implements People {
   // --- Tries ---------------------------------------------------------------------------------------------------------------------
 
   /** `key`: of what has tries of its own; see sign-in-limits.ts. */
-  async #trying<T>(origin: string, key: string | undefined, work: (isKnown: boolean) => Promise<T>): Promise<T> {
+  async #trying<T>(
+    origin: string,
+    key: string | undefined,
+    work: (isKnown: boolean) => Promise<T>,
+  ): Promise<T> {
     const allowed = this.#limits.take(origin, key);
     if ("waitMs" in allowed) {
       await this.#holdBack(origin);
@@ -295,16 +365,25 @@ class StoredPeople implements People {
       allowed.right();
       return done;
     } catch (error) {
-      if (error instanceof PeopleError && (error.code === "busy" || error.code === "password_refused")) allowed.untried();
+      if (
+        error instanceof PeopleError &&
+        (error.code === "busy" || error.code === "password_refused")
+      )
+        allowed.untried();
       throw error;
     }
   }
 
   async #named(name: string): Promise<PersonRecord | undefined> {
-    return nameForm.test(name) ? read(this.#options.store.personByName(nameKeyOf(name))) : undefined;
+    return nameForm.test(name)
+      ? read(this.#options.store.personByName(nameKeyOf(name)))
+      : undefined;
   }
 
-  /** The name of a browser that this person has signed in with. Whoever brings no mark, or somebody else's, causes no more work for a known name than for another. */
+  /**
+   * The name of a browser that this person has signed in with. Whoever brings no mark, or somebody
+   * else's, causes no more work for a known name than for another.
+   */
   async #knownBrowser(name: string, marks: readonly string[]): Promise<string | undefined> {
     if (!marks.some((mark) => personOfMark(mark) !== undefined)) return undefined;
     const person = await this.#named(name);
@@ -318,7 +397,11 @@ class StoredPeople implements People {
     }
   }
 
-  async #newMark(person: PersonRecord, browser: string | undefined, issuedAt: Instant): Promise<Secret<string>> {
+  async #newMark(
+    person: PersonRecord,
+    browser: string | undefined,
+    issuedAt: Instant,
+  ): Promise<Secret<string>> {
     const secret = await this.#totpSecret(person);
     try {
       const name = browser ?? hexOf(this.#options.random.bytes(browserLength));
@@ -339,7 +422,9 @@ class StoredPeople implements People {
     this.#heldBack = { tries: 0, writtenAt: now };
     const detail = tries === 0 ? "held_back" : `held_back, ${tries} more since the entry before`;
     try {
-      await this.#commit(now, { acts: [actOf({ kind: "nobody" }, origin, "sign_in", undefined, detail, "refused")] });
+      await this.#commit(now, {
+        acts: [actOf({ kind: "nobody" }, origin, "sign_in", undefined, detail, "refused")],
+      });
     } catch (error) {
       // Nothing is let through for that.
       if (!(error instanceof ServiceError)) throw error;
@@ -350,16 +435,29 @@ class StoredPeople implements People {
   // --- Passwords and codes ------------------------------------------------------------------------------------------------------
 
   /** The same work whether there is such a person, and whether they may sign in, or not. */
-  async #checkPassword(given: string | undefined, person: PersonRecord | undefined): Promise<CheckedPassword> {
+  async #checkPassword(
+    given: string | undefined,
+    person: PersonRecord | undefined,
+  ): Promise<CheckedPassword> {
     const { passwords } = this.#options;
     const against = person?.state === "active" ? person.passwords[0] : undefined;
     const matches = await passwords.matches(given ?? "", given === undefined ? undefined : against);
     const isRight = matches && given !== undefined && against !== undefined;
-    return { against, isRight, renewed: isRight && passwords.isOld(against) ? await passwords.hash(given) : undefined };
+    return {
+      against,
+      isRight,
+      renewed: isRight && passwords.isOld(against) ? await passwords.hash(given) : undefined,
+    };
   }
 
   /** The code's step; or why the try is a wrong one, which only the audit log is told. */
-  async #judge(person: PersonRecord, checked: CheckedPassword, code: string, at: Instant, isKnown = false): Promise<number | Refusal> {
+  async #judge(
+    person: PersonRecord,
+    checked: CheckedPassword,
+    code: string,
+    at: Instant,
+    isKnown = false,
+  ): Promise<number | Refusal> {
     if (person.state !== "active") return person.state;
     if (isForgotten(person, at)) return "forgotten";
     if (!isKnown && isLocked(person, at)) return "locked";
@@ -389,19 +487,28 @@ class StoredPeople implements People {
   /** In the form in which it is hashed. */
   async #newPassword({ name, passwords }: PersonRecord, given: string): Promise<string> {
     const password = normalizedPassword(given);
-    if (password === undefined || isGuessable(password) || holdsName(password, name) || (await this.#isOneOf(password, passwords)))
+    if (
+      password === undefined ||
+      isGuessable(password) ||
+      holdsName(password, name) ||
+      (await this.#isOneOf(password, passwords))
+    )
       throw new PeopleError("password_refused");
     return password;
   }
 
   async #isOneOf(password: string, hashes: readonly string[]): Promise<boolean> {
-    for (const hash of hashes) if (await this.#options.passwords.matches(password, hash)) return true;
+    for (const hash of hashes)
+      if (await this.#options.passwords.matches(password, hash)) return true;
     return false;
   }
 
   // --- People and sessions ------------------------------------------------------------------------------------------------------
 
-  async #session(session: string, at: Instant): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined> {
+  async #session(
+    session: string,
+    at: Instant,
+  ): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined> {
     if (!secretForm.test(session)) return undefined;
     const found = await read(this.#options.store.session(sha256Hex(session)));
     if (found === undefined || found.person.state !== "active") return undefined;
@@ -410,14 +517,22 @@ class StoredPeople implements People {
   }
 
   async #invited(invitation: string, at: Instant): Promise<PersonRecord> {
-    const person = secretForm.test(invitation) ? await read(this.#options.store.personByInvitation(sha256Hex(invitation))) : undefined;
-    if (person?.state !== "invited" || person.invitation === undefined || at >= person.invitation.endsAt)
+    const person = secretForm.test(invitation)
+      ? await read(this.#options.store.personByInvitation(sha256Hex(invitation)))
+      : undefined;
+    if (
+      person?.state !== "invited" ||
+      person.invitation === undefined ||
+      at >= person.invitation.endsAt
+    )
       throw new PeopleError("no_invitation");
     return person;
   }
 
   async #existing(id: PersonId): Promise<PersonRecord> {
-    const person = /^[0-9a-f]{16}$/.test(id) ? await read(this.#options.store.person(id)) : undefined;
+    const person = /^[0-9a-f]{16}$/.test(id)
+      ? await read(this.#options.store.person(id))
+      : undefined;
     if (person === undefined) throw new PeopleError("no_such_person");
     return person;
   }
@@ -425,7 +540,8 @@ class StoredPeople implements People {
   /** As they are now, and not as they were when the request came. */
   async #admin(by: SignedIn): Promise<Actor> {
     const person = await this.#options.store.person(by.person.id);
-    if (person?.state !== "active" || !mayDo(person.role, "admin")) throw new PeopleError("not_signed_in");
+    if (person?.state !== "active" || !mayDo(person.role, "admin"))
+      throw new PeopleError("not_signed_in");
     return actorOf(person);
   }
 
@@ -447,11 +563,21 @@ class StoredPeople implements People {
     };
     return {
       change: { acts, person: { next, replaces: person.version }, begins },
-      answer: () => ({ session: new Secret(secret), signedIn: signedInOf(secret, begins, next), mark }),
+      answer: () => ({
+        session: new Secret(secret),
+        signedIn: signedInOf(secret, begins, next),
+        mark,
+      }),
     };
   }
 
-  async #newPerson(name: string, role: Role, at: Instant, actor: Actor, origin: string | undefined): Promise<Decision<Invited>> {
+  async #newPerson(
+    name: string,
+    role: Role,
+    at: Instant,
+    actor: Actor,
+    origin: string | undefined,
+  ): Promise<Decision<Invited>> {
     const id = hexOf(this.#options.random.bytes(8)) as PersonId;
     const { invitation, fields } = await this.#link(id, at);
     const next: PersonRecord = {
@@ -465,12 +591,21 @@ class StoredPeople implements People {
       ...fields,
     };
     return {
-      change: { acts: [actOf(actor, origin, "invite", id, `role ${role}`)], person: { next, replaces: undefined } },
+      change: {
+        acts: [actOf(actor, origin, "invite", id, `role ${role}`)],
+        person: { next, replaces: undefined },
+      },
       answer: () => ({ person: viewOf(next), invitation }),
     };
   }
 
-  async #newLink(person: PersonRecord, role: Role, at: Instant, actor: Actor, origin: string | undefined): Promise<Decision<Invited>> {
+  async #newLink(
+    person: PersonRecord,
+    role: Role,
+    at: Instant,
+    actor: Actor,
+    origin: string | undefined,
+  ): Promise<Decision<Invited>> {
     const { invitation, fields } = await this.#link(person.id, at);
     const next = nextOf(person, { ...fields, role });
     return {
@@ -487,7 +622,10 @@ class StoredPeople implements People {
     const secret = this.#secret();
     const fields = {
       state: "invited",
-      totp: await this.#options.sealing.seal(this.#options.random.bytes(totpSecretLength), this.#labelOf(id)),
+      totp: await this.#options.sealing.seal(
+        this.#options.random.bytes(totpSecretLength),
+        this.#labelOf(id),
+      ),
       totpStep: 0,
       failures: 0,
       lockedUntil: undefined,
@@ -545,17 +683,29 @@ class StoredPeople implements People {
     throw new PeopleError("busy");
   }
 
-  async #commit(at: Instant, change: Omit<PeopleChange, "at" | "person" | "keepsAdmin">): Promise<number> {
+  async #commit(
+    at: Instant,
+    change: Omit<PeopleChange, "at" | "person" | "keepsAdmin">,
+  ): Promise<number> {
     const result = await read(this.#options.store.commit({ ...change, at }));
     if (result.outcome !== "committed") throw new ServiceError("internal_failure");
     return result.number;
   }
 
-  /** An identifier's digits follow each other by chance; in anything else they may have been somebody's. */
+  /**
+   * An identifier's digits follow each other by chance; in anything else they may have been
+   * somebody's.
+   */
   #withoutCards(act: Act): Act {
     const masked = (text: string | undefined, most: number) =>
-      text === undefined || /^[0-9a-f]+$/.test(text) ? text?.slice(0, most) : this.#options.maskCards(text.slice(0, most));
-    return { ...act, target: masked(act.target, longestTarget), detail: masked(act.detail, longestDetail) };
+      text === undefined || /^[0-9a-f]+$/.test(text)
+        ? text?.slice(0, most)
+        : this.#options.maskCards(text.slice(0, most));
+    return {
+      ...act,
+      target: masked(act.target, longestTarget),
+      detail: masked(act.detail, longestDetail),
+    };
   }
 }
 
@@ -584,7 +734,10 @@ interface Tried {
   readonly at: Instant;
   readonly origin: string;
   readonly act: string;
-  /** By a browser that the person has signed in with: what is wrong is counted for that one alone (sign-in-limits.ts). */
+  /**
+   * By a browser that the person has signed in with: what is wrong is counted for that one alone
+   * (sign-in-limits.ts).
+   */
   readonly isKnown?: boolean;
 }
 
@@ -592,8 +745,18 @@ const newBrowser = "new browser";
 const knownBrowser = "known browser";
 
 /** A try that came to nothing. Whoever made it is told the same for all of them. */
-function refused({ person, at, origin, act, isKnown = false }: Tried, why: Refusal | "unknown_name"): Decision<never> {
-  const tried = actOf({ kind: "nobody" }, origin, act, person?.id, isKnown ? `${why}, ${knownBrowser}` : why, "refused");
+function refused(
+  { person, at, origin, act, isKnown = false }: Tried,
+  why: Refusal | "unknown_name",
+): Decision<never> {
+  const tried = actOf(
+    { kind: "nobody" },
+    origin,
+    act,
+    person?.id,
+    isKnown ? `${why}, ${knownBrowser}` : why,
+    "refused",
+  );
   const answer = (): never => {
     throw new PeopleError("sign_in_refused");
   };
@@ -602,15 +765,32 @@ function refused({ person, at, origin, act, isKnown = false }: Tried, why: Refus
   if (why === "forgotten") {
     const next = nextOf(person, { state: "disabled", totp: undefined });
     const acts = [tried, actOf(server, undefined, "disable", person.id, why)] as const;
-    return { change: { acts: [...acts], person: { next, replaces: person.version }, ends: { of: person.id, except: undefined } }, answer };
+    return {
+      change: {
+        acts: [...acts],
+        person: { next, replaces: person.version },
+        ends: { of: person.id, except: undefined },
+      },
+      answer,
+    };
   }
-  if (isKnown || (why !== "wrong_password" && why !== "wrong_code")) return { change: { acts: [tried] }, answer };
+  if (isKnown || (why !== "wrong_password" && why !== "wrong_code"))
+    return { change: { acts: [tried] }, answer };
   // A lock that is over is forgotten.
   const failures = (person.lockedUntil === undefined ? person.failures : 0) + 1;
   const isLast = failures >= mostFailures;
-  const next = nextOf(person, { failures, lockedUntil: isLast ? laterBy(at, lockedMs) : undefined });
+  const next = nextOf(person, {
+    failures,
+    lockedUntil: isLast ? laterBy(at, lockedMs) : undefined,
+  });
   const locked = actOf(server, undefined, "lock", person.id);
-  return { change: { acts: isLast ? [tried, locked] : [tried], person: { next, replaces: person.version } }, answer };
+  return {
+    change: {
+      acts: isLast ? [tried, locked] : [tried],
+      person: { next, replaces: person.version },
+    },
+    answer,
+  };
 }
 
 function nextOf(person: PersonRecord, fields: Partial<PersonRecord>): PersonRecord {
@@ -644,13 +824,30 @@ function actOf(
   return { actor, origin, act, target, result, of: undefined, detail };
 }
 
-function viewOf({ id, name, role, state, createdAt, lastSignedInAt, lockedUntil }: PersonRecord): PersonView {
+function viewOf({
+  id,
+  name,
+  role,
+  state,
+  createdAt,
+  lastSignedInAt,
+  lockedUntil,
+}: PersonRecord): PersonView {
   return { id, name, role, state, createdAt, lastSignedInAt, lockedUntil };
 }
 
-function signedInOf(secret: string, { lastUsedAt, endsAt }: SessionRecord, person: PersonRecord): SignedIn {
+function signedInOf(
+  secret: string,
+  { lastUsedAt, endsAt }: SessionRecord,
+  person: PersonRecord,
+): SignedIn {
   const idleUntil = laterBy(lastUsedAt, idleMs);
-  return { person: viewOf(person), csrf: csrfOf(secret), idleUntil: idleUntil < endsAt ? idleUntil : endsAt, endsAt };
+  return {
+    person: viewOf(person),
+    csrf: csrfOf(secret),
+    idleUntil: idleUntil < endsAt ? idleUntil : endsAt,
+    endsAt,
+  };
 }
 
 /** Not the session, and not to be had without it. */
@@ -664,6 +861,8 @@ async function read<T>(reading: Promise<T>): Promise<T> {
     return await reading;
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    throw new ServiceError(error.code === "commit_unknown" ? "internal_failure" : "store_unavailable");
+    throw new ServiceError(
+      error.code === "commit_unknown" ? "internal_failure" : "store_unavailable",
+    );
   }
 }

@@ -4,12 +4,18 @@ import type { AuditHead } from "../user/audit-chain.ts";
 import type { Act, AuditEntry } from "../user/audit.ts";
 import type { PersonId, PersonView, Role } from "../user/user.ts";
 
-/** Why something about people is refused. The message is fixed text and says nothing of what was given. */
+/**
+ * Why something about people is refused. The message is fixed text and says nothing of what was
+ * given.
+ */
 export class PeopleError extends Error {
   override readonly name = "PeopleError";
   readonly code:
     | "not_signed_in"
-    /** Name, password or code is wrong, or the name is locked, disabled or unknown: one answer for all. */
+    /**
+     * Name, password or code is wrong, or the name is locked, disabled or unknown: one answer for
+     * all.
+     */
     | "sign_in_refused"
     /** Too many sign-ins are being checked at once. */
     | "busy"
@@ -48,9 +54,14 @@ export interface Begun {
 /** Somebody who is signed in. */
 export interface SignedIn {
   readonly person: PersonView;
-  /** What a request must bring in a header beside the cookie; derived from the session, different for each. */
+  /**
+   * What a request must bring in a header beside the cookie; derived from the session, different
+   * for each.
+   */
   readonly csrf: string;
-  /** When the session ends unless something is asked for before: 15 minutes after the last request. */
+  /**
+   * When the session ends unless something is asked for before: 15 minutes after the last request.
+   */
   readonly idleUntil: Instant;
   /** When it ends at the latest: 12 hours after it began. */
   readonly endsAt: Instant;
@@ -67,11 +78,16 @@ export interface Enrolment {
 }
 
 /**
- * People who use the console, their sessions, and the audit log. Every method that changes something writes its act into the audit log together with it. All
- * reject with PeopleError, or with ServiceError `store_unavailable`; when an act cannot be written down, what it was to change is not changed.
+ * People who use the console, their sessions, and the audit log. Every method that changes
+ * something writes its act into the audit log together with it. All reject with PeopleError, or
+ * with ServiceError `store_unavailable`; when an act cannot be written down, what it was to change
+ * is not changed.
  */
 export interface People {
-  /** `marks`: what the browser was given when somebody signed in with it before. `held_back` is told without a look at anything else. */
+  /**
+   * `marks`: what the browser was given when somebody signed in with it before. `held_back` is told
+   * without a look at anything else.
+   */
   signIn(given: {
     readonly name: string;
     readonly password: string;
@@ -80,17 +96,29 @@ export interface People {
     readonly marks?: readonly string[];
   }): Promise<Begun>;
   /**
-   * Who this session is of; `not_signed_in` when there is none, it has ended, or the person is disabled. Moves its idle end when somebody does
-   * something (`isAct`, true unless given), and not when a page that nobody has touched asks again.
+   * Who this session is of; `not_signed_in` when there is none, it has ended, or the person is
+   * disabled. Moves its idle end when somebody does something (`isAct`, true unless given), and not
+   * when a page that nobody has touched asks again.
    */
   resume(session: string, isAct?: boolean): Promise<SignedIn>;
   /** Ends the session; not an error when there is none. */
   signOut(session: string, origin: string): Promise<void>;
 
-  /** What an invitation's link is for; the same secret each time until it is used. `no_invitation` when it is unknown, used, or over. */
+  /**
+   * What an invitation's link is for; the same secret each time until it is used. `no_invitation`
+   * when it is unknown, used, or over.
+   */
   enrolment(invitation: string): Promise<Enrolment>;
-  /** Sets the invited person's password, with a code of the secret that they were shown, and signs them in. */
-  enrol(given: { readonly invitation: string; readonly password: string; readonly code: string; readonly origin: string }): Promise<Begun>;
+  /**
+   * Sets the invited person's password, with a code of the secret that they were shown, and signs
+   * them in.
+   */
+  enrol(given: {
+    readonly invitation: string;
+    readonly password: string;
+    readonly code: string;
+    readonly origin: string;
+  }): Promise<Begun>;
   /** Of one's own, with the password and a code; ends all other sessions of the person. */
   changePassword(given: {
     readonly session: string;
@@ -110,8 +138,15 @@ export interface People {
     readonly person: PersonView;
     readonly invitation: Secret<string>;
   }>;
-  /** Takes password, authenticator and sessions away, and gives a new link. For whoever lost one of them, and to let a disabled person in again. */
-  inviteAgain(by: SignedIn, id: PersonId, origin: string): Promise<{ readonly person: PersonView; readonly invitation: Secret<string> }>;
+  /**
+   * Takes password, authenticator and sessions away, and gives a new link. For whoever lost one of
+   * them, and to let a disabled person in again.
+   */
+  inviteAgain(
+    by: SignedIn,
+    id: PersonId,
+    origin: string,
+  ): Promise<{ readonly person: PersonView; readonly invitation: Secret<string> }>;
   setRole(by: SignedIn, id: PersonId, role: Role, origin: string): Promise<PersonView>;
   /** Ends all sessions of the person; nobody signs in with that name any more. */
   disable(by: SignedIn, id: PersonId, origin: string): Promise<PersonView>;
@@ -119,15 +154,26 @@ export interface People {
   unlock(by: SignedIn, id: PersonId, origin: string): Promise<PersonView>;
 
   /**
-   * At a start: an invitation for an admin when there is no active one (a new person `admin`, or the one invited before, with a new link), or when
-   * `force` says that all of them have lost their way in. undefined when it is not needed.
+   * At a start: an invitation for an admin when there is no active one (a new person `admin`, or
+   * the one invited before, with a new link), or when `force` says that all of them have lost their
+   * way in. undefined when it is not needed.
    */
   inviteFirstAdmin(force: boolean): Promise<Secret<string> | undefined>;
 
   /** Writes one entry down, durably, and gives its number. Whoever is refused here does nothing. */
   record(act: Act): Promise<number>;
-  /** Entries with numbers below `before` (the newest when undefined), from the greatest down, at most `limit`. */
+  /**
+   * Entries with numbers below `before` (the newest when undefined), from the greatest down, at
+   * most `limit`.
+   */
   audit(before: number | undefined, limit: number): Promise<readonly AuditEntry[]>;
-  /** Recomputes the chain from its beginning in pieces; the number of the first entry that does not fit, or undefined when all do. `head`: the last that does. */
-  verifyAudit(): Promise<{ readonly entries: number; readonly firstBad: number | undefined; readonly head: AuditHead }>;
+  /**
+   * Recomputes the chain from its beginning in pieces; the number of the first entry that does not
+   * fit, or undefined when all do. `head`: the last that does.
+   */
+  verifyAudit(): Promise<{
+    readonly entries: number;
+    readonly firstBad: number | undefined;
+    readonly head: AuditHead;
+  }>;
 }

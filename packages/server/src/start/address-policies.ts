@@ -16,9 +16,18 @@ export interface EgressPolicies {
   readonly worlds: EgressPolicy;
 }
 
-export function egressPolicies({ environment, console: mode, host, notificationNetworks = [] }: Config): EgressPolicies {
-  const own = withNetworks(environment === "sandbox" ? sandboxEgress : productionEgress, notificationNetworks);
-  // Anybody who reaches the server may make a world, and would reach what listens on this machine alone.
+export function egressPolicies({
+  environment,
+  console: mode,
+  host,
+  notificationNetworks = [],
+}: Config): EgressPolicies {
+  const own = withNetworks(
+    environment === "sandbox" ? sandboxEgress : productionEgress,
+    notificationNetworks,
+  );
+  // Anybody who reaches the server may make a world, and would reach what listens on this machine
+  // alone.
   const isOpen = mode !== "login" && !isLoopbackHost(host);
   return { own, worlds: isOpen ? withNetworks(productionEgress, notificationNetworks) : own };
 }

@@ -19,7 +19,10 @@ import { lastUnkeyedEntryOf, openKeys, upgradeNoteOf } from "./open-keys.ts";
 import { databaseFileOf, databaseOf } from "./open-store.ts";
 import { ownRandom, type Ports, systemPorts } from "./ports.ts";
 
-/** What `cofre audit` reads: the database if one is named, and otherwise the file, which a server may hold. */
+/**
+ * What `cofre audit` reads: the database if one is named, and otherwise the file, which a server
+ * may hold.
+ */
 export async function openAudit(config: Config): Promise<OpenAudit> {
   const { databaseUrl, dataDirectory } = config;
   const audit =
@@ -41,16 +44,31 @@ export async function openAudit(config: Config): Promise<OpenAudit> {
   return { ...audit, log: checked, close: () => audit.close() };
 }
 
-/** Whether an entry of the audit log was written with the keys in the data directory; undefined when there are none. */
+/**
+ * Whether an entry of the audit log was written with the keys in the data directory; undefined when
+ * there are none.
+ */
 async function entryCheckOf(config: Config): Promise<((row: AuditRow) => boolean) | undefined> {
   const { dataDirectory: directory, environment } = config;
   if (directory === ":memory:" || !(await hasKeyFiles(directory))) return undefined;
   const files = await openKeyFiles({ directory, environment, create: false, random: ownRandom });
   const { provider, store, secretFile } = files;
-  const keyring = await Keyring.open({ provider, store, environment, random: ownRandom, clock: systemClock, create: false });
-  const upgrade = await upgradeNoteOf(config, { provider, random: ownRandom, file: secretFile("rows") }).load();
+  const keyring = await Keyring.open({
+    provider,
+    store,
+    environment,
+    random: ownRandom,
+    clock: systemClock,
+    create: false,
+  });
+  const upgrade = await upgradeNoteOf(config, {
+    provider,
+    random: ownRandom,
+    file: secretFile("rows"),
+  }).load();
   const macs = new RowMacs((label) => keyring.derivedKey(label), upgrade);
-  return (row) => isGenuineEntry({ macs, lastUnkeyedEntry: () => lastUnkeyedEntryOf(upgrade) }, row);
+  return (row) =>
+    isGenuineEntry({ macs, lastUnkeyedEntry: () => lastUnkeyedEntryOf(upgrade) }, row);
 }
 
 /** Copies the file into a directory; a server may hold it. */
@@ -59,30 +77,48 @@ export async function backUp({ dataDirectory }: Config, directory: string): Prom
 }
 
 /** Puts a copy in place of the file, which no server may hold. */
-export async function restore({ dataDirectory }: Config, directory: string, replace: boolean): Promise<Restored> {
+export async function restore(
+  { dataDirectory }: Config,
+  directory: string,
+  replace: boolean,
+): Promise<Restored> {
   return restoreFile(directory, databaseFileOf(dataDirectory), hexOf(ownRandom.bytes(4)), replace);
 }
 
 /**
- * Begins another incarnation. Resolves with its epoch, which running nodes take over from the database; or with undefined where the next start
- * begins it.
+ * Begins another incarnation. Resolves with its epoch, which running nodes take over from the
+ * database; or with undefined where the next start begins it.
  */
-export async function beginIncarnation(config: Config, { clock }: Pick<Ports, "clock"> = systemPorts): Promise<number | undefined> {
+export async function beginIncarnation(
+  config: Config,
+  { clock }: Pick<Ports, "clock"> = systemPorts,
+): Promise<number | undefined> {
   const database = databaseOf(config, clock);
   if (database !== undefined)
-    return (await import("../stores/postgres/put-back.ts")).raiseEpoch(database, (known) => nextEpoch(clock, known));
+    return (await import("../stores/postgres/put-back.ts")).raiseEpoch(database, (known) =>
+      nextEpoch(clock, known),
+    );
   markAsPutBack(databaseFileOf(config.dataDirectory));
   return undefined;
 }
 
-/** What `cofre migrate-store` works on: the file, which no server may hold, its keys, and the database if one is named. */
-export async function openMoveSides(config: Config, ports: Pick<Ports, "clock" | "random"> = systemPorts): Promise<MoveSides> {
+/**
+ * What `cofre migrate-store` works on: the file, which no server may hold, its keys, and the
+ * database if one is named.
+ */
+export async function openMoveSides(
+  config: Config,
+  ports: Pick<Ports, "clock" | "random"> = systemPorts,
+): Promise<MoveSides> {
   await using parts = new AsyncDisposableStack();
   const source = await openMoveSource(databaseFileOf(config.dataDirectory));
   parts.defer(() => source.close());
   const { vault } = await openKeys(config, ports, false);
   const database = databaseOf(config, ports.clock);
-  const target = database === undefined ? undefined : await (await import("../stores/postgres/move-target.ts")).openMoveTarget(database);
+  const target =
+    database === undefined
+      ? undefined
+      : await (await import("../stores/postgres/move-target.ts")).openMoveTarget(database);
   parts.defer(() => target?.close());
   const open = parts.move();
   return { source, target, vault, random: ports.random, close: () => open.disposeAsync() };

@@ -27,9 +27,15 @@ export interface Foundation {
 }
 
 /** Opens the store and the keys, and checks that they belong together. Rejects when they do not. */
-export async function openFoundation(config: Config, log: Log, ports: WatchedPorts, parts: AsyncDisposableStack): Promise<Foundation> {
+export async function openFoundation(
+  config: Config,
+  log: Log,
+  ports: WatchedPorts,
+  parts: AsyncDisposableStack,
+): Promise<Foundation> {
   const { clock, scheduler } = ports;
-  // The slowest part of a first start, made while the store is opened, and discarded when the keys exist.
+  // The slowest part of a first start, made while the store is opened, and discarded when the keys
+  // exist.
   const pair = (await hasNoKeys(config)) ? makeRsaPair() : undefined;
   pair?.catch(() => undefined);
   const store = await openStore(config, log, ports, parts);
@@ -49,7 +55,8 @@ export async function openFoundation(config: Config, log: Log, ports: WatchedPor
   const isNew = known.length === 0;
   // Two nodes that make keys at the same time would each seal cards that the other cannot open.
   if (isNew && !share.isAlone) throw new FirstStartElsewhere();
-  // Keys are made once, before anything is sealed. Lost keys come back from a backup: no new ones replace them.
+  // Keys are made once, before anything is sealed. Lost keys come back from a backup: no new ones
+  // replace them.
   const keys = await openKeys(config, ports, isNew, pair);
   const { vault, upgrade, mark } = keys;
   if (!isNew) await refuseOtherKeys(config, store, vault, mark);
@@ -58,7 +65,8 @@ export async function openFoundation(config: Config, log: Log, ports: WatchedPor
   await refuseOlderBackup(store, upgrade);
   const incarnation = incarnationOf(config, store, ports, log);
   const hadKeys = pair === undefined;
-  if (isNew && hadKeys && incarnation?.isNoted === true) throw new StoreOpenError("missing", databaseFileOf(config.dataDirectory));
+  if (isNew && hadKeys && incarnation?.isNoted === true)
+    throw new StoreOpenError("missing", databaseFileOf(config.dataDirectory));
   if (!isNew) await incarnation?.keeper.start(mark, false);
   parts.defer(() => incarnation?.keeper.stop());
   return { store, share, known, keys, incarnation };

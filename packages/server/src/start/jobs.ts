@@ -33,7 +33,11 @@ interface SetBackNeeds {
   readonly reads: ReadReport;
 }
 
-export function setBackJob({ store, incarnation, reads }: SetBackNeeds, { clock, scheduler }: WatchedPorts, log: Log): SetBackJob {
+export function setBackJob(
+  { store, incarnation, reads }: SetBackNeeds,
+  { clock, scheduler }: WatchedPorts,
+  log: Log,
+): SetBackJob {
   return new SetBackJob({
     store,
     clock,
@@ -44,8 +48,15 @@ export function setBackJob({ store, incarnation, reads }: SetBackNeeds, { clock,
   });
 }
 
-/** The store of console users, which refuses rows that were not written with the keys of this installation. */
-export function checkedUsers(store: RunningStore, { macs, upgrade }: Pick<Keys, "macs" | "upgrade">, log: Log): CheckedPeople {
+/**
+ * The store of console users, which refuses rows that were not written with the keys of this
+ * installation.
+ */
+export function checkedUsers(
+  store: RunningStore,
+  { macs, upgrade }: Pick<Keys, "macs" | "upgrade">,
+  log: Log,
+): CheckedPeople {
   return new CheckedPeople({
     store: store.people,
     macs,
@@ -62,7 +73,10 @@ interface RowUpgradeNeeds {
   readonly reads: ReadReport;
 }
 
-/** Other nodes notice within seconds that the last node of an earlier version has ended. In milliseconds. */
+/**
+ * Other nodes notice within seconds that the last node of an earlier version has ended. In
+ * milliseconds.
+ */
 const settleMs = 30_000;
 
 export function rowUpgradeJob(
@@ -85,6 +99,12 @@ export function rowUpgradeJob(
     report: (progress) => log.write({ event: "rows_upgraded", ...progress }),
     reads,
     unreadable: (cards) =>
-      log.write({ event: "alarm", kind: "cards_not_readable", what: unreadableCards(cards), where: undefined, ...noPayment }),
+      log.write({
+        event: "alarm",
+        kind: "cards_not_readable",
+        what: unreadableCards(cards),
+        where: undefined,
+        ...noPayment,
+      }),
   });
 }

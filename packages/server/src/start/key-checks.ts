@@ -6,14 +6,25 @@ import type { RowUpgrade } from "../vault/row-mac.ts";
 import type { Vault } from "../vault/vault.ts";
 import { databaseFileOf } from "./open-store.ts";
 
-/** Cards that are tried where a database of an earlier version does not say whose it is. One that is damaged proves nothing. */
+/**
+ * Cards that are tried where a database of an earlier version does not say whose it is. One that is
+ * damaged proves nothing.
+ */
 const triedCards = 20;
 
-/** Rejects when the keys are not those of the database: every stored card would fail, one by one. */
-export async function refuseOtherKeys(config: Config, store: RunningStore, vault: Vault, mark: string): Promise<void> {
+/**
+ * Rejects when the keys are not those of the database: every stored card would fail, one by one.
+ */
+export async function refuseOtherKeys(
+  config: Config,
+  store: RunningStore,
+  vault: Vault,
+  mark: string,
+): Promise<void> {
   const { keys } = await store.identity.read();
   if (keys === mark || (keys === undefined && (await opensACard(store, vault)))) return;
-  if (config.databaseUrl === undefined) throw new StoreOpenError("other_keys", databaseFileOf(config.dataDirectory));
+  if (config.databaseUrl === undefined)
+    throw new StoreOpenError("other_keys", databaseFileOf(config.dataDirectory));
   const { PostgresOpenError } = await import("../stores/postgres/open-error.ts");
   throw new PostgresOpenError("other_keys");
 }
@@ -24,13 +35,18 @@ async function opensACard(store: RunningStore, vault: Vault): Promise<boolean> {
   for (const { merchantId, tokenDigest } of cards) {
     const card = await store.cardByToken(merchantId, tokenDigest);
     if (card === undefined) continue;
-    const opens = await vault.use(card.ref, { merchantId, tokenDigest, recordVersion: card.version }, async () => true).catch(() => false);
+    const opens = await vault
+      .use(card.ref, { merchantId, tokenDigest, recordVersion: card.version }, async () => true)
+      .catch(() => false);
     if (opens) return true;
   }
   return cards.length === 0;
 }
 
-/** A database from before the upgrade beside keys from after it: every card and every integration key would be refused, one by one. */
+/**
+ * A database from before the upgrade beside keys from after it: every card and every integration
+ * key would be refused, one by one.
+ */
 export async function refuseOlderBackup(store: RunningStore, upgrade: RowUpgrade): Promise<void> {
   if (upgrade.earlier !== "none") return;
   const keys = await store.accountKeys();

@@ -18,7 +18,8 @@ export async function listenWithTls(
   const renewLater = (): void => {
     cancel = scheduler.after(day, () => {
       renewLater();
-      // Files that somebody spoilt are told of at the next start; until then the certificate of this one serves.
+      // Files that somebody spoilt are told of at the next start; until then the certificate of
+      // this one serves.
       credentials().then(
         (renewed) => server.renewTls(renewed),
         () => undefined,

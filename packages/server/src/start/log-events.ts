@@ -7,9 +7,16 @@ export const noPayment = { merchantId: undefined, paymentId: undefined } as cons
 
 export function shareEvent(event: ShareEvent): LogEvent {
   if (event.kind === "lost") return { event: "share_lost" };
-  if (event.kind === "changed") return { event: "share_changed", nodes: event.nodes, slots: event.slots };
+  if (event.kind === "changed")
+    return { event: "share_changed", nodes: event.nodes, slots: event.slots };
   if (!("aheadMs" in event)) return { event: event.kind };
-  return { event: "alarm", kind: event.kind, what: clockText(event), where: undefined, ...noPayment };
+  return {
+    event: "alarm",
+    kind: event.kind,
+    what: clockText(event),
+    where: undefined,
+    ...noPayment,
+  };
 }
 
 function clockText({ kind, aheadMs, at }: Extract<ShareEvent, { aheadMs: number }>): string {

@@ -45,9 +45,17 @@ export async function openConnectors(
 ): Promise<OpenConnectors> {
   const list = config.connectors ?? [onlyConnector(config)];
   // Where there is but one, nobody is kept waiting by another.
-  const mostUnderWay = list.length === 1 ? Number.POSITIVE_INFINITY : Math.max(1, Math.floor(config.maxInFlight / list.length));
-  const report = ({ kind, connector }: { readonly kind: "open" | "closed"; readonly connector: string }) =>
-    log.write({ event: kind === "open" ? "acquirer_rests" : "acquirer_is_back", connector });
+  const mostUnderWay =
+    list.length === 1
+      ? Number.POSITIVE_INFINITY
+      : Math.max(1, Math.floor(config.maxInFlight / list.length));
+  const report = ({
+    kind,
+    connector,
+  }: {
+    readonly kind: "open" | "closed";
+    readonly connector: string;
+  }) => log.write({ event: kind === "open" ? "acquirer_rests" : "acquirer_is_back", connector });
   const simulators = new Map<string, Simulated>();
   const opened: Connector[] = [];
   for (const each of list) {
@@ -71,7 +79,12 @@ async function openRemote(
   simulators: Map<string, Simulated>,
 ): Promise<RemoteSimulator | Upstream> {
   if (config.kind === "upstream") {
-    return connectorKinds.upstream({ ...ports, address: config.url, integrationKey: config.integrationKey, ca: config.ca?.reveal() });
+    return connectorKinds.upstream({
+      ...ports,
+      address: config.url,
+      integrationKey: config.integrationKey,
+      ca: config.ca?.reveal(),
+    });
   }
   const simulator = await connectorKinds.remote_simulator({ ...ports, address: config.url.origin });
   simulators.set(config.name, simulator);
@@ -79,10 +92,22 @@ async function openRemote(
 }
 
 /** What the settings for a single acquirer say. */
-function onlyConnector({ acquirerUrl, upstreamUrl, upstreamIntegrationKey, upstreamCa }: Config): ConnectorConfig {
+function onlyConnector({
+  acquirerUrl,
+  upstreamUrl,
+  upstreamIntegrationKey,
+  upstreamCa,
+}: Config): ConnectorConfig {
   if (upstreamUrl !== undefined && upstreamIntegrationKey !== undefined) {
-    return { name: "upstream", kind: "upstream", url: upstreamUrl, integrationKey: upstreamIntegrationKey, ca: upstreamCa };
+    return {
+      name: "upstream",
+      kind: "upstream",
+      url: upstreamUrl,
+      integrationKey: upstreamIntegrationKey,
+      ca: upstreamCa,
+    };
   }
-  if (acquirerUrl !== undefined) return { name: "remote_simulator", kind: "remote_simulator", url: acquirerUrl };
+  if (acquirerUrl !== undefined)
+    return { name: "remote_simulator", kind: "remote_simulator", url: acquirerUrl };
   return { name: "simulator", kind: "simulator" };
 }

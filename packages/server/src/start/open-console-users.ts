@@ -14,20 +14,34 @@ interface PeopleNeeds extends Omit<PeopleGateParts, "people"> {
   readonly sealing: Sealing;
 }
 
-/** What only those who sign in need is loaded where they do. What is secret of theirs is drawn from the system alone. */
-export async function openPeople({ environment }: Config, { store, sealing, ...parts }: PeopleNeeds): Promise<ConsolePeople> {
+/**
+ * What only those who sign in need is loaded where they do. What is secret of theirs is drawn from
+ * the system alone.
+ */
+export async function openPeople(
+  { environment }: Config,
+  { store, sealing, ...parts }: PeopleNeeds,
+): Promise<ConsolePeople> {
   const [{ consolePeople }, { createPeople }, { createPasswords }] = await Promise.all([
     import("../http/sign-in/console-people.ts"),
     import("../sign-in/user-service.ts"),
     import("../sign-in/password.ts"),
   ]);
-  const own = { clock: parts.clock, random: ownRandom, passwords: createPasswords({ random: ownRandom }), maskCards: maskCardNumbers };
+  const own = {
+    clock: parts.clock,
+    random: ownRandom,
+    passwords: createPasswords({ random: ownRandom }),
+    maskCards: maskCardNumbers,
+  };
   return consolePeople({ ...parts, people: createPeople({ ...own, store, sealing, environment }) });
 }
 
 const headsMs = hour;
 
-/** Writes the audit log's head into the program's log, at once and each hour: the one is kept where who administers the other may not write. */
+/**
+ * Writes the audit log's head into the program's log, at once and each hour: the one is kept where
+ * who administers the other may not write.
+ */
 export function logHeads({
   people,
   log,

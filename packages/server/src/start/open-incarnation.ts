@@ -17,7 +17,12 @@ export interface Incarnation {
 }
 
 /** Undefined where nothing is kept, and so nothing can be put back. */
-export function incarnationOf(config: Config, store: RunningStore, { clock, scheduler }: Ports, log: Log): Incarnation | undefined {
+export function incarnationOf(
+  config: Config,
+  store: RunningStore,
+  { clock, scheduler }: Ports,
+  log: Log,
+): Incarnation | undefined {
   const { dataDirectory, databaseUrl } = config;
   if (dataDirectory === ":memory:") return undefined;
   const isShared = databaseUrl !== undefined;
@@ -33,7 +38,13 @@ export function incarnationOf(config: Config, store: RunningStore, { clock, sche
     clock,
     scheduler,
     report: (reason, epoch) =>
-      log.write({ event: "alarm", kind: "database_put_back", what: `${reason}, epoch ${epoch}`, where: undefined, ...noPayment }),
+      log.write({
+        event: "alarm",
+        kind: "database_put_back",
+        what: `${reason}, epoch ${epoch}`,
+        where: undefined,
+        ...noPayment,
+      }),
   });
   const noted = readIncarnation(dataDirectory);
   return { keeper, isNoted: !isShared && noted !== undefined, notedAt: noted?.at };

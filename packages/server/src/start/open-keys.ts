@@ -1,8 +1,15 @@
 import type { Config } from "../config/settings.ts";
-import { type NotificationKeys, openNotificationKeys, type RsaPair } from "../delivery/notification-keys.ts";
+import {
+  type NotificationKeys,
+  openNotificationKeys,
+  type RsaPair,
+} from "../delivery/notification-keys.ts";
 import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault, type LocalVault } from "../vault/local-vault.ts";
-import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../vault/memory-key-provider.ts";
+import {
+  createMemoryKeyProvider,
+  createMemoryWrappedKeyStore,
+} from "../vault/memory-key-provider.ts";
 import { hasKeyFiles, openKeyFiles } from "../vault/root-key-file.ts";
 import { noEarlierRows, RowMacs, type RowUpgrade } from "../vault/row-mac.ts";
 import {
@@ -30,7 +37,10 @@ export interface Keys {
   readonly mark: string;
 }
 
-/** No keys of an earlier start are there. Whether new ones are made is decided when the store has been read. */
+/**
+ * No keys of an earlier start are there. Whether new ones are made is decided when the store has
+ * been read.
+ */
 export async function hasNoKeys({ dataDirectory }: Config): Promise<boolean> {
   return dataDirectory === ":memory:" || !(await hasKeyFiles(dataDirectory));
 }
@@ -42,18 +52,33 @@ export async function openKeys(
   pair?: Promise<RsaPair>,
 ): Promise<Keys> {
   const { environment, dataDirectory: directory } = config;
-  const upgrade: RowUpgrade = create ? { ...noEarlierRows } : { earlier: "read", lastUnkeyedEntry: 0 };
+  const upgrade: RowUpgrade = create
+    ? { ...noEarlierRows }
+    : { earlier: "read", lastUnkeyedEntry: 0 };
   // While a node of an earlier version is there, what is wrapped is for it too.
   const isSeparate = (): boolean => upgrade.earlier === "none";
-  const files = directory === ":memory:" ? undefined : await openKeyFiles({ directory, environment, create, random, isSeparate });
-  const { provider, store } = files ?? { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
+  const files =
+    directory === ":memory:"
+      ? undefined
+      : await openKeyFiles({ directory, environment, create, random, isSeparate });
+  const { provider, store } = files ?? {
+    provider: createMemoryKeyProvider(random),
+    store: createMemoryWrappedKeyStore(),
+  };
   const keyring = await Keyring.open({ provider, store, environment, random, clock, create });
   const label = `${environment}/notifications`;
   const file = files?.secretFile("notifications") ?? createMemorySecretFile();
-  const own = { provider: files?.provider ?? createMemoryKeyProvider(ownRandom), random: ownRandom };
+  const own = {
+    provider: files?.provider ?? createMemoryKeyProvider(ownRandom),
+    random: ownRandom,
+  };
   const kept = createSealedSecret({ ...own, file, label });
-  const note = upgradeNoteOf(config, { ...own, file: files?.secretFile("rows") ?? createMemorySecretFile() });
-  const completeUpgrade: Keys["completeUpgrade"] = ({ lastUnkeyedEntry }) => note.save(lastUnkeyedEntry);
+  const note = upgradeNoteOf(config, {
+    ...own,
+    file: files?.secretFile("rows") ?? createMemorySecretFile(),
+  });
+  const completeUpgrade: Keys["completeUpgrade"] = ({ lastUnkeyedEntry }) =>
+    note.save(lastUnkeyedEntry);
   if (create) await completeUpgrade(noEarlierRows);
   Object.assign(upgrade, await note.load());
   return {
@@ -64,11 +89,20 @@ export async function openKeys(
     upgrade,
     completeUpgrade,
     mark: keyring.mark,
-    notificationKeys: await openNotificationKeys({ kept, environment, random: ownRandom, clock, pair }),
+    notificationKeys: await openNotificationKeys({
+      kept,
+      environment,
+      random: ownRandom,
+      clock,
+      pair,
+    }),
   };
 }
 
-/** The note `rows.sealed`, that no row of an earlier version is left: the number of the last entry of the audit log that may be without a MAC. */
+/**
+ * The note `rows.sealed`, that no row of an earlier version is left: the number of the last entry
+ * of the audit log that may be without a MAC.
+ */
 export function upgradeNoteOf({ environment }: Config, parts: Omit<SealedSecretOptions, "label">) {
   const note = createSealedSecret({ ...parts, label: `${environment}/rows` });
   return {
@@ -77,7 +111,8 @@ export function upgradeNoteOf({ environment }: Config, parts: Omit<SealedSecretO
       if (content === undefined) return { earlier: "read", lastUnkeyedEntry: 0 };
       return { earlier: "none", lastUnkeyedEntry: Number(Buffer.from(content).toString()) };
     },
-    save: async (lastUnkeyedEntry: number): Promise<void> => void (await note.save(Buffer.from(String(lastUnkeyedEntry)))),
+    save: async (lastUnkeyedEntry: number): Promise<void> =>
+      void (await note.save(Buffer.from(String(lastUnkeyedEntry)))),
   };
 }
 

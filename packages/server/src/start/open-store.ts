@@ -17,12 +17,20 @@ import type { Ports } from "./ports.ts";
 /** How long after a failed write it is tried again whether writing works, in milliseconds. */
 const tryWritingMs = 1_000;
 
-/** How often it is looked whether the write-ahead log is to be copied into the file, in milliseconds, and the most looks without. */
+/**
+ * How often it is looked whether the write-ahead log is to be copied into the file, in
+ * milliseconds, and the most looks without.
+ */
 const lookForCheckpointMs = 1_000;
 
 const mostLooksBetweenCheckpoints = 60;
 
-export async function openStore(config: Config, log: Log, { clock, scheduler }: Ports, parts: AsyncDisposableStack): Promise<RunningStore> {
+export async function openStore(
+  config: Config,
+  log: Log,
+  { clock, scheduler }: Ports,
+  parts: AsyncDisposableStack,
+): Promise<RunningStore> {
   let isOver = false;
   let cancelTry = (): void => undefined;
   // A server that is not ready is sent nothing that would find out that writing works again.
@@ -65,8 +73,8 @@ export async function openStore(config: Config, log: Log, { clock, scheduler }: 
 }
 
 /**
- * Copies the write-ahead log into the file soon after the last commit, and once a minute while commits go on: what somebody copies by
- * hand is then nearly whole. Returns what ends it.
+ * Copies the write-ahead log into the file soon after the last commit, and once a minute while
+ * commits go on: what somebody copies by hand is then nearly whole. Returns what ends it.
  */
 function keepFileCurrent(store: RunningStore, scheduler: Scheduler): () => void {
   if (store.checkpoint === undefined) return () => undefined;
@@ -90,11 +98,21 @@ function migrationEvent(report: MigrationReport): LogEvent {
   const { kind, no } = report;
   if (kind === "began") return { event: "migration_began", migration: no };
   if (kind === "waits") return { event: "migration_waits", migration: no, tries: report.tries };
-  return { event: "migration_elsewhere", migration: no, session: report.session ?? 0, waitedMs: report.waitedMs };
+  return {
+    event: "migration_elsewhere",
+    migration: no,
+    session: report.session ?? 0,
+    waitedMs: report.waitedMs,
+  };
 }
 
-export function databaseOf({ databaseUrl: url, databaseWaiveStandby }: Config, clock: Clock): MoveTargetOptions | undefined {
-  return url === undefined ? undefined : { url, clock, waiveStandby: databaseWaiveStandby === "yes" };
+export function databaseOf(
+  { databaseUrl: url, databaseWaiveStandby }: Config,
+  clock: Clock,
+): MoveTargetOptions | undefined {
+  return url === undefined
+    ? undefined
+    : { url, clock, waiveStandby: databaseWaiveStandby === "yes" };
 }
 
 async function beginningOf({ dataDirectory, databaseBeginAnew }: Config): Promise<Beginning> {
@@ -109,7 +127,8 @@ async function openEmbedded(
 ): Promise<RunningStore> {
   if (dataDirectory === ":memory:") return openEmbeddedStore({ file: dataDirectory, onWriting });
   const file = databaseFileOf(dataDirectory);
-  // A new database beside old keys would be a new installation without a word: it is the old one's database that is gone.
+  // A new database beside old keys would be a new installation without a word: it is the old one's
+  // database that is gone.
   const expectTables = await hasKeyFiles(dataDirectory);
   if (expectTables && !hasDatabase(file)) throw new StoreOpenError("missing", file);
   let cancel = (): void => undefined;

@@ -18,7 +18,14 @@ export interface WatchedPorts extends Ports {
   readonly clock: WatchedClock;
 }
 
-export const systemPorts: Ports = { clock: systemClock, random: new SystemRandom(), scheduler: systemScheduler };
+export const systemPorts: Ports = {
+  clock: systemClock,
+  random: new SystemRandom(),
+  scheduler: systemScheduler,
+};
 
-/** Notifications draw from a source of their own: what a seeded world draws does not depend on who was told what, and when. */
+/**
+ * Notifications draw from a source of their own: what a seeded world draws does not depend on who
+ * was told what, and when.
+ */
 export const ownRandom = new SystemRandom();

@@ -24,7 +24,10 @@ interface ServerNeeds {
   readonly isReady: () => boolean;
 }
 
-/** The HTTP server with every endpoint, which does not listen, and the console's users, where they sign in. */
+/**
+ * The HTTP server with every endpoint, which does not listen, and the console's users, where they
+ * sign in.
+ */
 export async function openServer(
   config: Config,
   { foundation, services, ready, isReady }: ServerNeeds,
@@ -50,12 +53,20 @@ export async function openServer(
   if (people !== undefined) parts.defer(logHeads({ people: users, log, scheduler }));
   const server = createHttpServer({
     endpoints: serverEndpoints(endpointsParts(config, foundation, services, clock, ready, people)),
-    // Requests that arrive before the account is ready wait for it, within the limit of requests in flight.
+    // Requests that arrive before the account is ready wait for it, within the limit of requests in
+    // flight.
     resolveKey: (key) => (isReady() ? byKey(key) : ready.then(() => byKey(key))),
     clock,
     log,
     health: {
-      state: () => (!isReady() ? "starting" : share.isClockOff ? "clock_off" : store.isWriting ? "ready" : "not_writing"),
+      state: () =>
+        !isReady()
+          ? "starting"
+          : share.isClockOff
+            ? "clock_off"
+            : store.isWriting
+              ? "ready"
+              : "not_writing",
       failingJobs: () => own.failingJobs(),
     },
     faults: services.faults,
@@ -75,7 +86,8 @@ export async function openServer(
         : createRequestRecorder(
             recording,
             (id) => installations.of(id).clock,
-            (id, token) => (installations.isOwn(id) ? keys.vault : keys.worldVault).tokenDigests(id, token)[0],
+            (id, token) =>
+              (installations.isOwn(id) ? keys.vault : keys.worldVault).tokenDigests(id, token)[0],
           ),
   });
   parts.defer(async () => {
@@ -94,7 +106,9 @@ function endpointsParts(
   people: ConsolePeople | undefined,
 ): EndpointsParts {
   const { own, installations, policies, simulatorNames, instruct } = services;
-  const sandboxDeps: SandboxDeps = { loseNextAuthorization: (id) => instruct(id, { next: "lose_answer", times: 1, of: "authorize" }) };
+  const sandboxDeps: SandboxDeps = {
+    loseNextAuthorization: (id) => instruct(id, { next: "lose_answer", times: 1, of: "authorize" }),
+  };
   const names = [config.host, ...(config.ownNames ?? [])].map((name) => name.toLowerCase());
   return {
     environment: config.environment,
@@ -105,7 +119,8 @@ function endpointsParts(
       holderOf: (key) => installations.byKey(key),
       forget: (id) => installations.forget(id),
       randomOf: ({ id }) => installations.of(id).random,
-      addressCheck: ({ id }) => addressCheckOf(installations.isWorld(id) ? policies.worlds : policies.own),
+      addressCheck: ({ id }) =>
+        addressCheckOf(installations.isWorld(id) ? policies.worlds : policies.own),
       requests: installations.requests,
       cardLikeNames: new CardLikeNames(),
       // Undefined where another server carries payments out: nothing is simulated then.

@@ -7,7 +7,11 @@ import type { Instruct } from "../http/admin/simulator-endpoint.ts";
 import { FaultBoard } from "../http/faults/fault-board.ts";
 import { Faults } from "../http/faults/faults.ts";
 import { attemptFactsOf } from "../http/recording/attempt-facts.ts";
-import { createInstallation, type Installation, type InstallationRecording } from "../installation.ts";
+import {
+  createInstallation,
+  type Installation,
+  type InstallationRecording,
+} from "../installation.ts";
 import { day } from "../kernel/instant.ts";
 import { systemElapsed } from "../kernel/system-elapsed.ts";
 import { Pace } from "../kernel/pace.ts";
@@ -28,7 +32,10 @@ import { checkedUsers, rowUpgradeJob, setBackJob, startJobs } from "./jobs.ts";
 import { droppedValues, type OpenConnectors, openConnectors } from "./open-connectors.ts";
 import { ownRandom, type WatchedPorts } from "./ports.ts";
 
-/** The payment services of a server: its own and those of worlds, and what the sandbox has beside them. */
+/**
+ * The payment services of a server: its own and those of worlds, and what the sandbox has beside
+ * them.
+ */
 export interface Services {
   readonly own: Installation;
   readonly worlds: Worlds;
@@ -44,15 +51,19 @@ export interface Services {
   readonly faults: Faults | undefined;
   /** The request log; undefined in production. */
   readonly recorder: Recorder | undefined;
-  /** Where requests, calls and attempts are recorded; undefined with COFRE_RECORDING=no: timelines then show only facts and notifications. */
+  /**
+   * Where requests, calls and attempts are recorded; undefined with COFRE_RECORDING=no: timelines
+   * then show only facts and notifications.
+   */
   readonly recording: Recorder | undefined;
   /** The store of console users, with the check of their rows. */
   readonly users: CheckedPeople;
 }
 
 /**
- * Payments that recovery begins, or pages that it reads, in each period: at most 800 a second. Each takes a node about as long as a
- * charge, and thousands may be due at one moment; a batch of them together would keep each request waiting.
+ * Payments that recovery begins, or pages that it reads, in each period: at most 800 a second. Each
+ * takes a node about as long as a charge, and thousands may be due at one moment; a batch of them
+ * together would keep each request waiting.
  */
 const recoveryBegins = 4;
 const recoveryPeriodMs = 5;
@@ -73,13 +84,19 @@ export async function openServices(
   const policies = egressPolicies(config);
   const egress = createEgress({ policy: policies.own, scheduler });
   parts.defer(() => egress.close());
-  const worldEgress = policies.worlds === policies.own ? egress : createEgress({ policy: policies.worlds, scheduler });
+  const worldEgress =
+    policies.worlds === policies.own
+      ? egress
+      : createEgress({ policy: policies.worlds, scheduler });
   parts.defer(() => worldEgress.close());
   const recorder = isSandbox ? new Recorder({ elapsedMs: systemElapsed }) : undefined;
   const recording = config.recording === "yes" ? recorder : undefined;
   const shared = {
     acquirerTimeoutMs: config.acquirerTimeoutMs,
-    periods: { requestsMs: config.keepKeysDays * day, deliveriesMs: config.keepDeliveriesDays * day },
+    periods: {
+      requestsMs: config.keepKeysDays * day,
+      deliveriesMs: config.keepDeliveriesDays * day,
+    },
     elapsedMs: systemElapsed,
     acceptsPan: isSandbox && config.sandboxCards === "test" ? isTestNumber : undefined,
     log,
@@ -104,14 +121,34 @@ export async function openServices(
     epoch: () => incarnation?.keeper.epoch ?? 0,
     stampedAhead: (merchantId) => setBack.stampedAhead(merchantId),
   });
-  const setBack = setBackJob({ store, incarnation, reads: own.readsOf("clock_set_back") }, ports, log);
+  const setBack = setBackJob(
+    { store, incarnation, reads: own.readsOf("clock_set_back") },
+    ports,
+    log,
+  );
   const users = checkedUsers(store, keys, log);
-  const rowUpgrade = rowUpgradeJob(config, { store, keys, users, reads: own.readsOf("row_upgrade") }, ports, log);
-  await startJobs([setBack, own.cardExpiry, own.retention, rowUpgrade, own.dispatcher, own.recovery], parts);
+  const rowUpgrade = rowUpgradeJob(
+    config,
+    { store, keys, users, reads: own.readsOf("row_upgrade") },
+    ports,
+    log,
+  );
+  await startJobs(
+    [setBack, own.cardExpiry, own.retention, rowUpgrade, own.dispatcher, own.recovery],
+    parts,
+  );
   const figures = store.figures?.bind(store);
   if (figures !== undefined) {
-    const report = (found: DatabaseFigures): void => log.write({ event: "database_figures", ...found });
-    parts.defer(watchFigures({ figures, scheduler, report, warn: (ages) => log.write({ event: "database_ages", ...ages }) }));
+    const report = (found: DatabaseFigures): void =>
+      log.write({ event: "database_figures", ...found });
+    parts.defer(
+      watchFigures({
+        figures,
+        scheduler,
+        report,
+        warn: (ages) => log.write({ event: "database_ages", ...ages }),
+      }),
+    );
   }
 
   const faultBoard = new FaultBoard();
@@ -137,8 +174,15 @@ export async function openServices(
   });
   parts.defer(() => worlds.close());
   const ownIds = known.map(({ id }) => id);
-  const installations = new Installations({ own, ownIds, worlds, worldGone: () => refusal("DA-1") });
-  const faults = isSandbox ? new Faults({ board: faultBoard, scheduler, runner: installations }) : undefined;
+  const installations = new Installations({
+    own,
+    ownIds,
+    worlds,
+    worldGone: () => refusal("DA-1"),
+  });
+  const faults = isSandbox
+    ? new Faults({ board: faultBoard, scheduler, runner: installations })
+    : undefined;
   return {
     own,
     worlds,
@@ -159,13 +203,17 @@ export async function openServices(
 function recordingInto(recorder: Recorder): InstallationRecording {
   return {
     connectors: (connectors, clock) => recordingConnectors(connectors, recorder, clock),
-    attempted: (attempt, at) => recorder.attempt(attempt.delivery.merchantId, at, attemptFactsOf(attempt)),
+    attempted: (attempt, at) =>
+      recorder.attempt(attempt.delivery.merchantId, at, attemptFactsOf(attempt)),
     committed: ({ merchantId, id, version }, at) => recorder.committed(merchantId, at, id, version),
   };
 }
 
 /** Passes an instruction on to the simulated acquirer of an account. */
-function instructing(installations: Installations, simulators: OpenConnectors["simulators"]): Instruct {
+function instructing(
+  installations: Installations,
+  simulators: OpenConnectors["simulators"],
+): Instruct {
   return (merchantId, instruction, name) => {
     const world = installations.worldOf(merchantId);
     if (world !== undefined) return world.instruct(instruction, name);

@@ -44,10 +44,11 @@ export interface Compared {
 }
 
 /**
- * Reads both sides to their ends, row beside row, and rejects with Difference where they are not the same in every column. The ledger's balances
- * are summed up twice, from the source's rows by the product's own reader and in the target by its view. Cards are opened
- * with the installation's keys from the rows of each side; their digits are compared as bytes and wiped. The chain of the audit log is followed to its
- * end, as it was noted.
+ * Reads both sides to their ends, row beside row, and rejects with Difference where they are not
+ * the same in every column. The ledger's balances are summed up twice, from the source's rows by
+ * the product's own reader and in the target by its view. Cards are opened with the installation's
+ * keys from the rows of each side; their digits are compared as bytes and wiped. The chain of the
+ * audit log is followed to its end, as it was noted.
  */
 export async function compare(options: CompareOptions): Promise<Compared> {
   const { source, target, cards, report } = options;
@@ -62,14 +63,16 @@ export async function compare(options: CompareOptions): Promise<Compared> {
       counts[kind] = of;
       continue;
     }
-    if (of !== there) throw new Difference(kind, `${of} rows in the file, ${there} in the database`);
+    if (of !== there)
+      throw new Difference(kind, `${of} rows in the file, ${there} in the database`);
     const each = Math.max(1, Math.ceil(of / cards));
     let rows = 0;
     for await (const pairs of pairsOf(kind, source, target)) {
       for (const [row, other] of pairs) {
         if (kind === "history") addTo(ledger, row);
         if (kind === "audit_entry") auditHead = nextOf(auditHead, row);
-        if (kind === "audit_head" && !isHead(auditHead, row)) throw new Difference(kind, "entries are missing at the end of the audit log");
+        if (kind === "audit_head" && !isHead(auditHead, row))
+          throw new Difference(kind, "entries are missing at the end of the audit log");
         if (kind === "card" && rows % each === 0) {
           await openBoth(options.vault, row, other);
           cardsOpened += 1;
@@ -78,17 +81,30 @@ export async function compare(options: CompareOptions): Promise<Compared> {
       }
       report({ step: "compare", kind, rows, of });
     }
-    if (rows !== of) throw new Difference(kind, `${of} rows in the file, of which ${rows} belong to something that is there`);
+    if (rows !== of)
+      throw new Difference(
+        kind,
+        `${of} rows in the file, of which ${rows} belong to something that is there`,
+      );
     counts[kind] = rows;
   }
-  if (auditHead.number > 0 && counts.audit_head === 0) throw new Difference("audit_head", "the end of the audit log is not noted");
+  if (auditHead.number > 0 && counts.audit_head === 0)
+    throw new Difference("audit_head", "the end of the audit log is not noted");
   const balances = compareBalances(ledger, await target.balances());
   return { counts: counts as MoveCounts, balances, cardsOpened };
 }
 
 function nextOf(head: AuditHead, row: TransferRow): AuditHead {
-  const next = { number: Number(row["no"]), digest: String(row["digest"]), body: String(row["body"]) };
-  if (!follows(head, next)) throw new Difference("audit_entry", `entry ${head.number + 1} of the audit log was altered, or is missing`);
+  const next = {
+    number: Number(row["no"]),
+    digest: String(row["digest"]),
+    body: String(row["body"]),
+  };
+  if (!follows(head, next))
+    throw new Difference(
+      "audit_entry",
+      `entry ${head.number + 1} of the audit log was altered, or is missing`,
+    );
   return next;
 }
 
@@ -98,7 +114,11 @@ function isHead(head: AuditHead, row: TransferRow): boolean {
 
 type Pair = readonly [TransferRow, TransferRow];
 
-async function* pairsOf(kind: TransferKind, one: TransferSide, other: TransferSide): AsyncGenerator<readonly Pair[]> {
+async function* pairsOf(
+  kind: TransferKind,
+  one: TransferSide,
+  other: TransferSide,
+): AsyncGenerator<readonly Pair[]> {
   const columns = Object.keys(tableOf(kind).columns);
   const others = rowsOf(other, kind);
   for await (const piece of one.pieces(kind)) {
@@ -106,16 +126,23 @@ async function* pairsOf(kind: TransferKind, one: TransferSide, other: TransferSi
     for (const row of piece) {
       const next = await others.next();
       if (next.done === true) throw new Difference(kind, `the database lacks ${nameOf(kind, row)}`);
-      const differs = columns.find((column) => ownValue(row, column) !== ownValue(next.value, column));
-      if (differs !== undefined) throw new Difference(kind, `${differs} of ${nameOf(kind, row)} differs`);
+      const differs = columns.find(
+        (column) => ownValue(row, column) !== ownValue(next.value, column),
+      );
+      if (differs !== undefined)
+        throw new Difference(kind, `${differs} of ${nameOf(kind, row)} differs`);
       pairs.push([row, next.value]);
     }
     yield pairs;
   }
-  if ((await others.next()).done !== true) throw new Difference(kind, "the database has more rows than the file");
+  if ((await others.next()).done !== true)
+    throw new Difference(kind, "the database has more rows than the file");
 }
 
-async function* rowsOf(side: TransferSide, kind: TransferKind): AsyncGenerator<TransferRow, undefined> {
+async function* rowsOf(
+  side: TransferSide,
+  kind: TransferKind,
+): AsyncGenerator<TransferRow, undefined> {
   for await (const piece of side.pieces(kind)) yield* piece;
 }
 
@@ -130,11 +157,19 @@ async function openBoth(vault: Vault, row: TransferRow, other: TransferRow): Pro
     .use(refOf(row), ownerOf(row), (card) =>
       vault.use(refOf(other), ownerOf(other), async (again) => {
         const [digits, others] = [card.pan.reveal(), again.pan.reveal()];
-        return Buffer.compare(digits, others) === 0 && card.expiryMonth === again.expiryMonth && card.expiryYear === again.expiryYear;
+        return (
+          Buffer.compare(digits, others) === 0 &&
+          card.expiryMonth === again.expiryMonth &&
+          card.expiryYear === again.expiryYear
+        );
       }),
     )
     .catch(() => undefined);
-  if (same === undefined) throw new Difference("card", `a card of ${nameOf("card", row)} does not open with the keys in COFRE_DATA_DIR`);
+  if (same === undefined)
+    throw new Difference(
+      "card",
+      `a card of ${nameOf("card", row)} does not open with the keys in COFRE_DATA_DIR`,
+    );
   if (!same) throw new Difference("card", `a card of ${nameOf("card", row)} is another one`);
 }
 
@@ -150,25 +185,42 @@ function ownerOf(row: TransferRow): CardOwner {
   };
 }
 
-/** A merchant's balances are kept as the ledger sums them up: a few accounts in a few currencies. */
+/**
+ * A merchant's balances are kept as the ledger sums them up: a few accounts in a few currencies.
+ */
 function addTo(ledger: Map<string, readonly Balance[]>, row: TransferRow): void {
   if (row["entries"] === "") return;
   const merchant = String(row["merchant"]);
   ledger.set(merchant, balancesOf(entriesFromText(String(row["entries"])), ledger.get(merchant)));
 }
 
-function compareBalances(ledger: ReadonlyMap<string, readonly Balance[]>, theirs: readonly TransferBalance[]): number {
-  const left = new Map(theirs.map(({ merchant, account, currency, minor }) => [`${merchant} ${account} ${currency}`, minor]));
+function compareBalances(
+  ledger: ReadonlyMap<string, readonly Balance[]>,
+  theirs: readonly TransferBalance[],
+): number {
+  const left = new Map(
+    theirs.map(({ merchant, account, currency, minor }) => [
+      `${merchant} ${account} ${currency}`,
+      minor,
+    ]),
+  );
   let count = 0;
   for (const [merchant, balances] of ledger) {
     for (const { account, currency, minor } of balances) {
       const key = `${merchant} ${account} ${currency}`;
       if (left.get(key) !== String(minor))
-        throw new Difference("history", `the ledger of merchant ${merchant} has another ${account} in ${currency}`);
+        throw new Difference(
+          "history",
+          `the ledger of merchant ${merchant} has another ${account} in ${currency}`,
+        );
       left.delete(key);
       count += 1;
     }
   }
-  if (left.size > 0) throw new Difference("history", "the ledger in the database has accounts that the file has not");
+  if (left.size > 0)
+    throw new Difference(
+      "history",
+      "the ledger in the database has accounts that the file has not",
+    );
   return count;
 }

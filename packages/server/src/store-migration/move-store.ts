@@ -1,6 +1,12 @@
 import type { Random } from "../kernel/random.ts";
 import { hexOf } from "../kernel/ids.ts";
-import { type MoveMark, type TargetHolding, TransferError, transferKinds, type TransferTarget } from "../stores/transfer.ts";
+import {
+  type MoveMark,
+  type TargetHolding,
+  TransferError,
+  transferKinds,
+  type TransferTarget,
+} from "../stores/transfer.ts";
 import { type CompareOptions, type Compared, compare, Difference } from "./compare.ts";
 
 /** The installation's file and keys, and the database. */
@@ -17,13 +23,20 @@ export interface MoveOptions extends CompareOptions {
 
 export type MoveBackOptions = Omit<CompareOptions, "target"> & Pick<MoveSides, "target">;
 
-/** `moved`: now; `found_moved`: by an earlier run, and nothing was changed; `completed`: an earlier run broke off behind its commit. */
-export type MoveResult = ({ readonly result: "moved" } & Compared) | { readonly result: "found_moved" | "completed" };
+/**
+ * `moved`: now; `found_moved`: by an earlier run, and nothing was changed; `completed`: an earlier
+ * run broke off behind its commit.
+ */
+export type MoveResult =
+  | ({ readonly result: "moved" } & Compared)
+  | { readonly result: "found_moved" | "completed" };
 
 /**
- * Copies everything into the database in one transaction, compares it there, and commits. A run that is killed leaves nothing behind: the database has
- * all or nothing. Just before the commit the file is marked, so that never both are served: `moving` until it is known that the
- * commit came through, `moved` then. Rejects with TransferError, or with Difference when the copy is not what the file holds.
+ * Copies everything into the database in one transaction, compares it there, and commits. A run
+ * that is killed leaves nothing behind: the database has all or nothing. Just before the commit the
+ * file is marked, so that never both are served: `moving` until it is known that the commit came
+ * through, `moved` then. Rejects with TransferError, or with Difference when the copy is not what
+ * the file holds.
  */
 export async function moveStore(options: MoveOptions): Promise<MoveResult> {
   const { source, target } = options;
@@ -31,7 +44,8 @@ export async function moveStore(options: MoveOptions): Promise<MoveResult> {
   const before = standingOf(source.mark, holding);
   if (before !== "free") {
     await target.rollback();
-    if (before === "completed") await source.setMark({ state: "moved", move: holdingMove(holding) });
+    if (before === "completed")
+      await source.setMark({ state: "moved", move: holdingMove(holding) });
     return { result: before };
   }
   let compared: Compared;
@@ -73,19 +87,29 @@ export async function verifyMove(options: CompareOptions): Promise<Compared> {
 }
 
 /**
- * Lets the file be served again. The database must be what the move made of it, and is given up: no Cofre starts on it. With `discardNewer` it may
- * have gone on, or be gone, and then another that is empty, was given up itself or none at all is in its place: what came since the move is lost to
- * the installation. Resolves with whether the database is known to be given up; otherwise nothing but the user's word keeps a Cofre from it.
+ * Lets the file be served again. The database must be what the move made of it, and is given up: no
+ * Cofre starts on it. With `discardNewer` it may have gone on, or be gone, and then another that is
+ * empty, was given up itself or none at all is in its place: what came since the move is lost to
+ * the installation. Resolves with whether the database is known to be given up; otherwise nothing
+ * but the user's word keeps a Cofre from it.
  */
-export async function moveBack({ target, ...rest }: MoveBackOptions, discardNewer: boolean): Promise<boolean> {
+export async function moveBack(
+  { target, ...rest }: MoveBackOptions,
+  discardNewer: boolean,
+): Promise<boolean> {
   const { source } = rest;
   if (source.mark.state === "free") throw new TransferError("not_moved");
-  const isGone = target !== undefined && (await giveUp({ ...rest, target }, source.mark, discardNewer));
+  const isGone =
+    target !== undefined && (await giveUp({ ...rest, target }, source.mark, discardNewer));
   await source.setMark({ state: "free" });
   return isGone;
 }
 
-async function giveUp(options: CompareOptions, mark: MoveMark, discardNewer: boolean): Promise<boolean> {
+async function giveUp(
+  options: CompareOptions,
+  mark: MoveMark,
+  discardNewer: boolean,
+): Promise<boolean> {
   const { target } = options;
   try {
     const holding = await target.begin();
@@ -105,7 +129,8 @@ async function giveUp(options: CompareOptions, mark: MoveMark, discardNewer: boo
     throw error;
   }
   const answer = await target.commit();
-  if (answer !== "committed") throw new TransferError(answer === "refused" ? "unavailable" : answer);
+  if (answer !== "committed")
+    throw new TransferError(answer === "refused" ? "unavailable" : answer);
   return true;
 }
 

@@ -16,8 +16,9 @@ import {
 } from "./rows.ts";
 
 /**
- * A change on its way to the writer thread: flat arrays of what the statements bind. A structured clone costs by the array and by
- * the bigint, not by the byte: nested parts with bigints took twice as long on both threads. Each part is there or undefined.
+ * A change on its way to the writer thread: flat arrays of what the statements bind. A structured
+ * clone costs by the array and by the bigint, not by the byte: nested parts with bigints took twice
+ * as long on both threads. Each part is there or undefined.
  */
 export type ChangeMessage = readonly [
   merchant: string,
@@ -34,7 +35,10 @@ export type ChangeMessage = readonly [
   deliveryDeletion: DeliveryDeletionPart | undefined,
 ];
 
-/** What most payments never have: refunds, a dispute, a reviewer, a mandate that they give, another acquirer than the first. */
+/**
+ * What most payments never have: refunds, a dispute, a reviewer, a mandate that they give, another
+ * acquirer than the first.
+ */
 export type Rare = readonly [
   refunded: string,
   refunds: string | null,
@@ -50,7 +54,10 @@ type RarePart = readonly [columns: Rare, refunds: readonly RefundName[]];
 
 export type PaymentPart = readonly [
   id: string,
-  /** The version to replace; undefined for a payment that is new and brings its fixed columns, which come last. */
+  /**
+   * The version to replace; undefined for a payment that is new and brings its fixed columns, which
+   * come last.
+   */
   replaces: number | undefined,
   version: number,
   state: string,
@@ -70,7 +77,9 @@ export type PaymentPart = readonly [
   entries: string,
   /** Kinds of the notifications, with a blank between. */
   notifications: string,
-  /** With the names of all its refunds, old and new; undefined for a payment that has nothing rare. */
+  /**
+   * With the names of all its refunds, old and new; undefined for a payment that has nothing rare.
+   */
   rare: RarePart | undefined,
   code: string | undefined,
   createdAt: number | undefined,
@@ -104,7 +113,10 @@ export type RequestPart = readonly [
 
 export type RequestDeletionPart = readonly [keys: readonly string[], claimedBefore: number];
 
-export type DeliveryDeletionPart = readonly [deliveries: readonly (readonly [endpoint: string, number: number])[], endedBefore: number];
+export type DeliveryDeletionPart = readonly [
+  deliveries: readonly (readonly [endpoint: string, number: number])[],
+  endedBefore: number,
+];
 
 export type CardErasurePart = readonly [tokenDigest: string, unusedSince: number];
 
@@ -118,8 +130,15 @@ export type AccountPart = readonly [
   keys: readonly (readonly [digest: string, grants: string, mac: Uint8Array | null])[],
 ];
 
-/** `endpoints`: those that hear of the change's notifications; `gathering`: those of them that take several in one message. */
-export type DeliveriesPart = readonly [endpoints: readonly string[], moved: readonly MovedDelivery[], gathering: readonly string[]];
+/**
+ * `endpoints`: those that hear of the change's notifications; `gathering`: those of them that take
+ * several in one message.
+ */
+export type DeliveriesPart = readonly [
+  endpoints: readonly string[],
+  moved: readonly MovedDelivery[],
+  gathering: readonly string[],
+];
 
 export type ParkingPart = readonly [queue: string, until: number, accountVersion: number];
 
@@ -144,7 +163,18 @@ export type DeliveryColumns = readonly [
 ];
 
 export function messageOf(change: Change): ChangeMessage {
-  const { merchantId, at, payment, card, cardUse, account, request, cardErasure, requestDeletion, deliveryDeletion } = change;
+  const {
+    merchantId,
+    at,
+    payment,
+    card,
+    cardUse,
+    account,
+    request,
+    cardErasure,
+    requestDeletion,
+    deliveryDeletion,
+  } = change;
   return [
     merchantId,
     at,
@@ -155,15 +185,25 @@ export function messageOf(change: Change): ChangeMessage {
     request === undefined ? undefined : requestPart(request),
     cardErasure === undefined ? undefined : [cardErasure.tokenDigest, cardErasure.unusedSince],
     deliveriesPart(change),
-    change.parking === undefined ? undefined : [change.parking.queue, change.parking.until, change.parking.accountVersion],
-    requestDeletion === undefined ? undefined : [requestDeletion.keys, requestDeletion.claimedBefore],
+    change.parking === undefined
+      ? undefined
+      : [change.parking.queue, change.parking.until, change.parking.accountVersion],
+    requestDeletion === undefined
+      ? undefined
+      : [requestDeletion.keys, requestDeletion.claimedBefore],
     deliveryDeletion === undefined
       ? undefined
-      : [deliveryDeletion.deliveries.map(({ endpoint, number }) => [endpoint, number]), deliveryDeletion.endedBefore],
+      : [
+          deliveryDeletion.deliveries.map(({ endpoint, number }) => [endpoint, number]),
+          deliveryDeletion.endedBefore,
+        ],
   ];
 }
 
-function paymentPart({ facts, entries, notifications }: Change, { next, replaces }: NonNullable<Change["payment"]>): PaymentPart {
+function paymentPart(
+  { facts, entries, notifications }: Change,
+  { next, replaces }: NonNullable<Change["payment"]>,
+): PaymentPart {
   const { attempt, verdict, order } = next;
   const isNew = replaces === undefined;
   return [
@@ -208,34 +248,80 @@ function rarePart(payment: Payment): RarePart | undefined {
   return [columns, refunds.map(({ id, code }) => [id, code ?? null] as const)];
 }
 
-function cardPart({ next, replaces, from = next.tokenDigest }: NonNullable<Change["card"]>): CardPart {
+function cardPart({
+  next,
+  replaces,
+  from = next.tokenDigest,
+}: NonNullable<Change["card"]>): CardPart {
   // Copies, because a clone of a view would take the whole buffer behind it along.
   const [fingerprint, ref] = [Uint8Array.from(next.fingerprint), Uint8Array.from(next.ref)];
   const { tokenDigest, version, createdAt, lastUsedAt, brand, maskedPan } = next;
   const mac = next.mac === undefined ? null : Uint8Array.from(next.mac);
-  return [tokenDigest, version, replaces, createdAt, lastUsedAt, brand, maskedPan, fingerprint, ref, mac, from];
+  return [
+    tokenDigest,
+    version,
+    replaces,
+    createdAt,
+    lastUsedAt,
+    brand,
+    maskedPan,
+    fingerprint,
+    ref,
+    mac,
+    from,
+  ];
 }
 
 function accountPart({ next, replaces, keys }: NonNullable<Change["account"]>): AccountPart {
-  const added = keys.map(({ digest, grants, mac }) => [digest, grants, mac === undefined ? null : Uint8Array.from(mac)] as const);
+  const added = keys.map(
+    ({ digest, grants, mac }) =>
+      [digest, grants, mac === undefined ? null : Uint8Array.from(mac)] as const,
+  );
   return [next.version, replaces, next.name, JSON.stringify(next.settings), added];
 }
 
 function requestPart({ next, replaces }: NonNullable<Change["request"]>): RequestPart {
   const { key, digest, claimedAt, answer } = next;
-  return [replaces === "nothing", key, digest, claimedAt, answer?.status ?? null, answer?.body ?? null];
+  return [
+    replaces === "nothing",
+    key,
+    digest,
+    claimedAt,
+    answer?.status ?? null,
+    answer?.body ?? null,
+  ];
 }
 
-function deliveriesPart({ deliverTo = [], gatherFor = [], deliveries = [] }: Change): DeliveriesPart | undefined {
+function deliveriesPart({
+  deliverTo = [],
+  gatherFor = [],
+  deliveries = [],
+}: Change): DeliveriesPart | undefined {
   if (deliverTo.length === 0 && deliveries.length === 0) return undefined;
   return [
     deliverTo,
-    deliveries.map(({ next, replaces }) => [next.endpoint, next.number, replaces, next.paymentId, next.kind, deliveryColumns(next)]),
+    deliveries.map(({ next, replaces }) => [
+      next.endpoint,
+      next.number,
+      replaces,
+      next.paymentId,
+      next.kind,
+      deliveryColumns(next),
+    ]),
     gatherFor,
   ];
 }
 
-export function deliveryColumns({ version, state, askedAt, dueAt: at, attempts, outcome, inOrder, message }: Delivery): DeliveryColumns {
+export function deliveryColumns({
+  version,
+  state,
+  askedAt,
+  dueAt: at,
+  attempts,
+  outcome,
+  inOrder,
+  message,
+}: Delivery): DeliveryColumns {
   return [version, state, askedAt, at, attempts, outcome ?? null, inOrder ? 1 : 0, message ?? null];
 }
 
@@ -257,5 +343,8 @@ export const outcomes = [
 ] as const;
 export type Outcome = (typeof outcomes)[number];
 
-/** Answers a batch: the number of commits that wrote it, then for each change, in the order of their arrival, its outcome. */
+/**
+ * Answers a batch: the number of commits that wrote it, then for each change, in the order of their
+ * arrival, its outcome.
+ */
 export type BatchAnswer = readonly number[];

@@ -27,13 +27,31 @@ function paidChange(over: Partial<Payment>): Change {
 }
 
 function entryOf(...postings: readonly (readonly [currency: string, minor: bigint])[]): Change {
-  const written = postings.map(([currency, minor]): Posting => ({ account: "authorized_holds", currency, minor }));
-  return given.paymentChange(given.newPayment(1), { entries: [{ kind: "hold", postings: written }] });
+  const written = postings.map(([currency, minor]): Posting => ({
+    account: "authorized_holds",
+    currency,
+    minor,
+  }));
+  return given.paymentChange(given.newPayment(1), {
+    entries: [{ kind: "hold", postings: written }],
+  });
 }
 
 /** Delivery 2 of the hook, in its second version. */
-function deliveryOf(over: Partial<Delivery> = {}, replaces: number | undefined = 1): NonNullable<Change["deliveries"]>[number] {
-  const first = newDelivery({ merchantId: merchantA, endpoint: hook, number: 2, paymentId: given.paymentId(1), kind: "update" }, start);
+function deliveryOf(
+  over: Partial<Delivery> = {},
+  replaces: number | undefined = 1,
+): NonNullable<Change["deliveries"]>[number] {
+  const first = newDelivery(
+    {
+      merchantId: merchantA,
+      endpoint: hook,
+      number: 2,
+      paymentId: given.paymentId(1),
+      kind: "update",
+    },
+    start,
+  );
   return { next: { ...first, version: 2, ...over }, replaces };
 }
 
@@ -52,7 +70,14 @@ const deliveryDeletion = { deliveries: [{ endpoint: hook, number: 2 }], endedBef
 const requestDeletion = { keys: ["key"], claimedBefore: start };
 const card = given.cardChange(given.newCard(1));
 const account = given.accountChange(given.newAccount(merchantA), [1]);
-const badDigests = ["", digest.slice(1), `${digest}0`, digest.toUpperCase(), `${digest.slice(1)}g`, `g${digest.slice(1)}`];
+const badDigests = [
+  "",
+  digest.slice(1),
+  `${digest}0`,
+  digest.toUpperCase(),
+  `${digest.slice(1)}g`,
+  `g${digest.slice(1)}`,
+];
 
 type Row = readonly [property: string, broken: readonly Change[], sound: readonly Change[]];
 
@@ -60,7 +85,9 @@ type Row = readonly [property: string, broken: readonly Change[], sound: readonl
 const rows: readonly Row[] = [
   [
     "a merchant id is 8 hex characters",
-    ["0000000", "000000000", "0000000G", "ABCDEF00"].map((id) => change({ merchantId: id as typeof merchantA })),
+    ["0000000", "000000000", "0000000G", "ABCDEF00"].map((id) =>
+      change({ merchantId: id as typeof merchantA }),
+    ),
     [change()],
   ],
   [
@@ -70,11 +97,19 @@ const rows: readonly Row[] = [
       change({ entries: given.saleEntries }),
       change({ notifications: [{ kind: "update", paymentId: given.paymentId(1) }] }),
     ],
-    [given.paymentChange(given.newPayment(1), { notifications: [{ kind: "update", paymentId: given.paymentId(1) }] })],
+    [
+      given.paymentChange(given.newPayment(1), {
+        notifications: [{ kind: "update", paymentId: given.paymentId(1) }],
+      }),
+    ],
   ],
   [
     "a notification tells of the payment it comes with",
-    [given.paymentChange(given.newPayment(1), { notifications: [{ kind: "update", paymentId: given.paymentId(2) }] })],
+    [
+      given.paymentChange(given.newPayment(1), {
+        notifications: [{ kind: "update", paymentId: given.paymentId(2) }],
+      }),
+    ],
     [],
   ],
   [
@@ -90,8 +125,12 @@ const rows: readonly Row[] = [
   [
     "a version follows the one that it replaces",
     [
-      given.paymentChange(given.newPayment(1), { payment: { next: given.newPayment(1), replaces: 1 } }),
-      given.paymentChange(given.newPayment(1), { payment: { next: given.newPayment(1, { version: 3 }), replaces: 1 } }),
+      given.paymentChange(given.newPayment(1), {
+        payment: { next: given.newPayment(1), replaces: 1 },
+      }),
+      given.paymentChange(given.newPayment(1), {
+        payment: { next: given.newPayment(1, { version: 3 }), replaces: 1 },
+      }),
       { ...card, card: { next: given.newCard(1), replaces: 1 } },
       { ...account, account: { next: given.newAccount(merchantA), replaces: 1, keys: [] } },
       deliveryChange({ version: 3 }),
@@ -140,7 +179,11 @@ const rows: readonly Row[] = [
   ],
   [
     "deliveries are deleted that ended before a moment",
-    [change({ deliveryDeletion: { ...deliveryDeletion, endedBefore: Number.NaN as typeof start } })],
+    [
+      change({
+        deliveryDeletion: { ...deliveryDeletion, endedBefore: Number.NaN as typeof start },
+      }),
+    ],
     [change({ deliveryDeletion })],
   ],
   [
@@ -157,21 +200,31 @@ const rows: readonly Row[] = [
   ],
   [
     "a named request is a change of its own",
-    [given.paymentChange(given.newPayment(1)), card, given.cardUseChange(1, start), account].map((other) => ({
-      ...other,
-      request: { next: request, replaces: "nothing" },
-    })),
+    [given.paymentChange(given.newPayment(1)), card, given.cardUseChange(1, start), account].map(
+      (other) => ({
+        ...other,
+        request: { next: request, replaces: "nothing" },
+      }),
+    ),
     [],
   ],
   [
     "a request's digest is 64 hex characters",
-    badDigests.map((each) => change({ request: { next: { ...request, digest: each }, replaces: "nothing" } })),
+    badDigests.map((each) =>
+      change({ request: { next: { ...request, digest: each }, replaces: "nothing" } }),
+    ),
     [],
   ],
   [
     "a request is claimed first and answered then",
-    [change({ request: { next: { ...request, answer }, replaces: "nothing" } }), change({ request: { next: request, replaces: "claim" } })],
-    [change({ request: { next: request, replaces: "nothing" } }), change({ request: { next: { ...request, answer }, replaces: "claim" } })],
+    [
+      change({ request: { next: { ...request, answer }, replaces: "nothing" } }),
+      change({ request: { next: request, replaces: "claim" } }),
+    ],
+    [
+      change({ request: { next: request, replaces: "nothing" } }),
+      change({ request: { next: { ...request, answer }, replaces: "claim" } }),
+    ],
   ],
   [
     "a key's digest is 64 hex characters",
@@ -211,7 +264,11 @@ const rows: readonly Row[] = [
     }),
     [],
   ],
-  ["attempts are counted from 0", [-1, 0.5, 2 ** 53].map((attempts) => deliveryChange({ attempts })), [deliveryChange({ attempts: 1 })]],
+  [
+    "attempts are counted from 0",
+    [-1, 0.5, 2 ** 53].map((attempts) => deliveryChange({ attempts })),
+    [deliveryChange({ attempts: 1 })],
+  ],
   [
     "a message is named by the lowest number in it",
     [-1, 0.5, 3].map((message) => deliveryChange({ message })),
@@ -220,7 +277,15 @@ const rows: readonly Row[] = [
   [
     "a change moves a delivery once",
     [change({ deliveries: [deliveryOf(), deliveryOf()] })],
-    [change({ deliveries: [deliveryOf(), deliveryOf({ number: 3 }), deliveryOf({ endpoint: "other" as EndpointId })] })],
+    [
+      change({
+        deliveries: [
+          deliveryOf(),
+          deliveryOf({ number: 3 }),
+          deliveryOf({ endpoint: "other" as EndpointId }),
+        ],
+      }),
+    ],
   ],
   ["what was captured is not negative", [paymentChange({ captured: -1n })], []],
   [
@@ -232,14 +297,21 @@ const rows: readonly Row[] = [
     "an amount fits 64 bits",
     [
       paymentChange({ authorized: largestMinor + 1n }),
-      paymentChange({ order: { ...given.newPayment(1).order, amount: { minor: largestMinor + 1n, currency: "USD" } } }),
+      paymentChange({
+        order: {
+          ...given.newPayment(1).order,
+          amount: { minor: largestMinor + 1n, currency: "USD" },
+        },
+      }),
       paymentChange({ attempt: given.newAttempt({ amount: largestMinor + 1n }) }),
       entryOf(["USD", -largestMinor - 1n], ["USD", largestMinor], ["USD", 1n]),
       entryOf(["USD", largestMinor + 1n], ["USD", -largestMinor], ["USD", -1n]),
     ],
     [
       paymentChange({ authorized: largestMinor, captured: largestMinor }),
-      paymentChange({ order: { ...given.newPayment(1).order, amount: { minor: largestMinor, currency: "USD" } } }),
+      paymentChange({
+        order: { ...given.newPayment(1).order, amount: { minor: largestMinor, currency: "USD" } },
+      }),
       paymentChange({ attempt: given.newAttempt({ amount: largestMinor }) }),
       entryOf(["USD", largestMinor], ["USD", -largestMinor]),
     ],
@@ -247,20 +319,36 @@ const rows: readonly Row[] = [
   [
     "the amount of an attempt is not negative",
     [paymentChange({ attempt: given.newAttempt({ amount: -1n }) })],
-    [paymentChange({ attempt: given.newAttempt({ amount: 0n }) }), paymentChange({ attempt: undefined })],
+    [
+      paymentChange({ attempt: given.newAttempt({ amount: 0n }) }),
+      paymentChange({ attempt: undefined }),
+    ],
   ],
-  ["what was refunded is the sum of the refunds", [paidChange({ refunded: 1n }), paidChange({ refunded: -1n })], [paidChange({})]],
+  [
+    "what was refunded is the sum of the refunds",
+    [paidChange({ refunded: 1n }), paidChange({ refunded: -1n })],
+    [paidChange({})],
+  ],
   [
     "what was refunded is the sum of the refunds that are not cancelled",
     [
       paidChange({ refunds: [given.newRefund(1)], refunded: 99n }),
       paidChange({ refunds: [given.newRefund(1)], refunded: 101n }),
       paidChange({ refunds: [given.newRefund(1, { state: "cancelled" })], refunded: 100n }),
-      paidChange({ refunds: [given.newRefund(1), given.newRefund(2, { state: "cancelled" })], refunded: 200n }),
+      paidChange({
+        refunds: [given.newRefund(1), given.newRefund(2, { state: "cancelled" })],
+        refunded: 200n,
+      }),
     ],
     [
-      paidChange({ refunds: [given.newRefund(1), given.newRefund(2, { amount: 900n, state: "confirmed" })], refunded: 1_000n }),
-      paidChange({ refunds: [given.newRefund(1, { state: "cancelled" }), given.newRefund(2)], refunded: 100n }),
+      paidChange({
+        refunds: [given.newRefund(1), given.newRefund(2, { amount: 900n, state: "confirmed" })],
+        refunded: 1_000n,
+      }),
+      paidChange({
+        refunds: [given.newRefund(1, { state: "cancelled" }), given.newRefund(2)],
+        refunded: 100n,
+      }),
     ],
   ],
   [
@@ -272,12 +360,24 @@ const rows: readonly Row[] = [
     "no more is refunded and charged back than was captured",
     [
       paidChange({ refunds: [given.newRefund(1, { amount: 1_001n })], refunded: 1_001n }),
-      paidChange({ refunds: [given.newRefund(1)], refunded: 100n, chargeback: { ...given.dispute, amount: 901n } }),
+      paidChange({
+        refunds: [given.newRefund(1)],
+        refunded: 100n,
+        chargeback: { ...given.dispute, amount: 901n },
+      }),
     ],
     [
-      paidChange({ refunds: [given.newRefund(1)], refunded: 100n, chargeback: { ...given.dispute, amount: 900n } }),
+      paidChange({
+        refunds: [given.newRefund(1)],
+        refunded: 100n,
+        chargeback: { ...given.dispute, amount: 900n },
+      }),
       // One that was credited takes nothing any more.
-      paidChange({ refunds: [given.newRefund(1)], refunded: 100n, chargeback: { ...given.dispute, state: "credited", amount: 901n } }),
+      paidChange({
+        refunds: [given.newRefund(1)],
+        refunded: 100n,
+        chargeback: { ...given.dispute, state: "credited", amount: 901n },
+      }),
     ],
   ],
   [
@@ -287,22 +387,35 @@ const rows: readonly Row[] = [
   ],
   [
     "a refund is above zero",
-    [0n, -1n].map((amount) => paidChange({ refunds: [given.newRefund(1, { amount })], refunded: amount })),
+    [0n, -1n].map((amount) =>
+      paidChange({ refunds: [given.newRefund(1, { amount })], refunded: amount }),
+    ),
     [paidChange({ refunds: [given.newRefund(1, { amount: 1n })], refunded: 1n })],
   ],
   [
     "the refunds of a payment have different ids",
-    [paidChange({ refunds: [given.newRefund(1), given.newRefund(1, { code: "other" })], refunded: 200n })],
+    [
+      paidChange({
+        refunds: [given.newRefund(1), given.newRefund(1, { code: "other" })],
+        refunded: 200n,
+      }),
+    ],
     [],
   ],
   [
     "a currency is three upper-case letters",
-    ["", "US", "USDX", "usd", "AUSD", "USD "].map((currency) => entryOf([currency, 1n], [currency, -1n])),
+    ["", "US", "USDX", "usd", "AUSD", "USD "].map((currency) =>
+      entryOf([currency, 1n], [currency, -1n]),
+    ),
     [entryOf()],
   ],
   [
     "the postings of a journal entry sum to zero in each currency",
-    [entryOf(["USD", 1n]), entryOf(["USD", 1n], ["BRL", -1n]), entryOf(["USD", 1n], ["USD", 1n], ["USD", -1n])],
+    [
+      entryOf(["USD", 1n]),
+      entryOf(["USD", 1n], ["BRL", -1n]),
+      entryOf(["USD", 1n], ["USD", 1n], ["USD", -1n]),
+    ],
     [entryOf(["USD", 1n], ["BRL", 5n], ["USD", 1n], ["USD", -2n], ["BRL", -5n])],
   ],
 ];
@@ -310,7 +423,8 @@ const rows: readonly Row[] = [
 describe("every store demands of a change that", () => {
   for (const [property, broken, sound] of rows) {
     test(property, () => {
-      for (const each of broken) assert.throws(() => assertChangeIsSound(each), new BrokenInvariant(property));
+      for (const each of broken)
+        assert.throws(() => assertChangeIsSound(each), new BrokenInvariant(property));
       for (const each of sound) assertChangeIsSound(each);
     });
   }
@@ -318,6 +432,9 @@ describe("every store demands of a change that", () => {
   test("what is cancelled of a refund is kept exactly too, up to the largest signed number of 64 bits", () => {
     assert.equal(largestMinor, 9_223_372_036_854_775_807n);
     const refunds = [given.newRefund(1, { state: "cancelled", amount: largestMinor + 1n })];
-    assert.throws(() => assertChangeIsSound(paidChange({ refunds })), new BrokenInvariant("an amount fits 64 bits"));
+    assert.throws(
+      () => assertChangeIsSound(paidChange({ refunds })),
+      new BrokenInvariant("an amount fits 64 bits"),
+    );
   });
 });

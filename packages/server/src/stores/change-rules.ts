@@ -9,9 +9,20 @@ export const largestMinor = 2n ** 63n - 1n;
 
 const largestRefundId = 2 ** 31 - 1;
 
-/** What every store demands of a change before it looks at anything stored. Throws BrokenInvariant. */
+/**
+ * What every store demands of a change before it looks at anything stored. Throws BrokenInvariant.
+ */
 export function assertChangeIsSound(change: Change): void {
-  const { payment, card, cardUse, account, request, deliverTo, gatherFor = [], deliveries } = change;
+  const {
+    payment,
+    card,
+    cardUse,
+    account,
+    request,
+    deliverTo,
+    gatherFor = [],
+    deliveries,
+  } = change;
   assert(isHex(change.merchantId, 8), "a merchant id is 8 hex characters");
   if (payment === undefined) {
     assert(
@@ -31,14 +42,24 @@ export function assertChangeIsSound(change: Change): void {
     assert(isHex(card.next.tokenDigest, 64), "a token's digest is 64 hex characters");
     assertFollows(card.next.version, card.replaces);
   }
-  if (cardUse !== undefined) assert(isHex(cardUse.tokenDigest, 64), "a token's digest is 64 hex characters");
+  if (cardUse !== undefined)
+    assert(isHex(cardUse.tokenDigest, 64), "a token's digest is 64 hex characters");
   if (change.cardErasure !== undefined) {
     assert(isHex(change.cardErasure.tokenDigest, 64), "a token's digest is 64 hex characters");
-    assert((payment ?? card ?? cardUse ?? account ?? request) === undefined, "a card is forgotten by a change of its own");
+    assert(
+      (payment ?? card ?? cardUse ?? account ?? request) === undefined,
+      "a card is forgotten by a change of its own",
+    );
   }
   if (change.requestDeletion !== undefined) {
-    assert(Number.isSafeInteger(change.requestDeletion.claimedBefore), "keys are deleted that were claimed before a moment");
-    assert((payment ?? card ?? cardUse ?? account ?? request ?? deliveries) === undefined, "keys are deleted by a change of their own");
+    assert(
+      Number.isSafeInteger(change.requestDeletion.claimedBefore),
+      "keys are deleted that were claimed before a moment",
+    );
+    assert(
+      (payment ?? card ?? cardUse ?? account ?? request ?? deliveries) === undefined,
+      "keys are deleted by a change of their own",
+    );
   }
   if (change.deliveryDeletion !== undefined) {
     const { deliveries: deleted, endedBefore } = change.deliveryDeletion;
@@ -53,41 +74,71 @@ export function assertChangeIsSound(change: Change): void {
     );
   }
   if (request !== undefined) {
-    assert((payment ?? card ?? cardUse ?? account) === undefined, "a named request is a change of its own");
+    assert(
+      (payment ?? card ?? cardUse ?? account) === undefined,
+      "a named request is a change of its own",
+    );
     assert(isHex(request.next.digest, 64), "a request's digest is 64 hex characters");
-    assert((request.next.answer === undefined) === (request.replaces === "nothing"), "a request is claimed first and answered then");
+    assert(
+      (request.next.answer === undefined) === (request.replaces === "nothing"),
+      "a request is claimed first and answered then",
+    );
   }
   if (account !== undefined) {
     assert(account.next.id === change.merchantId, "a change belongs to one merchant");
     assertFollows(account.next.version, account.replaces);
-    for (const { digest } of account.keys) assert(isHex(digest, 64), "a key's digest is 64 hex characters");
+    for (const { digest } of account.keys)
+      assert(isHex(digest, 64), "a key's digest is 64 hex characters");
   }
   if (deliverTo !== undefined) assertEndpointsAreSound(deliverTo);
-  for (const endpoint of gatherFor) assert(deliverTo?.includes(endpoint) === true, "what is gathered for an endpoint is for it");
+  for (const endpoint of gatherFor)
+    assert(deliverTo?.includes(endpoint) === true, "what is gathered for an endpoint is for it");
   if (deliveries !== undefined) assertDeliveriesAreSound(change, deliveries);
   if (change.parking !== undefined) {
     const { queue, until, accountVersion } = change.parking;
     assert(endpointPattern.test(queue), "a queue's name is of letters, digits and dashes");
-    assert(Number.isSafeInteger(until) && Number.isSafeInteger(accountVersion), "a queue is parked until a moment");
-    assert((payment ?? card ?? cardUse ?? account ?? request) === undefined, "a queue is parked by a change of its own");
+    assert(
+      Number.isSafeInteger(until) && Number.isSafeInteger(accountVersion),
+      "a queue is parked until a moment",
+    );
+    assert(
+      (payment ?? card ?? cardUse ?? account ?? request) === undefined,
+      "a queue is parked by a change of its own",
+    );
   }
 }
 
 function assertEndpointsAreSound(endpoints: NonNullable<Change["deliverTo"]>): void {
-  for (const endpoint of endpoints) assert(endpointPattern.test(endpoint), "an endpoint's name is of letters, digits and dashes");
+  for (const endpoint of endpoints)
+    assert(endpointPattern.test(endpoint), "an endpoint's name is of letters, digits and dashes");
   assert(new Set(endpoints).size === endpoints.length, "an endpoint is told once");
 }
 
-function assertDeliveriesAreSound({ merchantId }: Change, deliveries: NonNullable<Change["deliveries"]>): void {
+function assertDeliveriesAreSound(
+  { merchantId }: Change,
+  deliveries: NonNullable<Change["deliveries"]>,
+): void {
   for (const { next, replaces } of deliveries) {
     assert(next.merchantId === merchantId, "a change belongs to one merchant");
-    assert(Number.isSafeInteger(next.number) && next.number >= 1, "notifications are counted from 1");
+    assert(
+      Number.isSafeInteger(next.number) && next.number >= 1,
+      "notifications are counted from 1",
+    );
     assert(isHex(next.paymentId, 48), "a payment id is 48 hex characters");
-    assert(endpointPattern.test(next.endpoint), "an endpoint's name is of letters, digits and dashes");
-    assert(Number.isSafeInteger(next.attempts) && next.attempts >= 0, "attempts are counted from 0");
+    assert(
+      endpointPattern.test(next.endpoint),
+      "an endpoint's name is of letters, digits and dashes",
+    );
+    assert(
+      Number.isSafeInteger(next.attempts) && next.attempts >= 0,
+      "attempts are counted from 0",
+    );
     assertFollows(next.version, replaces);
     const { message = 0, number } = next;
-    assert(Number.isSafeInteger(message) && 0 <= message && message <= number, "a message is named by the lowest number in it");
+    assert(
+      Number.isSafeInteger(message) && 0 <= message && message <= number,
+      "a message is named by the lowest number in it",
+    );
   }
   const names = new Set(deliveries.map(({ next }) => `${next.number} ${next.endpoint}`));
   assert(names.size === deliveries.length, "a change moves a delivery once");
@@ -100,11 +151,15 @@ function assertPaymentIsSound(payment: Payment): void {
   assert(0n <= payment.captured, "what was captured is not negative");
   assert(payment.captured <= payment.authorized, "no more is captured than was authorized");
   assertKeepable(payment.authorized);
-  if (payment.refunds.length === 0) assert(payment.refunded === 0n, "what was refunded is the sum of the refunds");
+  if (payment.refunds.length === 0)
+    assert(payment.refunded === 0n, "what was refunded is the sum of the refunds");
   else assertRefundsAreSound(payment);
   const disputed = payment.chargeback?.state === "opened" ? payment.chargeback.amount : 0n;
   assert(0n <= disputed, "what was charged back is not negative");
-  assert(payment.refunded + disputed <= payment.captured, "no more is refunded and charged back than was captured");
+  assert(
+    payment.refunded + disputed <= payment.captured,
+    "no more is refunded and charged back than was captured",
+  );
   assertKeepable(payment.order.amount.minor);
   if (payment.attempt !== undefined) {
     assert(0n <= payment.attempt.amount, "the amount of an attempt is not negative");
@@ -115,12 +170,18 @@ function assertPaymentIsSound(payment: Payment): void {
 function assertRefundsAreSound({ refunds, refunded }: Payment): void {
   let sum = 0n;
   for (const { id, state, amount } of refunds) {
-    assert(Number.isInteger(id) && 1 <= id && id <= largestRefundId, "a refund's id is a whole number from 1 to 2^31 - 1");
+    assert(
+      Number.isInteger(id) && 1 <= id && id <= largestRefundId,
+      "a refund's id is a whole number from 1 to 2^31 - 1",
+    );
     assert(0n < amount, "a refund is above zero");
     assertKeepable(amount);
     if (state !== "cancelled") sum += amount;
   }
-  assert(new Set(refunds.map((refund: Refund) => refund.id)).size === refunds.length, "the refunds of a payment have different ids");
+  assert(
+    new Set(refunds.map((refund: Refund) => refund.id)).size === refunds.length,
+    "the refunds of a payment have different ids",
+  );
   assert(refunded === sum, "what was refunded is the sum of the refunds that are not cancelled");
 }
 
@@ -131,7 +192,8 @@ function assertEntryBalances({ postings }: JournalEntry): void {
     assertKeepable(minor);
     sums.set(currency, (sums.get(currency) ?? 0n) + minor);
   }
-  for (const sum of sums.values()) assert(sum === 0n, "the postings of a journal entry sum to zero in each currency");
+  for (const sum of sums.values())
+    assert(sum === 0n, "the postings of a journal entry sum to zero in each currency");
 }
 
 function assertFollows(version: number, replaces: number | undefined): void {

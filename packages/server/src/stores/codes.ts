@@ -2,7 +2,10 @@ import { assert } from "../kernel/assert.ts";
 import type { EntryKind, LedgerAccount } from "../ledger/journal.ts";
 import type { FactSource, HistoryFact } from "./change.ts";
 
-/** What the history table writes instead of long words, millions of times. A code is never changed or used again. */
+/**
+ * What the history table writes instead of long words, millions of times. A code is never changed
+ * or used again.
+ */
 export const factCodes: Codes<HistoryFact> = codesOf({
   authorization_sent: "as",
   authorization_approved: "aa",
@@ -40,7 +43,9 @@ export const factCodes: Codes<HistoryFact> = codesOf({
   late_approval_undone: "nd",
 });
 
-/** The view `journal` spells these out: another account needs a migration that makes the view anew. */
+/**
+ * The view `journal` spells these out: another account needs a migration that makes the view anew.
+ */
 export const accountCodes: Codes<LedgerAccount> = codesOf({
   authorized_holds: "h",
   cardholder_commitments: "c",
@@ -58,7 +63,12 @@ export const entryKindCodes: Codes<EntryKind> = codesOf({
   chargeback_credit: "w",
 });
 
-export const factSourceCodes: Codes<FactSource> = codesOf({ merchant: "m", recovery: "r", clock: "c", operator: "o" });
+export const factSourceCodes: Codes<FactSource> = codesOf({
+  merchant: "m",
+  recovery: "r",
+  clock: "c",
+  operator: "o",
+});
 
 interface Codes<Word extends string> {
   readonly codeOf: Readonly<Record<Word, string>>;

@@ -5,8 +5,9 @@ import type { Brand } from "../vault/brand.ts";
 import type { Searched } from "./payment-list.ts";
 
 /**
- * An order as the database keeps it: values without names, in a fixed order, for names would be more than half of what is
- * written of a payment. Its code is a column of its own. A new member is added at the end, where rows of before have nothing.
+ * An order as the database keeps it: values without names, in a fixed order, for names would be
+ * more than half of what is written of a payment. Its code is a column of its own. A new member is
+ * added at the end, where rows of before have nothing.
  */
 type PackedOrder = readonly [
   amount: string,
@@ -62,7 +63,10 @@ type PackedStoredCredential = readonly [
   reason: StoredCredential["reason"],
   mandateId: Kept,
 ];
-/** Named one by one: whatever else an object may carry, such as the cryptogram that was with it, is not written. */
+/**
+ * Named one by one: whatever else an object may carry, such as the cryptogram that was with it, is
+ * not written.
+ */
 type PackedThreeDSecure = readonly [eci: string, version: Kept, transactionId: Kept, xid: Kept];
 
 export function orderToJson(order: PaymentOrder): string {
@@ -104,14 +108,18 @@ export function orderToJson(order: PaymentOrder): string {
     threeDSecure === undefined ? 0 : packThreeDSecure(threeDSecure),
   ];
   const { connector } = order;
-  if (pricing.taxRate !== undefined) return JSON.stringify([...packed, connector ?? 0, pricing.taxRate]);
+  if (pricing.taxRate !== undefined)
+    return JSON.stringify([...packed, connector ?? 0, pricing.taxRate]);
   return JSON.stringify(connector === undefined ? packed : [...packed, connector]);
 }
 
 /** Where currency and brand stand, for databases that read them alone. */
 export const placeInOrder = { currency: 1, brand: 10 } as const;
 
-/** Digests have 43 characters in base64url, and nothing before them in an order is a text with a quote in it. */
+/**
+ * Digests have 43 characters in base64url, and nothing before them in an order is a text with a
+ * quote in it.
+ */
 const upToTokenDigest = /^(\[(?:"[^"]*",){7}\d+,\d+,(?:"[^"]*",){3})"[\w-]{43}"/;
 
 /** An order as it is kept, without its card's token digest. */
@@ -121,7 +129,23 @@ export function withoutTokenDigest(json: string): string {
 
 /** What a search looks into, without the rest of the order. */
 export function searchedInOrder(json: string): Searched {
-  const [amount, currency, , , , total, localCurrency, , , country, brand, maskedPan, , name, email] = JSON.parse(json) as PackedOrder;
+  const [
+    amount,
+    currency,
+    ,
+    ,
+    ,
+    total,
+    localCurrency,
+    ,
+    ,
+    country,
+    brand,
+    maskedPan,
+    ,
+    name,
+    email,
+  ] = JSON.parse(json) as PackedOrder;
   const amounts = [
     { minor: BigInt(amount), currency },
     { minor: BigInt(total), currency: localCurrency },
@@ -157,7 +181,11 @@ export function orderFromJson(code: string, json: string): PaymentOrder {
     manualReview: (flags & flag.manualReview) !== 0,
     country: packed[9],
     paymentType: (flags & flag.debit) === 0 ? "credit" : "debit",
-    card: { brand: packed[10], maskedPan: packed[11], tokenDigest: tokenDigest === 0 ? undefined : digestOf(tokenDigest) },
+    card: {
+      brand: packed[10],
+      maskedPan: packed[11],
+      tokenDigest: tokenDigest === 0 ? undefined : digestOf(tokenDigest),
+    },
     customer: {
       name: packed[13],
       email: packed[14],
@@ -202,11 +230,21 @@ function digestOf(base64: string): TokenDigest {
   return Buffer.from(base64, "base64url").toString("hex") as TokenDigest;
 }
 
-function packStoredCredential({ use, initiator, reason, mandateId }: StoredCredential): PackedStoredCredential {
+function packStoredCredential({
+  use,
+  initiator,
+  reason,
+  mandateId,
+}: StoredCredential): PackedStoredCredential {
   return [use, initiator, reason, mandateId ?? 0];
 }
 
-function unpackStoredCredential([use, initiator, reason, mandateId]: PackedStoredCredential): StoredCredential {
+function unpackStoredCredential([
+  use,
+  initiator,
+  reason,
+  mandateId,
+]: PackedStoredCredential): StoredCredential {
   return { use, initiator, reason, mandateId: given(mandateId) };
 }
 

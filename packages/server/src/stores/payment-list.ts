@@ -31,9 +31,16 @@ export interface Listed {
 /** In hex: greater than every payment's id, for it goes on where that ends. */
 export const aboveAllIds = "f".repeat(50);
 
-/** How many rows have to be read for a page: one more than it may look at says whether there is more. */
-function rowsFor({ states, outcomes, brand, text }: PaymentFilter, { limit, lookAt }: ListPage): number {
-  const takesAll = states === undefined && outcomes === undefined && brand === undefined && text === undefined;
+/**
+ * How many rows have to be read for a page: one more than it may look at says whether there is
+ * more.
+ */
+function rowsFor(
+  { states, outcomes, brand, text }: PaymentFilter,
+  { limit, lookAt }: ListPage,
+): number {
+  const takesAll =
+    states === undefined && outcomes === undefined && brand === undefined && text === undefined;
   return (takesAll ? Math.min(limit, lookAt) : lookAt) + 1;
 }
 
@@ -77,8 +84,8 @@ export function pageOf(rows: Iterable<Listed>, filter: PaymentFilter, most: List
 }
 
 /**
- * A page that is read and searched `size` rows at a time: between two pieces other requests are served. `read` gives at most `limit` rows with ids below
- * `before`, the greatest first.
+ * A page that is read and searched `size` rows at a time: between two pieces other requests are
+ * served. `read` gives at most `limit` rows with ids below `before`, the greatest first.
  */
 export async function pageInPieces(
   read: (before: string, limit: number) => Promise<readonly Listed[]>,
@@ -109,7 +116,13 @@ export function listedPayment(payment: Payment): Listed {
   const { name, email } = order.customer;
   const { country, amount, pricing } = order;
   const amounts = [amount, pricing.total];
-  return { id, state, code: order.code, searched: () => ({ name, email, maskedPan, brand, country, amounts }), payment: () => payment };
+  return {
+    id,
+    state,
+    code: order.code,
+    searched: () => ({ name, email, maskedPan, brand, country, amounts }),
+    payment: () => payment,
+  };
 }
 
 function passesOf(filter: PaymentFilter): (row: Listed) => boolean {
@@ -121,7 +134,11 @@ function passesOf(filter: PaymentFilter): (row: Listed) => boolean {
     const searched = row.searched();
     if (brand !== undefined && searched.brand !== brand) return false;
     if (wanted === undefined) return true;
-    const folded = foldedText([row.code, row.id, searched.name, searched.email, searched.maskedPan, searched.brand].join("\n"));
+    const folded = foldedText(
+      [row.code, row.id, searched.name, searched.email, searched.maskedPan, searched.brand].join(
+        "\n",
+      ),
+    );
     return wanted.every((isIn) => isIn({ folded, state: row.state, searched }));
   };
 }
@@ -133,33 +150,48 @@ interface Looked {
 }
 
 /**
- * Every word of a search has to be found. A currency's code in capitals, a country's code and an amount are compared with those of the
- * payment; a state's name is its state; any other word is a part of a text.
+ * Every word of a search has to be found. A currency's code in capitals, a country's code and an
+ * amount are compared with those of the payment; a state's name is its state; any other word is a
+ * part of a text.
  */
 function wordsOf(text: string): readonly ((looked: Looked) => boolean)[] {
   const words = text.split(/\s+/).filter((word) => word !== "");
   return words.map((word) => {
-    if (/^[A-Z]{3}$/.test(word) && isCurrency(word)) return ({ searched }) => searched.amounts.some(({ currency }) => currency === word);
+    if (/^[A-Z]{3}$/.test(word) && isCurrency(word))
+      return ({ searched }) => searched.amounts.some(({ currency }) => currency === word);
     const folded = foldedText(word);
     // `do` is a country and a word of Portuguese names.
     if (countryOf(folded) !== undefined) {
       const alone = new RegExp(`\\b${folded}\\b`);
-      return (looked) => looked.searched.country === folded || alone.test(foldedText(looked.searched.name));
+      return (looked) =>
+        looked.searched.country === folded || alone.test(foldedText(looked.searched.name));
     }
-    if (isState(folded)) return (looked) => looked.state === folded || looked.folded.includes(folded);
-    const amount = /^\d{1,15}(?:[.,]\d{1,2})?$/.test(word) ? parseAmount(word.replace(",", "."), 2) : undefined;
+    if (isState(folded))
+      return (looked) => looked.state === folded || looked.folded.includes(folded);
+    const amount = /^\d{1,15}(?:[.,]\d{1,2})?$/.test(word)
+      ? parseAmount(word.replace(",", "."), 2)
+      : undefined;
     if (amount === undefined) return (looked) => looked.folded.includes(folded);
     const printed = formatAmount(amount, 2);
-    return (looked) => looked.folded.includes(folded) || looked.searched.amounts.some((each) => formatMoney(each) === printed);
+    return (looked) =>
+      looked.folded.includes(folded) ||
+      looked.searched.amounts.some((each) => formatMoney(each) === printed);
   });
 }
 
 const isState = (word: string): boolean => paymentStates.some((state) => state === word);
 
-/** Neither the letters' case nor their accents count, and letters that print as two in capitals (ß, also as a capital) are those two. */
+/**
+ * Neither the letters' case nor their accents count, and letters that print as two in capitals (ß,
+ * also as a capital) are those two.
+ */
 function foldedText(text: string): string {
   // Most texts have no accents, and taking them off costs several times as much as all the rest.
-  return (isAscii(text) ? text : text.toLowerCase().normalize("NFD").replaceAll(/\p{M}/gu, "").toUpperCase()).toLowerCase();
+  return (
+    isAscii(text)
+      ? text
+      : text.toLowerCase().normalize("NFD").replaceAll(/\p{M}/gu, "").toUpperCase()
+  ).toLowerCase();
 }
 
 function isAscii(text: string): boolean {

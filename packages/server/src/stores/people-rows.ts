@@ -55,7 +55,10 @@ export function personFromRow(row: PersonRow): PersonRecord {
   };
 }
 
-export function sessionFromRow(digest: string, row: SignedInRow): NonNullable<Awaited<ReturnType<PeopleStore["session"]>>> {
+export function sessionFromRow(
+  digest: string,
+  row: SignedInRow,
+): NonNullable<Awaited<ReturnType<PeopleStore["session"]>>> {
   const person = personFromRow(row);
   const session: SessionRecord = {
     digest,

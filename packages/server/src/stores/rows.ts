@@ -5,7 +5,15 @@ import type { EntryKind, JournalEntry, LedgerAccount } from "../ledger/journal.t
 import type { Account } from "../merchant/account.ts";
 import type { PaymentState } from "../payment/payment-machine.ts";
 import type { Chargeback } from "../payment/chargeback.ts";
-import type { Attempt, AttemptKind, DeclineReason, Payment, Rerouted, ReviewState, Verdict } from "../payment/payment.ts";
+import type {
+  Attempt,
+  AttemptKind,
+  DeclineReason,
+  Payment,
+  Rerouted,
+  ReviewState,
+  Verdict,
+} from "../payment/payment.ts";
 import type { Refund } from "../payment/refund.ts";
 import type { FactRecord, HistoryRow, KeyGrant, NamedRequest } from "./change.ts";
 import { orderFromJson, searchedInOrder } from "./order-row.ts";
@@ -14,7 +22,10 @@ import type { PaymentFigure, StoredAccountKey } from "./store.ts";
 import type { Brand } from "../vault/brand.ts";
 import { accountCodes, entryKindCodes, factCodes, factSourceCodes } from "./codes.ts";
 
-/** How domain values are packed into columns, and back. JSON members that are undefined are left out and come back undefined. */
+/**
+ * How domain values are packed into columns, and back. JSON members that are undefined are left out
+ * and come back undefined.
+ */
 
 export const paymentColumns = `lower(hex(merchant)) AS merchant, lower(hex(id)) AS id, code, created_at, version, state, status_at,
   captured_at, capture_by, CAST(authorized AS TEXT) AS authorized, CAST(captured AS TEXT) AS captured,
@@ -71,18 +82,43 @@ export function paymentFromRow(row: PaymentRow): Payment {
 }
 
 /** A row of what is counted of a payment, as the databases read it. */
-export interface FigureRow extends Pick<PaymentRow, "id" | "created_at" | "state" | "authorized" | "captured"> {
+export interface FigureRow extends Pick<
+  PaymentRow,
+  "id" | "created_at" | "state" | "authorized" | "captured"
+> {
   readonly currency: string;
   readonly brand: Brand;
 }
 
-export function figureFromRow({ id, created_at: createdAt, state, authorized, captured, currency, brand }: FigureRow): PaymentFigure {
-  return { id, createdAt, state, brand, currency, authorized: BigInt(authorized), captured: BigInt(captured) };
+export function figureFromRow({
+  id,
+  created_at: createdAt,
+  state,
+  authorized,
+  captured,
+  currency,
+  brand,
+}: FigureRow): PaymentFigure {
+  return {
+    id,
+    createdAt,
+    state,
+    brand,
+    currency,
+    authorized: BigInt(authorized),
+    captured: BigInt(captured),
+  };
 }
 
 export function listedRow(row: PaymentRow): Listed {
   const { id, state, code, order_json: json } = row;
-  return { id, state, code, searched: () => searchedInOrder(json), payment: () => paymentFromRow(row) };
+  return {
+    id,
+    state,
+    code,
+    searched: () => searchedInOrder(json),
+    payment: () => paymentFromRow(row),
+  };
 }
 
 /** `2 name`: the attempt, and the connector's name. */
@@ -106,12 +142,30 @@ type PackedAttempt = readonly [
   checks: number,
 ];
 
-export function attemptToJson({ kind, number, amount, sentAt, answerBy, recheckAt, checks }: Attempt): string {
-  return JSON.stringify([kind, number, String(amount), sentAt, answerBy - sentAt, recheckAt - sentAt, checks] satisfies PackedAttempt);
+export function attemptToJson({
+  kind,
+  number,
+  amount,
+  sentAt,
+  answerBy,
+  recheckAt,
+  checks,
+}: Attempt): string {
+  return JSON.stringify([
+    kind,
+    number,
+    String(amount),
+    sentAt,
+    answerBy - sentAt,
+    recheckAt - sentAt,
+    checks,
+  ] satisfies PackedAttempt);
 }
 
 function attemptFromJson(json: string): Attempt {
-  const [kind, number, amount, sentAt, answerByMs, recheckAtMs, checks] = JSON.parse(json) as PackedAttempt;
+  const [kind, number, amount, sentAt, answerByMs, recheckAtMs, checks] = JSON.parse(
+    json,
+  ) as PackedAttempt;
   const [answerBy, recheckAt] = [laterBy(sentAt, answerByMs), laterBy(sentAt, recheckAtMs)];
   return { kind, number, amount: BigInt(amount), sentAt, answerBy, checks, recheckAt };
 }
@@ -163,7 +217,19 @@ function packRefund(refund: Refund): PackedRefund {
 }
 
 function unpackRefund(packed: PackedRefund): Refund {
-  const [id, state, amount, code, description, requestedAt, pendingAt, confirmedAt, cancelledAt, attempts, ...rest] = packed;
+  const [
+    id,
+    state,
+    amount,
+    code,
+    description,
+    requestedAt,
+    pendingAt,
+    confirmedAt,
+    cancelledAt,
+    attempts,
+    ...rest
+  ] = packed;
   const [sentAt, answerBy, checks, dueAt, request] = rest;
   return {
     id,
@@ -192,21 +258,45 @@ type PackedChargeback = readonly [
   creditedAt: Instant | null,
 ];
 
-export function chargebackToJson({ state, amount, description, openedAt, creditedAt }: Chargeback): string {
-  return JSON.stringify([state, String(amount), description, openedAt, creditedAt ?? null] satisfies PackedChargeback);
+export function chargebackToJson({
+  state,
+  amount,
+  description,
+  openedAt,
+  creditedAt,
+}: Chargeback): string {
+  return JSON.stringify([
+    state,
+    String(amount),
+    description,
+    openedAt,
+    creditedAt ?? null,
+  ] satisfies PackedChargeback);
 }
 
 function chargebackFromJson(json: string): Chargeback {
   const [state, amount, description, openedAt, creditedAt] = JSON.parse(json) as PackedChargeback;
-  return { state, amount: BigInt(amount), description, openedAt, creditedAt: creditedAt ?? undefined };
+  return {
+    state,
+    amount: BigInt(amount),
+    description,
+    openedAt,
+    creditedAt: creditedAt ?? undefined,
+  };
 }
 
-/** What later stored-credential payments name this one by; undefined on all but initial ones that were approved. */
+/**
+ * What later stored-credential payments name this one by; undefined on all but initial ones that
+ * were approved.
+ */
 export function mandateOf({ order, verdict }: Payment): string | undefined {
   return order.storedCredential?.use === "initial" ? verdict?.networkTransactionId : undefined;
 }
 
-/** On every paid payment: what is missing is 0, which is shorter than null, and the reason of an approval is not said twice. */
+/**
+ * On every paid payment: what is missing is 0, which is shorter than null, and the reason of an
+ * approval is not said twice.
+ */
 type PackedVerdict = readonly [
   approved: 0 | 1,
   reason: DeclineReason | 0,
@@ -232,7 +322,8 @@ export function verdictToJson(verdict: Verdict): string {
 }
 
 function verdictFromJson(json: string): Verdict {
-  const [approved, reason, responseCode, authorization, advice, acquirer, refused, network] = JSON.parse(json) as PackedVerdict;
+  const [approved, reason, responseCode, authorization, advice, acquirer, refused, network] =
+    JSON.parse(json) as PackedVerdict;
   return {
     approved: approved === 1,
     authorizationCode: authorization === 0 ? undefined : authorization,
@@ -245,14 +336,23 @@ function verdictFromJson(json: string): Verdict {
   };
 }
 
-/** `as1m sa1m`: for each fact its code, the number of its attempt or refund or nothing, and who it is by. */
+/**
+ * `as1m sa1m`: for each fact its code, the number of its attempt or refund or nothing, and who it
+ * is by.
+ */
 export function factsToText(facts: readonly FactRecord[]): string {
-  return facts.map(({ fact, attempt, by }) => `${factCodes.codeOf[fact]}${attempt ?? ""}${factSourceCodes.codeOf[by]}`).join(" ");
+  return facts
+    .map(
+      ({ fact, attempt, by }) =>
+        `${factCodes.codeOf[fact]}${attempt ?? ""}${factSourceCodes.codeOf[by]}`,
+    )
+    .join(" ");
 }
 
 /** The details of all facts in their order; null when there are none, as on most rows. */
 export function detailToJson(facts: readonly FactRecord[]): string | null {
-  for (const { detail } of facts) for (const _ in detail) return JSON.stringify(facts.map((record) => record.detail));
+  for (const { detail } of facts)
+    for (const _ in detail) return JSON.stringify(facts.map((record) => record.detail));
   return null;
 }
 
@@ -273,7 +373,8 @@ export function entriesToText(entries: readonly JournalEntry[]): string {
   for (const { kind, postings } of entries) {
     if (text !== "") text += ";";
     text += entryKindCodes.codeOf[kind];
-    for (const { account, currency, minor } of postings) text += ` ${accountCodes.codeOf[account]}${currency}${minor}`;
+    for (const { account, currency, minor } of postings)
+      text += ` ${accountCodes.codeOf[account]}${currency}${minor}`;
   }
   return text;
 }
@@ -309,7 +410,12 @@ export interface AccountKeyRow {
   readonly mac: Uint8Array | null;
 }
 
-export function accountKeyFromRow({ digest, merchantId, grants, mac }: AccountKeyRow): StoredAccountKey {
+export function accountKeyFromRow({
+  digest,
+  merchantId,
+  grants,
+  mac,
+}: AccountKeyRow): StoredAccountKey {
   return { digest, merchantId, grants, mac: mac === null ? undefined : Uint8Array.from(mac) };
 }
 
@@ -321,7 +427,13 @@ export interface PackedHistoryRow {
   readonly entries: string;
 }
 
-export function historyFromRow({ version, at, facts, detail, entries }: PackedHistoryRow): HistoryRow {
+export function historyFromRow({
+  version,
+  at,
+  facts,
+  detail,
+  entries,
+}: PackedHistoryRow): HistoryRow {
   return { version, at, facts: factsFromText(facts, detail), entries: entriesFromText(entries) };
 }
 
@@ -332,6 +444,14 @@ export interface NamedRequestRow {
   readonly body: string | null;
 }
 
-export function namedRequestFromRow(key: string, { digest, claimedAt, status, body }: NamedRequestRow): NamedRequest {
-  return { key, digest, claimedAt, answer: status === null || body === null ? undefined : { status, body } };
+export function namedRequestFromRow(
+  key: string,
+  { digest, claimedAt, status, body }: NamedRequestRow,
+): NamedRequest {
+  return {
+    key,
+    digest,
+    claimedAt,
+    answer: status === null || body === null ? undefined : { status, body },
+  };
 }

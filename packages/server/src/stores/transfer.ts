@@ -1,9 +1,13 @@
 /**
- * A whole installation as rows, for the way from one store into another. What rows hold is packed alike in both SQL stores (rows.ts), so a
- * row goes over as it is: with its version, its order and its times.
+ * A whole installation as rows, for the way from one store into another. What rows hold is packed
+ * alike in both SQL stores (rows.ts), so a row goes over as it is: with its version, its order and
+ * its times.
  */
 
-/** How a column is written in a row: `bytes` as hex, `integer` of at most 53 bits as a number, `amount` of 64 bits as text. */
+/**
+ * How a column is written in a row: `bytes` as hex, `integer` of at most 53 bits as a number,
+ * `amount` of 64 bits as text.
+ */
 type ColumnForm = "bytes" | "text" | "integer" | "amount";
 
 interface TransferTable {
@@ -14,14 +18,21 @@ interface TransferTable {
   readonly shown: readonly string[];
 }
 
-/** Columns are the PostgreSQL store's; each `key` is one of its indexes. Who is signed in stays behind: people sign in again. */
+/**
+ * Columns are the PostgreSQL store's; each `key` is one of its indexes. Who is signed in stays
+ * behind: people sign in again.
+ */
 export const transferTables = {
   account: {
     columns: { merchant: "bytes", version: "integer", name: "text", settings: "text" },
     key: ["merchant"],
     shown: ["merchant"],
   },
-  account_key: { columns: { digest: "bytes", merchant: "bytes", grants: "text", mac: "bytes" }, key: ["digest"], shown: ["merchant"] },
+  account_key: {
+    columns: { digest: "bytes", merchant: "bytes", grants: "text", mac: "bytes" },
+    key: ["digest"],
+    shown: ["merchant"],
+  },
   payment: {
     columns: {
       merchant: "bytes",
@@ -52,7 +63,11 @@ export const transferTables = {
     key: ["merchant", "id"],
     shown: ["merchant", "id"],
   },
-  refund: { columns: { id: "integer", merchant: "bytes", code: "text", payment: "bytes" }, key: ["id"], shown: ["merchant", "id"] },
+  refund: {
+    columns: { id: "integer", merchant: "bytes", code: "text", payment: "bytes" },
+    key: ["id"],
+    shown: ["merchant", "id"],
+  },
   history: {
     columns: {
       merchant: "bytes",
@@ -116,7 +131,14 @@ export const transferTables = {
     shown: ["merchant"],
   },
   named_request: {
-    columns: { merchant: "bytes", key: "text", digest: "bytes", claimed_at: "integer", status: "integer", body: "text" },
+    columns: {
+      merchant: "bytes",
+      key: "text",
+      digest: "bytes",
+      claimed_at: "integer",
+      status: "integer",
+      body: "text",
+    },
     key: ["merchant", "key"],
     shown: ["merchant"],
   },
@@ -142,9 +164,27 @@ export const transferTables = {
     key: ["id"],
     shown: ["id"],
   },
-  audit_entry: { columns: { no: "integer", digest: "bytes", body: "text", mac: "bytes" }, key: ["no"], shown: ["no"] },
-  identity: { columns: { one: "integer", keys: "text", epoch: "integer", beat: "integer", is_copy: "integer" }, key: ["one"], shown: [] },
-  audit_head: { columns: { one: "integer", no: "integer", digest: "bytes" }, key: ["one"], shown: ["no"] },
+  audit_entry: {
+    columns: { no: "integer", digest: "bytes", body: "text", mac: "bytes" },
+    key: ["no"],
+    shown: ["no"],
+  },
+  identity: {
+    columns: {
+      one: "integer",
+      keys: "text",
+      epoch: "integer",
+      beat: "integer",
+      is_copy: "integer",
+    },
+    key: ["one"],
+    shown: [],
+  },
+  audit_head: {
+    columns: { one: "integer", no: "integer", digest: "bytes" },
+    key: ["one"],
+    shown: ["no"],
+  },
 } as const satisfies Readonly<Record<string, TransferTable>>;
 
 export type TransferKind = keyof typeof transferTables;
@@ -157,18 +197,31 @@ export const tableOf = (kind: TransferKind): TransferTable => transferTables[kin
 /** A row by its table's columns. */
 export type TransferRow = Readonly<Record<string, string | number | null>>;
 
-/** What can be read of an installation while nobody writes to it. Rejects with TransferError when it cannot be read. */
+/**
+ * What can be read of an installation while nobody writes to it. Rejects with TransferError when it
+ * cannot be read.
+ */
 export interface TransferSide {
   /** How many rows there are, whether `pieces` would show them or not. */
   count(kind: TransferKind): Promise<number>;
-  /** All rows in the order of their keys, some at a time: what is held does not grow with what is stored. */
+  /**
+   * All rows in the order of their keys, some at a time: what is held does not grow with what is
+   * stored.
+   */
   pieces(kind: TransferKind): AsyncIterable<readonly TransferRow[]>;
 }
 
-/** What the file says of itself. `moving`: it may have been moved, whether it was is known on the other side; `moved`: it was. */
-export type MoveMark = { readonly state: "free" } | { readonly state: "moving" | "moved"; readonly move: string };
+/**
+ * What the file says of itself. `moving`: it may have been moved, whether it was is known on the
+ * other side; `moved`: it was.
+ */
+export type MoveMark =
+  | { readonly state: "free" }
+  | { readonly state: "moving" | "moved"; readonly move: string };
 
-/** The file, held by this process alone. One with a mark other than `free` is served by no Cofre. */
+/**
+ * The file, held by this process alone. One with a mark other than `free` is served by no Cofre.
+ */
 export interface TransferSource extends TransferSide {
   readonly mark: MoveMark;
   /** Durable once it resolves. */
@@ -185,10 +238,13 @@ export interface TransferBalance {
 }
 
 /**
- * What the database holds. `empty`: nothing; `moved`: what the move of this name brought, and what was done with it since; `returned`: the same,
- * but it was taken back into the file; `occupied`: anything else.
+ * What the database holds. `empty`: nothing; `moved`: what the move of this name brought, and what
+ * was done with it since; `returned`: the same, but it was taken back into the file; `occupied`:
+ * anything else.
  */
-export type TargetHolding = { readonly state: "empty" | "occupied" } | { readonly state: "moved" | "returned"; readonly move: string };
+export type TargetHolding =
+  | { readonly state: "empty" | "occupied" }
+  | { readonly state: "moved" | "returned"; readonly move: string };
 
 /** The database, all of whose tables are held from `begin` to `commit` or `rollback`. */
 export interface TransferTarget extends TransferSide {
@@ -199,7 +255,10 @@ export interface TransferTarget extends TransferSide {
   balances(): Promise<readonly TransferBalance[]>;
   /** Notes whose rows these are; whoever is committed next comes behind them. */
   note(state: "moved" | "returned", move: string): Promise<void>;
-  /** `served`: a Cofre has come back to it since `begin`, and it was rolled back; `unknown`: there was no answer, so it may be committed or not, now or a moment later. */
+  /**
+   * `served`: a Cofre has come back to it since `begin`, and it was rolled back; `unknown`: there
+   * was no answer, so it may be committed or not, now or a moment later.
+   */
   commit(): Promise<"committed" | "served" | "refused" | "unknown">;
   rollback(): Promise<void>;
   /** Lets the server look at what came, so that it finds its way through it. */
@@ -220,7 +279,8 @@ export class TransferError extends Error {
 
 const transferRefusals = {
   no_file: "there is no cofre.db with anything in it in COFRE_DATA_DIR: nothing can be moved",
-  occupied: "the database holds data already, and not what this file was moved to: give an empty database",
+  occupied:
+    "the database holds data already, and not what this file was moved to: give an empty database",
   served: "a Cofre is running on the database: stop it first",
   elsewhere:
     "the file was moved already, but not into this database, or the database is empty again; name the database that it was moved into, or, if that is gone, use the file again without COFRE_DATABASE_URL: cofre migrate-store --back --discard-newer",
@@ -228,7 +288,9 @@ const transferRefusals = {
   changed:
     "the database is not as it was when the file was moved: going back would lose what came since; to go back all the same, and lose it: cofre migrate-store --back --discard-newer",
   unreadable: "the file could not be read or written to its end",
-  unavailable: "the database broke off, or refused what it was asked for; nothing was changed there",
-  unknown: "the database did not answer the commit: run the same command again, it finds out what became of it",
+  unavailable:
+    "the database broke off, or refused what it was asked for; nothing was changed there",
+  unknown:
+    "the database did not answer the commit: run the same command again, it finds out what became of it",
 } as const;
 export type TransferRefusal = keyof typeof transferRefusals;

@@ -3,8 +3,9 @@ import { type Instant, instant } from "../kernel/instant.ts";
 import type { Act, Actor, AuditEntry } from "./audit.ts";
 
 /**
- * The chain of the audit log: SHA-256 over the digest before, the entry's number, and its body. The body is what the digest was taken of and what
- * is kept, character by character, so the stores need not agree on how a column is written.
+ * The chain of the audit log: SHA-256 over the digest before, the entry's number, and its body. The
+ * body is what the digest was taken of and what is kept, character by character, so the stores need
+ * not agree on how a column is written.
  */
 export interface AuditRow {
   /** Counts up from 1 without a gap. */
@@ -13,7 +14,10 @@ export interface AuditRow {
   readonly body: string;
   /** 64 lower-case hex characters. */
   readonly digest: string;
-  /** Covers the number and the digest, in hex (checked-people.ts). Undefined on an entry of an earlier version. */
+  /**
+   * Covers the number and the digest, in hex (checked-people.ts). Undefined on an entry of an
+   * earlier version.
+   */
   readonly mac?: string | undefined;
 }
 
@@ -24,7 +28,10 @@ export type AuditHead = Pick<AuditRow, "number" | "digest">;
 export const auditBeginning: AuditHead = { number: 0, digest: "0".repeat(64) };
 
 /** JSON with its members in one order; those without a value are left out. */
-export function bodyOf(at: Instant, { actor, origin, act, target, result, of, detail }: Act): string {
+export function bodyOf(
+  at: Instant,
+  { actor, origin, act, target, result, of, detail }: Act,
+): string {
   return JSON.stringify({ at, actor: actorOf(actor), origin, act, target, result, of, detail });
 }
 
@@ -50,7 +57,10 @@ export function follows(head: AuditHead, row: AuditRow): boolean {
   return row.number === next.number && row.digest === next.digest;
 }
 
-/** One that somebody has made unreadable, in part or as a whole, is shown as far as it can be: the chain says that it was. */
+/**
+ * One that somebody has made unreadable, in part or as a whole, is shown as far as it can be: the
+ * chain says that it was.
+ */
 export function entryOf({ number, body, digest }: AuditRow): AuditEntry {
   const { at, actor, origin, act, target, result, of, detail } = parsed(body);
   return {
@@ -84,7 +94,10 @@ function isActor(value: unknown): value is Actor {
   if (!isObject(value)) return false;
   const { kind, id, name } = value;
   return (
-    kind === "server" || kind === "nobody" || kind === "key" || (kind === "person" && typeof id === "string" && typeof name === "string")
+    kind === "server" ||
+    kind === "nobody" ||
+    kind === "key" ||
+    (kind === "person" && typeof id === "string" && typeof name === "string")
   );
 }
 
@@ -98,5 +111,7 @@ function textOf(value: unknown): string | undefined {
 
 /** Without what else whoever gave it may have put there. */
 function actorOf(actor: Actor): Actor {
-  return actor.kind === "person" ? { kind: "person", id: actor.id, name: actor.name } : { kind: actor.kind };
+  return actor.kind === "person"
+    ? { kind: "person", id: actor.id, name: actor.name }
+    : { kind: actor.kind };
 }

@@ -16,7 +16,18 @@ export interface ShownEntry {
   readonly digest: string;
 }
 
-export function shownEntry({ number, at, actor, origin, act, target, result, of, detail, digest }: AuditEntry): ShownEntry {
+export function shownEntry({
+  number,
+  at,
+  actor,
+  origin,
+  act,
+  target,
+  result,
+  of,
+  detail,
+  digest,
+}: AuditEntry): ShownEntry {
   return {
     number,
     at: formatInstant(at),

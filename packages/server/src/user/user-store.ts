@@ -4,15 +4,17 @@ import type { AuditHead, AuditRow } from "./audit-chain.ts";
 import type { PersonId, PersonView, Role } from "./user.ts";
 
 /**
- * Where people, their sessions and the audit log are kept. A port of its own: people belong to no merchant, and what serves payments never asks it.
+ * Where people, their sessions and the audit log are kept. A port of its own: people belong to no
+ * merchant, and what serves payments never asks it.
  *
- * Each store that can be opened has one beside it, `RunningStore.people`: the embedded store writes it through its one writer thread, the PostgreSQL
- * store through a role and sessions of its own. `app.ts` puts the rest around it:
+ * Each store that can be opened has one beside it, `RunningStore.people`: the embedded store writes
+ * it through its one writer thread, the PostgreSQL store through a role and sessions of its own.
+ * `app.ts` puts the rest around it:
  *
  *     const people = createPeople({ store: store.people, clock, random, passwords: createPasswords({ random }), sealing, environment, maskCards });
  *
- * where `sealing` is `createSealing` of vault/sealed-secret.ts over the installation's key provider, which openKeys has, and `maskCards` is
- * `maskCardNumbers` of wire/decode/card-like.ts.
+ * where `sealing` is `createSealing` of vault/sealed-secret.ts over the installation's key
+ * provider, which openKeys has, and `maskCards` is `maskCardNumbers` of wire/decode/card-like.ts.
  *
  * All methods reject with StoreError (stores/store.ts), like those of `Store`.
  */
@@ -24,10 +26,18 @@ export interface PeopleStore {
   personByInvitation(digest: string): Promise<PersonRecord | undefined>;
   /** All of them, in the order of their names' keys. */
   people(): Promise<readonly PersonRecord[]>;
-  /** By the SHA-256 of the session's secret, in hex, whether it is over or not, with the person as they are now. */
-  session(digest: string): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined>;
+  /**
+   * By the SHA-256 of the session's secret, in hex, whether it is over or not, with the person as
+   * they are now.
+   */
+  session(
+    digest: string,
+  ): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined>;
 
-  /** Entries of the audit log with numbers below `before` (the newest when undefined), from the greatest down, at most `limit`. */
+  /**
+   * Entries of the audit log with numbers below `before` (the newest when undefined), from the
+   * greatest down, at most `limit`.
+   */
   auditBefore(before: number | undefined, limit: number): Promise<readonly AuditRow[]>;
   /** Entries with numbers above `after`, from the least up, at most `limit`. */
   auditAfter(after: number, limit: number): Promise<readonly AuditRow[]>;
@@ -37,11 +47,16 @@ export interface PeopleStore {
   isGenuine?(row: AuditRow): boolean;
 
   /**
-   * Applies the change and writes its acts down, durably and in one transaction: all of it, or nothing. When it rejects with `commit_unknown`, it may
-   * have been applied or not; `unavailable` means that nothing was. Of several things in the way the answer names the first of: no admin, version, name.
+   * Applies the change and writes its acts down, durably and in one transaction: all of it, or
+   * nothing. When it rejects with `commit_unknown`, it may have been applied or not; `unavailable`
+   * means that nothing was. Of several things in the way the answer names the first of: no admin,
+   * version, name.
    */
   commit(change: PeopleChange): Promise<PeopleResult>;
-  /** Notes that a session was used. Never moves its last use back; nothing happens when there is no such session. Kept less surely than changes. */
+  /**
+   * Notes that a session was used. Never moves its last use back; nothing happens when there is no
+   * such session. Kept less surely than changes.
+   */
   useSession(digest: string, at: Instant): Promise<void>;
 }
 
@@ -55,11 +70,17 @@ export interface PersonRecord {
   readonly state: PersonView["state"];
   readonly createdAt: Instant;
   readonly lastSignedInAt: Instant | undefined;
-  /** Hashes of the last passwords (password.ts), newest first, at most four. The newest opens while the person is active. */
+  /**
+   * Hashes of the last passwords (password.ts), newest first, at most four. The newest opens while
+   * the person is active.
+   */
   readonly passwords: readonly string[];
   /** The secret of the authenticator app, sealed for this person. */
   readonly totp: Uint8Array | undefined;
-  /** Time step of the last code that was used: one before it, or the same again, is refused. 0 when there was none. */
+  /**
+   * Time step of the last code that was used: one before it, or the same again, is refused. 0 when
+   * there was none.
+   */
   readonly totpStep: number;
   /** Wrong tries since the last right one. */
   readonly failures: number;
@@ -69,7 +90,9 @@ export interface PersonRecord {
   readonly mac?: Uint8Array | undefined;
 }
 
-/** What names are compared by. Names are ASCII (people-service.ts), so case is all there is to it. */
+/**
+ * What names are compared by. Names are ASCII (people-service.ts), so case is all there is to it.
+ */
 export function nameKeyOf(name: string): string {
   return name.toLowerCase();
 }
@@ -93,12 +116,17 @@ export interface PeopleChange {
   /** `replaces`: the version that was read; undefined for a new person. */
   readonly person?: { readonly next: PersonRecord; readonly replaces: number | undefined };
   /** One session, or all of a person but one. */
-  readonly ends?: { readonly digest: string } | { readonly of: PersonId; readonly except: string | undefined };
+  readonly ends?:
+    | { readonly digest: string }
+    | { readonly of: PersonId; readonly except: string | undefined };
   /** A session that begins, behind what ends. Those that are over at `at` are forgotten then. */
   readonly begins?: SessionRecord;
   /** true: refused unless an active admin is there afterwards. */
   readonly keepsAdmin?: true;
-  /** The entries of `acts` as they go into the log behind this head; without it the store makes them, without MACs. */
+  /**
+   * The entries of `acts` as they go into the log behind this head; without it the store makes
+   * them, without MACs.
+   */
   readonly chain?: { readonly after: AuditHead; readonly rows: readonly AuditRow[] };
 }
 
@@ -113,5 +141,8 @@ export type PeopleResult =
   /** The log has another head by now than `chain` follows. Before all others. */
   | { readonly outcome: "head_moved" };
 
-/** What a store answers a change with, on its way through a thread or from a function of the database. */
+/**
+ * What a store answers a change with, on its way through a thread or from a function of the
+ * database.
+ */
 export type PeopleOutcome = PeopleResult["outcome"];

@@ -4,8 +4,9 @@ import { day, type Instant } from "../kernel/instant.ts";
 export type PersonId = string & { readonly brand: "person" };
 
 /**
- * What a person may do in the console, each one more than the one before: look (`viewer`), move money and send notifications again
- * (`operator`), change settings, people, worlds and faults and read the audit log (`admin`).
+ * What a person may do in the console, each one more than the one before: look (`viewer`), move
+ * money and send notifications again (`operator`), change settings, people, worlds and faults and
+ * read the audit log (`admin`).
  */
 export type Role = "viewer" | "operator" | "admin";
 
@@ -25,7 +26,9 @@ export interface PersonView {
   /** What they sign in with; unique without regard to letter case. */
   readonly name: string;
   readonly role: Role;
-  /** `invited`: has a link and no password yet. `disabled`: cannot sign in; stays in the audit log. */
+  /**
+   * `invited`: has a link and no password yet. `disabled`: cannot sign in; stays in the audit log.
+   */
   readonly state: "invited" | "active" | "disabled";
   readonly createdAt: Instant;
   readonly lastSignedInAt: Instant | undefined;

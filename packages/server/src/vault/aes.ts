@@ -2,8 +2,8 @@ import { createCipheriv, createDecipheriv, type KeyObject } from "node:crypto";
 import { assert } from "../kernel/assert.ts";
 
 /**
- * The one file that encrypts and decrypts. Node accepts tags of four bytes unless told otherwise, and hands out plaintext
- * before the tag is checked; both are put right here and nowhere else.
+ * The one file that encrypts and decrypts. Node accepts tags of four bytes unless told otherwise,
+ * and hands out plaintext before the tag is checked; both are put right here and nowhere else.
  */
 
 export const keyLength = 32;
@@ -23,8 +23,16 @@ export interface Encrypted {
   readonly tag: Uint8Array;
 }
 
-/** AES-256-GCM. A nonce is used once for a key. Raw bytes are for keys of one use, which are wiped; what lives on is a KeyObject. */
-export function encryptGcm(key: KeyObject | Uint8Array, nonce: Uint8Array, aad: Uint8Array, plaintext: Uint8Array): Encrypted {
+/**
+ * AES-256-GCM. A nonce is used once for a key. Raw bytes are for keys of one use, which are wiped;
+ * what lives on is a KeyObject.
+ */
+export function encryptGcm(
+  key: KeyObject | Uint8Array,
+  nonce: Uint8Array,
+  aad: Uint8Array,
+  plaintext: Uint8Array,
+): Encrypted {
   assert(nonce.length === nonceLength, "a GCM nonce has 96 bits");
   const cipher = createCipheriv(gcm, key, nonce, tagOption);
   cipher.setAAD(aad);
@@ -33,7 +41,10 @@ export function encryptGcm(key: KeyObject | Uint8Array, nonce: Uint8Array, aad: 
   return { ciphertext, tag: cipher.getAuthTag() };
 }
 
-/** The plaintext, once its tag of exactly 16 bytes has been checked; undefined for whatever else. The caller wipes it. */
+/**
+ * The plaintext, once its tag of exactly 16 bytes has been checked; undefined for whatever else.
+ * The caller wipes it.
+ */
 export function decryptGcm(
   key: KeyObject | Uint8Array,
   nonce: Uint8Array,
@@ -63,7 +74,10 @@ export function wrapKey(wrapping: KeyObject, key: Uint8Array): Uint8Array {
   return wrapped;
 }
 
-/** The key, whose integrity the wrapping itself proves; undefined when it does not unwrap. The caller wipes it. */
+/**
+ * The key, whose integrity the wrapping itself proves; undefined when it does not unwrap. The
+ * caller wipes it.
+ */
 export function unwrapKey(wrapping: KeyObject, wrapped: Uint8Array): Buffer | undefined {
   if (wrapped.length !== wrappedKeyLength) return undefined;
   const decipher = createDecipheriv(keyWrap, wrapping, keyWrapIv);

@@ -64,7 +64,11 @@ const examples: readonly (readonly [prefix: string, length: number, brand: Brand
 
 test("order, lengths and exclusions of the table decide at their edges", () => {
   for (const [prefix, length, brand] of examples) {
-    assert.equal(brandOf(panOf(numberUnder(prefix, length))), brand, `${prefix} with ${length} digits`);
+    assert.equal(
+      brandOf(panOf(numberUnder(prefix, length))),
+      brand,
+      `${prefix} with ${length} digits`,
+    );
   }
 });
 
@@ -80,7 +84,10 @@ const brandOfOracle: Readonly<Record<string, Brand>> = {
   naranja: "naranja",
 };
 
-/** The brand by the independent library; undefined when it says a scheme that the interface does not know, or says nothing. */
+/**
+ * The brand by the independent library; undefined when it says a scheme that the interface does not
+ * know, or says nothing.
+ */
 function oracleOf(digits: string): Brand | undefined {
   const [best] = creditCardType(digits).filter(({ lengths }) => lengths.includes(digits.length));
   return best === undefined ? undefined : brandOfOracle[best.type];
@@ -94,21 +101,56 @@ interface Disagreement {
 }
 
 const disagreements: readonly Disagreement[] = [
-  { ours: undefined, theirs: "visa", where: /^4\d{17}$/, reason: "Visa has no cards of 18 digits; its rules know 16 and 19" },
+  {
+    ours: undefined,
+    theirs: "visa",
+    where: /^4\d{17}$/,
+    reason: "Visa has no cards of 18 digits; its rules know 16 and 19",
+  },
   { ours: undefined, theirs: "diners", where: /^39\d{12}$/, reason: "2.6 has 30, 36 and 38 only" },
   { ours: undefined, theirs: "diners", where: /^364[68]\d{10}$/, reason: "2.6 excludes both" },
-  { ours: undefined, theirs: "diners", where: /^3(0[0-5]|6|9)\d+$/, reason: "2.6 has 14 digits only" },
-  { ours: "hipercard", theirs: "diners", where: /^38\d{14}(\d{3})?$/, reason: "2.6 gives 38 with more than 14 digits to hipercard" },
-  { ours: undefined, theirs: "mastercard", where: /^(528733|542702|557039)\d{10}$/, reason: "2.6 excludes these" },
-  { ours: undefined, theirs: "discover", where: /^64[4-9]\d{13}$/, reason: "2.6 has 6011 and 65 only" },
-  { ours: undefined, theirs: "discover", where: /^(6011|64[4-9]|65)\d+$/, reason: "2.6 has 16 digits only" },
+  {
+    ours: undefined,
+    theirs: "diners",
+    where: /^3(0[0-5]|6|9)\d+$/,
+    reason: "2.6 has 14 digits only",
+  },
+  {
+    ours: "hipercard",
+    theirs: "diners",
+    where: /^38\d{14}(\d{3})?$/,
+    reason: "2.6 gives 38 with more than 14 digits to hipercard",
+  },
+  {
+    ours: undefined,
+    theirs: "mastercard",
+    where: /^(528733|542702|557039)\d{10}$/,
+    reason: "2.6 excludes these",
+  },
+  {
+    ours: undefined,
+    theirs: "discover",
+    where: /^64[4-9]\d{13}$/,
+    reason: "2.6 has 6011 and 65 only",
+  },
+  {
+    ours: undefined,
+    theirs: "discover",
+    where: /^(6011|64[4-9]|65)\d+$/,
+    reason: "2.6 has 16 digits only",
+  },
   {
     ours: undefined,
     theirs: "hipercard",
     where: /^(63737423|63743358)\d{8}$/,
     reason: "single cards' ranges that no page of the wire names",
   },
-  { ours: "visa", theirs: "naranja", where: /^402918\d{10}$/, reason: "2.6 gives every 4 that is not Elo's to visa" },
+  {
+    ours: "visa",
+    theirs: "naranja",
+    where: /^402918\d{10}$/,
+    reason: "2.6 gives every 4 that is not Elo's to visa",
+  },
 ];
 
 test("brands agree with an independent library except for the listed reasons, each of which is met", () => {
@@ -137,7 +179,9 @@ test("brands agree with an independent library except for the listed reasons, ea
         agreed += 1;
         continue;
       }
-      const row = disagreements.find((known) => known.ours === ours && known.theirs === theirs && known.where.test(digits));
+      const row = disagreements.find(
+        (known) => known.ours === ours && known.theirs === theirs && known.where.test(digits),
+      );
       assert.ok(row !== undefined, `${digits}: ours ${ours ?? "none"}, theirs ${theirs}`);
       met.add(row);
     }

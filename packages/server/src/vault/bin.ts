@@ -2,7 +2,9 @@ import { assert } from "../kernel/assert.ts";
 import type { Brand } from "./brand.ts";
 import type { Pan } from "./pan.ts";
 
-/** The first digits of a PAN: one prefix, or all prefixes of one length from the first to the last. */
+/**
+ * The first digits of a PAN: one prefix, or all prefixes of one length from the first to the last.
+ */
 type Prefixes = string | readonly [first: string, last: string];
 
 interface BrandRule {
@@ -13,8 +15,9 @@ interface BrandRule {
 }
 
 /**
- * Interface 2.6. The first row that fits wins: prefix included, not excluded, length right. The pages behind 2.6 could not
- * be read to the end; where a row goes further, its comment says how far and why.
+ * Interface 2.6. The first row that fits wins: prefix included, not excluded, length right. The
+ * pages behind 2.6 could not be read to the end; where a row goes further, its comment says how far
+ * and why.
  */
 const rules: readonly BrandRule[] = [
   { brand: "amex", lengths: [15], include: ["34", "37"] },
@@ -26,7 +29,8 @@ const rules: readonly BrandRule[] = [
       ["51", "55"],
       ["2221", "2720"],
     ],
-    // Of the excluded prefixes that could be read these are the ones inside the ranges; 527572 is Naranja's own.
+    // Of the excluded prefixes that could be read these are the ones inside the ranges; 527572 is
+    // Naranja's own.
     exclude: ["527572", "528733", "542702", "557039"],
   },
   {
@@ -41,13 +45,15 @@ const rules: readonly BrandRule[] = [
       "457393",
       ["457631", "457632"],
       "504175",
-      // The older list has gaps that Elo filled since; no other brand of this table has a card there.
+      // The older list has gaps that Elo filled since; no other brand of this table has a card
+      // there.
       ["506699", "506778"],
       ["509000", "509999"],
       "627780",
       "636297",
       "636368",
-      // "6500xx to 6550xx" in 2.6: the ranges that Elo publishes. What lies between them is Discover's.
+      // "6500xx to 6550xx" in 2.6: the ranges that Elo publishes. What lies between them is
+      // Discover's.
       ["650031", "650033"],
       ["650035", "650051"],
       ["650405", "650439"],
@@ -62,11 +68,17 @@ const rules: readonly BrandRule[] = [
     ],
   },
   // 637599, 637609 and 637612 belong to the same issuer's Hiper cards as 637095 and 637568.
-  { brand: "hipercard", lengths: [16], include: ["606282", "637095", "637568", "637599", "637609", "637612"] },
-  // The older cards, two digits and 14 to 17 more. They clash with Diners, whose 14 digits keep them apart.
+  {
+    brand: "hipercard",
+    lengths: [16],
+    include: ["606282", "637095", "637568", "637599", "637609", "637612"],
+  },
+  // The older cards, two digits and 14 to 17 more. They clash with Diners, whose 14 digits keep
+  // them apart.
   { brand: "hipercard", lengths: [16, 17, 18, 19], include: ["38"] },
   { brand: "discover", lengths: [16], include: ["6011", "65"] },
-  // The older page has 50 and 14 to 17 more digits. That would take the carnet and credimas test cards of section 9.
+  // The older page has 50 and 14 to 17 more digits. That would take the carnet and credimas test
+  // cards of section 9.
   { brand: "aura", lengths: [19], include: ["5"] },
   {
     brand: "carnet",
@@ -75,7 +87,8 @@ const rules: readonly BrandRule[] = [
       "286900",
       "502275",
       "506199",
-      // Subsets of these in 2.6, which ones is not readable; no other brand of this table has a card there.
+      // Subsets of these in 2.6, which ones is not readable; no other brand of this table has a
+      // card there.
       ["5062", "5063"],
       "506402",
       "588772",
@@ -87,10 +100,12 @@ const rules: readonly BrandRule[] = [
       "639559",
     ],
   },
-  // 2.6 says 16 digits. Visa may issue 19 by its own rules, and nobody else has 4 with 19 digits: refusing the card would lose
-  // a sale, passing it on can at worst end in a decline. The 13 digits of the older page are below the interface's minimum.
+  // 2.6 says 16 digits. Visa may issue 19 by its own rules, and nobody else has 4 with 19 digits:
+  // refusing the card would lose a sale, passing it on can at worst end in a decline. The 13 digits
+  // of the older page are below the interface's minimum.
   { brand: "visa", lengths: [16, 19], include: ["4"] },
-  // No rule page for these four is known: the prefixes of the test cards, and for Cabal those that it publishes.
+  // No rule page for these four is known: the prefixes of the test cards, and for Cabal those that
+  // it publishes.
   { brand: "credimas", lengths: [16], include: ["504520"] },
   { brand: "naranja", lengths: [16], include: ["527572", "589562"] },
   { brand: "cabal", lengths: [16], include: ["589657", "603522", ["604201", "604400"]] },
@@ -110,8 +125,14 @@ interface Interval {
 
 function intervalOf(prefixes: Prefixes): Interval {
   const [first, last] = typeof prefixes === "string" ? [prefixes, prefixes] : prefixes;
-  assert(first.length === last.length && first <= last && first.length <= prefixDigits, "a prefix range goes up and fits the table");
-  return { first: Number(first.padEnd(prefixDigits, "0")), last: Number(last.padEnd(prefixDigits, "9")) };
+  assert(
+    first.length === last.length && first <= last && first.length <= prefixDigits,
+    "a prefix range goes up and fits the table",
+  );
+  return {
+    first: Number(first.padEnd(prefixDigits, "0")),
+    last: Number(last.padEnd(prefixDigits, "9")),
+  };
 }
 
 function holds(intervals: readonly Interval[], prefix: number): boolean {
@@ -121,7 +142,9 @@ function holds(intervals: readonly Interval[], prefix: number): boolean {
 /** Between two neighbouring starts all prefixes are alike: one brand, or none, for each length. */
 interface Lookup {
   readonly starts: Int32Array;
-  /** For start `n` and a PAN of `length` digits: the entry at `n * lengths + length - shortestPan`. */
+  /**
+   * For start `n` and a PAN of `length` digits: the entry at `n * lengths + length - shortestPan`.
+   */
   readonly brands: readonly (Brand | undefined)[];
 }
 
@@ -134,11 +157,15 @@ function compile(table: readonly BrandRule[]): Lookup {
     include: include.map(intervalOf),
     exclude: exclude.map(intervalOf),
   }));
-  const edges = read.flatMap((rule) => [...rule.include, ...rule.exclude]).flatMap(({ first, last }) => [first, last + 1]);
+  const edges = read
+    .flatMap((rule) => [...rule.include, ...rule.exclude])
+    .flatMap(({ first, last }) => [first, last + 1]);
   const starts = Int32Array.from(new Set([0, ...edges])).toSorted();
   const brands: (Brand | undefined)[] = [];
   for (const start of starts) {
-    const fitting = read.filter((rule) => holds(rule.include, start) && !holds(rule.exclude, start));
+    const fitting = read.filter(
+      (rule) => holds(rule.include, start) && !holds(rule.exclude, start),
+    );
     for (let length = shortestPan; length <= longestPan; length += 1) {
       brands.push(fitting.find((rule) => rule.fitting.includes(length))?.brand);
     }
@@ -151,15 +178,20 @@ const lookup = compile(rules);
 /** Whether a card number begins with these digits. */
 export function startsWith(pan: Pan, prefix: string): boolean {
   const digits = pan.reveal();
-  for (let index = 0; index < prefix.length; index += 1) if (digits[index] !== prefix.charCodeAt(index)) return false;
+  for (let index = 0; index < prefix.length; index += 1)
+    if (digits[index] !== prefix.charCodeAt(index)) return false;
   return true;
 }
 
-/** The brand of a card number (interface 2.6); undefined when it is none of ours. What a merchant calls the card does not matter. */
+/**
+ * The brand of a card number (interface 2.6); undefined when it is none of ours. What a merchant
+ * calls the card does not matter.
+ */
 export function brandOf(pan: Pan): Brand | undefined {
   const digits = pan.reveal();
   let prefix = 0;
-  for (let index = 0; index < prefixDigits; index += 1) prefix = prefix * 10 + (digits[index] ?? 0) - 0x30;
+  for (let index = 0; index < prefixDigits; index += 1)
+    prefix = prefix * 10 + (digits[index] ?? 0) - 0x30;
   let low = 0;
   let high = lookup.starts.length - 1;
   while (low < high) {

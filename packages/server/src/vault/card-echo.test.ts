@@ -74,7 +74,8 @@ describe("a text that does not", () => {
     "123456789012345",
     "MCC0000001128",
   ];
-  for (const text of texts) test(JSON.stringify(text), () => assert.equal(repeatsCard(text, inHand()), false));
+  for (const text of texts)
+    test(JSON.stringify(text), () => assert.equal(repeatsCard(text, inHand()), false));
 
   test("without a security code in hand, three digits are no repetition", () => {
     assert.equal(repeatsCard("837", inHand(number, "")), false);
@@ -88,7 +89,8 @@ describe("a text that does not", () => {
       const drawn = Buffer.from(random.bytes(24));
       const six = String(drawn.readUInt32LE(0) % 1_000_000).padStart(6, "0");
       const fifteen = String(drawn.readUIntLE(4, 6)).padStart(15, "0").slice(0, 15);
-      for (const text of [six, fifteen, drawn.toString("hex"), drawn.toString("base64url")]) if (repeatsCard(text, card)) dropped += 1;
+      for (const text of [six, fifteen, drawn.toString("hex"), drawn.toString("base64url")])
+        if (repeatsCard(text, card)) dropped += 1;
     }
     assert.ok(dropped <= 8, `${dropped} of 80,000`);
   });
@@ -108,7 +110,16 @@ describe("where only the mask is left", () => {
   ]) {
     test(`${text} is not kept`, () => assert.equal(mayRepeatCard(text, mask), true));
   }
-  for (const text of ["00", "51", "N7", "411111", "48213", "A83702", "000000000001", "6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831"]) {
+  for (const text of [
+    "00",
+    "51",
+    "N7",
+    "411111",
+    "48213",
+    "A83702",
+    "000000000001",
+    "6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831",
+  ]) {
     test(`${text} is`, () => assert.equal(mayRepeatCard(text, mask), false));
   }
   test("without a mask, the code is looked for alone", () => {

@@ -12,7 +12,10 @@ const zero = 0x30;
 /** What a mask shows at the beginning and at the end of a number (mask.ts). */
 const shownFirst = 6;
 const shownLast = 4;
-/** So many digits of a number in a row are no coincidence: they are in one reference of a million by chance. */
+/**
+ * So many digits of a number in a row are no coincidence: they are in one reference of a million by
+ * chance.
+ */
 const certainRun = 8;
 /** So many are enough when they are all the digits of a text: an authorization code has six. */
 const wholeRun = 6;
@@ -25,9 +28,10 @@ const shortestEncoded = 16;
 const namedCode = /(?:cvv|cvc|cvn|csc|cid|cav)2?[^A-Za-z0-9]*\d{3,4}(?!\d)/i;
 
 /**
- * Whether a text from outside repeats the card: a part of its number that no mask shows, its security code or its cryptogram, in digits with
- * anything between them, backwards, in hexadecimal or in base64. The digits in hand are compared as bytes and become no string. It runs four
- * times in a charge.
+ * Whether a text from outside repeats the card: a part of its number that no mask shows, its
+ * security code or its cryptogram, in digits with anything between them, backwards, in hexadecimal
+ * or in base64. The digits in hand are compared as bytes and become no string. It runs four times
+ * in a charge.
  */
 export function repeatsCard(text: string, { card, cvv, cryptogram }: CardInHand): boolean {
   // No code, and no part of a number that is not shown.
@@ -35,21 +39,33 @@ export function repeatsCard(text: string, { card, cvv, cryptogram }: CardInHand)
   const digits = digitsOf(text);
   try {
     if (repeatsNumber(digits, card.pan.reveal())) return true;
-    if (cvv !== undefined && indexOf(digits, cvv.reveal()) !== -1 && repeatsCode(text, cvv.reveal())) return true;
+    if (
+      cvv !== undefined &&
+      indexOf(digits, cvv.reveal()) !== -1 &&
+      repeatsCode(text, cvv.reveal())
+    )
+      return true;
   } finally {
     digits.fill(0);
   }
-  if (encodedDigitsOf(text).some((decoded) => repeatsNumber(decoded, card.pan.reveal()))) return true;
+  if (encodedDigitsOf(text).some((decoded) => repeatsNumber(decoded, card.pan.reveal())))
+    return true;
   if (namedCode.test(text)) return true;
   return cryptogram !== undefined && repeatsCryptogram(text, cryptogram.reveal());
 }
 
-/** The same where only the mask is left of the card: a text that goes beyond what it shows, at either end. A text of three or four digits alone can be a security code: there is none to compare with. */
+/**
+ * The same where only the mask is left of the card: a text that goes beyond what it shows, at
+ * either end. A text of three or four digits alone can be a security code: there is none to compare
+ * with.
+ */
 export function mayRepeatCard(text: string, maskedPan: string | undefined): boolean {
   if (/^\d{3,4}$/.test(text) || namedCode.test(text)) return true;
   if (maskedPan === undefined) return false;
   if (/^\d{5,}$/.test(text) && text.endsWith(maskedPan.slice(-shownLast))) return true;
-  return [digitsOf(text), digitsOf(text).toReversed(), ...encodedDigitsOf(text)].some((digits) => beginsLikeMask(digits, maskedPan));
+  return [digitsOf(text), digitsOf(text).toReversed(), ...encodedDigitsOf(text)].some((digits) =>
+    beginsLikeMask(digits, maskedPan),
+  );
 }
 
 /** The digits of a text, in ASCII. */
@@ -65,7 +81,9 @@ function digitsOf(text: string): Uint8Array {
 
 function encodedDigitsOf(text: string): readonly Uint8Array[] {
   if (text.length < shortestEncoded) return [];
-  return [Buffer.from(text, "hex"), Buffer.from(text, "base64")].map((bytes) => digitsOf(bytes.toString("latin1")));
+  return [Buffer.from(text, "hex"), Buffer.from(text, "base64")].map((bytes) =>
+    digitsOf(bytes.toString("latin1")),
+  );
 }
 
 /** In either direction. */
@@ -84,12 +102,19 @@ function repeatsNumber(digits: Uint8Array, number: Uint8Array): boolean {
   return false;
 }
 
-function isRunAt(digits: Uint8Array, start: number, number: Uint8Array, from: number, run: number): boolean {
+function isRunAt(
+  digits: Uint8Array,
+  start: number,
+  number: Uint8Array,
+  from: number,
+  run: number,
+): boolean {
   let forwards = 0;
   while (forwards < run && digits[start + forwards] === number[from + forwards]) forwards += 1;
   if (forwards === run) return true;
   let backwards = 0;
-  while (backwards < run && digits[start + backwards] === number[from + run - 1 - backwards]) backwards += 1;
+  while (backwards < run && digits[start + backwards] === number[from + run - 1 - backwards])
+    backwards += 1;
   return backwards === run;
 }
 
@@ -102,9 +127,14 @@ function indexOf(digits: Uint8Array, code: Uint8Array): number {
   return -1;
 }
 
-/** A word that is the code, with letters or zeros around it; or a text whose digits together are the code. */
+/**
+ * A word that is the code, with letters or zeros around it; or a text whose digits together are the
+ * code.
+ */
 function repeatsCode(text: string, code: Uint8Array): boolean {
-  const words = text.split(/[^A-Za-z0-9]+/).map((word) => /^[A-Za-z]*(\d+)[A-Za-z]*$/.exec(word)?.[1] ?? "");
+  const words = text
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => /^[A-Za-z]*(\d+)[A-Za-z]*$/.exec(word)?.[1] ?? "");
   return [...words, text.replaceAll(/\D/g, "")].some((digits) => endsInCode(digits, code));
 }
 

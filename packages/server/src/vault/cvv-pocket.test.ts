@@ -7,17 +7,29 @@ import { CvvPocket } from "./cvv-pocket.ts";
 import { Cvv } from "./pan.ts";
 
 const [one, other] = ["0a0b0c0d", "0a0b0c0e"] as [MerchantId, MerchantId];
-const digest = (number: number): TokenDigest => number.toString(16).padStart(64, "0") as TokenDigest;
+const digest = (number: number): TokenDigest =>
+  number.toString(16).padStart(64, "0") as TokenDigest;
 const at = (ms: number) => instant(1_000_000_000 + ms);
 
-function leave(pocket: CvvPocket, digits: string, ms: number, merchantId = one, token = digest(1)): void {
+function leave(
+  pocket: CvvPocket,
+  digits: string,
+  ms: number,
+  merchantId = one,
+  token = digest(1),
+): void {
   const cvv = Cvv.from(Buffer.from(digits));
   assert.ok(cvv !== undefined);
   pocket.put(merchantId, token, cvv, at(ms));
   cvv.wipe();
 }
 
-function taken(pocket: CvvPocket, ms: number, merchantId = one, token = digest(1)): string | undefined {
+function taken(
+  pocket: CvvPocket,
+  ms: number,
+  merchantId = one,
+  token = digest(1),
+): string | undefined {
   const cvv = pocket.take(merchantId, token, at(ms));
   return cvv === undefined ? undefined : Buffer.from(cvv.reveal()).toString("latin1");
 }
@@ -61,8 +73,12 @@ describe("security codes that wait for a payment", () => {
 
   test("are 10,000 at most: the oldest makes room", () => {
     const pocket = new CvvPocket(new SeededRandom("pocket"));
-    for (let number = 0; number <= 10_000; number += 1) leave(pocket, "123", 0, one, digest(number));
+    for (let number = 0; number <= 10_000; number += 1)
+      leave(pocket, "123", 0, one, digest(number));
     assert.equal(pocket.size, 10_000);
-    assert.deepEqual([taken(pocket, 1, one, digest(0)), taken(pocket, 1, one, digest(1))], [undefined, "123"]);
+    assert.deepEqual(
+      [taken(pocket, 1, one, digest(0)), taken(pocket, 1, one, digest(1))],
+      [undefined, "123"],
+    );
   });
 });

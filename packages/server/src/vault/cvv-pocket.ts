@@ -16,8 +16,9 @@ interface Sealed {
 }
 
 /**
- * Security codes that a merchant's page left for the next payment with a token (interface 2.4). In memory only, sealed under a
- * key that this process makes at its start and never shows: a restart forgets them all, and so it must (PCI DSS 3.3).
+ * Security codes that a merchant's page left for the next payment with a token (interface 2.4). In
+ * memory only, sealed under a key that this process makes at its start and never shows: a restart
+ * forgets them all, and so it must (PCI DSS 3.3).
  *
  * Owns at most 10,000 of them; each is there once, for 15 minutes, and a newer one takes its place.
  */
@@ -49,9 +50,15 @@ export class CvvPocket {
     const sealed = this.#codes.get(merchantId + token);
     if (sealed === undefined) return undefined;
     this.#codes.delete(merchantId + token);
-    // Of a time that the clock showed by mistake before it was set back, too: it would be kept for longer than 15 minutes.
+    // Of a time that the clock showed by mistake before it was set back, too: it would be kept for
+    // longer than 15 minutes.
     if (sealed.until <= now || sealed.until - now > keptMs + minute) return undefined;
-    const digits = decryptGcm(this.#key, sealed.nonce, Buffer.from(merchantId + token), sealed.encrypted);
+    const digits = decryptGcm(
+      this.#key,
+      sealed.nonce,
+      Buffer.from(merchantId + token),
+      sealed.encrypted,
+    );
     return digits === undefined ? undefined : Cvv.from(digits);
   }
 
@@ -60,7 +67,10 @@ export class CvvPocket {
     return this.#codes.size;
   }
 
-  /** Forgets those that are over their time; the oldest come first in the map. Called each minute too (recovery/card-expiry-job.ts). */
+  /**
+   * Forgets those that are over their time; the oldest come first in the map. Called each minute
+   * too (recovery/card-expiry-job.ts).
+   */
   forgetOld(now: Instant): void {
     for (const [key, { until }] of this.#codes) {
       if (until > now && until - now <= keptMs + minute) return;

@@ -14,7 +14,11 @@ const random = { bytes: (length: number): Uint8Array => Uint8Array.from(randomBy
 const epoch = { id: 7, key: createSecretKey(Buffer.alloc(32, 7)) };
 const place: CardPlace = {
   environment: "sandbox",
-  owner: { merchantId: "0a1b2c3d" as MerchantId, tokenDigest: hash("sha256", "token") as TokenDigest, recordVersion: 1 },
+  owner: {
+    merchantId: "0a1b2c3d" as MerchantId,
+    tokenDigest: hash("sha256", "token") as TokenDigest,
+    recordVersion: 1,
+  },
 };
 const oneEpoch = (id: number): KeyObject | undefined => (id === epoch.id ? epoch.key : undefined);
 const anyEpoch = (): KeyObject => epoch.key;
@@ -34,7 +38,11 @@ function refuses(open: () => unknown, what = "a changed card"): void {
     open,
     (error) => {
       assert.ok(error instanceof Error);
-      assert.deepEqual([error.name, error.message, error.cause], ["VaultError", "the card could not be opened", undefined], what);
+      assert.deepEqual(
+        [error.name, error.message, error.cause],
+        ["VaultError", "the card could not be opened", undefined],
+        what,
+      );
       return true;
     },
     what,
@@ -42,7 +50,14 @@ function refuses(open: () => unknown, what = "a changed card"): void {
 }
 
 test("a sealed card opens in its place, whatever its digits and its name", () => {
-  for (const name of ["", "J", "JOSÉ DA SILVA", "Ünï".repeat(21), "漢".repeat(64), "🂡".repeat(64)]) {
+  for (const name of [
+    "",
+    "J",
+    "JOSÉ DA SILVA",
+    "Ünï".repeat(21),
+    "漢".repeat(64),
+    "🂡".repeat(64),
+  ]) {
     for (const [digits] of testCards) {
       const ref = sealCard(cardOf(digits, name), place, epoch, random);
       assert.equal(textOf(openCard(ref, place, oneEpoch)), `${digits} 12/2031 ${name}`);
@@ -84,7 +99,10 @@ test("a card that was sealed by an earlier version opens", () => {
   const counting = { bytes: (length: number) => Uint8Array.from({ length }, (_, index) => index) };
   const ref = sealCard(cardOf("4111111111111111"), place, epoch, counting);
   assert.equal(Buffer.from(ref).toString("hex"), golden);
-  assert.equal(textOf(openCard(Buffer.from(golden, "hex"), place, oneEpoch)), "4111111111111111 12/2031 JOSE DA SILVA");
+  assert.equal(
+    textOf(openCard(Buffer.from(golden, "hex"), place, oneEpoch)),
+    "4111111111111111 12/2031 JOSE DA SILVA",
+  );
 });
 
 test("every single-bit change of a sealed card is refused", () => {
@@ -102,8 +120,10 @@ test("a sealed card that is cut, extended or made up is refused", () => {
   const ref = sealCard(cardOf("4111111111111111"), place, epoch, random);
   for (let length = 0; length < ref.length; length += 1)
     refuses(() => openCard(ref.subarray(0, length), place, anyEpoch), `${length} bytes`);
-  for (const extra of [1, 16, 1_000]) refuses(() => openCard(Buffer.concat([ref, Buffer.alloc(extra)]), place, anyEpoch));
-  for (let count = 0; count < 1_000; count += 1) refuses(() => openCard(randomBytes(count % 200), place, anyEpoch));
+  for (const extra of [1, 16, 1_000])
+    refuses(() => openCard(Buffer.concat([ref, Buffer.alloc(extra)]), place, anyEpoch));
+  for (let count = 0; count < 1_000; count += 1)
+    refuses(() => openCard(randomBytes(count % 200), place, anyEpoch));
 });
 
 test("a sealed card opens nowhere but in its place: token, merchant, record version and environment are bound", () => {
@@ -124,7 +144,8 @@ test("a sealed card opens nowhere but in its place: token, merchant, record vers
   for (const [sealedAt, ref] of refs.entries()) {
     for (const [openedAt, each] of places.entries()) {
       const open = (): Card => openCard(ref, each, oneEpoch);
-      if (sealedAt === openedAt) assert.equal(textOf(open()), "4111111111111111 12/2031 JOSE DA SILVA");
+      if (sealedAt === openedAt)
+        assert.equal(textOf(open()), "4111111111111111 12/2031 JOSE DA SILVA");
       else refuses(open, `sealed at ${sealedAt}, opened at ${openedAt}`);
     }
   }
@@ -149,7 +170,11 @@ test("a sealed card opens under its epoch only, even if another epoch had the sa
 
 /** The commitment and the authenticated data as an attacker who has read the source makes them. */
 function commitmentFor(epochId: number, dataKey: Uint8Array): Buffer {
-  return hash("sha256", Buffer.concat([Buffer.from("cofre data key 1"), bigEndian(epochId), dataKey]), "buffer");
+  return hash(
+    "sha256",
+    Buffer.concat([Buffer.from("cofre data key 1"), bigEndian(epochId), dataKey]),
+    "buffer",
+  );
 }
 
 function aadFor({ environment, owner }: CardPlace, epochId: number): Buffer {
@@ -181,7 +206,9 @@ test("a ciphertext that is crafted to open under two data keys opens under the o
   const ciphertext = stream.update(plaintext);
 
   const encryptBlock = (key: Buffer, block: Buffer): bigint => {
-    const [encrypted = 0n] = blocksOf(createCipheriv("aes-256-ecb", key, null).setAutoPadding(false).update(block));
+    const [encrypted = 0n] = blocksOf(
+      createCipheriv("aes-256-ecb", key, null).setAutoPadding(false).update(block),
+    );
     return encrypted;
   };
   const lengths = (BigInt(aad.length * 8) << 64n) | BigInt(ciphertext.length * 8);
@@ -192,7 +219,10 @@ test("a ciphertext that is crafted to open under two data keys opens under the o
     return sum ^ encryptBlock(key, Buffer.concat([nonce, Buffer.of(0, 0, 0, 1)]));
   };
   const weightUnder = (key: Buffer): bigint => power(encryptBlock(key, Buffer.alloc(16)), 2n);
-  const free = multiply(tagUnder(first) ^ tagUnder(second), inverse(weightUnder(first) ^ weightUnder(second)));
+  const free = multiply(
+    tagUnder(first) ^ tagUnder(second),
+    inverse(weightUnder(first) ^ weightUnder(second)),
+  );
   ciphertext.set(bytesOf(free), 32);
   const tag = bytesOf(tagUnder(first) ^ multiply(free, weightUnder(first)));
 
@@ -210,9 +240,15 @@ test("a ciphertext that is crafted to open under two data keys opens under the o
       ciphertext,
       tag,
     ]);
-  assert.match(textOf(openCard(refWith(first, first), place, oneEpoch)), /^4111111111111111 12\/2031 AAAA/);
+  assert.match(
+    textOf(openCard(refWith(first, first), place, oneEpoch)),
+    /^4111111111111111 12\/2031 AAAA/,
+  );
   refuses(() => openCard(refWith(first, second), place, oneEpoch));
-  refuses(() => openCard(refWith(second, first), place, oneEpoch), "the key of the card, committed to the other");
+  refuses(
+    () => openCard(refWith(second, first), place, oneEpoch),
+    "the key of the card, committed to the other",
+  );
 });
 
 test("the data key is wiped once the card is sealed; so is all of the plaintext but the digits once it is open, and those when the card is wiped", () => {
@@ -228,7 +264,10 @@ test("the data key is wiped once the card is sealed; so is all of the plaintext 
 
   const card = openCard(ref, place, oneEpoch);
   const memory = new Uint8Array(card.pan.reveal().buffer);
-  assert.ok(Buffer.from(memory).includes("4111111111111111"), "the digits are where they were decrypted");
+  assert.ok(
+    Buffer.from(memory).includes("4111111111111111"),
+    "the digits are where they were decrypted",
+  );
   assert.ok(!Buffer.from(memory).includes("JOSE"));
   card.pan.wipe();
   assert.ok(!Buffer.from(memory).includes("1111"));
@@ -253,12 +292,17 @@ const digitsHex = Buffer.from("4111111111111111").toString("hex");
 
 test("every copy of a data key and of a card that sealing and opening make is wiped", (context) => {
   const card = cardOf("4111111111111111");
-  const times = (wiped: readonly string[], text: string): number => wiped.filter((each) => each.includes(text)).length;
+  const times = (wiped: readonly string[], text: string): number =>
+    wiped.filter((each) => each.includes(text)).length;
   let ref: CardRef = new Uint8Array(0);
   const sealing = wipedBy(context, () => void (ref = sealCard(card, place, epoch, counted)));
   // The data key itself, and within what is committed to; the plaintext.
   assert.deepEqual([times(sealing, countedKeyHex), times(sealing, digitsHex)], [2, 1]);
-  assert.equal(textOf(card), "4111111111111111 12/2031 JOSE DA SILVA", "the caller's card is left alone");
+  assert.equal(
+    textOf(card),
+    "4111111111111111 12/2031 JOSE DA SILVA",
+    "the caller's card is left alone",
+  );
 
   const opening = wipedBy(context, () => void openCard(ref, place, oneEpoch));
   assert.deepEqual([times(opening, countedKeyHex), times(opening, digitsHex)], [2, 0]);
@@ -269,7 +313,9 @@ test("every copy of a data key and of a card that sealing and opening make is wi
   assert.equal(times(resealing, digitsHex), 2);
   const failing = wipedBy(context, () => {
     const noChance = { bytes: () => assert.fail("no chance") };
-    assert.throws(() => resealCard(ref, place, oneEpoch, epoch, noChance), { message: "no chance" });
+    assert.throws(() => resealCard(ref, place, oneEpoch, epoch, noChance), {
+      message: "no chance",
+    });
   });
   assert.equal(times(failing, digitsHex), 1);
 });
@@ -278,13 +324,22 @@ test("what opens and is no card is refused and wiped", (context) => {
   const sealed = (plaintext: Buffer): CardRef => {
     const nonce = counted.bytes(12);
     const { ciphertext, tag } = encryptGcm(countedKey, nonce, aadFor(place, epoch.id), plaintext);
-    const head = [Buffer.of(1), bigEndian(epoch.id), commitmentFor(epoch.id, countedKey), wrapKey(epoch.key, countedKey), nonce];
+    const head = [
+      Buffer.of(1),
+      bigEndian(epoch.id),
+      commitmentFor(epoch.id, countedKey),
+      wrapKey(epoch.key, countedKey),
+      nonce,
+    ];
     return Buffer.concat([...head, ciphertext, tag]);
   };
   const plain = (length: number, digits: string, rest: readonly number[]): Buffer =>
     Buffer.concat([Buffer.of(length), Buffer.from(digits), Buffer.from(rest)]);
   const expiry = [12, 2031 >> 8, 2031 & 255];
-  assert.equal(textOf(openCard(sealed(plain(16, "4111111111111111", expiry)), place, oneEpoch)), "4111111111111111 12/2031 ");
+  assert.equal(
+    textOf(openCard(sealed(plain(16, "4111111111111111", expiry)), place, oneEpoch)),
+    "4111111111111111 12/2031 ",
+  );
   for (const plaintext of [
     plain(16, "4111111111111112", expiry),
     plain(13, "4222222222222", expiry),
@@ -293,7 +348,9 @@ test("what opens and is no card is refused and wiped", (context) => {
     plain(255, "4111111111111111", expiry),
     plain(0, "", []),
   ]) {
-    const wiped = wipedBy(context, () => refuses(() => openCard(sealed(plaintext), place, oneEpoch)));
+    const wiped = wipedBy(context, () =>
+      refuses(() => openCard(sealed(plaintext), place, oneEpoch)),
+    );
     // Not only its digits, which are wiped as those of a wrong card.
     assert.ok(
       wiped.some((each) => each.length === plaintext.length * 2),
@@ -306,7 +363,8 @@ test("the epoch of a sealed card is read from one that is long enough and of a k
   const ref = Buffer.from(golden, "hex");
   assert.equal(epochOf(ref), 7);
   assert.equal(epochOf(ref.subarray(0, 106)), 7);
-  for (const length of [105, 89, 73, 5, 1, 0]) assert.equal(epochOf(ref.subarray(0, length)), undefined, `${length} bytes`);
+  for (const length of [105, 89, 73, 5, 1, 0])
+    assert.equal(epochOf(ref.subarray(0, length)), undefined, `${length} bytes`);
   assert.equal(epochOf(Buffer.concat([Buffer.of(2), ref.subarray(1)])), undefined);
 });
 
@@ -317,7 +375,10 @@ test("sealed again, a card is the next version of its record under the new epoch
   const { ref, owner } = resealCard(old, place, both, next, random);
   assert.deepEqual(owner, { ...place.owner, recordVersion: 2 });
   assert.deepEqual([epochOf(old), epochOf(ref)], [7, 8]);
-  assert.equal(textOf(openCard(ref, { ...place, owner }, both)), "4111111111111111 12/2031 JOSE DA SILVA");
+  assert.equal(
+    textOf(openCard(ref, { ...place, owner }, both)),
+    "4111111111111111 12/2031 JOSE DA SILVA",
+  );
   refuses(() => openCard(ref, place, both), "the new form as the old version");
   refuses(() => openCard(old, { ...place, owner }, both), "the old form as the new version");
   // Once the old epoch's key is destroyed, only the new form can be read.
@@ -329,7 +390,10 @@ test("sealed again, a card is the next version of its record under the new epoch
 test("a card that cannot be right is not sealed, nor bound to what no row can be", () => {
   const card = cardOf("4111111111111111");
   const seal = (sealed: Card, at: CardPlace) => () => sealCard(sealed, at, epoch, random);
-  const version = (recordVersion: number): CardPlace => ({ ...place, owner: { ...place.owner, recordVersion } });
+  const version = (recordVersion: number): CardPlace => ({
+    ...place,
+    owner: { ...place.owner, recordVersion },
+  });
   const named = (environment: string): CardPlace => ({ ...place, environment });
   for (const wrong of [
     { ...card, expiryMonth: 0 },
@@ -350,5 +414,6 @@ test("a card that cannot be right is not sealed, nor bound to what no row can be
   ]) {
     assert.doesNotThrow(seal(right, place));
   }
-  for (const right of [version(0), version(2 ** 32 - 1), named("e".repeat(64))]) assert.doesNotThrow(seal(card, right));
+  for (const right of [version(0), version(2 ** 32 - 1), named("e".repeat(64))])
+    assert.doesNotThrow(seal(card, right));
 });

@@ -1,7 +1,16 @@
 import { hash, timingSafeEqual, type KeyObject } from "node:crypto";
 import { assert } from "../kernel/assert.ts";
 import type { Random } from "../kernel/random.ts";
-import { decryptGcm, encryptGcm, keyLength, nonceLength, tagLength, unwrapKey, wrapKey, wrappedKeyLength } from "./aes.ts";
+import {
+  decryptGcm,
+  encryptGcm,
+  keyLength,
+  nonceLength,
+  tagLength,
+  unwrapKey,
+  wrapKey,
+  wrappedKeyLength,
+} from "./aes.ts";
 import type { Card } from "./card.ts";
 import { Pan } from "./pan.ts";
 import type { CardRef } from "./stored-card.ts";
@@ -18,8 +27,8 @@ import { VaultError, type CardOwner } from "./vault.ts";
  *    89   n  ciphertext: number of digits, PAN in ASCII, month, year, holder name in UTF-8 up to the end
  *  89+n  16  tag
  *
- * A data key seals one version of one card and is never used again. What the ciphertext belongs to is not in the
- * bytes: it is authenticated with them, so a card opens in its own place only.
+ * A data key seals one version of one card and is never used again. What the ciphertext belongs to
+ * is not in the bytes: it is authenticated with them, so a card opens in its own place only.
  */
 const format = 1;
 const epochAt = 1;
@@ -28,7 +37,10 @@ const wrappedKeyAt = 37;
 const nonceAt = wrappedKeyAt + wrappedKeyLength;
 const ciphertextAt = nonceAt + nonceLength;
 
-/** Bytes of a card besides its digits and its name: one for the number of digits, one for the month, two for the year. */
+/**
+ * Bytes of a card besides its digits and its name: one for the number of digits, one for the month,
+ * two for the year.
+ */
 const fixedCardBytes = 4;
 /** In bytes: 64 characters in UTF-8, however one counts them. */
 const longestName = 256;
@@ -46,7 +58,10 @@ export interface CardPlace {
   readonly owner: CardOwner;
 }
 
-/** Finds an epoch key by the number in the header. The header names exactly one; others are never tried. */
+/**
+ * Finds an epoch key by the number in the header. The header names exactly one; others are never
+ * tried.
+ */
 export type EpochLookup = (id: number) => KeyObject | undefined;
 
 /** Seals a card for its place. The caller still owns the card. */
@@ -72,7 +87,10 @@ export function sealCard(card: Card, place: CardPlace, epoch: EpochKey, random: 
   }
 }
 
-/** Opens a card in its place. The caller owns the card and wipes it. Throws VaultError, the same for every cause. */
+/**
+ * Opens a card in its place. The caller owns the card and wipes it. Throws VaultError, the same for
+ * every cause.
+ */
 export function openCard(ref: CardRef, place: CardPlace, epochs: EpochLookup): Card {
   const id = epochOf(ref);
   const epochKey = id === undefined ? undefined : epochs(id);
@@ -81,10 +99,16 @@ export function openCard(ref: CardRef, place: CardPlace, epochs: EpochLookup): C
   if (dataKey === undefined) throw new VaultError();
   try {
     commitmentScratch.write(commitmentTo(id, dataKey), "latin1");
-    if (!timingSafeEqual(commitmentScratch, ref.subarray(commitmentAt, wrappedKeyAt))) throw new VaultError();
+    if (!timingSafeEqual(commitmentScratch, ref.subarray(commitmentAt, wrappedKeyAt)))
+      throw new VaultError();
     const tagAt = ref.length - tagLength;
     const encrypted = { ciphertext: ref.subarray(ciphertextAt, tagAt), tag: ref.subarray(tagAt) };
-    const plaintext = decryptGcm(dataKey, ref.subarray(nonceAt, ciphertextAt), aadOf(place, id), encrypted);
+    const plaintext = decryptGcm(
+      dataKey,
+      ref.subarray(nonceAt, ciphertextAt),
+      aadOf(place, id),
+      encrypted,
+    );
     const card = plaintext === undefined ? undefined : decode(plaintext);
     if (card === undefined) throw new VaultError();
     return card;
@@ -93,15 +117,19 @@ export function openCard(ref: CardRef, place: CardPlace, epochs: EpochLookup): C
   }
 }
 
-/** The epoch that a sealed card was sealed under; undefined when the bytes are no sealed card of a known format. */
+/**
+ * The epoch that a sealed card was sealed under; undefined when the bytes are no sealed card of a
+ * known format.
+ */
 export function epochOf(ref: CardRef): number | undefined {
   if (ref.length <= ciphertextAt + tagLength || ref[0] !== format) return undefined;
   return new DataView(ref.buffer, ref.byteOffset, ref.byteLength).getUint32(epochAt);
 }
 
 /**
- * The same card as the next version of its record under another epoch, with a fresh data key. Pure: the caller replaces
- * the record if it still has the version that was read. Throws VaultError if the card does not open.
+ * The same card as the next version of its record under another epoch, with a fresh data key. Pure:
+ * the caller replaces the record if it still has the version that was read. Throws VaultError if
+ * the card does not open.
  */
 export function resealCard(
   ref: CardRef,
@@ -128,7 +156,8 @@ function encode({ pan, expiryMonth, expiryYear, holderName }: Card): Buffer {
   const nameAt = digits.length + fixedCardBytes;
   const nameLength = Buffer.byteLength(holderName);
   assert(nameLength <= longestName, "a holder name has at most 256 bytes");
-  // Buffer.alloc would keep so few bytes inside V8's heap, where each collection that moves them leaves the digits behind.
+  // Buffer.alloc would keep so few bytes inside V8's heap, where each collection that moves them
+  // leaves the digits behind.
   const plaintext = Buffer.from(new ArrayBuffer(nameAt + nameLength));
   plaintext[0] = digits.length;
   plaintext.set(digits, 1);
@@ -138,11 +167,17 @@ function encode({ pan, expiryMonth, expiryYear, holderName }: Card): Buffer {
   return plaintext;
 }
 
-/** Takes ownership of the plaintext: its digits become the card's, the rest is wiped. Undefined when it is no card; all is wiped then. */
+/**
+ * Takes ownership of the plaintext: its digits become the card's, the rest is wiped. Undefined when
+ * it is no card; all is wiped then.
+ */
 function decode(plaintext: Buffer): Card | undefined {
   const length = plaintext[0] ?? 0;
   const monthAt = length + 1;
-  const pan = plaintext.length < length + fixedCardBytes ? undefined : Pan.from(plaintext.subarray(1, monthAt));
+  const pan =
+    plaintext.length < length + fixedCardBytes
+      ? undefined
+      : Pan.from(plaintext.subarray(1, monthAt));
   if (pan === undefined) {
     plaintext.fill(0);
     return undefined;
@@ -158,13 +193,17 @@ function decode(plaintext: Buffer): Card | undefined {
 }
 
 const commitmentLabel = Buffer.from("cofre data key 1", "latin1");
-// The scratch buffers are filled and read within one call that never waits; what is secret in them is wiped in the same call.
+// The scratch buffers are filled and read within one call that never waits; what is secret in them
+// is wiped in the same call.
 const committedScratch = Buffer.alloc(commitmentLabel.length + 4 + keyLength);
 committedScratch.set(commitmentLabel);
 const commitmentScratch = Buffer.alloc(wrappedKeyAt - commitmentAt);
 const aadScratch = Buffer.alloc(1_024);
 
-/** As text of one character a byte: Node makes a string of a digest in half the time that it takes for a buffer (measured on 26). */
+/**
+ * As text of one character a byte: Node makes a string of a digest in half the time that it takes
+ * for a buffer (measured on 26).
+ */
 function commitmentTo(epoch: number, dataKey: Uint8Array): string {
   const keyAt = commitmentLabel.length + 4;
   committedScratch.writeUInt32BE(epoch, commitmentLabel.length);
@@ -174,7 +213,10 @@ function commitmentTo(epoch: number, dataKey: Uint8Array): string {
   return commitment;
 }
 
-/** The additional authenticated data: each field with its length before it, so that no two places write the same bytes. */
+/**
+ * The additional authenticated data: each field with its length before it, so that no two places
+ * write the same bytes.
+ */
 function aadOf({ environment, owner }: CardPlace, epoch: number): Uint8Array {
   const { merchantId, tokenDigest, recordVersion } = owner;
   assert(

@@ -5,8 +5,10 @@ const blockLength = 64;
 const digestLength = 32;
 
 /**
- * HMAC-SHA-256 (RFC 2104) of short messages under one key, as two one-shot hashes. `createHmac` makes an object for each message, which takes twice as
- * long and which the garbage collector has to finalize. Owns the key in its two padded forms, outside V8's heap, where no collection copies them.
+ * HMAC-SHA-256 (RFC 2104) of short messages under one key, as two one-shot hashes. `createHmac`
+ * makes an object for each message, which takes twice as long and which the garbage collector has
+ * to finalize. Owns the key in its two padded forms, outside V8's heap, where no collection copies
+ * them.
  *
  * The message is written into `message` and hashed within one call that never waits.
  */
@@ -31,10 +33,17 @@ export class HmacSha256 {
     this.message = this.#inner.subarray(blockLength);
   }
 
-  /** Of the first `length` bytes of `message`. "latin1": one character for each byte, which is made faster than a buffer. */
+  /**
+   * Of the first `length` bytes of `message`. "latin1": one character for each byte, which is made
+   * faster than a buffer.
+   */
   digest(length: number, encoding: "hex" | "latin1"): string {
     assert(length <= this.message.length, "a message fits where it is written");
-    this.#outer.write(hash("sha256", this.#inner.subarray(0, blockLength + length), "latin1"), blockLength, "latin1");
+    this.#outer.write(
+      hash("sha256", this.#inner.subarray(0, blockLength + length), "latin1"),
+      blockLength,
+      "latin1",
+    );
     return hash("sha256", this.#outer, encoding);
   }
 }

@@ -26,7 +26,11 @@ function installation(root = random.bytes(32)) {
   return {
     options,
     open: async (changes: object = {}) =>
-      await Keyring.open({ ...options, provider: createMemoryKeyProvider(random, Uint8Array.from(root)), ...changes }),
+      await Keyring.open({
+        ...options,
+        provider: createMemoryKeyProvider(random, Uint8Array.from(root)),
+        ...changes,
+      }),
   };
 }
 
@@ -46,14 +50,20 @@ describe("what is refused", () => {
     });
     const production = installation();
     await production.open({ environment: "production" });
-    await assert.rejects(production.open(), { name: "KeyringError", message: /belong to the environment production, this is sandbox/ });
+    await assert.rejects(production.open(), {
+      name: "KeyringError",
+      message: /belong to the environment production, this is sandbox/,
+    });
   });
 
   test("keys of another environment whose name in the file was changed", async () => {
     const { open, options } = installation();
     await open();
     await options.store.save({ ...(await kept(options.store)), environment: "production" });
-    await assert.rejects(open({ environment: "production" }), { name: "KeyringError", message: /does not unwrap/ });
+    await assert.rejects(open({ environment: "production" }), {
+      name: "KeyringError",
+      message: /does not unwrap/,
+    });
   });
 
   test("keys of another root", async () => {
@@ -74,7 +84,11 @@ describe("what is refused", () => {
     assert.ok(fingerprint !== undefined && first !== undefined && second !== undefined);
     const swaps = [
       [fingerprint, { ...first, wrapped: second.wrapped }, { ...second, wrapped: first.wrapped }],
-      [{ ...fingerprint, wrapped: first.wrapped }, { ...first, wrapped: fingerprint.wrapped }, second],
+      [
+        { ...fingerprint, wrapped: first.wrapped },
+        { ...first, wrapped: fingerprint.wrapped },
+        second,
+      ],
       [fingerprint, { ...first, id: 3 }, second],
       [fingerprint, first, { ...second, wrapped: second.wrapped.subarray(1) }],
       [fingerprint, first, { ...second, wrapped: new Uint8Array(0) }],
@@ -102,17 +116,34 @@ describe("what is refused", () => {
     await open({ provider });
     for (const length of [16, 31, 33]) {
       const unwrap = async (): Promise<Uint8Array> => random.bytes(length);
-      await assert.rejects(open({ provider: { ...provider, unwrap } }), { name: "KeyringError", message: /not of 256 bits/ });
+      await assert.rejects(open({ provider: { ...provider, unwrap } }), {
+        name: "KeyringError",
+        message: /not of 256 bits/,
+      });
     }
     assert.ok((await options.store.load()) !== undefined);
   });
 
   test("a name of an environment with anything but lower-case letters, digits and dashes", async () => {
-    for (const text of ["", "A", "sandbox/1", "/sandbox", "sand box", "sandbox\n", "é", "e".repeat(33)]) {
+    for (const text of [
+      "",
+      "A",
+      "sandbox/1",
+      "/sandbox",
+      "sand box",
+      "sandbox\n",
+      "é",
+      "e".repeat(33),
+    ]) {
       assert.equal(isEnvironmentId(text), false, text);
-      await assert.rejects(installation().open({ environment: text }), { name: "BrokenInvariant" }, text);
+      await assert.rejects(
+        installation().open({ environment: text }),
+        { name: "BrokenInvariant" },
+        text,
+      );
     }
-    for (const text of ["s", "eu-1", "e".repeat(32)]) assert.equal(isEnvironmentId(text), true, text);
+    for (const text of ["s", "eu-1", "e".repeat(32)])
+      assert.equal(isEnvironmentId(text), true, text);
   });
 
   test("a provider that is down, at start; afterwards nothing asks it", async () => {
@@ -180,7 +211,8 @@ test("an epoch key wraps as often as its limit allows, then the next epoch begin
 
 test("an epoch's wraps are counted ahead 65,536 at a time unless told otherwise", async () => {
   const keyring = await installation().open();
-  const reserved = (): number | undefined => keyring.inventory().find(({ purpose }) => purpose === "epoch")?.wrapsReserved;
+  const reserved = (): number | undefined =>
+    keyring.inventory().find(({ purpose }) => purpose === "epoch")?.wrapsReserved;
   assert.equal(reserved(), 0);
   await keyring.nextWrap();
   assert.equal(reserved(), 65_536);
@@ -191,8 +223,11 @@ test("an epoch's wraps are counted ahead 65,536 at a time unless told otherwise"
 test("callers that wait at the same time stay within the limit too", async () => {
   const { open } = installation();
   const keyring = await open({ limits: { wrapsPerEpoch: 10, wrapsPerReservation: 4 } });
-  const taken = await Promise.all(Array.from({ length: 100 }, async () => (await keyring.nextWrap()).id));
-  for (let id = 1; id <= 10; id += 1) assert.equal(taken.filter((each) => each === id).length, 10, `epoch ${id}`);
+  const taken = await Promise.all(
+    Array.from({ length: 100 }, async () => (await keyring.nextWrap()).id),
+  );
+  for (let id = 1; id <= 10; id += 1)
+    assert.equal(taken.filter((each) => each === id).length, 10, `epoch ${id}`);
 });
 
 test("what may have been used before a crash stays counted", async () => {
@@ -203,7 +238,10 @@ test("what may have been used before a crash stays counted", async () => {
     const keyring = await open({ limits });
     const { id } = await keyring.nextWrap();
     if (id === 1) used += 1;
-    assert.ok((keyring.inventory().find((key) => key.purpose === "epoch" && key.id === 1)?.wrapsReserved ?? 0) >= used);
+    assert.ok(
+      (keyring.inventory().find((key) => key.purpose === "epoch" && key.id === 1)?.wrapsReserved ??
+        0) >= used,
+    );
   }
   // Blocks of 4, 4 and 2 were begun; the fourth start found the epoch used up.
   assert.equal(used, 3);
@@ -234,11 +272,16 @@ test("fingerprint keys differ by merchant and by environment, and are derived ag
   const root = random.bytes(32);
   const keyring = await installation(root).open({ limits: { fingerprintKeysReady: 2 } });
   const merchants = ["00000001", "00000002", "00000003", "00000004"] as MerchantId[];
-  const hexKeys = (): string[] => merchants.map((id) => keyring.fingerprintKey(id).export().toString("hex"));
+  const hexKeys = (): string[] =>
+    merchants.map((id) => keyring.fingerprintKey(id).export().toString("hex"));
   const first = hexKeys();
   assert.equal(new Set(first).size, merchants.length);
   assert.deepEqual(hexKeys(), first);
-  assert.equal(keyring.fingerprintKey("00000004" as MerchantId), keyring.fingerprintKey("00000004" as MerchantId), "it is kept ready");
+  assert.equal(
+    keyring.fingerprintKey("00000004" as MerchantId),
+    keyring.fingerprintKey("00000004" as MerchantId),
+    "it is kept ready",
+  );
 });
 
 test("so many fingerprint keys are kept ready, and the oldest makes room", async () => {
@@ -257,10 +300,14 @@ test("so many fingerprint keys are kept ready, and the oldest makes room", async
 test("each key that is made, unwrapped or derived is wiped once it is a key object", async (context) => {
   const { open } = installation();
   const hexOf = (keyring: Keyring): (string | undefined)[] =>
-    [keyring.epochKey(1), keyring.fingerprintKey(merchant)].map((key) => key?.export().toString("hex"));
+    [keyring.epochKey(1), keyring.fingerprintKey(merchant)].map((key) =>
+      key?.export().toString("hex"),
+    );
   const made = watchWipes(context);
   // Chance that keeps and wipes nothing of its own.
-  const [epoch, derived] = hexOf(await open({ random: { bytes: (length: number) => Uint8Array.from(randomBytes(length)) } }));
+  const [epoch, derived] = hexOf(
+    await open({ random: { bytes: (length: number) => Uint8Array.from(randomBytes(length)) } }),
+  );
   context.mock.restoreAll();
   assert.ok(epoch !== undefined && derived !== undefined);
   assert.ok(made.includes(epoch) && made.includes(derived));
@@ -274,7 +321,9 @@ test("each key that is made, unwrapped or derived is wiped once it is a key obje
 test("what is kept outside holds no key, and a keyring shows none", async () => {
   const { open, options } = installation();
   const keyring = await open();
-  const keys = [keyring.epochKey(1), keyring.fingerprintKey(merchant)].map((key) => key?.export().toString("hex") ?? "none");
+  const keys = [keyring.epochKey(1), keyring.fingerprintKey(merchant)].map(
+    (key) => key?.export().toString("hex") ?? "none",
+  );
   const shown = [
     JSON.stringify(await options.store.load(), (_, value: unknown) =>
       value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value,
@@ -283,11 +332,15 @@ test("what is kept outside holds no key, and a keyring shows none", async () => 
     inspect(keyring, { depth: null, showHidden: true }),
     JSON.stringify(keyring),
   ];
-  for (const key of keys) for (const text of shown) assert.ok(!text.includes(key) && !text.includes(key.slice(0, 16)));
+  for (const key of keys)
+    for (const text of shown) assert.ok(!text.includes(key) && !text.includes(key.slice(0, 16)));
 });
 
 describe("several processes on the same keys", () => {
-  /** The store as one process sees it: it takes nothing over what another has kept since (WrappedKeyStore). */
+  /**
+   * The store as one process sees it: it takes nothing over what another has kept since
+   * (WrappedKeyStore).
+   */
   function seenBy(shared: WrappedKeyStore): WrappedKeyStore {
     let seen: WrappedKeys | undefined;
     return {
@@ -296,7 +349,8 @@ describe("several processes on the same keys", () => {
         return seen;
       },
       async save(keys) {
-        if ((await shared.load()) !== seen) throw new KeysChangedElsewhere("the keys were changed by another process");
+        if ((await shared.load()) !== seen)
+          throw new KeysChangedElsewhere("the keys were changed by another process");
         await shared.save(keys);
         seen = keys;
       },
@@ -325,12 +379,18 @@ describe("several processes on the same keys", () => {
   test("wraps that two count ahead are each one's own", async () => {
     const limits = { wrapsPerEpoch: 8, wrapsPerReservation: 3 };
     const { open, options } = installation();
-    const [one, other] = [await open({ store: seenBy(options.store), limits }), await open({ store: seenBy(options.store), limits })];
+    const [one, other] = [
+      await open({ store: seenBy(options.store), limits }),
+      await open({ store: seenBy(options.store), limits }),
+    ];
     const ids: number[] = [];
-    for (let time = 0; time < 4; time += 1) ids.push((await one.nextWrap()).id, (await other.nextWrap()).id);
+    for (let time = 0; time < 4; time += 1)
+      ids.push((await one.nextWrap()).id, (await other.nextWrap()).id);
     assert.deepEqual(ids, [1, 1, 1, 1, 1, 1, 1, 2]);
     assert.deepEqual(
-      (await kept(options.store)).keys.filter(({ purpose }) => purpose === "epoch").map(({ wrapsReserved }) => wrapsReserved),
+      (await kept(options.store)).keys
+        .filter(({ purpose }) => purpose === "epoch")
+        .map(({ wrapsReserved }) => wrapsReserved),
       [8, 3],
     );
   });
@@ -359,7 +419,10 @@ describe("several processes on the same keys", () => {
     const { open, options } = installation();
     const keyring = await open();
     Object.assign(options.store, { load: async () => undefined });
-    await assert.rejects(keyring.refresh(), { name: "KeyringError", message: /the keys are missing/ });
+    await assert.rejects(keyring.refresh(), {
+      name: "KeyringError",
+      message: /the keys are missing/,
+    });
     assert.equal(keyring.currentEpoch, 1);
     assert.equal((await keyring.nextWrap()).id, 1);
   });
@@ -367,7 +430,10 @@ describe("several processes on the same keys", () => {
 
 test("keys are never made anew beside what was sealed with lost ones", async () => {
   const { open } = installation();
-  await assert.rejects(open({ create: false }), { name: "KeyringError", message: /the keys are missing/ });
+  await assert.rejects(open({ create: false }), {
+    name: "KeyringError",
+    message: /the keys are missing/,
+  });
   await open();
   await open({ create: false });
 });

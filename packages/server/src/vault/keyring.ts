@@ -17,7 +17,10 @@ export interface WrappedKey {
   /** Counts up from 1 within the purpose. The highest epoch is the one that seals. */
   readonly id: number;
   readonly createdAt: Instant;
-  /** How many data keys this key may have wrapped so far, counted ahead in blocks: a crash never makes it too low. */
+  /**
+   * How many data keys this key may have wrapped so far, counted ahead in blocks: a crash never
+   * makes it too low.
+   */
   readonly wrapsReserved: number;
   readonly wrapped: Uint8Array;
 }
@@ -30,8 +33,9 @@ export interface WrappedKeys {
 }
 
 /**
- * Where wrapped keys are kept. `save` replaces all of them durably and at once, or rejects and changes nothing; it also rejects
- * when someone else has replaced them since they were loaded or saved here.
+ * Where wrapped keys are kept. `save` replaces all of them durably and at once, or rejects and
+ * changes nothing; it also rejects when someone else has replaced them since they were loaded or
+ * saved here.
  */
 export interface WrappedKeyStore {
   load(): Promise<WrappedKeys | undefined>;
@@ -39,9 +43,14 @@ export interface WrappedKeyStore {
 }
 
 interface KeyringLimits {
-  /** An epoch key wraps at most so many data keys; then the next epoch begins by itself (reliability 2.1). */
+  /**
+   * An epoch key wraps at most so many data keys; then the next epoch begins by itself (reliability
+   * 2.1).
+   */
   readonly wrapsPerEpoch: number;
-  /** Wraps that are counted ahead with one save; at most so many are lost for counting by a crash. */
+  /**
+   * Wraps that are counted ahead with one save; at most so many are lost for counting by a crash.
+   */
   readonly wrapsPerReservation: number;
   /** Fingerprint keys of merchants that are kept ready; others are derived again. */
   readonly fingerprintKeysReady: number;
@@ -50,7 +59,11 @@ interface KeyringLimits {
 /** How often a change is tried anew when other processes were faster. */
 const maxTries = 100;
 
-const defaultLimits: KeyringLimits = { wrapsPerEpoch: 2 ** 30, wrapsPerReservation: 2 ** 16, fingerprintKeysReady: 4_096 };
+const defaultLimits: KeyringLimits = {
+  wrapsPerEpoch: 2 ** 30,
+  wrapsPerReservation: 2 ** 16,
+  fingerprintKeysReady: 4_096,
+};
 
 interface KeyringOptions {
   readonly provider: KeyProvider;
@@ -58,7 +71,10 @@ interface KeyringOptions {
   readonly environment: string;
   readonly random: Random;
   readonly clock: Clock;
-  /** Whether keys may be made when there are none: only before anything was sealed, for new keys open nothing. */
+  /**
+   * Whether keys may be made when there are none: only before anything was sealed, for new keys
+   * open nothing.
+   */
   readonly create: boolean;
   readonly limits?: Partial<KeyringLimits>;
 }
@@ -85,8 +101,9 @@ interface HeldKey {
 }
 
 /**
- * Owns the keys below the root: epoch keys, exactly one of which seals, and the key that the merchants' fingerprint keys
- * come from. All are held as KeyObjects from the start on; what is kept outside is wrapped.
+ * Owns the keys below the root: epoch keys, exactly one of which seals, and the key that the
+ * merchants' fingerprint keys come from. All are held as KeyObjects from the start on; what is kept
+ * outside is wrapped.
  */
 export class Keyring {
   readonly environment: string;
@@ -106,11 +123,15 @@ export class Keyring {
   }
 
   /**
-   * Opens the keys of an installation, or makes them if there are none. Asks the provider now, so that no card ever waits for
-   * it. Rejects with KeyringError when the keys belong to another environment or root, or do not unwrap.
+   * Opens the keys of an installation, or makes them if there are none. Asks the provider now, so
+   * that no card ever waits for it. Rejects with KeyringError when the keys belong to another
+   * environment or root, or do not unwrap.
    */
   static async open(options: KeyringOptions): Promise<Keyring> {
-    assert(isEnvironmentId(options.environment), "an environment is named by lower-case letters, digits and dashes");
+    assert(
+      isEnvironmentId(options.environment),
+      "an environment is named by lower-case letters, digits and dashes",
+    );
     const keyring = new Keyring({ ...options, limits: { ...defaultLimits, ...options.limits } });
     // Of processes that start first at the same time one makes the keys.
     await whenNobodyIsFaster(async () => await keyring.#load());
@@ -121,24 +142,35 @@ export class Keyring {
     const { provider, store, environment, create } = this.#options;
     const kept = await store.load();
     if (kept !== undefined && kept.environment !== environment) {
-      throw new KeyringError(`the keys belong to the environment ${kept.environment}, this is ${environment}`);
+      throw new KeyringError(
+        `the keys belong to the environment ${kept.environment}, this is ${environment}`,
+      );
     }
     if (kept !== undefined && kept.rootKeyId !== provider.keyId) {
-      throw new KeyringError(`the keys are wrapped by the root key ${kept.rootKeyId}, this one is ${provider.keyId}`);
+      throw new KeyringError(
+        `the keys are wrapped by the root key ${kept.rootKeyId}, this one is ${provider.keyId}`,
+      );
     }
     if (kept === undefined && (!create || this.#current !== undefined)) {
-      throw new KeyringError("the keys are missing, but there are cards that were sealed with them: restore the keys from their backup");
+      throw new KeyringError(
+        "the keys are missing, but there are cards that were sealed with them: restore the keys from their backup",
+      );
     }
     const records = kept?.keys ?? [];
-    const held = await Promise.all(records.map(async (record) => ({ record, key: await this.#unwrap(record) })));
+    const held = await Promise.all(
+      records.map(async (record) => ({ record, key: await this.#unwrap(record) })),
+    );
     const fingerprints = held.filter(({ record }) => record.purpose === "fingerprint");
     const epochs = held.filter(({ record }) => record.purpose === "epoch");
-    if (fingerprints.length > 1) throw new KeyringError("the keys hold more than one fingerprint key");
-    if (new Set(epochs.map(({ record }) => record.id)).size !== epochs.length) throw new KeyringError("the keys hold an epoch twice");
+    if (fingerprints.length > 1)
+      throw new KeyringError("the keys hold more than one fingerprint key");
+    if (new Set(epochs.map(({ record }) => record.id)).size !== epochs.length)
+      throw new KeyringError("the keys hold an epoch twice");
     if (held.length > 0) {
       const [fingerprint] = fingerprints;
       // Making the missing one anew would hide that what it protected is lost.
-      if (fingerprint === undefined || epochs.length === 0) throw new KeyringError("the keys hold no epoch, or no fingerprint key");
+      if (fingerprint === undefined || epochs.length === 0)
+        throw new KeyringError("the keys hold no epoch, or no fingerprint key");
       this.#adopt(fingerprint, epochs);
       return;
     }
@@ -147,9 +179,15 @@ export class Keyring {
     this.#adopt(made[0], [made[1]]);
   }
 
-  /** Names these keys: what is sealed under them and nothing else is sealed under these. Tells nothing of them. */
+  /**
+   * Names these keys: what is sealed under them and nothing else is sealed under these. Tells
+   * nothing of them.
+   */
   get mark(): string {
-    return createHmac("sha256", this.#fingerprinting().key).update(`cofre database mark 1\0${this.environment}`).digest("hex").slice(0, 32);
+    return createHmac("sha256", this.#fingerprinting().key)
+      .update(`cofre database mark 1\0${this.environment}`)
+      .digest("hex")
+      .slice(0, 32);
   }
 
   /** The epoch that seals. */
@@ -161,7 +199,10 @@ export class Keyring {
     return this.#epochs.get(id)?.key;
   }
 
-  /** The current epoch's key for one wrap, which is counted; undefined when the counted ones are used up: see nextWrap. */
+  /**
+   * The current epoch's key for one wrap, which is counted; undefined when the counted ones are
+   * used up: see nextWrap.
+   */
   wrapReady(): EpochKey | undefined {
     if (this.#wrapsLeft === 0) return undefined;
     this.#wrapsLeft -= 1;
@@ -170,7 +211,8 @@ export class Keyring {
 
   /** As wrapReady, counting a block ahead or beginning a new epoch first if need be. */
   async nextWrap(): Promise<EpochKey> {
-    // Others that waited may take a whole block before us; so many blocks are more than there can be waiting callers.
+    // Others that waited may take a whole block before us; so many blocks are more than there can
+    // be waiting callers.
     for (let attempt = 0; attempt < 1_000; attempt += 1) {
       const ready = this.wrapReady();
       if (ready !== undefined) return ready;
@@ -181,17 +223,27 @@ export class Keyring {
     throw new KeyringError("no wrap could be reserved");
   }
 
-  /** Begins a new epoch: from now on it alone seals, earlier ones only open. Resolves with its number. */
+  /**
+   * Begins a new epoch: from now on it alone seals, earlier ones only open. Resolves with its
+   * number.
+   */
   async addEpoch(): Promise<number> {
-    return await this.#exclusively(async () => await this.#change(async () => await this.#addEpoch()));
+    return await this.#exclusively(
+      async () => await this.#change(async () => await this.#addEpoch()),
+    );
   }
 
-  /** Reads the kept keys again: another process on the same ones may have begun an epoch. Rejects with KeyringError, and has changed nothing then. */
+  /**
+   * Reads the kept keys again: another process on the same ones may have begun an epoch. Rejects
+   * with KeyringError, and has changed nothing then.
+   */
   async refresh(): Promise<void> {
     await this.#exclusively(async () => await whenNobodyIsFaster(async () => await this.#load()));
   }
 
-  /** Makes a change of what is kept, and again on top of what another process has kept meanwhile. */
+  /**
+   * Makes a change of what is kept, and again on top of what another process has kept meanwhile.
+   */
   async #change<T>(change: () => Promise<T>): Promise<T> {
     let isCurrent = true;
     return await whenNobodyIsFaster(async () => {
@@ -201,7 +253,10 @@ export class Keyring {
     });
   }
 
-  /** The key of a merchant's fingerprints: derived, so that fingerprints of two merchants cannot be compared. */
+  /**
+   * The key of a merchant's fingerprints: derived, so that fingerprints of two merchants cannot be
+   * compared.
+   */
   fingerprintKey(merchantId: MerchantId): KeyObject {
     const ready = this.#merchantKeys.get(merchantId);
     if (ready !== undefined) return ready;
@@ -211,18 +266,25 @@ export class Keyring {
     const key = createSecretKey(derived);
     derived.fill(0);
     const [oldest] = this.#merchantKeys.keys();
-    if (oldest !== undefined && this.#merchantKeys.size >= this.#options.limits.fingerprintKeysReady) this.#merchantKeys.delete(oldest);
+    if (
+      oldest !== undefined &&
+      this.#merchantKeys.size >= this.#options.limits.fingerprintKeysReady
+    )
+      this.#merchantKeys.delete(oldest);
     this.#merchantKeys.set(merchantId, key);
     return key;
   }
 
   /**
-   * A key for one purpose, named by `label`: HKDF-SHA-256 of the fingerprint key, which is the one key of an installation that is in every copy of its
-   * key files and never changes. Domain separation: HKDF takes that key as its input, fingerprints take it as an HMAC key.
+   * A key for one purpose, named by `label`: HKDF-SHA-256 of the fingerprint key, which is the one
+   * key of an installation that is in every copy of its key files and never changes. Domain
+   * separation: HKDF takes that key as its input, fingerprints take it as an HMAC key.
    */
   derivedKey(label: string): KeyObject {
     const info = `cofre derived 1\0${this.environment}\0${label}`;
-    const derived = new Uint8Array(hkdfSync("sha256", this.#fingerprinting().key, new Uint8Array(0), info, keyLength));
+    const derived = new Uint8Array(
+      hkdfSync("sha256", this.#fingerprinting().key, new Uint8Array(0), info, keyLength),
+    );
     const key = createSecretKey(derived);
     derived.fill(0);
     return key;
@@ -234,7 +296,8 @@ export class Keyring {
       id: record.id,
       createdAt: record.createdAt,
       wrapsReserved: record.wrapsReserved,
-      status: record.purpose === "fingerprint" || record.id === this.currentEpoch ? "current" : "retired",
+      status:
+        record.purpose === "fingerprint" || record.id === this.currentEpoch ? "current" : "retired",
     }));
   }
 
@@ -247,7 +310,10 @@ export class Keyring {
       await this.#addEpoch();
       return;
     }
-    const reserved = { ...current, record: { ...current.record, wrapsReserved: current.record.wrapsReserved + block } };
+    const reserved = {
+      ...current,
+      record: { ...current.record, wrapsReserved: current.record.wrapsReserved + block },
+    };
     const next = [...this.#epochs.values()].map((held) => (held === current ? reserved : held));
     await this.#save([this.#fingerprinting(), ...next]);
     this.#adopt(this.#fingerprinting(), next);
@@ -276,7 +342,10 @@ export class Keyring {
     const bytes = random.bytes(keyLength);
     try {
       const wrapped = await provider.wrap(bytes, this.#label(purpose, id));
-      return { record: { purpose, id, createdAt: clock.now(), wrapsReserved: 0, wrapped }, key: createSecretKey(bytes) };
+      return {
+        record: { purpose, id, createdAt: clock.now(), wrapsReserved: 0, wrapped },
+        key: createSecretKey(bytes),
+      };
     } finally {
       bytes.fill(0);
     }
@@ -284,7 +353,8 @@ export class Keyring {
 
   async #unwrap({ purpose, id, wrapped }: WrappedKey): Promise<KeyObject> {
     const bytes = await this.#options.provider.unwrap(wrapped, this.#label(purpose, id));
-    if (bytes.length !== keyLength) throw new KeyringError("the root key's provider gave a key that is not of 256 bits");
+    if (bytes.length !== keyLength)
+      throw new KeyringError("the root key's provider gave a key that is not of 256 bits");
     const key = createSecretKey(bytes);
     bytes.fill(0);
     return key;
@@ -296,7 +366,11 @@ export class Keyring {
 
   async #save(held: readonly HeldKey[]): Promise<void> {
     const { store, provider } = this.#options;
-    await store.save({ environment: this.environment, rootKeyId: provider.keyId, keys: held.map(({ record }) => record) });
+    await store.save({
+      environment: this.environment,
+      rootKeyId: provider.keyId,
+      keys: held.map(({ record }) => record),
+    });
   }
 
   async #exclusively<T>(change: () => Promise<T>): Promise<T> {

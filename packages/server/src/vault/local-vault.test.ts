@@ -13,9 +13,17 @@ import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "./memory-k
 import type { CardOwner } from "./vault.ts";
 
 const random = new SystemRandom();
-const owner: CardOwner = { merchantId: "0a1b2c3d" as MerchantId, tokenDigest: hash("sha256", "token") as TokenDigest, recordVersion: 1 };
+const owner: CardOwner = {
+  merchantId: "0a1b2c3d" as MerchantId,
+  tokenDigest: hash("sha256", "token") as TokenDigest,
+  recordVersion: 1,
+};
 
-async function newVault(limits = {}, provider = createMemoryKeyProvider(random), store = createMemoryWrappedKeyStore()) {
+async function newVault(
+  limits = {},
+  provider = createMemoryKeyProvider(random),
+  store = createMemoryWrappedKeyStore(),
+) {
   const keyring = await Keyring.open({
     provider,
     store,
@@ -92,7 +100,8 @@ test("cards that were sealed in an earlier epoch open, are known to be outdated,
   assert.equal(vault.isOutdated(old), false);
   await keyring.addEpoch();
   assert.equal(vault.isOutdated(old), true);
-  const mask = async (ref: Uint8Array, at: CardOwner): Promise<string> => await vault.use(ref, at, async ({ pan }) => maskOf(pan));
+  const mask = async (ref: Uint8Array, at: CardOwner): Promise<string> =>
+    await vault.use(ref, at, async ({ pan }) => maskOf(pan));
   assert.equal(await mask(old, owner), "411111xxxxxx1111");
   const next = await vault.reseal(old, owner);
   assert.deepEqual(next.owner, { ...owner, recordVersion: 2 });
@@ -106,7 +115,9 @@ test("a card that another process has sealed in an epoch of its making opens, an
   const [here, there] = [await newVault({}, provider, store), await newVault({}, provider, store)];
   await there.keyring.addEpoch();
   const ref = await there.vault.put(cardOf("4111111111111111"), owner);
-  const digits = await here.vault.use(ref, owner, async ({ pan }) => Buffer.from(pan.reveal()).toString());
+  const digits = await here.vault.use(ref, owner, async ({ pan }) =>
+    Buffer.from(pan.reveal()).toString(),
+  );
   assert.equal(digits, "4111111111111111");
   assert.equal(here.keyring.currentEpoch, 2);
   await there.keyring.addEpoch();
@@ -151,21 +162,28 @@ test("the keys are read again for a card of a newer epoch alone: not for one of 
 
 test("an epoch that has wrapped its share gives way under concurrent puts, and every card opens", async () => {
   const { keyring, vault } = await newVault({ wrapsPerEpoch: 8, wrapsPerReservation: 3 });
-  const refs = await Promise.all(Array.from({ length: 40 }, async () => await vault.put(cardOf("4111111111111111"), owner)));
+  const refs = await Promise.all(
+    Array.from({ length: 40 }, async () => await vault.put(cardOf("4111111111111111"), owner)),
+  );
   assert.equal(keyring.currentEpoch, 5);
-  for (const ref of refs) await vault.use(ref, owner, async ({ pan }) => assert.equal(maskOf(pan), "411111xxxxxx1111"));
+  for (const ref of refs)
+    await vault.use(ref, owner, async ({ pan }) => assert.equal(maskOf(pan), "411111xxxxxx1111"));
 });
 
 test("a vault refuses keys of another environment", async () => {
   const { keyring } = await newVault();
-  assert.throws(() => createLocalVault({ keyring, environment: "production", random }), { name: "BrokenInvariant" });
+  assert.throws(() => createLocalVault({ keyring, environment: "production", random }), {
+    name: "BrokenInvariant",
+  });
 });
 
 test("fingerprints are equal for equal cards of one merchant, whatever else is on the card, and different for all others", async () => {
   const { vault } = await newVault();
   const other = (await newVault()).vault;
   const hex = async (by: typeof vault, digits: string, merchant: string): Promise<string> =>
-    Buffer.from(await by.fingerprint(cardOf(digits, `${merchant} ${digits.length}`), merchant as MerchantId)).toString("hex");
+    Buffer.from(
+      await by.fingerprint(cardOf(digits, `${merchant} ${digits.length}`), merchant as MerchantId),
+    ).toString("hex");
   const first = await hex(vault, "4111111111111111", "00000001");
   assert.match(first, /^[0-9a-f]{64}$/);
   assert.equal(await hex(vault, "4111111111111111", "00000001"), first);
@@ -174,7 +192,10 @@ test("fingerprints are equal for equal cards of one merchant, whatever else is o
   assert.notEqual(await hex(other, "4111111111111111", "00000001"), first);
 });
 
-/** All 16-digit card numbers behind a mask: 100,000, since one of each ten in a row passes the check. */
+/**
+ * All 16-digit card numbers behind a mask: 100,000, since one of each ten in a row passes the
+ * check.
+ */
 function* candidates(mask: string): Generator<string> {
   const [first = "", last = ""] = mask.split(/x+/);
   for (let middle = 0; middle < 1_000_000; middle += 10) {
@@ -206,7 +227,9 @@ test("a stolen fingerprint and mask do not give the card away, while an unkeyed 
     fingerprint: Buffer.from(await vault.fingerprint(card, owner.merchantId)).toString("hex"),
   };
   // Each column is known by its first 64 bits.
-  const columnOf = new Map(Object.entries(columns).map(([column, value]) => [value.slice(0, 16), column]));
+  const columnOf = new Map(
+    Object.entries(columns).map(([column, value]) => [value.slice(0, 16), column]),
+  );
   const recovered = new Map<string, string>();
   let tried = 0;
   for (const candidate of candidates(mask)) {

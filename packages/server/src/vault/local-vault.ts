@@ -20,20 +20,39 @@ interface LocalVaultOptions {
   readonly upgrade?: Readonly<RowUpgrade>;
 }
 
-/** A vault within this process: seals and opens with the keys of the keyring, none of which it waits for. */
+/**
+ * A vault within this process: seals and opens with the keys of the keyring, none of which it waits
+ * for.
+ */
 export interface LocalVault extends Vault {
-  /** Whether the card is sealed under an epoch that only opens, so that it should be sealed again. */
+  /**
+   * Whether the card is sealed under an epoch that only opens, so that it should be sealed again.
+   */
   isOutdated(ref: CardRef): boolean;
-  /** The card as the next version of its record under the current epoch. Throws VaultError if it does not open. */
-  reseal(ref: CardRef, owner: CardOwner): Promise<{ readonly ref: CardRef; readonly owner: CardOwner }>;
-  /** A card of an earlier version as the next version of its record, under the keyed digest and with a MAC. Throws VaultError if it does not open. */
+  /**
+   * The card as the next version of its record under the current epoch. Throws VaultError if it
+   * does not open.
+   */
+  reseal(
+    ref: CardRef,
+    owner: CardOwner,
+  ): Promise<{ readonly ref: CardRef; readonly owner: CardOwner }>;
+  /**
+   * A card of an earlier version as the next version of its record, under the keyed digest and with
+   * a MAC. Throws VaultError if it does not open.
+   */
   adopt(card: StoredCard): Promise<StoredCard>;
 }
 
 /** Keys of merchants' token digests that are kept ready; others are derived again. */
 const digestKeysReady = 4_096;
 
-export function createLocalVault({ keyring, environment, random, upgrade = noEarlierRows }: LocalVaultOptions): LocalVault {
+export function createLocalVault({
+  keyring,
+  environment,
+  random,
+  upgrade = noEarlierRows,
+}: LocalVaultOptions): LocalVault {
   assert(keyring.environment === environment, "a vault and its keys are of one environment");
   const macs = new RowMacs((label) => keyring.derivedKey(label), upgrade);
   const epochs: EpochLookup = (id) => keyring.epochKey(id);
@@ -61,7 +80,9 @@ export function createLocalVault({ keyring, environment, random, upgrade = noEar
     },
 
     async fingerprint(card: Card, merchantId: MerchantId): Promise<Uint8Array> {
-      return createHmac("sha256", keyring.fingerprintKey(merchantId)).update(card.pan.reveal()).digest();
+      return createHmac("sha256", keyring.fingerprintKey(merchantId))
+        .update(card.pan.reveal())
+        .digest();
     },
 
     tokenDigests(merchantId: MerchantId, token: string) {
@@ -93,8 +114,10 @@ export function createLocalVault({ keyring, environment, random, upgrade = noEar
       const { merchantId, tokenDigest, ref, version } = card;
       const digest = keyedDigest(digestKey(merchantId), tokenDigest);
       const recordVersion = version + 1;
-      const sealed = await vault.use(ref, { merchantId, tokenDigest, recordVersion: version }, (opened) =>
-        vault.put(opened, { merchantId, tokenDigest: digest, recordVersion }),
+      const sealed = await vault.use(
+        ref,
+        { merchantId, tokenDigest, recordVersion: version },
+        (opened) => vault.put(opened, { merchantId, tokenDigest: digest, recordVersion }),
       );
       const next = { ...card, tokenDigest: digest, version: recordVersion, ref: sealed };
       return { ...next, mac: macOf(next) };

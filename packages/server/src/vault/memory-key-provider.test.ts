@@ -19,7 +19,15 @@ test("the root key itself wraps nothing: one key has one use", async () => {
   for (const from of [0, 1]) {
     const body = wrapped.subarray(from);
     const parts = { ciphertext: body.subarray(12, -16), tag: body.subarray(-16) };
-    assert.equal(decryptGcm(createSecretKey(root()), body.subarray(0, 12), Buffer.from("sandbox/epoch/1"), parts), undefined);
+    assert.equal(
+      decryptGcm(
+        createSecretKey(root()),
+        body.subarray(0, 12),
+        Buffer.from("sandbox/epoch/1"),
+        parts,
+      ),
+      undefined,
+    );
   }
 });
 
@@ -31,5 +39,9 @@ test("what an earlier version wrapped under the root itself unwraps, and is stil
 
   assert.equal(wrapped.length, 60);
   assert.deepEqual(await now.unwrap(wrapped, "label"), Buffer.from(key));
-  assert.equal(now.keyId, createHmac("sha256", root()).update("cofre root key id").digest("hex").slice(0, 16), "the name stays");
+  assert.equal(
+    now.keyId,
+    createHmac("sha256", root()).update("cofre root key id").digest("hex").slice(0, 16),
+    "the name stays",
+  );
 });

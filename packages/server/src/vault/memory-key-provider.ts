@@ -6,14 +6,19 @@ import { KeyringError, type KeyProvider } from "./key-provider.ts";
 import type { WrappedKeys, WrappedKeyStore } from "./keyring.ts";
 
 const wrappedLength = nonceLength + keyLength + tagLength;
-/** First byte of what is wrapped under the derived key. What earlier versions wrapped, under the root itself, has no such byte and is one byte shorter. */
+/**
+ * First byte of what is wrapped under the derived key. What earlier versions wrapped, under the
+ * root itself, has no such byte and is one byte shorter.
+ */
 const derivedFrame = 2;
 
 /**
- * A root key in this process's memory: new at each start, or as read from a file. Takes ownership of `root` (32 bytes) and wipes it.
- * Wraps with AES-256-GCM under a random nonce, with the label authenticated: a byte that names the form, 12 bytes nonce, the key, 16 bytes tag. The root itself is
- * used with HMAC alone: for its name, for its check value, and to derive the key that wraps. `isSeparate` false: wraps as earlier versions did, under the root
- * itself, because one of them must unwrap it.
+ * A root key in this process's memory: new at each start, or as read from a file. Takes ownership
+ * of `root` (32 bytes) and wipes it. Wraps with AES-256-GCM under a random nonce, with the label
+ * authenticated: a byte that names the form, 12 bytes nonce, the key, 16 bytes tag. The root itself
+ * is used with HMAC alone: for its name, for its check value, and to derive the key that wraps.
+ * `isSeparate` false: wraps as earlier versions did, under the root itself, because one of them
+ * must unwrap it.
  */
 export function createMemoryKeyProvider(
   random: Random,
@@ -23,12 +28,21 @@ export function createMemoryKeyProvider(
   assert(root.length === keyLength, "a root key has 256 bits");
   const key = createSecretKey(root);
   root.fill(0);
-  const derived = new Uint8Array(hkdfSync("sha256", key, new Uint8Array(0), "cofre root key 2 wrap", keyLength));
+  const derived = new Uint8Array(
+    hkdfSync("sha256", key, new Uint8Array(0), "cofre root key 2 wrap", keyLength),
+  );
   const wrappingKey = createSecretKey(derived);
   derived.fill(0);
-  const unwrapWith = (under: KeyObject, sealed: Uint8Array, label: string): Uint8Array | undefined => {
+  const unwrapWith = (
+    under: KeyObject,
+    sealed: Uint8Array,
+    label: string,
+  ): Uint8Array | undefined => {
     if (sealed.length !== wrappedLength) return undefined;
-    const encrypted = { ciphertext: sealed.subarray(nonceLength, -tagLength), tag: sealed.subarray(-tagLength) };
+    const encrypted = {
+      ciphertext: sealed.subarray(nonceLength, -tagLength),
+      tag: sealed.subarray(-tagLength),
+    };
     return decryptGcm(under, sealed.subarray(0, nonceLength), Buffer.from(label), encrypted);
   };
   return {
@@ -36,14 +50,28 @@ export function createMemoryKeyProvider(
     async wrap(dataKey, label) {
       const nonce = random.bytes(nonceLength);
       const separate = isSeparate();
-      const { ciphertext, tag } = encryptGcm(separate ? wrappingKey : key, nonce, Buffer.from(label), dataKey);
-      return Buffer.concat([separate ? Uint8Array.of(derivedFrame) : new Uint8Array(0), nonce, ciphertext, tag]);
+      const { ciphertext, tag } = encryptGcm(
+        separate ? wrappingKey : key,
+        nonce,
+        Buffer.from(label),
+        dataKey,
+      );
+      return Buffer.concat([
+        separate ? Uint8Array.of(derivedFrame) : new Uint8Array(0),
+        nonce,
+        ciphertext,
+        tag,
+      ]);
     },
     async unwrap(wrapped, label) {
       const isDerived = wrapped.length === wrappedLength + 1 && wrapped[0] === derivedFrame;
-      const unwrapped = isDerived ? unwrapWith(wrappingKey, wrapped.subarray(1), label) : unwrapWith(key, wrapped, label);
+      const unwrapped = isDerived
+        ? unwrapWith(wrappingKey, wrapped.subarray(1), label)
+        : unwrapWith(key, wrapped, label);
       if (unwrapped === undefined)
-        throw new KeyringError(`the key ${label} does not unwrap: it was altered, moved, or wrapped for another use`);
+        throw new KeyringError(
+          `the key ${label} does not unwrap: it was altered, moved, or wrapped for another use`,
+        );
       return unwrapped;
     },
     async health() {

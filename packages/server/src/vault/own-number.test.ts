@@ -18,7 +18,11 @@ describe("a text that holds the number of a card", () => {
       "4111-1111 1111.1111",
       "4a1b1c1d1e1f1g1h1i1j1k1l1m1n1o1",
     ]) {
-      assert.deepEqual([holdsPan(text, pan), holdsDigits(text, pan.reveal()), holdsMasked(text, mask)], [true, true, true], text);
+      assert.deepEqual(
+        [holdsPan(text, pan), holdsDigits(text, pan.reveal()), holdsMasked(text, mask)],
+        [true, true, true],
+        text,
+      );
     }
   });
 
@@ -33,15 +37,32 @@ describe("a text that holds the number of a card", () => {
       "4012888888881881",
       "",
     ]) {
-      assert.deepEqual([holdsPan(text, pan), holdsDigits(text, pan.reveal()), holdsMasked(text, mask)], [false, false, false], text);
+      assert.deepEqual(
+        [holdsPan(text, pan), holdsDigits(text, pan.reveal()), holdsMasked(text, mask)],
+        [false, false, false],
+        text,
+      );
     }
   });
 
   test("is known by the mask where first six, last four, length and check digit agree, and only then", () => {
     // What the mask hides may be any digits, so another number of its form is taken for the card's.
-    assert.deepEqual([holdsPan("4111110000001111", pan), holdsMasked("4111110000001111", mask)], [false, false], "another check digit");
-    assert.deepEqual([holdsPan("4111111812391111", pan), holdsMasked("4111111812391111", mask)], [false, true], "a right one");
-    for (const text of [["411112", "1812381111"].join(""), "4111111812391129", "411111181291111", "41111118123481111"]) {
+    assert.deepEqual(
+      [holdsPan("4111110000001111", pan), holdsMasked("4111110000001111", mask)],
+      [false, false],
+      "another check digit",
+    );
+    assert.deepEqual(
+      [holdsPan("4111111812391111", pan), holdsMasked("4111111812391111", mask)],
+      [false, true],
+      "a right one",
+    );
+    for (const text of [
+      ["411112", "1812381111"].join(""),
+      "4111111812391129",
+      "411111181291111",
+      "41111118123481111",
+    ]) {
       assert.equal(holdsMasked(text, mask), false, text);
     }
     // Where it begins later than another that only begins like it.

@@ -2,8 +2,9 @@ import { allDigits } from "../kernel/written-digits.ts";
 import { passesLuhn, type Pan } from "./pan.ts";
 
 /*
- * Whether a text holds the number of one certain card: in one piece, in groups, with digits or letters between or around them, in any
- * script or escaped. Unlike a search for whatever looks like a card number it is never right by chance.
+ * Whether a text holds the number of one certain card: in one piece, in groups, with digits or
+ * letters between or around them, in any script or escaped. Unlike a search for whatever looks like
+ * a card number it is never right by chance.
  */
 
 const shownFirst = 6;
@@ -25,7 +26,10 @@ export function holdsDigits(text: string, digits: Uint8Array): boolean {
   });
 }
 
-/** The same for a card of which only the mask is known: first six digits, last four, length and check digit agree. */
+/**
+ * The same for a card of which only the mask is known: first six digits, last four, length and
+ * check digit agree.
+ */
 export function holdsMasked(text: string, maskedPan: string): boolean {
   const { length } = maskedPan;
   return allDigits(text, length).some((written) => {

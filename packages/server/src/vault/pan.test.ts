@@ -10,7 +10,8 @@ const bytes = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text, "l
 
 test("a card number has 14 to 19 digits and a right check digit", () => {
   for (const [digits] of testCards) assert.ok(Pan.from(bytes(digits)) !== undefined, digits);
-  for (let length = 14; length <= 19; length += 1) assert.equal(Pan.from(bytes(numberUnder("4", length)))?.length, length);
+  for (let length = 14; length <= 19; length += 1)
+    assert.equal(Pan.from(bytes(numberUnder("4", length)))?.length, length);
   for (const text of [
     "",
     numberUnder("4", 13),
@@ -19,7 +20,8 @@ test("a card number has 14 to 19 digits and a right check digit", () => {
     "411111111111111a",
     "4111 1111 1111 1111",
     "４111111111111111",
-    // Beside the digits of ASCII: counted as ten and as one less than nothing, they would make the sums right.
+    // Beside the digits of ASCII: counted as ten and as one less than nothing, they would make the
+    // sums right.
     `:${"0".repeat(12)}9`,
     `0:${"0".repeat(11)}9`,
     `${"0".repeat(12)}/2`,
@@ -40,15 +42,25 @@ test("every wrong digit and nearly every swap of neighbours is noticed", () => {
 });
 
 test("a security code has 3 or 4 digits, a cryptogram 1 to 64 characters of base64 or base64url", () => {
-  for (const text of ["", "12", "12345", "12a", "-12"]) assert.equal(Cvv.from(bytes(text)), undefined, text);
+  for (const text of ["", "12", "12345", "12a", "-12"])
+    assert.equal(Cvv.from(bytes(text)), undefined, text);
   for (const text of ["000", "1234"]) assert.equal(Cvv.from(bytes(text))?.length, text.length);
-  for (const text of ["", "a".repeat(65), "a b", "a*"]) assert.equal(Cryptogram.from(bytes(text)), undefined, text);
+  for (const text of ["", "a".repeat(65), "a b", "a*"])
+    assert.equal(Cryptogram.from(bytes(text)), undefined, text);
   assert.equal(Cryptogram.from(bytes("AAABBEg0VhI0VniQEjRWAAAAAAA="))?.length, 28);
   assert.equal(Cryptogram.from(bytes("a".repeat(64)))?.length, 64);
   const base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=";
   for (let byte = 0; byte < 256; byte += 1) {
-    assert.equal(Cryptogram.from(Uint8Array.of(byte)) !== undefined, base64.includes(String.fromCharCode(byte)), `${byte}`);
-    assert.equal(Cvv.from(Uint8Array.of(0x31, byte, 0x31)) !== undefined, byte >= 0x30 && byte <= 0x39, `${byte}`);
+    assert.equal(
+      Cryptogram.from(Uint8Array.of(byte)) !== undefined,
+      base64.includes(String.fromCharCode(byte)),
+      `${byte}`,
+    );
+    assert.equal(
+      Cvv.from(Uint8Array.of(0x31, byte, 0x31)) !== undefined,
+      byte >= 0x30 && byte <= 0x39,
+      `${byte}`,
+    );
   }
 });
 
@@ -120,7 +132,9 @@ test("every conversion says that there is a secret", () => {
 });
 
 test("no conversion shows a digit", () => {
-  const control = shownForms({ digits: "7531864209" }).filter((text) => text.includes("7531864209"));
+  const control = shownForms({ digits: "7531864209" }).filter((text) =>
+    text.includes("7531864209"),
+  );
   assert.ok(control.length > 10, "an ordinary object is shown by most of them");
 
   const cvv = Cvv.from(bytes("7531"));

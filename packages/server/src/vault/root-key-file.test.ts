@@ -27,7 +27,11 @@ import type { CardOwner } from "./vault.ts";
 
 const random = new SystemRandom();
 const clock = { now: () => instant(1_234) };
-const owner: CardOwner = { merchantId: "0a1b2c3d" as MerchantId, tokenDigest: "ab".repeat(32) as TokenDigest, recordVersion: 1 };
+const owner: CardOwner = {
+  merchantId: "0a1b2c3d" as MerchantId,
+  tokenDigest: "ab".repeat(32) as TokenDigest,
+  recordVersion: 1,
+};
 const posixOnly = { skip: process.platform === "win32" };
 
 function installation(context: TestContext) {
@@ -37,7 +41,12 @@ function installation(context: TestContext) {
     const files = await openKeyFiles({ directory, environment, create, random });
     return await Keyring.open({ ...files, environment, random, clock, create, limits });
   };
-  return { directory, open, root: join(directory, "root.key"), keys: join(directory, "keys.1.json") };
+  return {
+    directory,
+    open,
+    root: join(directory, "root.key"),
+    keys: join(directory, "keys.1.json"),
+  };
 }
 
 /** The message; checks that it is about this file and quotes nothing of it. */
@@ -49,10 +58,12 @@ async function refusal(opening: Promise<unknown>, path: string, content: Buffer)
     assert.ok(error.message.includes(path), error.message);
     assert.equal(error.cause, undefined);
     const told = error.message.replaceAll(path, "");
-    // Eight bytes at a time: four letters of a key in hex are words that a message may hold, "0600" and the "adde" of "added".
+    // Eight bytes at a time: four letters of a key in hex are words that a message may hold, "0600"
+    // and the "adde" of "added".
     for (const encoding of ["hex", "base64", "latin1"] as const) {
       const key = content.subarray(-64);
-      for (let at = 0; at + 8 <= key.length; at += 1) assert.ok(!told.includes(key.toString(encoding, at, at + 8)), told);
+      for (let at = 0; at + 8 <= key.length; at += 1)
+        assert.ok(!told.includes(key.toString(encoding, at, at + 8)), told);
     }
     return told;
   }
@@ -71,7 +82,8 @@ test("a first start makes both files for their owner alone, and every later star
   assert.ok(key !== undefined && again.epochKey(2)?.equals(key) === true);
   assert.deepEqual(readFileSync(root), rootContent, "a root key is never written again");
   assert.deepEqual(readdirSync(directory).toSorted(), ["keys.1.json", "keys.2.json", "root.key"]);
-  if (process.platform !== "win32") for (const path of [root, keys]) assert.equal(statSync(path).mode & 0o777, 0o600);
+  if (process.platform !== "win32")
+    for (const path of [root, keys]) assert.equal(statSync(path).mode & 0o777, 0o600);
   assert.equal(rootContent.toString("latin1", 0, 25), "cofre root key 1\n\u0007sandbox");
   assert.ok(!readFileSync(keys).includes(rootContent.subarray(25, 57).toString("hex")));
 });
@@ -82,7 +94,10 @@ test("a missing root key is made in a sandbox only, and never beside keys that n
   await open();
   renameSync(root, `${root}.away`);
   for (const create of [true, false])
-    assert.match(await refusal(open({ create }), root, Buffer.alloc(0)), /restore the root key from its backup/);
+    assert.match(
+      await refusal(open({ create }), root, Buffer.alloc(0)),
+      /restore the root key from its backup/,
+    );
   renameSync(`${root}.away`, root);
   await open();
 });
@@ -102,7 +117,10 @@ test("a root key that others can touch is refused", posixOnly, async (context) =
   for (const path of [root, keys]) {
     for (const mode of [0o640, 0o604, 0o620, 0o602, 0o610, 0o601, 0o644, 0o777]) {
       chmodSync(path, mode);
-      assert.match(await refusal(open(), path, readFileSync(path)), new RegExp(`mode 0${mode.toString(8)}.*chmod`));
+      assert.match(
+        await refusal(open(), path, readFileSync(path)),
+        new RegExp(`mode 0${mode.toString(8)}.*chmod`),
+      );
     }
     for (const mode of [0o600, 0o400]) {
       chmodSync(path, mode);
@@ -119,7 +137,8 @@ test("a root key that is truncated, extended, or altered in any bit is refused",
     writeFileSync(root, changed);
     assert.match(await refusal(open(), root, content), message);
   };
-  for (let length = 0; length < content.length; length += 1) await attempt(content.subarray(0, length), /truncated|not a root key file/);
+  for (let length = 0; length < content.length; length += 1)
+    await attempt(content.subarray(0, length), /truncated|not a root key file/);
   await attempt(Buffer.concat([content, Buffer.of(10)]), /truncated or has something added/);
   await attempt(Buffer.alloc(2_000), /too large/);
   for (let bit = 0; bit < content.length * 8; bit += 1) {
@@ -154,7 +173,10 @@ test("wrapped keys of another root, or damaged ones, are refused without a word 
     content.replace(/"wrapped": "/, '"wrapped": "zz'),
   ]) {
     writeFileSync(keys, changed);
-    assert.match(await refusal(open(), keys, Buffer.from(content)), /damaged or of another version/);
+    assert.match(
+      await refusal(open(), keys, Buffer.from(content)),
+      /damaged or of another version/,
+    );
   }
   writeFileSync(keys, content);
   const other = installation(context);
@@ -167,7 +189,8 @@ test("whoever is slower in making the root key takes the one that is there", asy
   const { root, directory } = installation(context);
   const other = installation(context);
   await other.open();
-  // The other's file appears between the look for it and the making of ours, which draws its key then.
+  // The other's file appears between the look for it and the making of ours, which draws its key
+  // then.
   const late = {
     bytes(length: number): Uint8Array {
       if (length === 32) copyFileSync(other.root, root);
@@ -182,7 +205,10 @@ test("whoever is slower in making the root key takes the one that is there", asy
 test("first starts at the same time agree on one root key", async (context) => {
   const { root, directory } = installation(context);
   const started = await Promise.all(
-    Array.from({ length: 8 }, async () => await openKeyFiles({ directory, environment: "sandbox", create: true, random })),
+    Array.from(
+      { length: 8 },
+      async () => await openKeyFiles({ directory, environment: "sandbox", create: true, random }),
+    ),
   );
   assert.equal(new Set(started.map(({ provider }) => provider.keyId)).size, 1);
   assert.deepEqual(readdirSync(directory), ["root.key"]);
@@ -195,7 +221,8 @@ test("two processes change the keys one after the other, and no epoch is lost", 
   assert.equal(await one.addEpoch(), 2);
   assert.equal(await other.addEpoch(), 3);
   for (let id = 4; id <= 6; id += 1) assert.equal(await one.addEpoch(), id);
-  // The file that the other one would make next has been removed meanwhile, so that it can be made again.
+  // The file that the other one would make next has been removed meanwhile, so that it can be made
+  // again.
   assert.deepEqual(readdirSync(directory).toSorted(), ["keys.5.json", "keys.6.json", "root.key"]);
   assert.equal((await other.nextWrap()).id, 6);
   assert.deepEqual(readdirSync(directory).toSorted(), ["keys.6.json", "keys.7.json", "root.key"]);
@@ -211,7 +238,8 @@ test("a process that has not heard of a new epoch seals under the one before, as
   const { open } = installation(context);
   const limits = { wrapsPerEpoch: 20, wrapsPerReservation: 8 };
   const [one, other] = [await open({ limits }), await open({ limits })];
-  const vaultOf = (keyring: Keyring) => createLocalVault({ keyring, environment: "sandbox", random });
+  const vaultOf = (keyring: Keyring) =>
+    createLocalVault({ keyring, environment: "sandbox", random });
   const put = (keyring: Keyring) => vaultOf(keyring).put(cardOf("4111111111111111"), owner);
   const early = [await put(one), await put(other)];
   assert.equal(await one.addEpoch(), 2);
@@ -224,9 +252,15 @@ test("a process that has not heard of a new epoch seals under the one before, as
   for (const keyring of [one, other, fresh]) {
     // Counted in the key that all keep, so that its limit holds for all of them together.
     const first = keyring.inventory().find(({ purpose, id }) => purpose === "epoch" && id === 1);
-    assert.ok(first !== undefined && under <= first.wrapsReserved && first.wrapsReserved <= limits.wrapsPerEpoch);
+    assert.ok(
+      first !== undefined &&
+        under <= first.wrapsReserved &&
+        first.wrapsReserved <= limits.wrapsPerEpoch,
+    );
     for (const ref of [...early, ...late, await put(one)]) {
-      await vaultOf(keyring).use(ref, owner, async ({ pan }) => assert.equal(Buffer.from(pan.reveal()).toString(), "4111111111111111"));
+      await vaultOf(keyring).use(ref, owner, async ({ pan }) =>
+        assert.equal(Buffer.from(pan.reveal()).toString(), "4111111111111111"),
+      );
     }
   }
 });
@@ -247,13 +281,20 @@ test("processes that start first at the same time have the same keys", async (co
   for (const keyring of keyrings) assert.equal(keyring.epochKey(1)?.equals(kept), true);
 });
 
-test("a change of the kept keys that cannot be written leaves the file as it was", posixOnly, async (context) => {
-  const { open, keys, directory } = installation(context);
-  const keyring = await open();
-  const before = readFileSync(keys);
-  renameSync(directory, `${directory}.away`);
-  await assert.rejects(keyring.addEpoch(), { name: "KeyringError", message: /keys\.2\.json could not be written \(ENOENT\)/ });
-  renameSync(`${directory}.away`, directory);
-  assert.deepEqual(readFileSync(keys), before);
-  assert.equal(await keyring.addEpoch(), 2);
-});
+test(
+  "a change of the kept keys that cannot be written leaves the file as it was",
+  posixOnly,
+  async (context) => {
+    const { open, keys, directory } = installation(context);
+    const keyring = await open();
+    const before = readFileSync(keys);
+    renameSync(directory, `${directory}.away`);
+    await assert.rejects(keyring.addEpoch(), {
+      name: "KeyringError",
+      message: /keys\.2\.json could not be written \(ENOENT\)/,
+    });
+    renameSync(`${directory}.away`, directory);
+    assert.deepEqual(readFileSync(keys), before);
+    assert.equal(await keyring.addEpoch(), 2);
+  },
+);

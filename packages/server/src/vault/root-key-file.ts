@@ -6,21 +6,31 @@ import { instant } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
 import { keyLength } from "./aes.ts";
 import { KeyringError, type KeyProvider, KeysChangedElsewhere } from "./key-provider.ts";
-import { isEnvironmentId, keyPurposes, type WrappedKey, type WrappedKeys, type WrappedKeyStore } from "./keyring.ts";
+import {
+  isEnvironmentId,
+  keyPurposes,
+  type WrappedKey,
+  type WrappedKeys,
+  type WrappedKeyStore,
+} from "./keyring.ts";
 import { createMemoryKeyProvider } from "./memory-key-provider.ts";
 import type { SecretFile } from "./sealed-secret.ts";
 
 /**
- * Owns two files of one directory. `root.key` holds the root key in the clear: the magic line, the length of the environment
- * id, the id, 32 bytes of key, and an HMAC of what precedes the key, under the key, as its check value. It never changes.
- * `keys.<n>.json` holds the wrapped keys. A change is a new file with the next number, which cannot be made twice: two processes
- * that change the same keys never lose each other's epoch, and with it all cards in it. The file before is kept, earlier ones
- * are removed. Both belong in a backup, apart from that of the cards.
+ * Owns two files of one directory. `root.key` holds the root key in the clear: the magic line, the
+ * length of the environment id, the id, 32 bytes of key, and an HMAC of what precedes the key,
+ * under the key, as its check value. It never changes. `keys.<n>.json` holds the wrapped keys. A
+ * change is a new file with the next number, which cannot be made twice: two processes that change
+ * the same keys never lose each other's epoch, and with it all cards in it. The file before is
+ * kept, earlier ones are removed. Both belong in a backup, apart from that of the cards.
  */
 interface KeyFilesOptions {
   readonly directory: string;
   readonly environment: string;
-  /** Whether a root key is made when there is none: at the first start of a sandbox, never in production. */
+  /**
+   * Whether a root key is made when there is none: at the first start of a sandbox, never in
+   * production.
+   */
   readonly create: boolean;
   readonly random: Random;
   /** See createMemoryKeyProvider. */
@@ -30,7 +40,10 @@ interface KeyFilesOptions {
 interface KeyFiles {
   readonly provider: KeyProvider;
   readonly store: WrappedKeyStore;
-  /** `<name>.sealed`, for another secret that is sealed under the root. Belongs in a backup as the keys do. */
+  /**
+   * `<name>.sealed`, for another secret that is sealed under the root. Belongs in a backup as the
+   * keys do.
+   */
   readonly secretFile: (name: string) => SecretFile;
 }
 
@@ -46,15 +59,27 @@ const largestSecretFile = 65_536;
 /** Windows has neither the bits that tell owner from others nor directories that can be flushed. */
 const isPosix = process.platform !== "win32";
 
-/** Opens the keys of a directory. Rejects with KeyringError, which names the file and what to do about it, never its content. */
-export async function openKeyFiles({ directory, environment, create, random, isSeparate }: KeyFilesOptions): Promise<KeyFiles> {
+/**
+ * Opens the keys of a directory. Rejects with KeyringError, which names the file and what to do
+ * about it, never its content.
+ */
+export async function openKeyFiles({
+  directory,
+  environment,
+  create,
+  random,
+  isSeparate,
+}: KeyFilesOptions): Promise<KeyFiles> {
   const rootPath = join(directory, "root.key");
   let content = await readPrivate(rootPath, largestRootFile);
   if (content === undefined && (await generationsIn(directory)).length > 0) {
-    // Made before its keys: another process that starts for the first time may have made both since.
+    // Made before its keys: another process that starts for the first time may have made both
+    // since.
     content = await readPrivate(rootPath, largestRootFile);
     if (content === undefined) {
-      throw new KeyringError(`${rootPath} is missing, but there are keys that were wrapped by it: restore the root key from its backup`);
+      throw new KeyringError(
+        `${rootPath} is missing, but there are keys that were wrapped by it: restore the root key from its backup`,
+      );
     }
   }
   if (content === undefined) {
@@ -75,10 +100,15 @@ export async function openKeyFiles({ directory, environment, create, random, isS
   };
 }
 
-/** Whether a directory holds keys, or something in their place. False where that cannot be seen; opening them says why. */
+/**
+ * Whether a directory holds keys, or something in their place. False where that cannot be seen;
+ * opening them says why.
+ */
 export async function hasKeyFiles(directory: string): Promise<boolean> {
   try {
-    return (await readdir(directory)).some((name) => name === "root.key" || /^keys\.\d+\.json$|\.sealed$/.test(name));
+    return (await readdir(directory)).some(
+      (name) => name === "root.key" || /^keys\.\d+\.json$|\.sealed$/.test(name),
+    );
   } catch {
     return false;
   }
@@ -91,14 +121,19 @@ function readRoot(content: Buffer, path: string, environment: string): Uint8Arra
     if (!content.subarray(0, magic.length).equals(magic))
       throw new KeyringError(`${path} is not a root key file that this version can read`);
     if (content.length !== keyAt + keyLength + checkLength) {
-      throw new KeyringError(`${path} is truncated or has something added: restore it from its backup`);
+      throw new KeyringError(
+        `${path} is truncated or has something added: restore it from its backup`,
+      );
     }
     const key = content.subarray(keyAt, keyAt + keyLength);
     if (!checkValue(content.subarray(0, keyAt), key).equals(content.subarray(keyAt + keyLength))) {
-      throw new KeyringError(`${path} has been altered or is damaged (its check value does not fit): restore it from its backup`);
+      throw new KeyringError(
+        `${path} has been altered or is damaged (its check value does not fit): restore it from its backup`,
+      );
     }
     const of = content.toString("latin1", magic.length + 1, keyAt);
-    if (of !== environment) throw new KeyringError(`${path} belongs to the environment ${of}, this is ${environment}`);
+    if (of !== environment)
+      throw new KeyringError(`${path} belongs to the environment ${of}, this is ${environment}`);
     return Uint8Array.from(key);
   } finally {
     content.fill(0);
@@ -109,11 +144,24 @@ function checkValue(header: Uint8Array, key: Uint8Array): Buffer {
   return createHmac("sha256", key).update("cofre root key check value").update(header).digest();
 }
 
-/** Makes the file whole or not at all. Someone who was faster keeps theirs: a root key is never overwritten. */
-async function makeRoot(path: string, directory: string, environment: string, random: Random): Promise<void> {
-  if (!isEnvironmentId(environment)) throw new KeyringError("an environment is named by lower-case letters, digits and dashes");
+/**
+ * Makes the file whole or not at all. Someone who was faster keeps theirs: a root key is never
+ * overwritten.
+ */
+async function makeRoot(
+  path: string,
+  directory: string,
+  environment: string,
+  random: Random,
+): Promise<void> {
+  if (!isEnvironmentId(environment))
+    throw new KeyringError("an environment is named by lower-case letters, digits and dashes");
   const key = random.bytes(keyLength);
-  const header = Buffer.concat([magic, Buffer.of(environment.length), Buffer.from(environment, "latin1")]);
+  const header = Buffer.concat([
+    magic,
+    Buffer.of(environment.length),
+    Buffer.from(environment, "latin1"),
+  ]);
   const content = Buffer.alloc(header.length + keyLength + checkLength);
   content.set(header);
   content.set(key, header.length);
@@ -124,7 +172,8 @@ async function makeRoot(path: string, directory: string, environment: string, ra
     await link(temporary, path);
     await syncDirectory(directory);
   } catch (error) {
-    if (!hasCode(error, "EEXIST")) throw new KeyringError(`${path} could not be made (${codeOf(error)})`);
+    if (!hasCode(error, "EEXIST"))
+      throw new KeyringError(`${path} could not be made (${codeOf(error)})`);
   } finally {
     key.fill(0);
     content.fill(0);
@@ -143,9 +192,13 @@ function keysFiles(directory: string, random: Random): WrappedKeyStore {
       const path = pathOf(generation);
       const content = await readPrivate(path, largestKeysFile);
       // Others have gone on twice since the names were read, and have taken this one away.
-      if (content === undefined && Math.max(0, ...(await generationsIn(directory))) > generation) throw changedElsewhere(directory);
+      if (content === undefined && Math.max(0, ...(await generationsIn(directory))) > generation)
+        throw changedElsewhere(directory);
       const keys = content === undefined ? undefined : parseKeys(content.toString("utf8"));
-      if (keys === undefined) throw new KeyringError(`${path} is damaged or of another version: restore it from its backup`);
+      if (keys === undefined)
+        throw new KeyringError(
+          `${path} is damaged or of another version: restore it from its backup`,
+        );
       return keys;
     },
 
@@ -163,11 +216,17 @@ function keysFiles(directory: string, random: Random): WrappedKeyStore {
           await rm(path);
           throw changedElsewhere(directory);
         }
-        await Promise.all(generations.filter((other) => other < generation).map(async (other) => rm(pathOf(other), { force: true })));
+        await Promise.all(
+          generations
+            .filter((other) => other < generation)
+            .map(async (other) => rm(pathOf(other), { force: true })),
+        );
         generation = next;
       } catch (error) {
         if (error instanceof KeyringError) throw error;
-        throw hasCode(error, "EEXIST") ? changedElsewhere(directory) : new KeyringError(`${path} could not be written (${codeOf(error)})`);
+        throw hasCode(error, "EEXIST")
+          ? changedElsewhere(directory)
+          : new KeyringError(`${path} could not be written (${codeOf(error)})`);
       } finally {
         await rm(temporary, { force: true });
       }
@@ -187,7 +246,8 @@ function secretFile(path: string, directory: string, random: Random): SecretFile
         await syncDirectory(directory);
         return sealed;
       } catch (error) {
-        if (!hasCode(error, "EEXIST")) throw new KeyringError(`${path} could not be written (${codeOf(error)})`);
+        if (!hasCode(error, "EEXIST"))
+          throw new KeyringError(`${path} could not be written (${codeOf(error)})`);
       } finally {
         await rm(temporary, { force: true });
       }
@@ -205,7 +265,9 @@ function changedElsewhere(directory: string): KeysChangedElsewhere {
 /** The numbers of the files of wrapped keys; none when there is no such directory. */
 async function generationsIn(directory: string): Promise<number[]> {
   try {
-    const numbers = (await readdir(directory)).map((name) => /^keys\.([1-9]\d{0,14})\.json$/.exec(name)?.[1]);
+    const numbers = (await readdir(directory)).map(
+      (name) => /^keys\.([1-9]\d{0,14})\.json$/.exec(name)?.[1],
+    );
     return numbers.filter((number) => number !== undefined).map(Number);
   } catch (error) {
     if (hasCode(error, "ENOENT")) return [];
@@ -220,7 +282,10 @@ function printKeys({ environment, rootKeyId, keys }: WrappedKeys): string {
   return `${JSON.stringify({ format: keysFormat, environment, rootKeyId, keys: rows }, undefined, 2)}\n`;
 }
 
-/** Undefined when the text is not what printKeys makes. Whether the keys are genuine shows when they are unwrapped. */
+/**
+ * Undefined when the text is not what printKeys makes. Whether the keys are genuine shows when they
+ * are unwrapped.
+ */
 function parseKeys(text: string): WrappedKeys | undefined {
   let file: unknown;
   try {
@@ -231,7 +296,8 @@ function parseKeys(text: string): WrappedKeys | undefined {
   }
   if (!isRecord(file) || file["format"] !== keysFormat) return undefined;
   const { environment, rootKeyId, keys: rows } = file;
-  if (typeof environment !== "string" || typeof rootKeyId !== "string" || !Array.isArray(rows)) return undefined;
+  if (typeof environment !== "string" || typeof rootKeyId !== "string" || !Array.isArray(rows))
+    return undefined;
   if (!isEnvironmentId(environment) || !/^[0-9a-f]{16}$/.test(rootKeyId)) return undefined;
   const keys = rows.map((row: unknown) => parseKey(row));
   return keys.every((key) => key !== undefined) ? { environment, rootKeyId, keys } : undefined;
@@ -241,9 +307,21 @@ function parseKey(row: unknown): WrappedKey | undefined {
   if (!isRecord(row)) return undefined;
   const { id, createdAt, wrapsReserved, wrapped } = row;
   const purpose = keyPurposes.find((known) => known === row["purpose"]);
-  if (purpose === undefined || typeof wrapped !== "string" || !/^([0-9a-f]{2}){1,4096}$/.test(wrapped)) return undefined;
-  if (!isCount(id) || id < 1 || id > 0xffff_ffff || !isCount(createdAt) || !isCount(wrapsReserved)) return undefined;
-  return { purpose, id, createdAt: instant(createdAt), wrapsReserved, wrapped: Buffer.from(wrapped, "hex") };
+  if (
+    purpose === undefined ||
+    typeof wrapped !== "string" ||
+    !/^([0-9a-f]{2}){1,4096}$/.test(wrapped)
+  )
+    return undefined;
+  if (!isCount(id) || id < 1 || id > 0xffff_ffff || !isCount(createdAt) || !isCount(wrapsReserved))
+    return undefined;
+  return {
+    purpose,
+    id,
+    createdAt: instant(createdAt),
+    wrapsReserved,
+    wrapped: Buffer.from(wrapped, "hex"),
+  };
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {
@@ -254,11 +332,17 @@ function isCount(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
 }
 
-/** The whole file; undefined when there is none. Refuses what is not a plain file of ours that nobody else can touch. */
+/**
+ * The whole file; undefined when there is none. Refuses what is not a plain file of ours that
+ * nobody else can touch.
+ */
 async function readPrivate(path: string, limit: number): Promise<Buffer | undefined> {
   let file: promises.FileHandle;
   try {
-    file = await open(path, constants.O_RDONLY | (isPosix ? constants.O_NOFOLLOW | constants.O_NONBLOCK : 0));
+    file = await open(
+      path,
+      constants.O_RDONLY | (isPosix ? constants.O_NOFOLLOW | constants.O_NONBLOCK : 0),
+    );
   } catch (error) {
     if (hasCode(error, "ENOENT")) return undefined;
     throw new KeyringError(`${path} cannot be opened as a plain file (${codeOf(error)})`);
@@ -312,5 +396,7 @@ function hasCode(error: unknown, code: string): boolean {
 }
 
 function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "unknown";
+  return error instanceof Error && "code" in error && typeof error.code === "string"
+    ? error.code
+    : "unknown";
 }

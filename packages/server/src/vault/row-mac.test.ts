@@ -5,7 +5,8 @@ import { type EarlierRows, type RowField, rowKinds, RowMacs } from "./row-mac.ts
 
 const keyOf = (installation: string) => (label: string) =>
   createSecretKey(hash("sha256", `${installation} ${label}`, { outputEncoding: "buffer" }));
-const macsOf = (installation = "here", earlier: EarlierRows = "none") => new RowMacs(keyOf(installation), { earlier, lastUnkeyedEntry: 0 });
+const macsOf = (installation = "here", earlier: EarlierRows = "none") =>
+  new RowMacs(keyOf(installation), { earlier, lastUnkeyedEntry: 0 });
 
 describe("the MAC of a row", () => {
   test("is accepted for the same fields of the same kind alone, under the keys of this installation", () => {
@@ -13,7 +14,8 @@ describe("the MAC of a row", () => {
     for (const kind of rowKinds) {
       const mac = macsOf().of(kind, fields);
       assert.equal(mac.length, 32);
-      for (const other of rowKinds) assert.equal(macsOf().accepts(other, fields, mac), other === kind, `${kind} as ${other}`);
+      for (const other of rowKinds)
+        assert.equal(macsOf().accepts(other, fields, mac), other === kind, `${kind} as ${other}`);
       assert.equal(macsOf("elsewhere").accepts(kind, fields, mac), false);
       for (const at of [0, 31]) {
         const altered = Uint8Array.from(mac);
@@ -44,15 +46,31 @@ describe("the MAC of a row", () => {
   });
 
   test("has the bytes that earlier rows were written with", () => {
-    const mac = macsOf().of("card", ["0a0b0c0d", 7, Uint8Array.of(1, 2, 255), undefined, "José ☂", 0, ""]);
-    assert.equal(Buffer.from(mac).toString("hex"), "4e6065745eefd79719b9fda7d64634c9c90451c63f47f3062d6b03d11a65afd9");
+    const mac = macsOf().of("card", [
+      "0a0b0c0d",
+      7,
+      Uint8Array.of(1, 2, 255),
+      undefined,
+      "José ☂",
+      0,
+      "",
+    ]);
+    assert.equal(
+      Buffer.from(mac).toString("hex"),
+      "4e6065745eefd79719b9fda7d64634c9c90451c63f47f3062d6b03d11a65afd9",
+    );
   });
 
   test("is HMAC-SHA-256 over each field with its length before it, for rows of every length and one after another", () => {
     const macs = macsOf();
     for (const length of [0, 1, 2_039, 2_040, 2_041, 700, 5_000, 3]) {
       for (const text of ["x", "é", "☂", "\ud800"].map((character) => character.repeat(length))) {
-        const fields: readonly RowField[] = [text, length, undefined, Uint8Array.from({ length }, (_, index) => index % 256)];
+        const fields: readonly RowField[] = [
+          text,
+          length,
+          undefined,
+          Uint8Array.from({ length }, (_, index) => index % 256),
+        ];
         const hmac = createHmac("sha256", keyOf("here")("row-mac 1 card"));
         for (const field of fields) {
           const bytes = field instanceof Uint8Array ? field : Buffer.from(String(field ?? ""));
@@ -60,7 +78,11 @@ describe("the MAC of a row", () => {
           before.writeUInt32BE(field === undefined ? 0xffff_ffff : bytes.length);
           hmac.update(before).update(bytes);
         }
-        assert.equal(Buffer.from(macs.of("card", fields)).toString("hex"), hmac.digest("hex"), `${length} of ${text.slice(0, 1)}`);
+        assert.equal(
+          Buffer.from(macs.of("card", fields)).toString("hex"),
+          hmac.digest("hex"),
+          `${length} of ${text.slice(0, 1)}`,
+        );
       }
     }
   });

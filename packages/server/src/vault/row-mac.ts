@@ -8,16 +8,19 @@ export type RowKind = (typeof rowKinds)[number];
 export type RowField = string | number | Uint8Array | undefined;
 
 /**
- * Whether rows from before MACs and keyed digests are still there. `written`: a node of an earlier version serves the same database and must find what
- * is written now, so it is written in the earlier form. `read`: new rows are in the new form, earlier ones are accepted. `none`: a row without a MAC
- * was written by a program without the key, and is refused.
+ * Whether rows from before MACs and keyed digests are still there. `written`: a node of an earlier
+ * version serves the same database and must find what is written now, so it is written in the
+ * earlier form. `read`: new rows are in the new form, earlier ones are accepted. `none`: a row
+ * without a MAC was written by a program without the key, and is refused.
  */
 export type EarlierRows = "none" | "read" | "written";
 
 /** The state of one installation's upgrade; changed by the upgrade job alone. */
 export interface RowUpgrade {
   earlier: EarlierRows;
-  /** Number of the last entry of the audit log that may be without a MAC, once no other row may be. */
+  /**
+   * Number of the last entry of the audit log that may be without a MAC, once no other row may be.
+   */
   lastUnkeyedEntry: number;
 }
 
@@ -27,7 +30,10 @@ export const noEarlierRows: Readonly<RowUpgrade> = { earlier: "none", lastUnkeye
 /** In bytes. A sealed card is about a third of it; a longer row is hashed in memory of its own. */
 const usualRow = 2_048;
 
-/** Makes and checks MACs of rows: HMAC-SHA-256 over the row's fields, under a key that the keyring derives for this kind of row. */
+/**
+ * Makes and checks MACs of rows: HMAC-SHA-256 over the row's fields, under a key that the keyring
+ * derives for this kind of row.
+ */
 export class RowMacs {
   readonly #keys: Readonly<Record<RowKind, KeyObject>>;
   readonly #hmacs: Readonly<Record<RowKind, HmacSha256>>;
@@ -58,7 +64,10 @@ export class RowMacs {
     return Buffer.from(this.#textOf(kind, fields), "latin1");
   }
 
-  /** Whether the row was written with the key. A row without a MAC is accepted while rows of earlier versions may be there. */
+  /**
+   * Whether the row was written with the key. A row without a MAC is accepted while rows of earlier
+   * versions may be there.
+   */
   accepts(kind: RowKind, fields: readonly RowField[], mac: Uint8Array | undefined): boolean {
     if (mac === undefined) return this.#upgrade.earlier !== "none";
     if (mac.length !== macLength) return false;
@@ -68,7 +77,8 @@ export class RowMacs {
 
   #textOf(kind: RowKind, fields: readonly RowField[]): string {
     const longest = mostBytes(fields);
-    const hmac = longest <= usualRow ? this.#hmacs[kind] : new HmacSha256(this.#keys[kind], longest);
+    const hmac =
+      longest <= usualRow ? this.#hmacs[kind] : new HmacSha256(this.#keys[kind], longest);
     return hmac.digest(join(fields, hmac.message), "latin1");
   }
 }
@@ -81,17 +91,27 @@ function mostBytes(fields: readonly RowField[]): number {
   let most = 0;
   // A character has three bytes of UTF-8 at most, and a number fewer digits than 32.
   for (const field of fields)
-    most += 4 + (typeof field === "string" ? 3 * field.length : typeof field === "number" ? 32 : (field?.length ?? 0));
+    most +=
+      4 +
+      (typeof field === "string"
+        ? 3 * field.length
+        : typeof field === "number"
+          ? 32
+          : (field?.length ?? 0));
   return most;
 }
 
-/** Each field with its length before it: no two rows make the same bytes. Returns how many there are. */
+/**
+ * Each field with its length before it: no two rows make the same bytes. Returns how many there
+ * are.
+ */
 function join(fields: readonly RowField[], bytes: Buffer): number {
   let end = 0;
   for (const field of fields) {
     const at = end + 4;
     let length = 0;
-    if (typeof field === "string" || typeof field === "number") length = bytes.write(String(field), at);
+    if (typeof field === "string" || typeof field === "number")
+      length = bytes.write(String(field), at);
     else if (field !== undefined) {
       bytes.set(field, at);
       length = field.length;

@@ -1,8 +1,9 @@
 import { assert } from "../kernel/assert.ts";
 
 /*
- * What cards of all schemes look like, whether they are charged here or not: first digits and lengths. For texts, in which any card number is
- * somebody's. Which brand a card is charged as is in bin.ts.
+ * What cards of all schemes look like, whether they are charged here or not: first digits and
+ * lengths. For texts, in which any card number is somebody's. Which brand a card is charged as is
+ * in bin.ts.
  */
 
 interface SchemeRow {
@@ -16,7 +17,8 @@ interface SchemeRow {
 const long = [16, 17, 18, 19];
 
 const rows: readonly SchemeRow[] = [
-  // Visa; Mastercard, Maestro, Elo, Aura, Discover, UnionPay, RuPay, Hipercard, Verve and others: no scheme's numbers of 4 to 6 are known to be free.
+  // Visa; Mastercard, Maestro, Elo, Aura, Discover, UnionPay, RuPay, Hipercard, Verve and others:
+  // no scheme's numbers of 4 to 6 are known to be free.
   { prefixes: ["4", "5", "6"], lengths: long },
   { prefixes: ["4"], lengths: [13], whole: true },
   // Mastercard's second series; Carnet.
@@ -36,7 +38,8 @@ const rows: readonly SchemeRow[] = [
   { prefixes: ["9704"], lengths: [16, 19] },
   // UATP.
   { prefixes: ["1"], lengths: [15], whole: true },
-  // Maestro of 12 to 15 digits. Of its wider ranges only those in which no country's telephone numbers are.
+  // Maestro of 12 to 15 digits. Of its wider ranges only those in which no country's telephone
+  // numbers are.
   {
     prefixes: [
       "0604",
@@ -64,7 +67,10 @@ const rows: readonly SchemeRow[] = [
 export const shortestNumber = 12;
 export const longestNumber = 19;
 
-/** Bits of lengths, by the first four digits: of all rows, and of those that count inside of something longer. */
+/**
+ * Bits of lengths, by the first four digits: of all rows, and of those that count inside of
+ * something longer.
+ */
 const [everywhere, inside] = [new Uint8Array(10_000), new Uint8Array(10_000)];
 for (const { prefixes, lengths, whole } of rows) {
   const bits = lengths.reduce((sum, length) => sum | (1 << (length - shortestNumber)), 0);
@@ -78,8 +84,12 @@ for (const { prefixes, lengths, whole } of rows) {
   }
 }
 
-/** Whether numbers of some scheme begin with these four digits, as a number, and have this length. */
+/**
+ * Whether numbers of some scheme begin with these four digits, as a number, and have this length.
+ */
 export function hasSchemeShape(firstFour: number, length: number, isWhole: boolean): boolean {
   if (length < shortestNumber || length > longestNumber) return false;
-  return (((isWhole ? everywhere : inside)[firstFour] ?? 0) & (1 << (length - shortestNumber))) !== 0;
+  return (
+    (((isWhole ? everywhere : inside)[firstFour] ?? 0) & (1 << (length - shortestNumber))) !== 0
+  );
 }

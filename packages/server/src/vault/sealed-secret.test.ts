@@ -9,7 +9,12 @@ import { SystemRandom } from "../kernel/system-random.ts";
 import { KeyringError } from "./key-provider.ts";
 import { createMemoryKeyProvider } from "./memory-key-provider.ts";
 import { openKeyFiles } from "./root-key-file.ts";
-import { createMemorySecretFile, createSealedSecret, createSealing, type SecretFile } from "./sealed-secret.ts";
+import {
+  createMemorySecretFile,
+  createSealedSecret,
+  createSealing,
+  type SecretFile,
+} from "./sealed-secret.ts";
 
 const random = new SystemRandom();
 const provider = createMemoryKeyProvider(random);
@@ -43,7 +48,9 @@ describe("a sealed secret", () => {
 
   test("is not replaced by a later one", async () => {
     const { file } = await sealedText();
-    const kept = await createSealedSecret({ provider, file, random, label }).save(Buffer.from("another"));
+    const kept = await createSealedSecret({ provider, file, random, label }).save(
+      Buffer.from("another"),
+    );
     assert.equal(Buffer.from(kept).toString(), text);
   });
 
@@ -66,13 +73,22 @@ describe("a sealed secret", () => {
         createSealedSecret({ provider, file: fileWith(sealed.subarray(0, length)), random, label }),
       ),
     ];
-    for (const [index, secret] of others.entries()) await assert.rejects(secret.load(), KeyringError, String(index));
-    const altered = Uint8Array.from(sealed, (byte, at) => (at === sealed.length - 1 ? byte ^ 1 : byte));
-    await assert.rejects(createSealedSecret({ provider, file: fileWith(altered), random, label }).load(), {
-      message: /the secret sandbox\/notifications does not open/,
-    });
+    for (const [index, secret] of others.entries())
+      await assert.rejects(secret.load(), KeyringError, String(index));
+    const altered = Uint8Array.from(sealed, (byte, at) =>
+      at === sealed.length - 1 ? byte ^ 1 : byte,
+    );
+    await assert.rejects(
+      createSealedSecret({ provider, file: fileWith(altered), random, label }).load(),
+      {
+        message: /the secret sandbox\/notifications does not open/,
+      },
+    );
     assert.equal(
-      Buffer.from((await createSealedSecret({ provider, file: fileWith(sealed), random, label }).load()) ?? []).toString(),
+      Buffer.from(
+        (await createSealedSecret({ provider, file: fileWith(sealed), random, label }).load()) ??
+          [],
+      ).toString(),
       text,
     );
   });
@@ -82,8 +98,10 @@ describe("the file of a sealed secret", () => {
   /** A root elsewhere, such as a key service, may wrap into as many bytes as it likes. */
   const long = {
     ...provider,
-    wrap: async (dek: Uint8Array, name: string) => Buffer.concat([await provider.wrap(dek, name), Buffer.alloc(700)]),
-    unwrap: async (wrapped: Uint8Array, name: string) => await provider.unwrap(wrapped.subarray(0, -700), name),
+    wrap: async (dek: Uint8Array, name: string) =>
+      Buffer.concat([await provider.wrap(dek, name), Buffer.alloc(700)]),
+    unwrap: async (wrapped: Uint8Array, name: string) =>
+      await provider.unwrap(wrapped.subarray(0, -700), name),
   };
 
   test("begins with its kind, and then the length of the wrapped key in two bytes, most of it first", async () => {
@@ -138,7 +156,12 @@ describe("a sealed secret in a directory of keys", () => {
     const at = directory(context);
     const options = { directory: at, environment: "sandbox", create: true, random };
     const first = await openKeyFiles(options);
-    const saved = createSealedSecret({ provider: first.provider, file: first.secretFile("notifications"), random, label });
+    const saved = createSealedSecret({
+      provider: first.provider,
+      file: first.secretFile("notifications"),
+      random,
+      label,
+    });
     assert.equal(await saved.load(), undefined);
     await saved.save(Buffer.from(text));
 
@@ -146,7 +169,12 @@ describe("a sealed secret in a directory of keys", () => {
     if (process.platform !== "win32") assert.equal(statSync(path).mode & 0o777, 0o600);
     assert.ok(!readFileSync(path).includes("secret of any"));
     const second = await openKeyFiles(options);
-    const opened = createSealedSecret({ provider: second.provider, file: second.secretFile("notifications"), random, label });
+    const opened = createSealedSecret({
+      provider: second.provider,
+      file: second.secretFile("notifications"),
+      random,
+      label,
+    });
     assert.equal(Buffer.from((await opened.load()) ?? []).toString(), text);
   });
 
@@ -155,7 +183,12 @@ describe("a sealed secret in a directory of keys", () => {
     const { provider: root, secretFile } = await openKeyFiles(options);
     const [one, other] = await Promise.all(
       ["one", "other"].map((content) =>
-        createSealedSecret({ provider: root, file: secretFile("notifications"), random, label }).save(Buffer.from(content)),
+        createSealedSecret({
+          provider: root,
+          file: secretFile("notifications"),
+          random,
+          label,
+        }).save(Buffer.from(content)),
       ),
     );
     assert.ok(one !== undefined && other !== undefined);
@@ -171,14 +204,22 @@ describe("secrets that are sealed among other things", () => {
     const sealed = await sealing.seal(content, "sandbox/people/1");
     assert.ok(content.every((byte) => byte === 0));
     assert.ok(!Buffer.from(sealed).includes("secret of any"));
-    assert.equal(Buffer.from(await createSealing({ provider, random }).open(sealed, "sandbox/people/1")).toString(), text);
+    assert.equal(
+      Buffer.from(
+        await createSealing({ provider, random }).open(sealed, "sandbox/people/1"),
+      ).toString(),
+      text,
+    );
   });
 
   test("do not open under another label, or another root", async () => {
     const sealed = await sealing.seal(Buffer.from(text), "sandbox/people/1");
     await assert.rejects(sealing.open(sealed, "sandbox/people/2"), KeyringError);
     await assert.rejects(
-      createSealing({ provider: createMemoryKeyProvider(random), random }).open(sealed, "sandbox/people/1"),
+      createSealing({ provider: createMemoryKeyProvider(random), random }).open(
+        sealed,
+        "sandbox/people/1",
+      ),
       KeyringError,
     );
   });

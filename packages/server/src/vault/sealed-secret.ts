@@ -3,8 +3,8 @@ import { decryptGcm, encryptGcm, keyLength, nonceLength, tagLength } from "./aes
 import { KeyringError, type KeyProvider } from "./key-provider.ts";
 
 /**
- * Where one sealed secret is kept. `saveFirst` keeps what it is given unless something is kept already, durably and whole, and
- * resolves with what is kept from now on.
+ * Where one sealed secret is kept. `saveFirst` keeps what it is given unless something is kept
+ * already, durably and whole, and resolves with what is kept from now on.
  */
 export interface SecretFile {
   load(): Promise<Uint8Array | undefined>;
@@ -15,15 +15,27 @@ export interface SealedSecretOptions {
   readonly provider: KeyProvider;
   readonly file: SecretFile;
   readonly random: Random;
-  /** Names environment and use, such as `sandbox/notifications`: what was sealed under another name does not open. */
+  /**
+   * Names environment and use, such as `sandbox/notifications`: what was sealed under another name
+   * does not open.
+   */
   readonly label: string;
 }
 
-/** A secret of the installation, of any length, that is sealed under the root key and kept in a file. */
+/**
+ * A secret of the installation, of any length, that is sealed under the root key and kept in a
+ * file.
+ */
 export interface SealedSecret {
-  /** undefined when there is none. The caller wipes it. Rejects with KeyringError when it does not open. */
+  /**
+   * undefined when there is none. The caller wipes it. Rejects with KeyringError when it does not
+   * open.
+   */
   load(): Promise<Uint8Array | undefined>;
-  /** Wipes `content` and resolves with what is kept from now on: `content`, or what somebody else saved before. */
+  /**
+   * Wipes `content` and resolves with what is kept from now on: `content`, or what somebody else
+   * saved before.
+   */
   save(content: Uint8Array): Promise<Uint8Array>;
 }
 
@@ -48,8 +60,14 @@ export interface Sealing {
   open(sealed: Uint8Array, label: string): Promise<Uint8Array>;
 }
 
-/** The same form as a secret in a file: a data key for each, which the root key wraps. Every node that has the root key opens it. */
-export function createSealing({ provider, random }: Pick<SealedSecretOptions, "provider" | "random">): Sealing {
+/**
+ * The same form as a secret in a file: a data key for each, which the root key wraps. Every node
+ * that has the root key opens it.
+ */
+export function createSealing({
+  provider,
+  random,
+}: Pick<SealedSecretOptions, "provider" | "random">): Sealing {
   return {
     seal: (content, label) => seal({ provider, random, label }, content),
     open: (sealed, label) => open({ provider, label }, sealed),
@@ -59,7 +77,10 @@ export function createSealing({ provider, random }: Pick<SealedSecretOptions, "p
 const magic = Buffer.from("cofre sealed 1\n", "latin1");
 
 /** Magic line, length of the wrapped data key in two bytes, that key, nonce, tag, ciphertext. */
-async function seal({ provider, random, label }: Omit<SealedSecretOptions, "file">, content: Uint8Array): Promise<Uint8Array> {
+async function seal(
+  { provider, random, label }: Omit<SealedSecretOptions, "file">,
+  content: Uint8Array,
+): Promise<Uint8Array> {
   const dek = random.bytes(keyLength);
   try {
     const wrapped = await provider.wrap(dek, label);
@@ -73,8 +94,13 @@ async function seal({ provider, random, label }: Omit<SealedSecretOptions, "file
   }
 }
 
-async function open({ provider, label }: Pick<SealedSecretOptions, "provider" | "label">, sealed: Uint8Array): Promise<Uint8Array> {
-  const damaged = new KeyringError(`the secret ${label} does not open: it was altered, moved, or sealed for another use`);
+async function open(
+  { provider, label }: Pick<SealedSecretOptions, "provider" | "label">,
+  sealed: Uint8Array,
+): Promise<Uint8Array> {
+  const damaged = new KeyringError(
+    `the secret ${label} does not open: it was altered, moved, or sealed for another use`,
+  );
   const wrappedAt = magic.length + 2;
   const nonceAt = wrappedAt + (sealed[magic.length] ?? 0) * 256 + (sealed[magic.length + 1] ?? 0);
   const tagAt = nonceAt + nonceLength;

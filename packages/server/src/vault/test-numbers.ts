@@ -2,8 +2,9 @@ import { allDigits } from "../kernel/written-digits.ts";
 import type { Pan } from "./pan.ts";
 
 /**
- * Numbers that belong to no cardholder: those that this interface, the schemes and the processors of Latin America publish for tests. The
- * numbers of schemes that are not charged here are in the list for texts.
+ * Numbers that belong to no cardholder: those that this interface, the schemes and the processors
+ * of Latin America publish for tests. The numbers of schemes that are not charged here are in the
+ * list for texts.
  */
 export const testNumbers: readonly string[] = [
   // Visa.
@@ -44,8 +45,8 @@ export const testNumbers: readonly string[] = [
 ].flatMap((row) => row.split(" "));
 
 /**
- * First digits under which processors document test numbers of any further digits, and first six digits under which suites and load tests
- * make numbers up.
+ * First digits under which processors document test numbers of any further digits, and first six
+ * digits under which suites and load tests make numbers up.
  */
 export const testRanges = [
   "400000",
@@ -63,7 +64,10 @@ export const testRanges = [
 
 /** In bytes, so that a card is looked up without becoming a string. */
 const byLength = new Map<number, readonly Uint8Array[]>(
-  [14, 15, 16, 17, 18, 19].map((length) => [length, testNumbers.filter((digits) => digits.length === length).map(ascii)] as const),
+  [14, 15, 16, 17, 18, 19].map(
+    (length) =>
+      [length, testNumbers.filter((digits) => digits.length === length).map(ascii)] as const,
+  ),
 );
 const rangeBytes = testRanges.map(ascii);
 
@@ -88,11 +92,18 @@ const shortest = 14;
 const longest = 19;
 const published: ReadonlySet<string> = new Set(testNumbers);
 
-/** Whether a text holds one of the published numbers, however it is written. Never by chance, unlike whatever looks like a card number. */
+/**
+ * Whether a text holds one of the published numbers, however it is written. Never by chance, unlike
+ * whatever looks like a card number.
+ */
 export function holdsTestNumber(text: string): boolean {
   return allDigits(text, shortest).some((written) => {
     for (let start = 0; start + shortest <= written.length; start += 1) {
-      for (let length = shortest; length <= longest && start + length <= written.length; length += 1) {
+      for (
+        let length = shortest;
+        length <= longest && start + length <= written.length;
+        length += 1
+      ) {
         if (published.has(written.slice(start, start + length))) return true;
       }
     }

@@ -4,7 +4,14 @@ import { test } from "node:test";
 import { formatTimestamp } from "../kernel/calendar.ts";
 import { instant } from "../kernel/instant.ts";
 import { HmacSha256 } from "./hmac.ts";
-import { isAcceptableToken, keyedDigest, newToken, tokenExpiresAt, unkeyedDigest, unkeyedLength } from "./token.ts";
+import {
+  isAcceptableToken,
+  keyedDigest,
+  newToken,
+  tokenExpiresAt,
+  unkeyedDigest,
+  unkeyedLength,
+} from "./token.ts";
 
 const random = { bytes: (length: number): Uint8Array => randomBytes(length) };
 
@@ -20,18 +27,26 @@ test("a token is 64 random bytes in lower-case hex, acceptable as a token, and n
 });
 
 test("a token holds the bytes that the random port gave, in their order", () => {
-  assert.equal(newToken({ bytes: (length) => Uint8Array.from({ length }, (_, index) => index) }).slice(0, 10), "0001020304");
+  assert.equal(
+    newToken({ bytes: (length) => Uint8Array.from({ length }, (_, index) => index) }).slice(0, 10),
+    "0001020304",
+  );
 });
 
 test("the digest that earlier versions kept of a token is its SHA-256 and tells letter cases apart", () => {
-  assert.equal(unkeyedDigest("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  assert.equal(
+    unkeyedDigest("abc"),
+    "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+  );
   assert.notEqual(unkeyedDigest("ABC"), unkeyedDigest("abc"));
 });
 
 test("the keyed digest of a token is HMAC-SHA-256 over the bytes of its SHA-256", () => {
   const bytes = Buffer.alloc(32, 7);
   const key = new HmacSha256(createSecretKey(bytes), unkeyedLength);
-  const expected = createHmac("sha256", bytes).update(createHash("sha256").update("abc").digest()).digest("hex");
+  const expected = createHmac("sha256", bytes)
+    .update(createHash("sha256").update("abc").digest())
+    .digest("hex");
   assert.equal(keyedDigest(key, unkeyedDigest("abc")), expected);
 });
 
@@ -47,7 +62,8 @@ test("a merchant's own token has 32 to 128 printable characters without blanks",
   ]) {
     assert.equal(isAcceptableToken(text), false, JSON.stringify(text));
   }
-  for (const text of ["a".repeat(32), "~!".repeat(64), "0".repeat(32)]) assert.equal(isAcceptableToken(text), true, text);
+  for (const text of ["a".repeat(32), "~!".repeat(64), "0".repeat(32)])
+    assert.equal(isAcceptableToken(text), true, text);
 });
 
 /** Reliability 3.5: calendar months are added and clamped to the month's end, in UTC. */

@@ -8,7 +8,10 @@ import type { HmacSha256 } from "./hmac.ts";
 const tokenBytes = 64;
 const monthsUnused = 14;
 
-/** A token of our own choice: 128 lower-case hex characters (interface 2.1), never derived from the card. */
+/**
+ * A token of our own choice: 128 lower-case hex characters (interface 2.1), never derived from the
+ * card.
+ */
 export function newToken(random: Random): string {
   return hexOf(random.bytes(tokenBytes));
 }
@@ -21,7 +24,10 @@ export function unkeyedDigest(token: string): TokenDigest {
 /** In bytes: what a keyed digest is made of. */
 export const unkeyedLength = 32;
 
-/** What is kept of a token: made of the unkeyed digest, so that a row of an earlier version can be moved to it without the token. */
+/**
+ * What is kept of a token: made of the unkeyed digest, so that a row of an earlier version can be
+ * moved to it without the token.
+ */
 export function keyedDigest(key: HmacSha256, unkeyed: TokenDigest): TokenDigest {
   return key.digest(key.message.write(unkeyed, "hex"), "hex") as TokenDigest;
 }
@@ -29,14 +35,22 @@ export function keyedDigest(key: HmacSha256, unkeyed: TokenDigest): TokenDigest 
 /** In characters, of a token that a merchant chooses (interface 2.1). */
 export const tokenLength = { shortest: 32, longest: 128 } as const;
 
-/** A merchant may choose the token: 32 to 128 printable ASCII characters without blanks (interface 2.1). */
+/**
+ * A merchant may choose the token: 32 to 128 printable ASCII characters without blanks (interface
+ * 2.1).
+ */
 export function isAcceptableToken(text: string): boolean {
-  return text.length >= tokenLength.shortest && text.length <= tokenLength.longest && /^[\x21-\x7e]+$/.test(text);
+  return (
+    text.length >= tokenLength.shortest &&
+    text.length <= tokenLength.longest &&
+    /^[\x21-\x7e]+$/.test(text)
+  );
 }
 
 /**
- * When a token that was last used at `lastUsedAt` stops working: 14 calendar months later in UTC, at the month's end if it
- * has no such day. Counted from the latest use, never from an earlier expiry: clamping cannot be undone.
+ * When a token that was last used at `lastUsedAt` stops working: 14 calendar months later in UTC,
+ * at the month's end if it has no such day. Counted from the latest use, never from an earlier
+ * expiry: clamping cannot be undone.
  */
 export function tokenExpiresAt(lastUsedAt: Instant): Instant {
   return addMonths(lastUsedAt, monthsUnused);

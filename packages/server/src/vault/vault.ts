@@ -3,27 +3,43 @@ import type { Card } from "./card.ts";
 import type { CardRef, StoredCard } from "./stored-card.ts";
 
 /**
- * What a sealed card is bound to. The envelope's additional authenticated data holds these and the environment, so a
- * ciphertext that is moved to another row, merchant or installation never opens.
+ * What a sealed card is bound to. The envelope's additional authenticated data holds these and the
+ * environment, so a ciphertext that is moved to another row, merchant or installation never opens.
  */
 export interface CardOwner {
   readonly merchantId: MerchantId;
   readonly tokenDigest: TokenDigest;
-  /** Version of the card record; a card that is sealed again gets a fresh data key and the next number. */
+  /**
+   * Version of the card record; a card that is sealed again gets a fresh data key and the next
+   * number.
+   */
   readonly recordVersion: number;
 }
 
-/** The vault, behind an interface that could be another process. Card data enters and leaves as bytes only. */
+/**
+ * The vault, behind an interface that could be another process. Card data enters and leaves as
+ * bytes only.
+ */
 export interface Vault {
-  /** Seals a card. The caller still owns `card` and wipes it. The security code is not part of what is sealed, ever. */
+  /**
+   * Seals a card. The caller still owns `card` and wipes it. The security code is not part of what
+   * is sealed, ever.
+   */
   put(card: Card, owner: CardOwner): Promise<CardRef>;
-  /** Opens the card for the time of `call` and wipes it when the call has settled. Throws VaultError if it does not open. */
+  /**
+   * Opens the card for the time of `call` and wipes it when the call has settled. Throws VaultError
+   * if it does not open.
+   */
   use<T>(ref: CardRef, owner: CardOwner, call: (card: Card) => Promise<T>): Promise<T>;
-  /** Keyed HMAC-SHA-256 of the PAN under the merchant's own fingerprint key: equal for equal cards of one merchant only. */
+  /**
+   * Keyed HMAC-SHA-256 of the PAN under the merchant's own fingerprint key: equal for equal cards
+   * of one merchant only.
+   */
   fingerprint(card: Card, merchantId: MerchantId): Promise<Uint8Array>;
   /**
-   * What the store keeps in place of a token. Keyed, because merchants choose tokens: from a copy of the database alone no guess can be tested. The first is
-   * the one to store a card under; a card of an earlier version may lie under the other.
+   * What the store keeps in place of a token. Keyed, because merchants choose tokens: from a copy
+   * of the database alone no guess can be tested. The first is the one to store a card under; a
+   * card of an earlier version may lie under the other.
    */
   tokenDigests(merchantId: MerchantId, token: string): readonly [TokenDigest, ...TokenDigest[]];
   /** The card with the MAC that it is stored with. */

@@ -8,17 +8,26 @@ import type { TreeObject } from "./decode/tree.ts";
 /** One row of routes.ts: an operation of the wire. */
 export type Endpoint = KeyedEndpoint | OpenEndpoint;
 
-/** What a server answers to: operations, and what the console's people ask about themselves and each other. */
+/**
+ * What a server answers to: operations, and what the console's people ask about themselves and each
+ * other.
+ */
 export type ServedEndpoint = Endpoint | PeopleEndpoint;
 
 interface EndpointRow {
   /** As documented, without the trailing slash; matched without regard to letter case. */
   readonly path: string;
-  /** Which codes an absent or unknown key answers with (interface 7.1): operations with a JSON body, or with parameters. */
+  /**
+   * Which codes an absent or unknown key answers with (interface 7.1): operations with a JSON body,
+   * or with parameters.
+   */
   readonly family: "json" | "parameters";
   /** true: called by browsers of other origins (interface 1.5). */
   readonly cors: boolean;
-  /** true: sends something to an acquirer whose deadline other nodes judge by their clocks; refused while this node's clock is off. */
+  /**
+   * true: sends something to an acquirer whose deadline other nodes judge by their clocks; refused
+   * while this node's clock is off.
+   */
   readonly movesMoney?: true;
 }
 
@@ -51,7 +60,10 @@ export interface OpenRequest {
 
 /** What the head of a request and its socket say about its sender. */
 export interface Caller {
-  /** The socket's other end: behind a proxy the proxy's, unless a header of the proxy is believed (COFRE_CLIENT_ADDRESS_HEADER). */
+  /**
+   * The socket's other end: behind a proxy the proxy's, unless a header of the proxy is believed
+   * (COFRE_CLIENT_ADDRESS_HEADER).
+   */
   readonly address: string;
   /** It came by TLS, or from a page that did, through a proxy that ends it. */
   readonly isSecure: boolean;
@@ -64,7 +76,10 @@ export interface Caller {
   readonly account: string | undefined;
   /** The page asks by itself: nobody has touched it since it asked before. */
   readonly isBackground: boolean;
-  /** Nothing in the head says that another site's page caused the request, and nothing in it is said twice. */
+  /**
+   * Nothing in the head says that another site's page caused the request, and nothing in it is said
+   * twice.
+   */
   readonly isSameOrigin: boolean;
 }
 
@@ -72,14 +87,23 @@ export interface PeopleRequest extends OpenRequest {
   readonly caller: Caller;
 }
 
-/** A decoded request whose key has been checked, or whose person has been let in without one (http/sign-in/gate.ts). */
+/**
+ * A decoded request whose key has been checked, or whose person has been let in without one
+ * (http/sign-in/gate.ts).
+ */
 export interface WireRequest extends OpenRequest {
   readonly account: Account;
-  /** Which of the keys came: with both, the secret one counts. A person is granted what the secret one grants. */
+  /**
+   * Which of the keys came: with both, the secret one counts. A person is granted what the secret
+   * one grants.
+   */
   readonly grants: KeyGrant;
   /** Who is signed in and asks: no secret of the account's is shown then. */
   readonly person?: PersonView | undefined;
-  /** Present when the request came with an Idempotency-Key: the digest of the key and of the request. */
+  /**
+   * Present when the request came with an Idempotency-Key: the digest of the key and of the
+   * request.
+   */
   readonly named?: { readonly digest: string };
 }
 
@@ -91,6 +115,9 @@ export interface WireHeaders {
   readonly idempotencyKey: string | undefined;
   /** Of text that is not UTF-8. */
   readonly charset?: Charset | undefined;
-  /** Whether it may be another site's page that asks (http/foreign.ts). `ownNames`: what this server is called, in small letters. */
+  /**
+   * Whether it may be another site's page that asks (http/foreign.ts). `ownNames`: what this server
+   * is called, in small letters.
+   */
   isForeign(ownNames: ReadonlySet<string>): boolean;
 }

@@ -12,13 +12,19 @@ import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import { CvvPocket } from "../vault/cvv-pocket.ts";
 import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault } from "../vault/local-vault.ts";
-import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../vault/memory-key-provider.ts";
+import {
+  createMemoryKeyProvider,
+  createMemoryWrappedKeyStore,
+} from "../vault/memory-key-provider.ts";
 import type { WireRequest } from "./endpoint.ts";
 import { idempotent } from "./idempotency.ts";
 import type { TreeObject } from "./decode/tree.ts";
 
 /** Sends requests to an endpoint at `path`, and tells the names under which they reached it. */
-async function namesAt(path: string, ...sent: readonly (readonly [key: string, params: TreeObject])[]): Promise<(string | undefined)[]> {
+async function namesAt(
+  path: string,
+  ...sent: readonly (readonly [key: string, params: TreeObject])[]
+): Promise<(string | undefined)[]> {
   const [clock, random, store] = [new StillTime(), new SeededRandom("names"), createMemoryStore()];
   const keys = { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
   const keyring = await Keyring.open({ ...keys, clock, random, environment: "test", create: true });
@@ -39,8 +45,18 @@ async function namesAt(path: string, ...sent: readonly (readonly [key: string, p
     names.push(named?.digest);
     return { status: 200, body: "{}", keep: false };
   };
-  const row = { path, methods: ["POST"], key: "secret", family: "json", cors: false, handle } as const;
-  const endpoint = idempotent(row, "direct", { requests: new NamedRequests(store, clock, { isAlone: true }), runner });
+  const row = {
+    path,
+    methods: ["POST"],
+    key: "secret",
+    family: "json",
+    cors: false,
+    handle,
+  } as const;
+  const endpoint = idempotent(row, "direct", {
+    requests: new NamedRequests(store, clock, { isAlone: true }),
+    runner,
+  });
   const account = { ...given.newAccount(given.merchantA), settings: defaultAccountSettings() };
   for (const [idempotencyKey, params] of sent) {
     const headers = { idempotencyKey } as WireRequest["headers"];

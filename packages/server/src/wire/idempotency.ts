@@ -13,8 +13,9 @@ import { refusal } from "./errors/refusal.ts";
 import { Lifted, textOf, type Tree, type TreeObject } from "./decode/tree.ts";
 
 /**
- * The endpoint, with an Idempotency-Key taken: the same key and the same request get the first answer again, marked by the
- * header `Idempotent-Replayed`. The interface has no such header; without it nothing changes.
+ * The endpoint, with an Idempotency-Key taken: the same key and the same request get the first
+ * answer again, marked by the header `Idempotent-Replayed`. The interface has no such header;
+ * without it nothing changes.
  */
 export function idempotent(
   endpoint: KeyedEndpoint,
@@ -30,27 +31,41 @@ export function idempotent(
       if (key === undefined) return endpoint.handle(request);
       if (!/^[\x21-\x7e]{1,255}$/.test(key)) throw refusal("COFRE-46");
       const refuseKey = async (): Promise<void> => {
-        if (!request.account.settings.refuseCardLikeCodes || !(await holdsOwnNumber(key, request, runner))) return;
+        if (
+          !request.account.settings.refuseCardLikeCodes ||
+          !(await holdsOwnNumber(key, request, runner))
+        )
+          return;
         throw refusal("COFRE-151");
       };
       const digest = sha256Hex(`${endpoint.path}\n${canonical(request.params)}`);
       return answeringAnswer(family, async () => {
         const run = async () => {
-          const made = await endpoint.handle({ ...request, named: { digest: sha256Hex(`${key}\n${digest}`) } });
+          const made = await endpoint.handle({
+            ...request,
+            named: { digest: sha256Hex(`${key}\n${digest}`) },
+          });
           return { ...made, keep: made.keep !== false };
         };
         const answer = await requests.answer(request.account.id, key, digest, run, refuseKey);
-        return "replayed" in answer ? { status: answer.status, body: answer.body, headers: replayed } : answer;
+        return "replayed" in answer
+          ? { status: answer.status, body: answer.body, headers: replayed }
+          : answer;
       });
     },
   };
 }
 
 /**
- * The key is kept unchanged, like a code (docs/decisions/0007), and before anything else is: whether it holds the number of the request's card is
- * known now. A stored card is looked up only for a key that has the form of a card number somewhere, and compared by its mask.
+ * The key is kept unchanged, like a code (docs/decisions/0007), and before anything else is:
+ * whether it holds the number of the request's card is known now. A stored card is looked up only
+ * for a key that has the form of a card number somewhere, and compared by its mask.
  */
-async function holdsOwnNumber(key: string, { params, account }: WireRequest, runner: EndpointDeps["runner"]): Promise<boolean> {
+async function holdsOwnNumber(
+  key: string,
+  { params, account }: WireRequest,
+  runner: EndpointDeps["runner"],
+): Promise<boolean> {
   if (holdsLifted(key, params)) return true;
   const named = holdsCardNumber(key) ? cardNamedBy(params) : undefined;
   const maskedPan = named === undefined ? undefined : await runner.run(maskedPanOf, account, named);
@@ -61,11 +76,15 @@ const shortestPan = 14;
 
 function holdsLifted(key: string, tree: Tree): boolean {
   if (typeof tree === "string") return false;
-  if (tree instanceof Lifted) return tree.bytes.length >= shortestPan && holdsDigits(key, tree.bytes);
+  if (tree instanceof Lifted)
+    return tree.bytes.length >= shortestPan && holdsDigits(key, tree.bytes);
   return Object.values(tree).some((member: Tree) => holdsLifted(key, member));
 }
 
-/** The card that a request is about, as far as it names one. What is wrong with the names is for the operation to say. */
+/**
+ * The card that a request is about, as far as it names one. What is wrong with the names is for the
+ * operation to say.
+ */
 function cardNamedBy(params: TreeObject): CardNamed | undefined {
   const payment = nodeOf(params, "payment");
   if (payment !== undefined) {
@@ -73,7 +92,8 @@ function cardNamedBy(params: TreeObject): CardNamed | undefined {
     return token === undefined ? undefined : { token };
   }
   const [hash, code] = [hashOf(params), codeOf(params)];
-  if (hash !== undefined || code !== undefined) return { payment: hash === undefined ? { code: code ?? "" } : { hash } };
+  if (hash !== undefined || code !== undefined)
+    return { payment: hash === undefined ? { code: code ?? "" } : { hash } };
   const [id, refundCode] = [fieldOf(params, "refund_id"), textOf(params, "merchant_refund_code")];
   if (id !== undefined && /^\d{1,10}$/.test(id)) return { refund: { id: Number(id) } };
   return refundCode === undefined ? undefined : { refund: { code: refundCode } };
@@ -82,8 +102,8 @@ function cardNamedBy(params: TreeObject): CardNamed | undefined {
 const replayed: NonNullable<WireAnswer["headers"]> = [["Idempotent-Replayed", "true"]];
 
 /**
- * One text for one request, whatever its encoding and the order of its fields. A card number stands in it as its mask shows it, a
- * security code not at all: the digest that is made of this is kept.
+ * One text for one request, whatever its encoding and the order of its fields. A card number stands
+ * in it as its mask shows it, a security code not at all: the digest that is made of this is kept.
  */
 function canonical(tree: Tree): string {
   if (typeof tree === "string") return JSON.stringify(tree);
@@ -93,7 +113,10 @@ function canonical(tree: Tree): string {
   return `{${members.map(([name, value]) => `${JSON.stringify(name)}:${canonical(value)}`).join(",")}}`;
 }
 
-/** Card numbers have 14 digits and more; codes and what is too short to mask are as good as not there. */
+/**
+ * Card numbers have 14 digits and more; codes and what is too short to mask are as good as not
+ * there.
+ */
 function shown({ bytes }: Lifted): string {
   if (bytes.length < 14 || bytes.length > 19) return "secret";
   const digits = Array.from(bytes, (byte) => String.fromCharCode(byte));

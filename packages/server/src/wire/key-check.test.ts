@@ -22,7 +22,10 @@ function endpoint(key: "secret" | "public", family: "json" | "parameters" = "jso
 }
 
 /** The key that was looked for, the account's id if it opens one, or why it does not. */
-async function told(params: TreeObject, of = endpoint("secret")): Promise<readonly (string | undefined)[]> {
+async function told(
+  params: TreeObject,
+  of = endpoint("secret"),
+): Promise<readonly (string | undefined)[]> {
   let asked: string | undefined;
   const resolve = async (key: string) => {
     asked = key;
@@ -32,7 +35,10 @@ async function told(params: TreeObject, of = endpoint("secret")): Promise<readon
     const holder = await resolveHolder(of, params, resolve);
     return [asked, holder.account.id];
   } catch (error) {
-    const { statusCode, message } = error as { readonly statusCode: string; readonly message: string };
+    const { statusCode, message } = error as {
+      readonly statusCode: string;
+      readonly message: string;
+    };
     return [asked, statusCode, message];
   }
 }
@@ -40,20 +46,36 @@ async function told(params: TreeObject, of = endpoint("secret")): Promise<readon
 describe("the key of a request", () => {
   test("is missing, in the words of its kind of operation", async () => {
     for (const key of ["secret", "public"] as const) {
-      assert.deepEqual(await told({}, endpoint(key)), [undefined, "BP-SA-1", "Field integration_key is required"]);
-      assert.deepEqual(await told({}, endpoint(key, "parameters")), [undefined, "BP-SA-1", "Parameter integration_key not informed"]);
+      assert.deepEqual(await told({}, endpoint(key)), [
+        undefined,
+        "BP-SA-1",
+        "Field integration_key is required",
+      ]);
+      assert.deepEqual(await told({}, endpoint(key, "parameters")), [
+        undefined,
+        "BP-SA-1",
+        "Parameter integration_key not informed",
+      ]);
     }
   });
 
   test("is wrong, in the words of its kind of operation: unknown, too long, or no text", async () => {
-    assert.deepEqual(await told({ integration_key: "unknown" }), ["unknown", "DA-1", "Invalid integration key"]);
+    assert.deepEqual(await told({ integration_key: "unknown" }), [
+      "unknown",
+      "DA-1",
+      "Invalid integration key",
+    ]);
     assert.deepEqual(await told({ integration_key: "unknown" }, endpoint("secret", "parameters")), [
       "unknown",
       "BP-SA-2",
       "Invalid integration key",
     ]);
     for (const integration_key of [`${longest}k`, { a: "secret" }, ["secret"]]) {
-      assert.deepEqual(await told({ integration_key }), [undefined, "DA-1", "Invalid integration key"]);
+      assert.deepEqual(await told({ integration_key }), [
+        undefined,
+        "DA-1",
+        "Invalid integration key",
+      ]);
     }
     assert.deepEqual(await told({ integration_key: longest }), [longest, account.id]);
     // As it comes out of a file.
@@ -61,7 +83,11 @@ describe("the key of a request", () => {
   });
 
   test("is no public one where a secret one is needed, under either name", async () => {
-    assert.deepEqual(await told({ integration_key: "public" }), ["public", "DA-1", "Invalid integration key"]);
+    assert.deepEqual(await told({ integration_key: "public" }), [
+      "public",
+      "DA-1",
+      "Invalid integration key",
+    ]);
     assert.deepEqual((await told({ public_integration_key: "public" }))[1], "BP-SA-1");
     assert.deepEqual((await told({ public_integration_key: "secret" }))[1], "BP-SA-1");
     assert.deepEqual(await told({ integration_key: "secret" }), ["secret", account.id]);
@@ -69,9 +95,15 @@ describe("the key of a request", () => {
 
   test("is either one where a public one is enough; of both the secret one counts", async () => {
     const open = endpoint("public");
-    assert.deepEqual(await told({ public_integration_key: "public" }, open), ["public", account.id]);
+    assert.deepEqual(await told({ public_integration_key: "public" }, open), [
+      "public",
+      account.id,
+    ]);
     assert.deepEqual(await told({ integration_key: "public" }, open), ["public", account.id]);
-    assert.deepEqual(await told({ integration_key: "secret", public_integration_key: "unknown" }, open), ["secret", account.id]);
+    assert.deepEqual(
+      await told({ integration_key: "secret", public_integration_key: "unknown" }, open),
+      ["secret", account.id],
+    );
     assert.equal(keyGiven(open, { integration_key: "a", public_integration_key: "b" }), "a");
   });
 });

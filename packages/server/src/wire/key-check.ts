@@ -13,8 +13,9 @@ const errors = {
 } as const;
 
 /**
- * Finds the account of a request by its key, at once where `resolveKey` does, or throws. A public key where a secret one is needed is refused like a wrong one, and
- * so is whatever is no key at all. With both keys (some clients always send both) the secret one counts.
+ * Finds the account of a request by its key, at once where `resolveKey` does, or throws. A public
+ * key where a secret one is needed is refused like a wrong one, and so is whatever is no key at
+ * all. With both keys (some clients always send both) the secret one counts.
  */
 export function resolveHolder(
   endpoint: KeyedEndpoint,
@@ -27,7 +28,8 @@ export function resolveHolder(
   // A key that was read from a file brings its line end along.
   const text = typeof given === "string" ? given.trim() : "";
   const granted = (holder: KeyHolder | undefined): KeyHolder => {
-    if (holder === undefined || (endpoint.key === "secret" && holder.grants !== "secret")) throw refusal(wrong);
+    if (holder === undefined || (endpoint.key === "secret" && holder.grants !== "secret"))
+      throw refusal(wrong);
     return holder;
   };
   if (text === "" || text.length > maximumKeyLength) return granted(undefined);
@@ -38,5 +40,7 @@ export function resolveHolder(
 /** What was given as the key that the endpoint takes; undefined when there is none. */
 export function keyGiven(endpoint: KeyedEndpoint, params: TreeObject): Tree | undefined {
   const secret = params["integration_key"];
-  return secret === undefined && endpoint.key === "public" ? params["public_integration_key"] : secret;
+  return secret === undefined && endpoint.key === "public"
+    ? params["public_integration_key"]
+    : secret;
 }

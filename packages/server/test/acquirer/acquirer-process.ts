@@ -5,16 +5,22 @@ import { systemClock } from "../../src/kernel/system-clock.ts";
 import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
 
 /**
- * The simulated acquirer as a process, for tests that kill Cofre: its books live on. Prints the port that it listens on as its
- * first line, and serves on loopback until SIGTERM, or until its standard input ends with the process that started it.
+ * The simulated acquirer as a process, for tests that kill Cofre: its books live on. Prints the
+ * port that it listens on as its first line, and serves on loopback until SIGTERM, or until its
+ * standard input ends with the process that started it.
  */
 const { values } = parseArgs({
   options: {
     port: { type: "string", default: "0" },
     seed: { type: "string", default: defaultPersonality.seed },
-    /** Prefixes of 6 to 8 digits under which every card number approves; may be given several times. */
+    /**
+     * Prefixes of 6 to 8 digits under which every card number approves; may be given several times.
+     */
     "test-bin": { type: "string", multiple: true, default: [] },
-    "remembered-references": { type: "string", default: String(defaultPersonality.rememberedReferences) },
+    "remembered-references": {
+      type: "string",
+      default: String(defaultPersonality.rememberedReferences),
+    },
     "late-arrival-ms": { type: "string", default: String(defaultPersonality.lateArrivalMs) },
     "no-dedupe": { type: "boolean", default: false },
     "no-inquiries": { type: "boolean", default: false },

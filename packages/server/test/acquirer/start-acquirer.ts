@@ -9,11 +9,18 @@ export interface AcquirerProcess {
   stop(): Promise<void>;
 }
 
-/** Starts the simulated acquirer as a process of its own (see acquirer-process.ts for `args`). It ends with this process at the latest. */
+/**
+ * Starts the simulated acquirer as a process of its own (see acquirer-process.ts for `args`). It
+ * ends with this process at the latest.
+ */
 export async function startAcquirer(args: readonly string[] = []): Promise<AcquirerProcess> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL("acquirer-process.ts", import.meta.url)), ...args], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
+  const child = spawn(
+    process.execPath,
+    [fileURLToPath(new URL("acquirer-process.ts", import.meta.url)), ...args],
+    {
+      stdio: ["pipe", "pipe", "inherit"],
+    },
+  );
   const exited = once(child, "exit");
   const lines = createInterface({ input: child.stdout });
   const firstLine = once(lines, "line").then(([line]) => String(line));

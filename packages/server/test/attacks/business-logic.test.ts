@@ -3,14 +3,18 @@ import { describe, test } from "node:test";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
 
 /*
- * Row 13 of the attack table: requests that are well formed and ask for what may not be: more than there is, less than nothing, out of turn. That no
- * sequence of requests breaks an invariant is the simulation's part; here each is asked for once, by its name.
+ * Row 13 of the attack table: requests that are well formed and ask for what may not be: more than
+ * there is, less than nothing, out of turn. That no sequence of requests breaks an invariant is the
+ * simulation's part; here each is asked for once, by its name.
  */
 
 const key = { integration_key: integrationKey };
 
 async function pay(world: World, code: string, capture: boolean): Promise<void> {
-  const { body } = await world.postJson("/ws/direct", directBody(code, { creditcard: { ...testCard, auto_capture: capture } }));
+  const { body } = await world.postJson(
+    "/ws/direct",
+    directBody(code, { creditcard: { ...testCard, auto_capture: capture } }),
+  );
   assert.equal(body["status"], "SUCCESS");
 }
 
@@ -19,7 +23,12 @@ async function moneyOf(world: World, code: string): Promise<string> {
   return JSON.stringify([body["state"], body["money"], body["postings"]]);
 }
 
-async function refusedWithout(world: World, code: string, path: string, body: Readonly<Record<string, unknown>>): Promise<void> {
+async function refusedWithout(
+  world: World,
+  code: string,
+  path: string,
+  body: Readonly<Record<string, unknown>>,
+): Promise<void> {
   const before = await moneyOf(world, code);
   const answer = await world.postJson(path, { ...key, merchant_payment_code: code, ...body });
   assert.equal(answer.body["status"], "ERROR", JSON.stringify([path, body, answer.body]));
@@ -48,12 +57,19 @@ describe("an amount", () => {
     await using world = await startWorld();
     await world.get("/__cofre/settings", { ...key, "settings[partialCapture]": "true" });
     await pay(world, "held", false);
-    // Zero means everything here, as missing does: some clients always send it (docs/wire/parity.md).
+    // Zero means everything here, as missing does: some clients always send it
+    // (docs/wire/parity.md).
     const amounts = [...noAmounts.filter((amount) => !/^[0.]+$/.test(amount)), "100.01"];
     for (const amount of amounts) await refusedWithout(world, "held", "/ws/capture", { amount });
     // The control: a part of what is held can be taken.
     assert.equal(
-      (await world.postJson("/ws/capture", { ...key, merchant_payment_code: "held", amount: "99.99" })).body["status"],
+      (
+        await world.postJson("/ws/capture", {
+          ...key,
+          merchant_payment_code: "held",
+          amount: "99.99",
+        })
+      ).body["status"],
       "SUCCESS",
     );
   });
@@ -62,7 +78,8 @@ describe("an amount", () => {
     await using world = await startWorld();
     await pay(world, "paid", true);
     const refund = { operation: "request", description: "x" };
-    for (const amount of [...noAmounts, "100.01"]) await refusedWithout(world, "paid", "/ws/refund", { ...refund, amount });
+    for (const amount of [...noAmounts, "100.01"])
+      await refusedWithout(world, "paid", "/ws/refund", { ...refund, amount });
     const half = { ...key, merchant_payment_code: "paid", ...refund, amount: "60.00" };
     assert.equal((await world.postJson("/ws/refund", half)).body["status"], "SUCCESS");
     await refusedWithout(world, "paid", "/ws/refund", { ...refund, amount: "60.00" });
@@ -71,7 +88,10 @@ describe("an amount", () => {
   test("that is none is charged to nobody", async () => {
     await using world = await startWorld();
     for (const [index, amount_total] of noAmounts.entries()) {
-      const { body } = await world.postJson("/ws/direct", directBody(`none-${index}`, { amount_total }));
+      const { body } = await world.postJson(
+        "/ws/direct",
+        directBody(`none-${index}`, { amount_total }),
+      );
       assert.equal(body["status"], "ERROR", amount_total);
     }
   });
@@ -81,18 +101,35 @@ describe("out of turn", () => {
   test("nothing follows a cancellation", async () => {
     await using world = await startWorld();
     await pay(world, "given-up", false);
-    assert.equal((await world.postJson("/ws/cancel", { ...key, merchant_payment_code: "given-up" })).body["status"], "SUCCESS");
+    assert.equal(
+      (await world.postJson("/ws/cancel", { ...key, merchant_payment_code: "given-up" })).body[
+        "status"
+      ],
+      "SUCCESS",
+    );
     await refusedWithout(world, "given-up", "/ws/capture", {});
-    await refusedWithout(world, "given-up", "/ws/refund", { operation: "request", amount: "1.00", description: "x" });
+    await refusedWithout(world, "given-up", "/ws/refund", {
+      operation: "request",
+      amount: "1.00",
+      description: "x",
+    });
     await refusedWithout(world, "given-up", "/__cofre/payment", { action: "chargeback" });
   });
 
   test("nothing is given back of what the issuer has taken back", async () => {
     await using world = await startWorld();
     await pay(world, "disputed", true);
-    const disputed = await world.postJson("/__cofre/payment", { ...key, merchant_payment_code: "disputed", action: "chargeback" });
+    const disputed = await world.postJson("/__cofre/payment", {
+      ...key,
+      merchant_payment_code: "disputed",
+      action: "chargeback",
+    });
     assert.equal(disputed.body["status"], "SUCCESS");
-    await refusedWithout(world, "disputed", "/ws/refund", { operation: "request", amount: "1.00", description: "x" });
+    await refusedWithout(world, "disputed", "/ws/refund", {
+      operation: "request",
+      amount: "1.00",
+      description: "x",
+    });
     await refusedWithout(world, "disputed", "/ws/cancel", {});
   });
 
@@ -100,7 +137,9 @@ describe("out of turn", () => {
     await using world = await startWorld();
     await pay(world, "paid", true);
     await refusedWithout(world, "paid", "/ws/capture", {});
-    await refusedWithout(world, "paid", "/ws/direct", { ...directBody("paid", { currency_code: "BRL", amount_total: "1.00" }) });
+    await refusedWithout(world, "paid", "/ws/direct", {
+      ...directBody("paid", { currency_code: "BRL", amount_total: "1.00" }),
+    });
     const before = await moneyOf(world, "paid");
     // A currency beside an amount is not looked at: the payment's own counts.
     await world.postJson("/ws/refund", {

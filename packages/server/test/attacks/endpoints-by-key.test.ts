@@ -5,14 +5,18 @@ import { startWorld, type World } from "../world.ts";
 import { merchants, startThreeMerchants } from "./three-merchants.ts";
 
 /*
- * What each kind of key sees at each endpoint of Cofre's own. Two accounts of the server and two worlds have a payment, a stored card, a fault, a
- * receiver of notifications and requests each, with a word of their own in all of it: whoever asks sees no other's word, and nothing that anybody
- * else does changes a byte of what a world is answered.
+ * What each kind of key sees at each endpoint of Cofre's own. Two accounts of the server and two
+ * worlds have a payment, a stored card, a fault, a receiver of notifications and requests each,
+ * with a word of their own in all of it: whoever asks sees no other's word, and nothing that
+ * anybody else does changes a byte of what a world is answered.
  */
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** `own`: answers with what is the key's own. `all`: the list of worlds, which is anybody's where nobody signs in. */
+/**
+ * `own`: answers with what is the key's own. `all`: the list of worlds, which is anybody's where
+ * nobody signs in.
+ */
 type Sight = "own" | "refused" | "all";
 
 interface Row {
@@ -42,7 +46,10 @@ const rows: Readonly<Record<string, Row>> = {
   "/__cofre/notifications": ownOnly,
   "/__cofre/stats": ownOnly,
 };
-/** Where people sign in, a server's own account alone lists worlds, and no key opens what people ask about each other. */
+/**
+ * Where people sign in, a server's own account alone lists worlds, and no key opens what people ask
+ * about each other.
+ */
 const closedRows: Readonly<Record<string, Row>> = {
   "/__cofre/worlds": { account: "all", world: "refused", publicKey: "refused", nobody: "refused" },
   ...Object.fromEntries(
@@ -73,7 +80,11 @@ async function send(world: World, path: string, fields: Fields): Promise<string>
   return (await fetch(world.url + path, { method: "POST", body: JSON.stringify(fields) })).text();
 }
 
-async function read(world: World, path: string, parameters: Readonly<Record<string, string>>): Promise<string> {
+async function read(
+  world: World,
+  path: string,
+  parameters: Readonly<Record<string, string>>,
+): Promise<string> {
   return (await fetch(`${world.url}${path}?${new URLSearchParams(parameters).toString()}`)).text();
 }
 
@@ -87,14 +98,20 @@ async function sent(world: World, path: string, fields: Fields): Promise<string>
 function asked(path: string, { word }: Owner): Record<string, string> {
   const code = word.toLowerCase();
   // Requests are asked for with a payment too: that somebody looks is a request of theirs.
-  if (["/__cofre/explain", "/__cofre/timeline", "/__cofre/requests"].includes(path)) return { merchant_payment_code: code };
+  if (["/__cofre/explain", "/__cofre/timeline", "/__cofre/requests"].includes(path))
+    return { merchant_payment_code: code };
   if (path === "/__cofre/payment") return { merchant_payment_code: code, action: "chargeback" };
   return path === "/__cofre/simulator" ? { next: "lose_answer" } : {};
 }
 
 async function live({ word, secret }: Owner, world: World, code: string): Promise<void> {
   const key = { integration_key: secret };
-  const creditcard = { card_number: "4111111111111111", card_name: word, card_due_date: "12/2060", card_cvv: "123" };
+  const creditcard = {
+    card_number: "4111111111111111",
+    card_name: word,
+    card_due_date: "12/2060",
+    card_cvv: "123",
+  };
   await sent(world, "/ws/direct", {
     ...key,
     operation: "request",
@@ -110,7 +127,12 @@ async function live({ word, secret }: Owner, world: World, code: string): Promis
       creditcard,
     },
   });
-  await sent(world, "/ws/token", { ...key, payment_type_code: "creditcard", country: "pe", creditcard });
+  await sent(world, "/ws/token", {
+    ...key,
+    payment_type_code: "creditcard",
+    country: "pe",
+    creditcard,
+  });
 }
 
 async function settle(owner: Owner, world: World): Promise<void> {
@@ -120,9 +142,15 @@ async function settle(owner: Owner, world: World): Promise<void> {
     await sent(world, "/__cofre/worlds", { name: word, seed: word, ...keys });
   }
   const key = { integration_key: secret };
-  await sent(world, "/__cofre/settings", { ...key, settings: { imageUrl: `https://example.com/${word}.png` } });
+  await sent(world, "/__cofre/settings", {
+    ...key,
+    settings: { imageUrl: `https://example.com/${word}.png` },
+  });
   await live(owner, world, word.toLowerCase());
-  await sent(world, "/__cofre/faults", { ...key, add: { kind: "slow", merchant_payment_code: `${word}-later` } });
+  await sent(world, "/__cofre/faults", {
+    ...key,
+    add: { kind: "slow", merchant_payment_code: `${word}-later` },
+  });
   if (kind === "world") await sent(world, "/__cofre/world", { ...key, do: "snapshot", name: word });
 }
 
@@ -139,7 +167,8 @@ function keysOf(owner: Owner): readonly (readonly [keyof Row, Record<string, str
 function assertSight(answer: string, sight: Sight, { word }: Owner, what: string): void {
   if (sight === "refused") assert.match(answer, refused, what);
   else assert.match(answer, /"status":"(?:SUCCESS|ERROR)"/, what);
-  if (sight !== "all") assert.doesNotMatch(answer, sight === "own" ? othersOf(word) : anybodys, what);
+  if (sight !== "all")
+    assert.doesNotMatch(answer, sight === "own" ? othersOf(word) : anybodys, what);
   if (sight === "own") assert.doesNotMatch(answer, refused, what);
 }
 
@@ -155,7 +184,9 @@ const othersOf = (word: string): RegExp =>
 
 describe("endpoints of Cofre's own", () => {
   test("have a row here, each of them", () => {
-    const served = operationRows.map(({ path }) => path).filter((path) => path.startsWith("/__cofre/"));
+    const served = operationRows
+      .map(({ path }) => path)
+      .filter((path) => path.startsWith("/__cofre/"));
     assert.deepEqual(served.toSorted(), Object.keys(rows).toSorted());
   });
 
@@ -184,8 +215,15 @@ describe("endpoints of Cofre's own", () => {
     const look = async (): Promise<readonly string[]> =>
       Promise.all(
         Object.keys(rows)
-          .filter((path) => rows[path]?.world === "own" && path !== "/__cofre/payment" && path !== "/__cofre/simulator")
-          .map((path) => read(three.world, path, { ...asked(path, watched), integration_key: watched.secret })),
+          .filter(
+            (path) =>
+              rows[path]?.world === "own" &&
+              path !== "/__cofre/payment" &&
+              path !== "/__cofre/simulator",
+          )
+          .map((path) =>
+            read(three.world, path, { ...asked(path, watched), integration_key: watched.secret }),
+          ),
       );
     const before = await look();
     for (const neighbour of [account, other]) await live(neighbour, three.world, "meanwhile");
@@ -202,13 +240,18 @@ describe("endpoints of Cofre's own", () => {
     const [account, , guest] = owners;
     assert.ok(account !== undefined && guest !== undefined);
     const keys = { new_integration_key: guest.secret, new_public_integration_key: guest.public };
-    await sent(world, "/__cofre/worlds", { integration_key: account.secret, name: guest.word, ...keys });
+    await sent(world, "/__cofre/worlds", {
+      integration_key: account.secret,
+      name: guest.word,
+      ...keys,
+    });
     for (const [path, row] of Object.entries(closedRows)) {
       for (const owner of [account, guest]) {
         for (const [who, key] of keysOf(owner)) {
           for (const answer of [await read(world, path, key), await send(world, path, key)]) {
             // POST makes a world.
-            if (row[who] === "refused") assertSight(answer, "refused", owner, `${path} ${who} ${owner.word}`);
+            if (row[who] === "refused")
+              assertSight(answer, "refused", owner, `${path} ${who} ${owner.word}`);
           }
         }
       }

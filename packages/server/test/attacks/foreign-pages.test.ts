@@ -5,13 +5,19 @@ import { sendRaw } from "../fuzz/trivial-server.ts";
 import { integrationKey, publicIntegrationKey, startWorld, type World } from "../world.ts";
 
 /*
- * What takes no key is asked by a page that somebody has open: one of another site, or one whose name was led to this address after it was loaded (DNS
- * rebinding), of which a browser lets it read the answer. The list of worlds has their secret keys in it.
+ * What takes no key is asked by a page that somebody has open: one of another site, or one whose
+ * name was led to this address after it was loaded (DNS rebinding), of which a browser lets it read
+ * the answer. The list of worlds has their secret keys in it.
  */
 
 const worldKey = "test_ik_of_a_world";
 
-function ask({ port }: World, head: string, key = "", method: "GET" | "POST" = "GET"): Promise<string> {
+function ask(
+  { port }: World,
+  head: string,
+  key = "",
+  method: "GET" | "POST" = "GET",
+): Promise<string> {
   const body = key === "" ? "" : `integration_key=${key}`;
   const request = `${method} /__cofre/worlds HTTP/1.1\r\n${head}\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`;
   return sendRaw(port, Buffer.from(request, "latin1"));
@@ -70,9 +76,17 @@ describe("a page that is not this server's", () => {
       "Host: localhost\r\nHost: attacker.example.com",
       "Host: attacker.example.com\r\nHost: localhost",
     ];
-    for (const head of [...twice, "Host: someone@localhost", "Host: attacker.example.com/localhost"]) {
+    for (const head of [
+      ...twice,
+      "Host: someone@localhost",
+      "Host: attacker.example.com/localhost",
+    ]) {
       for (const key of ["", integrationKey])
-        assert.match(await ask(world, head, key), /^HTTP\/1\.1 400 [^]*"status_code":"COFRE-160"/, head);
+        assert.match(
+          await ask(world, head, key),
+          /^HTTP\/1\.1 400 [^]*"status_code":"COFRE-160"/,
+          head,
+        );
     }
   });
 
@@ -80,11 +94,21 @@ describe("a page that is not this server's", () => {
     await using world = await startWorld();
     await world.postJson("/__cofre/worlds", { new_integration_key: worldKey });
     for (const head of ownHeads) assert.ok((await ask(world, head)).includes(worldKey), head);
-    assert.ok((await sendRaw(world.port, Buffer.from("GET /__cofre/worlds HTTP/1.0\r\n\r\n"))).includes(worldKey));
+    assert.ok(
+      (await sendRaw(world.port, Buffer.from("GET /__cofre/worlds HTTP/1.0\r\n\r\n"))).includes(
+        worldKey,
+      ),
+    );
   });
 
   test("is one under a name that others in a private network can give away, unless the server is told that it is its own", async () => {
-    const names = ["cofre", "cofre.shop.svc.cluster.local", "cofre.internal", "cofre.local", "cofre.test"];
+    const names = [
+      "cofre",
+      "cofre.shop.svc.cluster.local",
+      "cofre.internal",
+      "cofre.local",
+      "cofre.test",
+    ];
     await using world = await startWorld();
     await using told = await startWorld({ environment: { COFRE_OWN_NAMES: names.join(", ") } });
     for (const name of names) {

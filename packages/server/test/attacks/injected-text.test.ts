@@ -4,8 +4,9 @@ import { createLog } from "../../src/logging/log.ts";
 import { directBody, integrationKey, startWorld, testCard } from "../world.ts";
 
 /*
- * Rows 16 and 25 of the attack table: text that means something to whoever reads it next (SQL, a log's lines, a terminal, a template, a shell, a
- * spreadsheet, a browser) in every field of a payment. It is kept and repeated as text or refused as text; no line of the log is made by it.
+ * Rows 16 and 25 of the attack table: text that means something to whoever reads it next (SQL, a
+ * log's lines, a terminal, a template, a shell, a spreadsheet, a browser) in every field of a
+ * payment. It is kept and repeated as text or refused as text; no line of the log is made by it.
  */
 
 const payloads = [
@@ -65,7 +66,15 @@ const paymentFields = [
   "payment_type_code",
   "notification_url",
 ];
-const cardFields = ["card_name", "card_due_date", "card_number", "card_cvv", "token", "soft_descriptor", "auto_capture"];
+const cardFields = [
+  "card_name",
+  "card_due_date",
+  "card_number",
+  "card_cvv",
+  "token",
+  "soft_descriptor",
+  "auto_capture",
+];
 const parameters = [
   "hash",
   "merchant_payment_code",
@@ -82,22 +91,31 @@ test("text that means something elsewhere means nothing here, in any field", asy
   await using world = await startWorld();
   await world.postJson("/ws/direct", directBody("bystander"));
   const bystander = (): Promise<unknown> =>
-    world.get("/__cofre/explain", { integration_key: integrationKey, merchant_payment_code: "bystander" });
+    world.get("/__cofre/explain", {
+      integration_key: integrationKey,
+      merchant_payment_code: "bystander",
+    });
   const before = await bystander();
   let count = 0;
   const send = async (path: string, body: unknown): Promise<void> => {
     const response = await fetch(world.url + path, { method: "POST", body: JSON.stringify(body) });
     const text = await response.text();
     assert.equal(response.status, 200, JSON.stringify(body));
-    assert.ok(["SUCCESS", "ERROR"].includes((JSON.parse(text) as { readonly status: string }).status));
+    assert.ok(
+      ["SUCCESS", "ERROR"].includes((JSON.parse(text) as { readonly status: string }).status),
+    );
     assert.doesNotMatch(text, /SQLITE|syntax error|near "|at \w+ \(|COFRE-12"/);
     assert.doesNotMatch(response.headers.get("content-type") ?? "", /html/);
     count += 1;
   };
   for (const [index, payload] of payloads.entries()) {
-    for (const field of paymentFields) await send("/ws/direct", directBody(`text-${index}-${field}`, { [field]: payload }));
+    for (const field of paymentFields)
+      await send("/ws/direct", directBody(`text-${index}-${field}`, { [field]: payload }));
     for (const field of cardFields)
-      await send("/ws/direct", directBody(`card-${index}-${field}`, { creditcard: { ...testCard, [field]: payload } }));
+      await send(
+        "/ws/direct",
+        directBody(`card-${index}-${field}`, { creditcard: { ...testCard, [field]: payload } }),
+      );
     for (const path of [
       "/ws/query",
       "/ws/capture",
@@ -107,7 +125,8 @@ test("text that means something elsewhere means nothing here, in any field", asy
       "/__cofre/payment",
       "/__cofre/notifications",
     ]) {
-      for (const field of parameters) await send(path, { integration_key: integrationKey, [field]: payload });
+      for (const field of parameters)
+        await send(path, { integration_key: integrationKey, [field]: payload });
     }
     await send("/ws/query", { integration_key: payload, hash: "x" });
   }
@@ -116,21 +135,34 @@ test("text that means something elsewhere means nothing here, in any field", asy
 
   for (const format of ["json", "text"] as const) {
     const lines: string[] = [];
-    const log = createLog({ level: "debug", format, clock: world.clock, destination: { write: (line) => void lines.push(line) } });
+    const log = createLog({
+      level: "debug",
+      format,
+      clock: world.clock,
+      destination: { write: (line) => void lines.push(line) },
+    });
     for (const event of world.events) log.write(event);
     assert.equal(lines.length, world.events.length);
     for (const line of lines) {
       assert.match(line, /^[^\p{Cc}\u2028\u2029]*\n$/u);
-      if (format === "json") assert.equal(typeof (JSON.parse(line) as { readonly event: unknown }).event, "string");
+      if (format === "json")
+        assert.equal(typeof (JSON.parse(line) as { readonly event: unknown }).event, "string");
     }
   }
 });
 
 test("a text that is taken comes back as it was given", async () => {
   await using world = await startWorld();
-  for (const [index, note] of ["' OR '1'='1", "'; DROP TABLE payment; --", '","status":"x'].entries()) {
+  for (const [index, note] of [
+    "' OR '1'='1",
+    "'; DROP TABLE payment; --",
+    '","status":"x',
+  ].entries()) {
     await world.postJson("/ws/direct", directBody(`kept-${index}`, { order_number: note }));
-    const { body } = await world.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: `kept-${index}` });
+    const { body } = await world.get("/ws/query", {
+      integration_key: integrationKey,
+      merchant_payment_code: `kept-${index}`,
+    });
     assert.equal((body["payment"] as { readonly order_number: string }).order_number, note);
   }
 });

@@ -6,12 +6,19 @@ import { temporaryFolder } from "../command.ts";
 import { directBody, integrationKey, startWorld, testCard } from "../world.ts";
 
 /*
- * A card number where names are kept as they are: the name of a request, and every text of the settings. It is refused, and in no byte of the data directory. Free texts of
- * payments are masked, which other tests hold; this one has their places beside it.
+ * A card number where names are kept as they are: the name of a request, and every text of the
+ * settings. It is refused, and in no byte of the data directory. Free texts of payments are masked,
+ * which other tests hold; this one has their places beside it.
  */
 
 const number = "5555555555554444";
-const written = [number, `x-${number}`, "5555-5555-5555-4444", "5555 5555 5555 4444", `%35${number.slice(1)}`];
+const written = [
+  number,
+  `x-${number}`,
+  "5555-5555-5555-4444",
+  "5555 5555 5555 4444",
+  `%35${number.slice(1)}`,
+];
 
 test("names and settings that are kept hold no card number, in the answers or on disk", async (context) => {
   const folder = temporaryFolder(context);
@@ -34,7 +41,9 @@ test("names and settings that are kept hold no card number, in the answers or on
       for (const path of ["/__cofre/settings", "/__cofre/worlds"]) {
         const { body } = await world.postJson(
           path,
-          path.endsWith("worlds") ? { settings: each } : { integration_key: integrationKey, settings: each },
+          path.endsWith("worlds")
+            ? { settings: each }
+            : { integration_key: integrationKey, settings: each },
         );
         assert.ok(!JSON.stringify(body).includes(text), JSON.stringify(each));
         refused.push(body["status_code"]);
@@ -46,10 +55,15 @@ test("names and settings that are kept hold no card number, in the answers or on
       await fetch(world.url + path, {
         method: "POST",
         headers: { "Idempotency-Key": text },
-        body: JSON.stringify(directBody(`named-${index}`, { note: text, order_number: text, creditcard })),
+        body: JSON.stringify(
+          directBody(`named-${index}`, { note: text, order_number: text, creditcard }),
+        ),
       });
     }
-    await world.postJson("/ws/direct", directBody(`plain-${index}`, { note: text, order_number: `control-${index}`, name: text }));
+    await world.postJson(
+      "/ws/direct",
+      directBody(`plain-${index}`, { note: text, order_number: `control-${index}`, name: text }),
+    );
   }
   assert.deepEqual(new Set(refused), new Set(["COFRE-31"]));
   await world.cofre.close();

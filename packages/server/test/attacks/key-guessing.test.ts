@@ -4,8 +4,9 @@ import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { integrationKey, publicIntegrationKey, startWorld } from "../world.ts";
 
 /*
- * Row 2 of the attack table: guessing keys. Keys are looked up by their SHA-256, so how long a look takes says nothing about how much of a guess is
- * right; and whatever the guess, the answer is the same, byte for byte. A key that Cofre makes has 128 random bits. Guesses are not counted or
+ * Row 2 of the attack table: guessing keys. Keys are looked up by their SHA-256, so how long a look
+ * takes says nothing about how much of a guess is right; and whatever the guess, the answer is the
+ * same, byte for byte. A key that Cofre makes has 128 random bits. Guesses are not counted or
  * slowed down: packages/proof/docs/attacks.md says so.
  */
 
@@ -14,7 +15,10 @@ test("every wrong key gets one answer, however near it is", async (context) => {
   const random = new SeededRandom("guesses");
   const near = [
     ...Array.from(integrationKey, (_, index) => integrationKey.slice(0, index)).slice(1),
-    ...Array.from(integrationKey, (_, index) => `${integrationKey.slice(0, index)}X${integrationKey.slice(index + 1)}`),
+    ...Array.from(
+      integrationKey,
+      (_, index) => `${integrationKey.slice(0, index)}X${integrationKey.slice(index + 1)}`,
+    ),
     `${integrationKey} x`,
     `x ${integrationKey}`,
     integrationKey.replace("_", " _"),
@@ -27,7 +31,13 @@ test("every wrong key gets one answer, however near it is", async (context) => {
     "null",
     "undefined",
   ];
-  const guesses = [...near, ...Array.from({ length: 500 }, () => `test_ik_${Buffer.from(random.bytes(16)).toString("hex")}`)];
+  const guesses = [
+    ...near,
+    ...Array.from(
+      { length: 500 },
+      () => `test_ik_${Buffer.from(random.bytes(16)).toString("hex")}`,
+    ),
+  ];
   for (const [path, code] of [
     ["/ws/query", "BP-SA-2"],
     ["/ws/direct", "DA-1"],
@@ -35,7 +45,10 @@ test("every wrong key gets one answer, however near it is", async (context) => {
   ] as const) {
     const answers = new Set<string>();
     for (const guess of guesses) {
-      const response = await fetch(world.url + path, { method: "POST", body: JSON.stringify({ integration_key: guess, hash: "x" }) });
+      const response = await fetch(world.url + path, {
+        method: "POST",
+        body: JSON.stringify({ integration_key: guess, hash: "x" }),
+      });
       answers.add(`${response.status} ${await response.text()}`);
     }
     assert.equal(answers.size, 1, [...answers].join("\n"));
@@ -43,5 +56,10 @@ test("every wrong key gets one answer, however near it is", async (context) => {
   }
   context.diagnostic(`${guesses.length} guesses at 3 operations`);
   // The control: the key itself gets another answer.
-  assert.notEqual((await world.postJson("/ws/query", { integration_key: integrationKey, hash: "x" })).body["status_code"], "BP-SA-2");
+  assert.notEqual(
+    (await world.postJson("/ws/query", { integration_key: integrationKey, hash: "x" })).body[
+      "status_code"
+    ],
+    "BP-SA-2",
+  );
 });

@@ -22,7 +22,10 @@ function listening(pid: number): string[] {
       .split("\n")
       .slice(1)
       .map((line) => line.trim().split(/\s+/))
-      .filter(([, , , state, , , , , , inode]) => sockets.has(inode ?? "") && (table.startsWith("udp") || state === "0A"))
+      .filter(
+        ([, , , state, , , , , , inode]) =>
+          sockets.has(inode ?? "") && (table.startsWith("udp") || state === "0A"),
+      )
       .map(([, local = ""]) => `${table} ${Number.parseInt(local.split(":")[1] ?? "", 16)}`),
   );
 }

@@ -7,18 +7,27 @@ import type { World } from "../world.ts";
 import { merchants, startThreeMerchants, type MerchantKeys } from "./three-merchants.ts";
 
 /*
- * Row 12 of the attack table: identifiers of another merchant. Every endpoint, the admin ones too, is asked with every kind of identifier, once
- * with one that another merchant has, once with one that nobody has. Whoever asks must not be able to tell the two apart, byte by byte, and
- * nothing of the owner's may have changed afterwards.
+ * Row 12 of the attack table: identifiers of another merchant. Every endpoint, the admin ones too,
+ * is asked with every kind of identifier, once with one that another merchant has, once with one
+ * that nobody has. Whoever asks must not be able to tell the two apart, byte by byte, and nothing
+ * of the owner's may have changed afterwards.
  */
 
-/** Counts of the whole process, in the sandbox only, by intention: other merchants' requests are counted in them. */
+/**
+ * Counts of the whole process, in the sandbox only, by intention: other merchants' requests are
+ * counted in them.
+ */
 const rows = operationRows.filter(({ id }) => id !== "stats");
 
 type Fields = Readonly<Record<string, unknown>>;
 
 const [owner, ...strangers] = merchants;
-const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
+const card = {
+  card_number: "4111111111111111",
+  card_name: "Ana Lima",
+  card_due_date: "12/2060",
+  card_cvv: "123",
+};
 
 /** What the owner has, by the kind of identifier. */
 interface Owned {
@@ -42,13 +51,28 @@ const nobodys: Owned = {
 };
 const kinds = Object.keys(nobodys) as IdKind[];
 
-async function ask(world: World, path: string, body: Fields, idempotencyKey?: string): Promise<string> {
-  const headers: Record<string, string> = idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey };
-  const response = await fetch(world.url + path, { method: "POST", body: JSON.stringify(body), headers });
+async function ask(
+  world: World,
+  path: string,
+  body: Fields,
+  idempotencyKey?: string,
+): Promise<string> {
+  const headers: Record<string, string> =
+    idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey };
+  const response = await fetch(world.url + path, {
+    method: "POST",
+    body: JSON.stringify(body),
+    headers,
+  });
   return `${response.status} ${response.headers.get("idempotent-replayed") ?? "not replayed"} ${await response.text()}`;
 }
 
-function payment(keys: MerchantKeys, code: string, changes: Fields = {}, creditcard: Fields = card): Fields {
+function payment(
+  keys: MerchantKeys,
+  code: string,
+  changes: Fields = {},
+  creditcard: Fields = card,
+): Fields {
   return {
     integration_key: keys.secret,
     operation: "request",
@@ -78,12 +102,27 @@ async function makeOwned(world: World, held: boolean): Promise<Owned> {
   const body = payment(owner, made.merchant_payment_code, {}, { ...card, auto_capture: !held });
   const paid = await ask(world, "/ws/direct", body, made.idempotency_key);
   const hash = /"hash":"([0-9a-f]{48})"/.exec(paid)?.[1] ?? "";
-  const stored = { integration_key: owner.secret, payment_type_code: "creditcard", country: "pe", token: made.token, creditcard: card };
+  const stored = {
+    integration_key: owner.secret,
+    payment_type_code: "creditcard",
+    country: "pe",
+    token: made.token,
+    creditcard: card,
+  };
   assert.match(await ask(world, "/ws/token", stored), /SUCCESS/);
   let refundId = "1";
   if (!held) {
-    const refund = { integration_key: owner.secret, operation: "request", hash, amount: "10.00", description: "one" };
-    const answer = await ask(world, "/ws/refund", { ...refund, merchant_refund_code: made.merchant_refund_code });
+    const refund = {
+      integration_key: owner.secret,
+      operation: "request",
+      hash,
+      amount: "10.00",
+      description: "one",
+    };
+    const answer = await ask(world, "/ws/refund", {
+      ...refund,
+      merchant_refund_code: made.merchant_refund_code,
+    });
     refundId = /"refunds":\[\{"id":"?(\w+)/.exec(answer)?.[1] ?? "";
   }
   assert.ok(hash !== "" && refundId !== "", paid);
@@ -109,11 +148,14 @@ function requestsOf(row: OperationRow, kind: IdKind, ids: Owned, keys: MerchantK
   const id = kind === "idempotency_key" ? {} : { [kind]: ids[kind] };
   switch (row.id) {
     case "direct":
-      if (kind === "token") return [payment(keys, "own-order-1", {}, { token: ids.token, card_cvv: "123" })];
+      if (kind === "token")
+        return [payment(keys, "own-order-1", {}, { token: ids.token, card_cvv: "123" })];
       if (kind === "idempotency_key") return [payment(keys, "own-order-2")];
       return [{ ...payment(keys, "own-order-3", id), ...id }];
     case "verifyCard":
-      return [kind === "token" ? { ...example, card: { token: ids.token } } : { ...example, ...id }];
+      return [
+        kind === "token" ? { ...example, card: { token: ids.token } } : { ...example, ...id },
+      ];
     case "refund":
       return [
         { ...example, ...id },
@@ -124,7 +166,9 @@ function requestsOf(row: OperationRow, kind: IdKind, ids: Owned, keys: MerchantK
       return actionNames.map((action) => ({ ...example, action, ...id }));
     case "listPayments":
       // What else it finds is the stranger's own, in the order of identifiers that are drawn.
-      return kind === "hash" || kind === "merchant_payment_code" ? [{ ...example, search: ids[kind] }] : [];
+      return kind === "hash" || kind === "merchant_payment_code"
+        ? [{ ...example, search: ids[kind] }]
+        : [];
     case "notifications":
       return [
         { ...example, ...id },
@@ -139,7 +183,10 @@ function requestsOf(row: OperationRow, kind: IdKind, ids: Owned, keys: MerchantK
 }
 
 function withKeys(example: Fields, keys: MerchantKeys): Fields {
-  const text = JSON.stringify(example).replaceAll("$PUBLIC_KEY", keys.public).replaceAll("$KEY", keys.secret).replaceAll("$DUE", "12/2060");
+  const text = JSON.stringify(example)
+    .replaceAll("$PUBLIC_KEY", keys.public)
+    .replaceAll("$KEY", keys.secret)
+    .replaceAll("$DUE", "12/2060");
   return JSON.parse(text.replaceAll("$TOKEN", "own-token".padEnd(40, "x"))) as Fields;
 }
 
@@ -147,7 +194,8 @@ function withKeys(example: Fields, keys: MerchantKeys): Fields {
 function comparable(answer: string, ids: Owned): string {
   let text = answer;
   // A message quotes the first forty characters of what was asked for.
-  for (const id of Object.values<string>({ ...ids })) if (id.length > 6) text = text.replaceAll(id, "(id)").replaceAll(echo(id), "(id)");
+  for (const id of Object.values<string>({ ...ids }))
+    if (id.length > 6) text = text.replaceAll(id, "(id)").replaceAll(echo(id), "(id)");
   return (
     text
       .replaceAll(/[0-9a-f]{128}/g, "(token)")
@@ -158,15 +206,34 @@ function comparable(answer: string, ids: Owned): string {
       )
       .replaceAll(/"(?:authorization_code|acquirer_reference)":"[^"]+"|-r\d+-\d+/g, "(drawn)")
       // Of a recorded request: which one of the stranger's it was, and how long it took.
-      .replaceAll(/"number":\d+,"at":"[^"]+T[^"]+"|"duration_ms":[\d.]+|after (?:less than 1|\d+) ms/g, "(recorded)")
+      .replaceAll(
+        /"number":\d+,"at":"[^"]+T[^"]+"|"duration_ms":[\d.]+|after (?:less than 1|\d+) ms/g,
+        "(recorded)",
+      )
   );
 }
 
 /** The answer about an identifier, in a world in which the owner has what it has. */
-async function answers(row: OperationRow, kind: IdKind, ids: Owned, keys: MerchantKeys, world: World): Promise<readonly string[]> {
+async function answers(
+  row: OperationRow,
+  kind: IdKind,
+  ids: Owned,
+  keys: MerchantKeys,
+  world: World,
+): Promise<readonly string[]> {
   const texts: string[] = [];
   for (const request of requestsOf(row, kind, ids, keys)) {
-    texts.push(comparable(await ask(world, row.path, request, kind === "idempotency_key" ? ids.idempotency_key : undefined), ids));
+    texts.push(
+      comparable(
+        await ask(
+          world,
+          row.path,
+          request,
+          kind === "idempotency_key" ? ids.idempotency_key : undefined,
+        ),
+        ids,
+      ),
+    );
   }
   return texts;
 }
@@ -182,10 +249,15 @@ for (const held of [true, false]) {
       for (const row of rows) {
         for (const kind of kinds) {
           for (const stranger of strangers) {
-            // The same request in an installation where nobody has anything, so that what the stranger makes itself is the same too.
+            // The same request in an installation where nobody has anything, so that what the
+            // stranger makes itself is the same too.
             const about = await answers(row, kind, owned, stranger, three.world);
             const unknown = await answers(row, kind, owned, stranger, empty.world);
-            assert.deepEqual(about, unknown, `${row.path} tells that another merchant has this ${kind}`);
+            assert.deepEqual(
+              about,
+              unknown,
+              `${row.path} tells that another merchant has this ${kind}`,
+            );
             compared += about.length;
           }
         }
@@ -201,12 +273,24 @@ test("unknown and foreign identifiers in one installation answer alike where not
   await using three = await startThreeMerchants();
   const owned = await makeOwned(three.world, false);
   // listRequests tells the stranger what it has asked itself, each of the identifiers as it is.
-  const others = ["token", "direct", "settings", "editProperties", "instructSimulator", "faults", "listRequests"];
+  const others = [
+    "token",
+    "direct",
+    "settings",
+    "editProperties",
+    "instructSimulator",
+    "faults",
+    "listRequests",
+  ];
   const reading = rows.filter(({ id }) => !others.includes(id));
   for (const row of reading) {
     for (const kind of kinds) {
       const foreign = await answers(row, kind, owned, strangers[0], three.world);
-      assert.deepEqual(foreign, await answers(row, kind, nobodys, strangers[0], three.world), `${row.path}, ${kind}`);
+      assert.deepEqual(
+        foreign,
+        await answers(row, kind, nobodys, strangers[0], three.world),
+        `${row.path}, ${kind}`,
+      );
     }
   }
 });

@@ -6,11 +6,15 @@ import { readConfig } from "../../src/config/read-config.ts";
 import { Command, temporaryFolder } from "../command.ts";
 
 /*
- * Row 24 of the attack table: what only a sandbox may do (the simulated error of a header, magic cards, scenarios, /__cofre/...). This version is a
- * sandbox and nothing else: it does not start as production, so there is no production in which any of that could have an effect.
+ * Row 24 of the attack table: what only a sandbox may do (the simulated error of a header, magic
+ * cards, scenarios, /__cofre/...). This version is a sandbox and nothing else: it does not start as
+ * production, so there is no production in which any of that could have an effect.
  */
 
-function read(environment: string, more: Readonly<Record<string, string>> = {}): ReturnType<typeof readConfig> {
+function read(
+  environment: string,
+  more: Readonly<Record<string, string>> = {},
+): ReturnType<typeof readConfig> {
   return readConfig({
     environment: { COFRE_ENVIRONMENT: environment, ...more },
     flags: new Map(),
@@ -19,7 +23,14 @@ function read(environment: string, more: Readonly<Record<string, string>> = {}):
 }
 
 test("production is refused, in words, however it is written", () => {
-  for (const environment of ["production", "PRODUCTION", "live", "prod", " production", "staging"]) {
+  for (const environment of [
+    "production",
+    "PRODUCTION",
+    "live",
+    "prod",
+    " production",
+    "staging",
+  ]) {
     const reading = read(environment);
     assert.ok("problems" in reading, environment);
     assert.match(reading.problems.join(), /COFRE_ENVIRONMENT/);
@@ -30,7 +41,10 @@ test("so is an authority of one's own in production, and what leads clients to i
   assert.ok("problems" in read("production", { COFRE_TLS: "yes" }));
   const folder = temporaryFolder(context);
   for (const args of [["start", "--tls"], ["proxy"], ["env", "node"]]) {
-    const command = Command.cofre(context, args, { COFRE_ENVIRONMENT: "production", COFRE_DATA_DIR: join(folder, "data") });
+    const command = Command.cofre(context, args, {
+      COFRE_ENVIRONMENT: "production",
+      COFRE_DATA_DIR: join(folder, "data"),
+    });
     assert.equal(await command.code(), 2, args.join(" "));
     assert.match(command.stderr, /COFRE_ENVIRONMENT is production/);
   }

@@ -3,8 +3,9 @@ import { test } from "node:test";
 import { directBody, integrationKey, startWorld } from "../world.ts";
 
 /*
- * Row 6 of the attack table: names that are special to JavaScript, at each depth of a request, in each encoding. The server runs in this process, so
- * its intrinsics are ours and can be looked at after each request.
+ * Row 6 of the attack table: names that are special to JavaScript, at each depth of a request, in
+ * each encoding. The server runs in this process, so its intrinsics are ours and can be looked at
+ * after each request.
  */
 
 const names = [
@@ -19,7 +20,9 @@ const names = [
   "length",
   "__defineGetter__",
 ];
-const watched = [Object, Array, Function, String, Number, Boolean, Map, Promise, Error, Buffer].map((type) => type.prototype as object);
+const watched = [Object, Array, Function, String, Number, Boolean, Map, Promise, Error, Buffer].map(
+  (type) => type.prototype as object,
+);
 
 function shape(): string {
   return watched.map((prototype) => Reflect.ownKeys(prototype).map(String).join()).join("\n");
@@ -40,7 +43,14 @@ test("special names change no prototype and get no answer but those of the inter
     assert.equal(({} as Record<string, unknown>)["polluted"], undefined);
     sent += 1;
   };
-  for (const path of ["/ws/direct", "/ws/token", "/ws/capture", "/ws/query", "/__cofre/settings", "/__cofre/simulator"]) {
+  for (const path of [
+    "/ws/direct",
+    "/ws/token",
+    "/ws/capture",
+    "/ws/query",
+    "/__cofre/settings",
+    "/__cofre/simulator",
+  ]) {
     for (const name of names) {
       const key = `"integration_key":"${integrationKey}"`;
       const bodies = [
@@ -55,10 +65,17 @@ test("special names change no prototype and get no answer but those of the inter
       for (const body of bodies) await look(path, body);
     }
   }
-  for (const name of names) await look(`/ws/capture?integration_key=${integrationKey}&${name}[polluted]=yes&hash=${name}`, "");
+  for (const name of names)
+    await look(
+      `/ws/capture?integration_key=${integrationKey}&${name}[polluted]=yes&hash=${name}`,
+      "",
+    );
   context.diagnostic(`${sent} requests`);
   // The control: what is asked for rightly is still done rightly.
-  assert.equal((await world.postJson("/ws/direct", directBody("afterwards"))).body["status"], "SUCCESS");
+  assert.equal(
+    (await world.postJson("/ws/direct", directBody("afterwards"))).body["status"],
+    "SUCCESS",
+  );
 });
 
 test("control: a prototype that was changed is seen", () => {

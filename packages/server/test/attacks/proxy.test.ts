@@ -11,7 +11,9 @@ import { until } from "../until.ts";
 const target = "sandbox.ebanx.com:443";
 
 /** A server that counts who comes, and is what the proxy leads to or must not lead to. */
-async function startCounter(context: TestContext): Promise<{ readonly port: number; readonly count: () => number }> {
+async function startCounter(
+  context: TestContext,
+): Promise<{ readonly port: number; readonly count: () => number }> {
   let count = 0;
   const server = createServer((socket) => {
     count += 1;
@@ -31,7 +33,8 @@ async function startProxy(context: TestContext) {
     say: (line) => void said.push(line),
   });
   context.after(() => proxy.close());
-  const ask = (request: string): Promise<string> => sendRaw(proxy.port, Buffer.from(request, "latin1"));
+  const ask = (request: string): Promise<string> =>
+    sendRaw(proxy.port, Buffer.from(request, "latin1"));
   return { cofre, elsewhere, said, ask, port: proxy.port };
 }
 
@@ -61,7 +64,11 @@ describe("the proxy", () => {
       `http://127.0.0.1:${port}/`,
     ];
     for (const spelling of spellings) {
-      assert.match(await ask(`CONNECT ${spelling} HTTP/1.1\r\nHost: ${target}\r\n\r\n`), /^HTTP\/1\.1 40[03] /, spelling);
+      assert.match(
+        await ask(`CONNECT ${spelling} HTTP/1.1\r\nHost: ${target}\r\n\r\n`),
+        /^HTTP\/1\.1 40[03] /,
+        spelling,
+      );
     }
     for (const request of [
       `GET http://127.0.0.1:${port}/ HTTP/1.1\r\nHost: ${target}\r\n\r\n`,
@@ -72,16 +79,26 @@ describe("the proxy", () => {
     }
     assert.deepEqual([cofre.count(), elsewhere.count()], [0, 0]);
     for (const spelling of [target, "SANDBOX.EBANX.COM:443", "sandbox.ebanx.com.:443"]) {
-      assert.match(await ask(`CONNECT ${spelling} HTTP/1.1\r\nHost: x\r\n\r\n`), /^HTTP\/1\.1 200 .*\r\n\r\nreached$/s, spelling);
+      assert.match(
+        await ask(`CONNECT ${spelling} HTTP/1.1\r\nHost: x\r\n\r\n`),
+        /^HTTP\/1\.1 200 .*\r\n\r\nreached$/s,
+        spelling,
+      );
     }
-    assert.deepEqual([cofre.count(), elsewhere.count()], [3, 0], "control: its own hosts lead to Cofre");
+    assert.deepEqual(
+      [cofre.count(), elsewhere.count()],
+      [3, 0],
+      "control: its own hosts lead to Cofre",
+    );
   });
 
   test("lets go whoever was refused and keeps its own side open", async (context) => {
     const { port } = await startProxy(context);
     const client = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
     let heard = "";
-    client.on("error", () => undefined).on("data", (bytes: Buffer) => (heard += bytes.toString("latin1")));
+    client
+      .on("error", () => undefined)
+      .on("data", (bytes: Buffer) => (heard += bytes.toString("latin1")));
     client.write("CONNECT elsewhere.example:443 HTTP/1.1\r\nHost: x\r\n\r\n");
     // It says something all the while, and never good-bye.
     await until("the proxy has ended the connection", () => {

@@ -4,29 +4,49 @@ import { operationRows } from "../../src/api-docs/operation-rows.ts";
 import { directBody, integrationKey, publicIntegrationKey, startWorld } from "../world.ts";
 
 /*
- * Row 20 of the attack table: the public key stands in every shop's page, so everybody has it. It opens the browser operations and nothing else,
- * under either name, and reads nothing back.
+ * Row 20 of the attack table: the public key stands in every shop's page, so everybody has it. It
+ * opens the browser operations and nothing else, under either name, and reads nothing back.
  */
 
-const browserOperations = ["/ws/token", "/ws/token/setCVV", "/fingerprint", "/fingerprint/provider", "/fingerprint/error"];
+const browserOperations = [
+  "/ws/token",
+  "/ws/token/setCVV",
+  "/fingerprint",
+  "/fingerprint/provider",
+  "/fingerprint/error",
+];
 const refusals = /"status_code":"(?:BP-SA-1|BP-SA-2|DA-1)"/;
 
 test("the public key opens no operation but those of browsers", async (context) => {
   await using world = await startWorld();
   await world.postJson("/ws/direct", directBody("of-the-shop"));
-  const before = await world.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: "of-the-shop" });
+  const before = await world.get("/ws/query", {
+    integration_key: integrationKey,
+    merchant_payment_code: "of-the-shop",
+  });
   let refused = 0;
   for (const { path, also = [], example } of operationRows) {
     for (const each of [path, ...also]) {
       // Makes accounts of play money for whoever asks, by no key (docs/decisions/0012-worlds.md).
       if (each === "/__cofre/worlds") continue;
-      if (browserOperations.includes(each) || each.endsWith("isValidPublicIntegrationKey")) continue;
+      if (browserOperations.includes(each) || each.endsWith("isValidPublicIntegrationKey"))
+        continue;
       for (const name of ["integration_key", "public_integration_key", "publicIntegrationKey"]) {
         const { integration_key: _, ...rest } = example;
-        const request = { ...rest, merchant_payment_code: "of-the-shop", [name]: publicIntegrationKey };
-        const post = await fetch(world.url + each, { method: "POST", body: JSON.stringify(request) });
+        const request = {
+          ...rest,
+          merchant_payment_code: "of-the-shop",
+          [name]: publicIntegrationKey,
+        };
+        const post = await fetch(world.url + each, {
+          method: "POST",
+          body: JSON.stringify(request),
+        });
         assert.match(await post.text(), refusals, `${each} by ${name}`);
-        const query = new URLSearchParams({ merchant_payment_code: "of-the-shop", [name]: publicIntegrationKey });
+        const query = new URLSearchParams({
+          merchant_payment_code: "of-the-shop",
+          [name]: publicIntegrationKey,
+        });
         const get = await fetch(`${world.url}${each}?${query.toString()}`);
         assert.match(await get.text(), refusals, `${each} by ${name}, GET`);
         refused += 2;
@@ -34,19 +54,46 @@ test("the public key opens no operation but those of browsers", async (context) 
     }
   }
   context.diagnostic(`${refused} requests refused`);
-  assert.deepEqual(await world.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: "of-the-shop" }), before);
+  assert.deepEqual(
+    await world.get("/ws/query", {
+      integration_key: integrationKey,
+      merchant_payment_code: "of-the-shop",
+    }),
+    before,
+  );
 });
 
 test("a token that the public key has made cannot be read back, chosen or used with it", async () => {
   await using world = await startWorld();
-  const creditcard = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
-  const request = { public_integration_key: publicIntegrationKey, payment_type_code: "creditcard", country: "br", creditcard };
+  const creditcard = {
+    card_number: "4111111111111111",
+    card_name: "Ana Lima",
+    card_due_date: "12/2060",
+    card_cvv: "123",
+  };
+  const request = {
+    public_integration_key: publicIntegrationKey,
+    payment_type_code: "creditcard",
+    country: "br",
+    creditcard,
+  };
   const made = await world.postJson("/ws/token", request);
   assert.equal(made.body["status"], "SUCCESS");
-  const chosen = await world.postJson("/ws/token", { ...request, token: "a-token-of-the-page".padEnd(40, "x") });
+  const chosen = await world.postJson("/ws/token", {
+    ...request,
+    token: "a-token-of-the-page".padEnd(40, "x"),
+  });
   assert.equal(chosen.body["status"], "ERROR");
-  const body = { ...directBody("by-the-page", { creditcard: { token: made.body["token"] } }), integration_key: publicIntegrationKey };
+  const body = {
+    ...directBody("by-the-page", { creditcard: { token: made.body["token"] } }),
+    integration_key: publicIntegrationKey,
+  };
   assert.equal((await world.postJson("/ws/direct", body)).body["status_code"], "DA-1");
   // The control: the secret key may.
-  assert.equal((await world.postJson("/ws/direct", { ...body, integration_key: integrationKey })).body["status"], "SUCCESS");
+  assert.equal(
+    (await world.postJson("/ws/direct", { ...body, integration_key: integrationKey })).body[
+      "status"
+    ],
+    "SUCCESS",
+  );
 });

@@ -3,8 +3,9 @@ import { test } from "node:test";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
 
 /*
- * Row 23 of the attack table: somebody has recorded a day's requests and sends them all again, in order, and then in the opposite order. No
- * money may move twice: a payment's code charges once, captures and cancellations are guarded by the payment's state, named refunds by their name.
+ * Row 23 of the attack table: somebody has recorded a day's requests and sends them all again, in
+ * order, and then in the opposite order. No money may move twice: a payment's code charges once,
+ * captures and cancellations are guarded by the payment's state, named refunds by their name.
  */
 
 interface Sent {
@@ -27,12 +28,22 @@ function dayOfRequests(): Sent[] {
     requests.push({ path: "/ws/direct", body: directBody(code, { creditcard }) });
     const named = { ...key, merchant_payment_code: code };
     if (number % 4 === 1) requests.push({ path: "/ws/capture", body: named });
-    if (number % 4 === 2) requests.push({ path: "/ws/capture", body: { ...named, amount: "40.00" } });
+    if (number % 4 === 2)
+      requests.push({ path: "/ws/capture", body: { ...named, amount: "40.00" } });
     if (number % 4 === 3) requests.push({ path: "/ws/cancel", body: named });
-    const refund = { ...named, operation: "request", amount: "15.00", description: "one", merchant_refund_code: `refund-${number}` };
+    const refund = {
+      ...named,
+      operation: "request",
+      amount: "15.00",
+      description: "one",
+      merchant_refund_code: `refund-${number}`,
+    };
     if (number % 4 < 2) requests.push({ path: "/ws/refund", body: refund });
     if (number % 8 === 1)
-      requests.push({ path: "/ws/refundOrCancel", body: { ...named, description: "all", merchant_refund_code: `rest-${number}` } });
+      requests.push({
+        path: "/ws/refundOrCancel",
+        body: { ...named, description: "all", merchant_refund_code: `rest-${number}` },
+      });
   }
   return requests;
 }
@@ -40,8 +51,14 @@ function dayOfRequests(): Sent[] {
 async function moneyOf(world: World): Promise<readonly string[]> {
   const money: string[] = [];
   for (let number = 0; number < 40; number += 1) {
-    const { body } = await world.get("/__cofre/explain", { ...key, merchant_payment_code: `day-${number}` });
-    const { body: query } = await world.get("/ws/query", { ...key, merchant_payment_code: `day-${number}` });
+    const { body } = await world.get("/__cofre/explain", {
+      ...key,
+      merchant_payment_code: `day-${number}`,
+    });
+    const { body: query } = await world.get("/ws/query", {
+      ...key,
+      merchant_payment_code: `day-${number}`,
+    });
     money.push(JSON.stringify([body["state"], body["money"], body["postings"], query["payment"]]));
   }
   return money;

@@ -8,17 +8,30 @@ import { afterSpan } from "../../src/kernel/calendar.ts";
 import { instant } from "../../src/kernel/instant.ts";
 import { validateSettings } from "../../src/merchant/settings.ts";
 import { readRoutes } from "../../src/merchant/routing.ts";
-import { authorizeRequest, cardInHand, followUpRequest, upstreamAt } from "../upstream/connector.ts";
+import {
+  authorizeRequest,
+  cardInHand,
+  followUpRequest,
+  upstreamAt,
+} from "../upstream/connector.ts";
 import { paymentCodeOf } from "../../src/connectors/upstream/references.ts";
 import { httpAnswer, paymentBody, startCannedServer } from "../upstream/canned-server.ts";
 import { directBody, integrationKey, startWorld } from "../world.ts";
 
 /*
- * Row 6 of the attack table, for values: a word that every plain object has, wherever a word is looked up in a table. An acquirer's description
- * "constructor" made a payment unreadable, and its status_code "toString" turned a done capture into a certain refusal.
+ * Row 6 of the attack table, for values: a word that every plain object has, wherever a word is
+ * looked up in a table. An acquirer's description "constructor" made a payment unreadable, and its
+ * status_code "toString" turned a done capture into a certain refusal.
  */
 
-const words = ["constructor", "toString", "__proto__", "hasOwnProperty", "valueOf", "isPrototypeOf"];
+const words = [
+  "constructor",
+  "toString",
+  "__proto__",
+  "hasOwnProperty",
+  "valueOf",
+  "isPrototypeOf",
+];
 
 interface Schema {
   readonly type?: unknown;
@@ -26,14 +39,21 @@ interface Schema {
 }
 
 /** The paths of all members of a request, at every depth. */
-function pathsOf({ properties = {} }: Schema, before: readonly string[] = []): (readonly string[])[] {
-  return Object.entries(properties).flatMap(([name, schema]) => [[...before, name], ...pathsOf(schema, [...before, name])]);
+function pathsOf(
+  { properties = {} }: Schema,
+  before: readonly string[] = [],
+): (readonly string[])[] {
+  return Object.entries(properties).flatMap(([name, schema]) => [
+    [...before, name],
+    ...pathsOf(schema, [...before, name]),
+  ]);
 }
 
 type Body = Readonly<Record<string, unknown>>;
 
 function withWord(body: Body, [name = "", ...rest]: readonly string[], word: string): Body {
-  const inside = rest.length === 0 ? word : withWord(isBody(body[name]) ? body[name] : {}, rest, word);
+  const inside =
+    rest.length === 0 ? word : withWord(isBody(body[name]) ? body[name] : {}, rest, word);
   return { ...body, [name]: inside };
 }
 
@@ -44,18 +64,30 @@ function isBody(value: unknown): value is Body {
 test("a special word in any member of any request gets an answer of the interface", async (context) => {
   await using world = await startWorld();
   const document = (await world.get("/openapi.json")).body as {
-    readonly paths: Readonly<Record<string, { readonly post?: { readonly requestBody?: { readonly content: Body } } }>>;
+    readonly paths: Readonly<
+      Record<string, { readonly post?: { readonly requestBody?: { readonly content: Body } } }>
+    >;
   };
   let sent = 0;
   for (const [path, { post }] of Object.entries(document.paths)) {
-    const content = post?.requestBody?.content["application/json"] as { readonly schema: Schema; readonly example?: Body } | undefined;
+    const content = post?.requestBody?.content["application/json"] as
+      | { readonly schema: Schema; readonly example?: Body }
+      | undefined;
     if (content === undefined) continue;
-    const example = path === "/ws/direct" ? directBody("special") : { ...content.example, integration_key: integrationKey };
+    const example =
+      path === "/ws/direct"
+        ? directBody("special")
+        : { ...content.example, integration_key: integrationKey };
     for (const member of pathsOf(content.schema)) {
-      if (member[0]?.endsWith("ntegration_key") === true || member[0] === "publicIntegrationKey") continue;
+      if (member[0]?.endsWith("ntegration_key") === true || member[0] === "publicIntegrationKey")
+        continue;
       for (const word of words) {
         const body = JSON.stringify(withWord(example, member, word));
-        const response = await fetch(world.url + path, { method: "POST", body, headers: { "content-type": "application/json" } });
+        const response = await fetch(world.url + path, {
+          method: "POST",
+          body,
+          headers: { "content-type": "application/json" },
+        });
         const text = await response.text();
         sent += 1;
         const where = `${path} ${member.join(".")}=${word}: ${response.status} ${text.slice(0, 200)}`;
@@ -81,13 +113,26 @@ describe("an upstream that answers with special words", () => {
       await using server = await startCannedServer();
       const upstream = upstreamAt(`http://127.0.0.1:${server.port}`);
       const connector = connectorsOf([upstream]).of("upstream");
-      const says = (changes: Body, code = "p-1"): void => server.say(httpAnswer(paymentBody(paymentCodeOf(merchantId, code), changes)));
+      const says = (changes: Body, code = "p-1"): void =>
+        server.say(httpAnswer(paymentBody(paymentCodeOf(merchantId, code), changes)));
 
-      says({ transaction_status: { code: "OK", description: word, authcode: "48213" }, hash: word });
-      assert.partialDeepStrictEqual(await connector.authorize(authorizeRequest("p-1"), cardInHand()), approved);
+      says({
+        transaction_status: { code: "OK", description: word, authcode: "48213" },
+        hash: word,
+      });
+      assert.partialDeepStrictEqual(
+        await connector.authorize(authorizeRequest("p-1"), cardInHand()),
+        approved,
+      );
 
-      for (const description of [word, `Sandbox - Test credit card, transaction declined reason ${word}`]) {
-        says({ status: "CA", transaction_status: { code: "NOK", description, iso_code: word, mac_code: word } });
+      for (const description of [
+        word,
+        `Sandbox - Test credit card, transaction declined reason ${word}`,
+      ]) {
+        says({
+          status: "CA",
+          transaction_status: { code: "NOK", description, iso_code: word, mac_code: word },
+        });
         assert.deepEqual(await connector.authorize(authorizeRequest("p-1"), cardInHand()), {
           kind: "declined",
           reason: "not_accepted",
@@ -102,13 +147,26 @@ describe("an upstream that answers with special words", () => {
         { transaction_status: { code: word, description: word }, status: "PE" },
       ]) {
         says(changes);
-        assert.equal((await connector.authorize(authorizeRequest("p-1"), cardInHand())).kind, "unknown", JSON.stringify(changes));
+        assert.equal(
+          (await connector.authorize(authorizeRequest("p-1"), cardInHand())).kind,
+          "unknown",
+          JSON.stringify(changes),
+        );
       }
       for (const code of [word, `BP-DR-${word}`]) {
-        server.say(httpAnswer(JSON.stringify({ status: "ERROR", status_code: code, status_message: word })));
-        assert.equal((await connector.authorize(authorizeRequest("p-1"), cardInHand())).kind, "unknown");
+        server.say(
+          httpAnswer(JSON.stringify({ status: "ERROR", status_code: code, status_message: word })),
+        );
+        assert.equal(
+          (await connector.authorize(authorizeRequest("p-1"), cardInHand())).kind,
+          "unknown",
+        );
         for (const call of ["capture", "void", "refund"] as const) {
-          assert.equal((await connector[call](followUpRequest("p-2", "p-1"))).kind, "unknown", `${call} ${code}`);
+          assert.equal(
+            (await connector[call](followUpRequest("p-2", "p-1"))).kind,
+            "unknown",
+            `${call} ${code}`,
+          );
         }
       }
       upstream.close();
@@ -121,7 +179,8 @@ describe("a special word", () => {
     test(`${word} on the command line is no word, option or command`, () => {
       // What takes a path or a code takes any word.
       for (const [name, { paths }] of commandRows) {
-        if (paths === undefined) assert.ok("problem" in readCommandLine([name, word]), `${name} ${word}`);
+        if (paths === undefined)
+          assert.ok("problem" in readCommandLine([name, word]), `${name} ${word}`);
       }
       assert.ok("problem" in readCommandLine([word]));
       assert.ok("problem" in readCommandLine(["start", `--${word}`]));
@@ -155,11 +214,14 @@ describe("a special word", () => {
 
     test(`${word} is shown by the console as it is`, async () => {
       const page = new URL("../../src/http/console/page/words.js", import.meta.url);
-      const shows = (await import(page.href)) as Readonly<Record<string, (word: string) => unknown>>;
+      const shows = (await import(page.href)) as Readonly<
+        Record<string, (word: string) => unknown>
+      >;
       assert.deepEqual(shows["stateWords"]?.(word), { text: word, colour: "over" });
       assert.deepEqual(shows["deliveryWords"]?.(word), { text: word, colour: "over" });
       assert.deepEqual(shows["faultWords"]?.(word), { name: word, does: "", waits: false });
-      for (const name of ["kindWords", "refundWords", "outcomeWords"]) assert.equal(shows[name]?.(word), word);
+      for (const name of ["kindWords", "refundWords", "outcomeWords"])
+        assert.equal(shows[name]?.(word), word);
     });
   }
 });

@@ -9,7 +9,13 @@ import { digestOfKey, withKeyMac } from "../../src/operations/account-directory.
 import { accountChange } from "../../src/operations/sandbox-account.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import { rowMacsOf } from "../row-macs.ts";
-import { integrationKey, publicIntegrationKey, startWorld, type World, worldEpoch } from "../world.ts";
+import {
+  integrationKey,
+  publicIntegrationKey,
+  startWorld,
+  type World,
+  worldEpoch,
+} from "../world.ts";
 
 export interface MerchantKeys {
   readonly secret: string;
@@ -28,7 +34,10 @@ export interface ThreeMerchants {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** One server with three accounts, over a real database in a folder of its own. There is no endpoint yet that makes accounts. */
+/**
+ * One server with three accounts, over a real database in a folder of its own. There is no endpoint
+ * yet that makes accounts.
+ */
 export async function startThreeMerchants(): Promise<ThreeMerchants> {
   const folder = mkdtempSync(join(tmpdir(), "cofre-three-"));
   const environment = { COFRE_DATA_DIR: folder };
@@ -38,12 +47,20 @@ export async function startThreeMerchants(): Promise<ThreeMerchants> {
   for (const [index, keys] of merchants.slice(1).entries()) {
     // Behind the first one in the order of identifiers: the first is the sandbox account.
     const id = `fffffff${index + 1}` as MerchantId;
-    const account = { id, version: 1, name: `Merchant ${index + 2}`, settings: defaultAccountSettings() };
+    const account = {
+      id,
+      version: 1,
+      name: `Merchant ${index + 2}`,
+      settings: defaultAccountSettings(),
+    };
     const granted = [
       withKeyMac(macs, id, { digest: digestOfKey(keys.secret), grants: "secret" }),
       withKeyMac(macs, id, { digest: digestOfKey(keys.public), grants: "public" }),
     ];
-    assert.equal((await store.commit(accountChange(account, undefined, instant(worldEpoch), granted))).outcome, "committed");
+    assert.equal(
+      (await store.commit(accountChange(account, undefined, instant(worldEpoch), granted))).outcome,
+      "committed",
+    );
   }
   await store.close();
   // Another seed: the second start must not draw the identifiers of the first again.

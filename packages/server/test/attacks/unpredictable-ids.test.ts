@@ -8,8 +8,10 @@ import type { Random } from "../../src/kernel/random.ts";
 import { newToken } from "../../src/vault/token.ts";
 
 /*
- * Row 22 of the attack table: identifiers that can be guessed. Tokens have 512 random bits, payments 144 beside their time, or 112 beyond another of
- * the same merchant and millisecond (ids.test.ts). That only the system's source is drawn from is held by architecture.test.ts; a seeded one cannot be in a program that serves.
+ * Row 22 of the attack table: identifiers that can be guessed. Tokens have 512 random bits,
+ * payments 144 beside their time, or 112 beyond another of the same merchant and millisecond
+ * (ids.test.ts). That only the system's source is drawn from is held by architecture.test.ts; a
+ * seeded one cannot be in a program that serves.
  */
 
 const count = 100_000;
@@ -19,15 +21,18 @@ function tokens(random: Random): string[] {
   return Array.from({ length: count }, () => newToken(random));
 }
 
-/** Chi-square of how often each of the 16 hexadecimal digits stands at a position: 15 degrees of freedom. */
+/**
+ * Chi-square of how often each of the 16 hexadecimal digits stands at a position: 15 degrees of
+ * freedom.
+ */
 function chiSquare(ids: readonly string[], position: number): number {
   const counts = new Map<string, number>();
   for (const id of ids) counts.set(id.charAt(position), (counts.get(id.charAt(position)) ?? 0) + 1);
   const expected = ids.length / 16;
-  return Array.from("0123456789abcdef", (digit) => ((counts.get(digit) ?? 0) - expected) ** 2 / expected).reduce(
-    (sum, each) => sum + each,
-    0,
-  );
+  return Array.from(
+    "0123456789abcdef",
+    (digit) => ((counts.get(digit) ?? 0) - expected) ** 2 / expected,
+  ).reduce((sum, each) => sum + each, 0);
 }
 
 describe("identifiers", () => {
@@ -40,13 +45,16 @@ describe("identifiers", () => {
       assert.equal(new Set(ids).size, count);
       assert.ok(ids.every((id) => /^[0-9a-f]+$/.test(id) && id.length === length));
       // By chance, one of 128 places exceeds 80 once in some ten million runs.
-      for (let position = from; position < length; position += 1) assert.ok(chiSquare(ids, position) < 80, `place ${position}`);
+      for (let position = from; position < length; position += 1)
+        assert.ok(chiSquare(ids, position) < 80, `place ${position}`);
     }
   });
 
   test("control: a source that prefers a digit a little is seen", () => {
     const random = new SystemRandom();
-    const biased = tokens(random).map((token, index) => (index % 25 === 0 ? `0${token.slice(1)}` : token));
+    const biased = tokens(random).map((token, index) =>
+      index % 25 === 0 ? `0${token.slice(1)}` : token,
+    );
     assert.ok(chiSquare(biased, 0) > 80);
     assert.equal(newToken(new SeededRandom("known")), newToken(new SeededRandom("known")));
   });

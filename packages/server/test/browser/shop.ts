@@ -7,14 +7,17 @@ export interface Shop extends AsyncDisposable {
 }
 
 /**
- * Serves one page whose script does what the browser library does when a customer presses the button (interface 2.7): asks whether the
- * key is good, stores the card, and asks for a name for the device. It sends what the library sends: no header of its own, and JSON as
- * plain text, so that the browser asks nobody for permission first.
+ * Serves one page whose script does what the browser library does when a customer presses the
+ * button (interface 2.7): asks whether the key is good, stores the card, and asks for a name for
+ * the device. It sends what the library sends: no header of its own, and JSON as plain text, so
+ * that the browser asks nobody for permission first.
  */
 export async function startShop(): Promise<Shop> {
   const server = createServer((request, response) => {
     const isPage = request.url === "/";
-    response.writeHead(isPage ? 200 : 404, { "Content-Type": "text/html; charset=utf-8" }).end(isPage ? page : "");
+    response
+      .writeHead(isPage ? 200 : 404, { "Content-Type": "text/html; charset=utf-8" })
+      .end(isPage ? page : "");
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
@@ -54,7 +57,10 @@ async function pay({ way, cofre, key, card, country }) {
   return { check, token, device, provider };
 }
 
-/** What the page can read of an address; the name of the error when the browser keeps the answer from it. */
+/**
+ * What the page can read of an address; the name of the error when the browser keeps the answer
+ * from it.
+ */
 async function look({ way, method, url, headers }) {
   try {
     if (headers !== undefined) return (await (await fetch(url, { method, headers })).json()).status;

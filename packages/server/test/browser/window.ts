@@ -6,8 +6,9 @@ import { listen } from "./listen.ts";
 export const patienceMs = 60_000;
 
 /**
- * Opens a browser context for the work and closes it afterwards. Answers of routed requests that are in flight when the work ends are
- * finished first: a route handler whose page is closed rejects outside of every test, and fails the file in place of a test.
+ * Opens a browser context for the work and closes it afterwards. Answers of routed requests that
+ * are in flight when the work ends are finished first: a route handler whose page is closed rejects
+ * outside of every test, and fails the file in place of a test.
  */
 export async function inContext(
   browser: Browser,
@@ -27,8 +28,8 @@ export async function inContext(
 }
 
 /**
- * Opens a page for the work. Afterwards the page has reported no error, and has sent requests to this origin only. Returns the addresses
- * that it has requested.
+ * Opens a page for the work. Afterwards the page has reported no error, and has sent requests to
+ * this origin only. Returns the addresses that it has requested.
  */
 export async function inPage(
   browser: Browser,
@@ -37,16 +38,20 @@ export async function inPage(
   options: BrowserContextOptions = {},
 ): Promise<readonly string[]> {
   const asked: string[] = [];
-  await inContext(browser, { viewport: { width: 1280, height: 900 }, ...options }, async (context) => {
-    const page = await context.newPage();
-    const { errors, requests } = listen(page);
-    await work(page);
-    assert.deepEqual(errors, []);
-    assert.deepEqual(
-      requests.filter((url) => new URL(url).origin !== origin),
-      [],
-    );
-    asked.push(...requests);
-  });
+  await inContext(
+    browser,
+    { viewport: { width: 1280, height: 900 }, ...options },
+    async (context) => {
+      const page = await context.newPage();
+      const { errors, requests } = listen(page);
+      await work(page);
+      assert.deepEqual(errors, []);
+      assert.deepEqual(
+        requests.filter((url) => new URL(url).origin !== origin),
+        [],
+      );
+      asked.push(...requests);
+    },
+  );
   return asked;
 }

@@ -15,7 +15,10 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Requests that an error answers, and rightly: the account that recorded them was answered by a stub that knows no rules. */
+/**
+ * Requests that an error answers, and rightly: the account that recorded them was answered by a
+ * stub that knows no rules.
+ */
 const refused: ReadonlyMap<string, string> = new Map([
   // manual_review is true: the payment waits for a reviewer, so there is nothing to capture yet.
   ["benjamin-capture-by-code-amount", "BP-CAP-5"],
@@ -27,13 +30,17 @@ const refused: ReadonlyMap<string, string> = new Map([
   ["benjamin-direct-debit", "BP-DR-4"],
 ]);
 
-/** What the client needs of the answer to go on (clients.md, interface 11), by what the request asks for. */
+/**
+ * What the client needs of the answer to go on (clients.md, interface 11), by what the request asks
+ * for.
+ */
 function check(capture: Capture, status: number, body: Json): void {
   const payment = body["payment"];
   const path = capture.path.toLowerCase().replace(/\/$/, "");
   const code = refused.get(capture.name);
   if (code !== undefined) return assert.deepEqual([status, body["status_code"]], [200, code]);
-  const success = (): void => assert.deepEqual([status, body["status"]], [200, "SUCCESS"], JSON.stringify(body));
+  const success = (): void =>
+    assert.deepEqual([status, body["status"]], [200, "SUCCESS"], JSON.stringify(body));
   switch (path) {
     case "/ws/token":
       if (capture.name.includes("badkey")) return assert.equal(body["status"], "ERROR");
@@ -45,9 +52,13 @@ function check(capture: Capture, status: number, body: Json): void {
       success();
       assert.equal(payment?.["status"], expectedStatus(capture), JSON.stringify(body));
       assert.equal(payment?.["pre_approved"], expectedStatus(capture) !== "CA");
-      assert.equal(payment?.["capture_available"], expectedStatus(capture) === "PE" && capture.name !== "benjamin-direct-auth-2nd");
+      assert.equal(
+        payment?.["capture_available"],
+        expectedStatus(capture) === "PE" && capture.name !== "benjamin-direct-auth-2nd",
+      );
       assert.match(textOf(payment?.["hash"]), /^[0-9a-f]{48}$/);
-      if (capture.name.includes("create_token")) assert.match(textOf(payment?.["token"]), /^[0-9a-f]{32,128}$/);
+      if (capture.name.includes("create_token"))
+        assert.match(textOf(payment?.["token"]), /^[0-9a-f]{32,128}$/);
       return;
     case "/ws/capture":
       success();
@@ -59,9 +70,11 @@ function check(capture: Capture, status: number, body: Json): void {
       return;
     case "/ws/refund": {
       success();
-      if (capture.name.includes("refund-cancel")) return assert.equal(body["refund"]?.["status"], "CA");
+      if (capture.name.includes("refund-cancel"))
+        return assert.equal(body["refund"]?.["status"], "CA");
       assert.deepEqual([payment?.["status"], body["operation"]], ["CO", "refund"]);
-      // Ids of refunds are read as whole numbers by one client, and looked for in the list by another.
+      // Ids of refunds are read as whole numbers by one client, and looked for in the list by
+      // another.
       assert.match(textOf(body["refund"]?.["id"]), /^[1-9]\d{0,9}$/);
       const refunds = JSON.parse(JSON.stringify(payment?.["refunds"])) as readonly Json[];
       assert.deepEqual(refunds.at(-1), body["refund"]);
@@ -72,7 +85,10 @@ function check(capture: Capture, status: number, body: Json): void {
     case "/ws/refundorcancel":
       // Recorded on an authorization that was captured before: what is paid is given back.
       success();
-      assert.deepEqual([payment?.["status"], body["operation"], body["refund"]?.["description"]], ["CO", "refund", "customer gave up"]);
+      assert.deepEqual(
+        [payment?.["status"], body["operation"], body["refund"]?.["description"]],
+        ["CO", "refund", "customer gave up"],
+      );
       return;
     case "/ws/verifycard":
       success();
@@ -93,7 +109,10 @@ function check(capture: Capture, status: number, body: Json): void {
       return;
     case "/ws/merchantintegrationproperties/get":
       success();
-      assert.deepEqual([body["success"], body["resource"], body["operation"]], [true, "merchantIntegrationProperties", "get"]);
+      assert.deepEqual(
+        [body["success"], body["resource"], body["operation"]],
+        [true, "merchantIntegrationProperties", "get"],
+      );
       return;
     case "/ws/zipcode":
       success();
@@ -131,7 +150,10 @@ function expectedStatus({ name }: Capture): "CO" | "PE" | "CA" {
 describe("recorded requests of public clients", () => {
   test("are answered as each client needs it", async (context) => {
     await using world = await startWorld({
-      environment: { COFRE_SANDBOX_INTEGRATION_KEY: liveKey, COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY: livePublicKey },
+      environment: {
+        COFRE_SANDBOX_INTEGRATION_KEY: liveKey,
+        COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY: livePublicKey,
+      },
     });
     const answers = new Map<string, Json>();
     let replayed = 0;
@@ -144,10 +166,14 @@ describe("recorded requests of public clients", () => {
       for (const { value, fromCapture, jsonPath } of capture.refs) {
         const found = jsonPath
           .split(".")
-          .reduce<Json | undefined>((node, name) => node?.[name], answers.get(fromCapture.replace(/\.json$/, "")));
+          .reduce<Json | undefined>(
+            (node, name) => node?.[name],
+            answers.get(fromCapture.replace(/\.json$/, "")),
+          );
         if (found !== undefined) live.set(value, textOf(found));
       }
-      // No answer was recorded that the refund's id could come from: it is the one that the same client has just been given.
+      // No answer was recorded that the refund's id could come from: it is the one that the same
+      // client has just been given.
       const own = answers.get(capture.name.replace("refund-cancel", "refund"))?.["refund"]?.["id"];
       if (own !== undefined) live.set(recordedRefund, textOf(own));
       await context.test(capture.name, async () => {

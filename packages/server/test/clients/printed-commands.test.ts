@@ -39,7 +39,10 @@ describe("the commands that lead a client here, as they are printed", () => {
       const cofre = shell(`exec ${start}`, { COFRE_PORT: "0", COFRE_TLS_PORT: "0" });
       await cofre.event("listening");
       const { port } = await cofre.event("listening_tls");
-      const leading = shell(`exec ${proxy}`, { COFRE_TLS_PORT: String(port), COFRE_PROXY_PORT: "0" });
+      const leading = shell(`exec ${proxy}`, {
+        COFRE_TLS_PORT: String(port),
+        COFRE_PROXY_PORT: "0",
+      });
       const [, proxyPort = ""] = await leading.said(/The proxy is http:\/\/127\.0\.0\.1:(\d+);/);
       const asked = shell(client, { COFRE_PROXY_PORT: proxyPort, KEY: integrationKey });
       assert.equal(await asked.code(), 0, asked.stderr);
@@ -59,14 +62,27 @@ describe("the other commands of README.md", () => {
     const [, charge = ""] = blocksUnder("README.md", "## Start");
     const cofre = new Command(
       context,
-      ["sh", "-c", (ci ?? "").replace("COFRE_PORT=8787", "COFRE_PORT=0").replace("npm start", "exec npm start")],
+      [
+        "sh",
+        "-c",
+        (ci ?? "")
+          .replace("COFRE_PORT=8787", "COFRE_PORT=0")
+          .replace("npm start", "exec npm start"),
+      ],
       { COFRE_LOG_FORMAT: "json" },
       repository,
     );
     const { port } = await cofre.event("listening");
-    const sent = new Command(context, ["sh", "-ec", charge.replace(":8787/", `:${String(port)}/`)], { KEY: "my-key" }, repository);
+    const sent = new Command(
+      context,
+      ["sh", "-ec", charge.replace(":8787/", `:${String(port)}/`)],
+      { KEY: "my-key" },
+      repository,
+    );
     assert.equal(await sent.code(), 0, sent.stderr);
-    const { payment } = JSON.parse(sent.stdout) as { readonly payment: { readonly status: string } };
+    const { payment } = JSON.parse(sent.stdout) as {
+      readonly payment: { readonly status: string };
+    };
     assert.equal(payment.status, "CO");
     cofre.child.kill("SIGTERM");
     await cofre.exited;
@@ -75,8 +91,8 @@ describe("the other commands of README.md", () => {
   test("control: no block is left out, and npm has the scripts", () => {
     const page = readFileSync(join(repository, "README.md"), "utf8");
     const blocks = [...page.matchAll(/```sh\n([^]*?)```/g)].map(([, block = ""]) => block.trim());
-    const executed = ["## Start", "## Worlds, clock and faults", "## Unmodified clients"].flatMap((heading) =>
-      blocksUnder("README.md", heading),
+    const executed = ["## Start", "## Worlds, clock and faults", "## Unmodified clients"].flatMap(
+      (heading) => blocksUnder("README.md", heading),
     );
     assert.deepEqual(blocks, executed);
     // An installation cannot run inside a test; these two are what CI itself runs.
@@ -98,13 +114,27 @@ describe("the commands that make and move worlds, as they are printed", () => {
         COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
         COFRE_LOG_FORMAT: "json",
       };
-      const cofre = new Command(context, ["sh", "-c", "exec npm start"], { ...settings, COFRE_PORT: "0" }, repository);
+      const cofre = new Command(
+        context,
+        ["sh", "-c", "exec npm start"],
+        { ...settings, COFRE_PORT: "0" },
+        repository,
+      );
       const { port } = await cofre.event("listening");
       const there = { ...settings, COFRE_PORT: String(port), KEY: integrationKey };
-      const made = new Command(context, ["sh", "-c", "exec npm run --silent cofre -- world create --json"], there, repository);
+      const made = new Command(
+        context,
+        ["sh", "-c", "exec npm run --silent cofre -- world create --json"],
+        there,
+        repository,
+      );
       assert.equal(await made.code(), 0, made.stderr);
-      const { integration_key: world } = JSON.parse(made.stdout) as { readonly integration_key: string };
-      const blocks = headings.flatMap((heading) => blocksUnder(page, heading)).filter((block) => !block.endsWith("npm start"));
+      const { integration_key: world } = JSON.parse(made.stdout) as {
+        readonly integration_key: string;
+      };
+      const blocks = headings
+        .flatMap((heading) => blocksUnder(page, heading))
+        .filter((block) => !block.endsWith("npm start"));
       assert.ok(blocks.length >= 2);
       for (const block of blocks) {
         const shell = new Command(

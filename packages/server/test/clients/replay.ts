@@ -12,7 +12,11 @@ export interface Capture {
   readonly path: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Buffer;
-  readonly refs: readonly { readonly value: string; readonly fromCapture: string; readonly jsonPath: string }[];
+  readonly refs: readonly {
+    readonly value: string;
+    readonly fromCapture: string;
+    readonly jsonPath: string;
+  }[];
 }
 
 export interface ReplayedAnswer {
@@ -27,10 +31,17 @@ const folder = join(dirname(fileURLToPath(import.meta.url)), "captures");
 export function readCaptures(): readonly Capture[] {
   return readdirSync(folder)
     .map((file): Capture => {
-      const recorded = JSON.parse(readFileSync(join(folder, file), "utf8")) as Omit<Capture, "name" | "body"> & {
+      const recorded = JSON.parse(readFileSync(join(folder, file), "utf8")) as Omit<
+        Capture,
+        "name" | "body"
+      > & {
         readonly bodyBase64: string;
       };
-      return { ...recorded, name: file.replace(/\.json$/, ""), body: Buffer.from(recorded.bodyBase64, "base64") };
+      return {
+        ...recorded,
+        name: file.replace(/\.json$/, ""),
+        body: Buffer.from(recorded.bodyBase64, "base64"),
+      };
     })
     .toSorted((left, right) => left.seq - right.seq);
 }
@@ -48,13 +59,22 @@ export function withLiveValues(capture: Capture, live: ReadonlyMap<string, strin
 
 /** Sends the bytes as the client did, with the length of the body that is really sent. */
 export function send(capture: Capture, port: number): Promise<ReplayedAnswer> {
-  const chunked = capture.headers.some(([name, value]) => name.toLowerCase() === "transfer-encoding" && /chunked/i.test(value));
+  const chunked = capture.headers.some(
+    ([name, value]) => name.toLowerCase() === "transfer-encoding" && /chunked/i.test(value),
+  );
   const head = capture.headers
     .filter(([name]) => !["connection", "host"].includes(name.toLowerCase()))
-    .map(([name, value]) => `${name}: ${name.toLowerCase() === "content-length" ? capture.body.length : value}\r\n`)
+    .map(
+      ([name, value]) =>
+        `${name}: ${name.toLowerCase() === "content-length" ? capture.body.length : value}\r\n`,
+    )
     .join("");
   const body = chunked
-    ? Buffer.concat([Buffer.from(`${capture.body.length.toString(16)}\r\n`), capture.body, Buffer.from("\r\n0\r\n\r\n")])
+    ? Buffer.concat([
+        Buffer.from(`${capture.body.length.toString(16)}\r\n`),
+        capture.body,
+        Buffer.from("\r\n0\r\n\r\n"),
+      ])
     : capture.body;
   return new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1");
@@ -72,6 +92,11 @@ export function send(capture: Capture, port: number): Promise<ReplayedAnswer> {
 function answerOf(raw: Buffer): ReplayedAnswer {
   const end = raw.indexOf("\r\n\r\n");
   const [statusLine = "", ...lines] = raw.toString("latin1", 0, end).split("\r\n");
-  const headers = new Map(lines.map((line) => [line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).trim()]));
+  const headers = new Map(
+    lines.map((line) => [
+      line.slice(0, line.indexOf(":")).toLowerCase(),
+      line.slice(line.indexOf(":") + 1).trim(),
+    ]),
+  );
   return { status: Number(statusLine.split(" ")[1]), headers, text: raw.toString("utf8", end + 4) };
 }

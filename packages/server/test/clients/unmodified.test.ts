@@ -9,8 +9,9 @@ import { Command, SharedEnd, temporaryFolder } from "../command.ts";
 import { integrationKey } from "../world.ts";
 
 /*
- * Clients as they are: their hosts are constants, and nothing of them is changed. A Cofre with TLS, the proxy and each client are processes of
- * their own, put together by what `cofre env` prints and nothing else.
+ * Clients as they are: their hosts are constants, and nothing of them is changed. A Cofre with TLS,
+ * the proxy and each client are processes of their own, put together by what `cofre env` prints and
+ * nothing else.
  */
 
 const here = fileURLToPath(new URL(".", import.meta.url));
@@ -30,10 +31,18 @@ async function install(): Promise<Installation> {
     COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
     COFRE_LOG_FORMAT: "json",
   };
-  const cofre = Command.cofre(shared, ["start", "--port", "0", "--tls", "--tls-port", "0"], environment);
+  const cofre = Command.cofre(
+    shared,
+    ["start", "--port", "0", "--tls", "--tls-port", "0"],
+    environment,
+  );
   await cofre.event("listening");
   const tlsPort = String((await cofre.event("listening_tls"))["port"]);
-  const proxy = Command.cofre(shared, ["proxy", "--proxy-port", "0", "--tls-port", tlsPort], environment);
+  const proxy = Command.cofre(
+    shared,
+    ["proxy", "--proxy-port", "0", "--tls-port", tlsPort],
+    environment,
+  );
   const [, proxyPort = ""] = await proxy.said(/The proxy is http:\/\/127\.0\.0\.1:(\d+);/);
   return { cofre, proxy, proxyPort, environment };
 }
@@ -49,22 +58,38 @@ after(() => shared.endAll());
 /** What `cofre env` prints for this client. */
 async function variablesFor(context: TestContext, client: string): Promise<Record<string, string>> {
   const { environment, proxyPort } = installation;
-  const command = Command.cofre(context, ["env", client, "--json", "--proxy-port", proxyPort], environment);
+  const command = Command.cofre(
+    context,
+    ["env", client, "--json", "--proxy-port", proxyPort],
+    environment,
+  );
   assert.equal(await command.code(), 0, command.stderr);
   return JSON.parse(command.stdout) as Record<string, string>;
 }
 
 /**
- * What a company's machine may have set before: a proxy where nobody listens, and a host that is to be reached without one. That is not a host of the
- * interface, so that a mistake does not lead these tests to a real one.
+ * What a company's machine may have set before: a proxy where nobody listens, and a host that is to
+ * be reached without one. That is not a host of the interface, so that a mistake does not lead
+ * these tests to a real one.
  */
 const setBefore = Object.fromEntries([
-  ...["http_proxy", "https_proxy", "HTTPS_PROXY"].map((name) => [name, "http://127.0.0.1:1"] as const),
+  ...["http_proxy", "https_proxy", "HTTPS_PROXY"].map(
+    (name) => [name, "http://127.0.0.1:1"] as const,
+  ),
   ...["NO_PROXY", "no_proxy"].map((name) => [name, "example.com"] as const),
 ]);
 
-async function outputOf(context: TestContext, client: string, command: readonly [string, ...string[]]): Promise<Command> {
-  const running = new Command(context, command, { ...setBefore, ...(await variablesFor(context, client)) }, here);
+async function outputOf(
+  context: TestContext,
+  client: string,
+  command: readonly [string, ...string[]],
+): Promise<Command> {
+  const running = new Command(
+    context,
+    command,
+    { ...setBefore, ...(await variablesFor(context, client)) },
+    here,
+  );
   await running.code();
   return running;
 }
@@ -74,10 +99,20 @@ function has(...[command, ...args]: readonly [string, ...string[]]): boolean {
   return spawnSync(command, args, { stdio: "ignore" }).status === 0;
 }
 
-const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
+const card = {
+  card_number: "4111111111111111",
+  card_name: "Ana Lima",
+  card_due_date: "12/2060",
+  card_cvv: "123",
+};
 
 /** A token request for a shell: JSON without a single quote. */
-const tokenBody = JSON.stringify({ integration_key: integrationKey, country: "pe", payment_type_code: "creditcard", creditcard: card });
+const tokenBody = JSON.stringify({
+  integration_key: integrationKey,
+  country: "pe",
+  payment_type_code: "creditcard",
+  creditcard: card,
+});
 
 describe("clients that are not changed in any way, through `cofre proxy`", () => {
   test("the npm package ebanx stores a card, charges it and asks for the payment", async (context) => {
@@ -95,14 +130,23 @@ describe("clients that are not changed in any way, through `cofre proxy`", () =>
         console.log(JSON.stringify([ebanx.settings.getEndPoint(), masked_card_number, charged.payment.status, asked.payment.status]));
       })();`;
     const { stdout, stderr } = await outputOf(context, "node", [process.execPath, "-e", script]);
-    assert.equal(stdout.trim(), JSON.stringify(["https://sandbox.ebanx.com/", "411111xxxxxx1111", "CO", "CO"]), stderr);
+    assert.equal(
+      stdout.trim(),
+      JSON.stringify(["https://sandbox.ebanx.com/", "411111xxxxxx1111", "CO", "CO"]),
+      stderr,
+    );
   });
 
   test("Node's own fetch reaches each host of the interface", async (context) => {
     const script = `
       const hosts = ["api.ebanxpay.com", "sandbox.ebanxpay.com", "api.ebanx.com", "sandbox.ebanx.com", "customer.ebanx.com", "api.ebanx.com.br", "staging.ebanx.com.br"];
       for (const host of hosts) console.log(await (await fetch("https://" + host + "/healthz")).text());`;
-    const { stdout, stderr } = await outputOf(context, "node", [process.execPath, "--input-type=module", "-e", script]);
+    const { stdout, stderr } = await outputOf(context, "node", [
+      process.execPath,
+      "--input-type=module",
+      "-e",
+      script,
+    ]);
     assert.equal(stdout, '{"status":"ok"}\n'.repeat(7), stderr);
   });
 
@@ -126,7 +170,13 @@ describe("clients that are not changed in any way, through `cofre proxy`", () =>
     [
       "curl",
       !has("curl", "--version"),
-      ["curl", "-sS", "https://sandbox.ebanx.com/ws/token", "--data-urlencode", `request_body=${tokenBody}`],
+      [
+        "curl",
+        "-sS",
+        "https://sandbox.ebanx.com/ws/token",
+        "--data-urlencode",
+        `request_body=${tokenBody}`,
+      ],
       ["curl", "-sS", "https://example.com/"],
     ],
     [
@@ -145,7 +195,11 @@ describe("clients that are not changed in any way, through `cofre proxy`", () =>
       "php",
       !has("php", "-r", 'exit(function_exists("curl_init") ? 0 : 1);'),
       // What the PHP libraries are built upon.
-      ["php", "-r", phpRequest("https://sandbox.ebanx.com/ws/token", `["request_body" => '${tokenBody}']`)],
+      [
+        "php",
+        "-r",
+        phpRequest("https://sandbox.ebanx.com/ws/token", `["request_body" => '${tokenBody}']`),
+      ],
       ["php", "-r", phpRequest("https://example.com/", "[]")],
     ],
     [
@@ -154,7 +208,10 @@ describe("clients that are not changed in any way, through `cofre proxy`", () =>
       [
         "python3",
         "-c",
-        pythonRequest("https://sandbox.ebanx.com/ws/token", `urllib.parse.urlencode({"request_body": '${tokenBody}'}).encode()`),
+        pythonRequest(
+          "https://sandbox.ebanx.com/ws/token",
+          `urllib.parse.urlencode({"request_body": '${tokenBody}'}).encode()`,
+        ),
       ],
       ["python3", "-c", pythonRequest("https://example.com/", "None")],
     ],
@@ -175,28 +232,53 @@ describe("clients that are not changed in any way, through `cofre proxy`", () =>
 
     test(`${client} gets nowhere else`, { skip }, async (context) => {
       const { child, stdout, stderr } = await outputOf(context, client, goesElsewhere);
-      assert.ok(child.exitCode !== 0 && /403|Not a host of this interface/.test(stdout + stderr), stdout + stderr);
-      await installation.proxy.said(/^refused: example\.com:443, which is no host of this interface$/m);
+      assert.ok(
+        child.exitCode !== 0 && /403|Not a host of this interface/.test(stdout + stderr),
+        stdout + stderr,
+      );
+      await installation.proxy.said(
+        /^refused: example\.com:443, which is no host of this interface$/m,
+      );
     });
 
-    test(`control: ${client} does not believe that server without the variables`, { skip }, async (context) => {
-      const only = Object.fromEntries(Object.entries(await variablesFor(context, client)).filter(([name]) => !trusting.has(name)));
-      const untrusting = new Command(context, stores, only, here);
-      await untrusting.code();
-      assert.ok(untrusting.child.exitCode !== 0 && /certificate/i.test(untrusting.stdout + untrusting.stderr), untrusting.stderr);
-    });
+    test(
+      `control: ${client} does not believe that server without the variables`,
+      { skip },
+      async (context) => {
+        const only = Object.fromEntries(
+          Object.entries(await variablesFor(context, client)).filter(
+            ([name]) => !trusting.has(name),
+          ),
+        );
+        const untrusting = new Command(context, stores, only, here);
+        await untrusting.code();
+        assert.ok(
+          untrusting.child.exitCode !== 0 &&
+            /certificate/i.test(untrusting.stdout + untrusting.stderr),
+          untrusting.stderr,
+        );
+      },
+    );
   }
 });
 
 describe("Java, which reads neither a proxy from the environment nor PEM", () => {
-  const skip = has("java", "-version") && has("keytool", "-help") ? false : "there is no Java with keytool on this machine";
+  const skip =
+    has("java", "-version") && has("keytool", "-help")
+      ? false
+      : "there is no Java with keytool on this machine";
   /** As a person types it: the output of `cofre env java` is evaluated by a shell. */
   const java = async (context: TestContext, url: string): Promise<Command> => {
     const { environment, proxyPort } = installation;
     const printed = Command.cofre(context, ["env", "java", "--proxy-port", proxyPort], environment);
     assert.equal(await printed.code(), 0, printed.stderr);
     const script = `${printed.stdout}\nexec java ${join(here, "StoreCard.java")} "$@"`;
-    const running = new Command(context, ["sh", "-c", script, "sh", url, tokenBody], setBefore, here);
+    const running = new Command(
+      context,
+      ["sh", "-c", script, "sh", url, tokenBody],
+      setBefore,
+      here,
+    );
     await running.code();
     return running;
   };
@@ -255,9 +337,21 @@ describe("cofre proxy", () => {
       "api.ebanx.com.example.com:443",
       "ebanx.com:443",
     ]) {
-      const answer = await exchangeWith(Number(proxyPort), `CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n\r\n`);
-      assert.match(answer, /^HTTP\/1\.1 403 .*\r\n[^]*\r\n\r\nThis proxy leads to nothing but api\.ebanxpay\.com:443, .*\.\n$/, target);
-      await proxy.said(new RegExp(`^refused: ${target.replaceAll(".", "\\.")}, which is no host of this interface$`, "m"));
+      const answer = await exchangeWith(
+        Number(proxyPort),
+        `CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n\r\n`,
+      );
+      assert.match(
+        answer,
+        /^HTTP\/1\.1 403 .*\r\n[^]*\r\n\r\nThis proxy leads to nothing but api\.ebanxpay\.com:443, .*\.\n$/,
+        target,
+      );
+      await proxy.said(
+        new RegExp(
+          `^refused: ${target.replaceAll(".", "\\.")}, which is no host of this interface$`,
+          "m",
+        ),
+      );
     }
   });
 
@@ -282,11 +376,23 @@ describe("cofre proxy", () => {
 
   test("says so when nothing answers behind it, and when its port is taken", async (context) => {
     const { proxyPort, environment } = installation;
-    const alone = Command.cofre(context, ["proxy", "--proxy-port", "0", "--tls-port", "1"], environment);
+    const alone = Command.cofre(
+      context,
+      ["proxy", "--proxy-port", "0", "--tls-port", "1"],
+      environment,
+    );
     const [, port = ""] = await alone.said(/The proxy is http:\/\/127\.0\.0\.1:(\d+);/);
-    await alone.said(/^Nothing listens at 127\.0\.0\.1:1 yet: `cofre start --tls` starts what should/m);
-    const answer = await exchangeWith(Number(port), "CONNECT api.ebanx.com:443 HTTP/1.1\r\nHost: api.ebanx.com:443\r\n\r\n");
-    assert.match(answer, /^HTTP\/1\.1 502 [^]*Nothing answers at 127\.0\.0\.1:1: cofre start --tls starts what should\.\n$/);
+    await alone.said(
+      /^Nothing listens at 127\.0\.0\.1:1 yet: `cofre start --tls` starts what should/m,
+    );
+    const answer = await exchangeWith(
+      Number(port),
+      "CONNECT api.ebanx.com:443 HTTP/1.1\r\nHost: api.ebanx.com:443\r\n\r\n",
+    );
+    assert.match(
+      answer,
+      /^HTTP\/1\.1 502 [^]*Nothing answers at 127\.0\.0\.1:1: cofre start --tls starts what should\.\n$/,
+    );
     await alone.said(/^nothing answers at 127\.0\.0\.1:1/m);
 
     const second = Command.cofre(context, ["proxy", "--proxy-port", proxyPort], environment);
@@ -297,10 +403,16 @@ describe("cofre proxy", () => {
   test("ends with 0 at Ctrl-C, also under a tunnel that is open", async (context) => {
     const { environment, cofre } = installation;
     const tlsPort = String((await cofre.event("listening_tls"))["port"]);
-    const proxy = Command.cofre(context, ["proxy", "--proxy-port", "0", "--tls-port", tlsPort], environment);
+    const proxy = Command.cofre(
+      context,
+      ["proxy", "--proxy-port", "0", "--tls-port", tlsPort],
+      environment,
+    );
     const [, port = ""] = await proxy.said(/The proxy is http:\/\/127\.0\.0\.1:(\d+);/);
     const socket = connect(Number(port), "127.0.0.1");
-    socket.on("error", () => undefined).write("CONNECT api.ebanx.com:443 HTTP/1.1\r\nHost: api.ebanx.com:443\r\n\r\n");
+    socket
+      .on("error", () => undefined)
+      .write("CONNECT api.ebanx.com:443 HTTP/1.1\r\nHost: api.ebanx.com:443\r\n\r\n");
     await once(socket, "data");
     proxy.child.kill("SIGINT");
     assert.equal(await proxy.code(), 0);
@@ -309,23 +421,38 @@ describe("cofre proxy", () => {
 });
 
 describe("cofre env", () => {
-  test("prints what a shell takes, whatever the data directory is called", { skip: process.platform === "win32" }, async (context) => {
-    const folder = join(temporaryFolder(context), "it's here $HOME");
-    const started = Command.cofre(context, ["start", "--port", "0", "--tls", "--tls-port", "0", "--data-dir", folder]);
-    await started.said(/eval "\$\(cofre env CLIENT\)"/);
-    const printed = Command.cofre(context, ["env", "curl", "--data-dir", folder]);
-    assert.equal(await printed.code(), 0);
-    const shell = new Command(
-      context,
-      ["sh", "-c", `${printed.stdout}\nprintf "%s %s" "$NO_PROXY$no_proxy." "$CURL_CA_BUNDLE"`],
-      setBefore,
-    );
-    await shell.code();
-    assert.equal(shell.stdout, `. ${join(folder, "tls", "authority.pem")}`);
-  });
+  test(
+    "prints what a shell takes, whatever the data directory is called",
+    { skip: process.platform === "win32" },
+    async (context) => {
+      const folder = join(temporaryFolder(context), "it's here $HOME");
+      const started = Command.cofre(context, [
+        "start",
+        "--port",
+        "0",
+        "--tls",
+        "--tls-port",
+        "0",
+        "--data-dir",
+        folder,
+      ]);
+      await started.said(/eval "\$\(cofre env CLIENT\)"/);
+      const printed = Command.cofre(context, ["env", "curl", "--data-dir", folder]);
+      assert.equal(await printed.code(), 0);
+      const shell = new Command(
+        context,
+        ["sh", "-c", `${printed.stdout}\nprintf "%s %s" "$NO_PROXY$no_proxy." "$CURL_CA_BUNDLE"`],
+        setBefore,
+      );
+      await shell.code();
+      assert.equal(shell.stdout, `. ${join(folder, "tls", "authority.pem")}`);
+    },
+  );
 
   test("says what to do where there is no authority yet", async (context) => {
-    const command = Command.cofre(context, ["env", "node"], { COFRE_DATA_DIR: join(temporaryFolder(context), "none") });
+    const command = Command.cofre(context, ["env", "node"], {
+      COFRE_DATA_DIR: join(temporaryFolder(context), "none"),
+    });
     assert.equal(await command.code(), 1);
     assert.match(command.stderr, /^There is no authority in .*: `cofre start --tls` makes it\. /);
     assert.equal(command.stdout, "");

@@ -71,7 +71,11 @@ export async function inProcess(personality: Partial<Personality> = {}): Promise
 
 export async function inProcessOfItsOwn(args: readonly string[] = []): Promise<ConnectorHarness> {
   const acquirer = await startAcquirer(args);
-  const simulator = await connectSimulator({ clock: systemClock, scheduler: systemScheduler, address: acquirer.address });
+  const simulator = await connectSimulator({
+    clock: systemClock,
+    scheduler: systemScheduler,
+    address: acquirer.address,
+  });
   return {
     connector: simulator,
     instruct: (merchantId, instruction) => simulator.instruct(merchantId, instruction),

@@ -8,7 +8,10 @@ import type {
   OriginalAuthorization,
   VerifyOutcome,
 } from "../../src/connectors/connector.ts";
-import type { AcquirerBooks, BookedAuthorization } from "../../src/connectors/simulator/messages-and-books.ts";
+import type {
+  AcquirerBooks,
+  BookedAuthorization,
+} from "../../src/connectors/simulator/messages-and-books.ts";
 import type { Instruction } from "../../src/connectors/simulator/network.ts";
 import type { MerchantId } from "../../src/kernel/ids.ts";
 import { laterBy } from "../../src/kernel/instant.ts";
@@ -26,13 +29,19 @@ export interface ConnectorHarness {
   readonly lacks?: {
     /** Names of transactions, but for those that a stored credential asks for. */
     readonly transactionNames?: true;
-    /** Names of captures: a second one that asks for what was taken is answered like the first, and takes nothing. */
+    /**
+     * Names of captures: a second one that asks for what was taken is answered like the first, and
+     * takes nothing.
+     */
     readonly captureNames?: true;
   };
   instruct(merchantId: MerchantId, instruction: Instruction): Promise<void>;
   books(): Promise<AcquirerBooks>;
   now(): Instant;
-  /** How long a test waits for an answer that it knows will not come. Less than half of the connector's lateArrivalMs. */
+  /**
+   * How long a test waits for an answer that it knows will not come. Less than half of the
+   * connector's lateArrivalMs.
+   */
   readonly patienceMs: number;
   /** Resolves when this much time has passed, and what fell due has happened. */
   pass(ms: number): Promise<void>;
@@ -42,14 +51,27 @@ export interface ConnectorHarness {
 const approving = "4111111111111111";
 const insufficientFunds = "4716909774636285";
 const longEnoughMs = 30_000;
-const simulator = { seed: "contract", latencyMs: 0, loseAnswer: 0, loseRequest: 0, lateAnswer: 0, doubleRequest: 0 };
+const simulator = {
+  seed: "contract",
+  latencyMs: 0,
+  loseAnswer: 0,
+  loseRequest: 0,
+  lateAnswer: 0,
+  doubleRequest: 0,
+};
 const brl = (minor: bigint) => ({ minor, currency: "BRL" });
 const timedOut = { kind: "unknown", cause: "timeout" };
 
 let merchants = 0;
 
-/** What connector.ts promises, and that the declared capabilities are the acquirer's: each is tried, not believed. */
-export function describeConnectorContract(name: string, make: () => Promise<ConnectorHarness>): void {
+/**
+ * What connector.ts promises, and that the declared capabilities are the acquirer's: each is tried,
+ * not believed.
+ */
+export function describeConnectorContract(
+  name: string,
+  make: () => Promise<ConnectorHarness>,
+): void {
   describe(`${name} keeps the connector contract`, () => {
     let harness: ConnectorHarness;
     before(async () => {
@@ -98,7 +120,10 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
       const { dedupesByReference } = harness.connector.capabilities;
       if (dedupesByReference) assert.deepEqual(second, first);
       assert.equal((await merchant.booked("a-1")).approvals, dedupesByReference ? 1 : 2);
-      assert.deepEqual(await merchant.money(), { held: dedupesByReference ? 100_00n : 200_00n, taken: 0n });
+      assert.deepEqual(await merchant.money(), {
+        held: dedupesByReference ? 100_00n : 200_00n,
+        taken: 0n,
+      });
     });
 
     test("two references are two authorizations", async () => {
@@ -116,7 +141,8 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
       await merchant.authorize("a-1");
 
       assert.deepEqual(await other.reverse("a-1"), { kind: "unknown_original" });
-      if (harness.connector.capabilities.answersInquiries) assert.deepEqual(await other.inquire("a-1"), { kind: "not_found" });
+      if (harness.connector.capabilities.answersInquiries)
+        assert.deepEqual(await other.inquire("a-1"), { kind: "not_found" });
       assert.equal((await other.authorize("a-1")).kind, "approved");
       assert.deepEqual(await merchant.money(), { held: 100_00n, taken: 0n });
     });
@@ -144,7 +170,8 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
       await harness.instruct(merchant.id, { next: "lose_request", times: 1 });
 
       assert.deepEqual(await merchant.withoutAnswer("a-1"), timedOut);
-      if (harness.connector.capabilities.answersInquiries) assert.deepEqual(await merchant.inquire("a-1"), { kind: "not_found" });
+      if (harness.connector.capabilities.answersInquiries)
+        assert.deepEqual(await merchant.inquire("a-1"), { kind: "not_found" });
       assert.deepEqual(await merchant.reverse("a-1"), { kind: "unknown_original" });
       assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
     });
@@ -170,7 +197,10 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
       const tooEarly = await merchant.reverse("a-1");
       await harness.pass(lateArrivalMs);
       // The control: had it been reversed too early only, the money would be held now.
-      assert.deepEqual(await merchant.money(), { held: tooEarly.kind === "reversed" ? 0n : 100_00n, taken: 0n });
+      assert.deepEqual(await merchant.money(), {
+        held: tooEarly.kind === "reversed" ? 0n : 100_00n,
+        taken: 0n,
+      });
 
       assert.deepEqual(await merchant.reverse("a-1"), { kind: "reversed" });
       assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
@@ -230,12 +260,19 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
       const original = await merchant.authorized("a-1");
 
       const { partialCapture } = harness.connector.capabilities;
-      assert.equal((await merchant.capture("a-2", original, 30_00n)).kind, partialCapture ? "approved" : "declined");
-      assert.deepEqual(await merchant.money(), partialCapture ? { held: 0n, taken: 30_00n } : { held: 100_00n, taken: 0n });
+      assert.equal(
+        (await merchant.capture("a-2", original, 30_00n)).kind,
+        partialCapture ? "approved" : "declined",
+      );
+      assert.deepEqual(
+        await merchant.money(),
+        partialCapture ? { held: 0n, taken: 30_00n } : { held: 100_00n, taken: 0n },
+      );
     });
 
     test("a partial capture is the last: what it did not take is held no longer, and no second capture has it", async (context) => {
-      if (!harness.connector.capabilities.partialCapture) return context.skip("takes no partial captures");
+      if (!harness.connector.capabilities.partialCapture)
+        return context.skip("takes no partial captures");
       const merchant = given();
       const original = await merchant.authorized("a-1");
       await merchant.capture("a-2", original, 40_00n);
@@ -247,7 +284,8 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
     });
 
     test("a void after a partial capture is refused", async (context) => {
-      if (!harness.connector.capabilities.partialCapture) return context.skip("takes no partial captures");
+      if (!harness.connector.capabilities.partialCapture)
+        return context.skip("takes no partial captures");
       const merchant = given();
       const original = await merchant.authorized("a-1");
       await merchant.capture("a-2", original, 30_00n);
@@ -264,7 +302,10 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
       assert.deepEqual(await merchant.money(), { held: 100_00n, taken: 0n });
 
       await merchant.capture("a-3", original);
-      assert.equal((await merchant.capture("a-4", original)).kind, harness.lacks?.captureNames === true ? "approved" : "declined");
+      assert.equal(
+        (await merchant.capture("a-4", original)).kind,
+        harness.lacks?.captureNames === true ? "approved" : "declined",
+      );
       assert.equal((await merchant.capture("a-5", original, 1n)).kind, "declined");
       assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
     });
@@ -275,18 +316,25 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
       await merchant.capture("a-2", original);
       const again = await merchant.capture("a-2", original);
 
-      assert.equal(again.kind, harness.connector.capabilities.repeatsFollowUps ? "approved" : "declined");
+      assert.equal(
+        again.kind,
+        harness.connector.capabilities.repeatsFollowUps ? "approved" : "declined",
+      );
       assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
     });
 
     test("a partial capture that is sent again takes once, and is recognised exactly if the connector declares so", async (context) => {
-      if (!harness.connector.capabilities.partialCapture) return context.skip("takes no partial captures");
+      if (!harness.connector.capabilities.partialCapture)
+        return context.skip("takes no partial captures");
       const merchant = given();
       const original = await merchant.authorized("a-1");
       await merchant.capture("a-2", original, 30_00n);
       const again = await merchant.capture("a-2", original, 30_00n);
 
-      assert.equal(again.kind, harness.connector.capabilities.repeatsFollowUps ? "approved" : "declined");
+      assert.equal(
+        again.kind,
+        harness.connector.capabilities.repeatsFollowUps ? "approved" : "declined",
+      );
       assert.deepEqual(await merchant.money(), { held: 0n, taken: 30_00n });
     });
 
@@ -324,7 +372,10 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
       await merchant.void("a-2", original);
       const again = await merchant.void("a-2", original);
 
-      assert.equal(again.kind, harness.connector.capabilities.repeatsFollowUps ? "approved" : "declined");
+      assert.equal(
+        again.kind,
+        harness.connector.capabilities.repeatsFollowUps ? "approved" : "declined",
+      );
       assert.equal((await merchant.totals()).voids, 1);
     });
 
@@ -349,8 +400,14 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
 
       assert.equal((await merchant.capture("a-2", reversed)).kind, "declined");
       for (const reference of ["b", "c", "d"]) {
-        assert.equal((await merchant.capture(`${reference}-2`, merchant.original(`${reference}-1`))).kind, "declined");
-        assert.equal((await merchant.void(`${reference}-3`, merchant.original(`${reference}-1`))).kind, "declined");
+        assert.equal(
+          (await merchant.capture(`${reference}-2`, merchant.original(`${reference}-1`))).kind,
+          "declined",
+        );
+        assert.equal(
+          (await merchant.void(`${reference}-3`, merchant.original(`${reference}-1`))).kind,
+          "declined",
+        );
       }
       assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
     });
@@ -403,7 +460,8 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
     });
 
     test("of what was captured in part only that part is given back", async (context) => {
-      if (!harness.connector.capabilities.partialCapture) return context.skip("takes no partial captures");
+      if (!harness.connector.capabilities.partialCapture)
+        return context.skip("takes no partial captures");
       const merchant = given();
       const original = await merchant.authorized("a-1");
       await merchant.capture("a-2", original, 30_00n);
@@ -422,8 +480,18 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
       await merchant.reverse("c-1");
       await merchant.authorize("d-1", { capture: true }, insufficientFunds);
 
-      for (const original of [held, voided, reversed, merchant.original("d-1"), merchant.original("e-1")]) {
-        assert.equal((await merchant.refund(`${original.reference}-r`, original, 1n)).kind, "declined", original.reference);
+      for (const original of [
+        held,
+        voided,
+        reversed,
+        merchant.original("d-1"),
+        merchant.original("e-1"),
+      ]) {
+        assert.equal(
+          (await merchant.refund(`${original.reference}-r`, original, 1n)).kind,
+          "declined",
+          original.reference,
+        );
       }
       assert.equal(await merchant.givenBack(), 0n);
     });
@@ -444,7 +512,10 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
       await merchant.refund("a-r1", sale, 30_00n);
       assert.deepEqual(await merchant.refund("a-r1", sale, 30_00n), { kind: "approved" });
 
-      assert.equal(await merchant.givenBack(), harness.connector.capabilities.repeatsFollowUps ? 30_00n : 60_00n);
+      assert.equal(
+        await merchant.givenBack(),
+        harness.connector.capabilities.repeatsFollowUps ? 30_00n : 60_00n,
+      );
     });
 
     test("a refund whose answer is lost was carried out, and one that is lost on its way was not; an inquiry tells which", async () => {
@@ -473,7 +544,10 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
       const sale = await merchant.sold("a-1");
       await harness.instruct(merchant.id, { next: { decline: "not_accepted" }, times: 1 });
 
-      assert.deepEqual(await merchant.refund("a-r1", sale, 30_00n), { kind: "declined", responseCode: "05" });
+      assert.deepEqual(await merchant.refund("a-r1", sale, 30_00n), {
+        kind: "declined",
+        responseCode: "05",
+      });
       assert.deepEqual(await merchant.refund("a-r2", sale, 30_00n), { kind: "approved" });
     });
 
@@ -493,7 +567,8 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
 
         assert.ok(outcome.kind === "good");
         assert.equal(outcome.method, method);
-        if (harness.lacks?.transactionNames !== true) assert.match(outcome.networkTransactionId ?? "", /^[0-9A-Z]{15}$/);
+        if (harness.lacks?.transactionNames !== true)
+          assert.match(outcome.networkTransactionId ?? "", /^[0-9A-Z]{15}$/);
         assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
         const { verifications, approvals, reversals } = await merchant.totals();
         // The control: the small authorization was there, and was taken back.
@@ -508,7 +583,10 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
       const discover = await merchant.verify("v-2", "discover", "6011088896715918");
 
       assert.ok(visa.kind === "declined" && discover.kind === "declined");
-      assert.deepEqual([visa.reason, visa.responseCode, visa.method], ["insufficient_funds", "51", "zero_amount"]);
+      assert.deepEqual(
+        [visa.reason, visa.responseCode, visa.method],
+        ["insufficient_funds", "51", "zero_amount"],
+      );
       assert.deepEqual([discover.reason, discover.method], ["expired_card", "ghost_authorization"]);
       assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
     });
@@ -538,7 +616,10 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
         transactionId: "c272b04f-6e7b-43a2-bb78-90f4fb94aa25",
         xid: undefined,
       };
-      assert.equal((await merchant.authorize("a-1", { storedCredential, threeDSecure })).kind, "approved");
+      assert.equal(
+        (await merchant.authorize("a-1", { storedCredential, threeDSecure })).kind,
+        "approved",
+      );
       assert.equal((await merchant.authorize("b-1")).kind, "approved");
 
       const { storedCredential: told, threeDSecure: found } = await merchant.booked("a-1");
@@ -560,7 +641,12 @@ export function describeConnectorContract(name: string, make: () => Promise<Conn
       const { cardTraits } = harness.connector;
       if (cardTraits === undefined) return context.skip("has no such tables");
       const merchant = given();
-      assert.deepEqual(cardTraits(cardOf(approving)), { funding: "credit", foreign: false, ecommerce: true, exhausted: false });
+      assert.deepEqual(cardTraits(cardOf(approving)), {
+        funding: "credit",
+        foreign: false,
+        ecommerce: true,
+        exhausted: false,
+      });
       assert.equal(cardTraits(cardOf("4000000000002206"))?.funding, "prepaid");
       assert.equal(cardTraits(cardOf("4242424242424242")), undefined);
       assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
@@ -606,7 +692,11 @@ class Merchant {
     };
   }
 
-  async authorize(reference: string, change: Partial<AuthorizeRequest> = {}, digits = approving): Promise<AuthorizeOutcome> {
+  async authorize(
+    reference: string,
+    change: Partial<AuthorizeRequest> = {},
+    digits = approving,
+  ): Promise<AuthorizeOutcome> {
     const card = cardOf(digits);
     try {
       return await this.#harness.connector.authorize(
@@ -620,7 +710,9 @@ class Merchant {
 
   /** Authorizes and waits for an answer until the test's patience ends. */
   async withoutAnswer(reference: string): Promise<AuthorizeOutcome> {
-    const pending = this.authorize(reference, { deadline: laterBy(this.#harness.now(), this.#harness.patienceMs) });
+    const pending = this.authorize(reference, {
+      deadline: laterBy(this.#harness.now(), this.#harness.patienceMs),
+    });
     await this.#harness.pass(this.#harness.patienceMs);
     return pending;
   }
@@ -634,10 +726,20 @@ class Merchant {
 
   /** What is known of an authorization that was never answered. */
   original(reference: string): OriginalAuthorization {
-    return { reference, amount: brl(100_00n), authorizationCode: undefined, acquirerReference: undefined };
+    return {
+      reference,
+      amount: brl(100_00n),
+      authorizationCode: undefined,
+      acquirerReference: undefined,
+    };
   }
 
-  capture(reference: string, original: OriginalAuthorization, minor = 100_00n, patienceMs = longEnoughMs) {
+  capture(
+    reference: string,
+    original: OriginalAuthorization,
+    minor = 100_00n,
+    patienceMs = longEnoughMs,
+  ) {
     return this.#harness.connector.capture(this.#followUp(reference, original, minor, patienceMs));
   }
 
@@ -649,11 +751,21 @@ class Merchant {
     return { reference, amount: brl(100_00n), authorizationCode, acquirerReference };
   }
 
-  refund(reference: string, original: OriginalAuthorization, minor: bigint, patienceMs = longEnoughMs) {
+  refund(
+    reference: string,
+    original: OriginalAuthorization,
+    minor: bigint,
+    patienceMs = longEnoughMs,
+  ) {
     return this.#harness.connector.refund(this.#followUp(reference, original, minor, patienceMs));
   }
 
-  async verify(reference: string, brand: Brand, digits: string, patienceMs = longEnoughMs): Promise<VerifyOutcome> {
+  async verify(
+    reference: string,
+    brand: Brand,
+    digits: string,
+    patienceMs = longEnoughMs,
+  ): Promise<VerifyOutcome> {
     const card = cardOf(digits);
     try {
       return await this.#harness.connector.verify(
@@ -676,15 +788,23 @@ class Merchant {
   }
 
   reverse(reference: string) {
-    return this.#harness.connector.reverse({ ...this.#address(`${reference}-r`, longEnoughMs), original: this.original(reference) });
+    return this.#harness.connector.reverse({
+      ...this.#address(`${reference}-r`, longEnoughMs),
+      original: this.original(reference),
+    });
   }
 
   inquire(reference: string) {
-    return this.#harness.connector.inquire({ ...this.#address(`${reference}-i`, longEnoughMs), original: this.original(reference) });
+    return this.#harness.connector.inquire({
+      ...this.#address(`${reference}-i`, longEnoughMs),
+      original: this.original(reference),
+    });
   }
 
   async booked(reference: string): Promise<BookedAuthorization> {
-    const booked = (await this.#books())?.authorizations.find((authorization) => authorization.reference === reference);
+    const booked = (await this.#books())?.authorizations.find(
+      (authorization) => authorization.reference === reference,
+    );
     assert.ok(booked !== undefined);
     return booked;
   }
@@ -708,11 +828,21 @@ class Merchant {
     return (await this.#harness.books()).merchants.find(({ merchantId: id }) => id === this.id);
   }
 
-  #followUp(reference: string, original: OriginalAuthorization, minor: bigint, patienceMs: number): FollowUpRequest {
+  #followUp(
+    reference: string,
+    original: OriginalAuthorization,
+    minor: bigint,
+    patienceMs: number,
+  ): FollowUpRequest {
     return { ...this.#address(reference, patienceMs), original, amount: brl(minor) };
   }
 
   #address(reference: string, patienceMs: number) {
-    return { merchantId: this.id, reference, deadline: laterBy(this.#harness.now(), patienceMs), simulator };
+    return {
+      merchantId: this.id,
+      reference,
+      deadline: laterBy(this.#harness.now(), patienceMs),
+      simulator,
+    };
   }
 }

@@ -9,7 +9,13 @@ import type { MerchantId } from "../../src/kernel/ids.ts";
 import { instant, type Instant } from "../../src/kernel/instant.ts";
 import { systemClock } from "../../src/kernel/system-clock.ts";
 import { queueOf, urlEndpoint } from "../../src/notification/endpoint.ts";
-import { type Delivery, type EndpointId, type EndpointKey, newDelivery, openMessage } from "../../src/notification/events.ts";
+import {
+  type Delivery,
+  type EndpointId,
+  type EndpointKey,
+  newDelivery,
+  openMessage,
+} from "../../src/notification/events.ts";
 import type { Payment } from "../../src/payment/payment.ts";
 import { messageOf } from "../../src/stores/change-message.ts";
 import type { Change } from "../../src/stores/change.ts";
@@ -38,25 +44,55 @@ afterAll(() => databases?.drop());
 const stores: readonly (readonly [string, () => Promise<Store>])[] = [
   ["the memory store", async () => createMemoryStore()],
   ["the embedded store", () => openEmbeddedStore({ file: ":memory:" })],
-  ...(databases === undefined ? [] : [["the PostgreSQL store", () => databases.openStore()] as const]),
+  ...(databases === undefined
+    ? []
+    : [["the PostgreSQL store", () => databases.openStore()] as const]),
 ];
 
 /** The payment's next version, which the endpoints hear of. */
-function told(payment: Payment, deliverTo: readonly EndpointId[] = [shop], over: Partial<Change> = {}): Change {
+function told(
+  payment: Payment,
+  deliverTo: readonly EndpointId[] = [shop],
+  over: Partial<Change> = {},
+): Change {
   const next = { ...payment, version: payment.version + 1 };
-  return given.paymentChange(next, { at: soon, notifications: [{ kind: "update", paymentId: payment.id }], deliverTo, ...over });
+  return given.paymentChange(next, {
+    at: soon,
+    notifications: [{ kind: "update", paymentId: payment.id }],
+    deliverTo,
+    ...over,
+  });
 }
 
-function moved(next: Delivery, replaces = next.version === 1 ? undefined : next.version - 1, merchantId = next.merchantId): Change {
-  return { merchantId, at: soon, facts: [], entries: [], notifications: [], deliveries: [{ next, replaces }] };
+function moved(
+  next: Delivery,
+  replaces = next.version === 1 ? undefined : next.version - 1,
+  merchantId = next.merchantId,
+): Change {
+  return {
+    merchantId,
+    at: soon,
+    facts: [],
+    entries: [],
+    notifications: [],
+    deliveries: [{ next, replaces }],
+  };
 }
 
 function after(delivery: Delivery, over: Partial<Delivery>): Delivery {
   return { ...delivery, version: delivery.version + 1, ...over };
 }
 
-function fresh(number: number, endpoint: EndpointId, payment: number, merchantId = merchantA): Delivery {
-  return newDelivery({ merchantId, endpoint, number, paymentId: given.paymentId(payment), kind: "update" }, soon);
+function fresh(
+  number: number,
+  endpoint: EndpointId,
+  payment: number,
+  merchantId = merchantA,
+): Delivery {
+  return newDelivery(
+    { merchantId, endpoint, number, paymentId: given.paymentId(payment), kind: "update" },
+    soon,
+  );
 }
 
 /** Each queue with something due, with its merchant. */
@@ -64,7 +100,9 @@ async function queuesDue(store: Store, now: Instant): Promise<readonly string[]>
   const merchants = await store.merchantsDue(now, undefined, 100);
   const queues = await Promise.all(
     merchants.map(async ({ merchantId }) =>
-      (await store.queuesDue(merchantId, now, undefined, 100)).map(({ queue }) => `${merchantId} ${queue}`),
+      (await store.queuesDue(merchantId, now, undefined, 100)).map(
+        ({ queue }) => `${merchantId} ${queue}`,
+      ),
     ),
   );
   return queues.flat();
@@ -78,15 +116,26 @@ for (const [name, open] of stores) {
   };
 
   /** Payments 1 to `count` of the merchant, with one notification each. */
-  const toldOf = async (store: Store, count: number, deliverTo: readonly EndpointId[], merchantId = merchantA): Promise<void> => {
+  const toldOf = async (
+    store: Store,
+    count: number,
+    deliverTo: readonly EndpointId[],
+    merchantId = merchantA,
+  ): Promise<void> => {
     for (let number = 1; number <= count; number += 1) {
       const payment = given.newPayment(number, { merchantId });
       await store.commit(given.paymentChange(payment));
       assert.deepEqual(await store.commit(told(payment, deliverTo)), committed);
     }
   };
-  const only = async (store: Store, number: number, endpoint: EndpointId = shop): Promise<Delivery> => {
-    const found = (await store.deliveriesOf(merchantA, number, 10)).find((each) => each.number === number && each.endpoint === endpoint);
+  const only = async (
+    store: Store,
+    number: number,
+    endpoint: EndpointId = shop,
+  ): Promise<Delivery> => {
+    const found = (await store.deliveriesOf(merchantA, number, 10)).find(
+      (each) => each.number === number && each.endpoint === endpoint,
+    );
     assert.ok(found !== undefined);
     return found;
   };
@@ -98,7 +147,10 @@ for (const [name, open] of stores) {
       assert.deepEqual(await store.notificationsOfPayment(merchantA, given.paymentId(1), 10), []);
       assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10), []);
       assert.deepEqual(await queuesDue(store, soon), []);
-      assert.deepEqual(await store.deliveriesDue({ merchantId: merchantA, queue: queueOf(shop) }, soon, 10), []);
+      assert.deepEqual(
+        await store.deliveriesDue({ merchantId: merchantA, queue: queueOf(shop) }, soon, 10),
+        [],
+      );
     });
 
     test("each merchant's notifications are numbered from 1 without a gap, whatever others and failed changes do", async (context) => {
@@ -149,12 +201,21 @@ for (const [name, open] of stores) {
       await toldOf(store, 1, [shop, books]);
       await toldOf(store, 1, [], merchantB);
 
-      assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10), [fresh(1, books, 1), fresh(1, shop, 1)]);
+      assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10), [
+        fresh(1, books, 1),
+        fresh(1, shop, 1),
+      ]);
       assert.deepEqual(await store.deliveriesOf(merchantB, 1, 10), []);
       assert.deepEqual(await queuesDue(store, instant(soon - 1)), []);
       assert.deepEqual(await queuesDue(store, soon), [`${merchantA} books`, `${merchantA} shop`]);
-      assert.deepEqual(await store.deliveriesDue({ merchantId: merchantA, queue: queueOf(shop) }, soon, 10), [fresh(1, shop, 1)]);
-      assert.deepEqual(await store.deliveriesDue({ merchantId: merchantB, queue: queueOf(shop) }, soon, 10), []);
+      assert.deepEqual(
+        await store.deliveriesDue({ merchantId: merchantA, queue: queueOf(shop) }, soon, 10),
+        [fresh(1, shop, 1)],
+      );
+      assert.deepEqual(
+        await store.deliveriesDue({ merchantId: merchantB, queue: queueOf(shop) }, soon, 10),
+        [],
+      );
     });
 
     test("a change that is not applied leaves no delivery", async (context) => {
@@ -174,7 +235,13 @@ for (const [name, open] of stores) {
         { attempts: 1, outcome: "500", dueAt: instant(soon + 5_000) },
         { inOrder: false },
         { state: "failed", attempts: 10 },
-        { state: "waiting", attempts: 0, askedAt: instant(soon + 9_000), outcome: undefined, inOrder: true },
+        {
+          state: "waiting",
+          attempts: 0,
+          askedAt: instant(soon + 9_000),
+          outcome: undefined,
+          inOrder: true,
+        },
         { state: "delivered", outcome: "200" },
         { message: openMessage },
         { message: 1 },
@@ -193,7 +260,10 @@ for (const [name, open] of stores) {
 
       assert.deepEqual(await store.commit(moved(after(first, { attempts: 9 }))), stale);
       assert.deepEqual(await store.commit(moved(fresh(1, shop, 1), undefined)), stale);
-      const both = [after(second, { attempts: 7 }), after(first, { attempts: 9 })].map((next) => ({ next, replaces: 1 }));
+      const both = [after(second, { attempts: 7 }), after(first, { attempts: 9 })].map((next) => ({
+        next,
+        replaces: 1,
+      }));
       assert.deepEqual(await store.commit({ ...moved(second), deliveries: both }), stale);
       assert.deepEqual(
         (await store.deliveriesOf(merchantA, 1, 10)).map(({ attempts }) => attempts),
@@ -205,7 +275,10 @@ for (const [name, open] of stores) {
       const store = await opened(context);
       await toldOf(store, 1, [shop]);
       assert.deepEqual(await store.commit(moved(fresh(1, books, 1), undefined)), committed);
-      assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10), [fresh(1, books, 1), fresh(1, shop, 1)]);
+      assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10), [
+        fresh(1, books, 1),
+        fresh(1, shop, 1),
+      ]);
       assert.deepEqual(await queuesDue(store, soon), [`${merchantA} books`, `${merchantA} shop`]);
     });
 
@@ -215,10 +288,21 @@ for (const [name, open] of stores) {
       await toldOf(store, 3, [shop], merchantB);
       await store.commit(moved(after(await only(store, 2), { state: "failed" })));
       await store.commit(moved(after(await only(store, 2, books), { state: "delivered" })));
-      const listed = async (...from: [number, number, ("waiting" | "failed")?]): Promise<string[]> =>
-        (await store.deliveriesOf(merchantA, ...from)).map(({ number, endpoint }) => `${number} ${endpoint}`);
+      const listed = async (
+        ...from: [number, number, ("waiting" | "failed")?]
+      ): Promise<string[]> =>
+        (await store.deliveriesOf(merchantA, ...from)).map(
+          ({ number, endpoint }) => `${number} ${endpoint}`,
+        );
 
-      assert.deepEqual(await listed(1, 10), ["1 books", "1 shop", "2 books", "2 shop", "3 books", "3 shop"]);
+      assert.deepEqual(await listed(1, 10), [
+        "1 books",
+        "1 shop",
+        "2 books",
+        "2 shop",
+        "3 books",
+        "3 shop",
+      ]);
       assert.deepEqual(await listed(2, 3), ["2 books", "2 shop", "3 books"]);
       assert.deepEqual(await listed(1, 10, "failed"), ["2 shop"]);
       assert.deepEqual(await listed(3, 10, "failed"), []);
@@ -240,10 +324,21 @@ for (const [name, open] of stores) {
           ({ merchantId, endpoint, number }) => `${merchantId} ${endpoint} ${number}`,
         );
       const remove = (numbers: readonly number[], before: number, merchantId = merchantA) => {
-        const deliveryDeletion = { deliveries: numbers.map((number) => ({ endpoint: shop, number })), endedBefore: instant(before) };
-        return store.commit({ merchantId, at: soon, facts: [], entries: [], notifications: [], deliveryDeletion });
+        const deliveryDeletion = {
+          deliveries: numbers.map((number) => ({ endpoint: shop, number })),
+          endedBefore: instant(before),
+        };
+        return store.commit({
+          merchantId,
+          at: soon,
+          facts: [],
+          entries: [],
+          notifications: [],
+          deliveryDeletion,
+        });
       };
-      const left = async () => (await store.deliveriesOf(merchantA, 1, 10)).map(({ number }) => number);
+      const left = async () =>
+        (await store.deliveriesOf(merchantA, 1, 10)).map(({ number }) => number);
 
       assert.deepEqual(
         await ended(start + 9_000),
@@ -251,14 +346,30 @@ for (const [name, open] of stores) {
       );
       assert.deepEqual(await ended(start + 9_000, 1), [`${merchantA} shop 2`]);
       assert.deepEqual(await ended(start + 2_000), [`${merchantA} shop 2`]);
-      assert.deepEqual(await remove([1, 2, 3, 4, 9], start + 3_000), committed, "what stays is no conflict");
+      assert.deepEqual(
+        await remove([1, 2, 3, 4, 9], start + 3_000),
+        committed,
+        "what stays is no conflict",
+      );
       assert.deepEqual(await left(), [3, 4]);
-      assert.deepEqual(await remove([1, 2], start + 3_000), committed, "what is gone is no conflict");
+      assert.deepEqual(
+        await remove([1, 2], start + 3_000),
+        committed,
+        "what is gone is no conflict",
+      );
       assert.equal((await store.deliveriesOf(merchantB, 1, 10)).length, 1);
       assert.deepEqual(await store.deliveriesOf(merchantA, 1, 10, "failed"), []);
       assert.deepEqual(await queuesDue(store, soon), [`${merchantA} shop`, `${merchantB} shop`]);
-      assert.equal((await store.notificationsOf(merchantA, 0, 10)).length, 4, "notifications remain");
-      assert.deepEqual(await store.commit(moved(fresh(1, shop, 1), undefined)), committed, "and can be delivered again");
+      assert.equal(
+        (await store.notificationsOf(merchantA, 0, 10)).length,
+        4,
+        "notifications remain",
+      );
+      assert.deepEqual(
+        await store.commit(moved(fresh(1, shop, 1), undefined)),
+        committed,
+        "and can be delivered again",
+      );
       assert.deepEqual(
         (await store.deliveriesBetween(merchantA, 1, 3, 10)).map(({ number }) => number),
         [1, 3],
@@ -270,7 +381,9 @@ for (const [name, open] of stores) {
       await toldOf(store, 3, [shop, books]);
       await toldOf(store, 3, [shop], merchantB);
       const between = async (first: number, last: number, limit = 10): Promise<string[]> =>
-        (await store.deliveriesBetween(merchantA, first, last, limit)).map(({ number, endpoint }) => `${number} ${endpoint}`);
+        (await store.deliveriesBetween(merchantA, first, last, limit)).map(
+          ({ number, endpoint }) => `${number} ${endpoint}`,
+        );
       assert.deepEqual(await between(2, 2), ["2 books", "2 shop"]);
       assert.deepEqual(await between(2, 9), ["2 books", "2 shop", "3 books", "3 shop"]);
       assert.deepEqual(await between(1, 3, 3), ["1 books", "1 shop", "2 books"]);
@@ -287,7 +400,10 @@ for (const [name, open] of stores) {
       assert.deepEqual(await store.merchantsDue(soon, a, 10), [b]);
       assert.deepEqual(await store.merchantsDue(soon, b, 10), []);
       assert.deepEqual(await store.merchantsDue(instant(soon - 1), undefined, 10), []);
-      const [first, second] = [books, shop].map((endpoint) => ({ queue: queueOf(endpoint), dueAt: soon }));
+      const [first, second] = [books, shop].map((endpoint) => ({
+        queue: queueOf(endpoint),
+        dueAt: soon,
+      }));
       assert.deepEqual(await store.queuesDue(merchantA, soon, undefined, 10), [first, second]);
       assert.deepEqual(await store.queuesDue(merchantA, soon, undefined, 1), [first]);
       assert.deepEqual(await store.queuesDue(merchantA, soon, first, 10), [second]);
@@ -295,15 +411,26 @@ for (const [name, open] of stores) {
       assert.deepEqual(await store.queuesDue(merchantA, instant(soon - 1), undefined, 10), []);
 
       const later = instant(soon + 1);
-      for (const number of [1, 2]) await store.commit(moved(after(await only(store, number), { state: "delivered" })));
+      for (const number of [1, 2])
+        await store.commit(moved(after(await only(store, number), { state: "delivered" })));
       await store.commit(moved(after(await only(store, 1, books), { dueAt: later })));
-      assert.deepEqual(await store.queuesDue(merchantA, later, undefined, 10), [first], "one is over, of the other something is still due");
+      assert.deepEqual(
+        await store.queuesDue(merchantA, later, undefined, 10),
+        [first],
+        "one is over, of the other something is still due",
+      );
       await store.commit(moved(after(await only(store, 2, books), { dueAt: later })));
       assert.deepEqual(await store.queuesDue(merchantA, soon, undefined, 10), []);
       assert.deepEqual(await store.merchantsDue(soon, undefined, 10), [b]);
-      assert.deepEqual(await store.merchantsDue(later, undefined, 10), [b, { merchantId: merchantA, dueAt: later }]);
+      assert.deepEqual(await store.merchantsDue(later, undefined, 10), [
+        b,
+        { merchantId: merchantA, dueAt: later },
+      ]);
       await store.commit(moved(after(await only(store, 2, books), { dueAt: instant(soon - 9) })));
-      assert.deepEqual(await store.merchantsDue(soon, undefined, 10), [{ merchantId: merchantA, dueAt: instant(soon - 9) }, b]);
+      assert.deepEqual(await store.merchantsDue(soon, undefined, 10), [
+        { merchantId: merchantA, dueAt: instant(soon - 9) },
+        b,
+      ]);
     });
 
     test("a parked queue is not due before its time, whatever comes, until the account changes", async (context) => {
@@ -319,11 +446,16 @@ for (const [name, open] of stores) {
       });
       const both = [`${merchantA} books`, `${merchantA} shop`, `${merchantB} shop`];
       assert.deepEqual(await store.commit(park(2)), committed);
-      assert.deepEqual(await queuesDue(store, soon), both, "of another version of the account nothing is parked");
+      assert.deepEqual(
+        await queuesDue(store, soon),
+        both,
+        "of another version of the account nothing is parked",
+      );
       assert.deepEqual(await store.commit(park(1)), committed);
       assert.deepEqual(await queuesDue(store, soon), [`${merchantA} books`, `${merchantB} shop`]);
       assert.equal(
-        (await store.deliveriesDue({ merchantId: merchantA, queue: queueOf(shop) }, soon, 10)).length,
+        (await store.deliveriesDue({ merchantId: merchantA, queue: queueOf(shop) }, soon, 10))
+          .length,
         2,
         "they may be read all the same",
       );
@@ -332,7 +464,8 @@ for (const [name, open] of stores) {
       await store.commit(given.paymentChange(payment));
       await store.commit(told(payment, [shop], { at: instant(soon - 5) }));
       await store.commit(moved(after(await only(store, 1), { state: "failed" })));
-      for (const number of [1, 2]) await store.commit(moved(after(await only(store, number, books), { state: "delivered" })));
+      for (const number of [1, 2])
+        await store.commit(moved(after(await only(store, number, books), { state: "delivered" })));
       assert.deepEqual(await queuesDue(store, instant(hour - 1)), [`${merchantB} shop`]);
       assert.deepEqual(await queuesDue(store, hour), [`${merchantB} shop`, `${merchantA} shop`]);
       await store.commit(given.accountChange(given.newAccount(merchantA, { version: 2 }), []));
@@ -346,7 +479,11 @@ for (const [name, open] of stores) {
       const [until, later] = [instant(soon + 1_000), instant(soon + 2_000)];
       const parking = { queue: queueOf(shop), until, accountVersion: 1 };
       await store.commit({ ...moved(fresh(1, shop, 1)), deliveries: [], parking });
-      assert.deepEqual(await queuesDue(store, until), [`${merchantA} shop`], "control: what was due before is due then");
+      assert.deepEqual(
+        await queuesDue(store, until),
+        [`${merchantA} shop`],
+        "control: what was due before is due then",
+      );
       await store.commit(moved(after(await only(store, 1), { dueAt: later })));
       assert.deepEqual(await queuesDue(store, instant(later - 1)), []);
       assert.deepEqual(await queuesDue(store, later), [`${merchantA} shop`]);
@@ -354,8 +491,15 @@ for (const [name, open] of stores) {
 
     test("payments' own addresses at one origin share a queue, and those of the version before have one each", async (context) => {
       const store = await opened(context);
-      const urls = ["https://a.example/?order=1", "https://a.example/?order=2", "https://b.example/?order=3"].map(urlEndpoint);
-      const old = ["url-0123456789abcdef0123456789abcdef", "url-fedcba98765432100123456789abcdef"] as EndpointId[];
+      const urls = [
+        "https://a.example/?order=1",
+        "https://a.example/?order=2",
+        "https://b.example/?order=3",
+      ].map(urlEndpoint);
+      const old = [
+        "url-0123456789abcdef0123456789abcdef",
+        "url-fedcba98765432100123456789abcdef",
+      ] as EndpointId[];
       for (const [index, endpoint] of [...urls, ...old].entries()) {
         const payment = given.newPayment(index + 1);
         await store.commit(given.paymentChange(payment));
@@ -387,7 +531,9 @@ for (const [name, open] of stores) {
         payment = { ...payment, version: payment.version + 1 };
       }
       const due = async (endpoint: EndpointId, at = soon): Promise<number[]> =>
-        (await store.deliveriesDue({ merchantId: merchantA, queue: queueOf(endpoint) }, at, 10)).map(({ number }) => number);
+        (
+          await store.deliveriesDue({ merchantId: merchantA, queue: queueOf(endpoint) }, at, 10)
+        ).map(({ number }) => number);
 
       assert.deepEqual(await due(shop), [1]);
       await store.commit(moved(after(await only(store, 1), { dueAt: instant(soon + 60_000) })));
@@ -402,7 +548,11 @@ for (const [name, open] of stores) {
       assert.deepEqual(await due(shop), [2], "a replay puts one back before another");
       await store.commit(moved(after(await only(store, 1), { inOrder: true })));
       assert.deepEqual(await due(shop), []);
-      assert.deepEqual(await queuesDue(store, soon), [`${merchantA} books`], "a queue of which nothing may be tried is not due");
+      assert.deepEqual(
+        await queuesDue(store, soon),
+        [`${merchantA} books`],
+        "a queue of which nothing may be tried is not due",
+      );
     });
 
     test("what is due comes longest due first, then by number, up to a limit", async (context) => {
@@ -410,7 +560,11 @@ for (const [name, open] of stores) {
       await toldOf(store, 4, [shop]);
       await store.commit(moved(after(await only(store, 4), { dueAt: instant(soon - 5) })));
       await store.commit(moved(after(await only(store, 1), { dueAt: instant(soon + 5) })));
-      const due = await store.deliveriesDue({ merchantId: merchantA, queue: queueOf(shop) }, instant(soon + 5), 3);
+      const due = await store.deliveriesDue(
+        { merchantId: merchantA, queue: queueOf(shop) },
+        instant(soon + 5),
+        3,
+      );
       assert.deepEqual(
         due.map(({ number }) => number),
         [4, 2, 3],
@@ -421,10 +575,22 @@ for (const [name, open] of stores) {
       const store = await opened(context);
       const payment = given.newPayment(1);
       await store.commit(given.paymentChange(payment));
-      const two = (["refund", "chargeback"] as const).map((kind) => ({ kind, paymentId: payment.id }));
-      assert.deepEqual(await store.commit(told(payment, [shop, books], { notifications: two, gatherFor: [books] })), committed);
+      const two = (["refund", "chargeback"] as const).map((kind) => ({
+        kind,
+        paymentId: payment.id,
+      }));
       assert.deepEqual(
-        (await store.deliveriesOf(merchantA, 1, 10)).map(({ number, endpoint, message }) => [number, endpoint, message]),
+        await store.commit(
+          told(payment, [shop, books], { notifications: two, gatherFor: [books] }),
+        ),
+        committed,
+      );
+      assert.deepEqual(
+        (await store.deliveriesOf(merchantA, 1, 10)).map(({ number, endpoint, message }) => [
+          number,
+          endpoint,
+          message,
+        ]),
         [
           [1, books, openMessage],
           [1, shop, undefined],
@@ -432,7 +598,10 @@ for (const [name, open] of stores) {
           [2, shop, undefined],
         ],
       );
-      assert.deepEqual(await store.deliveriesOfMessage({ merchantId: merchantA, endpoint: books }, openMessage), []);
+      assert.deepEqual(
+        await store.deliveriesOfMessage({ merchantId: merchantA, endpoint: books }, openMessage),
+        [],
+      );
     });
 
     test("of a message its first is due for all, the others stay with it whatever becomes of them, and the next of their payments wait", async (context) => {
@@ -440,11 +609,18 @@ for (const [name, open] of stores) {
       await toldOf(store, 4, [shop, books]);
       await toldOf(store, 4, [shop], merchantB);
       const key = { merchantId: merchantA, endpoint: shop };
-      const together = await Promise.all([1, 2, 4].map(async (number) => after(await only(store, number), { message: 1 })));
-      const change = { ...moved(await only(store, 1)), deliveries: together.map((next) => ({ next, replaces: 1 })) };
+      const together = await Promise.all(
+        [1, 2, 4].map(async (number) => after(await only(store, number), { message: 1 })),
+      );
+      const change = {
+        ...moved(await only(store, 1)),
+        deliveries: together.map((next) => ({ next, replaces: 1 })),
+      };
       assert.deepEqual(await store.commit(change), committed);
       const due = async (at = soon): Promise<number[]> =>
-        (await store.deliveriesDue({ ...key, queue: queueOf(shop) }, at, 10)).map(({ number }) => number);
+        (await store.deliveriesDue({ ...key, queue: queueOf(shop) }, at, 10)).map(
+          ({ number }) => number,
+        );
 
       assert.deepEqual(await due(), [1, 3]);
       assert.deepEqual(await store.deliveriesOfMessage(key, 1), together);
@@ -470,7 +646,9 @@ for (const [name, open] of stores) {
       await store.commit(moved(after(await only(store, 1), { message: 1, state: "delivered" })));
       await store.commit(moved(after(await only(store, 2), { message: 1 })));
       assert.deepEqual(
-        (await store.deliveriesDue({ ...key, queue: queueOf(shop) }, soon, 10)).map(({ number }) => number),
+        (await store.deliveriesDue({ ...key, queue: queueOf(shop) }, soon, 10)).map(
+          ({ number }) => number,
+        ),
         [2],
       );
     });
@@ -488,7 +666,13 @@ for (const [name, open] of stores) {
         told(given.newPayment(1), [shop], { gatherFor: [books] }),
         moved(after(delivery, { endpoint: "no good" as EndpointId })),
         moved(after(delivery, {}), 1, merchantB),
-        { ...moved(delivery), deliveries: [after(delivery, {}), after(delivery, {})].map((next) => ({ next, replaces: 1 })) },
+        {
+          ...moved(delivery),
+          deliveries: [after(delivery, {}), after(delivery, {})].map((next) => ({
+            next,
+            replaces: 1,
+          })),
+        },
         told(given.newPayment(1), [shop, shop]),
         told(given.newPayment(1), ["Shop" as EndpointId]),
       ]) {
@@ -510,14 +694,23 @@ test(
     const client = new Client({ connectionString: url });
     await client.connect();
     context.after(() => client.end());
-    /** As that version says it: a delivery has seven columns, and nothing is said of what gathers. */
+    /**
+     * As that version says it: a delivery has seven columns, and nothing is said of what gathers.
+     */
     const commit = async (change: Change): Promise<string | undefined> => {
       const [head, ...rest] = JSON.parse(batchMessageOf(messageOf(change)).json) as unknown[];
       const [to, deliveries, beginning] = rest[7] as [unknown, unknown[][], unknown[]];
-      const short = deliveries.map((each) => [...each.slice(0, 5), (each[5] as unknown[]).slice(0, 7)]);
+      const short = deliveries.map((each) => [
+        ...each.slice(0, 5),
+        (each[5] as unknown[]).slice(0, 7),
+      ]);
       const json = JSON.stringify([head, ...rest.slice(0, 7), [to, short, beginning.slice(0, 7)]]);
       const batch = `{"merchants":["${change.merchantId}"],"parts":[${json}]}`;
-      return (await client.query<{ readonly answer: string }>("SELECT write_batch_1($1) AS answer", [batch])).rows[0]?.answer;
+      return (
+        await client.query<{ readonly answer: string }>("SELECT write_batch_1($1) AS answer", [
+          batch,
+        ])
+      ).rows[0]?.answer;
     };
     const payment = given.newPayment(1);
     await store.commit(given.paymentChange(payment));
@@ -541,9 +734,15 @@ test(
     const copy = earlierCopy();
     context.after(() => rmSync(copy, { recursive: true }));
     const earlierFile = (path: string): string => pathToFileURL(join(copy, "src", path)).href;
-    const { openPostgresStore } = (await import(earlierFile("stores/postgres/postgres-store.ts"))) as typeof PostgresStores;
+    const { openPostgresStore } = (await import(
+      earlierFile("stores/postgres/postgres-store.ts")
+    )) as typeof PostgresStores;
     const { Secret } = (await import(earlierFile("kernel/secret.ts"))) as typeof Secrets;
-    const earlier = await openPostgresStore({ url: new Secret(url), clock: systemClock, waiveStandby: true });
+    const earlier = await openPostgresStore({
+      url: new Secret(url),
+      clock: systemClock,
+      waiveStandby: true,
+    });
     context.after(() => earlier.close());
     const tell = async (number: number, endpoints: readonly EndpointId[]): Promise<void> => {
       const payment = given.newPayment(number);
@@ -555,10 +754,16 @@ test(
 
     const newer = await openStoreOn(url);
     context.after(() => newer.close());
-    assert.deepEqual(await queuesDue(newer, soon), [`${merchantA} shop`, `${merchantA} ${queueOf(own)}`]);
+    assert.deepEqual(await queuesDue(newer, soon), [
+      `${merchantA} shop`,
+      `${merchantA} ${queueOf(own)}`,
+    ]);
     await tell(2, [books]);
     await earlier.commit(moved(after(fresh(1, shop, 1), { state: "delivered" })));
-    assert.deepEqual(await queuesDue(newer, soon), [`${merchantA} books`, `${merchantA} ${queueOf(own)}`]);
+    assert.deepEqual(await queuesDue(newer, soon), [
+      `${merchantA} books`,
+      `${merchantA} ${queueOf(own)}`,
+    ]);
   },
 );
 
@@ -572,7 +777,8 @@ test(
     context.after(() => store.close());
     await store.commit(given.accountChange(given.newAccount(merchantA), [1]));
     await store.commit(given.accountChange(given.newAccount(merchantB), [2]));
-    // 20,000 deliveries of before: of each payment two, the first of which blocks the second, to an endpoint and to an own address.
+    // 20,000 deliveries of before: of each payment two, the first of which blocks the second, to an
+    // endpoint and to an own address.
     await query(
       url,
       `ALTER TABLE delivery DISABLE TRIGGER USER;
@@ -583,7 +789,8 @@ test(
        VALUES (decode('${merchantB}', 'hex'), 'shop', 1, decode(repeat('0', 48), 'hex'), 'update', 1, 'waiting', 1, 5, 0, 1);
        ALTER TABLE delivery ENABLE TRIGGER USER`,
     );
-    // The first piece waits in its transaction, and each payment notes how much was due when it was written.
+    // The first piece waits in its transaction, and each payment notes how much was due when it was
+    // written.
     await query(
       url,
       `CREATE FUNCTION wait_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock_shared(7); RETURN NULL; END $$;
@@ -600,7 +807,10 @@ test(
     await holder.query("SELECT pg_advisory_lock(7)");
     const waiting = async (type: string): Promise<void> => {
       const asked = `SELECT 1 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE datname = current_database() AND locktype = '${type}' AND NOT granted`;
-      await until(`a session waits for a lock of type ${type}`, async () => (await query(url, asked)).length > 0);
+      await until(
+        `a session waits for a lock of type ${type}`,
+        async () => (await query(url, asked)).length > 0,
+      );
     };
     const filling = query(url, "CALL fill_due_queues_1()");
     await waiting("advisory");
@@ -615,14 +825,20 @@ test(
     assert.deepEqual(held, expected);
     assert.equal(blocked, 10_000);
     const [seen] = await query<{ readonly due: number }>(url, "SELECT due FROM seen");
-    assert.ok(seen !== undefined && seen.due > 0 && seen.due < 10_000, `${seen?.due} of 10,000 were due when the charge was written`);
+    assert.ok(
+      seen !== undefined && seen.due > 0 && seen.due < 10_000,
+      `${seen?.due} of 10,000 were due when the charge was written`,
+    );
     const [most] = await query<{ readonly rows: number }>(
       url,
       "SELECT max(rows) AS rows FROM (SELECT count(*)::integer AS rows FROM due_delivery GROUP BY xmin) AS pieces",
     );
     assert.ok((most?.rows ?? 0) <= 200, `${most?.rows} rows in one transaction`);
     // A fill that broke off is begun again from the start.
-    await query(url, "DELETE FROM due_merchant; DELETE FROM due_queue; DELETE FROM due_delivery WHERE number % 3 = 0");
+    await query(
+      url,
+      "DELETE FROM due_merchant; DELETE FROM due_queue; DELETE FROM due_delivery WHERE number % 3 = 0",
+    );
     await query(url, "CALL fill_due_queues_1()");
     assert.deepEqual((await dueTables(url)).held, expected);
   },
@@ -664,18 +880,36 @@ async function compareWithMemory(context: TestContext, open: () => Promise<Store
         { at: instant(start + step) },
       );
       const gathering = change.deliverTo?.filter(() => chance.happens(300)) ?? [];
-      if ((await both({ ...change, gatherFor: gathering })) === "committed" && change.payment !== undefined)
+      if (
+        (await both({ ...change, gatherFor: gathering })) === "committed" &&
+        change.payment !== undefined
+      )
         payments.set(key, change.payment.next);
     } else {
-      const known: readonly Delivery[] = await left.deliveriesOf(merchantId, chance.between(1, 40), 20);
+      const known: readonly Delivery[] = await left.deliveriesOf(
+        merchantId,
+        chance.between(1, 40),
+        20,
+      );
       const delivery = known[chance.below(Math.max(1, known.length))];
       if (delivery === undefined) continue;
       if (chance.happens(50)) {
         const endedBefore = instant(start + chance.below(900));
         const deliveryDeletion = { deliveries: known.slice(0, 3), endedBefore };
-        assert.equal(await both({ merchantId, at: start, facts: [], entries: [], notifications: [], deliveryDeletion }), "committed");
+        assert.equal(
+          await both({
+            merchantId,
+            at: start,
+            facts: [],
+            entries: [],
+            notifications: [],
+            deliveryDeletion,
+          }),
+          "committed",
+        );
       }
-      const state = (["waiting", "waiting", "delivered", "failed"] as const)[chance.below(4)] ?? "waiting";
+      const state =
+        (["waiting", "waiting", "delivered", "failed"] as const)[chance.below(4)] ?? "waiting";
       const next = after(delivery, {
         state,
         dueAt: instant(start + chance.below(900)),
@@ -689,18 +923,31 @@ async function compareWithMemory(context: TestContext, open: () => Promise<Store
     }
     const now = instant(start + chance.below(900));
     const due: readonly DueMerchant[] = await left.merchantsDue(now, undefined, 100);
-    for (const other of others) assert.deepEqual(await other.merchantsDue(now, undefined, 100), due);
+    for (const other of others)
+      assert.deepEqual(await other.merchantsDue(now, undefined, 100), due);
     for (const { merchantId: owner } of due) {
       const queues: readonly DueQueue[] = await left.queuesDue(owner, now, undefined, 100);
-      for (const other of others) assert.deepEqual(await other.queuesDue(owner, now, undefined, 100), queues);
+      for (const other of others)
+        assert.deepEqual(await other.queuesDue(owner, now, undefined, 100), queues);
       for (const { queue } of queues) {
-        const deliveries: readonly Delivery[] = await left.deliveriesDue({ merchantId: owner, queue }, now, 100);
-        for (const other of others) assert.deepEqual(await other.deliveriesDue({ merchantId: owner, queue }, now, 100), deliveries);
+        const deliveries: readonly Delivery[] = await left.deliveriesDue(
+          { merchantId: owner, queue },
+          now,
+          100,
+        );
+        for (const other of others)
+          assert.deepEqual(
+            await other.deliveriesDue({ merchantId: owner, queue }, now, 100),
+            deliveries,
+          );
         for (const { endpoint } of deliveries) {
           const key: EndpointKey = { merchantId: owner, endpoint };
           const message = chance.between(1, 40);
           for (const other of others)
-            assert.deepEqual(await other.deliveriesOfMessage(key, message), await left.deliveriesOfMessage(key, message));
+            assert.deepEqual(
+              await other.deliveriesOfMessage(key, message),
+              await left.deliveriesOfMessage(key, message),
+            );
         }
       }
     }
@@ -711,7 +958,10 @@ async function compareWithMemory(context: TestContext, open: () => Promise<Store
     for (const other of others) {
       assert.deepEqual(await other.deliveriesOf(merchantId, 1, 10_000), all);
       for (const state of ["waiting", "failed"] as const) {
-        assert.deepEqual(await other.deliveriesOf(merchantId, 1, 10_000, state), await left.deliveriesOf(merchantId, 1, 10_000, state));
+        assert.deepEqual(
+          await other.deliveriesOf(merchantId, 1, 10_000, state),
+          await left.deliveriesOf(merchantId, 1, 10_000, state),
+        );
       }
     }
   }

@@ -19,10 +19,23 @@ function describeIdentity(what: string, open: () => Promise<RunningStore>): void
       const first = await identity.read();
       assert.deepEqual(
         { ...first, presentServer: undefined },
-        { keys: undefined, epoch: 0, beat: 0, isCopy: false, server: undefined, presentServer: undefined },
+        {
+          keys: undefined,
+          epoch: 0,
+          beat: 0,
+          isCopy: false,
+          server: undefined,
+          presentServer: undefined,
+        },
       );
       const raised = await identity.raise({ keys: "one", epoch: 5, beat: 7, isServed: true });
-      assert.deepEqual(raised, { ...first, keys: "one", epoch: 5, beat: 7, server: first.presentServer });
+      assert.deepEqual(raised, {
+        ...first,
+        keys: "one",
+        epoch: 5,
+        beat: 7,
+        server: first.presentServer,
+      });
       const later = await identity.raise({ keys: "other", epoch: 3, beat: 2 });
       assert.deepEqual(later, { ...raised, beat: 8 });
       assert.deepEqual(await identity.raise({ epoch: 6 }), { ...later, epoch: 6 });

@@ -4,33 +4,43 @@ import { migrations } from "../../src/stores/postgres/migrations/index.ts";
 import { refusedStatements } from "./migration-rules.ts";
 
 /**
- * Statements of migrations that were there before the rules, with the reason why they stop nothing for long. It only gets shorter: a new migration keeps the
- * rules.
+ * Statements of migrations that were there before the rules, with the reason why they stop nothing
+ * for long. It only gets shorter: a new migration keeps the rules.
  */
 const fewRows = "the table has few rows";
-const earlier: ReadonlyMap<number, readonly (readonly [statement: string, reason: string])[]> = new Map([
-  [10, [["alter table account_key add column mac bytea check ( length ( mac ) = 32 )", fewRows]]],
-  [
-    14,
+const earlier: ReadonlyMap<number, readonly (readonly [statement: string, reason: string])[]> =
+  new Map([
+    [10, [["alter table account_key add column mac bytea check ( length ( mac ) = 32 )", fewRows]]],
     [
-      ["alter table person add column mac bytea check ( length ( mac ) = 32 )", fewRows],
-      ["alter table person_session add column mac bytea check ( length ( mac ) = 32 )", fewRows],
+      14,
+      [
+        ["alter table person add column mac bytea check ( length ( mac ) = 32 )", fewRows],
+        ["alter table person_session add column mac bytea check ( length ( mac ) = 32 )", fewRows],
+      ],
     ],
-  ],
-]);
+  ]);
 
 test("a migration changes the catalogue alone in a transaction, and reads or writes whole tables outside of one", () => {
   for (const [index, text] of migrations.entries()) {
     const known = (earlier.get(index + 1) ?? []).map(([statement]) => statement);
-    assert.deepEqual(refusedStatements(text, migrations.slice(0, index)), known, `migration ${index + 1}`);
+    assert.deepEqual(
+      refusedStatements(text, migrations.slice(0, index)),
+      known,
+      `migration ${index + 1}`,
+    );
   }
 });
 
 const block = (statement: string): string => `DO $$ DECLARE name text; BEGIN ${statement} END $$;`;
-const calledFrom = "CREATE FUNCTION sweep_1() RETURNS void LANGUAGE sql AS 'DELETE FROM payment';\n";
-const procedure = (body: string): string => `CREATE PROCEDURE fill_1() LANGUAGE plpgsql AS $$ BEGIN ${body} END $$;`;
+const calledFrom =
+  "CREATE FUNCTION sweep_1() RETURNS void LANGUAGE sql AS 'DELETE FROM payment';\n";
+const procedure = (body: string): string =>
+  `CREATE PROCEDURE fill_1() LANGUAGE plpgsql AS $$ BEGIN ${body} END $$;`;
 
-/** Each reads or writes a whole table under a lock, hides what does, or is written so that its meaning is not seen. */
+/**
+ * Each reads or writes a whole table under a lock, hides what does, or is written so that its
+ * meaning is not seen.
+ */
 const refused: Readonly<Record<string, readonly string[]>> = {
   "an index of an existing table": [
     "CREATE INDEX a ON payment (no);",
@@ -129,7 +139,9 @@ const refused: Readonly<Record<string, readonly string[]>> = {
     block("EXECUTE format('UPDATE %I SET due_at = NULL', 'payment');"),
     block("EXECUTE name;"),
     block("EXECUTE format('ALTER TABLE %I ALTER no SET NOT NULL', 'payment');"),
-    block("EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', 'payment ALTER no SET NOT NULL,');"),
+    block(
+      "EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', 'payment ALTER no SET NOT NULL,');",
+    ),
     block(
       "FOREACH name IN ARRAY ARRAY['a() FROM PUBLIC; UPDATE payment SET no = 1'] LOOP EXECUTE format('REVOKE ALL ON FUNCTION %s', name); END LOOP;",
     ),
@@ -180,7 +192,11 @@ describe("control", () => {
     "CALL fill_1()",
   ];
   test("what changes the catalogue alone, or stops nothing, is allowed", () => {
-    const before = [procedure("LOOP UPDATE payment SET due_at = NULL WHERE no = 1; EXIT WHEN NOT FOUND; COMMIT; END LOOP;")];
+    const before = [
+      procedure(
+        "LOOP UPDATE payment SET due_at = NULL WHERE no = 1; EXIT WHEN NOT FOUND; COMMIT; END LOOP;",
+      ),
+    ];
     for (const text of allowed) assert.deepEqual(refusedStatements(text, before), [], text);
   });
 });

@@ -1,8 +1,9 @@
 import { outsideStatements } from "../../src/stores/postgres/migrate.ts";
 
 /**
- * What a migration's text may say (docs/decisions/0008). It lists what is allowed, so a statement in an unknown form is refused.
- * A migration that needs another form adds it here, with the lock that it takes and what it reads.
+ * What a migration's text may say (docs/decisions/0008). It lists what is allowed, so a statement
+ * in an unknown form is refused. A migration that needs another form adds it here, with the lock
+ * that it takes and what it reads.
  */
 
 interface Token {
@@ -23,7 +24,10 @@ const forms: readonly (readonly [kind: Token["kind"] | "space" | "dollar", form:
   ["sign", /[^\s'"]/y],
 ];
 
-/** The statements of a text, without comments. Throws where the text has what this reads otherwise than the server. */
+/**
+ * The statements of a text, without comments. Throws where the text has what this reads otherwise
+ * than the server.
+ */
 function statementsOf(text: string): readonly Statement[] {
   const statements: Token[][] = [[]];
   for (let at = 0; at < text.length;) {
@@ -38,7 +42,8 @@ function statementsOf(text: string): readonly Statement[] {
       })
       .find(([, match]) => match !== null);
     const [kind, match] = found ?? [];
-    if (kind === undefined || match === undefined || match === null) throw new Error("a quotation mark without its end");
+    if (kind === undefined || match === undefined || match === null)
+      throw new Error("a quotation mark without its end");
     at += match[0].length;
     if (kind === "space") continue;
     if (kind === "dollar") {
@@ -53,11 +58,18 @@ function statementsOf(text: string): readonly Statement[] {
       continue;
     }
     // E'...', U&'...' and U&"..." have escapes, which are not read here.
-    if ((kind === "string" || kind === "quoted") && /[a-z&]/i.test(text.charAt(at - match[0].length - 1))) {
+    if (
+      (kind === "string" || kind === "quoted") &&
+      /[a-z&]/i.test(text.charAt(at - match[0].length - 1))
+    ) {
       throw new Error("a quotation with escapes");
     }
-    if (kind === "string") statements.at(-1)?.push({ kind, text: (match[1] ?? "").replaceAll("''", "'") });
-    else statements.at(-1)?.push({ kind, text: kind === "quoted" ? (match[1] ?? "") : match[0].toLowerCase() });
+    if (kind === "string")
+      statements.at(-1)?.push({ kind, text: (match[1] ?? "").replaceAll("''", "'") });
+    else
+      statements
+        .at(-1)
+        ?.push({ kind, text: kind === "quoted" ? (match[1] ?? "") : match[0].toLowerCase() });
   }
   return statements.filter((statement) => statement.length > 0);
 }
@@ -75,7 +87,9 @@ function endOfComment(text: string, begin: number): number {
 
 /** One space between tokens. What is quoted is not shown, so a form never finds a word in it. */
 function written(statement: Statement): string {
-  return statement.map(({ kind, text }) => (kind === "string" ? "''" : kind === "quoted" ? '""' : text)).join(" ");
+  return statement
+    .map(({ kind, text }) => (kind === "string" ? "''" : kind === "quoted" ? '""' : text))
+    .join(" ");
 }
 
 /** Splits at the commas that are in no parentheses. */
@@ -93,7 +107,10 @@ function partsOf(statement: Statement): readonly Statement[] {
 
 const constant = "(?:''|-? ?\\d+(?:\\.\\d+)?|true|false|null)";
 
-/** Of a table that may be large. Each changes the catalogue alone, under a lock that is held for milliseconds. */
+/**
+ * Of a table that may be large. Each changes the catalogue alone, under a lock that is held for
+ * milliseconds.
+ */
 const tableActions = [
   new RegExp(
     `^add column \\w+ (?:bigint|integer|smallint|text|bytea|boolean|timestamptz|json|jsonb)(?: collate "")?(?:(?: not null)? default ${constant}| default ${constant} not null)?$`,
@@ -107,7 +124,8 @@ const tableActions = [
 ];
 
 /** Of a table that this migration makes, which is empty: all but what concerns another table. */
-const othersTables = /\b(?:attach|detach|inherit|inherits|references|rename|partition of|of|as|like)\b/;
+const othersTables =
+  /\b(?:attach|detach|inherit|inherits|references|rename|partition of|of|as|like)\b/;
 
 /** They change the catalogue, whatever follows. What a function says runs when it is called. */
 const catalogueForms = [
@@ -128,7 +146,10 @@ const withText = /^(?:grant|revoke|alter (?:function|procedure)) /;
 const someName = "name_of_format";
 const someText = "text_of_format";
 
-/** Statements of a step in a transaction that are refused. `made`: tables that the step has made before. */
+/**
+ * Statements of a step in a transaction that are refused. `made`: tables that the step has made
+ * before.
+ */
 function refusedOf(statement: Statement, made: Set<string>): readonly string[] {
   const text = written(statement);
   const refused = [text.length > 90 ? `${text.slice(0, 90)}...` : text];
@@ -141,15 +162,19 @@ function refusedOf(statement: Statement, made: Set<string>): readonly string[] {
   const indexed = /^create (?:unique )?index \w+ on (\w+) \(/.exec(text)?.[1];
   if (indexed !== undefined) return made.has(indexed) ? [] : refused;
   const filled = /^insert into (\w+) /.exec(text)?.[1];
-  if (filled !== undefined) return made.has(filled) && readsNothing(statement, filled) ? [] : refused;
+  if (filled !== undefined)
+    return made.has(filled) && readsNothing(statement, filled) ? [] : refused;
   const altered = /^alter table (\w+) /.exec(text)?.[1];
   if (altered !== undefined) {
     if (made.has(altered)) return othersTables.test(text) ? refused : [];
-    return partsOf(statement.slice(3)).every((part) => tableActions.some((form) => form.test(written(part)) && isOneCheck(part)))
+    return partsOf(statement.slice(3)).every((part) =>
+      tableActions.some((form) => form.test(written(part)) && isOneCheck(part)),
+    )
       ? []
       : refused;
   }
-  if (/^do ''(?: language plpgsql)?$/.test(text)) return refusedOfBlock(statement[1]?.text ?? "", made);
+  if (/^do ''(?: language plpgsql)?$/.test(text))
+    return refusedOfBlock(statement[1]?.text ?? "", made);
   return catalogueForms.some((form) => form.test(text)) ? [] : refused;
 }
 
@@ -166,16 +191,24 @@ function isOneCheck(action: Statement): boolean {
   return written(action.slice(end + 1)) === "not valid";
 }
 
-/** Rows that the text itself has: no other table is read, and no function of the database is called. */
+/**
+ * Rows that the text itself has: no other table is read, and no function of the database is called.
+ */
 function readsNothing(statement: Statement, table: string): boolean {
-  const called = statement.filter(({ kind }, at) => kind !== "sign" && statement[at + 1]?.text === "(").map(({ text }) => text);
+  const called = statement
+    .filter(({ kind }, at) => kind !== "sign" && statement[at + 1]?.text === "(")
+    .map(({ text }) => text);
   const words = statement.filter(({ kind }) => kind === "word").map(({ text }) => text);
   return (
-    called.every((name) => [table, "values", "generate_series"].includes(name)) && !words.some((word) => /^(?:from|table|with)$/.test(word))
+    called.every((name) => [table, "values", "generate_series"].includes(name)) &&
+    !words.some((word) => /^(?:from|table|with)$/.test(word))
   );
 }
 
-/** What surrounds the statements of a block. Conditions and arrays are those that read no table of ours. */
+/**
+ * What surrounds the statements of a block. Conditions and arrays are those that read no table of
+ * ours.
+ */
 const around = [
   /^declare (?:\w+ text(?: |$))?/,
   /^begin(?: |$)/,
@@ -205,7 +238,9 @@ function refusedOfBlock(body: string, made: Set<string>): readonly string[] {
     if (rest.length === 0) continue;
     if (!executed.test(written(rest))) refused.push(...refusedOf(rest, made));
     else {
-      const template = (rest.find(({ kind }) => kind === "string")?.text ?? "").replaceAll("%I", someName).replaceAll("%s", someText);
+      const template = (rest.find(({ kind }) => kind === "string")?.text ?? "")
+        .replaceAll("%I", someName)
+        .replaceAll("%s", someText);
       for (const statement of statementsOf(template)) refused.push(...refusedOf(statement, made));
     }
   }
@@ -217,22 +252,33 @@ function isCalledInPieces(call: string, before: readonly string[]): boolean {
   const name = /^CALL (\w+)\(\)$/.exec(call)?.[1] ?? "";
   const body = before
     .flatMap(statementsOf)
-    .filter((statement) => new RegExp(`^create (?:or replace )?procedure ${name} \\( \\) `).test(written(statement)))
+    .filter((statement) =>
+      new RegExp(`^create (?:or replace )?procedure ${name} \\( \\) `).test(written(statement)),
+    )
     .at(-1)
     ?.find(({ kind }) => kind === "string")?.text;
   if (body === undefined) return false;
   const steps = statementsOf(body).map(written);
   const commit = steps.indexOf("commit");
-  return commit >= 0 && steps.slice(0, commit).some((step) => / loop$| loop /.test(` ${step}`)) && steps.slice(commit).includes("end loop");
+  return (
+    commit >= 0 &&
+    steps.slice(0, commit).some((step) => / loop$| loop /.test(` ${step}`)) &&
+    steps.slice(commit).includes("end loop")
+  );
 }
 
-/** Statements of a migration that are refused, as far as they tell which; `before` are the texts of those before it. */
+/**
+ * Statements of a migration that are refused, as far as they tell which; `before` are the texts of
+ * those before it.
+ */
 export function refusedStatements(text: string, before: readonly string[]): readonly string[] {
   const outside = outsideStatements(text);
   try {
     if (outside !== undefined) {
       return outside.filter(
-        (statement) => statementsOf(statement).length !== 1 || (statement.startsWith("CALL ") && !isCalledInPieces(statement, before)),
+        (statement) =>
+          statementsOf(statement).length !== 1 ||
+          (statement.startsWith("CALL ") && !isCalledInPieces(statement, before)),
       );
     }
     const made = new Set<string>();

@@ -17,13 +17,19 @@ import { openMoveSource } from "../../src/stores/embedded/move-source.ts";
 import { openMoveTarget } from "../../src/stores/postgres/move-target.ts";
 import { Keyring } from "../../src/vault/keyring.ts";
 import { createLocalVault } from "../../src/vault/local-vault.ts";
-import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../../src/vault/memory-key-provider.ts";
+import {
+  createMemoryKeyProvider,
+  createMemoryWrappedKeyStore,
+} from "../../src/vault/memory-key-provider.ts";
 import { hire, openOffice, origin, refusedWith, signIn } from "../office.ts";
 import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
 
 const random = new SystemRandom();
 
-/** A file with an admin, somebody who is locked, somebody who is invited, and more entries than one piece of a move. */
+/**
+ * A file with an admin, somebody who is locked, somebody who is invited, and more entries than one
+ * piece of a move.
+ */
 async function fill(context: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "cofre-people-"));
   context.after(() => rmSync(folder, { recursive: true }));
@@ -54,10 +60,21 @@ async function fill(context: TestContext) {
 async function sidesOf(file: string, url: string) {
   const provider = createMemoryKeyProvider(random);
   const store = createMemoryWrappedKeyStore();
-  const keyring = await Keyring.open({ provider, store, environment: "sandbox", random, clock: systemClock, create: true });
+  const keyring = await Keyring.open({
+    provider,
+    store,
+    environment: "sandbox",
+    random,
+    clock: systemClock,
+    create: true,
+  });
   const vault = createLocalVault({ keyring, environment: "sandbox", random });
   const source = await openMoveSource(file);
-  const target = await openMoveTarget({ url: new Secret(url), clock: systemClock, waiveStandby: true });
+  const target = await openMoveTarget({
+    url: new Secret(url),
+    clock: systemClock,
+    waiveStandby: true,
+  });
   const close = async (): Promise<void> => {
     await target.close();
     await source.close();
@@ -66,7 +83,11 @@ async function sidesOf(file: string, url: string) {
 }
 
 if (testUrl === undefined) {
-  test("people are moved to PostgreSQL", { skip: "COFRE_TEST_POSTGRES_URL names no server" }, () => undefined);
+  test(
+    "people are moved to PostgreSQL",
+    { skip: "COFRE_TEST_POSTGRES_URL names no server" },
+    () => undefined,
+  );
 } else {
   const databases = new TestDatabases(testUrl);
   after(() => databases.drop());
@@ -83,14 +104,23 @@ function describeMove(databases: TestDatabases): void {
     const sides = await sidesOf(file, url);
     const moved = await moveStore(sides);
     assert.equal(moved.result, "moved");
-    assert.ok(moved.result === "moved" && moved.counts.person === 3 && moved.counts.audit_entry > 200 && moved.counts.audit_head === 1);
+    assert.ok(
+      moved.result === "moved" &&
+        moved.counts.person === 3 &&
+        moved.counts.audit_entry > 200 &&
+        moved.counts.audit_head === 1,
+    );
     await verifyMove(sides);
     await sides.close();
 
     const store = await openStoreOn(url);
     context.after(() => store.close());
     const there = { ...office, people: createPeople({ ...office.options, store: store.people }) };
-    assert.deepEqual(await there.people.verifyAudit(), { entries: moved.counts.audit_entry, firstBad: undefined, head: noted });
+    assert.deepEqual(await there.people.verifyAudit(), {
+      entries: moved.counts.audit_entry,
+      firstBad: undefined,
+      head: noted,
+    });
     assert.deepEqual(
       (await there.people.list()).map(({ name, role, state }) => `${name} ${role} ${state}`),
       ["admin admin active", "bob operator active", "eve viewer invited"],
@@ -114,7 +144,11 @@ function describeMove(databases: TestDatabases): void {
         "audit_entry",
         /entry 50 /,
       ],
-      ["DROP TRIGGER audit_entry_is_kept; DELETE FROM audit_entry WHERE no = 60", "audit_entry", /entry 60 /],
+      [
+        "DROP TRIGGER audit_entry_is_kept; DELETE FROM audit_entry WHERE no = 60",
+        "audit_entry",
+        /entry 60 /,
+      ],
       [
         "DROP TRIGGER audit_entry_is_kept; DELETE FROM audit_entry WHERE no > (SELECT max(no) - 3 FROM audit_entry)",
         "audit_head",
@@ -135,7 +169,10 @@ function describeMove(databases: TestDatabases): void {
         return true;
       });
       await sides.close();
-      assert.deepEqual(await query(url, "SELECT 1 FROM person UNION ALL SELECT 1 FROM audit_entry"), []);
+      assert.deepEqual(
+        await query(url, "SELECT 1 FROM person UNION ALL SELECT 1 FROM audit_entry"),
+        [],
+      );
     }
   });
 }

@@ -14,7 +14,10 @@ import type { RunningStore } from "../../src/stores/store.ts";
 import { codeAt, hire, openOffice, origin, password, secretBytes, signIn } from "../office.ts";
 import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
 
-/** What the whole of people promises over a real store: races between nodes, what the log notices, and what nobody finds in it. */
+/**
+ * What the whole of people promises over a real store: races between nodes, what the log notices,
+ * and what nobody finds in it.
+ */
 
 function newFile(context: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), "cofre-people-"));
@@ -23,9 +26,15 @@ function newFile(context: TestContext): string {
 }
 
 /** `nodes`: two stores on one database, or one store twice where one process has the file. */
-function describeRaces(name: string, open: (context: TestContext) => Promise<readonly [RunningStore, RunningStore]>): void {
+function describeRaces(
+  name: string,
+  open: (context: TestContext) => Promise<readonly [RunningStore, RunningStore]>,
+): void {
   describe(`people on ${name}`, () => {
-    const each = (title: string, check: (nodes: readonly [RunningStore, RunningStore]) => Promise<void>): void => {
+    const each = (
+      title: string,
+      check: (nodes: readonly [RunningStore, RunningStore]) => Promise<void>,
+    ): void => {
       test(title, async (context) => check(await open(context)));
     };
 
@@ -35,9 +44,15 @@ function describeRaces(name: string, open: (context: TestContext) => Promise<rea
       for (let round = 0; round < 10; round += 1) {
         office.clock.advance(30 * second);
         const code = codeAt(office.admin.secret, office.clock.now());
-        const tries = [office.people, other, office.people, other].map((node) => node.signIn({ name: "admin", password, code, origin }));
+        const tries = [office.people, other, office.people, other].map((node) =>
+          node.signIn({ name: "admin", password, code, origin }),
+        );
         const results = await Promise.allSettled(tries);
-        assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1, `round ${round}`);
+        assert.equal(
+          results.filter(({ status }) => status === "fulfilled").length,
+          1,
+          `round ${round}`,
+        );
         office.clock.advance(30 * second);
         await signIn(office, office.admin);
       }
@@ -47,11 +62,17 @@ function describeRaces(name: string, open: (context: TestContext) => Promise<rea
     each("one invitation on two nodes at once signs one up", async ([one, two]) => {
       const office = await openOffice({ store: one.people });
       const other = createPeople({ ...office.options, store: two.people });
-      const { invitation } = await office.people.invite(office.admin.signedIn, { name: "bob", role: "viewer", origin });
+      const { invitation } = await office.people.invite(office.admin.signedIn, {
+        name: "bob",
+        role: "viewer",
+        origin,
+      });
       const link = invitation.reveal();
       const code = codeAt(secretBytes((await other.enrolment(link)).secret), office.clock.now());
       const results = await Promise.allSettled(
-        [office.people, other].map((node) => node.enrol({ invitation: link, password, code, origin })),
+        [office.people, other].map((node) =>
+          node.enrol({ invitation: link, password, code, origin }),
+        ),
       );
       assert.deepEqual(results.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
     });
@@ -65,48 +86,80 @@ function describeRaces(name: string, open: (context: TestContext) => Promise<rea
         other.invite(office.admin.signedIn, { name: "bOB", ...given }),
       ]);
       assert.deepEqual(results.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
-      assert.ok(results.some((result) => result.status === "rejected" && (result.reason as { code?: string }).code === "name_taken"));
+      assert.ok(
+        results.some(
+          (result) =>
+            result.status === "rejected" &&
+            (result.reason as { code?: string }).code === "name_taken",
+        ),
+      );
     });
 
-    each("two admins who disable each other, or make each other less, leave one", async ([one, two]) => {
-      const office = await openOffice({ store: one.people });
-      const bob = await hire(office, "bob", "admin");
-      const other = createPeople({ ...office.options, store: two.people });
-      const results = await Promise.allSettled([
-        office.people.disable(office.admin.signedIn, bob.signedIn.person.id, origin),
-        other.setRole(bob.signedIn, office.admin.signedIn.person.id, "viewer", origin),
-      ]);
-      assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
-      assert.equal((await office.people.list()).filter(({ state, role }) => state === "active" && role === "admin").length, 1);
-    });
+    each(
+      "two admins who disable each other, or make each other less, leave one",
+      async ([one, two]) => {
+        const office = await openOffice({ store: one.people });
+        const bob = await hire(office, "bob", "admin");
+        const other = createPeople({ ...office.options, store: two.people });
+        const results = await Promise.allSettled([
+          office.people.disable(office.admin.signedIn, bob.signedIn.person.id, origin),
+          other.setRole(bob.signedIn, office.admin.signedIn.person.id, "viewer", origin),
+        ]);
+        assert.equal(results.filter(({ status }) => status === "fulfilled").length, 1);
+        assert.equal(
+          (await office.people.list()).filter(
+            ({ state, role }) => state === "active" && role === "admin",
+          ).length,
+          1,
+        );
+      },
+    );
 
-    each("wrong tries on two nodes at once are counted together, and no more than ten are looked at", async ([one, two]) => {
-      const office = await openOffice({ store: one.people });
-      const other = createPeople({ ...office.options, store: two.people });
-      const nodes = Array.from({ length: 7 }, () => [office.people, other]).flat();
-      await Promise.allSettled(nodes.map((node) => node.signIn({ name: "admin", password, code: "000000", origin })));
-      const wrong = (await office.people.audit(undefined, 100)).filter(({ detail }) => detail === "wrong_code");
-      assert.equal(wrong.length, 10);
-      await assert.rejects(signIn({ ...office, people: other }, office.admin), { code: "sign_in_refused" });
-    });
+    each(
+      "wrong tries on two nodes at once are counted together, and no more than ten are looked at",
+      async ([one, two]) => {
+        const office = await openOffice({ store: one.people });
+        const other = createPeople({ ...office.options, store: two.people });
+        const nodes = Array.from({ length: 7 }, () => [office.people, other]).flat();
+        await Promise.allSettled(
+          nodes.map((node) => node.signIn({ name: "admin", password, code: "000000", origin })),
+        );
+        const wrong = (await office.people.audit(undefined, 100)).filter(
+          ({ detail }) => detail === "wrong_code",
+        );
+        assert.equal(wrong.length, 10);
+        await assert.rejects(signIn({ ...office, people: other }, office.admin), {
+          code: "sign_in_refused",
+        });
+      },
+    );
 
-    each("a browser is known on both nodes while strangers have locked the name, and opens it to none of them", async ([one, two]) => {
-      const office = await openOffice({ store: one.people });
-      const other = createPeople({ ...office.options, store: two.people });
-      const { admin, clock } = office;
-      for (let tries = 0; tries < 10; tries += 1)
-        await assert.rejects(other.signIn({ name: "admin", password, code: "000000", origin: `192.0.2.${tries}` }));
-      const known = { name: "admin", password, origin, marks: [admin.mark] };
-      for (const node of [other, office.people]) {
-        await node.signIn({ ...known, code: codeAt(admin.secret, clock.now()) });
-        clock.advance(30 * second);
-        await assert.rejects(signIn({ ...office, people: node }, admin), { code: "sign_in_refused" });
-      }
-      await assert.rejects(other.signIn({ ...known, code: "000000" }), { code: "sign_in_refused" });
-      const locked = (await office.people.list())[0]?.lockedUntil;
-      assert.ok(locked !== undefined && locked > clock.now());
-      assert.equal((await office.people.verifyAudit()).firstBad, undefined);
-    });
+    each(
+      "a browser is known on both nodes while strangers have locked the name, and opens it to none of them",
+      async ([one, two]) => {
+        const office = await openOffice({ store: one.people });
+        const other = createPeople({ ...office.options, store: two.people });
+        const { admin, clock } = office;
+        for (let tries = 0; tries < 10; tries += 1)
+          await assert.rejects(
+            other.signIn({ name: "admin", password, code: "000000", origin: `192.0.2.${tries}` }),
+          );
+        const known = { name: "admin", password, origin, marks: [admin.mark] };
+        for (const node of [other, office.people]) {
+          await node.signIn({ ...known, code: codeAt(admin.secret, clock.now()) });
+          clock.advance(30 * second);
+          await assert.rejects(signIn({ ...office, people: node }, admin), {
+            code: "sign_in_refused",
+          });
+        }
+        await assert.rejects(other.signIn({ ...known, code: "000000" }), {
+          code: "sign_in_refused",
+        });
+        const locked = (await office.people.list())[0]?.lockedUntil;
+        assert.ok(locked !== undefined && locked > clock.now());
+        assert.equal((await office.people.verifyAudit()).firstBad, undefined);
+      },
+    );
   });
 }
 
@@ -117,7 +170,11 @@ describeRaces("the embedded store", async (context) => {
 });
 
 if (testUrl === undefined) {
-  test("people on PostgreSQL", { skip: "COFRE_TEST_POSTGRES_URL names no server" }, () => undefined);
+  test(
+    "people on PostgreSQL",
+    { skip: "COFRE_TEST_POSTGRES_URL names no server" },
+    () => undefined,
+  );
 } else {
   const databases = new TestDatabases(testUrl);
   after(() => databases.drop());
@@ -135,7 +192,9 @@ if (testUrl === undefined) {
     const { secrets, known } = await busyDay(store);
     const tables = ["person", "person_session", "audit_entry", "audit_head"];
     const rows = await Promise.all(
-      tables.map((table) => query<{ readonly row: string }>(url, `SELECT ${table}::text AS row FROM ${table}`)),
+      tables.map((table) =>
+        query<{ readonly row: string }>(url, `SELECT ${table}::text AS row FROM ${table}`),
+      ),
     );
     assertHolds(
       Buffer.from(
@@ -150,18 +209,35 @@ if (testUrl === undefined) {
   });
 }
 
-/** Real hashes and seals, and all that somebody does: what they had in hand, in every form, and something that has to be found. */
-async function busyDay(store: RunningStore): Promise<{ readonly secrets: ReadonlyMap<string, Buffer>; readonly known: Buffer }> {
-  const office = await openOffice({ store: store.people, passwords: createPasswords({ random: new SystemRandom() }) });
+/**
+ * Real hashes and seals, and all that somebody does: what they had in hand, in every form, and
+ * something that has to be found.
+ */
+async function busyDay(
+  store: RunningStore,
+): Promise<{ readonly secrets: ReadonlyMap<string, Buffer>; readonly known: Buffer }> {
+  const office = await openOffice({
+    store: store.people,
+    passwords: createPasswords({ random: new SystemRandom() }),
+  });
   const { people, admin, clock } = office;
-  const { invitation } = await people.invite(admin.signedIn, { name: "bob", role: "viewer", origin });
+  const { invitation } = await people.invite(admin.signedIn, {
+    name: "bob",
+    role: "viewer",
+    origin,
+  });
   const link = invitation.reveal();
   const bob = await office.join(link, "the password of robert");
   clock.advance(30 * second);
   const code = codeAt(bob.secret, clock.now());
-  const { session, signedIn } = await signIn(office, bob, { password: "the password of robert", code });
+  const { session, signedIn } = await signIn(office, bob, {
+    password: "the password of robert",
+    code,
+  });
   await assert.rejects(signIn(office, bob, { password: "a wrong password of robert" }));
-  await assert.rejects(people.signIn({ name: "a password typed as a name", password: "bob", code: "000000", origin }));
+  await assert.rejects(
+    people.signIn({ name: "a password typed as a name", password: "bob", code: "000000", origin }),
+  );
   clock.advance(30 * second);
   const newPassword = "the next password of robert";
   await people.changePassword({
@@ -188,7 +264,10 @@ async function busyDay(store: RunningStore): Promise<{ readonly secrets: Readonl
   for (const [name, text] of Object.entries(texts)) {
     secrets.set(name, Buffer.from(text));
     secrets.set(`${name}, hex`, Buffer.from(Buffer.from(text).toString("hex")));
-    secrets.set(`${name}, base64`, Buffer.from(Buffer.from(text).toString("base64").replaceAll("=", "")));
+    secrets.set(
+      `${name}, base64`,
+      Buffer.from(Buffer.from(text).toString("base64").replaceAll("=", "")),
+    );
   }
   for (const [name, text] of [
     ["invitation", link],
@@ -243,8 +322,10 @@ test("of 1,000 random ways to tamper with the log each is noticed, at its place 
   const random = new SystemRandom();
   const below = (most: number): number => Buffer.from(random.bytes(6)).readUIntBE(0, 6) % most;
   const anyEntry = () => 1 + below(entries);
-  const bodyOf = (number: number) => String(database.prepare("SELECT body FROM original WHERE no = ?").get(number)?.["body"]);
-  const write = (text: string, ...values: (string | number)[]) => database.prepare(text).run(...values);
+  const bodyOf = (number: number) =>
+    String(database.prepare("SELECT body FROM original WHERE no = ?").get(number)?.["body"]);
+  const write = (text: string, ...values: (string | number)[]) =>
+    database.prepare(text).run(...values);
 
   /** Each answers the first entry that is not as it was. */
   const tampers: readonly (() => number)[] = [
@@ -260,7 +341,11 @@ test("of 1,000 random ways to tamper with the log each is noticed, at its place 
     function dropField() {
       const number = anyEntry();
       const { origin: _, at, ...rest } = JSON.parse(bodyOf(number)) as Record<string, unknown>;
-      write("UPDATE audit_entry SET body = ? WHERE no = ?", JSON.stringify(_ === undefined ? rest : { at, ...rest }), number);
+      write(
+        "UPDATE audit_entry SET body = ? WHERE no = ?",
+        JSON.stringify(_ === undefined ? rest : { at, ...rest }),
+        number,
+      );
       return number;
     },
     function addBlank() {
@@ -281,25 +366,44 @@ test("of 1,000 random ways to tamper with the log each is noticed, at its place 
     function dropAndCloseUp() {
       const number = 1 + below(entries - 1);
       write("DELETE FROM audit_entry WHERE no = ?", number);
-      for (let after_ = number + 1; after_ <= entries; after_ += 1) write("UPDATE audit_entry SET no = ? WHERE no = ?", after_ - 1, after_);
+      for (let after_ = number + 1; after_ <= entries; after_ += 1)
+        write("UPDATE audit_entry SET no = ? WHERE no = ?", after_ - 1, after_);
       return number;
     },
     function swapEntries() {
       const one = 1 + below(entries - 1);
       const other = one + 1 + below(entries - one);
-      write("UPDATE audit_entry SET body = ?, digest = (SELECT digest FROM original WHERE no = ?) WHERE no = ?", bodyOf(other), other, one);
-      write("UPDATE audit_entry SET body = ?, digest = (SELECT digest FROM original WHERE no = ?) WHERE no = ?", bodyOf(one), one, other);
+      write(
+        "UPDATE audit_entry SET body = ?, digest = (SELECT digest FROM original WHERE no = ?) WHERE no = ?",
+        bodyOf(other),
+        other,
+        one,
+      );
+      write(
+        "UPDATE audit_entry SET body = ?, digest = (SELECT digest FROM original WHERE no = ?) WHERE no = ?",
+        bodyOf(one),
+        one,
+        other,
+      );
       return one;
     },
     function insertEntry() {
-      write("INSERT INTO audit_entry (no, digest, body) SELECT no + 1, digest, body FROM original WHERE no = ?", entries);
+      write(
+        "INSERT INTO audit_entry (no, digest, body) SELECT no + 1, digest, body FROM original WHERE no = ?",
+        entries,
+      );
       return entries + 1;
     },
     function insertBetween() {
       const number = anyEntry();
-      for (let last = entries; last >= number; last -= 1) write("UPDATE audit_entry SET no = ? WHERE no = ?", last + 1, last);
+      for (let last = entries; last >= number; last -= 1)
+        write("UPDATE audit_entry SET no = ? WHERE no = ?", last + 1, last);
       const copied = anyEntry();
-      write("INSERT INTO audit_entry (no, digest, body) SELECT ?, digest, body FROM original WHERE no = ?", number, copied);
+      write(
+        "INSERT INTO audit_entry (no, digest, body) SELECT ?, digest, body FROM original WHERE no = ?",
+        number,
+        copied,
+      );
       // A copy of itself stands where it stood.
       return copied === number ? number + 1 : number;
     },
@@ -310,7 +414,11 @@ test("of 1,000 random ways to tamper with the log each is noticed, at its place 
     },
     function cutOffInTheMiddle() {
       const number = 1 + below(entries - 1);
-      write("DELETE FROM audit_entry WHERE no >= ? AND no < ?", number, number + 1 + below(entries - number));
+      write(
+        "DELETE FROM audit_entry WHERE no >= ? AND no < ?",
+        number,
+        number + 1 + below(entries - number),
+      );
       return number;
     },
     function moveHeadBack() {
@@ -325,7 +433,11 @@ test("of 1,000 random ways to tamper with the log each is noticed, at its place 
     database.exec("BEGIN");
     const number = tamper();
     const isChanged = Number(
-      database.prepare("SELECT count(*) AS n FROM (SELECT * FROM audit_entry EXCEPT SELECT * FROM original)").get()?.["n"],
+      database
+        .prepare(
+          "SELECT count(*) AS n FROM (SELECT * FROM audit_entry EXCEPT SELECT * FROM original)",
+        )
+        .get()?.["n"],
     );
     database.exec("COMMIT");
     const { firstBad } = await people.verifyAudit();
@@ -336,5 +448,9 @@ test("of 1,000 random ways to tamper with the log each is noticed, at its place 
     database.exec(`BEGIN; ${restore}; COMMIT`);
   }
   assert.equal(noticed, 1_000);
-  assert.deepEqual(await people.verifyAudit(), { entries, firstBad: undefined, head }, "control: restored, it is whole");
+  assert.deepEqual(
+    await people.verifyAudit(),
+    { entries, firstBad: undefined, head },
+    "control: restored, it is whole",
+  );
 });

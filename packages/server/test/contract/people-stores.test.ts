@@ -10,7 +10,17 @@ import { migrations } from "../../src/stores/embedded/migrations/index.ts";
 import { ourApplicationId } from "../../src/stores/embedded/open-database.ts";
 import type { RunningStore } from "../../src/stores/store.ts";
 import { holdRows, openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
-import { act, assertChain, begin, hexDigest, newPerson, personChange, personId, sessionOf, start } from "./people.contract.ts";
+import {
+  act,
+  assertChain,
+  begin,
+  hexDigest,
+  newPerson,
+  personChange,
+  personId,
+  sessionOf,
+  start,
+} from "./people.contract.ts";
 import * as given from "./store-fixtures.ts";
 import { until } from "../until.ts";
 
@@ -20,7 +30,10 @@ function newFile(context: TestContext): string {
   return join(folder, "cofre.db");
 }
 
-/** A change of which nothing may be left when its act cannot be written: a person who is disabled, a session that ends, one that begins. */
+/**
+ * A change of which nothing may be left when its act cannot be written: a person who is disabled, a
+ * session that ends, one that begins.
+ */
 async function assertNothingWithoutItsAct({ people }: RunningStore): Promise<void> {
   const change = personChange(newPerson(1, { version: 2, state: "disabled" }), {
     ends: { of: personId(1), except: undefined },
@@ -60,7 +73,9 @@ describe("people in the embedded store", () => {
     await first.close();
     const database = new DatabaseSync(file);
     // The second of two acts: everything else of the change has been written by then.
-    database.exec("CREATE TRIGGER planted BEFORE INSERT ON audit_entry WHEN NEW.no >= 3 BEGIN SELECT RAISE (ABORT, 'planted'); END");
+    database.exec(
+      "CREATE TRIGGER planted BEFORE INSERT ON audit_entry WHEN NEW.no >= 3 BEGIN SELECT RAISE (ABORT, 'planted'); END",
+    );
     database.close();
     const store = await openEmbeddedStore({ file });
     context.after(() => store.close());
@@ -118,17 +133,27 @@ describe("people in the embedded store", () => {
     await first.people.commit(begin(sessionOf(1, 1)));
     await first.close();
     await assert.rejects(first.people.people(), { name: "StoreError", code: "closed" });
-    await assert.rejects(first.people.commit(personChange(newPerson(2))), { name: "StoreError", code: "closed" });
+    await assert.rejects(first.people.commit(personChange(newPerson(2))), {
+      name: "StoreError",
+      code: "closed",
+    });
     const second = await openEmbeddedStore({ file });
     context.after(() => second.close());
-    assert.deepEqual(await second.people.session(hexDigest(1)), { session: sessionOf(1, 1), person: newPerson(1) });
+    assert.deepEqual(await second.people.session(hexDigest(1)), {
+      session: sessionOf(1, 1),
+      person: newPerson(1),
+    });
     await second.people.commit({ at: start, acts: [act()] });
     assert.equal(await assertChain(second.people), 3);
   });
 });
 
 if (testUrl === undefined) {
-  test("people in PostgreSQL", { skip: "COFRE_TEST_POSTGRES_URL names no server" }, () => undefined);
+  test(
+    "people in PostgreSQL",
+    { skip: "COFRE_TEST_POSTGRES_URL names no server" },
+    () => undefined,
+  );
 } else {
   const databases = new TestDatabases(testUrl);
   after(() => databases.drop());
@@ -177,7 +202,13 @@ function describePostgres(databases: TestDatabases): void {
       for (const role of ["cofre_gateway", "cofre_vault", "cofre_jobs", "cofre_reader"]) {
         assert.equal(await as(role, `SELECT 1 FROM ${table}`), denied, `${role} ${table}`);
       }
-      for (const role of ["cofre_people", "cofre_gateway", "cofre_vault", "cofre_jobs", "cofre_reader"]) {
+      for (const role of [
+        "cofre_people",
+        "cofre_gateway",
+        "cofre_vault",
+        "cofre_jobs",
+        "cofre_reader",
+      ]) {
         assert.equal(await as(role, `DELETE FROM ${table}`), denied, `${role} ${table}`);
       }
     }
@@ -188,7 +219,8 @@ function describePostgres(databases: TestDatabases): void {
     for (const table of ["payment", "card", "account", "account_key"]) {
       assert.equal(await as("cofre_people", `SELECT 1 FROM ${table}`), denied, table);
     }
-    for (const writer of ["write_batch_1", "write_batch_2"]) assert.equal(await as("cofre_people", `SELECT ${writer}('{}')`), denied);
+    for (const writer of ["write_batch_1", "write_batch_2"])
+      assert.equal(await as("cofre_people", `SELECT ${writer}('{}')`), denied);
   });
 
   test("two nodes write at once: the log has no gap, each digest follows the one before, and each change is there once", async (context) => {
@@ -199,13 +231,19 @@ function describePostgres(databases: TestDatabases): void {
     // Both want the same people: of each pair one is written.
     const results = await Promise.all(
       nodes.map((node) =>
-        Promise.all(numbers.map((number) => node.people.commit(personChange(newPerson(number), { acts: [act(), act()] })))),
+        Promise.all(
+          numbers.map((number) =>
+            node.people.commit(personChange(newPerson(number), { acts: [act(), act()] })),
+          ),
+        ),
       ),
     );
     const outcomes = results.flat().map(({ outcome }) => outcome);
     assert.equal(outcomes.filter((outcome) => outcome === "committed").length, 100);
     assert.equal(outcomes.filter((outcome) => outcome === "stale").length, 100);
-    const firsts = results.flat().flatMap((result) => (result.outcome === "committed" ? [result.number] : []));
+    const firsts = results
+      .flat()
+      .flatMap((result) => (result.outcome === "committed" ? [result.number] : []));
     assert.deepEqual(
       firsts.toSorted((one, other) => one - other),
       numbers.map((number) => 2 * number - 1),
@@ -220,8 +258,13 @@ function describePostgres(databases: TestDatabases): void {
     await store.people.commit(personChange(newPerson(1)));
     const held = await holdRows(url, "audit_head");
     context.after(() => held.letGo());
-    const refused = assert.rejects(store.people.commit({ at: start, acts: [act()] }), { name: "StoreError", code: "unavailable" });
-    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(1))), { outcome: "committed" });
+    const refused = assert.rejects(store.people.commit({ at: start, acts: [act()] }), {
+      name: "StoreError",
+      code: "unavailable",
+    });
+    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(1))), {
+      outcome: "committed",
+    });
     assert.deepEqual(await store.people.person(personId(1)), newPerson(1), "and so does reading");
     await refused;
     await held.letGo();
@@ -236,7 +279,10 @@ function describePostgres(databases: TestDatabases): void {
     await store.people.commit(personChange(newPerson(1)));
     const held = await holdRows(url, "audit_head");
     context.after(() => held.letGo());
-    const unknown = assert.rejects(store.people.commit({ at: start, acts: [act()] }), { name: "StoreError", code: "commit_unknown" });
+    const unknown = assert.rejects(store.people.commit({ at: start, acts: [act()] }), {
+      name: "StoreError",
+      code: "commit_unknown",
+    });
     const waits =
       "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cofre cofre_people' AND wait_event_type = 'Lock'";
     await until("a session waits for a lock", async () => (await query(url, waits)).length > 0);
@@ -253,6 +299,9 @@ function describePostgres(databases: TestDatabases): void {
     await store.people.commit(personChange(newPerson(1)));
     await store.close();
     await assert.rejects(store.people.people(), { name: "StoreError", code: "closed" });
-    await assert.rejects(store.people.commit(personChange(newPerson(2))), { name: "StoreError", code: "closed" });
+    await assert.rejects(store.people.commit(personChange(newPerson(2))), {
+      name: "StoreError",
+      code: "closed",
+    });
   });
 }

@@ -3,7 +3,12 @@ import { describe, test } from "node:test";
 import { type Instant, instant, laterBy } from "../../src/kernel/instant.ts";
 import type { Act } from "../../src/user/audit.ts";
 import { auditBeginning, entryOf, follows, type AuditHead } from "../../src/user/audit-chain.ts";
-import type { PeopleChange, PeopleStore, PersonRecord, SessionRecord } from "../../src/user/user-store.ts";
+import type {
+  PeopleChange,
+  PeopleStore,
+  PersonRecord,
+  SessionRecord,
+} from "../../src/user/user-store.ts";
 import type { PersonId } from "../../src/user/user.ts";
 
 export const start = instant(Date.UTC(2026, 10, 28, 12));
@@ -53,9 +58,20 @@ export function personChange(next: PersonRecord, over: Partial<PeopleChange> = {
   return { at: start, acts: [act({ target: next.id })], person: { next, replaces }, ...over };
 }
 
-export function sessionOf(number: number, person: number, over: Partial<SessionRecord> = {}): SessionRecord {
+export function sessionOf(
+  number: number,
+  person: number,
+  over: Partial<SessionRecord> = {},
+): SessionRecord {
   const endsAt = laterBy(start, 1_000_000);
-  return { digest: hexDigest(number), personId: personId(person), startedAt: start, lastUsedAt: start, endsAt, ...over };
+  return {
+    digest: hexDigest(number),
+    personId: personId(person),
+    startedAt: start,
+    lastUsedAt: start,
+    endsAt,
+    ...over,
+  };
 }
 
 export function begin(session: SessionRecord, at: Instant = start): PeopleChange {
@@ -75,7 +91,10 @@ export async function assertChain(store: PeopleStore): Promise<number> {
 }
 
 /** Promises of PeopleStore, on a store that is new each time. */
-export function describePeopleContract(name: string, open: () => Promise<{ readonly people: PeopleStore; close(): Promise<void> }>): void {
+export function describePeopleContract(
+  name: string,
+  open: () => Promise<{ readonly people: PeopleStore; close(): Promise<void> }>,
+): void {
   const eachTest = (title: string, check: (store: PeopleStore) => Promise<void>): void => {
     test(title, async (context) => {
       const store = await open();
@@ -95,82 +114,153 @@ export function describePeopleContract(name: string, open: () => Promise<{ reado
       assert.deepEqual(await store.auditHead(), auditBeginning);
     });
 
-    eachTest("a person comes back as committed, with all there is and with as little as there can be", async (store) => {
-      const whole = newPerson(1, {
-        lastSignedInAt: laterBy(start, 5),
-        failures: 3,
-        lockedUntil: laterBy(start, 7),
-        invitation: { digest: hexDigest(9), endsAt: laterBy(start, 9) },
-      });
-      const bare = newPerson(2, { role: "viewer", state: "invited", passwords: [], totp: undefined, totpStep: 0 });
-      assert.deepEqual(await store.commit(personChange(whole)), { outcome: "committed", number: 1 });
-      assert.deepEqual(await store.commit(personChange(bare)), { outcome: "committed", number: 2 });
-      assert.deepEqual(await store.person(whole.id), whole);
-      assert.deepEqual(await store.person(bare.id), bare);
-      assert.deepEqual(await store.personByName("person-1"), whole);
-      assert.deepEqual(await store.personByInvitation(hexDigest(9)), whole);
-      assert.deepEqual(await store.people(), [whole, bare]);
-    });
+    eachTest(
+      "a person comes back as committed, with all there is and with as little as there can be",
+      async (store) => {
+        const whole = newPerson(1, {
+          lastSignedInAt: laterBy(start, 5),
+          failures: 3,
+          lockedUntil: laterBy(start, 7),
+          invitation: { digest: hexDigest(9), endsAt: laterBy(start, 9) },
+        });
+        const bare = newPerson(2, {
+          role: "viewer",
+          state: "invited",
+          passwords: [],
+          totp: undefined,
+          totpStep: 0,
+        });
+        assert.deepEqual(await store.commit(personChange(whole)), {
+          outcome: "committed",
+          number: 1,
+        });
+        assert.deepEqual(await store.commit(personChange(bare)), {
+          outcome: "committed",
+          number: 2,
+        });
+        assert.deepEqual(await store.person(whole.id), whole);
+        assert.deepEqual(await store.person(bare.id), bare);
+        assert.deepEqual(await store.personByName("person-1"), whole);
+        assert.deepEqual(await store.personByInvitation(hexDigest(9)), whole);
+        assert.deepEqual(await store.people(), [whole, bare]);
+      },
+    );
 
-    eachTest("a person is replaced at the version that was read, or not at all and without an entry", async (store) => {
-      await store.commit(personChange(newPerson(1)));
-      const second = newPerson(1, { version: 2, failures: 1, totp: undefined, state: "disabled", invitation: undefined });
-      assert.deepEqual(await store.commit(personChange(second)), { outcome: "committed", number: 2 });
-      assert.deepEqual(await store.commit(personChange({ ...second, failures: 2 }, { begins: sessionOf(1, 1) })), { outcome: "stale" });
-      assert.deepEqual(await store.commit(personChange(newPerson(7, { version: 2 }))), { outcome: "stale" }, "nobody to replace");
-      assert.deepEqual(await store.commit(personChange(newPerson(1))), { outcome: "stale" }, "somebody there already");
-      assert.deepEqual(await store.person(personId(1)), second);
-      assert.equal(await store.session(hexDigest(1)), undefined);
-      assert.equal(await assertChain(store), 2);
-    });
+    eachTest(
+      "a person is replaced at the version that was read, or not at all and without an entry",
+      async (store) => {
+        await store.commit(personChange(newPerson(1)));
+        const second = newPerson(1, {
+          version: 2,
+          failures: 1,
+          totp: undefined,
+          state: "disabled",
+          invitation: undefined,
+        });
+        assert.deepEqual(await store.commit(personChange(second)), {
+          outcome: "committed",
+          number: 2,
+        });
+        assert.deepEqual(
+          await store.commit(personChange({ ...second, failures: 2 }, { begins: sessionOf(1, 1) })),
+          { outcome: "stale" },
+        );
+        assert.deepEqual(
+          await store.commit(personChange(newPerson(7, { version: 2 }))),
+          { outcome: "stale" },
+          "nobody to replace",
+        );
+        assert.deepEqual(
+          await store.commit(personChange(newPerson(1))),
+          { outcome: "stale" },
+          "somebody there already",
+        );
+        assert.deepEqual(await store.person(personId(1)), second);
+        assert.equal(await store.session(hexDigest(1)), undefined);
+        assert.equal(await assertChain(store), 2);
+      },
+    );
 
-    eachTest("a name is taken whatever its case, and people come in the order of their names", async (store) => {
-      await store.commit(personChange(newPerson(1, { name: "bob" })));
-      await store.commit(personChange(newPerson(2, { name: "Alice" })));
-      assert.deepEqual(await store.commit(personChange(newPerson(3, { name: "BOB" }))), { outcome: "name_taken" });
-      assert.deepEqual(
-        (await store.people()).map(({ name }) => name),
-        ["Alice", "bob"],
-      );
-      assert.equal(await assertChain(store), 2);
-    });
+    eachTest(
+      "a name is taken whatever its case, and people come in the order of their names",
+      async (store) => {
+        await store.commit(personChange(newPerson(1, { name: "bob" })));
+        await store.commit(personChange(newPerson(2, { name: "Alice" })));
+        assert.deepEqual(await store.commit(personChange(newPerson(3, { name: "BOB" }))), {
+          outcome: "name_taken",
+        });
+        assert.deepEqual(
+          (await store.people()).map(({ name }) => name),
+          ["Alice", "bob"],
+        );
+        assert.equal(await assertChain(store), 2);
+      },
+    );
 
-    eachTest("a change that must keep an admin is refused when none would be left", async (store) => {
-      await store.commit(personChange(newPerson(1)));
-      await store.commit(personChange(newPerson(2, { role: "operator" })));
-      const demoted = newPerson(1, { version: 2, role: "viewer" });
-      assert.deepEqual(await store.commit(personChange(demoted, { keepsAdmin: true })), { outcome: "no_admin" });
-      await store.commit(personChange(newPerson(3, { state: "invited" })));
-      assert.deepEqual(await store.commit(personChange(demoted, { keepsAdmin: true })), { outcome: "no_admin" }, "invited is not active");
-      const promoted = newPerson(2, { version: 2, role: "admin" });
-      assert.equal((await store.commit(personChange(promoted, { keepsAdmin: true }))).outcome, "committed");
-      assert.equal((await store.commit(personChange(demoted, { keepsAdmin: true }))).outcome, "committed");
-      assert.equal(
-        (await store.commit(personChange(newPerson(2, { version: 3, role: "viewer" })))).outcome,
-        "committed",
-        "when not asked for",
-      );
-    });
+    eachTest(
+      "a change that must keep an admin is refused when none would be left",
+      async (store) => {
+        await store.commit(personChange(newPerson(1)));
+        await store.commit(personChange(newPerson(2, { role: "operator" })));
+        const demoted = newPerson(1, { version: 2, role: "viewer" });
+        assert.deepEqual(await store.commit(personChange(demoted, { keepsAdmin: true })), {
+          outcome: "no_admin",
+        });
+        await store.commit(personChange(newPerson(3, { state: "invited" })));
+        assert.deepEqual(
+          await store.commit(personChange(demoted, { keepsAdmin: true })),
+          { outcome: "no_admin" },
+          "invited is not active",
+        );
+        const promoted = newPerson(2, { version: 2, role: "admin" });
+        assert.equal(
+          (await store.commit(personChange(promoted, { keepsAdmin: true }))).outcome,
+          "committed",
+        );
+        assert.equal(
+          (await store.commit(personChange(demoted, { keepsAdmin: true }))).outcome,
+          "committed",
+        );
+        assert.equal(
+          (await store.commit(personChange(newPerson(2, { version: 3, role: "viewer" })))).outcome,
+          "committed",
+          "when not asked for",
+        );
+      },
+    );
 
-    eachTest("sessions begin and end: one, all of a person but one, and those that are over", async (store) => {
-      for (const number of [1, 2]) await store.commit(personChange(newPerson(number)));
-      for (const number of [1, 2, 3]) await store.commit(begin(sessionOf(number, 1)));
-      await store.commit(begin(sessionOf(4, 2, { endsAt: laterBy(start, 10) })));
-      const found = await store.session(hexDigest(1));
-      assert.deepEqual(found, { session: sessionOf(1, 1), person: newPerson(1) });
-      const left = async () => {
-        const sessions = await Promise.all([1, 2, 3, 4, 5].map((number) => store.session(hexDigest(number))));
-        return sessions.flatMap((each, index) => (each === undefined ? [] : [index + 1]));
-      };
-      await store.commit({ at: start, acts: [act()], ends: { digest: hexDigest(3) } });
-      assert.deepEqual(await left(), [1, 2, 4]);
-      await store.commit({ at: start, acts: [act()], ends: { of: personId(1), except: hexDigest(2) } });
-      assert.deepEqual(await left(), [2, 4]);
-      await store.commit(begin(sessionOf(5, 1), laterBy(start, 10)));
-      assert.deepEqual(await left(), [2, 5], "what was over is forgotten");
-      await store.commit({ at: start, acts: [act()], ends: { of: personId(1), except: undefined } });
-      assert.deepEqual(await left(), []);
-    });
+    eachTest(
+      "sessions begin and end: one, all of a person but one, and those that are over",
+      async (store) => {
+        for (const number of [1, 2]) await store.commit(personChange(newPerson(number)));
+        for (const number of [1, 2, 3]) await store.commit(begin(sessionOf(number, 1)));
+        await store.commit(begin(sessionOf(4, 2, { endsAt: laterBy(start, 10) })));
+        const found = await store.session(hexDigest(1));
+        assert.deepEqual(found, { session: sessionOf(1, 1), person: newPerson(1) });
+        const left = async () => {
+          const sessions = await Promise.all(
+            [1, 2, 3, 4, 5].map((number) => store.session(hexDigest(number))),
+          );
+          return sessions.flatMap((each, index) => (each === undefined ? [] : [index + 1]));
+        };
+        await store.commit({ at: start, acts: [act()], ends: { digest: hexDigest(3) } });
+        assert.deepEqual(await left(), [1, 2, 4]);
+        await store.commit({
+          at: start,
+          acts: [act()],
+          ends: { of: personId(1), except: hexDigest(2) },
+        });
+        assert.deepEqual(await left(), [2, 4]);
+        await store.commit(begin(sessionOf(5, 1), laterBy(start, 10)));
+        assert.deepEqual(await left(), [2, 5], "what was over is forgotten");
+        await store.commit({
+          at: start,
+          acts: [act()],
+          ends: { of: personId(1), except: undefined },
+        });
+        assert.deepEqual(await left(), []);
+      },
+    );
 
     eachTest("a session's last use moves on and never back", async (store) => {
       await store.commit(personChange(newPerson(1)));
@@ -194,8 +284,14 @@ export function describePeopleContract(name: string, open: () => Promise<{ reado
 
     eachTest("entries are numbered without a gap, and come from either end", async (store) => {
       for (let number = 1; number <= 6; number += 2) {
-        const acts = [act({ detail: `entry ${number}` }), act({ detail: `entry ${number + 1}` })] as const;
-        assert.deepEqual(await store.commit({ at: laterBy(start, number), acts: [...acts] }), { outcome: "committed", number });
+        const acts = [
+          act({ detail: `entry ${number}` }),
+          act({ detail: `entry ${number + 1}` }),
+        ] as const;
+        assert.deepEqual(await store.commit({ at: laterBy(start, number), acts: [...acts] }), {
+          outcome: "committed",
+          number,
+        });
       }
       const details = async (rows: ReturnType<PeopleStore["auditAfter"]>) =>
         (await rows).map(entryOf).map(({ number, detail }) => [number, detail]);
@@ -236,7 +332,11 @@ export function describePeopleContract(name: string, open: () => Promise<{ reado
     eachTest("of changes that come at once each is whole, and the chain holds", async (store) => {
       await store.commit(personChange(newPerson(1)));
       const tries = Array.from({ length: 40 }, (_, number) =>
-        store.commit(personChange(newPerson(1, { version: 2, failures: number }), { begins: sessionOf(number + 1, 1) })),
+        store.commit(
+          personChange(newPerson(1, { version: 2, failures: number }), {
+            begins: sessionOf(number + 1, 1),
+          }),
+        ),
       );
       const outcomes = (await Promise.all(tries)).map(({ outcome }) => outcome);
       assert.equal(outcomes.filter((outcome) => outcome === "committed").length, 1);
@@ -245,7 +345,9 @@ export function describePeopleContract(name: string, open: () => Promise<{ reado
       for (let number = 0; number < 40; number += 1) {
         assert.equal((await store.session(hexDigest(number + 1))) !== undefined, number === winner);
       }
-      await Promise.all(Array.from({ length: 40 }, () => store.commit({ at: start, acts: [act(), act()] })));
+      await Promise.all(
+        Array.from({ length: 40 }, () => store.commit({ at: start, acts: [act(), act()] })),
+      );
       assert.equal(await assertChain(store), 82);
     });
   });

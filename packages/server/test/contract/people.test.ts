@@ -11,7 +11,10 @@ const folder = mkdtempSync(join(tmpdir(), "cofre-people-"));
 after(() => rmSync(folder, { recursive: true }));
 let files = 0;
 
-describePeopleContract("the memory store", async () => ({ people: createMemoryPeople(), close: async () => undefined }));
+describePeopleContract("the memory store", async () => ({
+  people: createMemoryPeople(),
+  close: async () => undefined,
+}));
 
 describePeopleContract("the embedded store", () => {
   files += 1;
@@ -19,7 +22,11 @@ describePeopleContract("the embedded store", () => {
 });
 
 if (testUrl === undefined) {
-  test("people: the PostgreSQL store", { skip: "COFRE_TEST_POSTGRES_URL names no server" }, () => undefined);
+  test(
+    "people: the PostgreSQL store",
+    { skip: "COFRE_TEST_POSTGRES_URL names no server" },
+    () => undefined,
+  );
 } else {
   const databases = new TestDatabases(testUrl);
   after(() => databases.drop());

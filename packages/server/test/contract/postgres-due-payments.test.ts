@@ -22,7 +22,10 @@ const sides = [
     FROM payment WHERE due_at IS NOT NULL ORDER BY 1`,
 ] as const;
 
-/** Compares the rows of `due_payment` with what they must be by the payments alone; resolves with how many there are. */
+/**
+ * Compares the rows of `due_payment` with what they must be by the payments alone; resolves with
+ * how many there are.
+ */
 async function assertDueFits(url: string): Promise<number> {
   const [held, expected] = [await query(url, sides[0]), await query(url, sides[1])];
   assert.deepEqual(held, expected);
@@ -35,7 +38,12 @@ async function charge(store: RunningStore, number: number): Promise<void> {
   assert.deepEqual(await store.commit(given.paidChange(given.newPayment(number))), committed);
 }
 
-async function charges(store: RunningStore, from: number, to: number, outstanding: number): Promise<void> {
+async function charges(
+  store: RunningStore,
+  from: number,
+  to: number,
+  outstanding: number,
+): Promise<void> {
   let next = from;
   const one = async (): Promise<void> => {
     while (next < to) {
@@ -88,19 +96,29 @@ function describeDuePayments(databases: TestDatabases): void {
     const url = await databases.copy();
     const store = await openStoreOn(url);
     context.after(() => store.close());
-    await Promise.all([1, 2, 3, 4].map((number) => store.commit(given.paymentChange(given.newPayment(number)))));
+    await Promise.all(
+      [1, 2, 3, 4].map((number) => store.commit(given.paymentChange(given.newPayment(number)))),
+    );
     assert.equal(await assertDueFits(url), 4);
     const due = async (): Promise<readonly string[]> =>
-      (await store.paymentsDue(instant(Number.MAX_SAFE_INTEGER), 100)).map(({ order }) => order.code);
+      (await store.paymentsDue(instant(Number.MAX_SAFE_INTEGER), 100)).map(
+        ({ order }) => order.code,
+      );
     assert.equal((await due()).length, 4);
     await store.commit(given.paidChange(given.newPayment(2)));
     assert.equal(await assertDueFits(url), 3);
     assert.deepEqual((await due()).toSorted(), ["order-1", "order-3", "order-4"]);
     // Whatever writes: many rows in one statement, with and without a change of what is due.
     await query(url, insertPayments(1, 300, "(CASE WHEN n % 3 > 0 THEN 1000 + n END)"));
-    await query(url, "UPDATE payment SET due_at = due_at + 7 WHERE code LIKE 'code-%' AND attempt IS NULL");
+    await query(
+      url,
+      "UPDATE payment SET due_at = due_at + 7 WHERE code LIKE 'code-%' AND attempt IS NULL",
+    );
     await query(url, "UPDATE payment SET due_at = NULL, attempt = NULL WHERE code LIKE 'code-1%'");
-    await query(url, "UPDATE payment SET attempt = '[]' WHERE code LIKE 'code-2%' AND due_at IS NOT NULL");
+    await query(
+      url,
+      "UPDATE payment SET attempt = '[]' WHERE code LIKE 'code-2%' AND due_at IS NOT NULL",
+    );
     await query(url, "UPDATE payment SET order_json = '[1]'");
     assert.ok((await assertDueFits(url)) > 50);
   });
@@ -112,20 +130,36 @@ function describeDuePayments(databases: TestDatabases): void {
     await query(url, insertPayments(1, 200, "(1000 + n % 20)"));
     const connection = await Connection.open(url, "cofre_jobs");
     context.after(() => connection.close());
-    const codes = async (values: readonly (string | number)[], name: "paymentsDue" | "paymentsDueAfter"): Promise<readonly string[]> =>
-      (await connection.rows<{ readonly code: string }>(name, sql[name], values)).map(({ code }) => code);
+    const codes = async (
+      values: readonly (string | number)[],
+      name: "paymentsDue" | "paymentsDueAfter",
+    ): Promise<readonly string[]> =>
+      (await connection.rows<{ readonly code: string }>(name, sql[name], values)).map(
+        ({ code }) => code,
+      );
     const everySlots = 2 ** 32 - 1;
-    const all = (await query<{ readonly code: string }>(url, "SELECT code FROM payment ORDER BY due_at, no")).map(({ code }) => code);
+    const all = (
+      await query<{ readonly code: string }>(url, "SELECT code FROM payment ORDER BY due_at, no")
+    ).map(({ code }) => code);
     assert.deepEqual(await codes([2_000, everySlots, 1_000], "paymentsDue"), all);
     const seen: string[] = [...(await codes([2_000, everySlots, 30], "paymentsDue"))];
     for (let page = seen; page.length > 0;) {
-      const [last] = await query<{ readonly merchant: string; readonly id: string; readonly due: number }>(
+      const [last] = await query<{
+        readonly merchant: string;
+        readonly id: string;
+        readonly due: number;
+      }>(
         url,
         "SELECT encode(merchant, 'hex') AS merchant, encode(id, 'hex') AS id, due_at::integer AS due FROM payment WHERE code = $1",
         [seen.at(-1)],
       );
       assert.ok(last !== undefined);
-      page = [...(await codes([last.due, last.merchant, last.id, 2_000, everySlots, 30], "paymentsDueAfter"))];
+      page = [
+        ...(await codes(
+          [last.due, last.merchant, last.id, 2_000, everySlots, 30],
+          "paymentsDueAfter",
+        )),
+      ];
       seen.push(...page);
     }
     assert.deepEqual(seen, all);
@@ -135,9 +169,11 @@ function describeDuePayments(databases: TestDatabases): void {
     const url = await databases.copy();
     const store = await openStoreOn(url);
     context.after(() => store.close());
-    for (const number of [1, 2, 3]) await store.commit(given.paymentChange(given.newPayment(number)));
+    for (const number of [1, 2, 3])
+      await store.commit(given.paymentChange(given.newPayment(number)));
     const now = instant(Number.MAX_SAFE_INTEGER);
-    const due = () => store.paymentsDue(now, 2).then((payments) => payments.map(({ order }) => order.code));
+    const due = () =>
+      store.paymentsDue(now, 2).then((payments) => payments.map(({ order }) => order.code));
     assert.deepEqual(await due(), ["order-1", "order-2"]);
     // Due for a long time, and of no such payment: more than a page of them.
     await query(
@@ -146,7 +182,10 @@ function describeDuePayments(databases: TestDatabases): void {
         SELECT merchant, id, n, 100000 + n, 1 FROM payment, generate_series(1, 100) AS n WHERE code = 'order-1'`,
     );
     assert.deepEqual(await due(), ["order-1", "order-2"]);
-    await query(url, "UPDATE due_payment SET due_at = due_at - 1 WHERE no = (SELECT no FROM payment WHERE code = 'order-1')");
+    await query(
+      url,
+      "UPDATE due_payment SET due_at = due_at - 1 WHERE no = (SELECT no FROM payment WHERE code = 'order-1')",
+    );
     assert.deepEqual(await due(), ["order-2", "order-3"]);
     const audit = await openAuditDatabase(new Secret(url));
     context.after(() => audit.close());
@@ -156,7 +195,10 @@ function describeDuePayments(databases: TestDatabases): void {
       return ids;
     };
     assert.deepEqual(await named(), [given.paymentId(1)]);
-    await query(url, "DELETE FROM due_payment WHERE no = (SELECT no FROM payment WHERE code = 'order-3')");
+    await query(
+      url,
+      "DELETE FROM due_payment WHERE no = (SELECT no FROM payment WHERE code = 'order-3')",
+    );
     assert.deepEqual(await named(), [given.paymentId(1), given.paymentId(3)]);
     // Any write of the payment mends it.
     await query(url, "UPDATE payment SET due_at = due_at WHERE code IN ('order-1', 'order-3')");
@@ -195,7 +237,8 @@ function describeDuePayments(databases: TestDatabases): void {
   test("the indexes of the version before remain while a node of it is present, and the next start drops them", async () => {
     const url = await databases.create();
     await runFirstMigrations(url, before);
-    const lease = async (id: string): Promise<void> => void (await query(url, "SELECT hold_slots_2($1, 50000, '')", [id]));
+    const lease = async (id: string): Promise<void> =>
+      void (await query(url, "SELECT hold_slots_2($1, 50000, '')", [id]));
     await lease("a".repeat(16));
     const first = await openStoreOn(url);
     await first.holdSlots("b".repeat(16), 50_000, []);
@@ -226,7 +269,11 @@ function describeDuePayments(databases: TestDatabases): void {
 }
 
 if (testUrl === undefined) {
-  test("due payments of PostgreSQL", { skip: "COFRE_TEST_POSTGRES_URL names no server" }, () => undefined);
+  test(
+    "due payments of PostgreSQL",
+    { skip: "COFRE_TEST_POSTGRES_URL names no server" },
+    () => undefined,
+  );
 } else {
   const databases = new TestDatabases(testUrl);
   after(() => databases.drop());

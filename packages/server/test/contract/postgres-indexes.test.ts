@@ -34,7 +34,8 @@ function describeIndexes(databases: TestDatabases): void {
     const starts = [openStoreOn(url), openStoreOn(url)];
     const building = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'CREATE INDEX CONCURRENTLY%'
       AND wait_event = 'virtualxid'`;
-    for (let tries = 0; tries < 400 && (await query(url, building)).length === 0; tries += 1) await sleep(10);
+    for (let tries = 0; tries < 400 && (await query(url, building)).length === 0; tries += 1)
+      await sleep(10);
     assert.equal((await query(url, building)).length, 1, "one of two nodes builds the index");
     // Refused after a second if anything kept it waiting.
     await query(
@@ -42,7 +43,10 @@ function describeIndexes(databases: TestDatabases): void {
       `SET lock_timeout = '1s'; INSERT INTO payment (merchant, id, code, created_at, version, state, authorized, captured, refunded, attempts, needs_review, order_json)
         VALUES (decode('0000000a', 'hex'), decode(repeat('0', 48), 'hex'), 'code', 1, 1, 'open', 1, 0, 0, 0, 0, '[]')`,
     );
-    const [before] = await query<{ readonly free: boolean }>(url, "SELECT pg_try_advisory_lock(7266373) AS free");
+    const [before] = await query<{ readonly free: boolean }>(
+      url,
+      "SELECT pg_try_advisory_lock(7266373) AS free",
+    );
     assert.equal(before?.free, true, "what the version before waits for at its start is free");
     assert.equal((await query(url, building)).length, 1, "the index is still being built");
     await writer.query("COMMIT");
@@ -56,24 +60,42 @@ function describeIndexes(databases: TestDatabases): void {
 
   test("a start goes on where one ended: an index that is not valid is built again, one that is ready remains", async () => {
     const url = await databases.copy();
-    await query(url, "CREATE INDEX payment_in_flight ON payment (no) WHERE attempt IS NOT NULL AND needs_review = 0");
+    await query(
+      url,
+      "CREATE INDEX payment_in_flight ON payment (no) WHERE attempt IS NOT NULL AND needs_review = 0",
+    );
     // A node of the version before reads by it.
-    await query(url, `INSERT INTO node (id, until) VALUES ('${"0".repeat(16)}', ${Date.now() + 50_000})`);
+    await query(
+      url,
+      `INSERT INTO node (id, until) VALUES ('${"0".repeat(16)}', ${Date.now() + 50_000})`,
+    );
     const inFlight = await query(url, "SELECT 'payment_in_flight'::regclass::oid::integer AS oid");
     const [waiting] = await indexes(url);
-    await query(url, `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'delivery_waiting'::regclass; ${notDone}`);
+    await query(
+      url,
+      `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'delivery_waiting'::regclass; ${notDone}`,
+    );
     await (await openStoreOn(url)).close();
     const [waitingNow] = await indexes(url);
     assert.equal(waitingNow?.valid, true);
     assert.notEqual(waitingNow?.oid, waiting?.oid);
-    assert.deepEqual(await query(url, "SELECT 'payment_in_flight'::regclass::oid::integer AS oid"), inFlight);
+    assert.deepEqual(
+      await query(url, "SELECT 'payment_in_flight'::regclass::oid::integer AS oid"),
+      inFlight,
+    );
   });
 }
 
 if (testUrl === undefined) {
-  test("indexes that are built while others write", { skip: "COFRE_TEST_POSTGRES_URL names no server" }, () => undefined);
+  test(
+    "indexes that are built while others write",
+    { skip: "COFRE_TEST_POSTGRES_URL names no server" },
+    () => undefined,
+  );
 } else {
   const databases = new TestDatabases(testUrl);
   after(() => databases.drop());
-  describe("indexes that are built while others write", { concurrency: 2 }, () => describeIndexes(databases));
+  describe("indexes that are built while others write", { concurrency: 2 }, () =>
+    describeIndexes(databases),
+  );
 }

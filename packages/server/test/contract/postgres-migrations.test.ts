@@ -11,39 +11,47 @@ import { runFirstMigrations } from "../postgres/earlier-database.ts";
 import { until } from "../until.ts";
 
 /** Where `find` is in a migration's text, `first` was in the text that databases had first. */
-const differences: ReadonlyMap<number, { readonly find: string; readonly first: string }> = new Map([
+const differences: ReadonlyMap<number, { readonly find: string; readonly first: string }> = new Map(
   [
-    6,
-    {
-      find: "\nCREATE TABLE origin (",
-      first: `
+    [
+      6,
+      {
+        find: "\nCREATE TABLE origin (",
+        first: `
 -- A large table takes longer than a session allows a statement; who writes waits meanwhile.
 SET LOCAL statement_timeout = '1h';
 DROP INDEX outbox_payment;
 CREATE INDEX outbox_payment ON outbox (merchant, payment, number);
 
 CREATE TABLE origin (`,
-    },
-  ],
-  [
-    9,
-    {
-      find: `ALTER TABLE delivery ADD COLUMN message bigint;
+      },
+    ],
+    [
+      9,
+      {
+        find: `ALTER TABLE delivery ADD COLUMN message bigint;
 ALTER TABLE delivery ADD CONSTRAINT delivery_message_check CHECK (message >= 0) NOT VALID;
 `,
-      first: `ALTER TABLE delivery ADD COLUMN message bigint CHECK (message >= 0);
+        first: `ALTER TABLE delivery ADD COLUMN message bigint CHECK (message >= 0);
 CREATE INDEX delivery_message ON delivery (merchant, endpoint, message, number) WHERE message > 0;
 `,
-    },
+      },
+    ],
   ],
-]);
+);
 
 const firstTexts: ReadonlyMap<number, string> = new Map(
-  [...differences].map(([no, { find, first }]) => [no, (migrations[no - 1] ?? "").replace(find, () => first)]),
+  [...differences].map(([no, { find, first }]) => [
+    no,
+    (migrations[no - 1] ?? "").replace(find, () => first),
+  ]),
 );
 
 test("a migration that was written again keeps the checksum of its first text", () => {
-  assert.deepEqual(new Map([...firstTexts].map(([no, text]) => [no, sha256Hex(text)])), firstChecksums);
+  assert.deepEqual(
+    new Map([...firstTexts].map(([no, text]) => [no, sha256Hex(text)])),
+    firstChecksums,
+  );
 });
 
 test("a failed migration is named with its SQLSTATE and what to do, and without the server's words", () => {
@@ -109,7 +117,10 @@ function describeMigrations(databases: TestDatabases): void {
         VALUES (decode('0000000a', 'hex'), 'shop', 1, decode(repeat('0', 48), 'hex'), 'update', 1, 'delivered', 1, 1, 1, 0)`,
     );
     const take = "SELECT pg_try_advisory_lock(7266373) AS free";
-    await until("the version before may start", async () => (await query<{ readonly free: boolean }>(url, take))[0]?.free === true);
+    await until(
+      "the version before may start",
+      async () => (await query<{ readonly free: boolean }>(url, take))[0]?.free === true,
+    );
     await reader.end();
     await (await opened).close();
     assert.deepEqual(reports.slice(0, 2), [
@@ -141,18 +152,27 @@ function describeMigrations(databases: TestDatabases): void {
     const url = await databases.create();
     await runFirstMigrations(url, 5);
     await query(url, "CREATE TABLE origin (planted integer)");
-    await assert.rejects(openStoreOn(url), { code: "migration", message: /: migration 6, SQLSTATE 42P07: the tables are not those/ });
+    await assert.rejects(openStoreOn(url), {
+      code: "migration",
+      message: /: migration 6, SQLSTATE 42P07: the tables are not those/,
+    });
   });
 
   test("a start beside a node that migrates waits, says for which, and goes on when the other has ended", async () => {
     const url = await databases.copy();
     const other = new Client({ connectionString: url });
     await other.connect();
-    const [held] = (await other.query<{ readonly pid: number }>("SELECT pg_backend_pid() AS pid, pg_advisory_lock(7266376)")).rows;
+    const [held] = (
+      await other.query<{ readonly pid: number }>(
+        "SELECT pg_backend_pid() AS pid, pg_advisory_lock(7266376)",
+      )
+    ).rows;
     const reports: MigrationReport[] = [];
     const opened = openStoreOn(url, { onMigration: (report) => void reports.push(report) });
     await until("it has said what it waits for", async () => reports.length > 0);
-    assert.deepEqual(reports, [{ kind: "waits_for_node", session: held?.pid, no: migrations.length, waitedMs: 1_000 }]);
+    assert.deepEqual(reports, [
+      { kind: "waits_for_node", session: held?.pid, no: migrations.length, waitedMs: 1_000 },
+    ]);
     await other.end();
     await (await opened).close();
   });
@@ -167,7 +187,10 @@ function describeMigrations(databases: TestDatabases): void {
       await other.connect();
       await other.query(`SELECT pg_advisory_lock(${key})`);
       const owner = await Connection.open(url, "owner");
-      await assert.rejects(migrate(owner, { turnMs: 200 }), { name: "PostgresOpenError", code: "migrating" });
+      await assert.rejects(migrate(owner, { turnMs: 200 }), {
+        name: "PostgresOpenError",
+        code: "migrating",
+      });
       await owner.close();
       await other.end();
     });
@@ -175,9 +198,15 @@ function describeMigrations(databases: TestDatabases): void {
 }
 
 if (testUrl === undefined) {
-  test("migrations beside nodes that serve", { skip: "COFRE_TEST_POSTGRES_URL names no server" }, () => undefined);
+  test(
+    "migrations beside nodes that serve",
+    { skip: "COFRE_TEST_POSTGRES_URL names no server" },
+    () => undefined,
+  );
 } else {
   const databases = new TestDatabases(testUrl);
   after(() => databases.drop());
-  describe("migrations beside nodes that serve", { concurrency: 3 }, () => describeMigrations(databases));
+  describe("migrations beside nodes that serve", { concurrency: 3 }, () =>
+    describeMigrations(databases),
+  );
 }

@@ -12,8 +12,9 @@ import { TestDatabases, testUrl } from "../postgres/databases.ts";
 import * as given from "./store-fixtures.ts";
 
 /**
- * Plans are made on a new installation's first day and kept, so they must be right on empty tables of which nothing is known. Each statement,
- * who reads by it, and the indexes that find its rows: whatever there is of other payments and other merchants is not looked at.
+ * Plans are made on a new installation's first day and kept, so they must be right on empty tables
+ * of which nothing is known. Each statement, who reads by it, and the indexes that find its rows:
+ * whatever there is of other payments and other merchants is not looked at.
  */
 const statements = {
   accountByKey: ["cofre_gateway", "account_key_pkey", "account_pkey"],
@@ -76,8 +77,13 @@ const statements = {
 
 /** Rows that are not asked for: of another merchant, and of this one in other states. */
 const foreign = 100_000;
-const hexOf = (length: number, prefix: string): string => `decode('${prefix}' || lpad(to_hex(n), ${length - prefix.length}, '0'), 'hex')`;
-const [foreignPayment, foreignDigest, foreignMerchant] = [hexOf(48, "ff"), hexOf(64, "ff"), "decode('0000000b', 'hex')"];
+const hexOf = (length: number, prefix: string): string =>
+  `decode('${prefix}' || lpad(to_hex(n), ${length - prefix.length}, '0'), 'hex')`;
+const [foreignPayment, foreignDigest, foreignMerchant] = [
+  hexOf(48, "ff"),
+  hexOf(64, "ff"),
+  "decode('0000000b', 'hex')",
+];
 const foreignRows = [
   `INSERT INTO payment (merchant, id, code, created_at, version, state, authorized, captured, refunded, attempts, due_at, mandate, needs_review, order_json)
     SELECT ${foreignMerchant}, ${foreignPayment}, 'code-' || n, 1000, 2, 'authorized', 100, 0, 0, 1, 4000000000000 + n, 'mandate-' || n, 0, '[]'`,
@@ -94,7 +100,10 @@ const foreignRows = [
   `INSERT INTO audit_entry (no, digest, body) SELECT n, ${foreignDigest}, '{}'`,
 ];
 
-/** Of the merchant who asks: two payments in flight, one that is captured and refunded, one waiting delivery and one that failed. */
+/**
+ * Of the merchant who asks: two payments in flight, one that is captured and refunded, one waiting
+ * delivery and one that failed.
+ */
 const ownRows = [
   `INSERT INTO account (merchant, version, name, settings) SELECT decode('0000000a', 'hex'), 1, 'shop', '{}'`,
   `INSERT INTO account_key (digest, merchant, grants) SELECT decode(repeat('0a', 32), 'hex'), decode('0000000a', 'hex'), 'secret'`,
@@ -118,9 +127,16 @@ const ownRows = [
 ];
 
 const everySlots = 2 ** 32 - 1;
-const [merchantA, paymentOne, digestOne] = ["'0000000a'", `'${"1".padStart(48, "0")}'`, `'${"0a".repeat(32)}'`];
+const [merchantA, paymentOne, digestOne] = [
+  "'0000000a'",
+  `'${"1".padStart(48, "0")}'`,
+  `'${"0a".repeat(32)}'`,
+];
 
-/** What each statement is asked, and how many rows it finds. What is not here is named in `unbounded` with its reason. */
+/**
+ * What each statement is asked, and how many rows it finds. What is not here is named in
+ * `unbounded` with its reason.
+ */
 const bounded: Readonly<Partial<Record<StatementName, readonly [values: string, rows: number]>>> = {
   accountByKey: [digestOne, 1],
   accountById: [merchantA, 1],
@@ -157,13 +173,25 @@ const bounded: Readonly<Partial<Record<StatementName, readonly [values: string, 
   auditHead: ["", 0],
 };
 
-const unbounded: ReadonlyMap<string, readonly StatementName[]> = new Map<string, readonly StatementName[]>([
+const unbounded: ReadonlyMap<string, readonly StatementName[]> = new Map<
+  string,
+  readonly StatementName[]
+>([
   ["all of few rows", ["accounts", "accountKeys", "people"]],
-  ["tables of nodes and slots, which are few", ["holdSlots", "hasOlderNodes", "leaveSlots", "noteClock", "clockReadings"]],
-  ["no table, or one row", ["time", "identity", "raiseIdentity", "presentServer", "databaseFigures"]],
+  [
+    "tables of nodes and slots, which are few",
+    ["holdSlots", "hasOlderNodes", "leaveSlots", "noteClock", "clockReadings"],
+  ],
+  [
+    "no table, or one row",
+    ["time", "identity", "raiseIdentity", "presentServer", "databaseFigures"],
+  ],
   ["writes, a piece at a time", ["dropTokenDigests"]],
   ["compares all payments, a piece at a time", ["paymentsDiffering"]],
-  ["people and their sessions, which are few; each by a unique index", ["person", "personByName", "personByInvitation", "personSession"]],
+  [
+    "people and their sessions, which are few; each by a unique index",
+    ["person", "personByName", "personByInvitation", "personSession"],
+  ],
 ]);
 
 /** Down an index and its table, twice. */
@@ -205,15 +233,19 @@ function describePlans(databases: TestDatabases): void {
       context.after(() => connection.close());
       const text = sql[name as StatementName];
       const values = Array.from(
-        { length: Math.max(0, ...Array.from(text.matchAll(/\$(\d)/g), ([, digit]) => Number(digit))) },
+        {
+          length: Math.max(
+            0,
+            ...Array.from(text.matchAll(/\$(\d)/g), ([, digit]) => Number(digit)),
+          ),
+        },
         () => "NULL",
       );
       await connection.run(`SET plan_cache_mode = force_generic_plan; PREPARE planned AS ${text}`);
       const execution = values.length === 0 ? "planned" : `planned (${values.join(", ")})`;
-      const [row] = await connection.rows<{ readonly "QUERY PLAN": readonly [{ readonly Plan: PlanNode }] }>(
-        "explain",
-        `EXPLAIN (FORMAT JSON) EXECUTE ${execution}`,
-      );
+      const [row] = await connection.rows<{
+        readonly "QUERY PLAN": readonly [{ readonly Plan: PlanNode }];
+      }>("explain", `EXPLAIN (FORMAT JSON) EXECUTE ${execution}`);
       assert.ok(row !== undefined);
       assert.deepEqual(pathsOf([row["QUERY PLAN"][0].Plan]), indexes);
     });
@@ -238,8 +270,12 @@ function describePlans(databases: TestDatabases): void {
       ["deliveriesWaiting", "'0000000a', 10000, 50", 50],
       ["deliveriesOf", "'0000000a', 10000, 50", 50],
     ] as const) {
-      await connection.run(`DEALLOCATE ALL; SET plan_cache_mode = force_generic_plan; PREPARE planned AS ${sql[name]}`);
-      const [row] = await connection.rows<{ readonly "QUERY PLAN": readonly [{ readonly Plan: BufferNode }] }>(
+      await connection.run(
+        `DEALLOCATE ALL; SET plan_cache_mode = force_generic_plan; PREPARE planned AS ${sql[name]}`,
+      );
+      const [row] = await connection.rows<{
+        readonly "QUERY PLAN": readonly [{ readonly Plan: BufferNode }];
+      }>(
         `explain ${name} ${values.slice(0, 10)}`,
         `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE planned (${values})`,
       );
@@ -262,15 +298,23 @@ function describePlans(databases: TestDatabases): void {
     context.after(() => owner.end());
     // The plans are as on the first day: nothing is known of the rows.
     await owner.query("ALTER TABLE payment SET (autovacuum_enabled = off)");
-    for (const text of foreignRows) await owner.query(`${text} FROM generate_series(1, ${foreign}) AS n`);
+    for (const text of foreignRows)
+      await owner.query(`${text} FROM generate_series(1, ${foreign}) AS n`);
     for (const text of ownRows) await owner.query(text);
     for (const isAnalyzed of [false, true]) {
       if (isAnalyzed) await owner.query("ANALYZE");
-      for (const [name, [values, rows]] of Object.entries(bounded) as [StatementName, readonly [string, number]][]) {
+      for (const [name, [values, rows]] of Object.entries(bounded) as [
+        StatementName,
+        readonly [string, number],
+      ][]) {
         const connection = await Connection.open(url, statements[name][0]);
         try {
-          await connection.run(`SELECT set_config('cofre.merchant', '0000000a', false); PREPARE planned AS ${sql[name]}`);
-          const [row] = await connection.rows<{ readonly "QUERY PLAN": readonly [{ readonly Plan: BufferNode }] }>(
+          await connection.run(
+            `SELECT set_config('cofre.merchant', '0000000a', false); PREPARE planned AS ${sql[name]}`,
+          );
+          const [row] = await connection.rows<{
+            readonly "QUERY PLAN": readonly [{ readonly Plan: BufferNode }];
+          }>(
             "explain",
             `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE planned ${values === "" ? "" : `(${values})`}`,
           );
@@ -289,21 +333,28 @@ function describePlans(databases: TestDatabases): void {
     }
   });
 
-  // Each commit of the dispatcher read all deliveries of its merchant, until the tables had been analyzed.
+  // Each commit of the dispatcher read all deliveries of its merchant, until the tables had been
+  // analyzed.
   test(`what is written of notifications reads a few pages, beside ${foreign} deliveries of the same merchant`, async (context) => {
     const url = await databases.copy();
     const client = new Client({ connectionString: url });
     await client.connect();
     context.after(() => client.end());
-    await client.query("ALTER TABLE delivery SET (autovacuum_enabled = off); ALTER TABLE due_delivery SET (autovacuum_enabled = off)");
+    await client.query(
+      "ALTER TABLE delivery SET (autovacuum_enabled = off); ALTER TABLE due_delivery SET (autovacuum_enabled = off)",
+    );
     const { merchantA, start } = given;
     const numbers = [1, 2, 3, 4];
     // What is written is the latest of the merchant.
     const last = foreign + 1_000;
     const write = async (changes: readonly Change[], apart = false): Promise<number> => {
       const messages = changes.map((change) => batchMessageOf(messageOf(change)));
-      const batch = apart ? `{"merchants":["${merchantA}"],"parts":[${messages.map(({ json }) => json).join(",")}]}` : batchOf(messages);
-      const { rows } = await client.query<{ readonly "QUERY PLAN": readonly [{ readonly Plan: BufferNode }] }>(
+      const batch = apart
+        ? `{"merchants":["${merchantA}"],"parts":[${messages.map(({ json }) => json).join(",")}]}`
+        : batchOf(messages);
+      const { rows } = await client.query<{
+        readonly "QUERY PLAN": readonly [{ readonly Plan: BufferNode }];
+      }>(
         `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT write_batch_2('${batch.replaceAll("'", "''")}')`,
       );
       const plan = rows[0]?.["QUERY PLAN"][0].Plan;
@@ -329,12 +380,18 @@ function describePlans(databases: TestDatabases): void {
       facts: [],
       entries: [],
       notifications: [],
-      deliveries: numbers.map((number) => ({ next: delivery(number, version, state), replaces: version - 1 })),
+      deliveries: numbers.map((number) => ({
+        next: delivery(number, version, state),
+        replaces: version - 1,
+      })),
     });
     const told = (number: number): Change =>
       given.paymentChange(
         { ...given.newPayment(number), version: 2 },
-        { notifications: [{ kind: "update", paymentId: given.paymentId(number) }], deliverTo: ["shop" as EndpointId] },
+        {
+          notifications: [{ kind: "update", paymentId: given.paymentId(number) }],
+          deliverTo: ["shop" as EndpointId],
+        },
       );
     const others = `INSERT INTO delivery (merchant, endpoint, number, payment, kind, version, state, asked_at, due_at, attempts, in_order)
       SELECT decode('${merchantA}', 'hex'), 'shop', n, ${foreignPayment}, 'update', 1, CASE n % 5 WHEN 0 THEN 'waiting' ELSE 'delivered' END,
@@ -345,7 +402,8 @@ function describePlans(databases: TestDatabases): void {
     await write(numbers.map((number) => given.paymentChange(given.newPayment(number))));
     await client.query(`INSERT INTO outbox (merchant, number, payment, version, kind, at)
       SELECT decode('${merchantA}', 'hex'), ${last}, decode('${given.paymentId(1)}', 'hex'), 1, 'update', 1000`);
-    // Plans of an early day are kept: of few rows a planner takes all of a merchant, where it is not made to look each one up.
+    // Plans of an early day are kept: of few rows a planner takes all of a merchant, where it is
+    // not made to look each one up.
     await client.query(`${others} FROM generate_series(1, 1500) AS n`);
     for (const isFirst of [true, false]) {
       for (const [what, pages] of [
@@ -356,7 +414,9 @@ function describePlans(databases: TestDatabases): void {
         if (!isFirst) assert.ok(pages <= 100 * numbers.length, `${what} read ${pages} pages`);
         context.diagnostic(`${what}: ${pages} pages`);
       }
-      const { rows } = await client.query(`SELECT 1 FROM delivery WHERE number > ${last} AND version = 3 AND state = 'delivered'`);
+      const { rows } = await client.query(
+        `SELECT 1 FROM delivery WHERE number > ${last} AND version = 3 AND state = 'delivered'`,
+      );
       assert.equal(rows.length, 4, "control: all were written");
       if (isFirst) await client.query(undo);
       if (isFirst) await client.query(`${others} FROM generate_series(1501, ${foreign}) AS n`);
@@ -366,11 +426,12 @@ function describePlans(databases: TestDatabases): void {
   test("control: a statement that finds its rows by nothing is seen", async (context) => {
     const connection = await Connection.open(await databases.copy(), "cofre_jobs");
     context.after(() => connection.close());
-    const [row] = await connection.rows<{ readonly "QUERY PLAN": readonly [{ readonly Plan: PlanNode }] }>(
-      "explain",
-      "EXPLAIN (FORMAT JSON) SELECT 1 FROM payment WHERE state = 'captured'",
-    );
-    assert.deepEqual(pathsOf(row === undefined ? [] : [row["QUERY PLAN"][0].Plan]), ["whole payment"]);
+    const [row] = await connection.rows<{
+      readonly "QUERY PLAN": readonly [{ readonly Plan: PlanNode }];
+    }>("explain", "EXPLAIN (FORMAT JSON) SELECT 1 FROM payment WHERE state = 'captured'");
+    assert.deepEqual(pathsOf(row === undefined ? [] : [row["QUERY PLAN"][0].Plan]), [
+      "whole payment",
+    ]);
   });
 
   test("the writer's function finds everything by its indexes", async (context) => {
@@ -381,21 +442,29 @@ function describePlans(databases: TestDatabases): void {
     client.on("notice", ({ message = "" }) => {
       const at = message.indexOf("{");
       if (!message.startsWith("duration:") || at < 0) return;
-      const explained = JSON.parse(message.slice(at)) as { readonly "Query Text": string; readonly Plan: PlanNode };
+      const explained = JSON.parse(message.slice(at)) as {
+        readonly "Query Text": string;
+        readonly Plan: PlanNode;
+      };
       plans.push({ text: explained["Query Text"], plan: explained.Plan });
     });
     await client.query(`LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET auto_explain.log_nested_statements = on;
       SET auto_explain.log_level = notice; SET auto_explain.log_format = json; SET plan_cache_mode = force_generic_plan`);
     for (const batch of batches()) {
-      const { rows } = await client.query<{ readonly answer: string }>("SELECT write_batch_2($1) AS answer", [
-        batchOf(batch.map((change) => batchMessageOf(messageOf(change)))),
-      ]);
+      const { rows } = await client.query<{ readonly answer: string }>(
+        "SELECT write_batch_2($1) AS answer",
+        [batchOf(batch.map((change) => batchMessageOf(messageOf(change))))],
+      );
       assert.match(rows[0]?.answer ?? "", /^committed( committed)*$/);
     }
-    const wrong = plans.filter(({ plan }) => pathsOf([plan]).some((path) => path.startsWith("whole ")));
+    const wrong = plans.filter(({ plan }) =>
+      pathsOf([plan]).some((path) => path.startsWith("whole ")),
+    );
     assert.deepEqual(wrong, []);
     // All columns of a delivery's key are also those of another index, and either is as good.
-    const paths = pathsOf(plans.map(({ plan }) => plan)).map((path) => (path === "delivery_number" ? "delivery_pkey" : path));
+    const paths = pathsOf(plans.map(({ plan }) => plan)).map((path) =>
+      path === "delivery_number" ? "delivery_pkey" : path,
+    );
     assert.deepEqual([...new Set(paths)].toSorted(), [
       "account_pkey",
       "card_pkey",
@@ -417,18 +486,35 @@ function describePlans(databases: TestDatabases): void {
 /** Between them, all that a change can be: alone and in runs. */
 function* batches(): Generator<readonly Change[]> {
   const { merchantA, start } = given;
-  const use = (ms: number) => ({ cardUse: { tokenDigest: given.tokenDigest(1), at: instant(start + ms) } });
-  const told = { notifications: [{ kind: "update", paymentId: given.paymentId(3) }], deliverTo: ["shop" as EndpointId] } as const;
+  const use = (ms: number) => ({
+    cardUse: { tokenDigest: given.tokenDigest(1), at: instant(start + ms) },
+  });
+  const told = {
+    notifications: [{ kind: "update", paymentId: given.paymentId(3) }],
+    deliverTo: ["shop" as EndpointId],
+  } as const;
   yield [given.accountChange(given.newAccount(merchantA), [1, 2])];
   yield [given.accountChange(given.newAccount(merchantA, { version: 2 }), [3])];
   yield [given.cardChange(given.newCard(1))];
   yield [given.cardChange(given.newCard(1, { version: 2 }))];
-  yield [given.paymentChange(given.newPayment(1), use(1)), given.paymentChange(given.newPayment(2), use(2))];
-  yield [given.paidChange(given.newPayment(1), use(3)), given.paidChange(given.newPayment(2), use(4))];
+  yield [
+    given.paymentChange(given.newPayment(1), use(1)),
+    given.paymentChange(given.newPayment(2), use(2)),
+  ];
+  yield [
+    given.paidChange(given.newPayment(1), use(3)),
+    given.paidChange(given.newPayment(2), use(4)),
+  ];
   yield [given.paymentChange(given.newPayment(3))];
   yield [given.paymentChange({ ...given.newPayment(3), version: 2 }, told)];
   const delivery = newDelivery(
-    { merchantId: merchantA, endpoint: "shop" as EndpointId, number: 3, paymentId: given.paymentId(3), kind: "update" },
+    {
+      merchantId: merchantA,
+      endpoint: "shop" as EndpointId,
+      number: 3,
+      paymentId: given.paymentId(3),
+      kind: "update",
+    },
     start,
   );
   const moved = { next: { ...delivery, version: 2, attempts: 1 }, replaces: 1 };
@@ -441,20 +527,39 @@ function* batches(): Generator<readonly Change[]> {
   ];
   yield [4, 5].map((number) => {
     const payment = { ...given.newPayment(number), version: 2 };
-    return given.paymentChange(payment, { ...told, notifications: [{ kind: "update", paymentId: payment.id }] });
+    return given.paymentChange(payment, {
+      ...told,
+      notifications: [{ kind: "update", paymentId: payment.id }],
+    });
   });
   const request = { key: "key-1", digest: "0".repeat(64), claimedAt: start, answer: undefined };
   yield [{ ...bare, request: { next: request, replaces: "nothing" } }];
-  yield [{ ...bare, request: { next: { ...request, answer: { status: 200, body: "{}" } }, replaces: "claim" } }];
-  yield [{ ...bare, requestDeletion: { keys: ["key-1", "key-2"], claimedBefore: instant(start + 1) } }];
+  yield [
+    {
+      ...bare,
+      request: { next: { ...request, answer: { status: 200, body: "{}" } }, replaces: "claim" },
+    },
+  ];
+  yield [
+    { ...bare, requestDeletion: { keys: ["key-1", "key-2"], claimedBefore: instant(start + 1) } },
+  ];
   const deleted = [3, 4].map((number) => ({ endpoint: "shop" as EndpointId, number }));
   yield [{ ...bare, deliveryDeletion: { deliveries: deleted, endedBefore: instant(start + 1) } }];
   for (const change of given.lifeOf(7)) yield [change];
-  yield [{ ...bare, cardErasure: { tokenDigest: given.tokenDigest(1), unusedSince: instant(start + 900_000) } }];
+  yield [
+    {
+      ...bare,
+      cardErasure: { tokenDigest: given.tokenDigest(1), unusedSince: instant(start + 900_000) },
+    },
+  ];
 }
 
 if (testUrl === undefined) {
-  test("the PostgreSQL store's statements use their indexes", { skip: "COFRE_TEST_POSTGRES_URL names no server" }, () => undefined);
+  test(
+    "the PostgreSQL store's statements use their indexes",
+    { skip: "COFRE_TEST_POSTGRES_URL names no server" },
+    () => undefined,
+  );
 } else {
   const databases = new TestDatabases(testUrl);
   after(() => databases.drop());

@@ -27,7 +27,10 @@ interface Line {
 
 /** The statement of docs/operate/postgres.md that copies the year 2026. */
 function archiveStatement(): string {
-  const page = readFileSync(new URL("../../../../docs/operate/postgres.md", import.meta.url), "utf8");
+  const page = readFileSync(
+    new URL("../../../../docs/operate/postgres.md", import.meta.url),
+    "utf8",
+  );
   const section = page.slice(page.indexOf("\n## Archive\n"));
   const [, statement] = /```sql\n(.*?)```/s.exec(section) ?? [];
   assert.ok(statement !== undefined);
@@ -43,13 +46,20 @@ function describeReports(databases: TestDatabases): void {
     const times = [year - 1, year, end - 1, end];
     for (const merchantId of [merchantA, merchantB]) {
       for (const [index, at] of times.entries()) {
-        const payment = given.newPayment(index + 1, { merchantId, id: newPaymentId(instant(at), new SeededRandom(`${merchantId} ${at}`)) });
+        const payment = given.newPayment(index + 1, {
+          merchantId,
+          id: newPaymentId(instant(at), new SeededRandom(`${merchantId} ${at}`)),
+        });
         await store.commit(given.paymentChange(payment));
         await store.commit(given.paidChange(payment));
       }
     }
     await store.close();
-    const found = await query<{ readonly merchant: Buffer; readonly payment: Buffer; readonly version: number }>(url, archiveStatement());
+    const found = await query<{
+      readonly merchant: Buffer;
+      readonly payment: Buffer;
+      readonly version: number;
+    }>(url, archiveStatement());
     const expected = [merchantA, merchantB].flatMap((merchantId) =>
       [year, end - 1].flatMap((at) => {
         const id = newPaymentId(instant(at), new SeededRandom(`${merchantId} ${at}`));
@@ -57,7 +67,10 @@ function describeReports(databases: TestDatabases): void {
       }),
     );
     assert.deepEqual(
-      found.map(({ merchant, payment, version }) => `${merchant.toString("hex")} ${payment.toString("hex")} ${version}`),
+      found.map(
+        ({ merchant, payment, version }) =>
+          `${merchant.toString("hex")} ${payment.toString("hex")} ${version}`,
+      ),
       expected,
     );
   });
@@ -82,7 +95,10 @@ function describeReports(databases: TestDatabases): void {
       for (let number = 1; number <= 3; number += 1) {
         for (const row of await store.history(merchantId, given.paymentId(number))) {
           const shown = lines.filter(
-            ({ merchant, payment, version }) => merchant === merchantId && payment === given.paymentId(number) && version === row.version,
+            ({ merchant, payment, version }) =>
+              merchant === merchantId &&
+              payment === given.paymentId(number) &&
+              version === row.version,
           );
           const written = row.entries.flatMap(({ kind, postings }, index) =>
             postings.map(({ account, currency, minor }) => ({
@@ -95,26 +111,48 @@ function describeReports(databases: TestDatabases): void {
             })),
           );
           assert.deepEqual(
-            shown.map(({ at, entry, kind, account, currency, minor }) => ({ at, entry, kind, account, currency, minor })),
+            shown.map(({ at, entry, kind, account, currency, minor }) => ({
+              at,
+              entry,
+              kind,
+              account,
+              currency,
+              minor,
+            })),
             written,
           );
           entries.push(...row.entries);
         }
       }
-      const sums = await query<{ readonly account: string; readonly currency: string; readonly minor: string }>(
+      const sums = await query<{
+        readonly account: string;
+        readonly currency: string;
+        readonly minor: string;
+      }>(
         url,
         `SELECT account, currency, sum(minor)::text AS minor FROM journal WHERE merchant = decode($1, 'hex') GROUP BY 1, 2`,
         [merchantId],
       );
-      const balances = balancesOf(entries).map(({ account, currency, minor }) => ({ account, currency, minor: String(minor) }));
-      assert.deepEqual(new Set(sums.map((row) => JSON.stringify(row))), new Set(balances.map((row) => JSON.stringify(row))));
+      const balances = balancesOf(entries).map(({ account, currency, minor }) => ({
+        account,
+        currency,
+        minor: String(minor),
+      }));
+      assert.deepEqual(
+        new Set(sums.map((row) => JSON.stringify(row))),
+        new Set(balances.map((row) => JSON.stringify(row))),
+      );
     }
     assert.equal(
       new Set(lines.map(({ kind }) => kind)).size,
       Object.keys(entryKindCodes.codeOf).length,
       "every kind of entry has its name",
     );
-    assert.equal(new Set(lines.map(({ account }) => account)).size, Object.keys(accountCodes.codeOf).length, "and every account");
+    assert.equal(
+      new Set(lines.map(({ account }) => account)).size,
+      Object.keys(accountCodes.codeOf).length,
+      "and every account",
+    );
     await store.close();
   });
 
@@ -141,8 +179,12 @@ function describeReports(databases: TestDatabases): void {
       `SELECT relname || '.' || attname AS name FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid AND relkind IN ('r', 'p')
          JOIN pg_namespace ON pg_namespace.oid = relnamespace AND nspname = 'public' WHERE attnum > 0 AND NOT attisdropped`,
     );
-    const moved = transferKinds.flatMap((kind) => Object.keys(transferTables[kind].columns).map((column) => `${kind}.${column}`));
-    const left = rows.map(({ name }) => name).filter((name) => !notMoved.has(name) && !notMoved.has(name.split(".")[0] ?? ""));
+    const moved = transferKinds.flatMap((kind) =>
+      Object.keys(transferTables[kind].columns).map((column) => `${kind}.${column}`),
+    );
+    const left = rows
+      .map(({ name }) => name)
+      .filter((name) => !notMoved.has(name) && !notMoved.has(name.split(".")[0] ?? ""));
     assert.deepEqual(left.toSorted(), moved.toSorted());
   });
 
@@ -195,7 +237,9 @@ const notMoved: ReadonlyMap<string, string> = new Map([
 /** One entry of each kind, which between them touch every account; each sums to zero. */
 function everyEntry(): readonly JournalEntry[] {
   const kinds = Object.keys(entryKindCodes.codeOf) as readonly JournalEntry["kind"][];
-  const accounts = Object.keys(accountCodes.codeOf) as readonly JournalEntry["postings"][number]["account"][];
+  const accounts = Object.keys(
+    accountCodes.codeOf,
+  ) as readonly JournalEntry["postings"][number]["account"][];
   const entries = kinds.map((kind, index) => ({
     kind,
     postings: accounts.map((account, place) => ({
@@ -219,7 +263,11 @@ function readJournal(url: string, role: string): Promise<readonly Line[]> {
 }
 
 if (testUrl === undefined) {
-  test("reports read the ledger of PostgreSQL", { skip: "COFRE_TEST_POSTGRES_URL names no server" }, () => undefined);
+  test(
+    "reports read the ledger of PostgreSQL",
+    { skip: "COFRE_TEST_POSTGRES_URL names no server" },
+    () => undefined,
+  );
 } else {
   const databases = new TestDatabases(testUrl);
   after(() => databases.drop());

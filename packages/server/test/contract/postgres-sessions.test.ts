@@ -14,12 +14,24 @@ const { merchantA, start } = given;
 const shop = "shop" as EndpointId;
 
 /** What each person's list is read by, and the table that it reads. */
-const lists: readonly (readonly [name: string, table: string, read: (store: Store) => Promise<readonly unknown[] | PaymentList>])[] = [
-  ["a list of payments", "payment", (store) => store.paymentsListed(merchantA, {}, { limit: 10, lookAt: 10 })],
+const lists: readonly (readonly [
+  name: string,
+  table: string,
+  read: (store: Store) => Promise<readonly unknown[] | PaymentList>,
+])[] = [
+  [
+    "a list of payments",
+    "payment",
+    (store) => store.paymentsListed(merchantA, {}, { limit: 10, lookAt: 10 }),
+  ],
   ["figures", "payment", (store) => store.paymentFigures(merchantA, undefined, 10)],
   ["a history", "history", (store) => store.history(merchantA, given.paymentId(1), "person")],
   ["notifications", "outbox", (store) => store.notificationsOf(merchantA, 0, 10)],
-  ["notifications of a payment", "outbox", (store) => store.notificationsOfPayment(merchantA, given.paymentId(3), 10)],
+  [
+    "notifications of a payment",
+    "outbox",
+    (store) => store.notificationsOfPayment(merchantA, given.paymentId(3), 10),
+  ],
   ["deliveries", "delivery", (store) => store.deliveriesOf(merchantA, 0, 10)],
   ["deliveries that wait", "delivery", (store) => store.deliveriesOf(merchantA, 0, 10, "waiting")],
   ["a list of cards", "card", (store) => store.cardsListed(merchantA, undefined, 10)],
@@ -34,12 +46,18 @@ const others: readonly (readonly [name: string, read: (store: Store) => Promise<
   ["cardByToken", (store) => store.cardByToken(merchantA, given.tokenDigest(1))],
   ["namedRequest", (store) => store.namedRequest(merchantA, "key-1")],
   ["history for a request", (store) => store.history(merchantA, given.paymentId(1))],
-  ["notifications for a request", (store) => store.notificationsOfPayment(merchantA, given.paymentId(3), 1, "payment")],
+  [
+    "notifications for a request",
+    (store) => store.notificationsOfPayment(merchantA, given.paymentId(3), 1, "payment"),
+  ],
   ["paymentsDue", (store) => store.paymentsDue(instant(start + 1), 10)],
   ["paymentsInFlight", (store) => store.paymentsInFlight(10)],
   ["merchantsDue", (store) => store.merchantsDue(instant(start + 1), undefined, 10)],
   ["deliveries for a job", (store) => store.deliveriesOf(merchantA, 0, 10, "waiting", "job")],
-  ["deliveriesOfMessage", (store) => store.deliveriesOfMessage({ merchantId: merchantA, endpoint: shop }, 1)],
+  [
+    "deliveriesOfMessage",
+    (store) => store.deliveriesOfMessage({ merchantId: merchantA, endpoint: shop }, 1),
+  ],
 ];
 
 function countOf(listed: readonly unknown[] | PaymentList): number {
@@ -54,7 +72,10 @@ function describeSessions(databases: TestDatabases): void {
     await store.commit(given.accountChange(given.newAccount(merchantA), [1]));
     await store.commit(given.cardChange(given.newCard(1)));
     await store.commit(given.paymentChange(given.newPayment(1)));
-    const told = { notifications: [{ kind: "update", paymentId: given.paymentId(3) }], deliverTo: [shop] } as const;
+    const told = {
+      notifications: [{ kind: "update", paymentId: given.paymentId(3) }],
+      deliverTo: [shop],
+    } as const;
     await store.commit(given.paymentChange(given.newPayment(3), told));
     return { url, store };
   }
@@ -101,10 +122,15 @@ function describeSessions(databases: TestDatabases): void {
       ended.push(name);
       return rows;
     });
-    for (let tries = 0; tries < 400 && (await query(url, running)).length < 2; tries += 1) await sleep(10);
+    for (let tries = 0; tries < 400 && (await query(url, running)).length < 2; tries += 1)
+      await sleep(10);
     assert.equal((await query(url, running)).length, 2, "two of eight lists run");
-    await Promise.all(others.map(async ([name, read]) => void ended.push((await read(store), name))));
-    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(2))), { outcome: "committed" });
+    await Promise.all(
+      others.map(async ([name, read]) => void ended.push((await read(store), name))),
+    );
+    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(2))), {
+      outcome: "committed",
+    });
     assert.deepEqual(ended.toSorted(), others.map(([name]) => name).toSorted());
     assert.equal((await query(url, running)).length, 2, "both still run");
     await holder.query("SELECT pg_advisory_unlock(77)");
@@ -118,16 +144,25 @@ function describeSessions(databases: TestDatabases): void {
       context.after(() => store.close());
       await showBy(url, "PERFORM pg_sleep(60);");
       const ended: string[] = [];
-      const refused = assert.rejects(read(store), { name: "StoreError", code: "timed_out" }).finally(() => void ended.push(name));
+      const refused = assert
+        .rejects(read(store), { name: "StoreError", code: "timed_out" })
+        .finally(() => void ended.push(name));
       let charges = 0;
       while (ended.length === 0) {
         charges += 1;
-        assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(charges + 10))), { outcome: "committed" });
-        assert.ok((await store.paymentById(merchantA, given.paymentId(charges + 10))) !== undefined);
+        assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(charges + 10))), {
+          outcome: "committed",
+        });
+        assert.ok(
+          (await store.paymentById(merchantA, given.paymentId(charges + 10))) !== undefined,
+        );
       }
       await refused;
       assert.ok(charges > 1, "payments went on");
-      await query(url, "CREATE OR REPLACE FUNCTION shown() RETURNS boolean LANGUAGE sql AS 'SELECT true'");
+      await query(
+        url,
+        "CREATE OR REPLACE FUNCTION shown() RETURNS boolean LANGUAGE sql AS 'SELECT true'",
+      );
       assert.ok(countOf(await read(store)) > 0);
     });
   }
@@ -143,7 +178,11 @@ function describeSessions(databases: TestDatabases): void {
     await assert.rejects(list(), { name: "StoreError", code: "overloaded" });
     await store.close();
     const codes = (results: readonly PromiseSettledResult<unknown>[]) =>
-      new Set(results.map((result) => (result.status === "rejected" ? (result.reason as { code?: string }).code : result.status)));
+      new Set(
+        results.map((result) =>
+          result.status === "rejected" ? (result.reason as { code?: string }).code : result.status,
+        ),
+      );
     assert.deepEqual(codes(await waiting), new Set(["closed"]));
     assert.ok(!codes(await started).has("fulfilled"));
   });
@@ -162,7 +201,10 @@ function describeSessions(databases: TestDatabases): void {
     const connection = await Connection.open(url, "owner", undefined, "people");
     // Without the server's own limit only silence ends it.
     await connection.run("SET statement_timeout = 0");
-    const results = await Promise.allSettled([connection.rows("slow", "SELECT pg_sleep(60)"), connection.rows("one", "SELECT 1")]);
+    const results = await Promise.allSettled([
+      connection.rows("slow", "SELECT pg_sleep(60)"),
+      connection.rows("one", "SELECT 1"),
+    ]);
     assert.deepEqual(
       results.map(({ status }) => status),
       ["rejected", "rejected"],
@@ -173,9 +215,15 @@ function describeSessions(databases: TestDatabases): void {
 }
 
 if (testUrl === undefined) {
-  test("the PostgreSQL store's sessions", { skip: "COFRE_TEST_POSTGRES_URL names no server" }, () => undefined);
+  test(
+    "the PostgreSQL store's sessions",
+    { skip: "COFRE_TEST_POSTGRES_URL names no server" },
+    () => undefined,
+  );
 } else {
   const databases = new TestDatabases(testUrl);
   after(() => databases.drop());
-  describe("the PostgreSQL store's sessions", { concurrency: 4 }, () => describeSessions(databases));
+  describe("the PostgreSQL store's sessions", { concurrency: 4 }, () =>
+    describeSessions(databases),
+  );
 }

@@ -18,7 +18,10 @@ import type { RunningStore } from "../../src/stores/store.ts";
 import { Keyring } from "../../src/vault/keyring.ts";
 import { createLocalVault } from "../../src/vault/local-vault.ts";
 import type { CardOwner } from "../../src/vault/vault.ts";
-import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../../src/vault/memory-key-provider.ts";
+import {
+  createMemoryKeyProvider,
+  createMemoryWrappedKeyStore,
+} from "../../src/vault/memory-key-provider.ts";
 import { Pan } from "../../src/vault/pan.ts";
 import { RowMacs, type RowUpgrade } from "../../src/vault/row-mac.ts";
 import { unkeyedDigest } from "../../src/vault/token.ts";
@@ -26,8 +29,9 @@ import { query, openStoreOn, TestDatabases, testUrl } from "../postgres/database
 import * as given from "./store-fixtures.ts";
 
 /*
- * Tokens were kept as plain SHA-256 digests, and merchants choose tokens: hashes and encodings of a card number gave the number from a copy of the database.
- * Older tests looked for the number and for the token, never for what can be tested against a guess.
+ * Tokens were kept as plain SHA-256 digests, and merchants choose tokens: hashes and encodings of a
+ * card number gave the number from a copy of the database. Older tests looked for the number and
+ * for the token, never for what can be tested against a guess.
  */
 
 const { merchantA, merchantB, start } = given;
@@ -37,20 +41,38 @@ const digits = "4111111111111111";
 /** What a merchant may make of a card number. */
 const chosen = createHash("sha256").update(digits).digest("hex");
 
-async function opened(store: RunningStore, earlier: RowUpgrade["earlier"], hasOlderNodes?: () => Promise<boolean>) {
+async function opened(
+  store: RunningStore,
+  earlier: RowUpgrade["earlier"],
+  hasOlderNodes?: () => Promise<boolean>,
+) {
   const upgrade: RowUpgrade = { earlier, lastUnkeyedEntry: 0 };
   const keys = { provider: createMemoryKeyProvider(random), store: createMemoryWrappedKeyStore() };
-  const keyring = await Keyring.open({ ...keys, environment, random, clock: systemClock, create: true });
+  const keyring = await Keyring.open({
+    ...keys,
+    environment,
+    random,
+    clock: systemClock,
+    create: true,
+  });
   const vault = createLocalVault({ keyring, environment, random, upgrade });
   const macs = new RowMacs((label) => keyring.derivedKey(label), upgrade);
   const { promise: completed, resolve } = Promise.withResolvers<{ readonly cards: number }>();
   const { promise: unreadable, resolve: foundUnreadable } = Promise.withResolvers<number>();
   const reports: string[] = [];
   const job = new RowUpgradeJob({
-    store: hasOlderNodes === undefined ? store : Object.assign(Object.create(store) as RunningStore, methodsOf(store), { hasOlderNodes }),
+    store:
+      hasOlderNodes === undefined
+        ? store
+        : Object.assign(Object.create(store) as RunningStore, methodsOf(store), { hasOlderNodes }),
     vault,
     withKeyMac: (key) => withKeyMac(macs, key.merchantId, key),
-    people: new CheckedPeople({ store: store.people, macs, lastUnkeyedEntry: () => 0, refused: () => undefined }),
+    people: new CheckedPeople({
+      store: store.people,
+      macs,
+      lastUnkeyedEntry: () => 0,
+      refused: () => undefined,
+    }),
     upgrade,
     complete: async () => void reports.push("complete"),
     clock: systemClock,
@@ -70,7 +92,8 @@ function methodsOf(store: RunningStore) {
     accounts: () => store.accounts(),
     accountById: (id: MerchantId) => store.accountById(id),
     accountKeys: () => store.accountKeys(),
-    cardsWithoutMac: (id: MerchantId, from: TokenDigest | undefined, limit: number) => store.cardsWithoutMac(id, from, limit),
+    cardsWithoutMac: (id: MerchantId, from: TokenDigest | undefined, limit: number) =>
+      store.cardsWithoutMac(id, from, limit),
     commit: (change: Change) => store.commit(change),
     dropTokenDigests: (id: MerchantId) => store.dropTokenDigests(id),
     eraseRemains: () => store.eraseRemains(),
@@ -78,10 +101,23 @@ function methodsOf(store: RunningStore) {
 }
 
 /** A card as the version before stored it. */
-async function storeEarlier(store: RunningStore, vault: ReturnType<typeof createLocalVault>, merchantId: MerchantId, token: string) {
+async function storeEarlier(
+  store: RunningStore,
+  vault: ReturnType<typeof createLocalVault>,
+  merchantId: MerchantId,
+  token: string,
+) {
   const tokenDigest = unkeyedDigest(token);
   const ref = await sealed(vault, { merchantId, tokenDigest, recordVersion: 1 });
-  const next = { ...given.newCard(1), merchantId, tokenDigest, ref, brand: "visa", maskedPan: "411111xxxxxx1111", mac: undefined } as const;
+  const next = {
+    ...given.newCard(1),
+    merchantId,
+    tokenDigest,
+    ref,
+    brand: "visa",
+    maskedPan: "411111xxxxxx1111",
+    mac: undefined,
+  } as const;
   assert.equal((await store.commit(given.cardChange(next))).outcome, "committed");
 }
 
@@ -95,7 +131,10 @@ interface Opened {
   readonly store: RunningStore;
   /** All that a copy of the database holds. */
   readonly dump: () => Promise<Buffer>;
-  /** Payments of an earlier version may be there. The migration of a file takes the digests out of its payments. */
+  /**
+   * Payments of an earlier version may be there. The migration of a file takes the digests out of
+   * its payments.
+   */
   readonly hasEarlierPayments: boolean;
 }
 
@@ -105,8 +144,15 @@ function describeUpgrade(name: string, open: () => Promise<Opened>): void {
       const { store, dump, hasEarlierPayments } = await open();
       await using _closed = { [Symbol.asyncDispose]: () => store.close() };
       const { vault, upgrade, job, completed, reports } = await opened(store, "read");
-      for (const id of [merchantA, merchantB]) await store.commit(given.accountChange(given.newAccount(id), []));
-      const tokens = [chosen, ...Array.from({ length: 230 }, (_, index) => `token-of-merchant-a-number-${index}-xxxxxxxx`)];
+      for (const id of [merchantA, merchantB])
+        await store.commit(given.accountChange(given.newAccount(id), []));
+      const tokens = [
+        chosen,
+        ...Array.from(
+          { length: 230 },
+          (_, index) => `token-of-merchant-a-number-${index}-xxxxxxxx`,
+        ),
+      ];
       for (const token of tokens) await storeEarlier(store, vault, merchantA, token);
       await storeEarlier(store, vault, merchantB, chosen);
       const { order, ...payment } = given.newPayment(1);
@@ -132,14 +178,26 @@ function describeUpgrade(name: string, open: () => Promise<Opened>): void {
           assert.ok(stored !== undefined && vault.isGenuine(stored));
           assert.deepEqual([stored.version, stored.createdAt], [2, start]);
           const owner = { merchantId, tokenDigest: digest, recordVersion: stored.version };
-          assert.equal(await vault.use(stored.ref, owner, async ({ pan }) => Buffer.from(pan.reveal()).toString()), digits);
+          assert.equal(
+            await vault.use(stored.ref, owner, async ({ pan }) =>
+              Buffer.from(pan.reveal()).toString(),
+            ),
+            digits,
+          );
           assert.equal(await store.cardByToken(merchantId, unkeyedDigest(token)), undefined);
         }
       }
       const [ofA] = vault.tokenDigests(merchantA, chosen);
-      assert.notEqual(ofA, vault.tokenDigests(merchantB, chosen)[0], "equal tokens of two merchants are not seen to be equal");
+      assert.notEqual(
+        ofA,
+        vault.tokenDigests(merchantB, chosen)[0],
+        "equal tokens of two merchants are not seen to be equal",
+      );
       assert.equal((await store.cardByToken(merchantA, ofA))?.lastUsedAt, start + 5_000);
-      assert.equal((await store.paymentById(merchantA, paid.id))?.order.card.tokenDigest, undefined);
+      assert.equal(
+        (await store.paymentById(merchantA, paid.id))?.order.card.tokenDigest,
+        undefined,
+      );
       assert.deepEqual(guessed(await dump(), [chosen, ...tokens]), []);
     });
 
@@ -176,7 +234,10 @@ function describeUpgrade(name: string, open: () => Promise<Opened>): void {
         { digest: digestOfKey("first"), grants: "public" as const },
         { digest: digestOfKey("second"), grants: "secret" as const },
       ];
-      await store.commit({ ...given.accountChange(account, []), account: { next: account, replaces: undefined, keys } });
+      await store.commit({
+        ...given.accountChange(account, []),
+        account: { next: account, replaces: undefined, keys },
+      });
 
       job.start();
       await completed;
@@ -184,11 +245,16 @@ function describeUpgrade(name: string, open: () => Promise<Opened>): void {
 
       for (const { digest, grants } of keys) {
         const holder = await store.accountByKey(digest);
-        assert.ok(holder?.mac !== undefined && macs.accepts("account_key", [digest, merchantA, grants], holder.mac));
+        assert.ok(
+          holder?.mac !== undefined &&
+            macs.accepts("account_key", [digest, merchantA, grants], holder.mac),
+        );
         assert.ok(!macs.accepts("account_key", [digest, merchantA, "other"], holder.mac));
         assert.ok(!macs.accepts("account_key", [digest, merchantB, grants], holder.mac));
       }
-      assert.ok(!macs.accepts("account_key", [digestOfKey("third"), merchantA, "secret"], undefined));
+      assert.ok(
+        !macs.accepts("account_key", [digestOfKey("third"), merchantA, "secret"], undefined),
+      );
       assert.ok(!vault.isGenuine(given.newCard(1)), "a MAC that is made up");
       assert.ok(!vault.isGenuine(given.newCard(1, { mac: undefined })));
     });
@@ -197,7 +263,11 @@ function describeUpgrade(name: string, open: () => Promise<Opened>): void {
       const { store } = await open();
       await using _closed = { [Symbol.asyncDispose]: () => store.close() };
       let older = true;
-      const { vault, upgrade, job, completed, reports } = await opened(store, "written", async () => older);
+      const { vault, upgrade, job, completed, reports } = await opened(
+        store,
+        "written",
+        async () => older,
+      );
       await store.commit(given.accountChange(given.newAccount(merchantA), []));
       job.start();
       const [digest] = vault.tokenDigests(merchantA, chosen);
@@ -219,7 +289,10 @@ function describeUpgrade(name: string, open: () => Promise<Opened>): void {
 function guessed(bytes: Buffer, tokens: readonly string[]): readonly string[] {
   return tokens.filter((token) => {
     const digest = createHash("sha256").update(token).digest();
-    return bytes.includes(digest) || (["hex", "base64url"] as const).some((form) => bytes.includes(digest.toString(form)));
+    return (
+      bytes.includes(digest) ||
+      (["hex", "base64url"] as const).some((form) => bytes.includes(digest.toString(form)))
+    );
   });
 }
 
@@ -227,11 +300,17 @@ describeUpgrade("the embedded store", async () => {
   const folder = mkdtempSync(join(tmpdir(), "cofre-rows-"));
   after(() => rmSync(folder, { recursive: true, force: true }));
   const store = await openEmbeddedStore({ file: join(folder, "cofre.db") });
-  const dump = async (): Promise<Buffer> => Buffer.concat(readdirSync(folder).map((name) => readFileSync(join(folder, name))));
+  const dump = async (): Promise<Buffer> =>
+    Buffer.concat(readdirSync(folder).map((name) => readFileSync(join(folder, name))));
   return { store, dump, hasEarlierPayments: false };
 });
 
-if (testUrl === undefined) test("rows are upgraded on PostgreSQL", { skip: "COFRE_TEST_POSTGRES_URL names no server" }, () => undefined);
+if (testUrl === undefined)
+  test(
+    "rows are upgraded on PostgreSQL",
+    { skip: "COFRE_TEST_POSTGRES_URL names no server" },
+    () => undefined,
+  );
 else {
   const databases = new TestDatabases(testUrl);
   after(() => databases.drop());

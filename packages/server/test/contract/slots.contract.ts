@@ -7,7 +7,13 @@ import type { Store } from "../../src/stores/store.ts";
 import * as given from "./store-fixtures.ts";
 
 const leaseMs = 60_000;
-const nodes = ["0000000000000001", "0000000000000002", "0000000000000003", "0000000000000004", "0000000000000005"] as const;
+const nodes = [
+  "0000000000000001",
+  "0000000000000002",
+  "0000000000000003",
+  "0000000000000004",
+  "0000000000000005",
+] as const;
 const [first, second, third] = nodes;
 
 /** What a store that several processes share promises of slots. */
@@ -17,21 +23,37 @@ export function describeSlots(name: string, open: () => Promise<Store>): void {
       const store = await open();
       context.after(() => store.close());
       const all = Array.from(everySlot);
-      assert.deepEqual(await store.holdSlots(second, leaseMs, []), { slots: all, share: 32, nodes: 1 });
-      assert.deepEqual(await store.holdSlots(first, leaseMs, []), { slots: [], share: 16, nodes: 2 });
+      assert.deepEqual(await store.holdSlots(second, leaseMs, []), {
+        slots: all,
+        share: 32,
+        nodes: 1,
+      });
+      assert.deepEqual(await store.holdSlots(first, leaseMs, []), {
+        slots: [],
+        share: 16,
+        nodes: 2,
+      });
       assert.deepEqual(
         await store.holdSlots(second, leaseMs, []),
         { slots: all, share: 16, nodes: 2 },
         "nothing is taken away from who lives",
       );
-      assert.deepEqual(await store.holdSlots(second, leaseMs, [31, 30, 0]), { slots: all.slice(1, 30), share: 16, nodes: 2 });
+      assert.deepEqual(await store.holdSlots(second, leaseMs, [31, 30, 0]), {
+        slots: all.slice(1, 30),
+        share: 16,
+        nodes: 2,
+      });
       assert.deepEqual(
         await store.holdSlots(first, leaseMs, [5]),
         { slots: [0, 30, 31], share: 16, nodes: 2 },
         "nobody gives back another's",
       );
       await store.holdSlots(second, leaseMs, all.slice(1, 14));
-      assert.deepEqual((await store.holdSlots(first, leaseMs, [])).slots, [...all.slice(0, 14), 30, 31]);
+      assert.deepEqual((await store.holdSlots(first, leaseMs, [])).slots, [
+        ...all.slice(0, 14),
+        30,
+        31,
+      ]);
       assert.deepEqual((await store.holdSlots(second, leaseMs, [])).slots, all.slice(14, 30));
     });
 
@@ -58,12 +80,26 @@ export function describeSlots(name: string, open: () => Promise<Store>): void {
       await store.holdSlots(first, leaseMs, []);
       await store.holdSlots(second, leaseMs, []);
       await store.holdSlots(first, leaseMs, Array.from(everySlot).slice(16));
-      assert.deepEqual((await store.holdSlots(second, 0, [])).slots.length, 16, "it asks, and is dead at once");
-      assert.deepEqual(await store.holdSlots(third, leaseMs, []), { slots: Array.from(everySlot).slice(16), share: 16, nodes: 2 });
+      assert.deepEqual(
+        (await store.holdSlots(second, 0, [])).slots.length,
+        16,
+        "it asks, and is dead at once",
+      );
+      assert.deepEqual(await store.holdSlots(third, leaseMs, []), {
+        slots: Array.from(everySlot).slice(16),
+        share: 16,
+        nodes: 2,
+      });
       // Should it live after all, it learns that it holds nothing.
       assert.deepEqual((await store.holdSlots(second, leaseMs, [])).slots, []);
-      assert.deepEqual((await store.holdSlots(first, 0, [])).slots, Array.from(everySlot).slice(0, 16));
-      assert.deepEqual((await store.holdSlots(second, leaseMs, [])).slots, Array.from(everySlot).slice(0, 16));
+      assert.deepEqual(
+        (await store.holdSlots(first, 0, [])).slots,
+        Array.from(everySlot).slice(0, 16),
+      );
+      assert.deepEqual(
+        (await store.holdSlots(second, leaseMs, [])).slots,
+        Array.from(everySlot).slice(0, 16),
+      );
     });
 
     test("a node whose lease has run out keeps what nobody has taken meanwhile", async (context) => {
@@ -80,16 +116,23 @@ export function describeSlots(name: string, open: () => Promise<Store>): void {
       await store.leaveSlots(second);
       assert.deepEqual((await store.holdSlots(third, leaseMs, [])).slots, []);
       await store.leaveSlots(first);
-      assert.deepEqual(await store.holdSlots(third, leaseMs, []), { slots: Array.from(everySlot), share: slotCount, nodes: 1 });
+      assert.deepEqual(await store.holdSlots(third, leaseMs, []), {
+        slots: Array.from(everySlot),
+        share: slotCount,
+        nodes: 1,
+      });
     });
 
     test("nodes that ask at once never hold the same slot", async (context) => {
       const store = await open();
       context.after(() => store.close());
       for (let round = 0; round < 5; round += 1) {
-        const held = await Promise.all(nodes.map((node) => store.holdSlots(node, leaseMs, [round, 31 - round])));
+        const held = await Promise.all(
+          nodes.map((node) => store.holdSlots(node, leaseMs, [round, 31 - round])),
+        );
         const again = await Promise.all(nodes.map((node) => store.holdSlots(node, leaseMs, [])));
-        for (const answers of [held, again]) assert.ok(answers.every(({ slots }) => slots.length <= slotCount));
+        for (const answers of [held, again])
+          assert.ok(answers.every(({ slots }) => slots.length <= slotCount));
         const slots = again.flatMap((answer) => answer.slots);
         assert.equal(new Set(slots).size, slots.length);
       }
@@ -130,16 +173,23 @@ export function describeSlots(name: string, open: () => Promise<Store>): void {
 export function describeSlotReads(name: string, open: () => Promise<Store>): void {
   describe(`${name} reads what is due slot by slot`, () => {
     /** One in each slot. */
-    const merchants = Array.from({ length: slotCount }, (_, number) => given.merchantId(number * 256 + ((number * 5) % 256)));
+    const merchants = Array.from({ length: slotCount }, (_, number) =>
+      given.merchantId(number * 256 + ((number * 5) % 256)),
+    );
 
     test("payments: of the slots asked for, and on from a payment, also among those due at the same time", async (context) => {
       const store = await open();
       context.after(() => store.close());
-      const due = async (number: number, merchantId: (typeof merchants)[number], ms: number): Promise<void> => {
+      const due = async (
+        number: number,
+        merchantId: (typeof merchants)[number],
+        ms: number,
+      ): Promise<void> => {
         const attempt = given.newAttempt({ recheckAt: instant(given.start + ms) });
         await store.commit(given.paymentChange(given.newPayment(number, { merchantId, attempt })));
       };
-      for (const [number, merchantId] of merchants.entries()) await due(number + 1, merchantId, Math.floor(number / 4));
+      for (const [number, merchantId] of merchants.entries())
+        await due(number + 1, merchantId, Math.floor(number / 4));
       const now = instant(given.start + 100);
       const whole = await store.paymentsDue(now, 100);
       assert.equal(whole.length, slotCount);
@@ -147,18 +197,33 @@ export function describeSlotReads(name: string, open: () => Promise<Store>): voi
         const slots = new Set(wanted);
         const expected = whole.filter(({ merchantId }) => slots.has(slotOf(merchantId)));
         assert.deepEqual(await store.paymentsDue(now, 100, slots), expected, wanted.join());
-        assert.deepEqual(await store.paymentsDue(now, 2, slots), expected.slice(0, 2), wanted.join());
+        assert.deepEqual(
+          await store.paymentsDue(now, 2, slots),
+          expected.slice(0, 2),
+          wanted.join(),
+        );
         for (const [index, payment] of expected.entries()) {
-          assert.deepEqual(await store.paymentsDue(now, 3, slots, payment), expected.slice(index + 1, index + 4), `after ${index}`);
+          assert.deepEqual(
+            await store.paymentsDue(now, 3, slots, payment),
+            expected.slice(index + 1, index + 4),
+            `after ${index}`,
+          );
         }
       }
       // Where it stood when it was read: it may be later by now.
       const [seen] = whole;
       assert.ok(seen !== undefined);
-      const later = { ...seen, version: 2, attempt: given.newAttempt({ recheckAt: instant(given.start + 99) }) };
+      const later = {
+        ...seen,
+        version: 2,
+        attempt: given.newAttempt({ recheckAt: instant(given.start + 99) }),
+      };
       await store.commit(given.paymentChange(later));
       const after = await store.paymentsDue(now, 100, everySlot, seen);
-      assert.deepEqual([after.length, after[0]?.id, after.at(-1)?.id], [slotCount, whole[1]?.id, seen.id]);
+      assert.deepEqual(
+        [after.length, after[0]?.id, after.at(-1)?.id],
+        [slotCount, whole[1]?.id, seen.id],
+      );
     });
 
     test("merchants with deliveries: of the slots asked for", async (context) => {
@@ -167,7 +232,10 @@ export function describeSlotReads(name: string, open: () => Promise<Store>): voi
       const shop = "shop" as EndpointId;
       for (const merchantId of merchants) {
         const payment = given.newPayment(1, { merchantId });
-        const told = { notifications: [{ kind: "update" as const, paymentId: payment.id }], deliverTo: [shop] };
+        const told = {
+          notifications: [{ kind: "update" as const, paymentId: payment.id }],
+          deliverTo: [shop],
+        };
         await store.commit(given.paymentChange(payment, told));
       }
       const now = instant(given.start + 1_000_000);
@@ -176,8 +244,16 @@ export function describeSlotReads(name: string, open: () => Promise<Store>): voi
       for (const wanted of [[], [0], [31], [1, 2, 3, 30]]) {
         const slots = new Set(wanted);
         const expected = whole.filter(({ merchantId }) => slots.has(slotOf(merchantId)));
-        assert.deepEqual(await store.merchantsDue(now, undefined, 100, slots), expected, wanted.join());
-        assert.deepEqual(await store.merchantsDue(now, expected[0], 2, slots), expected.slice(1, 3), wanted.join());
+        assert.deepEqual(
+          await store.merchantsDue(now, undefined, 100, slots),
+          expected,
+          wanted.join(),
+        );
+        assert.deepEqual(
+          await store.merchantsDue(now, expected[0], 2, slots),
+          expected.slice(1, 3),
+          wanted.join(),
+        );
       }
     });
   });

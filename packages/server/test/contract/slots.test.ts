@@ -44,7 +44,10 @@ test("a reading of a clock counts for fifteen seconds, and as the latest until t
     await store.noteClock?.("0000000000000001", 5);
     now = instant(now + stepMs - Math.sign(stepMs));
     const isYoung = stepMs === 15_000;
-    assert.deepEqual(await store.clockReadings?.("0000000000000002"), { others: isYoung ? [5] : [], last: 5 });
+    assert.deepEqual(await store.clockReadings?.("0000000000000002"), {
+      others: isYoung ? [5] : [],
+      last: 5,
+    });
     now = instant(now + Math.sign(stepMs));
     assert.deepEqual(await store.clockReadings?.("0000000000000002"), { others: [], last: 5 });
     await store.noteClock?.("0000000000000002", 7);
@@ -69,11 +72,19 @@ test(
     ] as const) {
       const at = `(extract(epoch FROM clock_timestamp()) * 1000)::bigint + ${shiftMs}`;
       await query(url, `UPDATE node_clock SET at = ${at} WHERE id = '0000000000000001'`);
-      assert.deepEqual(await store.clockReadings?.("0000000000000002"), { others: isFresh ? [5] : [], last: 5 }, String(shiftMs));
+      assert.deepEqual(
+        await store.clockReadings?.("0000000000000002"),
+        { others: isFresh ? [5] : [], last: 5 },
+        String(shiftMs),
+      );
     }
     await query(url, "UPDATE node_clock SET at = at - 172800000 WHERE id = '0000000000000001'");
     await store.noteClock?.("0000000000000002", 5);
-    assert.equal((await query(url, "SELECT 1 FROM node_clock")).length, 1, "nodes that are gone are forgotten");
+    assert.equal(
+      (await query(url, "SELECT 1 FROM node_clock")).length,
+      1,
+      "nodes that are gone are forgotten",
+    );
   },
 );
 
@@ -89,11 +100,14 @@ test(
     for (let step = 0; step < 500; step += 1) {
       const node = chance.below(6).toString(16).padStart(16, "0");
       const giveBack = Array.from(everySlot).filter(() => chance.happens(100));
-      // A lease of no time at all is that of a node that dies in the moment in which it was answered.
+      // A lease of no time at all is that of a node that dies in the moment in which it was
+      // answered.
       const leaseMs = chance.happens(200) ? 0 : 60_000;
       const leaves = chance.happens(100);
       const answers = await Promise.all(
-        stores.map(async (store) => (leaves ? store.leaveSlots(node) : store.holdSlots(node, leaseMs, giveBack))),
+        stores.map(async (store) =>
+          leaves ? store.leaveSlots(node) : store.holdSlots(node, leaseMs, giveBack),
+        ),
       );
       assert.deepEqual(answers[1], answers[0], `step ${step}`);
       if (answers[0] !== undefined) seen.add(answers[0].nodes);
@@ -102,17 +116,21 @@ test(
   },
 );
 
-test("leases do not wait for the disk", { skip: databases === undefined ? "COFRE_TEST_POSTGRES_URL names no server" : false }, async () => {
-  assert.ok(databases !== undefined);
-  const url = await databases.copy();
-  for (const call of [
-    "hold_slots_1('00000000000000aa', 1000, '')",
-    "leave_slots_1('00000000000000aa')",
-    "note_clock_1('00000000000000aa', 0)",
-  ]) {
-    // Within one transaction: the setting is the transaction's when it commits.
-    const shown = `SELECT current_setting('synchronous_commit') AS before, ${call}, current_setting('synchronous_commit') AS after`;
-    const [row] = await query<{ readonly before: string; readonly after: string }>(url, shown);
-    assert.deepEqual([row?.before, row?.after], ["on", "off"], call);
-  }
-});
+test(
+  "leases do not wait for the disk",
+  { skip: databases === undefined ? "COFRE_TEST_POSTGRES_URL names no server" : false },
+  async () => {
+    assert.ok(databases !== undefined);
+    const url = await databases.copy();
+    for (const call of [
+      "hold_slots_1('00000000000000aa', 1000, '')",
+      "leave_slots_1('00000000000000aa')",
+      "note_clock_1('00000000000000aa', 0)",
+    ]) {
+      // Within one transaction: the setting is the transaction's when it commits.
+      const shown = `SELECT current_setting('synchronous_commit') AS before, ${call}, current_setting('synchronous_commit') AS after`;
+      const [row] = await query<{ readonly before: string; readonly after: string }>(url, shown);
+      assert.deepEqual([row?.before, row?.after], ["on", "off"], call);
+    }
+  },
+);

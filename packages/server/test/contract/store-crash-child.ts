@@ -3,9 +3,9 @@ import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import * as given from "./store-fixtures.ts";
 
 /**
- * Commits charges that are given back, three changes each, in 32 lanes, and prints `<number> <version>` after each
- * acknowledgement and `! <number> <code>` after a rejection, until it is killed or a commit is rejected. Arguments: the file and
- * the number to begin with.
+ * Commits charges that are given back, three changes each, in 32 lanes, and prints `<number>
+ * <version>` after each acknowledgement and `! <number> <code>` after a rejection, until it is
+ * killed or a commit is rejected. Arguments: the file and the number to begin with.
  */
 const [file = "", first = "0"] = process.argv.slice(2);
 const store = await openEmbeddedStore({ file });
@@ -32,11 +32,17 @@ async function lane(): Promise<void> {
     try {
       for (const change of given.lifeOf(number)) {
         const { outcome } = await store.commit(change);
-        print(outcome === "committed" ? `${number} ${change.payment?.next.version}\n` : `! ${number} ${outcome}\n`);
+        print(
+          outcome === "committed"
+            ? `${number} ${change.payment?.next.version}\n`
+            : `! ${number} ${outcome}\n`,
+        );
       }
     } catch (error) {
       failed = true;
-      print(`! ${number} ${error instanceof Error && "code" in error ? String(error.code) : "no code"}\n`);
+      print(
+        `! ${number} ${error instanceof Error && "code" in error ? String(error.code) : "no code"}\n`,
+      );
     }
   }
 }

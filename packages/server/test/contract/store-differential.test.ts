@@ -21,15 +21,18 @@ import { TestDatabases, testUrl } from "../postgres/databases.ts";
 import * as given from "./store-fixtures.ts";
 
 /**
- * Random changes and reads on the memory store and the durable ones: the same answers throughout. More sequences:
- * `node test/contract/store-differential.test.ts 5000`.
+ * Random changes and reads on the memory store and the durable ones: the same answers throughout.
+ * More sequences: `node test/contract/store-differential.test.ts 5000`.
  */
 const sequences = Number(process.argv[2] ?? 300);
 
 const memory = createMemoryStore();
 const databases = testUrl === undefined ? undefined : new TestDatabases(testUrl);
 const folder = mkdtempSync(join(tmpdir(), "cofre-test-"));
-/** What is compared with the memory store: the embedded one with either writer, and PostgreSQL where there is a server for tests. */
+/**
+ * What is compared with the memory store: the embedded one with either writer, and PostgreSQL where
+ * there is a server for tests.
+ */
 const others: readonly Store[] = [
   await openEmbeddedStore({ file: ":memory:" }),
   await openEmbeddedStore({ file: join(folder, "store.db") }),
@@ -43,18 +46,52 @@ after(async () => {
 
 /** Numbers within a sequence; each sequence has merchants of its own, on the same stores. */
 type Step =
-  | { readonly kind: "payment"; readonly merchant: number; readonly number: number; readonly code: number; readonly card: boolean }
-  | { readonly kind: "next"; readonly merchant: number; readonly number: number; readonly off: number; readonly random: RandomPart }
-  | { readonly kind: "card"; readonly merchant: number; readonly number: number; readonly version: number; readonly usedAt: number }
-  | { readonly kind: "use"; readonly merchant: number; readonly number: number; readonly usedAt: number }
-  | { readonly kind: "account"; readonly merchant: number; readonly version: number; readonly keys: readonly number[] };
+  | {
+      readonly kind: "payment";
+      readonly merchant: number;
+      readonly number: number;
+      readonly code: number;
+      readonly card: boolean;
+    }
+  | {
+      readonly kind: "next";
+      readonly merchant: number;
+      readonly number: number;
+      readonly off: number;
+      readonly random: RandomPart;
+    }
+  | {
+      readonly kind: "card";
+      readonly merchant: number;
+      readonly number: number;
+      readonly version: number;
+      readonly usedAt: number;
+    }
+  | {
+      readonly kind: "use";
+      readonly merchant: number;
+      readonly number: number;
+      readonly usedAt: number;
+    }
+  | {
+      readonly kind: "account";
+      readonly merchant: number;
+      readonly version: number;
+      readonly keys: readonly number[];
+    };
 
 interface RandomPart {
   readonly state: (typeof paymentStates)[number];
   readonly authorized: bigint;
   readonly taken: number;
   readonly statusAt: number | undefined;
-  readonly attempt: { readonly kind: (typeof attemptKinds)[number]; readonly recheckAt: number; readonly checks: number } | undefined;
+  readonly attempt:
+    | {
+        readonly kind: (typeof attemptKinds)[number];
+        readonly recheckAt: number;
+        readonly checks: number;
+      }
+    | undefined;
   readonly reason: (typeof declineReasons)[number] | undefined;
   readonly text: string | undefined;
   readonly needsReview: boolean;
@@ -64,14 +101,25 @@ interface RandomPart {
   readonly captureBy: number | undefined;
   readonly review: (typeof reviewStates)[number];
   readonly disputed: Exclude<ChargebackState, "none"> | undefined;
-  /** What becomes of the refunds that are there: as many states as there are, the rest stay as they are. */
-  readonly moves: readonly { readonly state: (typeof refundStates)[number]; readonly dueAt: number | undefined }[];
+  /**
+   * What becomes of the refunds that are there: as many states as there are, the rest stay as they
+   * are.
+   */
+  readonly moves: readonly {
+    readonly state: (typeof refundStates)[number];
+    readonly dueAt: number | undefined;
+  }[];
   /** New refunds: numbers of their ids and codes. */
-  readonly refunds: readonly { readonly id: number; readonly code: number | undefined; readonly state: (typeof refundStates)[number] }[];
+  readonly refunds: readonly {
+    readonly id: number;
+    readonly code: number | undefined;
+    readonly state: (typeof refundStates)[number];
+  }[];
   readonly network: number | undefined;
 }
 
-const optional = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(arbitrary, { nil: undefined });
+const optional = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
+  fc.option(arbitrary, { nil: undefined });
 const merchant = fc.integer({ min: 0, max: 1 });
 const number = fc.integer({ min: 0, max: 3 });
 const moment = fc.integer({ min: 0, max: 5 });
@@ -82,24 +130,52 @@ const randomPart: fc.Arbitrary<RandomPart> = fc.record({
   authorized: amount,
   taken: fc.integer({ min: 0, max: 4 }),
   statusAt: optional(moment),
-  attempt: optional(fc.record({ kind: fc.constantFrom(...attemptKinds), recheckAt: moment, checks: moment })),
+  attempt: optional(
+    fc.record({ kind: fc.constantFrom(...attemptKinds), recheckAt: moment, checks: moment }),
+  ),
   reason: optional(fc.constantFrom(...declineReasons)),
   text: optional(word),
   needsReview: fc.boolean(),
   minors: fc.array(fc.bigInt(-(2n ** 40n), 2n ** 40n), { maxLength: 3 }),
-  detail: fc.dictionary(word, fc.oneof(word, fc.integer(), fc.boolean()), { maxKeys: 2, noNullPrototype: true }),
+  detail: fc.dictionary(word, fc.oneof(word, fc.integer(), fc.boolean()), {
+    maxKeys: 2,
+    noNullPrototype: true,
+  }),
   notifications: fc.integer({ min: 0, max: 2 }),
   captureBy: optional(moment),
   review: fc.constantFrom(...reviewStates),
   disputed: optional(fc.constantFrom("opened" as const, "credited" as const)),
-  moves: fc.array(fc.record({ state: fc.constantFrom(...refundStates), dueAt: optional(moment) }), { maxLength: 2 }),
-  refunds: fc.array(fc.record({ id: moment, code: optional(number), state: fc.constantFrom(...refundStates) }), { maxLength: 2 }),
+  moves: fc.array(fc.record({ state: fc.constantFrom(...refundStates), dueAt: optional(moment) }), {
+    maxLength: 2,
+  }),
+  refunds: fc.array(
+    fc.record({ id: moment, code: optional(number), state: fc.constantFrom(...refundStates) }),
+    { maxLength: 2 },
+  ),
   network: optional(number),
 });
 const step: fc.Arbitrary<Step> = fc.oneof(
-  fc.record({ kind: fc.constant("payment" as const), merchant, number, code: number, card: fc.boolean() }),
-  fc.record({ kind: fc.constant("next" as const), merchant, number, off: fc.constantFrom(0, 0, 0, 0, -1, 1), random: randomPart }),
-  fc.record({ kind: fc.constant("card" as const), merchant, number, version: fc.integer({ min: 1, max: 3 }), usedAt: moment }),
+  fc.record({
+    kind: fc.constant("payment" as const),
+    merchant,
+    number,
+    code: number,
+    card: fc.boolean(),
+  }),
+  fc.record({
+    kind: fc.constant("next" as const),
+    merchant,
+    number,
+    off: fc.constantFrom(0, 0, 0, 0, -1, 1),
+    random: randomPart,
+  }),
+  fc.record({
+    kind: fc.constant("card" as const),
+    merchant,
+    number,
+    version: fc.integer({ min: 1, max: 3 }),
+    usedAt: moment,
+  }),
   fc.record({ kind: fc.constant("use" as const), merchant, number, usedAt: moment }),
   fc.record({
     kind: fc.constant("account" as const),
@@ -133,10 +209,17 @@ function refunding(number: number, id: number, code: number): Step {
   return { kind: "next", merchant: 0, number, off: 0, random };
 }
 
-const paid = [0, 1].map((number): Step => ({ kind: "payment", merchant: 0, number, code: number, card: false }));
+const paid = [0, 1].map((number): Step => ({
+  kind: "payment",
+  merchant: 0,
+  number,
+  code: number,
+  card: false,
+}));
 
 /**
- * Two refunds with one id, and two with one code: chance alone makes hardly three of either in 300 sequences, and none in one run of a dozen.
+ * Two refunds with one id, and two with one code: chance alone makes hardly three of either in 300
+ * sequences, and none in one run of a dozen.
  */
 const clashes: readonly (readonly Step[])[] = [
   [...paid],
@@ -152,11 +235,16 @@ async function changeOf(asked: Step, base: number): Promise<Change | undefined> 
   const merchantId = given.merchantId(base + asked.merchant);
   switch (asked.kind) {
     case "payment": {
-      const model = asked.code % 2 === 0 ? given.newPayment(asked.number) : given.barePayment(asked.number);
+      const model =
+        asked.code % 2 === 0 ? given.newPayment(asked.number) : given.barePayment(asked.number);
       const next = {
         ...model,
         merchantId,
-        order: { ...model.order, code: `code ${asked.code}`, storedCredential: credentialOf(asked.number) },
+        order: {
+          ...model.order,
+          code: `code ${asked.code}`,
+          storedCredential: credentialOf(asked.number),
+        },
       };
       const card = { next: given.newCard(asked.number, { merchantId }), replaces: undefined };
       return given.paymentChange(next, asked.card ? { card } : {});
@@ -165,7 +253,11 @@ async function changeOf(asked: Step, base: number): Promise<Change | undefined> 
       return nextChange(asked, merchantId, base);
     case "card":
       return given.cardChange(
-        given.newCard(asked.number, { merchantId, version: asked.version, lastUsedAt: instant(given.start + asked.usedAt) }),
+        given.newCard(asked.number, {
+          merchantId,
+          version: asked.version,
+          lastUsedAt: instant(given.start + asked.usedAt),
+        }),
       );
     case "use":
       return given.cardUseChange(asked.number, given.start + asked.usedAt, merchantId);
@@ -179,21 +271,34 @@ async function changeOf(asked: Step, base: number): Promise<Change | undefined> 
   }
 }
 
-async function nextChange(asked: Step & { kind: "next" }, merchantId: Change["merchantId"], base: number): Promise<Change | undefined> {
+async function nextChange(
+  asked: Step & { kind: "next" },
+  merchantId: Change["merchantId"],
+  base: number,
+): Promise<Change | undefined> {
   const stored = await memory.paymentById(merchantId, given.paymentId(asked.number));
   const version = (stored?.version ?? 1) + asked.off;
   if (version < 1) return undefined;
   const { random } = asked;
   const at = (ms: number | undefined) => (ms === undefined ? undefined : instant(given.start + ms));
   const model = given.newPayment(asked.number, { merchantId });
-  // One that is not there yet may be by then: its order stays what it is, the model's is only read for the mandate.
-  const before = stored ?? { ...model, order: { ...model.order, storedCredential: credentialOf(asked.number) } };
+  // One that is not there yet may be by then: its order stays what it is, the model's is only read
+  // for the mandate.
+  const before = stored ?? {
+    ...model,
+    order: { ...model.order, storedCredential: credentialOf(asked.number) },
+  };
   const refunds = refundsAfter(before.refunds, random, base);
   const { refunded } = given.refundedNext(before, refunds);
-  const disputed = random.disputed === undefined ? undefined : { ...given.dispute, state: random.disputed, amount: random.authorized / 8n };
+  const disputed =
+    random.disputed === undefined
+      ? undefined
+      : { ...given.dispute, state: random.disputed, amount: random.authorized / 8n };
   // Enough was captured for whatever is given back.
   const least = refunded + (disputed?.amount ?? 0n);
-  const captured = [least, (random.authorized * BigInt(random.taken)) / 4n].reduce((one, other) => (one > other ? one : other));
+  const captured = [least, (random.authorized * BigInt(random.taken)) / 4n].reduce((one, other) =>
+    one > other ? one : other,
+  );
   const next = {
     ...before,
     version: version + 1,
@@ -207,11 +312,16 @@ async function nextChange(asked: Step & { kind: "next" }, merchantId: Change["me
     refunds,
     chargeback: disputed,
     review: random.review,
-    ...(random.disputed === undefined ? {} : { rerouted: { connector: "other", attempt: version + 1 } }),
+    ...(random.disputed === undefined
+      ? {}
+      : { rerouted: { connector: "other", attempt: version + 1 } }),
     attempt:
       random.attempt === undefined
         ? undefined
-        : given.newAttempt({ ...random.attempt, recheckAt: instant(given.start + random.attempt.recheckAt) }),
+        : given.newAttempt({
+            ...random.attempt,
+            recheckAt: instant(given.start + random.attempt.recheckAt),
+          }),
     verdict:
       random.reason === undefined
         ? undefined
@@ -220,7 +330,8 @@ async function nextChange(asked: Step & { kind: "next" }, merchantId: Change["me
             reason: random.reason,
             approved: false,
             acquirerReference: random.text,
-            networkTransactionId: random.network === undefined ? undefined : `network ${random.network}`,
+            networkTransactionId:
+              random.network === undefined ? undefined : `network ${random.network}`,
           },
     needsReview: random.needsReview,
   };
@@ -234,28 +345,53 @@ async function nextChange(asked: Step & { kind: "next" }, merchantId: Change["me
   const facts = [
     given.fact({ detail: random.detail }),
     given.fact({ fact: "void_declined", attempt: random.attempt?.checks, by: "clock" }),
-    ...random.refunds.map(({ id }) => given.fact({ fact: "refund_requested", attempt: id, by: "operator" })),
+    ...random.refunds.map(({ id }) =>
+      given.fact({ fact: "refund_requested", attempt: id, by: "operator" }),
+    ),
   ];
-  const notifications = Array.from({ length: random.notifications }, () => ({ kind: "update" as const, paymentId: next.id }));
+  const notifications = Array.from({ length: random.notifications }, () => ({
+    kind: "update" as const,
+    paymentId: next.id,
+  }));
   return given.paymentChange(next, { facts, entries, notifications });
 }
 
-/** Two payments of a sequence may give a mandate, one follows another, one has nothing to do with any. */
+/**
+ * Two payments of a sequence may give a mandate, one follows another, one has nothing to do with
+ * any.
+ */
 function credentialOf(number: number): StoredCredential | undefined {
   if (number === 3) return undefined;
-  return { use: number === 1 ? "stored" : "initial", initiator: "CIT", reason: "CUSTOMER_COF", mandateId: undefined };
+  return {
+    use: number === 1 ? "stored" : "initial",
+    initiator: "CIT",
+    reason: "CUSTOMER_COF",
+    mandateId: undefined,
+  };
 }
 
-function refundsAfter(before: readonly Refund[], { moves, refunds }: RandomPart, base: number): readonly Refund[] {
+function refundsAfter(
+  before: readonly Refund[],
+  { moves, refunds }: RandomPart,
+  base: number,
+): readonly Refund[] {
   const at = (ms: number | undefined) => (ms === undefined ? undefined : instant(given.start + ms));
   const moved = before.map((refund, index) => {
     const move = moves[index];
-    return move === undefined ? refund : { ...refund, state: move.state, dueAt: at(move.dueAt), checks: index };
+    return move === undefined
+      ? refund
+      : { ...refund, state: move.state, dueAt: at(move.dueAt), checks: index };
   });
   const added = refunds.map(({ id, code, state }) =>
-    given.newRefund(refundId(base, id), { code: code === undefined ? undefined : `refund ${code}`, state, dueAt: at(id) }),
+    given.newRefund(refundId(base, id), {
+      code: code === undefined ? undefined : `refund ${code}`,
+      state,
+      dueAt: at(id),
+    }),
   );
-  const fresh = added.filter(({ id }, index) => [...before, ...added.slice(0, index)].every((other) => other.id !== id));
+  const fresh = added.filter(({ id }, index) =>
+    [...before, ...added.slice(0, index)].every((other) => other.id !== id),
+  );
   return [...moved, ...fresh];
 }
 
@@ -264,9 +400,14 @@ function refundId(base: number, number: number): number {
   return base * 10 + number;
 }
 
-/** A taken code shows its payment as it is at the answer, which may be after later changes of the same batch: only its id. */
+/**
+ * A taken code shows its payment as it is at the answer, which may be after later changes of the
+ * same batch: only its id.
+ */
 function comparable(result: CommitResult): unknown {
-  return result.outcome === "duplicate" && result.key === "payment_code" ? { ...result, existing: result.existing.id } : result;
+  return result.outcome === "duplicate" && result.key === "payment_code"
+    ? { ...result, existing: result.existing.id }
+    : result;
 }
 
 function keyOf({ merchantId, id }: Payment): string {
@@ -294,17 +435,27 @@ async function everything(store: Store, base: number): Promise<unknown> {
       ...numbers.map((each) => store.paymentByMandate(id, `network ${each}`)),
       store.paymentFigures(id, undefined, 3),
       // Their positions grow with or without gaps.
-      store.cardsListed(id, undefined, 3).then((cards) => cards.map(({ position: _position, ...rest }) => rest)),
+      store
+        .cardsListed(id, undefined, 3)
+        .then((cards) => cards.map(({ position: _position, ...rest }) => rest)),
       ...listings.map(([filter, page]) => store.paymentsListed(id, filter, page)),
-      store.notificationsOf(id, 0, 1_000).then((rows) => rows.map(({ sequence: _sequence, ...rest }) => rest)),
+      store
+        .notificationsOf(id, 0, 1_000)
+        .then((rows) => rows.map(({ sequence: _sequence, ...rest }) => rest)),
     ]);
   });
-  const inFlight = (await store.paymentsInFlight(1_000_000)).toSorted((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1));
+  const inFlight = (await store.paymentsInFlight(1_000_000)).toSorted((left, right) =>
+    keyOf(left) < keyOf(right) ? -1 : 1,
+  );
   // The due ones whole, and once more page by page and slot by slot.
   const now = instant(given.start + 3);
   const whole = await store.paymentsDue(now, 50);
   const odd = new Set(Array.from(everySlot).filter((slot) => slot % 2 === 1));
-  const pages = [await store.paymentsDue(now, 2, odd), await store.paymentsDue(now, 3, everySlot, whole[1]), whole];
+  const pages = [
+    await store.paymentsDue(now, 2, odd),
+    await store.paymentsDue(now, 3, everySlot, whole[1]),
+    whole,
+  ];
   return [await Promise.all(ofMerchants), pages, inFlight];
 }
 
@@ -313,25 +464,28 @@ const compared = `the memory store, the embedded store${databases === undefined 
 test(`${compared} give the same answers to ${sequences} random sequences`, async () => {
   const outcomes = new Map<string, number>();
   await fc.assert(
-    fc.asyncProperty(fc.array(fc.array(step, { minLength: 1, maxLength: 5 }), { maxLength: 12 }), async (batches) => {
-      sequence += 1;
-      const base = sequence * 2;
-      for (const steps of batches) {
-        const asked = await Promise.all(steps.map((each) => changeOf(each, base)));
-        const changes = asked.filter((change) => change !== undefined);
-        const expected = await Promise.all(changes.map((change) => memory.commit(change)));
-        for (const store of others) {
-          const actual = await Promise.all(changes.map((change) => store.commit(change)));
-          assert.deepEqual(actual.map(comparable), expected.map(comparable));
+    fc.asyncProperty(
+      fc.array(fc.array(step, { minLength: 1, maxLength: 5 }), { maxLength: 12 }),
+      async (batches) => {
+        sequence += 1;
+        const base = sequence * 2;
+        for (const steps of batches) {
+          const asked = await Promise.all(steps.map((each) => changeOf(each, base)));
+          const changes = asked.filter((change) => change !== undefined);
+          const expected = await Promise.all(changes.map((change) => memory.commit(change)));
+          for (const store of others) {
+            const actual = await Promise.all(changes.map((change) => store.commit(change)));
+            assert.deepEqual(actual.map(comparable), expected.map(comparable));
+          }
+          for (const result of expected) {
+            const outcome = result.outcome === "duplicate" ? result.key : result.outcome;
+            outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+          }
         }
-        for (const result of expected) {
-          const outcome = result.outcome === "duplicate" ? result.key : result.outcome;
-          outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-        }
-      }
-      const expected = await everything(memory, base);
-      for (const store of others) assert.deepEqual(await everything(store, base), expected);
-    }),
+        const expected = await everything(memory, base);
+        for (const store of others) assert.deepEqual(await everything(store, base), expected);
+      },
+    ),
     { numRuns: sequences, examples: [[clashes.map((steps) => [...steps])]] },
   );
   for (const store of others) {
@@ -342,7 +496,17 @@ test(`${compared} give the same answers to ${sequences} random sequences`, async
   // Control: the sequences reached every answer that a commit can give.
   assert.deepEqual(
     [...outcomes.keys()].toSorted(),
-    ["account", "account_key", "committed", "payment_code", "payment_id", "refund_code", "refund_id", "stale", "token"],
+    [
+      "account",
+      "account_key",
+      "committed",
+      "payment_code",
+      "payment_id",
+      "refund_code",
+      "refund_id",
+      "stale",
+      "token",
+    ],
     JSON.stringify([...outcomes]),
   );
 });

@@ -22,7 +22,10 @@ function newFile(context: TestContext): string {
   return join(folder, "store.db");
 }
 
-/** What a child process printed: the highest acknowledged version of each payment, and its rejections. */
+/**
+ * What a child process printed: the highest acknowledged version of each payment, and its
+ * rejections.
+ */
 interface Printed {
   readonly acknowledged: Map<number, number>;
   readonly rejected: string[];
@@ -34,17 +37,30 @@ function read(printed: Printed, line: string): void {
   else printed.acknowledged.set(Number(first), Number(second));
 }
 
-async function assertKept(store: RunningStore, acknowledged: ReadonlyMap<number, number>): Promise<void> {
+async function assertKept(
+  store: RunningStore,
+  acknowledged: ReadonlyMap<number, number>,
+): Promise<void> {
   for (const [number, version] of acknowledged) {
     const payment = await store.paymentById(merchantA, given.paymentId(number));
-    assert.ok(payment !== undefined && payment.version >= version, `payment ${number} has the acknowledged version ${version}`);
+    assert.ok(
+      payment !== undefined && payment.version >= version,
+      `payment ${number} has the acknowledged version ${version}`,
+    );
     assert.deepEqual(payment, given.lifeOf(number)[payment.version - 1]?.payment?.next);
     const history = await store.history(merchantA, payment.id);
     assert.equal(history.length, payment.version);
     const entries = history.flatMap((row) => row.entries);
-    assert.ok(entries.length === 0 || isBalanced(entries.flatMap(({ postings }) => postings)), "no entry lost a line");
+    assert.ok(
+      entries.length === 0 || isBalanced(entries.flatMap(({ postings }) => postings)),
+      "no entry lost a line",
+    );
     const named = await store.paymentByRefund(merchantA, { code: `refund-${number + 1}` });
-    assert.deepEqual(named, payment.refunds.length === 0 ? undefined : payment, "a refund and its names are there together, or neither is");
+    assert.deepEqual(
+      named,
+      payment.refunds.length === 0 ? undefined : payment,
+      "a refund and its names are there together, or neither is",
+    );
   }
 }
 
@@ -61,9 +77,15 @@ test("a store that is closed and opened again has everything", async (context) =
   context.after(() => second.close());
 
   assert.deepEqual(await second.paymentById(merchantA, given.paymentId(1)), given.newPayment(1));
-  assert.deepEqual(await second.paymentById(merchantA, given.paymentId(2)), given.paidNext(given.newPayment(2)));
+  assert.deepEqual(
+    await second.paymentById(merchantA, given.paymentId(2)),
+    given.paidNext(given.newPayment(2)),
+  );
   assert.deepEqual(await second.cardByToken(merchantA, given.tokenDigest(1)), given.newCard(1));
-  assert.deepEqual((await second.accountByKey(given.keyDigest(1)))?.account, given.newAccount(merchantA));
+  assert.deepEqual(
+    (await second.accountByKey(given.keyDigest(1)))?.account,
+    given.newAccount(merchantA),
+  );
   assert.equal((await second.notificationsOf(merchantA, 0, 10)).length, 1);
 });
 
@@ -80,14 +102,16 @@ test("another process is refused a file that is open, and told so", async (conte
   assert.match(said, /another process, or another store of this one, has the database open/);
 });
 
-// What this cannot show is that the disk has the data too, since the system's cache outlives the process: that rests on
-// synchronous=FULL, which is read back at each start.
+// What this cannot show is that the disk has the data too, since the system's cache outlives the
+// process: that rests on synchronous=FULL, which is read back at each start.
 test("a process that is killed again and again loses nothing that it acknowledged, and leaves no half change", async (context) => {
   const file = newFile(context);
   const everAcknowledged = new Map<number, number>();
   for (let cycle = 0; cycle < 12; cycle += 1) {
     const printed: Printed = { acknowledged: new Map(), rejected: [] };
-    const child = spawn(process.execPath, [childFile, file, String(cycle * 1_000_000)], { stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(process.execPath, [childFile, file, String(cycle * 1_000_000)], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     let lines = 0;
     for await (const line of createInterface({ input: child.stdout })) {
       read(printed, line);
@@ -112,9 +136,13 @@ test("a disk that refuses a write makes the outcome unknown and stops the store;
   const file = newFile(context);
   const printed: Printed = { acknowledged: new Map(), rejected: [] };
   // In blocks of 512 bytes: at 1 MB, writes to the log begin to fail with EFBIG.
-  const child = spawn("/bin/sh", ["-c", 'ulimit -f 2048; exec "$@"', "sh", process.execPath, childFile, file], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const child = spawn(
+    "/bin/sh",
+    ["-c", 'ulimit -f 2048; exec "$@"', "sh", process.execPath, childFile, file],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  );
   for await (const line of createInterface({ input: child.stdout })) read(printed, line);
   if (child.exitCode === null) await once(child, "exit");
 
@@ -127,5 +155,7 @@ test("a disk that refuses a write makes the outcome unknown and stops the store;
   const store = await openEmbeddedStore({ file });
   context.after(() => store.close());
   await assertKept(store, printed.acknowledged);
-  assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(999_999))), { outcome: "committed" });
+  assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(999_999))), {
+    outcome: "committed",
+  });
 });

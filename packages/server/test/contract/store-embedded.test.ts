@@ -19,14 +19,17 @@ describeStoreContract("the embedded store on a file", () => {
   return openEmbeddedStore({ file: join(folder, `store-${files}.db`) });
 });
 
-describeStoreContract("the embedded store in memory", () => openEmbeddedStore({ file: ":memory:" }));
+describeStoreContract("the embedded store in memory", () =>
+  openEmbeddedStore({ file: ":memory:" }),
+);
 
 test("a sale takes at most 450 bytes beyond its order, indexes included, and a stored card at most 400", async () => {
   const file = join(folder, "sizes.db");
   const store = await openEmbeddedStore({ file });
   const rows = 2_000;
   const numbers = Array.from({ length: rows }, (_, number) => number);
-  // Of all lengths, because only a few orders go on a page: what they leave over on it is counted apart.
+  // Of all lengths, because only a few orders go on a page: what they leave over on it is counted
+  // apart.
   const payment = (number: number): Payment => {
     const whole = given.newPayment(number);
     return { ...whole, order: { ...whole.order, note: "x".repeat((number * 7_919) % 400) } };
@@ -37,24 +40,48 @@ test("a sale takes at most 450 bytes beyond its order, indexes included, and a s
   await Promise.all(
     numbers.map((number) => {
       const next = given.paidNext(payment(number), { captureBy });
-      return store.commit(given.paidChange(payment(number), { payment: { next, replaces: 1 }, facts }));
+      return store.commit(
+        given.paidChange(payment(number), { payment: { next, replaces: 1 }, facts }),
+      );
     }),
   );
-  // Digests are random in life: spread over the index they fill its pages less than when they come in order.
-  const digest = (number: number) => given.tokenDigest(((number * 2_654_435_761) % 2 ** 32) + 2 ** 32);
-  await Promise.all(numbers.map((number) => store.commit(given.cardChange(given.newCard(1, { tokenDigest: digest(number) })))));
+  // Digests are random in life: spread over the index they fill its pages less than when they come
+  // in order.
+  const digest = (number: number) =>
+    given.tokenDigest(((number * 2_654_435_761) % 2 ** 32) + 2 ** 32);
+  await Promise.all(
+    numbers.map((number) =>
+      store.commit(given.cardChange(given.newCard(1, { tokenDigest: digest(number) }))),
+    ),
+  );
   await store.close();
 
   const database = new DatabaseSync(file);
   const pages = (where: string): number =>
-    Number(database.prepare(`SELECT sum(pgsize) AS bytes FROM dbstat WHERE ${where}`).get()?.["bytes"]);
-  const orders = Number(database.prepare("SELECT sum(octet_length(order_json)) AS bytes FROM payment").get()?.["bytes"]);
-  const left = Number(database.prepare("SELECT sum(unused) AS bytes FROM dbstat WHERE name = 'payment'").get()?.["bytes"]);
-  const perPayment = (pages("name GLOB '*payment*' OR name IN ('history', 'outbox', 'refund')") - orders - left) / rows;
+    Number(
+      database.prepare(`SELECT sum(pgsize) AS bytes FROM dbstat WHERE ${where}`).get()?.["bytes"],
+    );
+  const orders = Number(
+    database.prepare("SELECT sum(octet_length(order_json)) AS bytes FROM payment").get()?.["bytes"],
+  );
+  const left = Number(
+    database.prepare("SELECT sum(unused) AS bytes FROM dbstat WHERE name = 'payment'").get()?.[
+      "bytes"
+    ],
+  );
+  const perPayment =
+    (pages("name GLOB '*payment*' OR name IN ('history', 'outbox', 'refund')") - orders - left) /
+    rows;
   const perCard = pages("name GLOB '*card*'") / rows;
-  const rare = ["payment_mandate", "refund", "refund_code", "payment_due"].map((name) => pages(`name = '${name}'`));
+  const rare = ["payment_mandate", "refund", "refund_code", "payment_due"].map((name) =>
+    pages(`name = '${name}'`),
+  );
   database.close();
-  assert.deepEqual(rare, [4096, 4096, 4096, 4096], "an ordinary sale leaves no row in any of these");
+  assert.deepEqual(
+    rare,
+    [4096, 4096, 4096, 4096],
+    "an ordinary sale leaves no row in any of these",
+  );
   assert.ok(perPayment > 200 && perPayment <= 450, `${perPayment} bytes for a payment`);
   assert.ok(perCard > 200 && perCard <= 400, `${perCard} bytes for a card`);
 });
@@ -63,14 +90,25 @@ test("a cryptogram that was left on 3-D Secure data by mistake is not written", 
   const file = join(folder, "cryptogram.db");
   const store = await openEmbeddedStore({ file });
   const payment = given.newPayment(1);
-  const threeDSecure = { eci: "05", version: "2.2.0", transactionId: undefined, xid: undefined, cryptogram: "Q1JZUFRPR1JBTQ==" };
+  const threeDSecure = {
+    eci: "05",
+    version: "2.2.0",
+    transactionId: undefined,
+    xid: undefined,
+    cryptogram: "Q1JZUFRPR1JBTQ==",
+  };
   const asked = { ...payment, order: { ...payment.order, threeDSecure } };
 
   await store.commit(given.paymentChange(asked));
   const stored = await store.paymentById(given.merchantA, payment.id);
   await store.close();
 
-  assert.deepEqual(stored?.order.threeDSecure, { eci: "05", version: "2.2.0", transactionId: undefined, xid: undefined });
+  assert.deepEqual(stored?.order.threeDSecure, {
+    eci: "05",
+    version: "2.2.0",
+    transactionId: undefined,
+    xid: undefined,
+  });
   const bytes = readFileSync(file);
   assert.ok(bytes.includes("2.2.0"), "control: the rest can be found in the file");
   assert.ok(!bytes.includes(threeDSecure.cryptogram));
@@ -80,25 +118,41 @@ test("lists for people leave the event loop to requests: a piece in a turn, whic
   const store = await openEmbeddedStore({ file: ":memory:" });
   context.after(() => store.close());
   const numbers = Array.from({ length: 500 }, (_, number) => number + 1);
-  await Promise.all(numbers.map((number) => store.commit(given.paymentChange(given.newPayment(number)))));
+  await Promise.all(
+    numbers.map((number) => store.commit(given.paymentChange(given.newPayment(number)))),
+  );
   const turnsUntil = async (work: Promise<unknown>): Promise<number> => {
     const read = { isOver: false };
     void work.finally(() => (read.isOver = true));
     let turns = 0;
-    for (; !read.isOver && turns < 10_000; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+    for (; !read.isOver && turns < 10_000; turns += 1)
+      await new Promise((resolve) => setImmediate(resolve));
     return turns;
   };
-  const search = () => store.paymentsListed(given.merchantA, { text: "not there" }, { limit: 10, lookAt: 2_000 });
+  const search = () =>
+    store.paymentsListed(given.merchantA, { text: "not there" }, { limit: 10, lookAt: 2_000 });
   const one = await turnsUntil(search());
   assert.ok(one >= 20, `${one} turns for 500 payments`);
-  const four = await turnsUntil(Promise.all([search(), search(), search(), store.paymentFigures(given.merchantA, undefined, 500)]));
+  const four = await turnsUntil(
+    Promise.all([
+      search(),
+      search(),
+      search(),
+      store.paymentFigures(given.merchantA, undefined, 500),
+    ]),
+  );
   assert.ok(four >= 60, `${four} turns for three searches and a count`);
-  assert.ok((await turnsUntil(store.paymentById(given.merchantA, given.newPayment(1).id))) <= 1, "control: a payment takes none");
+  assert.ok(
+    (await turnsUntil(store.paymentById(given.merchantA, given.newPayment(1).id))) <= 1,
+    "control: a payment takes none",
+  );
 });
 
 test("a store that is closed while a list is read refuses the rest of it", async () => {
   const store = await openEmbeddedStore({ file: ":memory:" });
-  await Promise.all([1, 2, 3].map((number) => store.commit(given.paymentChange(given.newPayment(number)))));
+  await Promise.all(
+    [1, 2, 3].map((number) => store.commit(given.paymentChange(given.newPayment(number)))),
+  );
   const list = store.paymentsListed(given.merchantA, {}, { limit: 10, lookAt: 10 });
   const closed = store.close();
   await assert.rejects(list, { code: "closed" });

@@ -9,7 +9,10 @@ import type { Refund } from "../../src/payment/refund.ts";
 import type { Change, FactRecord } from "../../src/stores/change.ts";
 import type { StoredCard } from "../../src/vault/stored-card.ts";
 
-/** What the store tests write. Everything is numbered, so that a test reads as the numbers that matter to it. */
+/**
+ * What the store tests write. Everything is numbered, so that a test reads as the numbers that
+ * matter to it.
+ */
 
 export const start = instant(Date.UTC(2026, 10, 28));
 export const merchantA = merchantId(0xa);
@@ -83,7 +86,12 @@ export function newPayment(number: number, over: Partial<Payment> = {}): Payment
       userValues: ["one", undefined, "three"],
       notificationUrl: "https://shop.example/notify",
       deviceId: "device",
-      storedCredential: { use: "stored", initiator: "MIT", reason: "SCHEDULED_RECURRING", mandateId: "123456789012345" },
+      storedCredential: {
+        use: "stored",
+        initiator: "MIT",
+        reason: "SCHEDULED_RECURRING",
+        mandateId: "123456789012345",
+      },
       threeDSecure: {
         eci: "05",
         version: "2.2.0",
@@ -171,7 +179,16 @@ export function barePayment(number: number): Payment {
 
 export function newAttempt(over: Partial<Attempt> = {}): Attempt {
   const [answerBy, recheckAt] = [instant(start + 20_000), instant(start + 25_000)];
-  return { kind: "sale", number: 1, amount: 10_050n, sentAt: start, answerBy, checks: 0, recheckAt, ...over };
+  return {
+    kind: "sale",
+    number: 1,
+    amount: 10_050n,
+    sentAt: start,
+    answerBy,
+    checks: 0,
+    recheckAt,
+    ...over,
+  };
 }
 
 export const approval: Verdict = {
@@ -185,7 +202,13 @@ export const approval: Verdict = {
   refusedBeforeIssuer: false,
 };
 
-export const dispute: Chargeback = { state: "opened", amount: 500n, description: "not mine", openedAt: start, creditedAt: undefined };
+export const dispute: Chargeback = {
+  state: "opened",
+  amount: 500n,
+  description: "not mine",
+  openedAt: start,
+  creditedAt: undefined,
+};
 
 /** A refund of 1.00 that was just asked for. */
 export function newRefund(id: number, over: Partial<Refund> = {}): Refund {
@@ -211,7 +234,10 @@ export function newRefund(id: number, over: Partial<Refund> = {}): Refund {
 
 /** The next version of a payment, with these refunds and their sum. */
 export function refundedNext(payment: Payment, refunds: readonly Refund[]): Payment {
-  const refunded = refunds.reduce((sum, { state, amount }) => (state === "cancelled" ? sum : sum + amount), 0n);
+  const refunded = refunds.reduce(
+    (sum, { state, amount }) => (state === "cancelled" ? sum : sum + amount),
+    0n,
+  );
   return { ...payment, version: payment.version + 1, refunds, refunded };
 }
 
@@ -309,8 +335,24 @@ export function newAccount(id: MerchantId, over: Partial<Account> = {}): Account
       refuseCardLikeCodes: false,
       notifySynchronous: false,
       notificationEndpoints: [],
-      notificationChaos: { seed: "seed", drop: 0, delay: 0, reorder: 0, delayMs: 0, double: 0, breakSignature: 0, beforeAnswer: 0 },
-      simulator: { seed: "seed", latencyMs: 0, loseAnswer: 0, loseRequest: 0, lateAnswer: 0, doubleRequest: 0 },
+      notificationChaos: {
+        seed: "seed",
+        drop: 0,
+        delay: 0,
+        reorder: 0,
+        delayMs: 0,
+        double: 0,
+        breakSignature: 0,
+        beforeAnswer: 0,
+      },
+      simulator: {
+        seed: "seed",
+        latencyMs: 0,
+        loseAnswer: 0,
+        loseRequest: 0,
+        lateAnswer: 0,
+        doubleRequest: 0,
+      },
     },
     ...over,
   };
@@ -329,7 +371,9 @@ export function paymentChange(next: Payment, over: Partial<Change> = {}): Change
 export function paidChange(payment: Payment, over: Partial<Change> = {}): Change {
   return paymentChange(paidNext(payment), {
     at: instant(start + 900),
-    facts: [fact({ fact: "sale_approved", detail: { responseCode: "00", attempts: 1, late: false } })],
+    facts: [
+      fact({ fact: "sale_approved", detail: { responseCode: "00", attempts: 1, late: false } }),
+    ],
     entries: saleEntries,
     notifications: [{ kind: "update", paymentId: payment.id }],
     ...over,
@@ -341,11 +385,18 @@ export function lifeOf(number: number): readonly Change[] {
   const payment = newPayment(number);
   const refunded = refundedNext(paidNext(payment), [newRefund(number + 1)]);
   const facts = [fact({ fact: "refund_requested", attempt: number + 1 })];
-  return [paymentChange(payment), paidChange(payment), paymentChange(refunded, { at: instant(start + 2_000), facts })];
+  return [
+    paymentChange(payment),
+    paidChange(payment),
+    paymentChange(refunded, { at: instant(start + 2_000), facts }),
+  ];
 }
 
 export function cardChange(next: StoredCard): Change {
-  return { ...empty(next.merchantId), card: { next, replaces: next.version === 1 ? undefined : next.version - 1 } };
+  return {
+    ...empty(next.merchantId),
+    card: { next, replaces: next.version === 1 ? undefined : next.version - 1 },
+  };
 }
 
 export function cardUseChange(number: number, atMs: number, merchant = merchantA): Change {
@@ -358,7 +409,10 @@ export function accountChange(next: Account, keys: readonly number[]): Change {
     account: {
       next,
       replaces: next.version === 1 ? undefined : next.version - 1,
-      keys: keys.map((number) => ({ digest: keyDigest(number), grants: number % 2 === 0 ? "secret" : "public" })),
+      keys: keys.map((number) => ({
+        digest: keyDigest(number),
+        grants: number % 2 === 0 ? "secret" : "public",
+      })),
     },
   };
 }

@@ -6,14 +6,25 @@ import type { MerchantId } from "../../src/kernel/ids.ts";
 import type { PostgresRefusal } from "../../src/stores/postgres/open-error.ts";
 import type { StoreError } from "../../src/stores/store.ts";
 import { type BatchFault, PostgresAddress } from "../lanes/support/postgres-address.ts";
-import { holdRows, openStoreOn, query, sessionsOf, TestDatabases, testUrl } from "../postgres/databases.ts";
+import {
+  holdRows,
+  openStoreOn,
+  query,
+  sessionsOf,
+  TestDatabases,
+  testUrl,
+} from "../postgres/databases.ts";
 import * as given from "./store-fixtures.ts";
 import { until } from "../until.ts";
 
 const { merchantA, merchantB } = given;
 
 if (testUrl === undefined) {
-  test("the PostgreSQL store and a network that fails", { skip: "COFRE_TEST_POSTGRES_URL names no server" }, () => undefined);
+  test(
+    "the PostgreSQL store and a network that fails",
+    { skip: "COFRE_TEST_POSTGRES_URL names no server" },
+    () => undefined,
+  );
 } else {
   const databases = new TestDatabases(testUrl);
   after(() => databases.drop());
@@ -24,7 +35,9 @@ function describeFaults(databases: TestDatabases): void {
   /** A store behind an address that loses what it is told to lose, with one payment in it. */
   async function storeBehindAddress(context: TestContext) {
     const url = await databases.copy();
-    const address = await PostgresAddress.start(Number(new URL(url).port === "" ? "5432" : new URL(url).port));
+    const address = await PostgresAddress.start(
+      Number(new URL(url).port === "" ? "5432" : new URL(url).port),
+    );
     const through = new URL(url);
     through.hostname = "127.0.0.1";
     through.port = String(address.port);
@@ -44,9 +57,15 @@ function describeFaults(databases: TestDatabases): void {
     test(`${fault}: the change is commit_unknown, ${isWritten ? "and written" : "and not written"}`, async (context) => {
       const { address, store } = await storeBehindAddress(context);
       address.faultOf = () => fault;
-      await assert.rejects(store.commit(given.paymentChange(given.newPayment(2))), { name: "StoreError", code: "commit_unknown" });
+      await assert.rejects(store.commit(given.paymentChange(given.newPayment(2))), {
+        name: "StoreError",
+        code: "commit_unknown",
+      });
       address.faultOf = () => "none";
-      assert.equal((await store.paymentById(merchantA, given.paymentId(2))) !== undefined, isWritten);
+      assert.equal(
+        (await store.paymentById(merchantA, given.paymentId(2))) !== undefined,
+        isWritten,
+      );
       const again = await store.commit(given.paymentChange(given.newPayment(2)));
       assert.equal(again.outcome, isWritten ? "duplicate" : "committed");
     });
@@ -54,18 +73,30 @@ function describeFaults(databases: TestDatabases): void {
 
   describe("two batches under way", { concurrency: 4 }, () => {
     /** As many as are sent as two batches. */
-    const changes = Array.from({ length: 60 }, (_, index) => given.paymentChange(given.newPayment(index + 2)));
-    const codeOf = (result: PromiseSettledResult<{ readonly outcome: string }>): string | undefined =>
-      result.status === "fulfilled" ? result.value.outcome : (result.reason as { code?: string }).code;
+    const changes = Array.from({ length: 60 }, (_, index) =>
+      given.paymentChange(given.newPayment(index + 2)),
+    );
+    const codeOf = (
+      result: PromiseSettledResult<{ readonly outcome: string }>,
+    ): string | undefined =>
+      result.status === "fulfilled"
+        ? result.value.outcome
+        : (result.reason as { code?: string }).code;
 
     test("are two commits, and the store closes when both are answered", async (context) => {
       const { url, store } = await storeBehindAddress(context);
       const before = store.stats();
       const committed = Promise.all(changes.map((change) => store.commit(change)));
       await store.close();
-      assert.deepEqual(new Set((await committed).map(({ outcome }) => outcome)), new Set(["committed"]));
+      assert.deepEqual(
+        new Set((await committed).map(({ outcome }) => outcome)),
+        new Set(["committed"]),
+      );
       assert.equal(store.stats().commits - before.commits, 2);
-      const [row] = await query<{ readonly n: number }>(url, "SELECT count(*)::integer AS n FROM payment");
+      const [row] = await query<{ readonly n: number }>(
+        url,
+        "SELECT count(*)::integer AS n FROM payment",
+      );
       assert.equal(row?.n, 1 + changes.length);
     });
 
@@ -90,16 +121,22 @@ function describeFaults(databases: TestDatabases): void {
         const earlier = await sessionsOf(url);
         let batches = 0;
         address.faultOf = () => ((batches += 1) === turn ? fault : "none");
-        const told = (await Promise.allSettled(changes.map((change) => store.commit(change)))).map(codeOf);
+        const told = (await Promise.allSettled(changes.map((change) => store.commit(change)))).map(
+          codeOf,
+        );
         const unknown = told.filter((code) => code === "commit_unknown").length;
-        // What the address has not yet passed on of the first one's answer goes with the connection.
+        // What the address has not yet passed on of the first one's answer goes with the
+        // connection.
         assert.ok(unknown === 60 || (turn === 2 && unknown === 28), `${unknown} are unknown`);
         address.faultOf = () => "none";
-        // The batch that nothing happened to may be under way at the server when the store gives up the session.
-        const isOver = async (): Promise<boolean> => !(await sessionsOf(url)).some((session) => earlier.includes(session));
+        // The batch that nothing happened to may be under way at the server when the store gives up
+        // the session.
+        const isOver = async (): Promise<boolean> =>
+          !(await sessionsOf(url)).some((session) => earlier.includes(session));
         await until("the sessions before have ended", isOver);
         for (const [index, change] of changes.entries()) {
-          const isThere = (await store.paymentById(merchantA, given.paymentId(index + 2))) !== undefined;
+          const isThere =
+            (await store.paymentById(merchantA, given.paymentId(index + 2))) !== undefined;
           if (told[index] === "committed") assert.ok(isThere);
           assert.equal((await store.commit(change)).outcome, isThere ? "duplicate" : "committed");
         }
@@ -112,15 +149,21 @@ function describeFaults(databases: TestDatabases): void {
       await holder.connect();
       try {
         await holder.query("BEGIN");
-        await holder.query("SELECT 1 FROM merchant WHERE merchant = decode($1, 'hex') FOR UPDATE", [merchantA]);
-        const told = (await Promise.allSettled(changes.map((change) => store.commit(change)))).map(codeOf);
-        // Not commit_unknown: the second waits for what the first waits for, and then as long again, and that is not yet silence.
+        await holder.query("SELECT 1 FROM merchant WHERE merchant = decode($1, 'hex') FOR UPDATE", [
+          merchantA,
+        ]);
+        const told = (await Promise.allSettled(changes.map((change) => store.commit(change)))).map(
+          codeOf,
+        );
+        // Not commit_unknown: the second waits for what the first waits for, and then as long
+        // again, and that is not yet silence.
         assert.deepEqual(new Set(told), new Set(["unavailable"]));
       } finally {
         await holder.query("ROLLBACK");
         await holder.end();
       }
-      for (const change of changes) assert.deepEqual(await store.commit(change), { outcome: "committed" });
+      for (const change of changes)
+        assert.deepEqual(await store.commit(change), { outcome: "committed" });
     });
 
     test("of which the first is refused in passing: it is written behind the second", async (context) => {
@@ -132,7 +175,9 @@ function describeFaults(databases: TestDatabases): void {
           RETURN NEW; END $$;
         CREATE TRIGGER refuse BEFORE INSERT ON payment FOR EACH ROW EXECUTE FUNCTION refuse()`,
       );
-      const told = (await Promise.allSettled(changes.map((change) => store.commit(change)))).map(codeOf);
+      const told = (await Promise.allSettled(changes.map((change) => store.commit(change)))).map(
+        codeOf,
+      );
       assert.deepEqual(new Set(told), new Set(["committed"]));
       const numbers = await query<{ readonly merchant: string; readonly gaps: number }>(
         url,
@@ -147,11 +192,19 @@ function describeFaults(databases: TestDatabases): void {
     await store.paymentById(merchantA, given.paymentId(1));
     address.vanish();
     await Promise.all([
-      assert.rejects(store.commit(given.paymentChange(given.newPayment(2))), { name: "StoreError", code: "commit_unknown" }),
-      assert.rejects(store.paymentById(merchantA, given.paymentId(1)), { name: "StoreError", code: "unavailable" }),
+      assert.rejects(store.commit(given.paymentChange(given.newPayment(2))), {
+        name: "StoreError",
+        code: "commit_unknown",
+      }),
+      assert.rejects(store.paymentById(merchantA, given.paymentId(1)), {
+        name: "StoreError",
+        code: "unavailable",
+      }),
     ]);
     assert.equal(store.isWriting, false);
-    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(3))), { outcome: "committed" });
+    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(3))), {
+      outcome: "committed",
+    });
     assert.ok((await store.paymentById(merchantA, given.paymentId(1))) !== undefined);
   });
 
@@ -160,7 +213,10 @@ function describeFaults(databases: TestDatabases): void {
     silent.address.faultOf = () => "silence";
     const order: string[] = [];
     const fails = async (name: string, { store }: typeof gone): Promise<void> => {
-      await assert.rejects(store.commit(given.paymentChange(given.newPayment(2))), { name: "StoreError", code: "commit_unknown" });
+      await assert.rejects(store.commit(given.paymentChange(given.newPayment(2))), {
+        name: "StoreError",
+        code: "commit_unknown",
+      });
       order.push(name);
     };
     const waitsForSilence = fails("silent", silent);
@@ -177,15 +233,24 @@ function describeFaults(databases: TestDatabases): void {
     await store.paymentById(merchantA, given.paymentId(1));
     address.vanish();
     await store.close();
-    await assert.rejects(store.paymentById(merchantA, given.paymentId(1)), { name: "StoreError", code: "closed" });
+    await assert.rejects(store.paymentById(merchantA, given.paymentId(1)), {
+      name: "StoreError",
+      code: "closed",
+    });
   });
 
   test("an answer that never comes over a connection that stays: commit_unknown", async (context) => {
     const { address, store } = await storeBehindAddress(context);
     address.faultOf = () => "silence";
-    await assert.rejects(store.commit(given.paymentChange(given.newPayment(2))), { name: "StoreError", code: "commit_unknown" });
+    await assert.rejects(store.commit(given.paymentChange(given.newPayment(2))), {
+      name: "StoreError",
+      code: "commit_unknown",
+    });
     address.faultOf = () => "none";
-    assert.equal((await store.commit(given.paymentChange(given.newPayment(2)))).outcome, "duplicate");
+    assert.equal(
+      (await store.commit(given.paymentChange(given.newPayment(2)))).outcome,
+      "duplicate",
+    );
   });
 
   test("those who need a session to write at once make one", async (context) => {
@@ -193,15 +258,18 @@ function describeFaults(databases: TestDatabases): void {
     address.reset();
     assert.equal(await store.tryWriting(), false, "the session is found gone");
     const change = given.paymentChange(given.newPayment(2));
-    assert.deepEqual(await Promise.all([store.tryWriting(), store.tryWriting(), store.commit(change)]), [
-      true,
-      true,
-      { outcome: "committed" },
-    ]);
+    assert.deepEqual(
+      await Promise.all([store.tryWriting(), store.tryWriting(), store.commit(change)]),
+      [true, true, { outcome: "committed" }],
+    );
     assert.equal(await store.tryWriting(), true);
-    const sessions = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cofre cofre_gateway'";
+    const sessions =
+      "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cofre cofre_gateway'";
     // The server takes a moment to notice those that were reset.
-    await until("the sessions that were reset have ended", async () => (await query(url, sessions)).length <= 1);
+    await until(
+      "the sessions that were reset have ended",
+      async () => (await query(url, sessions)).length <= 1,
+    );
     assert.equal((await query(url, sessions)).length, 1);
   });
 
@@ -209,29 +277,47 @@ function describeFaults(databases: TestDatabases): void {
     const url = await databases.copy();
     const store = await openStoreOn(url);
     context.after(() => store.close());
-    const ofB = (number: number) => given.paymentChange(given.newPayment(number, { merchantId: merchantB }));
-    await Promise.all([store.commit(given.paymentChange(given.newPayment(1))), store.commit(ofB(2))]);
+    const ofB = (number: number) =>
+      given.paymentChange(given.newPayment(number, { merchantId: merchantB }));
+    await Promise.all([
+      store.commit(given.paymentChange(given.newPayment(1))),
+      store.commit(ofB(2)),
+    ]);
     const holder = new Client({ connectionString: url });
     await holder.connect();
     try {
       await holder.query("BEGIN");
-      await holder.query("SELECT 1 FROM merchant WHERE merchant = decode($1, 'hex') FOR UPDATE", [merchantA]);
+      await holder.query("SELECT 1 FROM merchant WHERE merchant = decode($1, 'hex') FOR UPDATE", [
+        merchantA,
+      ]);
       const numbers = Array.from({ length: 10 }, (_, index) => 2 * index + 3);
       const began = performance.now();
       const results = await Promise.allSettled(
-        numbers.flatMap((number) => [store.commit(given.paymentChange(given.newPayment(number))), store.commit(ofB(number + 1))]),
+        numbers.flatMap((number) => [
+          store.commit(given.paymentChange(given.newPayment(number))),
+          store.commit(ofB(number + 1)),
+        ]),
       );
       for (const [index, result] of results.entries()) {
-        if (index % 2 === 1) assert.deepEqual(result, { status: "fulfilled", value: { outcome: "committed" } });
-        else assert.ok(result.status === "rejected" && (result.reason as { code?: string }).code === "unavailable");
+        if (index % 2 === 1)
+          assert.deepEqual(result, { status: "fulfilled", value: { outcome: "committed" } });
+        else
+          assert.ok(
+            result.status === "rejected" &&
+              (result.reason as { code?: string }).code === "unavailable",
+          );
       }
       assert.equal(await store.paymentById(merchantA, given.paymentId(3)), undefined);
-      context.diagnostic(`ms that ten changes of the held merchant took: ${Math.round(performance.now() - began)}`);
+      context.diagnostic(
+        `ms that ten changes of the held merchant took: ${Math.round(performance.now() - began)}`,
+      );
     } finally {
       await holder.query("ROLLBACK");
       await holder.end();
     }
-    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(3))), { outcome: "committed" });
+    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(3))), {
+      outcome: "committed",
+    });
   });
 
   test("more changes than may wait are refused at once; those that wait are written, and others after them", async (context) => {
@@ -241,7 +327,10 @@ function describeFaults(databases: TestDatabases): void {
     for (let time = 0; time < 2; time += 1) {
       const waiting = Array.from({ length: 8 }, (_, index) => commit(10 * time + index));
       await assert.rejects(commit(10 * time + 9), { name: "StoreError", code: "overloaded" });
-      assert.deepEqual(new Set((await Promise.all(waiting)).map(({ outcome }) => outcome)), new Set(["committed"]));
+      assert.deepEqual(
+        new Set((await Promise.all(waiting)).map(({ outcome }) => outcome)),
+        new Set(["committed"]),
+      );
     }
   });
 
@@ -269,7 +358,10 @@ function describeFaults(databases: TestDatabases): void {
     await commit(1);
     const holder = await holdRows(url, "merchant");
     const waiting = Promise.all([commit(2), commit(3)]);
-    await until("they have a session of their own", async () => (await sessionsOf(url)).length >= 2);
+    await until(
+      "they have a session of their own",
+      async () => (await sessionsOf(url)).length >= 2,
+    );
     assert.equal((await sessionsOf(url)).length, 2, "they have a session of their own");
     const closed = store.close();
     await holder.letGo();
@@ -283,11 +375,16 @@ function describeFaults(databases: TestDatabases): void {
     const refused: boolean[] = [];
     const store = await openStoreOn(url, { onWriting: (works) => refused.push(works) });
     context.after(() => store.close());
-    const merchants = Array.from({ length: 12 }, (_, index) => (0x10 + index).toString(16).padStart(8, "0") as MerchantId);
+    const merchants = Array.from(
+      { length: 12 },
+      (_, index) => (0x10 + index).toString(16).padStart(8, "0") as MerchantId,
+    );
     let numbers = 0;
-    const commit = (merchantId: MerchantId) => store.commit(given.paymentChange(given.newPayment((numbers += 1), { merchantId })));
+    const commit = (merchantId: MerchantId) =>
+      store.commit(given.paymentChange(given.newPayment((numbers += 1), { merchantId })));
     await Promise.all([...merchants, merchantB].map(commit));
-    const sessions = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cofre cofre_gateway'";
+    const sessions =
+      "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cofre cofre_gateway'";
     const timed = async (work: Promise<unknown>): Promise<number> => {
       const began = performance.now();
       await work;
@@ -298,16 +395,22 @@ function describeFaults(databases: TestDatabases): void {
     try {
       await holder.query("BEGIN");
       for (const merchant of merchants) {
-        await holder.query("SELECT 1 FROM merchant WHERE merchant = decode($1, 'hex') FOR UPDATE", [merchant]);
+        await holder.query("SELECT 1 FROM merchant WHERE merchant = decode($1, 'hex') FOR UPDATE", [
+          merchant,
+        ]);
       }
-      const theirs = merchants.map((merchant) => timed(assert.rejects(commit(merchant), { name: "StoreError", code: "unavailable" })));
+      const theirs = merchants.map((merchant) =>
+        timed(assert.rejects(commit(merchant), { name: "StoreError", code: "unavailable" })),
+      );
       const first = await timed(commit(merchantB));
       assert.ok(first < 4_000, `the others waited ${Math.round(first)} ms`);
       // From now on the others go on, whatever comes for those that are held.
       const later: number[] = [];
       const more: Promise<unknown>[] = [];
       for (let time = 0; time < 20; time += 1) {
-        more.push(...merchants.map((merchant) => assert.rejects(commit(merchant), { code: "unavailable" })));
+        more.push(
+          ...merchants.map((merchant) => assert.rejects(commit(merchant), { code: "unavailable" })),
+        );
         later.push(await timed(commit(merchantB)));
       }
       const slowest = Math.max(...later);
@@ -319,22 +422,34 @@ function describeFaults(databases: TestDatabases): void {
       );
       assert.ok(waited < 20_000);
       await Promise.all(more);
-      assert.deepEqual(refused, [], "what one merchant's rows keep from being written is no failure of the store's");
+      assert.deepEqual(
+        refused,
+        [],
+        "what one merchant's rows keep from being written is no failure of the store's",
+      );
     } finally {
       await holder.query("ROLLBACK");
       await holder.end();
     }
-    for (const merchant of merchants) assert.deepEqual(await commit(merchant), { outcome: "committed" });
+    for (const merchant of merchants)
+      assert.deepEqual(await commit(merchant), { outcome: "committed" });
     // The sessions beside are closed when nothing is held any more.
-    await until("the sessions beside have ended", async () => (await query(url, sessions)).length <= 1);
+    await until(
+      "the sessions beside have ended",
+      async () => (await query(url, sessions)).length <= 1,
+    );
     assert.equal((await query(url, sessions)).length, 1);
   });
 
   /**
-   * What the server says three times, and what becomes of the change then; undefined: it is written at the fourth. A change that somebody
-   * holds up is tried twice: with all others, and by itself.
+   * What the server says three times, and what becomes of the change then; undefined: it is written
+   * at the fourth. A change that somebody holds up is tried twice: with all others, and by itself.
    */
-  const refusals: readonly (readonly [sqlstate: string, code: StoreError["code"] | undefined, refusals?: number])[] = [
+  const refusals: readonly (readonly [
+    sqlstate: string,
+    code: StoreError["code"] | undefined,
+    refusals?: number,
+  ])[] = [
     ["40001", undefined],
     ["40P01", undefined],
     ["40003", "commit_unknown"],
@@ -385,14 +500,18 @@ function describeFaults(databases: TestDatabases): void {
     context.after(() => store.close());
     const change = given.paymentChange(given.newPayment(1));
     await assert.rejects(store.commit(change), { name: "StoreError", code: "unavailable" });
-    const [row] = await query<{ readonly tries: number }>(url, "SELECT last_value::integer AS tries FROM refused");
+    const [row] = await query<{ readonly tries: number }>(
+      url,
+      "SELECT last_value::integer AS tries FROM refused",
+    );
     assert.equal(row?.tries, 5);
     assert.deepEqual(await store.commit(change), { outcome: "committed" });
   });
 
   test("a server that warns of what it says that it has written is not believed", async (context) => {
     const url = await databases.copy();
-    // As one that no longer waits for its synchronous standby: the work is done, and the answer is an outcome as always.
+    // As one that no longer waits for its synchronous standby: the work is done, and the answer is
+    // an outcome as always.
     await query(
       url,
       `CREATE SEQUENCE warned; ALTER FUNCTION lock_merchants_1(bytea[]) RENAME TO locks_merchants;
@@ -411,7 +530,11 @@ function describeFaults(databases: TestDatabases): void {
     assert.equal((await store.commit(change)).outcome, "duplicate");
     assert.equal(store.isWriting, false, "what was only read says nothing of writing");
     assert.equal(await store.tryWriting(), true);
-    assert.deepEqual([store.stats().commits, told], [0, [false, true]], "a batch that wrote nothing is no commit");
+    assert.deepEqual(
+      [store.stats().commits, told],
+      [0, [false, true]],
+      "a batch that wrote nothing is no commit",
+    );
   });
 
   test("of a batch that is tried change by change nothing waits for a session of its own when the session goes", async (context) => {
@@ -429,17 +552,23 @@ function describeFaults(databases: TestDatabases): void {
     const changes = [1, 2, 3, 4].map((number) => given.paymentChange(given.newPayment(number)));
     const results = await Promise.allSettled(changes.map((change) => store.commit(change)));
     assert.deepEqual(
-      results.map((result) => (result.status === "rejected" ? (result.reason as { code?: string }).code : result.value.outcome)),
+      results.map((result) =>
+        result.status === "rejected"
+          ? (result.reason as { code?: string }).code
+          : result.value.outcome,
+      ),
       ["commit_unknown", "unavailable", "unavailable", "unavailable"],
     );
-    for (const change of changes) assert.deepEqual(await store.commit(change), { outcome: "committed" });
+    for (const change of changes)
+      assert.deepEqual(await store.commit(change), { outcome: "committed" });
   });
 
   test("what reads follows the writer to the server that it has come to", async (context) => {
     const url = await databases.copy();
     const store = await openStoreOn(url);
     context.after(() => store.close());
-    const vault = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cofre cofre_vault'";
+    const vault =
+      "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cofre cofre_vault'";
     await store.cardByToken(merchantA, given.tokenDigest(1));
     const [before] = await query<{ readonly pid: number }>(url, vault);
     await query(
@@ -470,11 +599,16 @@ function describeFaults(databases: TestDatabases): void {
     await query(url, `ALTER DATABASE ${name} SET synchronous_commit = 'off'`);
     await renew();
     for (let time = 0; time < 3; time += 1) assert.equal(await store.tryWriting(), false);
-    await assert.rejects(store.commit(given.paymentChange(given.newPayment(1))), { name: "StoreError", code: "unavailable" });
+    await assert.rejects(store.commit(given.paymentChange(given.newPayment(1))), {
+      name: "StoreError",
+      code: "unavailable",
+    });
     assert.deepEqual(told, ["synchronous_commit_off"]);
     await query(url, `ALTER DATABASE ${name} RESET synchronous_commit`);
     assert.equal(await store.tryWriting(), true);
-    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(1))), { outcome: "committed" });
+    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(1))), {
+      outcome: "committed",
+    });
   });
 
   test("a session that takes no changes is given up for one that does", async (context) => {
@@ -488,8 +622,16 @@ function describeFaults(databases: TestDatabases): void {
       "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name LIKE 'cofre %' AND datname = current_database()",
     );
     await assert.rejects(store.commit(given.paymentChange(given.newPayment(1))));
-    await assert.rejects(store.commit(given.paymentChange(given.newPayment(1))), { name: "StoreError", code: "unavailable" });
-    await query(url, `BEGIN READ WRITE; ALTER DATABASE ${name} RESET default_transaction_read_only; COMMIT`);
-    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(1))), { outcome: "committed" });
+    await assert.rejects(store.commit(given.paymentChange(given.newPayment(1))), {
+      name: "StoreError",
+      code: "unavailable",
+    });
+    await query(
+      url,
+      `BEGIN READ WRITE; ALTER DATABASE ${name} RESET default_transaction_read_only; COMMIT`,
+    );
+    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(1))), {
+      outcome: "committed",
+    });
   });
 }

@@ -15,7 +15,11 @@ import { until } from "../until.ts";
 const { merchantA, merchantB, start } = given;
 
 if (testUrl === undefined) {
-  test("the PostgreSQL store keeps the store contract", { skip: "COFRE_TEST_POSTGRES_URL names no server" }, () => undefined);
+  test(
+    "the PostgreSQL store keeps the store contract",
+    { skip: "COFRE_TEST_POSTGRES_URL names no server" },
+    () => undefined,
+  );
 } else {
   const databases = new TestDatabases(testUrl);
   after(() => databases.drop());
@@ -23,25 +27,40 @@ if (testUrl === undefined) {
   describe("the PostgreSQL store", () => describeStore(databases));
 }
 
-/** What does not lead with the merchant, and why that does not keep merchants on one server together. */
+/**
+ * What does not lead with the merchant, and why that does not keep merchants on one server
+ * together.
+ */
 const withoutMerchant: ReadonlyMap<string, string> = new Map([
   ["migration_pkey", "says what the schema is"],
   ["origin_pkey", "one row, about the whole database"],
   ["identity_pkey", "one row, about the whole database"],
-  ["account_key_pkey", "a key's digest is what names the merchant; a small table that every server may have whole"],
+  [
+    "account_key_pkey",
+    "a key's digest is what names the merchant; a small table that every server may have whole",
+  ],
   ["refund_pkey", "the interface's refund ids are one for all merchants, and 31 bits long"],
-  ["due_payment_pkey", "the jobs serve all merchants by time; it holds the merchant, so each server has its own part"],
+  [
+    "due_payment_pkey",
+    "the jobs serve all merchants by time; it holds the merchant, so each server has its own part",
+  ],
   ["due_merchant_due", "the jobs serve all merchants by time; not unique"],
   ["card_no", "the job that forgets unused cards looks at all; not unique"],
   ["delivery_ended", "the job that deletes old deliveries looks at all; not unique"],
   ["named_request_answered", "the job that deletes old keys looks at all; not unique"],
-  ["person_pkey", "people who use the console are of the installation and of no merchant: few, and kept in one place"],
+  [
+    "person_pkey",
+    "people who use the console are of the installation and of no merchant: few, and kept in one place",
+  ],
   ["person_name", "the same"],
   ["person_invitation", "the same"],
   ["person_session_pkey", "the same"],
   ["person_session_person", "the same"],
   ["person_session_end", "the same"],
-  ["audit_entry_pkey", "one chain for the whole installation, which is what makes a gap in it seen"],
+  [
+    "audit_entry_pkey",
+    "one chain for the whole installation, which is what makes a gap in it seen",
+  ],
   ["audit_head_pkey", "one row, the end of that chain"],
   ["node_pkey", "names a process"],
   ["node_clock_pkey", "names a process"],
@@ -90,11 +109,15 @@ function describeStore(databases: TestDatabases): void {
     await holder.connect();
     context.after(() => holder.end());
     await holder.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM payment LIMIT 1");
-    for (let number = 1; number <= 40; number += 1) await store.commit(given.paymentChange(given.newPayment(number)));
+    for (let number = 1; number <= 40; number += 1)
+      await store.commit(given.paymentChange(given.newPayment(number)));
     const after = await store.figures?.();
     assert.ok(after !== undefined && after.snapshotAge >= 40, `${after?.snapshotAge} transactions`);
     assert.ok(after.paymentBytes > before.paymentBytes && after.historyBytes > before.historyBytes);
-    const [size] = await query<{ readonly bytes: string }>(url, "SELECT pg_total_relation_size('payment')::text AS bytes");
+    const [size] = await query<{ readonly bytes: string }>(
+      url,
+      "SELECT pg_total_relation_size('payment')::text AS bytes",
+    );
     assert.equal(after.paymentBytes, Number(size?.bytes));
   });
 
@@ -105,11 +128,13 @@ function describeStore(databases: TestDatabases): void {
     await store.commit(given.cardChange(given.newCard(2, { merchantId: merchantB })));
     await store.close();
     const as = (role: string, text: string) =>
-      query<{ readonly count: string }>(url, `SET ROLE ${role}; SET cofre.merchant = '${merchantA}'; ${text}`).catch((error: unknown) =>
-        error instanceof Error && "code" in error ? error.code : error,
-      );
+      query<{ readonly count: string }>(
+        url,
+        `SET ROLE ${role}; SET cofre.merchant = '${merchantA}'; ${text}`,
+      ).catch((error: unknown) => (error instanceof Error && "code" in error ? error.code : error));
     const denied = "42501";
-    for (const role of ["cofre_gateway", "cofre_jobs", "cofre_reader"]) assert.equal(await as(role, "SELECT ref FROM card"), denied, role);
+    for (const role of ["cofre_gateway", "cofre_jobs", "cofre_reader"])
+      assert.equal(await as(role, "SELECT ref FROM card"), denied, role);
     for (const table of ["payment", "card", "history", "account", "account_key"]) {
       for (const role of ["cofre_gateway", "cofre_vault", "cofre_jobs", "cofre_reader"]) {
         assert.equal(await as(role, `DELETE FROM ${table}`), denied, `${role} ${table}`);
@@ -119,12 +144,24 @@ function describeStore(databases: TestDatabases): void {
       for (const role of ["cofre_vault", "cofre_jobs", "cofre_reader"])
         assert.equal(await as(role, `SELECT ${writer}('{}')`), denied, role);
     }
-    for (const part of ["write_run_2('[]')", "write_moves_1('[]')", "place_all_queues_1('{}', '{}')"]) {
+    for (const part of [
+      "write_run_2('[]')",
+      "write_moves_1('[]')",
+      "place_all_queues_1('{}', '{}')",
+    ]) {
       assert.equal(await as("cofre_gateway", `SELECT ${part}`), denied, part);
     }
     assert.equal(await countAs(url, "cofre_vault", merchantA, "card"), 1);
-    assert.equal(await countAs(url, "cofre_vault", "", "card"), 0, "without a merchant nothing is seen");
-    assert.equal(await countAs(url, "cofre_jobs", "", "card", "token_digest"), 2, "control: both are there");
+    assert.equal(
+      await countAs(url, "cofre_vault", "", "card"),
+      0,
+      "without a merchant nothing is seen",
+    );
+    assert.equal(
+      await countAs(url, "cofre_jobs", "", "card", "token_digest"),
+      2,
+      "control: both are there",
+    );
   });
 
   test("row-level security shows a statement that forgot its merchant nothing of another's", async () => {
@@ -144,11 +181,17 @@ function describeStore(databases: TestDatabases): void {
     context.after(() => connection.close());
     const merchantOf = async (merchant: string) =>
       (
-        await connection.rowsOf<{ readonly merchant: string }>(merchant, "own", "SELECT current_setting('cofre.merchant') AS merchant", [])
+        await connection.rowsOf<{ readonly merchant: string }>(
+          merchant,
+          "own",
+          "SELECT current_setting('cofre.merchant') AS merchant",
+          [],
+        )
       )[0]?.merchant;
     assert.equal(await merchantOf(merchantA), merchantA);
     // A zero byte is no text to the server: it refuses to open the session for it, and goes on.
-    for (let tries = 0; tries < 2; tries += 1) await assert.rejects(merchantOf(`${merchantB}\0`), { name: "StatementError" });
+    for (let tries = 0; tries < 2; tries += 1)
+      await assert.rejects(merchantOf(`${merchantB}\0`), { name: "StatementError" });
     assert.equal(await merchantOf(merchantB), merchantB);
     // Nor for whoever asks for the same merchant before the refusal has come.
     const both = await Promise.allSettled([1, 2].map(() => merchantOf(`${merchantA}\0`)));
@@ -206,7 +249,8 @@ function describeStore(databases: TestDatabases): void {
       ["fulfilled", "rejected", "fulfilled"],
     );
     assert.ok(results[1]?.status === "rejected" && results[1].reason instanceof BrokenInvariant);
-    for (const number of [1, 2]) assert.ok((await store.paymentById(merchantA, given.paymentId(number))) !== undefined);
+    for (const number of [1, 2])
+      assert.ok((await store.paymentById(merchantA, given.paymentId(number))) !== undefined);
   });
 
   test("of payments that are written together each has its own answer, and a refused one leaves nothing", async (context) => {
@@ -214,8 +258,14 @@ function describeStore(databases: TestDatabases): void {
     context.after(() => store.close());
     await store.commit(given.cardChange(given.newCard(1)));
     await store.commit(given.paymentChange(given.newPayment(9)));
-    const use = (ms: number) => ({ cardUse: { tokenDigest: given.tokenDigest(1), at: instant(start + ms) } });
-    const taken = { ...given.newPayment(3), id: given.paymentId(33), order: { ...given.newPayment(3).order, code: "order-9" } };
+    const use = (ms: number) => ({
+      cardUse: { tokenDigest: given.tokenDigest(1), at: instant(start + ms) },
+    });
+    const taken = {
+      ...given.newPayment(3),
+      id: given.paymentId(33),
+      order: { ...given.newPayment(3).order, code: "order-9" },
+    };
     const results = await Promise.all([
       store.commit(given.paymentChange(given.newPayment(1), use(10))),
       store.commit(given.paymentChange(given.newPayment(2), use(30))),
@@ -228,7 +278,10 @@ function describeStore(databases: TestDatabases): void {
       results.map((result) => (result.outcome === "duplicate" ? result.key : result.outcome)),
       ["committed", "committed", "payment_code", "committed", "stale", "committed"],
     );
-    assert.equal((await store.cardByToken(merchantA, given.tokenDigest(1)))?.lastUsedAt, start + 30);
+    assert.equal(
+      (await store.cardByToken(merchantA, given.tokenDigest(1)))?.lastUsedAt,
+      start + 30,
+    );
     assert.equal(await store.paymentById(merchantA, given.paymentId(33)), undefined);
     assert.deepEqual(await store.history(merchantA, given.paymentId(8)), []);
     assert.equal((await store.history(merchantA, given.paymentId(9))).length, 2);
@@ -240,14 +293,24 @@ function describeStore(databases: TestDatabases): void {
     const store = await databases.openStore();
     context.after(() => store.close());
     const numbers = Array.from({ length: 120 }, (_, number) => number + 1);
-    const withCard = (number: number) => ({ card: { next: given.newCard(number), replaces: undefined } });
+    const withCard = (number: number) => ({
+      card: { next: given.newCard(number), replaces: undefined },
+    });
     const results = await Promise.all(
-      numbers.map((number) => store.commit(given.paymentChange(given.newPayment(number), withCard(number)))),
+      numbers.map((number) =>
+        store.commit(given.paymentChange(given.newPayment(number), withCard(number))),
+      ),
     );
     assert.deepEqual([...new Set(results.map(({ outcome }) => outcome))], ["committed"]);
     assert.equal(store.stats().largestBatch, 48);
-    await Promise.all(numbers.map((number) => store.commit(given.paymentChange(given.newPayment(number + 1_000)))));
-    assert.equal(store.stats().largestBatch, 60, "control: half of what waits, where no subtransaction is needed");
+    await Promise.all(
+      numbers.map((number) => store.commit(given.paymentChange(given.newPayment(number + 1_000)))),
+    );
+    assert.equal(
+      store.stats().largestBatch,
+      60,
+      "control: half of what waits, where no subtransaction is needed",
+    );
   });
 
   test("reads of one turn are answered each with its own row, whoever else asks and for what", async (context) => {
@@ -255,26 +318,53 @@ function describeStore(databases: TestDatabases): void {
     context.after(() => store.close());
     for (const number of [1, 2]) {
       for (const merchantId of [merchantA, merchantB]) {
-        await store.commit(given.cardChange(given.newCard(number, { merchantId, maskedPan: `411111xxxxxx000${number}` })));
+        await store.commit(
+          given.cardChange(
+            given.newCard(number, { merchantId, maskedPan: `411111xxxxxx000${number}` }),
+          ),
+        );
         await store.commit(given.paymentChange(given.newPayment(number, { merchantId })));
       }
     }
-    const asked = [1, 2, 3, 2].flatMap((number) => [merchantA, merchantB].map((merchantId) => ({ number, merchantId })));
-    const cards = await Promise.all(asked.map(({ number, merchantId }) => store.cardByToken(merchantId, given.tokenDigest(number))));
-    assert.deepEqual(
-      cards.map((card) => (card === undefined ? undefined : [card.merchantId, card.tokenDigest, card.maskedPan])),
+    const asked = [1, 2, 3, 2].flatMap((number) =>
+      [merchantA, merchantB].map((merchantId) => ({ number, merchantId })),
+    );
+    const cards = await Promise.all(
       asked.map(({ number, merchantId }) =>
-        number === 3 ? undefined : [merchantId, given.tokenDigest(number), `411111xxxxxx000${number}`],
+        store.cardByToken(merchantId, given.tokenDigest(number)),
       ),
     );
-    const payments = await Promise.all(asked.map(({ number, merchantId }) => store.paymentById(merchantId, given.paymentId(number))));
     assert.deepEqual(
-      payments.map((payment) => (payment === undefined ? undefined : [payment.merchantId, payment.id])),
-      asked.map(({ number, merchantId }) => (number === 3 ? undefined : [merchantId, given.paymentId(number)])),
+      cards.map((card) =>
+        card === undefined ? undefined : [card.merchantId, card.tokenDigest, card.maskedPan],
+      ),
+      asked.map(({ number, merchantId }) =>
+        number === 3
+          ? undefined
+          : [merchantId, given.tokenDigest(number), `411111xxxxxx000${number}`],
+      ),
     );
-    assert.equal(await store.paymentById(given.merchantId(0xc), given.paymentId(1)), undefined, "nobody else's");
+    const payments = await Promise.all(
+      asked.map(({ number, merchantId }) => store.paymentById(merchantId, given.paymentId(number))),
+    );
+    assert.deepEqual(
+      payments.map((payment) =>
+        payment === undefined ? undefined : [payment.merchantId, payment.id],
+      ),
+      asked.map(({ number, merchantId }) =>
+        number === 3 ? undefined : [merchantId, given.paymentId(number)],
+      ),
+    );
+    assert.equal(
+      await store.paymentById(given.merchantId(0xc), given.paymentId(1)),
+      undefined,
+      "nobody else's",
+    );
 
-    const late = assert.rejects(store.paymentById(merchantA, given.paymentId(1)), { name: "StoreError", code: "closed" });
+    const late = assert.rejects(store.paymentById(merchantA, given.paymentId(1)), {
+      name: "StoreError",
+      code: "closed",
+    });
     await store.close();
     await late;
   });
@@ -289,7 +379,10 @@ function describeStore(databases: TestDatabases): void {
     context.after(() => held.letGo());
     const waits =
       "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cofre cofre_gateway' AND wait_event_type = 'Lock'";
-    const unknown = assert.rejects(store.commit(given.paymentChange(given.newPayment(2))), { name: "StoreError", code: "commit_unknown" });
+    const unknown = assert.rejects(store.commit(given.paymentChange(given.newPayment(2))), {
+      name: "StoreError",
+      code: "commit_unknown",
+    });
     await until("a session waits for a lock", async () => (await query(url, waits)).length > 0);
     await query(url, `SELECT pg_terminate_backend(pid) FROM (${waits}) AS waiting`);
     await unknown;
@@ -297,7 +390,9 @@ function describeStore(databases: TestDatabases): void {
     await held.letGo();
 
     assert.equal(await store.tryWriting(), true);
-    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(3))), { outcome: "committed" });
+    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(3))), {
+      outcome: "committed",
+    });
     assert.equal(await store.paymentById(merchantA, given.paymentId(2)), undefined);
     assert.equal(store.isWriting, true);
   });
@@ -309,14 +404,30 @@ function describeStore(databases: TestDatabases): void {
     const numbers = Array.from({ length: 200 }, (_, number) => number + 1);
     // Both ask for the same payments: of each pair one is written.
     const asked = nodes.map((node) =>
-      Promise.all(numbers.map((number) => node.commit(given.paymentChange(given.newPayment(number, { merchantId: merchantOf(number) }))))),
+      Promise.all(
+        numbers.map((number) =>
+          node.commit(
+            given.paymentChange(given.newPayment(number, { merchantId: merchantOf(number) })),
+          ),
+        ),
+      ),
     );
     const [one = [], other = []] = await Promise.all(asked);
     for (const [index, first] of one.entries()) {
-      assert.deepEqual(new Set([first.outcome, other[index]?.outcome]), new Set(["committed", "duplicate"]), `payment ${index + 1}`);
+      assert.deepEqual(
+        new Set([first.outcome, other[index]?.outcome]),
+        new Set(["committed", "duplicate"]),
+        `payment ${index + 1}`,
+      );
     }
     const paid = nodes.map((node) =>
-      Promise.all(numbers.map((number) => node.commit(given.paidChange(given.newPayment(number, { merchantId: merchantOf(number) }))))),
+      Promise.all(
+        numbers.map((number) =>
+          node.commit(
+            given.paidChange(given.newPayment(number, { merchantId: merchantOf(number) })),
+          ),
+        ),
+      ),
     );
     const outcomes = (await Promise.all(paid)).flat().map(({ outcome }) => outcome);
     assert.equal(outcomes.filter((outcome) => outcome === "committed").length, 200);
@@ -329,11 +440,17 @@ function describeStore(databases: TestDatabases): void {
       );
     }
     // Of both together: one of them may have been first with everything.
-    const [commits, changes] = (["commits", "changes"] as const).map((of) => nodes.reduce((sum, node) => sum + node.stats()[of], 0));
-    assert.ok(commits !== undefined && changes !== undefined && commits > 0 && commits < changes, "control: changes share commits");
+    const [commits, changes] = (["commits", "changes"] as const).map((of) =>
+      nodes.reduce((sum, node) => sum + node.stats()[of], 0),
+    );
+    assert.ok(
+      commits !== undefined && changes !== undefined && commits > 0 && commits < changes,
+      "control: changes share commits",
+    );
   });
 
-  // Each node that lost its session after a step of the database server's clock could write nothing any more.
+  // Each node that lost its session after a step of the database server's clock could write nothing
+  // any more.
   test("a step of the server's clock does not keep a node from a new session that writes", async (context) => {
     const url = await databases.copy();
     let off = 0;
@@ -341,16 +458,20 @@ function describeStore(databases: TestDatabases): void {
     context.after(() => store.close());
     await store.commit(given.paymentChange(given.newPayment(1)));
     off = 60_000;
-    const sessions = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'cofre %'";
+    const sessions =
+      "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'cofre %'";
     await query(url, `SELECT pg_terminate_backend(pid) FROM (${sessions}) AS open`);
     await until("the store writes again", async () => store.tryWriting().catch(() => false));
-    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(2))), { outcome: "committed" });
+    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(2))), {
+      outcome: "committed",
+    });
   });
 
   test("clocks that differ by more than two seconds are refused at the start", async () => {
     const url = await databases.copy();
     for (const off of [-2_600, 2_600]) {
-      // The time that the asking takes is in the opener's favour: one that was held up in it for long may be let in.
+      // The time that the asking takes is in the opener's favour: one that was held up in it for
+      // long may be let in.
       const isLetIn = (): Promise<boolean> =>
         openStoreOn(url, { clock: { now: () => instant(Date.now() + off) } }).then(
           (store) => store.close().then(() => true),
@@ -369,7 +490,13 @@ function merchantOf(number: number) {
   return number % 2 === 0 ? merchantA : merchantB;
 }
 
-async function countAs(url: string, role: string, merchant: string, table: string, column = "merchant"): Promise<number> {
+async function countAs(
+  url: string,
+  role: string,
+  merchant: string,
+  table: string,
+  column = "merchant",
+): Promise<number> {
   const [row] = await query<{ readonly seen: number }>(
     url,
     "SELECT set_config('role', $1, false), set_config('cofre.merchant', $2, false), 0 AS seen",

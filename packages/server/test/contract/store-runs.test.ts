@@ -8,13 +8,21 @@ import { type Delivery, type EndpointId, newDelivery } from "../../src/notificat
 import type { Payment } from "../../src/payment/payment.ts";
 import { messageOf } from "../../src/stores/change-message.ts";
 import type { Change } from "../../src/stores/change.ts";
-import { type BatchMessage, batchMessageOf, batchOf, movesFirst } from "../../src/stores/postgres/batch-message.ts";
+import {
+  type BatchMessage,
+  batchMessageOf,
+  batchOf,
+  movesFirst,
+} from "../../src/stores/postgres/batch-message.ts";
 import { Chance } from "../simulation/chance.ts";
 import { query, TestDatabases, testUrl } from "../postgres/databases.ts";
 import { dueTables } from "../postgres/due-tables.ts";
 import * as given from "./store-fixtures.ts";
 
-/** Batches of random changes, written in runs and change by change: the same answers, and the same rows in every table. */
+/**
+ * Batches of random changes, written in runs and change by change: the same answers, and the same
+ * rows in every table.
+ */
 
 const { start } = given;
 const skip = testUrl === undefined && "COFRE_TEST_POSTGRES_URL names no server";
@@ -27,7 +35,10 @@ const endpoints = [
   ...["https://a.example/1", "https://a.example/2", "https://b.example/"].map(urlEndpoint),
 ];
 
-/** Changes that wait together, as nodes bring them: none rests on another one of the batch. Some are stale, some take what is taken. */
+/**
+ * Changes that wait together, as nodes bring them: none rests on another one of the batch. Some are
+ * stale, some take what is taken.
+ */
 class Batches {
   readonly chance: Chance;
   /** By merchant and number, as they were before the batch. */
@@ -42,7 +53,9 @@ class Batches {
   }
 
   next(): readonly Change[] {
-    return Array.from({ length: this.chance.between(1, 24) }, () => this.#change()).filter((change) => change !== undefined);
+    return Array.from({ length: this.chance.between(1, 24) }, () => this.#change()).filter(
+      (change) => change !== undefined,
+    );
   }
 
   #change(): Change | undefined {
@@ -71,21 +84,40 @@ class Batches {
     const { chance } = this;
     const number = chance.between(1, 9);
     const known = this.payments.get(`${merchantId} ${number}`);
-    const use = chance.happens(300) ? { cardUse: { tokenDigest: given.tokenDigest(chance.between(1, 3)), at } } : {};
+    const use = chance.happens(300)
+      ? { cardUse: { tokenDigest: given.tokenDigest(chance.between(1, 3)), at } }
+      : {};
     const about = { at, ...this.#told(given.paymentId(number)), ...use };
     if (known === undefined || chance.happens(50)) {
       const fresh = given.newPayment(number, { merchantId });
       const order = { ...fresh.order, storedCredential: undefined };
       // The code may be another payment's, the id one that is there.
-      const payment = { ...fresh, order: chance.happens(150) ? { ...order, code: `order-${chance.between(1, 9)}` } : order };
-      const card = chance.happens(100) ? { card: { next: given.newCard(chance.between(1, 3), { merchantId }), replaces: undefined } } : {};
+      const payment = {
+        ...fresh,
+        order: chance.happens(150) ? { ...order, code: `order-${chance.between(1, 9)}` } : order,
+      };
+      const card = chance.happens(100)
+        ? {
+            card: {
+              next: given.newCard(chance.between(1, 3), { merchantId }),
+              replaces: undefined,
+            },
+          }
+        : {};
       return given.paymentChange(payment, { ...about, ...card });
     }
     const next = given.paidNext(known, { version: known.version + (chance.happens(100) ? 2 : 1) });
-    if (chance.happens(150)) return given.paymentChange({ ...next, rerouted: { connector: "other", attempt: 1 } }, about);
-    if (!chance.happens(200)) return given.paymentChange({ ...next, refunded: 0n, refunds: [] }, about);
-    const refunds = [given.newRefund(chance.between(1, 12), { code: `refund-${chance.between(1, 4)}` })];
-    return given.paymentChange({ ...given.refundedNext(next, refunds), version: next.version }, about);
+    if (chance.happens(150))
+      return given.paymentChange({ ...next, rerouted: { connector: "other", attempt: 1 } }, about);
+    if (!chance.happens(200))
+      return given.paymentChange({ ...next, refunded: 0n, refunds: [] }, about);
+    const refunds = [
+      given.newRefund(chance.between(1, 12), { code: `refund-${chance.between(1, 4)}` }),
+    ];
+    return given.paymentChange(
+      { ...given.refundedNext(next, refunds), version: next.version },
+      about,
+    );
   }
 
   #told(paymentId: Payment["id"]): Partial<Change> {
@@ -99,13 +131,19 @@ class Batches {
       : { notifications, deliverTo, gatherFor: deliverTo.filter(() => chance.happens(300)) };
   }
 
-  /** What the dispatcher writes: one delivery or several, some of them as they were before another moved them. */
+  /**
+   * What the dispatcher writes: one delivery or several, some of them as they were before another
+   * moved them.
+   */
   #moved(merchantId: MerchantId, at: Change["at"]): Change | undefined {
     const { chance } = this;
     const own = this.deliveries.filter((each) => each.merchantId === merchantId);
     if (own.length === 0) return undefined;
     const different = new Map(
-      Array.from({ length: chance.between(1, 4) }, () => this.#one(own)).map((each) => [`${each.number} ${each.endpoint}`, each]),
+      Array.from({ length: chance.between(1, 4) }, () => this.#one(own)).map((each) => [
+        `${each.number} ${each.endpoint}`,
+        each,
+      ]),
     );
     const off = chance.happens(100) ? this.#one([-1, 1]) : 0;
     const deliveries = [...different.values()].map((each) => {
@@ -130,8 +168,18 @@ class Batches {
     const own = this.deliveries.filter((each) => each.merchantId === merchantId);
     if (own.length === 0) return undefined;
     const { number, paymentId, kind } = this.#one(own);
-    const next = newDelivery({ merchantId, endpoint: this.#one(endpoints), number, paymentId, kind }, at);
-    return { merchantId, at, facts: [], entries: [], notifications: [], deliveries: [{ next, replaces: undefined }] };
+    const next = newDelivery(
+      { merchantId, endpoint: this.#one(endpoints), number, paymentId, kind },
+      at,
+    );
+    return {
+      merchantId,
+      at,
+      facts: [],
+      entries: [],
+      notifications: [],
+      deliveries: [{ next, replaces: undefined }],
+    };
   }
 
   #account(merchantId: MerchantId, at: Change["at"]): Change {
@@ -153,7 +201,10 @@ class Batches {
   }
 }
 
-/** Writes to a database of its own as a node does: batches by the function, a session for all of them. */
+/**
+ * Writes to a database of its own as a node does: batches by the function, a session for all of
+ * them.
+ */
 class Writer {
   readonly url: string;
   readonly client: Client;
@@ -177,18 +228,31 @@ class Writer {
   /** In one batch, but each a part of its own. */
   async apart(messages: readonly BatchMessage[]): Promise<readonly string[]> {
     const merchantsOf = [...new Set(messages.map(({ merchant }) => merchant))];
-    return this.#write(`{"merchants":${JSON.stringify(merchantsOf)},"parts":[${messages.map(({ json }) => json).join(",")}]}`);
+    return this.#write(
+      `{"merchants":${JSON.stringify(merchantsOf)},"parts":[${messages.map(({ json }) => json).join(",")}]}`,
+    );
   }
 
   async #write(batch: string): Promise<readonly string[]> {
-    const { rows } = await this.client.query<{ readonly answer: string }>("SELECT write_batch_2($1) AS answer", [batch]);
+    const { rows } = await this.client.query<{ readonly answer: string }>(
+      "SELECT write_batch_2($1) AS answer",
+      [batch],
+    );
     return (rows[0]?.answer ?? "").split(" ");
   }
 }
 
-/** Every row of every table that a batch writes, in one order; the values of the sequence as ranks, since a run draws them table by table. */
+/**
+ * Every row of every table that a batch writes, in one order; the values of the sequence as ranks,
+ * since a run draws them table by table.
+ */
 async function rowsOf(url: string): Promise<readonly string[]> {
-  const ranked: Readonly<Record<string, string>> = { payment: "no", due_payment: "no", outbox: "sequence", card: "no" };
+  const ranked: Readonly<Record<string, string>> = {
+    payment: "no",
+    due_payment: "no",
+    outbox: "sequence",
+    card: "no",
+  };
   const tables =
     "account account_key card delivery due_delivery due_merchant due_payment due_queue history merchant named_request outbox payment refund".split(
       " ",
@@ -197,8 +261,13 @@ async function rowsOf(url: string): Promise<readonly string[]> {
   for (const table of tables) {
     const column = ranked[table];
     const row =
-      column === undefined ? "to_jsonb(each)" : `to_jsonb(each) || jsonb_build_object('${column}', rank() OVER (ORDER BY ${column}))`;
-    const rows = await query<{ readonly line: string }>(url, `SELECT '${table} ' || (${row})::text AS line FROM ${table} AS each`);
+      column === undefined
+        ? "to_jsonb(each)"
+        : `to_jsonb(each) || jsonb_build_object('${column}', rank() OVER (ORDER BY ${column}))`;
+    const rows = await query<{ readonly line: string }>(
+      url,
+      `SELECT '${table} ' || (${row})::text AS line FROM ${table} AS each`,
+    );
     lines.push(...rows.map(({ line }) => line).toSorted());
   }
   return lines;
@@ -210,31 +279,47 @@ test(
   async (context) => {
     assert.ok(databases !== undefined);
     const seen = new Map<string, number>();
-    const count = (word: string, times = 1): void => void seen.set(word, (seen.get(word) ?? 0) + times);
+    const count = (word: string, times = 1): void =>
+      void seen.set(word, (seen.get(word) ?? 0) + times);
     for (let seed = 1; seed <= 2; seed += 1) {
       const runs: Writer = await Writer.open(await databases.copy());
       const single: Writer = await Writer.open(await databases.copy());
       context.after(() => Promise.all([runs, single].map(({ client }) => client.end())));
       const batches = new Batches(seed);
       for (let step = 0; step < 80; step += 1) {
-        const changes = movesFirst(batches.next().map((change) => ({ change, message: batchMessageOf(messageOf(change)) })));
+        const changes = movesFirst(
+          batches.next().map((change) => ({ change, message: batchMessageOf(messageOf(change)) })),
+        );
         if (changes.length === 0) continue;
         const messages = changes.map(({ message }) => message);
         const answers = await runs.together(messages);
         assert.deepEqual(answers, await single.apart(messages), `seed ${seed}, step ${step}`);
-        for (const part of ["run", "moves"]) if (batchOf(messages).includes(`{"${part}"`)) count(part);
+        for (const part of ["run", "moves"])
+          if (batchOf(messages).includes(`{"${part}"`)) count(part);
         for (const [index, { change, message }] of changes.entries()) {
           count(`${kindOf(message)} ${answers[index]}`);
           if (answers[index] !== "committed") continue;
           const { payment, account } = change;
           if (account !== undefined) batches.accounts.set(change.merchantId, account.next.version);
-          if (payment !== undefined) batches.payments.set(`${change.merchantId} ${Number(`0x${payment.next.id}`)}`, payment.next);
+          if (payment !== undefined)
+            batches.payments.set(
+              `${change.merchantId} ${Number(`0x${payment.next.id}`)}`,
+              payment.next,
+            );
         }
         batches.deliveries = await deliveriesOf(runs.client);
-        if (step % 20 === 19) assert.deepEqual(await rowsOf(runs.url), await rowsOf(single.url), `seed ${seed}, step ${step}`);
+        if (step % 20 === 19)
+          assert.deepEqual(
+            await rowsOf(runs.url),
+            await rowsOf(single.url),
+            `seed ${seed}, step ${step}`,
+          );
       }
       assert.ok((await rowsOf(runs.url)).length > 1_000, "control: there is something to compare");
-      const parked = await query(runs.url, "SELECT 1 FROM due_queue WHERE parked_until IS NOT NULL");
+      const parked = await query(
+        runs.url,
+        "SELECT 1 FROM due_queue WHERE parked_until IS NOT NULL",
+      );
       count("parked", parked.length);
       await query(runs.url, "UPDATE due_queue SET parked_until = NULL, due_at = first_at");
       await query(
@@ -246,12 +331,18 @@ test(
       count("blocked", blocked);
     }
     for (const word of expectedOften) {
-      assert.ok((seen.get(word) ?? 0) > 2, `control: ${word} comes up, ${seen.get(word) ?? 0} times`);
+      assert.ok(
+        (seen.get(word) ?? 0) > 2,
+        `control: ${word} comes up, ${seen.get(word) ?? 0} times`,
+      );
     }
   },
 );
 
-/** What the batches must be made of: parts, what is in the tables, and the kinds of changes with their answers. */
+/**
+ * What the batches must be made of: parts, what is in the tables, and the kinds of changes with
+ * their answers.
+ */
 const expectedOften = [
   "run",
   "moves",
@@ -275,10 +366,17 @@ function kindOf({ plain, isMove }: BatchMessage): string {
 }
 
 async function deliveriesOf(client: Client): Promise<readonly Delivery[]> {
-  const { rows } = await client.query<Omit<Delivery, "number"> & { readonly number: string; readonly [column: string]: unknown }>(
+  const { rows } = await client.query<
+    Omit<Delivery, "number"> & { readonly number: string; readonly [column: string]: unknown }
+  >(
     `SELECT encode(merchant, 'hex') AS "merchantId", endpoint, number, encode(payment, 'hex') AS "paymentId", kind, version, state,
        asked_at::float8 AS "askedAt", due_at::float8 AS "dueAt", attempts, outcome, in_order = 1 AS "inOrder", message::float8 AS message
      FROM delivery ORDER BY merchant, number, endpoint`,
   );
-  return rows.map((row) => ({ ...row, number: Number(row.number), outcome: row.outcome ?? undefined, message: row.message ?? undefined }));
+  return rows.map((row) => ({
+    ...row,
+    number: Number(row.number),
+    outcome: row.outcome ?? undefined,
+    message: row.message ?? undefined,
+  }));
 }

@@ -28,7 +28,8 @@ const stale = { outcome: "stale" };
 /** Versions of a payment that say of refunds and disputes what cannot be. */
 function unsoundAftermaths(payment: Payment): readonly Payment[] {
   const paid = { ...payment, authorized: 1_000n, captured: 1_000n };
-  const refunded = (...refunds: readonly Refund[]): Payment => given.refundedNext({ ...paid, version: 0 }, refunds);
+  const refunded = (...refunds: readonly Refund[]): Payment =>
+    given.refundedNext({ ...paid, version: 0 }, refunds);
   return [
     { ...paid, refunded: 1n },
     { ...refunded(given.newRefund(1)), refunded: 99n },
@@ -47,11 +48,17 @@ function unsoundAftermaths(payment: Payment): readonly Payment[] {
   ];
 }
 
-function codesOf({ payments, next }: PaymentList): readonly [codes: readonly string[], next: PaymentList["next"]] {
+function codesOf({
+  payments,
+  next,
+}: PaymentList): readonly [codes: readonly string[], next: PaymentList["next"]] {
   return [payments.map(({ order }) => order.code), next];
 }
 
-/** A test for each promise of store.ts and change.ts. `open` gives an empty store; the suite closes it. */
+/**
+ * A test for each promise of store.ts and change.ts. `open` gives an empty store; the suite closes
+ * it.
+ */
 export function describeStoreContract(name: string, open: () => Promise<Store>): void {
   async function opened(context: TestContext): Promise<Store> {
     const store = await open();
@@ -60,7 +67,11 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
   }
 
   /** A payment that was paid, as it is stored. */
-  async function storedPaid(store: Store, number: number, merchantId = merchantA): Promise<Payment> {
+  async function storedPaid(
+    store: Store,
+    number: number,
+    merchantId = merchantA,
+  ): Promise<Payment> {
     const first = given.newPayment(number, { merchantId });
     await store.commit(given.paymentChange(first));
     await store.commit(given.paidChange(first));
@@ -82,7 +93,10 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.equal(await store.paymentByMandate(merchantA, "123456789012345"), undefined);
       assert.deepEqual(await store.paymentsDue(start, 10), []);
       assert.deepEqual(await store.paymentsInFlight(10), []);
-      assert.deepEqual(await store.paymentsListed(merchantA, {}, { limit: 10, lookAt: 10 }), { payments: [], next: undefined });
+      assert.deepEqual(await store.paymentsListed(merchantA, {}, { limit: 10, lookAt: 10 }), {
+        payments: [],
+        next: undefined,
+      });
       assert.equal(await store.cardByToken(merchantA, given.tokenDigest(1)), undefined);
       assert.deepEqual(await store.notificationsOf(merchantA, 0, 10), []);
     });
@@ -104,7 +118,9 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       const store = await opened(context);
       const bare = given.barePayment(1);
 
-      await store.commit(given.paymentChange(bare, { facts: [given.fact({ attempt: undefined, by: "recovery" })] }));
+      await store.commit(
+        given.paymentChange(bare, { facts: [given.fact({ attempt: undefined, by: "recovery" })] }),
+      );
 
       assert.deepEqual(await store.paymentById(merchantA, bare.id), bare);
       const [row] = await store.history(merchantA, bare.id);
@@ -117,20 +133,69 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       let payment: Payment = { ...plain, order: { ...plain.order, connector: "first_acquirer" } };
       await store.commit(given.paymentChange(payment));
       assert.deepEqual(await store.paymentById(merchantA, payment.id), payment);
-      const declined = { ...given.approval, approved: false, authorizationCode: undefined, responseCode: "51", adviceCode: "02" };
+      const declined = {
+        ...given.approval,
+        approved: false,
+        authorizationCode: undefined,
+        responseCode: "51",
+        adviceCode: "02",
+      };
       for (const over of [
-        { rerouted: { connector: "second_acquirer-2", attempt: 2 }, attempt: given.newAttempt({ number: 2 }), attempts: 2 },
-        { state: "reversing", attempt: given.newAttempt({ kind: "reverse", number: 3, checks: 7 }), attempts: 3 },
-        { state: "voiding", attempt: given.newAttempt({ kind: "void", number: 3, amount: 0n }), verdict: given.approval },
-        { state: "capturing", attempt: given.newAttempt({ kind: "capture", number: 4, amount: 2n ** 60n + 1n }) },
-        { state: "declined", attempt: undefined, verdict: { ...declined, reason: "insufficient_funds" } },
-        { verdict: { ...declined, reason: "high_risk", refusedBeforeIssuer: true, acquirerReference: undefined } },
+        {
+          rerouted: { connector: "second_acquirer-2", attempt: 2 },
+          attempt: given.newAttempt({ number: 2 }),
+          attempts: 2,
+        },
+        {
+          state: "reversing",
+          attempt: given.newAttempt({ kind: "reverse", number: 3, checks: 7 }),
+          attempts: 3,
+        },
+        {
+          state: "voiding",
+          attempt: given.newAttempt({ kind: "void", number: 3, amount: 0n }),
+          verdict: given.approval,
+        },
+        {
+          state: "capturing",
+          attempt: given.newAttempt({ kind: "capture", number: 4, amount: 2n ** 60n + 1n }),
+        },
+        {
+          state: "declined",
+          attempt: undefined,
+          verdict: { ...declined, reason: "insufficient_funds" },
+        },
+        {
+          verdict: {
+            ...declined,
+            reason: "high_risk",
+            refusedBeforeIssuer: true,
+            acquirerReference: undefined,
+          },
+        },
         { verdict: { ...given.approval, networkTransactionId: undefined } },
-        { state: "in_review", review: "waiting", captureBy: instant(start + 345_600_000), authorized: 10_050n },
-        { state: "voiding", review: "rejected", attempt: given.newAttempt({ kind: "reject", answerBy: instant(start + 1) }) },
+        {
+          state: "in_review",
+          review: "waiting",
+          captureBy: instant(start + 345_600_000),
+          authorized: 10_050n,
+        },
+        {
+          state: "voiding",
+          review: "rejected",
+          attempt: given.newAttempt({ kind: "reject", answerBy: instant(start + 1) }),
+        },
         { state: "authorized", review: "accepted", attempt: undefined },
-        { state: "voiding", attempt: given.newAttempt({ kind: "lapse", recheckAt: instant(start + 345_700_000) }) },
-        { state: "captured", attempt: undefined, captured: 10_050n, chargeback: { ...given.dispute, state: "opened" } },
+        {
+          state: "voiding",
+          attempt: given.newAttempt({ kind: "lapse", recheckAt: instant(start + 345_700_000) }),
+        },
+        {
+          state: "captured",
+          attempt: undefined,
+          captured: 10_050n,
+          chargeback: { ...given.dispute, state: "opened" },
+        },
         { chargeback: { ...given.dispute, state: "credited", creditedAt: instant(start + 99) } },
         { needsReview: true },
       ] as const) {
@@ -155,19 +220,24 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
 
     test("cards are listed a piece at a time, and one is forgotten unless it was used meanwhile", async (context) => {
       const store = await opened(context);
-      for (let number = 1; number <= 5; number += 1) await store.commit(given.cardChange(given.newCard(number)));
+      for (let number = 1; number <= 5; number += 1)
+        await store.commit(given.cardChange(given.newCard(number)));
       const first = await store.cardsAfter(0, 3);
       const rest = await store.cardsAfter(first.at(-1)?.position ?? 0, 3);
       assert.deepEqual(
         [...first, ...rest].map(({ tokenDigest }) => tokenDigest),
         [1, 2, 3, 4, 5].map((number) => given.tokenDigest(number)),
       );
-      const [{ merchantId, lastUsedAt } = { merchantId: merchantA, lastUsedAt: instant(0) }] = first;
+      const [{ merchantId, lastUsedAt } = { merchantId: merchantA, lastUsedAt: instant(0) }] =
+        first;
       const erase = (number: number, unusedSince: number, merchant = merchantId) =>
         store.commit({
           merchantId: merchant,
           at: instant(start),
-          cardErasure: { tokenDigest: given.tokenDigest(number), unusedSince: instant(unusedSince) },
+          cardErasure: {
+            tokenDigest: given.tokenDigest(number),
+            unusedSince: instant(unusedSince),
+          },
           facts: [],
           entries: [],
           notifications: [],
@@ -175,7 +245,10 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.deepEqual(await erase(1, lastUsedAt), committed, "used at that very moment: it stays");
       assert.ok((await store.cardByToken(merchantId, given.tokenDigest(1))) !== undefined);
       assert.deepEqual(await erase(1, lastUsedAt + 1, merchantB), committed);
-      assert.ok((await store.cardByToken(merchantId, given.tokenDigest(1))) !== undefined, "another merchant cannot");
+      assert.ok(
+        (await store.cardByToken(merchantId, given.tokenDigest(1))) !== undefined,
+        "another merchant cannot",
+      );
       assert.deepEqual(await erase(1, lastUsedAt + 1), committed);
       assert.equal(await store.cardByToken(merchantId, given.tokenDigest(1)), undefined);
       assert.deepEqual(await erase(1, lastUsedAt + 1), committed, "what is gone is no conflict");
@@ -190,23 +263,48 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       for (const number of [2, 5, 1]) await store.commit(given.cardChange(given.newCard(number)));
       await store.commit(given.cardChange(given.newCard(3, { merchantId: merchantB })));
       await store.commit(given.cardUseChange(2, start + 5_000));
-      const positions = new Map((await store.cardsAfter(0, 9)).map(({ tokenDigest, position }) => [tokenDigest, position]));
+      const positions = new Map(
+        (await store.cardsAfter(0, 9)).map(({ tokenDigest, position }) => [tokenDigest, position]),
+      );
       const shown = (number: number, over: object = {}) => {
         const { tokenDigest, brand, maskedPan, createdAt, lastUsedAt } = given.newCard(number);
-        return { position: positions.get(tokenDigest), tokenDigest, brand, maskedPan, createdAt, lastUsedAt, ...over };
+        return {
+          position: positions.get(tokenDigest),
+          tokenDigest,
+          brand,
+          maskedPan,
+          createdAt,
+          lastUsedAt,
+          ...over,
+        };
       };
-      assert.deepEqual(await store.cardsListed(merchantA, undefined, 2), [shown(1), shown(2, { lastUsedAt: instant(start + 5_000) })]);
+      assert.deepEqual(await store.cardsListed(merchantA, undefined, 2), [
+        shown(1),
+        shown(2, { lastUsedAt: instant(start + 5_000) }),
+      ]);
       assert.deepEqual(await store.cardsListed(merchantA, given.tokenDigest(2), 2), [shown(5)]);
       assert.deepEqual(await store.cardsListed(merchantA, given.tokenDigest(5), 2), []);
     });
 
     test("a named request is claimed once, answered once, and seen by its merchant alone", async (context) => {
       const store = await opened(context);
-      const claim = { key: "order-1", digest: "ab".repeat(32), claimedAt: instant(start), answer: undefined };
+      const claim = {
+        key: "order-1",
+        digest: "ab".repeat(32),
+        claimedAt: instant(start),
+        answer: undefined,
+      };
       const answered = { ...claim, answer: { status: 200, body: '{"status":"SUCCESS"}' } };
       const other = { ...answered, digest: "cd".repeat(32) };
       const write = (next: NamedRequest, replaces: "nothing" | "claim", merchantId = merchantA) =>
-        store.commit({ merchantId, at: instant(start), request: { next, replaces }, facts: [], entries: [], notifications: [] });
+        store.commit({
+          merchantId,
+          at: instant(start),
+          request: { next, replaces },
+          facts: [],
+          entries: [],
+          notifications: [],
+        });
 
       assert.deepEqual(await write(answered, "claim"), stale, "nothing is claimed yet");
       assert.deepEqual(await write(claim, "nothing"), committed);
@@ -225,16 +323,31 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       const store = await opened(context);
       const bare = { at: start, facts: [], entries: [], notifications: [] };
       const claim = (key: string, claimedAt: number, merchantId = merchantA) => {
-        const next = { key, digest: "ab".repeat(32), claimedAt: instant(claimedAt), answer: undefined };
+        const next = {
+          key,
+          digest: "ab".repeat(32),
+          claimedAt: instant(claimedAt),
+          answer: undefined,
+        };
         return store.commit({ ...bare, merchantId, request: { next, replaces: "nothing" } });
       };
       const answer = (key: string, claimedAt: number, merchantId = merchantA) => {
-        const next = { key, digest: "ab".repeat(32), claimedAt: instant(claimedAt), answer: { status: 200, body: "{}" } };
+        const next = {
+          key,
+          digest: "ab".repeat(32),
+          claimedAt: instant(claimedAt),
+          answer: { status: 200, body: "{}" },
+        };
         return store.commit({ ...bare, merchantId, request: { next, replaces: "claim" } });
       };
       const remove = (keys: readonly string[], before: number, merchantId = merchantA) =>
-        store.commit({ ...bare, merchantId, requestDeletion: { keys, claimedBefore: instant(before) } });
-      const isThere = async (key: string, merchantId = merchantA) => (await store.namedRequest(merchantId, key)) !== undefined;
+        store.commit({
+          ...bare,
+          merchantId,
+          requestDeletion: { keys, claimedBefore: instant(before) },
+        });
+      const isThere = async (key: string, merchantId = merchantA) =>
+        (await store.namedRequest(merchantId, key)) !== undefined;
       for (const [key, at] of [
         ["third", start + 3],
         ["first", start + 1],
@@ -243,7 +356,11 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       ] as const)
         await claim(key, at);
       await claim("first", start, merchantB);
-      assert.deepEqual(await store.answeredRequests(instant(start + 100), 10), [], "none of them has an answer");
+      assert.deepEqual(
+        await store.answeredRequests(instant(start + 100), 10),
+        [],
+        "none of them has an answer",
+      );
       for (const [key, at] of [
         ["third", start + 3],
         ["first", start + 1],
@@ -252,18 +369,33 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         await answer(key, at);
       await answer("first", start, merchantB);
 
-      const ofA = (...keys: readonly string[]) => keys.map((key) => ({ merchantId: merchantA, key }));
-      assert.deepEqual(await store.answeredRequests(instant(start + 100), 2), [{ merchantId: merchantB, key: "first" }, ...ofA("first")]);
+      const ofA = (...keys: readonly string[]) =>
+        keys.map((key) => ({ merchantId: merchantA, key }));
+      assert.deepEqual(await store.answeredRequests(instant(start + 100), 2), [
+        { merchantId: merchantB, key: "first" },
+        ...ofA("first"),
+      ]);
       assert.deepEqual(await store.answeredRequests(instant(start + 3), 10), [
         { merchantId: merchantB, key: "first" },
         ...ofA("first", "second"),
       ]);
       assert.deepEqual(await store.answeredRequests(start, 10), []);
 
-      assert.deepEqual(await remove(["first", "second", "open", "never used"], start + 2), committed, "what stays is no conflict");
-      assert.deepEqual(await Promise.all(["first", "second", "third", "open"].map((key) => isThere(key))), [false, true, true, true]);
+      assert.deepEqual(
+        await remove(["first", "second", "open", "never used"], start + 2),
+        committed,
+        "what stays is no conflict",
+      );
+      assert.deepEqual(
+        await Promise.all(["first", "second", "third", "open"].map((key) => isThere(key))),
+        [false, true, true, true],
+      );
       assert.ok(await isThere("first", merchantB), "another merchant's key of the same name");
-      assert.deepEqual(await remove(["first"], start + 2), committed, "what is gone is no conflict");
+      assert.deepEqual(
+        await remove(["first"], start + 2),
+        committed,
+        "what is gone is no conflict",
+      );
       assert.deepEqual(await answer("first", start + 1), stale, "it is no longer claimed");
       assert.deepEqual(await claim("first", start + 9), committed, "it is as if it was never used");
       assert.deepEqual(await store.answeredRequests(instant(start + 100), 10), [
@@ -292,7 +424,10 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       const second = given.newPayment(2, { order: first.order });
 
       const result = await store.commit(
-        given.paymentChange(second, { entries: given.saleEntries, notifications: [{ kind: "update", paymentId: second.id }] }),
+        given.paymentChange(second, {
+          entries: given.saleEntries,
+          notifications: [{ kind: "update", paymentId: second.id }],
+        }),
       );
 
       assert.deepEqual(result, { outcome: "duplicate", key: "payment_code", existing: first });
@@ -307,8 +442,15 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       await store.commit(given.paymentChange(first));
       const sameId = given.newPayment(1, { order: { ...first.order, code: "another" } });
 
-      assert.deepEqual(await store.commit(given.paymentChange(sameId)), { outcome: "duplicate", key: "payment_id" });
-      assert.deepEqual(await store.commit(given.paymentChange(first)), { outcome: "duplicate", key: "payment_code", existing: first });
+      assert.deepEqual(await store.commit(given.paymentChange(sameId)), {
+        outcome: "duplicate",
+        key: "payment_id",
+      });
+      assert.deepEqual(await store.commit(given.paymentChange(first)), {
+        outcome: "duplicate",
+        key: "payment_code",
+        existing: first,
+      });
     });
 
     test("a version that is no longer the stored one is stale, and nothing is written", async (context) => {
@@ -319,8 +461,16 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
 
       assert.deepEqual(await store.commit(given.paidChange(first)), stale);
       assert.deepEqual(await store.commit(given.paidChange({ ...first, version: 7 })), stale);
-      assert.deepEqual(await store.commit(given.paidChange(given.newPayment(2))), stale, "there is no such payment");
-      assert.deepEqual(await store.commit(given.paidChange({ ...first, merchantId: merchantB })), stale, "it is not this merchant's");
+      assert.deepEqual(
+        await store.commit(given.paidChange(given.newPayment(2))),
+        stale,
+        "there is no such payment",
+      );
+      assert.deepEqual(
+        await store.commit(given.paidChange({ ...first, merchantId: merchantB })),
+        stale,
+        "it is not this merchant's",
+      );
       assert.equal((await store.history(merchantA, first.id)).length, 2);
       assert.equal((await store.notificationsOf(merchantA, 0, 10)).length, 1);
     });
@@ -329,7 +479,11 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       const store = await opened(context);
       const first = given.newPayment(1);
       await store.commit(given.paymentChange(first));
-      const changed = { ...given.paidNext(first), createdAt: instant(start + 1), order: { ...first.order, note: "other", code: "other" } };
+      const changed = {
+        ...given.paidNext(first),
+        createdAt: instant(start + 1),
+        order: { ...first.order, note: "other", code: "other" },
+      };
 
       await store.commit(given.paymentChange(changed));
 
@@ -352,11 +506,21 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       ];
       await store.commit(given.paymentChange(payment, { facts: [] }));
       await store.commit(given.paidChange(payment));
-      await store.commit(given.paymentChange(given.paidNext(given.paidNext(payment)), { at: instant(start + 7), facts }));
+      await store.commit(
+        given.paymentChange(given.paidNext(given.paidNext(payment)), {
+          at: instant(start + 7),
+          facts,
+        }),
+      );
 
       assert.deepEqual(await store.history(merchantA, payment.id), [
         { version: 1, at: start, facts: [], entries: [] },
-        { version: 2, at: given.paidChange(payment).at, facts: given.paidChange(payment).facts, entries: given.saleEntries },
+        {
+          version: 2,
+          at: given.paidChange(payment).at,
+          facts: given.paidChange(payment).facts,
+          entries: given.saleEntries,
+        },
         { version: 3, at: start + 7, facts, entries: [] },
       ]);
     });
@@ -374,24 +538,37 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       const rich = given.newPayment(1, { authorized: largest, captured: largest - 1n });
       const amount = { minor: largest, currency: "CLP" };
 
-      const change = given.paymentChange({ ...rich, order: { ...rich.order, amount } }, { entries: [entry(largest)] });
+      const change = given.paymentChange(
+        { ...rich, order: { ...rich.order, amount } },
+        { entries: [entry(largest)] },
+      );
       assert.deepEqual(await store.commit(change), committed);
-      assert.deepEqual(await store.paymentById(merchantA, rich.id), { ...rich, order: { ...rich.order, amount } });
+      assert.deepEqual(await store.paymentById(merchantA, rich.id), {
+        ...rich,
+        order: { ...rich.order, amount },
+      });
       assert.deepEqual((await store.history(merchantA, rich.id))[0]?.entries, [entry(largest)]);
 
-      await assert.rejects(store.commit(given.paymentChange(given.newPayment(2, { authorized: largest + 1n }))), BrokenInvariant);
-      await assert.rejects(store.commit(given.paymentChange(given.newPayment(2), { entries: [entry(largest + 1n)] })), BrokenInvariant);
+      await assert.rejects(
+        store.commit(given.paymentChange(given.newPayment(2, { authorized: largest + 1n }))),
+        BrokenInvariant,
+      );
+      await assert.rejects(
+        store.commit(given.paymentChange(given.newPayment(2), { entries: [entry(largest + 1n)] })),
+        BrokenInvariant,
+      );
     });
 
     test("every fact, source, kind of entry and account, and kind of notification reads as it was written", async (context) => {
       const store = await opened(context);
       const payment = given.newPayment(1);
-      const facts = [...paymentFacts, ...paymentNotes, ...refundFacts, ...chargebackFacts].map((fact, index) =>
-        given.fact({
-          fact,
-          by: factSources[index % factSources.length] ?? "merchant",
-          attempt: index % 3 === 0 ? undefined : 2 ** 31 - index,
-        }),
+      const facts = [...paymentFacts, ...paymentNotes, ...refundFacts, ...chargebackFacts].map(
+        (fact, index) =>
+          given.fact({
+            fact,
+            by: factSources[index % factSources.length] ?? "merchant",
+            attempt: index % 3 === 0 ? undefined : 2 ** 31 - index,
+          }),
       );
       const entries = entryKinds.map((kind): JournalEntry => ({
         kind,
@@ -404,7 +581,9 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
 
       await store.commit(given.paymentChange(payment, { facts, entries, notifications }));
 
-      assert.deepEqual(await store.history(merchantA, payment.id), [{ version: 1, at: start, facts, entries }]);
+      assert.deepEqual(await store.history(merchantA, payment.id), [
+        { version: 1, at: start, facts, entries },
+      ]);
       assert.deepEqual(
         (await store.notificationsOf(merchantA, 0, 10)).map(({ kind }) => kind),
         notificationKinds,
@@ -415,17 +594,37 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       const store = await opened(context);
       const paid = await storedPaid(store, 1);
       const at = (ms: number) => instant(start + ms);
-      const sent = { state: "sending", pendingAt: at(1), attempts: 2, sentAt: at(3), answerBy: at(4), checks: 5 } as const;
+      const sent = {
+        state: "sending",
+        pendingAt: at(1),
+        attempts: 2,
+        sentAt: at(3),
+        answerBy: at(4),
+        checks: 5,
+      } as const;
       const versions = [
         [given.newRefund(1)],
-        [given.newRefund(1, { state: "pending", pendingAt: at(1) }), given.newRefund(2 ** 31 - 1, { code: undefined, description: "" })],
+        [
+          given.newRefund(1, { state: "pending", pendingAt: at(1) }),
+          given.newRefund(2 ** 31 - 1, { code: undefined, description: "" }),
+        ],
         [
           given.newRefund(1, sent),
-          given.newRefund(2 ** 31 - 1, { code: undefined, description: "", state: "cancelled", dueAt: undefined }),
+          given.newRefund(2 ** 31 - 1, {
+            code: undefined,
+            description: "",
+            state: "cancelled",
+            dueAt: undefined,
+          }),
         ],
         [
           given.newRefund(1, { ...sent, state: "confirmed", confirmedAt: at(9), dueAt: undefined }),
-          given.newRefund(2 ** 31 - 1, { code: undefined, state: "cancelled", cancelledAt: at(7), dueAt: undefined }),
+          given.newRefund(2 ** 31 - 1, {
+            code: undefined,
+            state: "cancelled",
+            cancelledAt: at(7),
+            dueAt: undefined,
+          }),
           given.newRefund(7, { amount: 9_950n, code: 'ü\' "code"' }),
         ],
       ];
@@ -437,9 +636,19 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         assert.deepEqual(await store.paymentById(merchantA, payment.id), payment);
       }
 
-      for (const selector of [{ id: 1 }, { id: 2 ** 31 - 1 }, { id: 7 }, { code: "refund-1" }, { code: 'ü\' "code"' }]) {
+      for (const selector of [
+        { id: 1 },
+        { id: 2 ** 31 - 1 },
+        { id: 7 },
+        { code: "refund-1" },
+        { code: 'ü\' "code"' },
+      ]) {
         assert.deepEqual(await store.paymentByRefund(merchantA, selector), payment);
-        assert.equal(await store.paymentByRefund(merchantB, selector), undefined, "another merchant's");
+        assert.equal(
+          await store.paymentByRefund(merchantB, selector),
+          undefined,
+          "another merchant's",
+        );
       }
       assert.equal(await store.paymentByRefund(merchantA, { id: 8 }), undefined);
       assert.equal(await store.paymentByRefund(merchantA, { code: "refund-7" }), undefined);
@@ -452,10 +661,13 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       for (const owner of [merchantA, merchantB]) {
         const second = await storedPaid(store, 2, owner);
         const before = await store.notificationsOf(merchantA, 0, 100);
-        const change = given.paymentChange(given.refundedNext(second, [given.newRefund(6), given.newRefund(5, { code: "own" })]), {
-          notifications: [{ kind: "refund", paymentId: second.id }],
-          card: { next: given.newCard(9, { merchantId: owner }), replaces: undefined },
-        });
+        const change = given.paymentChange(
+          given.refundedNext(second, [given.newRefund(6), given.newRefund(5, { code: "own" })]),
+          {
+            notifications: [{ kind: "refund", paymentId: second.id }],
+            card: { next: given.newCard(9, { merchantId: owner }), replaces: undefined },
+          },
+        );
 
         assert.deepEqual(await store.commit(change), { outcome: "duplicate", key: "refund_id" });
 
@@ -463,7 +675,11 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         assert.equal((await store.history(owner, second.id)).length, 2);
         assert.deepEqual(await store.notificationsOf(merchantA, 0, 100), before);
         assert.equal(await store.cardByToken(owner, given.tokenDigest(9)), undefined);
-        assert.equal(await store.paymentByRefund(owner, { id: 6 }), undefined, "the refund before it is not written either");
+        assert.equal(
+          await store.paymentByRefund(owner, { id: 6 }),
+          undefined,
+          "the refund before it is not written either",
+        );
         assert.equal(await store.paymentByRefund(owner, { code: "refund-6" }), undefined);
       }
       assert.equal((await store.paymentByRefund(merchantA, { id: 5 }))?.id, first.id);
@@ -472,23 +688,43 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
     test("a refund code is taken for ever and for its merchant alone", async (context) => {
       const store = await opened(context);
       const taken = { outcome: "duplicate", key: "refund_code" };
-      const [first, second, foreign] = [await storedPaid(store, 1), await storedPaid(store, 2), await storedPaid(store, 1, merchantB)];
+      const [first, second, foreign] = [
+        await storedPaid(store, 1),
+        await storedPaid(store, 2),
+        await storedPaid(store, 1, merchantB),
+      ];
       const cancelled = given.newRefund(1, { code: "c", state: "cancelled" });
       await store.commit(given.paymentChange(given.refundedNext(first, [cancelled])));
       const again = given.newRefund(2, { code: "c" });
 
-      assert.deepEqual(await store.commit(given.paymentChange(given.refundedNext(second, [again]))), taken);
+      assert.deepEqual(
+        await store.commit(given.paymentChange(given.refundedNext(second, [again]))),
+        taken,
+      );
       const own = given.refundedNext({ ...first, version: 3 }, [cancelled, again]);
-      assert.deepEqual(await store.commit(given.paymentChange(own)), taken, "nor may its own payment use it again");
+      assert.deepEqual(
+        await store.commit(given.paymentChange(own)),
+        taken,
+        "nor may its own payment use it again",
+      );
       const twins = [given.newRefund(3, { code: "d" }), given.newRefund(4, { code: "d" })];
-      assert.deepEqual(await store.commit(given.paymentChange(given.refundedNext(second, twins))), taken);
+      assert.deepEqual(
+        await store.commit(given.paymentChange(given.refundedNext(second, twins))),
+        taken,
+      );
       assert.deepEqual(await store.paymentById(merchantA, second.id), second);
       assert.equal(await store.paymentByRefund(merchantA, { code: "d" }), undefined);
-      assert.deepEqual(await store.commit(given.paymentChange(given.refundedNext(foreign, [again]))), committed);
+      assert.deepEqual(
+        await store.commit(given.paymentChange(given.refundedNext(foreign, [again]))),
+        committed,
+      );
       assert.equal((await store.paymentByRefund(merchantB, { code: "c" }))?.merchantId, merchantB);
       assert.equal((await store.paymentByRefund(merchantA, { code: "c" }))?.id, first.id);
       const nameless = [5, 6].map((id) => given.newRefund(id, { code: undefined }));
-      assert.deepEqual(await store.commit(given.paymentChange(given.refundedNext(second, nameless))), committed);
+      assert.deepEqual(
+        await store.commit(given.paymentChange(given.refundedNext(second, nameless))),
+        committed,
+      );
     });
 
     test("of several conflicts the payment's version is named first, then a refund's id, its code, then the card", async (context) => {
@@ -498,7 +734,12 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       await store.commit(given.cardChange(given.newCard(1)));
       const card = { next: given.newCard(1), replaces: undefined };
       const answer = (refund: number, code: string, version = second.version) =>
-        store.commit(given.paymentChange(given.refundedNext({ ...second, version }, [given.newRefund(refund, { code })]), { card }));
+        store.commit(
+          given.paymentChange(
+            given.refundedNext({ ...second, version }, [given.newRefund(refund, { code })]),
+            { card },
+          ),
+        );
 
       assert.deepEqual(await answer(1, "refund-1", 1), stale);
       assert.deepEqual(await answer(1, "refund-1"), { outcome: "duplicate", key: "refund_id" });
@@ -510,33 +751,61 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
     test("of 64 concurrent refunds of one payment one wins each version, and of 64 with one code one is written", async (context) => {
       const store = await opened(context);
       const paid = await storedPaid(store, 1);
-      const refunds = Array.from({ length: 64 }, (_, index) => given.newRefund(index + 1, { amount: paid.captured }));
-      const results = await Promise.all(refunds.map((refund) => store.commit(given.paymentChange(given.refundedNext(paid, [refund])))));
+      const refunds = Array.from({ length: 64 }, (_, index) =>
+        given.newRefund(index + 1, { amount: paid.captured }),
+      );
+      const results = await Promise.all(
+        refunds.map((refund) =>
+          store.commit(given.paymentChange(given.refundedNext(paid, [refund]))),
+        ),
+      );
       assert.equal(results.filter(({ outcome }) => outcome === "committed").length, 1);
       assert.equal((await store.paymentById(merchantA, paid.id))?.refunded, paid.captured);
-      const named = (await Promise.all(refunds.map(({ id }) => store.paymentByRefund(merchantA, { id })))).filter(
-        (found) => found !== undefined,
-      );
+      const named = (
+        await Promise.all(refunds.map(({ id }) => store.paymentByRefund(merchantA, { id })))
+      ).filter((found) => found !== undefined);
       assert.equal(named.length, 1, "those that lost have left no name behind");
 
-      const others = await Promise.all(Array.from({ length: 64 }, (_, index) => storedPaid(store, index + 2)));
+      const others = await Promise.all(
+        Array.from({ length: 64 }, (_, index) => storedPaid(store, index + 2)),
+      );
       const shared = await Promise.all(
         others.map((other, index) =>
-          store.commit(given.paymentChange(given.refundedNext(other, [given.newRefund(100 + index, { code: "one" })]))),
+          store.commit(
+            given.paymentChange(
+              given.refundedNext(other, [given.newRefund(100 + index, { code: "one" })]),
+            ),
+          ),
         ),
       );
       assert.equal(shared.filter(({ outcome }) => outcome === "committed").length, 1);
-      assert.equal(shared.filter((result) => result.outcome === "duplicate" && result.key === "refund_code").length, 63);
+      assert.equal(
+        shared.filter((result) => result.outcome === "duplicate" && result.key === "refund_code")
+          .length,
+        63,
+      );
     });
 
     test("a mandate is found by the network transaction id of its initial payment, the newest of this merchant", async (context) => {
       const store = await opened(context);
-      const initial = { use: "initial", initiator: "CIT", reason: "SCHEDULED_RECURRING", mandateId: undefined } as const;
-      const pay = async (number: number, credential: StoredCredential | undefined, networkTransactionId: string | undefined, over = {}) => {
+      const initial = {
+        use: "initial",
+        initiator: "CIT",
+        reason: "SCHEDULED_RECURRING",
+        mandateId: undefined,
+      } as const;
+      const pay = async (
+        number: number,
+        credential: StoredCredential | undefined,
+        networkTransactionId: string | undefined,
+        over = {},
+      ) => {
         const first = given.newPayment(number, over);
         const asked = { ...first, order: { ...first.order, storedCredential: credential } };
         await store.commit(given.paymentChange(asked));
-        const next = given.paidNext(asked, { verdict: { ...given.approval, networkTransactionId } });
+        const next = given.paidNext(asked, {
+          verdict: { ...given.approval, networkTransactionId },
+        });
         await store.commit(given.paymentChange(next));
         return next;
       };
@@ -549,14 +818,23 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       await pay(1, initial, "A", { merchantId: merchantB });
       await pay(2, initial, "C", { merchantId: merchantB });
       const unanswered = given.newPayment(7);
-      await store.commit(given.paymentChange({ ...unanswered, order: { ...unanswered.order, storedCredential: initial } }));
+      await store.commit(
+        given.paymentChange({
+          ...unanswered,
+          order: { ...unanswered.order, storedCredential: initial },
+        }),
+      );
 
       assert.deepEqual(await store.paymentByMandate(merchantA, "A"), newest);
       assert.deepEqual(await store.paymentByMandate(merchantA, "B"), other);
       assert.equal(await store.paymentByMandate(merchantA, "C"), undefined);
       const refunded = given.refundedNext(newest, [given.newRefund(1)]);
       await store.commit(given.paymentChange(refunded));
-      assert.deepEqual(await store.paymentByMandate(merchantA, "A"), refunded, "in its newest version");
+      assert.deepEqual(
+        await store.paymentByMandate(merchantA, "A"),
+        refunded,
+        "in its newest version",
+      );
     });
 
     test("payments due are those with which the clock has business: attempts, lapses and refunds, whichever comes first", async (context) => {
@@ -570,16 +848,26 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         assert.deepEqual(await store.commit(given.paymentChange({ ...base, ...over })), committed);
       };
       const at = (ms: number) => instant(start + ms);
-      const refund = (id: number, ms: number | undefined) => given.newRefund(id, { dueAt: ms === undefined ? undefined : at(ms) });
-      await due(1, { state: "captured", refunds: [refund(1, 50), refund(2, 20), refund(3, undefined)] });
+      const refund = (id: number, ms: number | undefined) =>
+        given.newRefund(id, { dueAt: ms === undefined ? undefined : at(ms) });
+      await due(1, {
+        state: "captured",
+        refunds: [refund(1, 50), refund(2, 20), refund(3, undefined)],
+      });
       await due(2, { state: "authorized", captured: 0n, captureBy: at(30) });
       await due(3, { state: "in_review", captured: 0n, captureBy: at(10) });
-      await due(4, { state: "capturing", captured: 0n, captureBy: at(1), attempt: given.newAttempt({ recheckAt: at(40) }) });
+      await due(4, {
+        state: "capturing",
+        captured: 0n,
+        captureBy: at(1),
+        attempt: given.newAttempt({ recheckAt: at(40) }),
+      });
       await due(5, { state: "captured", captureBy: at(1), refunds: [refund(4, undefined)] });
       await due(6, { state: "authorized", captured: 0n, captureBy: at(1), needsReview: true });
       await due(7, { state: "captured", refunds: [refund(5, 1)], needsReview: true });
       await due(8, { state: "authorized", captured: 0n, captureBy: at(41) });
-      const found = async (ms: number): Promise<string[]> => (await store.paymentsDue(at(ms), 10)).map(({ order }) => order.code);
+      const found = async (ms: number): Promise<string[]> =>
+        (await store.paymentsDue(at(ms), 10)).map(({ order }) => order.code);
 
       assert.deepEqual(await found(40), ["order-3", "order-1", "order-2", "order-4"]);
       assert.deepEqual(await found(9), []);
@@ -587,7 +875,11 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.ok(payment !== undefined);
       const done = payment.refunds.map((each) => ({ ...each, dueAt: undefined }));
       await store.commit(given.paymentChange(given.refundedNext(payment, done)));
-      assert.deepEqual(await found(40), ["order-3", "order-2", "order-4"], "a payment that is done with is not due any more");
+      assert.deepEqual(
+        await found(40),
+        ["order-3", "order-2", "order-4"],
+        "a payment that is done with is not due any more",
+      );
     });
 
     test("payments due go on behind the one given: none is passed over and none comes twice, also of those due at one moment", async (context) => {
@@ -596,7 +888,9 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       for (const [index, ms] of dueAfter.entries()) {
         const attempt = given.newAttempt({ recheckAt: instant(start + ms) });
         const merchantId = index % 3 === 0 ? merchantB : merchantA;
-        await store.commit(given.paymentChange(given.newPayment(index + 1, { attempt, merchantId })));
+        await store.commit(
+          given.paymentChange(given.newPayment(index + 1, { attempt, merchantId })),
+        );
       }
       const now = instant(start + 30);
       const all = await store.paymentsDue(now, 10);
@@ -625,32 +919,55 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       await store.commit(given.paymentChange(given.newPayment(1, { attempt: later })));
       await store.commit(given.paymentChange(given.newPayment(2, { merchantId: merchantB })));
       await store.commit(given.paymentChange(given.newPayment(3, { needsReview: true })));
-      await store.commit(given.paymentChange(given.newPayment(4, { state: "authorized", attempt: undefined, captureBy: start })));
+      await store.commit(
+        given.paymentChange(
+          given.newPayment(4, { state: "authorized", attempt: undefined, captureBy: start }),
+        ),
+      );
       await store.commit(given.paymentChange(given.barePayment(5)));
       await store.commit(given.paymentChange(given.newPayment(6)));
       await store.commit(given.paidChange(given.newPayment(6)));
 
-      const found = (await store.paymentsInFlight(10)).toSorted((left, right) => (left.order.code < right.order.code ? -1 : 1));
-      assert.deepEqual(found, [given.newPayment(1, { attempt: later }), given.newPayment(2, { merchantId: merchantB })]);
+      const found = (await store.paymentsInFlight(10)).toSorted((left, right) =>
+        left.order.code < right.order.code ? -1 : 1,
+      );
+      assert.deepEqual(found, [
+        given.newPayment(1, { attempt: later }),
+        given.newPayment(2, { merchantId: merchantB }),
+      ]);
       assert.equal((await store.paymentsInFlight(1)).length, 1);
     });
 
     test("payments are listed newest first, page after page, of one merchant only", async (context) => {
       const store = await opened(context);
-      for (const number of [3, 1, 5, 2, 4]) await store.commit(given.paymentChange(given.newPayment(number)));
+      for (const number of [3, 1, 5, 2, 4])
+        await store.commit(given.paymentChange(given.newPayment(number)));
       await store.commit(given.paymentChange(given.newPayment(6, { merchantId: merchantB })));
       await store.commit(given.paidChange(given.newPayment(4)));
       const list = (page: ListPage) => store.paymentsListed(merchantA, {}, page);
 
       const first = await list({ limit: 2, lookAt: 10 });
-      assert.deepEqual(first, { payments: [given.newPayment(5), given.paidNext(given.newPayment(4))], next: given.paymentId(4) });
+      assert.deepEqual(first, {
+        payments: [given.newPayment(5), given.paidNext(given.newPayment(4))],
+        next: given.paymentId(4),
+      });
       assert.deepEqual(codesOf(await list({ limit: 2, lookAt: 10, before: given.paymentId(4) })), [
         ["order-3", "order-2"],
         given.paymentId(2),
       ]);
-      assert.deepEqual(codesOf(await list({ limit: 2, lookAt: 10, before: given.paymentId(2) })), [["order-1"], undefined]);
-      assert.deepEqual(codesOf(await list({ limit: 5, lookAt: 5 })).at(1), undefined, "a page that ends with the last one says so");
-      assert.deepEqual(codesOf(await list({ limit: 10, lookAt: 10, before: given.paymentId(1) })), [[], undefined]);
+      assert.deepEqual(codesOf(await list({ limit: 2, lookAt: 10, before: given.paymentId(2) })), [
+        ["order-1"],
+        undefined,
+      ]);
+      assert.deepEqual(
+        codesOf(await list({ limit: 5, lookAt: 5 })).at(1),
+        undefined,
+        "a page that ends with the last one says so",
+      );
+      assert.deepEqual(codesOf(await list({ limit: 10, lookAt: 10, before: given.paymentId(1) })), [
+        [],
+        undefined,
+      ]);
 
       await store.commit(given.paidChange(given.newPayment(5)));
       await store.commit(given.paymentChange(given.newPayment(7)));
@@ -664,40 +981,69 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
 
     test("what is counted of payments comes newest first, of one merchant only, and says what became of them", async (context) => {
       const store = await opened(context);
-      for (const number of [3, 1, 2]) await store.commit(given.paymentChange(given.newPayment(number)));
+      for (const number of [3, 1, 2])
+        await store.commit(given.paymentChange(given.newPayment(number)));
       await store.commit(given.paymentChange(given.newPayment(6, { merchantId: merchantB })));
       await store.commit(given.paidChange(given.newPayment(2)));
       const figure = ({ id, createdAt, state, order, authorized, captured }: Payment) => {
-        return { id, createdAt, state, brand: order.card.brand, currency: order.amount.currency, authorized, captured };
+        return {
+          id,
+          createdAt,
+          state,
+          brand: order.card.brand,
+          currency: order.amount.currency,
+          authorized,
+          captured,
+        };
       };
       const paid = figure(given.paidNext(given.newPayment(2)));
       assert.ok(paid.captured > 0n);
-      assert.deepEqual(await store.paymentFigures(merchantA, undefined, 2), [figure(given.newPayment(3)), paid]);
-      assert.deepEqual(await store.paymentFigures(merchantA, given.paymentId(2), 2), [figure(given.newPayment(1))]);
+      assert.deepEqual(await store.paymentFigures(merchantA, undefined, 2), [
+        figure(given.newPayment(3)),
+        paid,
+      ]);
+      assert.deepEqual(await store.paymentFigures(merchantA, given.paymentId(2), 2), [
+        figure(given.newPayment(1)),
+      ]);
       assert.deepEqual(await store.paymentFigures(merchantA, given.paymentId(1), 2), []);
     });
 
     test("a list looks at no more payments than it may, and says where to go on", async (context) => {
       const store = await opened(context);
-      for (const number of [1, 2, 3, 4]) await store.commit(given.paymentChange(given.newPayment(number)));
+      for (const number of [1, 2, 3, 4])
+        await store.commit(given.paymentChange(given.newPayment(number)));
       await store.commit(given.paidChange(given.newPayment(1)));
-      const list = (page: ListPage) => store.paymentsListed(merchantA, { states: ["captured"] }, page);
+      const list = (page: ListPage) =>
+        store.paymentsListed(merchantA, { states: ["captured"] }, page);
 
       assert.deepEqual(codesOf(await list({ limit: 1, lookAt: 3 })), [[], given.paymentId(2)]);
-      assert.deepEqual(codesOf(await list({ limit: 1, lookAt: 3, before: given.paymentId(2) })), [["order-1"], undefined]);
+      assert.deepEqual(codesOf(await list({ limit: 1, lookAt: 3, before: given.paymentId(2) })), [
+        ["order-1"],
+        undefined,
+      ]);
       assert.deepEqual(codesOf(await list({ limit: 1, lookAt: 4 })), [["order-1"], undefined]);
     });
 
     test("payments that are due at one moment are read page after page, whatever is to be done with them", async (context) => {
       const store = await opened(context);
-      const [early, together, late] = [instant(start + 1_000), instant(start + 2_000), instant(start + 3_000)];
-      const dueAt = (number: number): Instant => (number === 1 ? early : number <= 41 ? together : late);
+      const [early, together, late] = [
+        instant(start + 1_000),
+        instant(start + 2_000),
+        instant(start + 3_000),
+      ];
+      const dueAt = (number: number): Instant =>
+        number === 1 ? early : number <= 41 ? together : late;
       const numbers = Array.from({ length: 61 }, (_, index) => index + 1);
       for (const number of numbers) {
         const merchantId = number % 3 === 0 ? merchantB : merchantA;
         const attempt = given.newAttempt({ recheckAt: dueAt(number) });
         const inFlight = given.newPayment(number, { merchantId, attempt });
-        const authorized = given.newPayment(number, { merchantId, state: "authorized", attempt: undefined, captureBy: dueAt(number) });
+        const authorized = given.newPayment(number, {
+          merchantId,
+          state: "authorized",
+          attempt: undefined,
+          captureBy: dueAt(number),
+        });
         await store.commit(given.paymentChange(number % 2 === 0 ? inFlight : authorized));
       }
       const all = await store.paymentsDue(late, 100);
@@ -725,8 +1071,14 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       const count = 410;
       const numbers = Array.from({ length: count }, (_, index) => count - index);
       const isPaid = (number: number): boolean => number % 100 === 0;
-      await Promise.all(numbers.map((number) => store.commit(given.paymentChange(given.newPayment(number)))));
-      await Promise.all(numbers.filter(isPaid).map((number) => store.commit(given.paidChange(given.newPayment(number)))));
+      await Promise.all(
+        numbers.map((number) => store.commit(given.paymentChange(given.newPayment(number)))),
+      );
+      await Promise.all(
+        numbers
+          .filter(isPaid)
+          .map((number) => store.commit(given.paidChange(given.newPayment(number)))),
+      );
       for (const [limit, lookAt] of [
         [25, 25],
         [26, 26],
@@ -741,16 +1093,30 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         const upTo = Math.min(limit, lookAt, count);
         const expected = numbers.slice(0, upTo).map((number) => `order-${number}`);
         const next = upTo < count ? given.paymentId(count - upTo + 1) : undefined;
-        assert.deepEqual(codesOf(await store.paymentsListed(merchantA, {}, { limit, lookAt })), [expected, next], `${limit} of ${lookAt}`);
+        assert.deepEqual(
+          codesOf(await store.paymentsListed(merchantA, {}, { limit, lookAt })),
+          [expected, next],
+          `${limit} of ${lookAt}`,
+        );
       }
-      const captured = (page: ListPage) => store.paymentsListed(merchantA, { states: ["captured"] }, page);
-      assert.deepEqual(codesOf(await captured({ limit: 2, lookAt: 500 })), [["order-400", "order-300"], given.paymentId(300)]);
-      assert.deepEqual(codesOf(await captured({ limit: 2, lookAt: 500, before: given.paymentId(300) })), [
-        ["order-200", "order-100"],
-        given.paymentId(100),
+      const captured = (page: ListPage) =>
+        store.paymentsListed(merchantA, { states: ["captured"] }, page);
+      assert.deepEqual(codesOf(await captured({ limit: 2, lookAt: 500 })), [
+        ["order-400", "order-300"],
+        given.paymentId(300),
       ]);
-      assert.deepEqual(codesOf(await captured({ limit: 2, lookAt: 250, before: given.paymentId(100) })), [[], undefined]);
-      assert.deepEqual(codesOf(await captured({ limit: 9, lookAt: 225 })), [["order-400", "order-300", "order-200"], given.paymentId(186)]);
+      assert.deepEqual(
+        codesOf(await captured({ limit: 2, lookAt: 500, before: given.paymentId(300) })),
+        [["order-200", "order-100"], given.paymentId(100)],
+      );
+      assert.deepEqual(
+        codesOf(await captured({ limit: 2, lookAt: 250, before: given.paymentId(100) })),
+        [[], undefined],
+      );
+      assert.deepEqual(codesOf(await captured({ limit: 9, lookAt: 225 })), [
+        ["order-400", "order-300", "order-200"],
+        given.paymentId(186),
+      ]);
     });
 
     test("payments are found by state, by brand, and by what a person knows of them", async (context) => {
@@ -766,7 +1132,8 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       await store.commit(given.paymentChange(given.newPayment(1)));
       await store.commit(given.paymentChange(given.newPayment(0xabc, { order: other })));
       await store.commit(given.paymentChange(given.newPayment(0xabd, { merchantId: merchantB })));
-      const found = async (filter: PaymentFilter) => codesOf(await store.paymentsListed(merchantA, filter, { limit: 9, lookAt: 9 }))[0];
+      const found = async (filter: PaymentFilter) =>
+        codesOf(await store.paymentsListed(merchantA, filter, { limit: 9, lookAt: 9 }))[0];
 
       assert.deepEqual(await found({}), ["xmas 100%_", "order-1"]);
       for (const text of [
@@ -783,15 +1150,31 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         assert.deepEqual(await found({ text }), ["xmas 100%_"], text);
       }
       // Every word counts; a currency, a country, an amount and a state are what the payment has.
-      for (const text of ["ana 4444", "mastercard 5555 LIMA", "ana authorizing", `4444 ${order.country}`]) {
+      for (const text of [
+        "ana 4444",
+        "mastercard 5555 LIMA",
+        "ana authorizing",
+        `4444 ${order.country}`,
+      ]) {
         assert.deepEqual(await found({ text }), ["xmas 100%_"], text);
       }
       const { amount } = order;
-      for (const text of [amount.currency, formatMoney(amount), formatMoney(amount).replace(".", ","), order.country, "authorizing"]) {
+      for (const text of [
+        amount.currency,
+        formatMoney(amount),
+        formatMoney(amount).replace(".", ","),
+        order.country,
+        "authorizing",
+      ]) {
         assert.deepEqual(await found({ text }), ["xmas 100%_", "order-1"], text);
       }
-      assert.deepEqual(await found({ text: `ana ${amount.currency === "PEN" ? "BRL" : "PEN"}` }), [], "a currency is not a part of a name");
-      for (const text of ["jose", "JOSÉ DA", "Jose\u0301", "jose@example.com"]) assert.deepEqual(await found({ text }), ["order-1"], text);
+      assert.deepEqual(
+        await found({ text: `ana ${amount.currency === "PEN" ? "BRL" : "PEN"}` }),
+        [],
+        "a currency is not a part of a name",
+      );
+      for (const text of ["jose", "JOSÉ DA", "Jose\u0301", "jose@example.com"])
+        assert.deepEqual(await found({ text }), ["order-1"], text);
       // Neither patterns nor what the search does not look into.
       for (const text of ["1_0", "order%", "8522847035", "Rua E", "85351346893", "ana order"])
         assert.deepEqual(await found({ text }), [], text);
@@ -804,7 +1187,12 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
     test("attempts that are due are found, of all merchants, longest due first, without those that need review", async (context) => {
       const store = await opened(context);
       const due = (number: number, afterMs: number, over = {}): Change =>
-        given.paymentChange(given.newPayment(number, { attempt: given.newAttempt({ recheckAt: instant(start + afterMs) }), ...over }));
+        given.paymentChange(
+          given.newPayment(number, {
+            attempt: given.newAttempt({ recheckAt: instant(start + afterMs) }),
+            ...over,
+          }),
+        );
       await store.commit(due(1, 300));
       await store.commit(due(2, 100));
       await store.commit(due(3, 200, { merchantId: merchantB }));
@@ -827,21 +1215,35 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
     test("a stored card reads as it was written, is unique by its token and replaced by version", async (context) => {
       const store = await opened(context);
       const card = given.newCard(1);
-      const resealed = given.newCard(1, { version: 2, ref: Uint8Array.of(1, 2, 3), fingerprint: Uint8Array.of(9) });
+      const resealed = given.newCard(1, {
+        version: 2,
+        ref: Uint8Array.of(1, 2, 3),
+        fingerprint: Uint8Array.of(9),
+      });
 
       assert.deepEqual(await store.commit(given.cardChange(card)), committed);
       assert.deepEqual(await store.cardByToken(merchantA, card.tokenDigest), card);
-      assert.deepEqual(await store.commit(given.cardChange(card)), { outcome: "duplicate", key: "token" });
+      assert.deepEqual(await store.commit(given.cardChange(card)), {
+        outcome: "duplicate",
+        key: "token",
+      });
       assert.deepEqual(await store.commit(given.cardChange(resealed)), committed);
       assert.deepEqual(await store.cardByToken(merchantA, card.tokenDigest), resealed);
       assert.deepEqual(await store.commit(given.cardChange(resealed)), stale);
-      assert.deepEqual(await store.commit(given.cardChange(given.newCard(2, { version: 2 }))), stale);
+      assert.deepEqual(
+        await store.commit(given.cardChange(given.newCard(2, { version: 2 }))),
+        stale,
+      );
     });
 
     test("a card moves to another digest with its times and its place, unless that digest is taken", async (context) => {
       const store = await opened(context);
       const [before, other] = [given.newCard(1, { mac: undefined }), given.newCard(2)];
-      const after = given.newCard(1, { tokenDigest: given.tokenDigest(900), version: 2, ref: Uint8Array.of(1, 2, 3) });
+      const after = given.newCard(1, {
+        tokenDigest: given.tokenDigest(900),
+        version: 2,
+        ref: Uint8Array.of(1, 2, 3),
+      });
       await store.commit(given.cardChange(before));
       await store.commit(given.cardChange(other));
       await store.commit(given.cardUseChange(1, start + 500));
@@ -850,13 +1252,21 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         card: { next: to, replaces: before.version, from: before.tokenDigest },
       });
 
-      assert.deepEqual(await store.commit(move({ ...after, tokenDigest: other.tokenDigest })), stale);
-      assert.deepEqual(await store.cardsWithoutMac(merchantA, undefined, 10), [{ ...before, lastUsedAt: instant(start + 500) }]);
+      assert.deepEqual(
+        await store.commit(move({ ...after, tokenDigest: other.tokenDigest })),
+        stale,
+      );
+      assert.deepEqual(await store.cardsWithoutMac(merchantA, undefined, 10), [
+        { ...before, lastUsedAt: instant(start + 500) },
+      ]);
       assert.deepEqual(await store.cardsWithoutMac(merchantA, before.tokenDigest, 10), []);
       assert.deepEqual(await store.cardsWithoutMac(merchantB, undefined, 10), []);
       assert.deepEqual(await store.commit(move(after)), committed);
       assert.deepEqual(await store.commit(move(after)), stale);
-      assert.deepEqual(await store.cardByToken(merchantA, after.tokenDigest), { ...after, lastUsedAt: instant(start + 500) });
+      assert.deepEqual(await store.cardByToken(merchantA, after.tokenDigest), {
+        ...after,
+        lastUsedAt: instant(start + 500),
+      });
       assert.equal(await store.cardByToken(merchantA, before.tokenDigest), undefined);
       assert.deepEqual(await store.cardsWithoutMac(merchantA, undefined, 10), []);
       const places = (await store.cardsAfter(0, 10)).map(({ tokenDigest }) => tokenDigest);
@@ -865,16 +1275,25 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
 
     test("an integration key without a MAC is given one, and a key with one is taken", async (context) => {
       const store = await opened(context);
-      const [account, mac] = [given.newAccount(merchantA), Uint8Array.from({ length: 32 }, (_, index) => index)];
+      const [account, mac] = [
+        given.newAccount(merchantA),
+        Uint8Array.from({ length: 32 }, (_, index) => index),
+      ];
       const key = { digest: given.keyDigest(1), grants: "secret" } as const;
       const change = (version: number, added: AccountKey): Change => ({
         ...given.accountChange(account, []),
-        account: { next: { ...account, version }, replaces: version === 1 ? undefined : version - 1, keys: [added] },
+        account: {
+          next: { ...account, version },
+          replaces: version === 1 ? undefined : version - 1,
+          keys: [added],
+        },
       });
       const taken = { outcome: "duplicate", key: "account_key" };
 
       assert.deepEqual(await store.commit(change(1, key)), committed);
-      assert.deepEqual(await store.accountKeys(), [{ ...key, merchantId: merchantA, mac: undefined }]);
+      assert.deepEqual(await store.accountKeys(), [
+        { ...key, merchantId: merchantA, mac: undefined },
+      ]);
       assert.deepEqual(await store.commit(change(2, key)), taken);
       assert.deepEqual(await store.commit(change(2, { ...key, grants: "public", mac })), taken);
       assert.deepEqual(await store.commit(change(2, { ...key, mac })), committed);
@@ -886,15 +1305,24 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
     test("a card's last use never goes back, whichever change comes last, and the use of a missing card is no conflict", async (context) => {
       const store = await opened(context);
       await store.commit(given.cardChange(given.newCard(1)));
-      const lastUse = async (): Promise<number | undefined> => (await store.cardByToken(merchantA, given.tokenDigest(1)))?.lastUsedAt;
+      const lastUse = async (): Promise<number | undefined> =>
+        (await store.cardByToken(merchantA, given.tokenDigest(1)))?.lastUsedAt;
 
       assert.deepEqual(await store.commit(given.cardUseChange(1, start + 500)), committed);
       assert.equal(await lastUse(), start + 500);
       await store.commit(given.cardUseChange(1, start + 400));
       assert.equal(await lastUse(), start + 500);
       const resealed = given.newCard(1, { version: 2, createdAt: instant(start + 9) });
-      assert.deepEqual(await store.commit(given.cardChange(resealed)), committed, "a use is no new version");
-      assert.equal(await lastUse(), start + 500, "a card that was read before the use is written after it");
+      assert.deepEqual(
+        await store.commit(given.cardChange(resealed)),
+        committed,
+        "a use is no new version",
+      );
+      assert.equal(
+        await lastUse(),
+        start + 500,
+        "a card that was read before the use is written after it",
+      );
       assert.equal((await store.cardByToken(merchantA, given.tokenDigest(1)))?.createdAt, start);
       await store.commit(given.cardUseChange(1, start + 900, merchantB));
       assert.equal(await lastUse(), start + 500, "another merchant's use");
@@ -910,7 +1338,10 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       });
 
       assert.deepEqual(await store.commit(both(1, 1)), committed);
-      assert.equal((await store.cardByToken(merchantA, given.tokenDigest(1)))?.lastUsedAt, start + 5);
+      assert.equal(
+        (await store.cardByToken(merchantA, given.tokenDigest(1)))?.lastUsedAt,
+        start + 5,
+      );
       assert.deepEqual(await store.commit(both(2, 1)), { outcome: "duplicate", key: "token" });
       assert.equal(await store.paymentById(merchantA, given.paymentId(2)), undefined);
       assert.deepEqual(await store.history(merchantA, given.paymentId(2)), []);
@@ -941,12 +1372,17 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       );
 
       assert.deepEqual(await store.cardByToken(merchantA, given.tokenDigest(2)), given.newCard(2));
-      const due = await store.deliveriesDue({ merchantId: merchantA, queue: queueOf(shop) }, start, 10);
+      const due = await store.deliveriesDue(
+        { merchantId: merchantA, queue: queueOf(shop) },
+        start,
+        10,
+      );
       assert.deepEqual(
         due.map(({ paymentId, number }) => [paymentId, number]),
         [[given.paymentId(4), 1]],
       );
-      for (const number of [1, 2, 3, 4, 5]) assert.ok((await store.paymentById(merchantA, given.paymentId(number))) !== undefined);
+      for (const number of [1, 2, 3, 4, 5])
+        assert.ok((await store.paymentById(merchantA, given.paymentId(number))) !== undefined);
     });
 
     test("of changes of different kinds that are written together each is told what became of it", async (context) => {
@@ -977,7 +1413,9 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       const first = given.newPayment(1);
       const twin = { ...first, order: { ...first.order, code: "another" } };
 
-      const results = await Promise.all([first, twin].map((payment) => store.commit(given.paymentChange(payment))));
+      const results = await Promise.all(
+        [first, twin].map((payment) => store.commit(given.paymentChange(payment))),
+      );
 
       assert.deepEqual(results, [committed, { outcome: "duplicate", key: "payment_id" }]);
       assert.equal(await store.paymentByCode(merchantA, "another"), undefined);
@@ -989,9 +1427,20 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       const account = given.newAccount(merchantB);
 
       assert.deepEqual(await store.commit(given.accountChange(account, [1, 2])), committed);
-      assert.deepEqual(await store.commit(given.accountChange(given.newAccount(merchantA), [4])), committed);
-      assert.deepEqual(await store.accountByKey(given.keyDigest(1)), { account, grants: "public", mac: undefined });
-      assert.deepEqual(await store.accountByKey(given.keyDigest(2)), { account, grants: "secret", mac: undefined });
+      assert.deepEqual(
+        await store.commit(given.accountChange(given.newAccount(merchantA), [4])),
+        committed,
+      );
+      assert.deepEqual(await store.accountByKey(given.keyDigest(1)), {
+        account,
+        grants: "public",
+        mac: undefined,
+      });
+      assert.deepEqual(await store.accountByKey(given.keyDigest(2)), {
+        account,
+        grants: "secret",
+        mac: undefined,
+      });
       assert.deepEqual(
         (await store.accounts()).map(({ id }) => id),
         [merchantA, merchantB],
@@ -1000,9 +1449,17 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       assert.deepEqual(await store.accountById(merchantB), account);
       const renamed = given.newAccount(merchantB, { version: 2, name: "Renamed" });
       assert.deepEqual(await store.commit(given.accountChange(renamed, [6])), committed);
-      assert.deepEqual(await store.accountByKey(given.keyDigest(1)), { account: renamed, grants: "public", mac: undefined });
+      assert.deepEqual(await store.accountByKey(given.keyDigest(1)), {
+        account: renamed,
+        grants: "public",
+        mac: undefined,
+      });
       assert.deepEqual(await store.accountById(merchantB), renamed);
-      assert.deepEqual(await store.accountByKey(given.keyDigest(6)), { account: renamed, grants: "secret", mac: undefined });
+      assert.deepEqual(await store.accountByKey(given.keyDigest(6)), {
+        account: renamed,
+        grants: "secret",
+        mac: undefined,
+      });
     });
 
     test("an account or a key that is taken, and an old version of an account, change nothing", async (context) => {
@@ -1014,7 +1471,10 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       const takenKey = given.accountChange(given.newAccount(merchantB), [2, 1]);
       assert.deepEqual(await store.commit(takenKey), { outcome: "duplicate", key: "account_key" });
       const doubledKey = given.accountChange(given.newAccount(merchantB), [2, 2]);
-      assert.deepEqual(await store.commit(doubledKey), { outcome: "duplicate", key: "account_key" });
+      assert.deepEqual(await store.commit(doubledKey), {
+        outcome: "duplicate",
+        key: "account_key",
+      });
       const old = given.accountChange(given.newAccount(merchantA, { version: 3 }), [2]);
       assert.deepEqual(await store.commit(old), stale);
       assert.equal(await store.accountByKey(given.keyDigest(2)), undefined);
@@ -1024,7 +1484,10 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
     test("a change that breaks a rule is a broken invariant and leaves nothing behind", async (context) => {
       const store = await opened(context);
       const payment = given.newPayment(1);
-      const unbalanced: JournalEntry = { kind: "hold", postings: [{ account: "authorized_holds", currency: "USD", minor: 1n }] };
+      const unbalanced: JournalEntry = {
+        kind: "hold",
+        postings: [{ account: "authorized_holds", currency: "USD", minor: 1n }],
+      };
       const mixed: JournalEntry = {
         kind: "hold",
         postings: [
@@ -1040,9 +1503,13 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         given.paymentChange(payment, { entries: [unbalanced] }),
         given.paymentChange(payment, { entries: [mixed] }),
         given.paymentChange(payment, { merchantId: merchantB }),
-        given.paymentChange(payment, { notifications: [{ kind: "update", paymentId: given.paymentId(2) }] }),
+        given.paymentChange(payment, {
+          notifications: [{ kind: "update", paymentId: given.paymentId(2) }],
+        }),
         given.paymentChange(payment, { payment: { next: payment, replaces: 1 } }),
-        given.paymentChange(payment, { payment: { next: { ...payment, version: 3 }, replaces: 1 } }),
+        given.paymentChange(payment, {
+          payment: { next: { ...payment, version: 3 }, replaces: 1 },
+        }),
         { merchantId: merchantA, at: start, facts: [given.fact()], entries: [], notifications: [] },
         { ...given.cardChange(given.newCard(1)), merchantId: merchantB },
       ];
@@ -1050,7 +1517,11 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       for (const change of broken) await assert.rejects(store.commit(change), BrokenInvariant);
 
       assert.equal(await store.paymentById(merchantA, payment.id), undefined);
-      assert.deepEqual(await store.commit(given.paymentChange(payment)), committed, "the sound change is taken");
+      assert.deepEqual(
+        await store.commit(given.paymentChange(payment)),
+        committed,
+        "the sound change is taken",
+      );
     });
 
     test("what is handed out and what was handed in are never the same objects", async (context) => {
@@ -1076,8 +1547,14 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       let payment = given.newPayment(1);
       await store.commit(given.paymentChange(payment));
       for (let round = 0; round < 5; round += 1) {
-        const rivals = Array.from({ length: 64 }, (_, number) => given.paidNext(payment, { attempts: number }));
-        const results = await Promise.all(rivals.map((next) => store.commit(given.paymentChange(next, { entries: given.saleEntries }))));
+        const rivals = Array.from({ length: 64 }, (_, number) =>
+          given.paidNext(payment, { attempts: number }),
+        );
+        const results = await Promise.all(
+          rivals.map((next) =>
+            store.commit(given.paymentChange(next, { entries: given.saleEntries })),
+          ),
+        );
 
         const winners = rivals.filter((_, index) => results[index]?.outcome === "committed");
         assert.equal(winners.length, 1);
@@ -1089,7 +1566,9 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       }
       const history = await store.history(merchantA, payment.id);
       assert.equal(history.length, 6);
-      const receivable = balancesOf(history.flatMap(({ entries }) => entries)).find(({ account }) => account === "acquirer_receivable");
+      const receivable = balancesOf(history.flatMap(({ entries }) => entries)).find(
+        ({ account }) => account === "acquirer_receivable",
+      );
       assert.equal(receivable?.minor, 5n * 51_686n);
     });
 
@@ -1098,14 +1577,19 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       const { order } = given.newPayment(1);
       const rivals = Array.from({ length: 64 }, (_, number) => given.newPayment(number, { order }));
 
-      const results = await Promise.all(rivals.map((payment) => store.commit(given.paymentChange(payment))));
+      const results = await Promise.all(
+        rivals.map((payment) => store.commit(given.paymentChange(payment))),
+      );
 
       const winner = await store.paymentByCode(merchantA, order.code);
       assert.ok(winner !== undefined);
       assert.equal(results.filter(({ outcome }) => outcome === "committed").length, 1);
-      const shown = results.filter((result) => result.outcome === "duplicate" && result.key === "payment_code");
+      const shown = results.filter(
+        (result) => result.outcome === "duplicate" && result.key === "payment_code",
+      );
       assert.equal(shown.length, 63);
-      for (const result of shown) assert.deepEqual(result, { outcome: "duplicate", key: "payment_code", existing: winner });
+      for (const result of shown)
+        assert.deepEqual(result, { outcome: "duplicate", key: "payment_code", existing: winner });
     });
 
     test("a change that is in the way of nobody is not failed by its neighbours", async (context) => {

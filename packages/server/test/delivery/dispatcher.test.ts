@@ -29,10 +29,17 @@ describe("a notification", () => {
       assert.deepEqual([hash, number, attempt], [payment.id, 1, 1]);
       assert.ok(at - begun < 50);
     }
-    assert.deepEqual(office.received.map(({ url }) => url).sort(), ["https://books.example/notify", "https://shop.example/notify"]);
+    assert.deepEqual(office.received.map(({ url }) => url).sort(), [
+      "https://books.example/notify",
+      "https://shop.example/notify",
+    ]);
     assert.equal(new Set(office.received.map(({ id }) => id)).size, 2);
     assert.deepEqual(
-      (await deliveriesOf(office.store, merchantA)).map(({ state, attempts, outcome }) => [state, attempts, outcome]),
+      (await deliveriesOf(office.store, merchantA)).map(({ state, attempts, outcome }) => [
+        state,
+        attempts,
+        outcome,
+      ]),
       [
         ["delivered", 1, "200"],
         ["delivered", 1, "200"],
@@ -96,7 +103,10 @@ describe("a notification", () => {
 
 describe("a receiver that fails", () => {
   test("is tried ten times over three days, each time under the same id, and then no more", async () => {
-    const office = new PostOffice({ answer: () => ({ outcome: status(500), afterMs: 10 }), pollMs: minute });
+    const office = new PostOffice({
+      answer: () => ({ outcome: status(500), afterMs: 10 }),
+      pollMs: minute,
+    });
     office.account(merchantA, [endpoint("shop")]);
     office.start();
     await office.event(merchantA);
@@ -108,7 +118,9 @@ describe("a receiver that fails", () => {
       office.received.map(({ attempt }) => attempt),
       [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
     );
-    const waits = office.received.slice(1).map(({ at }, index) => at - (office.received[index]?.at ?? 0));
+    const waits = office.received
+      .slice(1)
+      .map(({ at }, index) => at - (office.received[index]?.at ?? 0));
     for (const [index, least] of [
       5 * second,
       5 * minute,
@@ -122,10 +134,16 @@ describe("a receiver that fails", () => {
     ].entries()) {
       const waited = waits[index] ?? 0;
       // A tenth by chance, the poll, and the rests of an endpoint that fails again and again.
-      assert.ok(waited >= least && waited <= least * 1.1 + 2 * minute + 5 * minute, `attempt ${index + 2} after ${waited} ms`);
+      assert.ok(
+        waited >= least && waited <= least * 1.1 + 2 * minute + 5 * minute,
+        `attempt ${index + 2} after ${waited} ms`,
+      );
     }
     const [delivery] = await deliveriesOf(office.store, merchantA);
-    assert.deepEqual([delivery?.state, delivery?.attempts, delivery?.outcome], ["failed", 10, "500"]);
+    assert.deepEqual(
+      [delivery?.state, delivery?.attempts, delivery?.outcome],
+      ["failed", 10, "500"],
+    );
     assert.equal(office.events.at(-1)?.kind, "given_up");
     await office.stop();
   });
@@ -135,11 +153,16 @@ describe("a receiver that fails", () => {
     ["refuses", { outcome: status(400), afterMs: 10 }],
     ["answers after the timeout", hanging],
     ["resets", { outcome: { kind: "failed", cause: "connection" }, afterMs: 10 }],
-    ["has an address that must not be reached", { outcome: { kind: "refused", cause: "address" }, afterMs: 0 }],
+    [
+      "has an address that must not be reached",
+      { outcome: { kind: "refused", cause: "address" }, afterMs: 0 },
+    ],
   ] as const) {
     test(`because it ${what}, is tried again and reached when it no longer does`, async () => {
       let failures = 3;
-      const office = new PostOffice({ answer: () => (failures-- > 0 ? answer : { outcome: ok, afterMs: 10 }) });
+      const office = new PostOffice({
+        answer: () => (failures-- > 0 ? answer : { outcome: ok, afterMs: 10 }),
+      });
       office.account(merchantA, [endpoint("shop")]);
       office.start();
       await office.event(merchantA);
@@ -154,7 +177,9 @@ describe("a receiver that fails", () => {
 
   test("and asks for a rest with Retry-After hears nothing until it is over, about other payments either", async () => {
     let busy = true;
-    const office = new PostOffice({ answer: () => ({ outcome: busy ? status(429, "600") : ok, afterMs: 10 }) });
+    const office = new PostOffice({
+      answer: () => ({ outcome: busy ? status(429, "600") : ok, afterMs: 10 }),
+    });
     office.account(merchantA, [endpoint("shop")]);
     office.start();
     await office.event(merchantA);
@@ -181,7 +206,12 @@ describe("a receiver that fails", () => {
 
   test("with 410 is switched off where everybody sees it; what is for it is kept, and sent when it is on again", async () => {
     let gone = true;
-    const office = new PostOffice({ answer: ({ url }) => ({ outcome: gone && url.includes("shop") ? status(410) : ok, afterMs: 10 }) });
+    const office = new PostOffice({
+      answer: ({ url }) => ({
+        outcome: gone && url.includes("shop") ? status(410) : ok,
+        afterMs: 10,
+      }),
+    });
     office.account(merchantA, [endpoint("shop"), endpoint("books")]);
     office.start();
     await office.event(merchantA);
@@ -241,7 +271,11 @@ describe("endpoints that are off or taken away", () => {
     await office.run(10 * second);
     office.calls.clear();
     await office.run(10 * minute);
-    assert.deepEqual(Object.fromEntries(office.calls), { merchantsDue: office.calls.get("merchantsDue") }, "each round finds no merchant");
+    assert.deepEqual(
+      Object.fromEntries(office.calls),
+      { merchantsDue: office.calls.get("merchantsDue") },
+      "each round finds no merchant",
+    );
     await office.stop();
   });
 
@@ -252,11 +286,17 @@ describe("endpoints that are off or taken away", () => {
     for (let count = 0; count < 150; count += 1) await office.event(merchantA);
     await office.run(29 * day);
     await office.event(merchantA);
-    assert.ok((await deliveriesOf(office.store, merchantA)).every(({ state }) => state === "waiting"));
+    assert.ok(
+      (await deliveriesOf(office.store, merchantA)).every(({ state }) => state === "waiting"),
+    );
     await office.run(3 * day);
-    const states = (await deliveriesOf(office.store, merchantA)).map(({ state, outcome }) => `${state} ${outcome}`);
+    const states = (await deliveriesOf(office.store, merchantA)).map(
+      ({ state, outcome }) => `${state} ${outcome}`,
+    );
     assert.deepEqual(
-      states.map((each, index) => (index < 150 ? each === "failed expired" : each === "waiting undefined")),
+      states.map((each, index) =>
+        index < 150 ? each === "failed expired" : each === "waiting undefined",
+      ),
       states.map(() => true),
     );
     assert.equal(office.events.filter(({ outcome }) => outcome === "expired").length, 150);
@@ -274,12 +314,18 @@ describe("endpoints that are off or taken away", () => {
   });
 
   test("a receiver that is down for longer than 30 days is no longer asked about what is older", async () => {
-    const office = new PostOffice({ pollMs: hour, answer: () => ({ outcome: { kind: "failed", cause: "connection" }, afterMs: 5 }) });
+    const office = new PostOffice({
+      pollMs: hour,
+      answer: () => ({ outcome: { kind: "failed", cause: "connection" }, afterMs: 5 }),
+    });
     office.account(merchantA, []);
     office.start();
-    for (let count = 0; count < 400; count += 1) await office.event(merchantA, `https://shop.example/?order=${count}`);
+    for (let count = 0; count < 400; count += 1)
+      await office.event(merchantA, `https://shop.example/?order=${count}`);
     await office.run(32 * day);
-    const outcomes = (await deliveriesOf(office.store, merchantA)).map(({ state, outcome }) => `${state} ${outcome}`);
+    const outcomes = (await deliveriesOf(office.store, merchantA)).map(
+      ({ state, outcome }) => `${state} ${outcome}`,
+    );
     assert.deepEqual(new Set(outcomes), new Set(["failed expired"]));
     const asked = office.received.length;
     await office.run(day);
@@ -295,7 +341,9 @@ describe("endpoints that are off or taken away", () => {
     await office.run(minute);
     office.account(merchantA, []);
     await office.run(minute);
-    const states = (await deliveriesOf(office.store, merchantA)).map(({ state, outcome }) => `${state} ${outcome}`);
+    const states = (await deliveriesOf(office.store, merchantA)).map(
+      ({ state, outcome }) => `${state} ${outcome}`,
+    );
     assert.deepEqual(new Set(states), new Set(["failed endpoint_removed"]));
     assert.equal(office.received.length, 0);
     await office.stop();
@@ -306,7 +354,10 @@ describe("order", () => {
   test("the next notification of a payment waits for the one before, others pass", async () => {
     let failures = 3;
     const office = new PostOffice({
-      answer: ({ number }) => ({ outcome: number === 1 && failures-- > 0 ? status(500) : ok, afterMs: 10 }),
+      answer: ({ number }) => ({
+        outcome: number === 1 && failures-- > 0 ? status(500) : ok,
+        afterMs: 10,
+      }),
     });
     office.account(merchantA, [endpoint("shop")]);
     office.start();
@@ -316,7 +367,9 @@ describe("order", () => {
     await office.tell(other);
     await office.run(hour);
 
-    const delivered = office.received.filter(({ answered }) => answered === ok).map(({ number }) => number);
+    const delivered = office.received
+      .filter(({ answered }) => answered === ok)
+      .map(({ number }) => number);
     assert.deepEqual(delivered, [3, 1, 2]);
     await office.stop();
   });
@@ -326,7 +379,8 @@ describe("order", () => {
     office.account(merchantA, [endpoint("shop")]);
     office.start();
     let payment: Payment | undefined = await office.event(merchantA);
-    for (let count = 0; count < 20; count += 1) payment = payment === undefined ? undefined : await office.tell(payment, "refund");
+    for (let count = 0; count < 20; count += 1)
+      payment = payment === undefined ? undefined : await office.tell(payment, "refund");
     await office.run(hour);
     assert.deepEqual(
       office.received.map(({ number }) => number),
@@ -338,7 +392,9 @@ describe("order", () => {
 
 describe("one receiver that is dead", () => {
   test("and lets every request hang delays neither another endpoint of its account nor another account", async () => {
-    const office = new PostOffice({ answer: ({ url }) => (url.includes("dead") ? hanging : { outcome: ok, afterMs: 20 }) });
+    const office = new PostOffice({
+      answer: ({ url }) => (url.includes("dead") ? hanging : { outcome: ok, afterMs: 20 }),
+    });
     office.account(merchantA, [endpoint("dead"), endpoint("shop")]);
     office.account(merchantB, [endpoint("other")]);
     office.start();
@@ -350,7 +406,9 @@ describe("one receiver that is dead", () => {
     }
     await office.run(5 * second);
 
-    const late = [...to(office, "shop"), ...to(office, "other")].map(({ at, hash }) => at - (committed.get(hash) ?? 0));
+    const late = [...to(office, "shop"), ...to(office, "other")].map(
+      ({ at, hash }) => at - (committed.get(hash) ?? 0),
+    );
     assert.equal(late.length, 1_500);
     assert.ok(Math.max(...late) < 100, `the slowest took ${Math.max(...late)} ms`);
     // It rests: 150 seconds would hold 30 attempts of 20 seconds, four at once.
@@ -361,7 +419,9 @@ describe("one receiver that is dead", () => {
 
   test("with a message in each of its places when it dies hears everything a short rest after their timeout", async () => {
     let isDead = true;
-    const office = new PostOffice({ answer: () => (isDead ? hanging : { outcome: ok, afterMs: 20 }) });
+    const office = new PostOffice({
+      answer: () => (isDead ? hanging : { outcome: ok, afterMs: 20 }),
+    });
     office.account(merchantA, [endpoint("shop")]);
     office.start();
     for (let count = 0; count < 20; count += 1) await office.event(merchantA);
@@ -381,18 +441,23 @@ describe("one receiver that is dead", () => {
   });
 
   test("under many addresses of its own takes up its account's share and no more", async () => {
-    const office = new PostOffice({ answer: ({ url }) => (url.includes("dead") ? hanging : { outcome: ok, afterMs: 20 }) });
+    const office = new PostOffice({
+      answer: ({ url }) => (url.includes("dead") ? hanging : { outcome: ok, afterMs: 20 }),
+    });
     office.account(merchantA, []);
     office.account(merchantB, [endpoint("other")]);
     office.start();
-    for (let count = 0; count < 300; count += 1) await office.event(merchantA, `https://dead${count % 50}.example/${count}`);
+    for (let count = 0; count < 300; count += 1)
+      await office.event(merchantA, `https://dead${count % 50}.example/${count}`);
     await office.run(second);
     const begun = office.time.now();
     await office.event(merchantB);
     await office.run(second);
     const [other] = to(office, "other");
     assert.ok(other !== undefined && other.at - begun < 50);
-    const atOnce = office.received.filter(({ url, at }) => url.includes("dead") && at < begun).length;
+    const atOnce = office.received.filter(
+      ({ url, at }) => url.includes("dead") && at < begun,
+    ).length;
     assert.ok(atOnce <= 96, `${atOnce} attempts at once`);
     await office.stop();
   });
@@ -424,13 +489,17 @@ describe("one receiver that is dead", () => {
     assert.equal(delivered.size, events);
     assert.equal(new Set(to(office, "books").map(({ number }) => number)).size, events);
     assert.ok(during < 1_100, `${during} attempts while it was down`);
-    assert.ok((await deliveriesOf(office.store, merchantA)).every(({ state }) => state === "delivered"));
+    assert.ok(
+      (await deliveriesOf(office.store, merchantA)).every(({ state }) => state === "delivered"),
+    );
     await office.stop();
   });
 });
 
 describe("the sender dies", () => {
-  async function oneEvent(killAt: number): Promise<{ readonly steps: string[]; readonly office: PostOffice }> {
+  async function oneEvent(
+    killAt: number,
+  ): Promise<{ readonly steps: string[]; readonly office: PostOffice }> {
     const office = new PostOffice();
     const steps: string[] = [];
     office.account(merchantA, [endpoint("shop")]);
@@ -449,7 +518,11 @@ describe("the sender dies", () => {
 
   test("at each point of a delivery: it is made all the same, repeats have the same id, and the order holds", async () => {
     const { steps } = await oneEvent(Number.POSITIVE_INFINITY);
-    assert.ok(steps.includes("before send") && steps.includes("after send") && steps.includes("after commit"));
+    assert.ok(
+      steps.includes("before send") &&
+        steps.includes("after send") &&
+        steps.includes("after commit"),
+    );
     let repeats = 0;
     for (let killAt = 0; killAt < Math.min(steps.length, 40); killAt += 1) {
       const { office } = await oneEvent(killAt);
@@ -461,7 +534,9 @@ describe("the sender dies", () => {
         `killed ${steps[killAt]}`,
       );
       assert.equal(new Set(office.received.map(({ id }) => id)).size, 2);
-      assert.ok((await deliveriesOf(office.store, merchantA)).every(({ state }) => state === "delivered"));
+      assert.ok(
+        (await deliveriesOf(office.store, merchantA)).every(({ state }) => state === "delivered"),
+      );
       repeats += numbers.length - 2;
       await office.stop();
     }
@@ -493,7 +568,9 @@ describe("the sender dies", () => {
 describe("a store that takes nothing", () => {
   test("has a receiver hear the same a few times, at first once a second, then more and more seldom, until it takes something", async () => {
     let broken = false;
-    const office = new PostOffice({ store: { commitFault: () => (broken ? "unavailable" : undefined) } });
+    const office = new PostOffice({
+      store: { commitFault: () => (broken ? "unavailable" : undefined) },
+    });
     office.account(merchantA, [endpoint("shop")]);
     office.start();
     await office.event(merchantA);
@@ -528,7 +605,9 @@ describe("what came of many deliveries", () => {
     await office.run(minute);
 
     assert.equal(office.received.length, 200);
-    assert.ok((await deliveriesOf(office.store, merchantA)).every(({ state }) => state === "delivered"));
+    assert.ok(
+      (await deliveriesOf(office.store, merchantA)).every(({ state }) => state === "delivered"),
+    );
     assert.equal(
       commits.reduce((sum, each) => sum + each, 0),
       200,
@@ -555,19 +634,27 @@ describe("what came of many deliveries", () => {
     await office.run(minute);
     assert.ok(refused > 0, "control: some were to be kept together");
     assert.equal(office.received.length, 20);
-    assert.ok((await deliveriesOf(office.store, merchantA)).every(({ state }) => state === "delivered"));
+    assert.ok(
+      (await deliveriesOf(office.store, merchantA)).every(({ state }) => state === "delivered"),
+    );
     await office.stop();
   });
 
   test("is not kept when the sender dies: no more than a bounded number is heard again", async () => {
     const office = new PostOffice({
-      store: { commitFault: ({ deliveries = [] }) => (deliveries.length > 0 ? "slow" : undefined), slowMs: hour },
+      store: {
+        commitFault: ({ deliveries = [] }) => (deliveries.length > 0 ? "slow" : undefined),
+        slowMs: hour,
+      },
     });
     office.account(merchantA, [endpoint("shop")]);
     for (let count = 0; count < 200; count += 1) await office.event(merchantA);
     office.start();
     await office.run(minute);
-    assert.ok(office.received.length > 4 && office.received.length <= 40, `${office.received.length} heard and not kept`);
+    assert.ok(
+      office.received.length > 4 && office.received.length <= 40,
+      `${office.received.length} heard and not kept`,
+    );
     office.kill();
   });
 });
@@ -575,23 +662,31 @@ describe("what came of many deliveries", () => {
 describe("chaos for testers", () => {
   const events = 400;
 
-  async function under(chaos: Parameters<PostOffice["account"]>[2], perPayment = 1): Promise<PostOffice> {
+  async function under(
+    chaos: Parameters<PostOffice["account"]>[2],
+    perPayment = 1,
+  ): Promise<PostOffice> {
     const office = new PostOffice();
     office.account(merchantA, [endpoint("shop")], chaos);
     office.start();
     for (let count = 0; count < events / perPayment; count += 1) {
       let payment: Payment | undefined = await office.payment(merchantA);
-      for (let told = 0; told < perPayment && payment !== undefined; told += 1) payment = await office.tell(payment);
+      for (let told = 0; told < perPayment && payment !== undefined; told += 1)
+        payment = await office.tell(payment);
     }
     await office.run(hour);
-    assert.ok((await deliveriesOf(office.store, merchantA)).every(({ state }) => state === "delivered"));
+    assert.ok(
+      (await deliveriesOf(office.store, merchantA)).every(({ state }) => state === "delivered"),
+    );
     await office.stop();
     return office;
   }
 
   test("drops some, for good, and shows which", async () => {
     const office = await under({ drop: 250 });
-    const dropped = (await deliveriesOf(office.store, merchantA)).filter(({ outcome }) => outcome === "dropped");
+    const dropped = (await deliveriesOf(office.store, merchantA)).filter(
+      ({ outcome }) => outcome === "dropped",
+    );
     assert.ok(dropped.length > 50 && dropped.length < 150, `${dropped.length} dropped`);
     const received = new Set(office.received.map(({ number }) => number));
     assert.equal(received.size, events - dropped.length);
@@ -607,7 +702,9 @@ describe("chaos for testers", () => {
 
   test("delays some, and the payment's next ones with them", async () => {
     const office = await under({ delay: 250, delayMs: minute }, 2);
-    const late = office.received.filter(({ at }) => at - (office.received[0]?.at ?? 0) >= minute - second);
+    const late = office.received.filter(
+      ({ at }) => at - (office.received[0]?.at ?? 0) >= minute - second,
+    );
     assert.ok(late.length > 80 && late.length < 250, `${late.length} late`);
     assert.deepEqual(outOfOrder(office.received), 0);
   });
@@ -619,15 +716,21 @@ describe("chaos for testers", () => {
 
   test("breaks signatures, all of them, and only of those that it draws", async () => {
     const office = await under({ breakSignature: 250 });
-    const broken = office.received.filter(({ headers }) => headers["webhook-signature"] !== "v1,AAAA");
+    const broken = office.received.filter(
+      ({ headers }) => headers["webhook-signature"] !== "v1,AAAA",
+    );
     assert.ok(broken.length > 50 && broken.length < 150);
     for (const { headers } of broken) assert.equal(headers["webhook-signature"], "v1,BAAA");
   });
 
   test("does the same to the same notifications each time", async () => {
-    const [first, second] = [await under({ drop: 250, seed: "one" }), await under({ drop: 250, seed: "one" })];
+    const [first, second] = [
+      await under({ drop: 250, seed: "one" }),
+      await under({ drop: 250, seed: "one" }),
+    ];
     const other = await under({ drop: 250, seed: "two" });
-    const numbers = (office: PostOffice): number[] => office.received.map(({ number }) => number).toSorted((a, b) => a - b);
+    const numbers = (office: PostOffice): number[] =>
+      office.received.map(({ number }) => number).toSorted((a, b) => a - b);
     assert.deepEqual(numbers(second), numbers(first));
     assert.notDeepEqual(numbers(other), numbers(first));
   });

@@ -1,6 +1,6 @@
 /**
- * Addresses that production must never connect to, with what makes each of them dangerous. Names are answered by `names`, as a
- * resolver in somebody else's hands would.
+ * Addresses that production must never connect to, with what makes each of them dangerous. Names
+ * are answered by `names`, as a resolver in somebody else's hands would.
  */
 export const names: Readonly<Record<string, readonly string[]>> = {
   localhost: ["127.0.0.1", "::1"],
@@ -157,7 +157,10 @@ export const blocked: readonly string[] = [
   "",
 ];
 
-/** Spellings of this machine that the sandbox may reach, to show that the ones above would have arrived. */
+/**
+ * Spellings of this machine that the sandbox may reach, to show that the ones above would have
+ * arrived.
+ */
 export const disguisedLoopback: readonly string[] = [
   "127.0.0.1",
   "127.1",

@@ -4,7 +4,13 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { createServer as createTcpServer, type Server as TcpServer, type Socket } from "node:net";
 import { describe, test, type TestContext } from "node:test";
 import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
-import { type EgressPolicy, productionEgress, readDestination, sandboxEgress, withNetworks } from "../../src/delivery/address-guard.ts";
+import {
+  type EgressPolicy,
+  productionEgress,
+  readDestination,
+  sandboxEgress,
+  withNetworks,
+} from "../../src/delivery/address-guard.ts";
 import { createEgress, type EgressOptions } from "../../src/delivery/egress.ts";
 import type { SendOutcome } from "../../src/delivery/sender.ts";
 import { freePort } from "../free-port.ts";
@@ -18,10 +24,16 @@ function sending(
 ): (url: string, more?: { timeoutMs?: number; signal?: AbortSignal }) => Promise<SendOutcome> {
   const egress = createEgress({ policy: sandboxEgress, scheduler: systemScheduler, ...options });
   context.after(() => egress.close());
-  return (url, { timeoutMs = 5_000, signal } = {}) => egress.send({ url, headers: { "x-test": "1" }, body, timeoutMs }, signal);
+  return (url, { timeoutMs = 5_000, signal } = {}) =>
+    egress.send({ url, headers: { "x-test": "1" }, body, timeoutMs }, signal);
 }
 
-async function listening(context: TestContext, server: Server | TcpServer, host = "127.0.0.1", port = 0): Promise<number> {
+async function listening(
+  context: TestContext,
+  server: Server | TcpServer,
+  host = "127.0.0.1",
+  port = 0,
+): Promise<number> {
   const sockets = new Set<Socket>();
   server.on("connection", (socket: Socket) => {
     sockets.add(socket);
@@ -66,7 +78,11 @@ describe("a receiver that answers", () => {
         response.writeHead(202).end("OK");
       });
     });
-    assert.deepEqual(await sending(context)(`${url}notify?shop=1`), { kind: "answered", status: 202, retryAfter: undefined });
+    assert.deepEqual(await sending(context)(`${url}notify?shop=1`), {
+      kind: "answered",
+      status: 202,
+      retryAfter: undefined,
+    });
     assert.deepEqual(seen, [["POST", "/notify?shop=1", "1", body]]);
   });
 
@@ -83,7 +99,11 @@ describe("a receiver that answers", () => {
     const send = sending(context);
     assert.deepEqual(await send(`${url}busy`), { kind: "answered", status: 429, retryAfter: "7" });
     for (const status of [301, 302, 303, 307, 308]) {
-      assert.deepEqual(await send(url + status), { kind: "answered", status, retryAfter: undefined });
+      assert.deepEqual(await send(url + status), {
+        kind: "answered",
+        status,
+        retryAfter: undefined,
+      });
     }
     assert.equal(elsewhere, 0);
     assert.equal((await send(target)).kind, "answered", "control: the other place is there");
@@ -101,7 +121,11 @@ describe("a receiver that answers", () => {
       };
       more();
     });
-    assert.deepEqual(await sending(context)(url), { kind: "answered", status: 200, retryAfter: undefined });
+    assert.deepEqual(await sending(context)(url), {
+      kind: "answered",
+      status: 200,
+      retryAfter: undefined,
+    });
     await closed.promise;
   });
 });
@@ -111,7 +135,10 @@ describe("a receiver that answers in the meantime", () => {
   const one = "HTTP/1.1 100 Continue\r\n\r\n";
   for (const [what, interim] of [
     ["100, as IIS does", one],
-    ["102 and 103", "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"],
+    [
+      "102 and 103",
+      "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n",
+    ],
     ["sixteen of them", one.repeat(16)],
     ["none, as a control", ""],
   ] as const) {
@@ -122,13 +149,18 @@ describe("a receiver that answers in the meantime", () => {
         createTcpServer((socket) => {
           connections += 1;
           socket.on("data", (chunk) => {
-            if (chunk.toString().includes(body)) socket.write(interim, () => setImmediate(() => socket.write(final)));
+            if (chunk.toString().includes(body))
+              socket.write(interim, () => setImmediate(() => socket.write(final)));
           });
         }),
       );
       const send = sending(context);
       for (let time = 0; time < 3; time += 1) {
-        assert.deepEqual(await send(`http://127.0.0.1:${port}/`), { kind: "answered", status: 200, retryAfter: undefined });
+        assert.deepEqual(await send(`http://127.0.0.1:${port}/`), {
+          kind: "answered",
+          status: 200,
+          retryAfter: undefined,
+        });
       }
       assert.ok(connections < 3);
     });
@@ -137,7 +169,8 @@ describe("a receiver that answers in the meantime", () => {
   test("without end has failed", async (context) => {
     const url = await talking(context, (socket) => {
       const more = (): void => {
-        if (!socket.destroyed) socket.write("HTTP/1.1 103 Early Hints\r\n\r\n", () => setImmediate(more));
+        if (!socket.destroyed)
+          socket.write("HTTP/1.1 103 Early Hints\r\n\r\n", () => setImmediate(more));
       };
       more();
     });
@@ -167,15 +200,25 @@ describe("a receiver whose address has a user and a password", () => {
         response.end();
       });
       const { port } = new URL(url);
-      assert.equal((await sending(context)(`http://${userinfo}@127.0.0.1:${port}/hook?a=1`)).kind, "answered");
-      assert.deepEqual(heard, [`Basic ${Buffer.from(sent).toString("base64")}`, "/hook?a=1", `127.0.0.1:${port}`]);
+      assert.equal(
+        (await sending(context)(`http://${userinfo}@127.0.0.1:${port}/hook?a=1`)).kind,
+        "answered",
+      );
+      assert.deepEqual(heard, [
+        `Basic ${Buffer.from(sent).toString("base64")}`,
+        "/hook?a=1",
+        `127.0.0.1:${port}`,
+      ]);
       assert.equal((await sending(context)(`http://127.0.0.1:${port}/`)).kind, "answered");
       assert.equal(heard[0], undefined, "control");
     });
   }
 
   test("is refused when the user's name has a colon, which ends it", async (context) => {
-    assert.deepEqual(await sending(context)("http://a%3Ab:secret@127.0.0.1:1/"), { kind: "refused", cause: "url" });
+    assert.deepEqual(await sending(context)("http://a%3Ab:secret@127.0.0.1:1/"), {
+      kind: "refused",
+      cause: "url",
+    });
   });
 });
 
@@ -185,12 +228,22 @@ describe("a receiver that does not answer", () => {
   for (const [what, answer] of [
     ["says nothing", () => undefined],
     ["stops in its headers", (socket: Socket) => socket.write("HTTP/1.1 200 OK\r\nContent-")],
-    ["stops in its body", (socket: Socket) => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nOK")],
-    ["never ends its chunks", (socket: Socket) => socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nOK\r\n")],
+    [
+      "stops in its body",
+      (socket: Socket) => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nOK"),
+    ],
+    [
+      "never ends its chunks",
+      (socket: Socket) =>
+        socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nOK\r\n"),
+    ],
   ] as const) {
     test(`because it ${what}, has failed when its time is over`, async (context) => {
       const url = await talking(context, answer);
-      assert.deepEqual(await sending(context)(url, { timeoutMs }), { kind: "failed", cause: "timeout" });
+      assert.deepEqual(await sending(context)(url, { timeoutMs }), {
+        kind: "failed",
+        cause: "timeout",
+      });
     });
   }
 
@@ -204,34 +257,61 @@ describe("a receiver that does not answer", () => {
       };
       drop();
     });
-    assert.deepEqual(await sending(context)(url, { timeoutMs }), { kind: "failed", cause: "timeout" });
+    assert.deepEqual(await sending(context)(url, { timeoutMs }), {
+      kind: "failed",
+      cause: "timeout",
+    });
   });
 
   for (const [what, answer, cause] of [
     ["resets", (socket: Socket) => socket.resetAndDestroy(), "connection"],
     ["closes", (socket: Socket) => socket.end(), "connection"],
-    ["resets in its body", (socket: Socket) => cutAfter(socket, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nOK"), "connection"],
+    [
+      "resets in its body",
+      (socket: Socket) => cutAfter(socket, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nOK"),
+      "connection",
+    ],
     ["speaks something else", (socket: Socket) => socket.end("SSH-2.0-OpenSSH_9.9\r\n"), "answer"],
-    ["has endless headers", (socket: Socket) => socket.end(`HTTP/1.1 200 OK\r\nX: ${"a".repeat(100_000)}\r\n\r\n`), "answer"],
+    [
+      "has endless headers",
+      (socket: Socket) => socket.end(`HTTP/1.1 200 OK\r\nX: ${"a".repeat(100_000)}\r\n\r\n`),
+      "answer",
+    ],
   ] as const) {
     test(`because it ${what}, has failed`, async (context) => {
-      assert.deepEqual(await sending(context)(await talking(context, answer)), { kind: "failed", cause });
+      assert.deepEqual(await sending(context)(await talking(context, answer)), {
+        kind: "failed",
+        cause,
+      });
     });
   }
 
   test("because nobody listens or nobody has that name, has failed", async (context) => {
-    assert.deepEqual(await sending(context)(`http://127.0.0.1:${await freePort()}/`), { kind: "failed", cause: "connection" });
+    assert.deepEqual(await sending(context)(`http://127.0.0.1:${await freePort()}/`), {
+      kind: "failed",
+      cause: "connection",
+    });
 
-    const resolve = (): Promise<never> => Promise.reject(Object.assign(new Error("no such name"), { code: "ENOTFOUND" }));
-    assert.deepEqual(await sending(context, { resolve })("http://nobody.example/"), { kind: "failed", cause: "name" });
+    const resolve = (): Promise<never> =>
+      Promise.reject(Object.assign(new Error("no such name"), { code: "ENOTFOUND" }));
+    assert.deepEqual(await sending(context, { resolve })("http://nobody.example/"), {
+      kind: "failed",
+      cause: "name",
+    });
   });
 
   test("before the sender gives up is reported as aborted, also when the sender gave up before it began", async (context) => {
     const send = sending(context);
     const controller = new AbortController();
     const url = await talking(context, () => controller.abort());
-    assert.deepEqual(await send(url, { signal: controller.signal }), { kind: "failed", cause: "aborted" });
-    assert.deepEqual(await send(url, { signal: controller.signal }), { kind: "failed", cause: "aborted" });
+    assert.deepEqual(await send(url, { signal: controller.signal }), {
+      kind: "failed",
+      cause: "aborted",
+    });
+    assert.deepEqual(await send(url, { signal: controller.signal }), {
+      kind: "failed",
+      cause: "aborted",
+    });
   });
 });
 
@@ -250,7 +330,10 @@ describe("addresses that must not be reached", () => {
       // A name without any address cannot be refused: there is nothing to refuse.
       assert.equal(outcome.kind, "refused", `${url} ended as ${JSON.stringify(outcome)}`);
     }
-    assert.deepEqual(await send("https://nothing.example/"), { kind: "failed", cause: "connection" });
+    assert.deepEqual(await send("https://nothing.example/"), {
+      kind: "failed",
+      cause: "connection",
+    });
   });
 
   test("control: the disguises of loopback do arrive where loopback is allowed, and nowhere else", async (context) => {
@@ -260,14 +343,24 @@ describe("addresses that must not be reached", () => {
       response.end();
     });
     const port = await listening(context, server);
-    const sandbox = sending(context, { resolve: async (name) => (names[name] ?? []).filter((address) => address !== "::1") });
-    const production = sending(context, { policy: { ...productionEgress, ports: [443, port] }, resolve });
+    const sandbox = sending(context, {
+      resolve: async (name) => (names[name] ?? []).filter((address) => address !== "::1"),
+    });
+    const production = sending(context, {
+      policy: { ...productionEgress, ports: [443, port] },
+      resolve,
+    });
     for (const host of disguisedLoopback) {
-      assert.deepEqual(await production(`http://${host}:${port}/`), { kind: "refused", cause: refusalOfPlain(host) }, host);
+      assert.deepEqual(
+        await production(`http://${host}:${port}/`),
+        { kind: "refused", cause: refusalOfPlain(host) },
+        host,
+      );
       assert.equal((await production(`https://${host}:${port}/`)).kind, "refused", host);
     }
     assert.equal(arrived, 0);
-    for (const host of disguisedLoopback) assert.equal((await sandbox(`http://${host}:${port}/`)).kind, "answered", host);
+    for (const host of disguisedLoopback)
+      assert.equal((await sandbox(`http://${host}:${port}/`)).kind, "answered", host);
     assert.equal(arrived, disguisedLoopback.length);
   });
 
@@ -303,14 +396,19 @@ describe("addresses that must not be reached", () => {
     for (const url of blocked) {
       const destination = readDestination(sandboxEgress, url);
       // What it may reach: itself, and the public address that some names have beside it.
-      const reachable = "url" in destination && /^(?:127\.|::1$|::ffff:7f|.*localhost$|loop|mapped|mixed)/.test(destination.host);
+      const reachable =
+        "url" in destination &&
+        /^(?:127\.|::1$|::ffff:7f|.*localhost$|loop|mapped|mixed)/.test(destination.host);
       if (!reachable) assert.equal((await send(url)).kind, "refused", url);
     }
   });
 
   test("a network that the operator names is reached by number and by name, on any port and over http, and none beside it", () => {
     const named = ["172.16.0.0/12", "fd12:3456::/32"];
-    for (const policy of [withNetworks(sandboxEgress, named), withNetworks(productionEgress, named)]) {
+    for (const policy of [
+      withNetworks(sandboxEgress, named),
+      withNetworks(productionEgress, named),
+    ]) {
       for (const url of [
         "http://172.17.0.2:3000/hook",
         "http://172.31.255.255/",
@@ -319,10 +417,17 @@ describe("addresses that must not be reached", () => {
         "http://2886795266:8080/",
       ])
         assert.ok("url" in readDestination(policy, url), url);
-      for (const url of ["http://100.64.0.1/", "http://10.0.0.5:3000/hook", "http://192.168.0.1/", "http://[fd12:3457::7]/"])
+      for (const url of [
+        "http://100.64.0.1/",
+        "http://10.0.0.5:3000/hook",
+        "http://192.168.0.1/",
+        "http://[fd12:3457::7]/",
+      ])
         assert.deepEqual(readDestination(policy, url), { refused: "address" }, url);
     }
-    assert.deepEqual(readDestination(withNetworks(productionEgress, named), "http://127.0.0.1/"), { refused: "address" });
+    assert.deepEqual(readDestination(withNetworks(productionEgress, named), "http://127.0.0.1/"), {
+      refused: "address",
+    });
   });
 
   test("a network that is named does not open what is never a receiver: metadata, link-local, multicast, nothing at all", () => {
@@ -335,7 +440,15 @@ describe("addresses that must not be reached", () => {
       "fd00::/8",
       "ff00::/8",
     ]);
-    for (const host of ["169.254.169.254", "168.63.129.16", "0.0.0.0", "224.0.0.1", "[fe80::1]", "[fd00:ec2::254]", "[ff02::1]"])
+    for (const host of [
+      "169.254.169.254",
+      "168.63.129.16",
+      "0.0.0.0",
+      "224.0.0.1",
+      "[fe80::1]",
+      "[fd00:ec2::254]",
+      "[ff02::1]",
+    ])
       assert.deepEqual(readDestination(policy, `http://${host}/`), { refused: "address" }, host);
     assert.ok("url" in readDestination(policy, "http://[fd00::1]/"), "control");
   });

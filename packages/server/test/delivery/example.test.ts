@@ -11,7 +11,9 @@ interface Vector {
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
 }
-const vector = JSON.parse(readFileSync(new URL("../vectors/notification.json", import.meta.url), "utf8")) as Vector;
+const vector = JSON.parse(
+  readFileSync(new URL("../vectors/notification.json", import.meta.url), "utf8"),
+) as Vector;
 const hash = "6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831";
 
 interface Shop {
@@ -19,7 +21,10 @@ interface Shop {
   readonly post: (body?: string, headers?: Readonly<Record<string, string>>) => Promise<number>;
 }
 
-async function shop(context: TestContext, { secrets = [vector.secret], lateBy = 0, fails = 0 } = {}): Promise<Shop> {
+async function shop(
+  context: TestContext,
+  { secrets = [vector.secret], lateBy = 0, fails = 0 } = {},
+): Promise<Shop> {
   const changes: string[] = [];
   let failures = fails;
   const server = createReceiver({
@@ -43,7 +48,8 @@ async function shop(context: TestContext, { secrets = [vector.secret], lateBy = 
   return {
     changes,
     post: async (body = vector.body, headers = {}) =>
-      (await fetch(url, { method: "POST", body, headers: { ...vector.headers, ...headers } })).status,
+      (await fetch(url, { method: "POST", body, headers: { ...vector.headers, ...headers } }))
+        .status,
   };
 }
 
@@ -55,7 +61,9 @@ describe("the example of a receiver", () => {
   });
 
   test("takes it with either secret of a rotation", async (context) => {
-    const { post } = await shop(context, { secrets: ["whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", vector.secret] });
+    const { post } = await shop(context, {
+      secrets: ["whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", vector.secret],
+    });
     assert.equal(await post(), 204);
   });
 
@@ -67,7 +75,9 @@ describe("the example of a receiver", () => {
       await post(vector.body, { "webhook-id": "msg_other" }),
       await post(vector.body, { "webhook-timestamp": String(vector.timestamp + 1) }),
       await post(vector.body, { "webhook-signature": "v1,AAAA" }),
-      await post(vector.body, { "webhook-signature": (vector.headers["webhook-signature"] ?? "").replaceAll("v1,", "v0,") }),
+      await post(vector.body, {
+        "webhook-signature": (vector.headers["webhook-signature"] ?? "").replaceAll("v1,", "v0,"),
+      }),
       await post(vector.body, { "webhook-signature": "" }),
     ];
     assert.deepEqual(new Set(refused), new Set([401]));

@@ -32,9 +32,10 @@ const storeFaults: readonly CommitFault[] = [
 ];
 
 /**
- * Payments of two accounts change and are told about, to three endpoints and to addresses of their own, while receivers fail 30 % of
- * the time, commits 2 % of the time, and the sender is killed at a random step every few hundred. Then all is quiet, and all of
- * them must have been delivered: none early, repeats under one id, each payment in order.
+ * Payments of two accounts change and are told about, to three endpoints and to addresses of their
+ * own, while receivers fail 30 % of the time, commits 2 % of the time, and the sender is killed at
+ * a random step every few hundred. Then all is quiet, and all of them must have been delivered:
+ * none early, repeats under one id, each payment in order.
  */
 export async function faultedRun(events: number, seed: number): Promise<void> {
   const chance = new Chance(seed);
@@ -42,12 +43,14 @@ export async function faultedRun(events: number, seed: number): Promise<void> {
   const office = new PostOffice({
     seed,
     answer: () => {
-      const fault = !quiet && chance.happens(faultsPerMille) ? faults[chance.below(faults.length)] : undefined;
+      const fault =
+        !quiet && chance.happens(faultsPerMille) ? faults[chance.below(faults.length)] : undefined;
       return fault ?? { outcome: ok, afterMs: chance.between(1, 60) };
     },
     store: {
       commitFault: ({ payment }) => {
-        const fault = !quiet && chance.happens(20) ? storeFaults[chance.below(storeFaults.length)] : undefined;
+        const fault =
+          !quiet && chance.happens(20) ? storeFaults[chance.below(storeFaults.length)] : undefined;
         // Time stands still while the test itself commits.
         return fault === "slow" && payment !== undefined ? undefined : fault;
       },
@@ -75,7 +78,11 @@ export async function faultedRun(events: number, seed: number): Promise<void> {
     const at = chance.below(Math.max(1, payments.length));
     const known = chance.happens(500) ? payments[at] : undefined;
     const payment =
-      known ?? (await office.payment(merchantId, chance.happens(200) ? `https://order${chance.below(5)}.example/` : undefined));
+      known ??
+      (await office.payment(
+        merchantId,
+        chance.happens(200) ? `https://order${chance.below(5)}.example/` : undefined,
+      ));
     const next = await office.tell(payment);
     if (next === undefined) {
       // Nobody knows whether it was committed: the payment is read again, as an operation would.
@@ -95,11 +102,15 @@ export async function faultedRun(events: number, seed: number): Promise<void> {
   await office.stop();
 
   const received = office.received.filter(({ answered }) => answered === ok);
-  const deliveries = [...(await deliveriesOf(office.store, merchantA)), ...(await deliveriesOf(office.store, merchantB))];
+  const deliveries = [
+    ...(await deliveriesOf(office.store, merchantA)),
+    ...(await deliveriesOf(office.store, merchantB)),
+  ];
   assert.ok(deliveries.length > events);
   assert.deepEqual(new Set(deliveries.map(({ state }) => state)), new Set(["delivered"]));
 
-  // All of them arrived: each delivery is a number at an address, and each payment's hash is the one of that number.
+  // All of them arrived: each delivery is a number at an address, and each payment's hash is the
+  // one of that number.
   assert.equal(new Set(received.map(key)).size, deliveries.length);
   const committed = new Map<string, string>();
   for (const merchantId of [merchantA, merchantB]) {
@@ -112,7 +123,8 @@ export async function faultedRun(events: number, seed: number): Promise<void> {
     for (const { number, paymentId } of rows) committed.set(`${merchantId} ${number}`, paymentId);
   }
   assert.equal(office.early, 0, "none before its commit");
-  for (const { merchantId, number, paymentId } of deliveries) assert.equal(committed.get(`${merchantId} ${number}`), paymentId);
+  for (const { merchantId, number, paymentId } of deliveries)
+    assert.equal(committed.get(`${merchantId} ${number}`), paymentId);
 
   // Repeats carry the same id, and no two messages share one.
   const ids = new Map<string, string>();

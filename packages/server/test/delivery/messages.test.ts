@@ -18,7 +18,10 @@ async function waiting(office: PostOffice, count: number): Promise<Payment[]> {
   return payments;
 }
 
-/** An id names the same numbers and the same hashes each time, and no other id does; a number is in one message only. */
+/**
+ * An id names the same numbers and the same hashes each time, and no other id does; a number is in
+ * one message only.
+ */
 function assertStable(received: readonly Received[]): void {
   const contents = new Map<string, string>();
   const messages = new Map<number, string>();
@@ -46,7 +49,8 @@ describe("several payments in one message", () => {
     office.start();
     await office.run(minute);
 
-    const of = (id: string): Received[] => office.received.filter(({ url }) => url.includes(`//${id}.`));
+    const of = (id: string): Received[] =>
+      office.received.filter(({ url }) => url.includes(`//${id}.`));
     assert.deepEqual(
       of("shop").map(({ numbers }) => numbers.length),
       [10, 10, 5],
@@ -98,7 +102,9 @@ describe("several payments in one message", () => {
 
   test("a receiver that hangs does not keep what comes later waiting for more than two seconds or so", async () => {
     let hangs = 1;
-    const office = new PostOffice({ answer: () => ({ outcome: ok, afterMs: hangs-- > 0 ? 19 * second : 20 }) });
+    const office = new PostOffice({
+      answer: () => ({ outcome: ok, afterMs: hangs-- > 0 ? 19 * second : 20 }),
+    });
     office.account(merchantA, [shop(100)]);
     office.start();
     await office.event(merchantA);
@@ -110,7 +116,10 @@ describe("several payments in one message", () => {
   });
 
   test("that fails is tried again whole, under its id, and given up whole", async () => {
-    const office = new PostOffice({ answer: () => ({ outcome: status(500), afterMs: 10 }), pollMs: minute });
+    const office = new PostOffice({
+      answer: () => ({ outcome: status(500), afterMs: 10 }),
+      pollMs: minute,
+    });
     office.account(merchantA, [shop(5)]);
     await waiting(office, 5);
     office.start();
@@ -120,7 +129,9 @@ describe("several payments in one message", () => {
       [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
     );
     assertStable(office.received);
-    const ends = (await deliveriesOf(office.store, merchantA)).map(({ state, attempts, outcome }) => `${state} ${attempts} ${outcome}`);
+    const ends = (await deliveriesOf(office.store, merchantA)).map(
+      ({ state, attempts, outcome }) => `${state} ${attempts} ${outcome}`,
+    );
     assert.deepEqual(new Set(ends), new Set(["failed 10 500"]));
     await office.stop();
   });
@@ -134,7 +145,9 @@ describe("a message that was fixed stays as it is", () => {
   ] as const) {
     test(`when the endpoint ${what} before it is tried again`, async () => {
       let isDown = true;
-      const office = new PostOffice({ answer: () => ({ outcome: isDown ? status(503) : ok, afterMs: 10 }) });
+      const office = new PostOffice({
+        answer: () => ({ outcome: isDown ? status(503) : ok, afterMs: 10 }),
+      });
       office.account(merchantA, [shop(4)]);
       await waiting(office, 4);
       office.start();
@@ -145,8 +158,14 @@ describe("a message that was fixed stays as it is", () => {
       await waiting(office, 4);
       await office.run(hour);
       assertStable(office.received);
-      assert.ok(office.received.some(({ numbers, answered }) => answered === ok && numbers.length === 4 && numbers[0] === 1));
-      const longest = Math.max(...office.received.filter(({ number }) => number > 4).map(({ numbers }) => numbers.length));
+      assert.ok(
+        office.received.some(
+          ({ numbers, answered }) => answered === ok && numbers.length === 4 && numbers[0] === 1,
+        ),
+      );
+      const longest = Math.max(
+        ...office.received.filter(({ number }) => number > 4).map(({ numbers }) => numbers.length),
+      );
       assert.ok(longest <= (next.hashesPerCall ?? 1), `${longest} in one of the new messages`);
       await allDelivered(office);
       await office.stop();
@@ -155,7 +174,9 @@ describe("a message that was fixed stays as it is", () => {
 
   test("what was sent alone is never put together with others, however the limit is raised", async () => {
     let isDown = true;
-    const office = new PostOffice({ answer: () => ({ outcome: isDown ? status(503) : ok, afterMs: 10 }) });
+    const office = new PostOffice({
+      answer: () => ({ outcome: isDown ? status(503) : ok, afterMs: 10 }),
+    });
     office.account(merchantA, [endpoint("shop")]);
     await waiting(office, 3);
     // It dies when the receiver has heard and nothing of it is kept.
@@ -175,7 +196,9 @@ describe("a message that was fixed stays as it is", () => {
 
   test("while the endpoint is off, and is over whole when the endpoint is taken away", async () => {
     let isDown = true;
-    const office = new PostOffice({ answer: () => ({ outcome: isDown ? status(503) : ok, afterMs: 10 }) });
+    const office = new PostOffice({
+      answer: () => ({ outcome: isDown ? status(503) : ok, afterMs: 10 }),
+    });
     office.account(merchantA, [shop(4)]);
     await waiting(office, 8);
     office.start();
@@ -188,7 +211,9 @@ describe("a message that was fixed stays as it is", () => {
     assert.equal(office.received.length, heard);
     office.account(merchantA, []);
     await office.run(hour);
-    const ends = (await deliveriesOf(office.store, merchantA)).map(({ state, outcome }) => `${state} ${outcome}`);
+    const ends = (await deliveriesOf(office.store, merchantA)).map(
+      ({ state, outcome }) => `${state} ${outcome}`,
+    );
     assert.deepEqual(new Set(ends), new Set(["failed endpoint_removed"]));
     assert.equal(office.received.length, heard);
 
@@ -197,9 +222,21 @@ describe("a message that was fixed stays as it is", () => {
     const parts = { store: office.store, clock: office.time };
     const settings = {
       endpoints,
-      chaos: { seed: "", drop: 0, delay: 0, reorder: 0, delayMs: 0, double: 0, breakSignature: 0, beforeAnswer: 0 },
+      chaos: {
+        seed: "",
+        drop: 0,
+        delay: 0,
+        reorder: 0,
+        delayMs: 0,
+        double: 0,
+        breakSignature: 0,
+        beforeAnswer: 0,
+      },
     };
-    assert.deepEqual(await replay(parts, merchantA, settings, { failedFrom: 1 }), { deliveries: 8, next: undefined });
+    assert.deepEqual(await replay(parts, merchantA, settings, { failedFrom: 1 }), {
+      deliveries: 8,
+      next: undefined,
+    });
     await office.run(minute);
     assertStable(office.received);
     await allDelivered(office);
@@ -218,13 +255,29 @@ describe("a message that was fixed stays as it is", () => {
     );
     const settings = {
       endpoints: office.endpointsOf(merchantA),
-      chaos: { seed: "", drop: 0, delay: 0, reorder: 0, delayMs: 0, double: 0, breakSignature: 0, beforeAnswer: 0 },
+      chaos: {
+        seed: "",
+        drop: 0,
+        delay: 0,
+        reorder: 0,
+        delayMs: 0,
+        double: 0,
+        breakSignature: 0,
+        beforeAnswer: 0,
+      },
     };
     const parts = { store: office.store, clock: office.time };
     const third = payments[2]?.id;
     assert.ok(third !== undefined);
-    assert.deepEqual(await replay(parts, merchantA, settings, { paymentId: third }), { deliveries: 4, next: undefined });
-    assert.equal((await replay(parts, merchantA, settings, { paymentId: third })).deliveries, 0, "it waits already");
+    assert.deepEqual(await replay(parts, merchantA, settings, { paymentId: third }), {
+      deliveries: 4,
+      next: undefined,
+    });
+    assert.equal(
+      (await replay(parts, merchantA, settings, { paymentId: third })).deliveries,
+      0,
+      "it waits already",
+    );
     office.nudge();
     await office.run(minute);
     assert.deepEqual(
@@ -234,7 +287,10 @@ describe("a message that was fixed stays as it is", () => {
         [1, 2, 3, 4],
       ],
     );
-    assert.deepEqual(await replay(parts, merchantA, settings, { from: 2, to: 3 }), { deliveries: 4, next: undefined });
+    assert.deepEqual(await replay(parts, merchantA, settings, { from: 2, to: 3 }), {
+      deliveries: 4,
+      next: undefined,
+    });
     office.nudge();
     await office.run(minute);
     assert.equal(office.received.length, 3);
@@ -279,13 +335,22 @@ describe("a message that was fixed stays as it is", () => {
         seed,
         answer: () => {
           const fails = !quiet && chance.happens(500);
-          return { outcome: fails ? status(500) : ok, afterMs: !quiet && chance.happens(50) ? hour : chance.between(1, 60) };
+          return {
+            outcome: fails ? status(500) : ok,
+            afterMs: !quiet && chance.happens(50) ? hour : chance.between(1, 60),
+          };
         },
         store: {
           commitFault: ({ deliveries = [] }) => {
             if (quiet || deliveries.length === 0 || !chance.happens(60)) return undefined;
             return (
-              ["unavailable", "stale", "commit_unknown_applied", "commit_unknown_not_applied", "commit_unknown_applied_late"] as const
+              [
+                "unavailable",
+                "stale",
+                "commit_unknown_applied",
+                "commit_unknown_not_applied",
+                "commit_unknown_applied_late",
+              ] as const
             )[chance.below(5)];
           },
           readFails: () => !quiet && chance.happens(5),
@@ -297,10 +362,13 @@ describe("a message that was fixed stays as it is", () => {
       office.start();
       let payments: Payment[] = [];
       for (let told = 0; told < 400; told += 1) {
-        const known = chance.happens(300) ? payments[chance.below(Math.max(1, payments.length))] : undefined;
+        const known = chance.happens(300)
+          ? payments[chance.below(Math.max(1, payments.length))]
+          : undefined;
         const next = await office.tell(known ?? (await office.payment(merchantA)));
         if (next !== undefined) payments = [...payments.filter(({ id }) => id !== next.id), next];
-        if (told % 10 === 0) office.account(merchantA, [shop(chance.between(1, 12)), endpoint("books")]);
+        if (told % 10 === 0)
+          office.account(merchantA, [shop(chance.between(1, 12)), endpoint("books")]);
         if (chance.happens(300)) await office.run(chance.between(5, 800));
         if (!office.isRunning) office.start();
       }

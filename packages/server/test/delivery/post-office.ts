@@ -5,7 +5,12 @@ import { JobReads, type ReadFailure } from "../../src/kernel/job-reads.ts";
 import type { Scheduler } from "../../src/kernel/scheduler.ts";
 import { wholeShare } from "../../src/kernel/share.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
-import { type DeliveryEvent, Dispatcher, type DispatcherParts, type NotificationAccounts } from "../../src/delivery/dispatcher.ts";
+import {
+  type DeliveryEvent,
+  Dispatcher,
+  type DispatcherParts,
+  type NotificationAccounts,
+} from "../../src/delivery/dispatcher.ts";
 import {
   gatheringOf,
   noChaos,
@@ -18,7 +23,10 @@ import {
 import type { NotificationKind } from "../../src/notification/events.ts";
 import type { SendOutcome, SendRequest } from "../../src/delivery/sender.ts";
 import type { Payment } from "../../src/payment/payment.ts";
-import { createMemoryStore, type MemoryStoreOptions } from "../../src/stores/memory/memory-store.ts";
+import {
+  createMemoryStore,
+  type MemoryStoreOptions,
+} from "../../src/stores/memory/memory-store.ts";
 import { type Store, StoreError } from "../../src/stores/store.ts";
 import * as given from "../contract/store-fixtures.ts";
 import { Chance } from "../simulation/chance.ts";
@@ -43,7 +51,10 @@ export interface Received {
 const mostTries = 1_000;
 
 /** How a receiver answers: what, and after how long. */
-export type Answer = (message: Omit<Received, "answered">) => { readonly outcome: SendOutcome; readonly afterMs: number };
+export type Answer = (message: Omit<Received, "answered">) => {
+  readonly outcome: SendOutcome;
+  readonly afterMs: number;
+};
 
 export const ok: SendOutcome = { kind: "answered", status: 200, retryAfter: undefined };
 
@@ -51,7 +62,10 @@ export function status(code: number, retryAfter?: string): SendOutcome {
   return { kind: "answered", status: code, retryAfter };
 }
 
-export function endpoint(id: string, over: Partial<NotificationEndpoint> = {}): NotificationEndpoint {
+export function endpoint(
+  id: string,
+  over: Partial<NotificationEndpoint> = {},
+): NotificationEndpoint {
   return { id, url: `https://${id}.example/notify`, enabled: true, secretVersion: 1, ...over };
 }
 
@@ -67,8 +81,8 @@ export interface PostOfficeOptions {
 }
 
 /**
- * A dispatcher on a memory store in virtual time, with receivers that do as they are told. What is kept survives `kill`; the
- * process that was killed never hears anything again.
+ * A dispatcher on a memory store in virtual time, with receivers that do as they are told. What is
+ * kept survives `kill`; the process that was killed never hears anything again.
  */
 export class PostOffice {
   readonly time: SimTime;
@@ -81,20 +95,31 @@ export class PostOffice {
   answer: Answer;
   /** Asked at each step of a running dispatcher: true kills it there. */
   step: Step = () => false;
-  /** Asked at each read of a running dispatcher, with the merchant if it is of one: true makes it fail. */
+  /**
+   * Asked at each read of a running dispatcher, with the merchant if it is of one: true makes it
+   * fail.
+   */
   fails: (read: string, merchantId?: MerchantId) => boolean = () => false;
   /** What the dispatcher says of its reads. */
   readonly reads: JobReads;
   readonly failures: ReadFailure[] = [];
   /** Calls of the store by dispatchers, by method. */
   readonly calls = new Map<string, number>();
-  readonly #settings = new Map<MerchantId, NotificationSettings & { readonly accountVersion: number }>();
+  readonly #settings = new Map<
+    MerchantId,
+    NotificationSettings & { readonly accountVersion: number }
+  >();
   readonly #seed: number;
   readonly #pollMs: number;
   #process: { readonly dispatcher: Dispatcher; readonly life: { dead: boolean } } | undefined;
   #payments = 0;
 
-  constructor({ answer = () => ({ outcome: ok, afterMs: 20 }), store = {}, seed = 1, pollMs = second }: PostOfficeOptions = {}) {
+  constructor({
+    answer = () => ({ outcome: ok, afterMs: 20 }),
+    store = {},
+    seed = 1,
+    pollMs = second,
+  }: PostOfficeOptions = {}) {
     this.time = new SimTime(new Chance(seed));
     this.store = createMemoryStore({ scheduler: this.time, ...store });
     this.reads = new JobReads(this.time, (failure) => void this.failures.push(failure));
@@ -103,7 +128,11 @@ export class PostOffice {
     this.#pollMs = pollMs;
   }
 
-  account(merchantId: MerchantId, endpoints: readonly NotificationEndpoint[], chaos: Partial<NotificationChaos> = {}): void {
+  account(
+    merchantId: MerchantId,
+    endpoints: readonly NotificationEndpoint[],
+    chaos: Partial<NotificationChaos> = {},
+  ): void {
     this.#change(merchantId, { endpoints, chaos: { ...noChaos, ...chaos } });
   }
 
@@ -111,7 +140,9 @@ export class PostOffice {
   #change(merchantId: MerchantId, settings: NotificationSettings): void {
     const accountVersion = (this.#settings.get(merchantId)?.accountVersion ?? 0) + 1;
     this.#settings.set(merchantId, { ...settings, accountVersion });
-    void this.store.commit(given.accountChange(given.newAccount(merchantId, { version: accountVersion }), [])).catch(() => undefined);
+    void this.store
+      .commit(given.accountChange(given.newAccount(merchantId, { version: accountVersion }), []))
+      .catch(() => undefined);
   }
 
   endpointsOf(merchantId: MerchantId): readonly NotificationEndpoint[] {
@@ -124,14 +155,18 @@ export class PostOffice {
     const plain = given.newPayment(this.#payments, { merchantId });
     const payment = { ...plain, order: { ...plain.order, notificationUrl } };
     for (let tries = 0; tries < mostTries; tries += 1) {
-      const { outcome } = await this.store.commit(given.paymentChange(payment)).catch(() => ({ outcome: "failed" }));
+      const { outcome } = await this.store
+        .commit(given.paymentChange(payment))
+        .catch(() => ({ outcome: "failed" }));
       // A commit that nobody knew about is met again as a duplicate of itself.
       if (outcome === "committed" || outcome === "duplicate") return payment;
     }
     throw new Error("the store commits a payment");
   }
 
-  /** Commits the payment's next version with a notification; false when that could not be committed. */
+  /**
+   * Commits the payment's next version with a notification; false when that could not be committed.
+   */
   async tell(payment: Payment, kind: NotificationKind = "update"): Promise<Payment | undefined> {
     const next = { ...payment, version: payment.version + 1 };
     const endpoints = this.endpointsOf(payment.merchantId);
@@ -194,7 +229,11 @@ export class PostOffice {
 
   #parts(isDead: () => boolean): DispatcherParts {
     /** Does `work` unless the process dies before it or after it; then nobody ever hears of it. */
-    const step = async <T>(what: string, work: () => Promise<T>, merchantId?: MerchantId): Promise<T> => {
+    const step = async <T>(
+      what: string,
+      work: () => Promise<T>,
+      merchantId?: MerchantId,
+    ): Promise<T> => {
       if (isDead() || this.#dies(`before ${what}`)) return never;
       this.calls.set(what, (this.calls.get(what) ?? 0) + 1);
       if (this.fails(what, merchantId)) throw new StoreError("unavailable");
@@ -215,22 +254,32 @@ export class PostOffice {
       switchOff: async (merchantId, endpointId, at) => {
         const settings = this.#settings.get(merchantId);
         const endpoints = switchedOff(settings?.endpoints ?? [], endpointId, at);
-        if (settings !== undefined && endpoints !== undefined) this.#change(merchantId, { ...settings, endpoints });
+        if (settings !== undefined && endpoints !== undefined)
+          this.#change(merchantId, { ...settings, endpoints });
       },
     };
     const { store } = this;
     return {
       store: {
-        merchantsDue: (now, after, limit, slots) => step("merchantsDue", () => store.merchantsDue(now, after, limit, slots)),
-        queuesDue: (merchantId, now, after, limit) => step("queuesDue", () => store.queuesDue(merchantId, now, after, limit), merchantId),
-        deliveriesDue: (to, now, limit) => step("deliveriesDue", () => store.deliveriesDue(to, now, limit), to.merchantId),
-        deliveriesOfMessage: (to, message) => step("deliveriesOfMessage", () => store.deliveriesOfMessage(to, message)),
-        paymentById: (merchantId, id) => step("paymentById", () => store.paymentById(merchantId, id)),
+        merchantsDue: (now, after, limit, slots) =>
+          step("merchantsDue", () => store.merchantsDue(now, after, limit, slots)),
+        queuesDue: (merchantId, now, after, limit) =>
+          step("queuesDue", () => store.queuesDue(merchantId, now, after, limit), merchantId),
+        deliveriesDue: (to, now, limit) =>
+          step("deliveriesDue", () => store.deliveriesDue(to, now, limit), to.merchantId),
+        deliveriesOfMessage: (to, message) =>
+          step("deliveriesOfMessage", () => store.deliveriesOfMessage(to, message)),
+        paymentById: (merchantId, id) =>
+          step("paymentById", () => store.paymentById(merchantId, id)),
         commit: (change) => step("commit", () => store.commit(change)),
       },
       accounts,
       sender: { send: (request, signal) => step("send", () => this.#receive(request, signal)) },
-      sign: async ({ id, at }) => ({ "webhook-id": id, "webhook-timestamp": String(at), "webhook-signature": "v1,AAAA" }),
+      sign: async ({ id, at }) => ({
+        "webhook-id": id,
+        "webhook-timestamp": String(at),
+        "webhook-signature": "v1,AAAA",
+      }),
       installation: "test",
       clock: this.time,
       random: new SeededRandom(`post office ${this.#seed}`),
@@ -282,7 +331,8 @@ export class PostOffice {
       headers,
     };
     assert.equal(hashes.length, numbers.length);
-    for (const [index, number] of numbers.entries()) if (!(await this.#isCommitted(hashes[index] ?? "", number))) this.early += 1;
+    for (const [index, number] of numbers.entries())
+      if (!(await this.#isCommitted(hashes[index] ?? "", number))) this.early += 1;
     const { outcome, afterMs } = this.answer(message);
     this.received.push({ ...message, answered: outcome });
     const late = afterMs >= request.timeoutMs;
@@ -297,7 +347,9 @@ export class PostOffice {
 
 const never = new Promise<never>(() => undefined);
 
-async function settled<T>(work: Promise<T>): Promise<{ readonly value: T } | { readonly error: unknown }> {
+async function settled<T>(
+  work: Promise<T>,
+): Promise<{ readonly value: T } | { readonly error: unknown }> {
   try {
     return { value: await work };
   } catch (error) {
@@ -306,6 +358,9 @@ async function settled<T>(work: Promise<T>): Promise<{ readonly value: T } | { r
 }
 
 /** Every delivery of an account. */
-export async function deliveriesOf(store: Store, merchantId: MerchantId): Promise<Awaited<ReturnType<Store["deliveriesOf"]>>> {
+export async function deliveriesOf(
+  store: Store,
+  merchantId: MerchantId,
+): Promise<Awaited<ReturnType<Store["deliveriesOf"]>>> {
   return store.deliveriesOf(merchantId, 1, 1_000_000);
 }

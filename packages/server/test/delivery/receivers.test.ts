@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { verify, X509Certificate } from "node:crypto";
 import { once } from "node:events";
-import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import type { Socket } from "node:net";
 import { describe, test, type TestContext } from "node:test";
 import { Webhook } from "standardwebhooks";
@@ -13,8 +18,18 @@ import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
 import { sandboxEgress } from "../../src/delivery/address-guard.ts";
 import { Dispatcher } from "../../src/delivery/dispatcher.ts";
 import { createEgress } from "../../src/delivery/egress.ts";
-import { type NotificationEndpoint, noChaos, secretName, switchedOff, targetsOf } from "../../src/notification/endpoint.ts";
-import { type NotificationKeys, openNotificationKeys, receiverSecret } from "../../src/delivery/notification-keys.ts";
+import {
+  type NotificationEndpoint,
+  noChaos,
+  secretName,
+  switchedOff,
+  targetsOf,
+} from "../../src/notification/endpoint.ts";
+import {
+  type NotificationKeys,
+  openNotificationKeys,
+  receiverSecret,
+} from "../../src/delivery/notification-keys.ts";
 import { createSigner } from "../../src/delivery/signature.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import type { Store } from "../../src/stores/store.ts";
@@ -32,9 +47,13 @@ const isPatience = (ms: number): boolean => ms === 20 * second;
 
 type Behaviour = (response: ServerResponse, attempt: number) => void;
 
-/** A receiver on a socket of its own: behaves as it is told until it is healed, and checks every signature. */
+/**
+ * A receiver on a socket of its own: behaves as it is told until it is healed, and checks every
+ * signature.
+ */
 class Receiver {
-  readonly heard: { readonly number: number; readonly id: string; readonly healthy: boolean }[] = [];
+  readonly heard: { readonly number: number; readonly id: string; readonly healthy: boolean }[] =
+    [];
   readonly unverified: string[] = [];
   behaviour: Behaviour | undefined;
   port: number | undefined;
@@ -67,11 +86,20 @@ class Receiver {
   }
 
   #hear(body: string, headers: IncomingHttpHeaders, keys: NotificationKeys, secret: string): void {
-    const flat = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+    const flat = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [name, String(value)]),
+    );
     const { publicKey } = new X509Certificate(keys.certificate.pem);
     try {
       new Webhook(secret).verify(body, flat, { jsonParse: false });
-      assert.ok(verify("RSA-SHA1", Buffer.from(body), publicKey, Buffer.from(flat["x-signaturecontent"] ?? "", "base64")));
+      assert.ok(
+        verify(
+          "RSA-SHA1",
+          Buffer.from(body),
+          publicKey,
+          Buffer.from(flat["x-signaturecontent"] ?? "", "base64"),
+        ),
+      );
       assert.equal(flat["x-signature-content"], flat["x-signaturecontent"]);
       assert.equal(flat["x-signaturefingerprint"], keys.certificate.fingerprint);
     } catch {
@@ -104,11 +132,18 @@ interface Post {
   readonly underWay: () => number;
   readonly event: () => Promise<void>;
   /** Moves the clock in steps and lets real time pass until `holds`. */
-  readonly meets: (what: string, holds: () => boolean | Promise<boolean>, stepMs?: number) => Promise<void>;
+  readonly meets: (
+    what: string,
+    holds: () => boolean | Promise<boolean>,
+    stepMs?: number,
+  ) => Promise<void>;
 }
 
 /** The real thing: embedded store, keys, sockets; only the clock stands until it is moved. */
-async function post(context: TestContext, receivers: Readonly<Record<string, Receiver>>): Promise<Post> {
+async function post(
+  context: TestContext,
+  receivers: Readonly<Record<string, Receiver>>,
+): Promise<Post> {
   const clock = new ManualClock(Date.now());
   const kept = { load: async () => undefined, save: async (content: Uint8Array) => content };
   const keys = await openNotificationKeys({ kept, environment: "sandbox", random, clock });
@@ -117,7 +152,10 @@ async function post(context: TestContext, receivers: Readonly<Record<string, Rec
   for (const [id, receiver] of Object.entries(receivers)) {
     const secret = receiverSecret(keys, merchantA, secretName({ id }, 1));
     await receiver.listen(keys, secret);
-    endpoints = [...endpoints, { id, url: `http://127.0.0.1:${receiver.port}/notify`, enabled: true, secretVersion: 1 }];
+    endpoints = [
+      ...endpoints,
+      { id, url: `http://127.0.0.1:${receiver.port}/notify`, enabled: true, secretVersion: 1 },
+    ];
   }
   const sign = createSigner(keys);
   const time = new HeldScheduler(isPatience);
@@ -128,7 +166,8 @@ async function post(context: TestContext, receivers: Readonly<Record<string, Rec
     store,
     accounts: {
       settingsOf: async () => ({ endpoints, chaos: noChaos }),
-      switchOff: async (_, endpoint, at) => void (endpoints = switchedOff(endpoints, endpoint, at) ?? endpoints),
+      switchOff: async (_, endpoint, at) =>
+        void (endpoints = switchedOff(endpoints, endpoint, at) ?? endpoints),
     },
     sender: {
       send(...message) {
@@ -167,7 +206,9 @@ async function post(context: TestContext, receivers: Readonly<Record<string, Rec
       const plain = given.newPayment(payments);
       const payment = { ...plain, order: { ...plain.order, notificationUrl: undefined } };
       await store.commit(given.paymentChange(payment));
-      await store.commit(given.paidChange(payment, { at: clock.now(), deliverTo: targetsOf(endpoints, undefined) }));
+      await store.commit(
+        given.paidChange(payment, { at: clock.now(), deliverTo: targetsOf(endpoints, undefined) }),
+      );
       dispatcher.nudge();
     },
     async meets(what, holds, stepMs = 0) {
@@ -188,13 +229,18 @@ describe("receivers on sockets", () => {
       good: new Receiver(),
       failing: new Receiver((response) => response.writeHead(500).end()),
       hanging: new Receiver(() => undefined),
-      redirecting: new Receiver((response) => response.writeHead(301, { Location: "http://127.0.0.1:1/" }).end()),
+      redirecting: new Receiver((response) =>
+        response.writeHead(301, { Location: "http://127.0.0.1:1/" }).end(),
+      ),
       gone: new Receiver((response) => response.writeHead(410).end()),
       busy: new Receiver((response) => response.writeHead(429, { "Retry-After": "120" }).end()),
       resetting: new Receiver((response) => response.socket?.resetAndDestroy()),
       late: new Receiver((response) => void late.push(response)),
     };
-    const { store, clock, meets, event, endpoints, runOut, underWay } = await post(context, receivers);
+    const { store, clock, meets, event, endpoints, runOut, underWay } = await post(
+      context,
+      receivers,
+    );
     for (let count = 0; count < 3; count += 1) await event();
 
     const all = Object.entries(receivers);
@@ -202,13 +248,19 @@ describe("receivers on sockets", () => {
       "each receiver is called, the good one for all",
       () => receivers.good.heard.length === 3 && all.every(([, { heard }]) => heard.length > 0),
     );
-    await meets("the receiver that is gone is noted", () => endpoints().some(({ id, goneAt }) => id === "gone" && goneAt !== undefined));
+    await meets("the receiver that is gone is noted", () =>
+      endpoints().some(({ id, goneAt }) => id === "gone" && goneAt !== undefined),
+    );
     const outcomes = async (): Promise<ReadonlyMap<string, string | undefined>> =>
       new Map(
-        (await store.deliveriesOf(merchantA, 1, 100)).filter(({ number }) => number === 1).map((each) => [each.endpoint, each.outcome]),
+        (await store.deliveriesOf(merchantA, 1, 100))
+          .filter(({ number }) => number === 1)
+          .map((each) => [each.endpoint, each.outcome]),
       );
     const hasFailed = async (except: readonly string[] = []): Promise<boolean> =>
-      [...(await outcomes())].every(([id, outcome]) => outcome !== undefined || except.includes(id));
+      [...(await outcomes())].every(
+        ([id, outcome]) => outcome !== undefined || except.includes(id),
+      );
     await meets("the attempts without an answer have failed", () => hasFailed(["hanging", "late"]));
     await until("all attempts have failed or were answered", async () => {
       runOut();
@@ -240,11 +292,22 @@ describe("receivers on sockets", () => {
     for (const [, receiver] of all) receiver.behaviour = undefined;
     runOut();
     const healed = all.filter(([id]) => id !== "gone");
-    await meets("each healed receiver has all messages", () => healed.every(([, { heard }]) => heardAll(heard, 3)), minute);
-    assert.equal(receivers.gone.heard.filter(({ healthy }) => healthy).length, 0, "what is gone is left alone");
+    await meets(
+      "each healed receiver has all messages",
+      () => healed.every(([, { heard }]) => heardAll(heard, 3)),
+      minute,
+    );
+    assert.equal(
+      receivers.gone.heard.filter(({ healthy }) => healthy).length,
+      0,
+      "what is gone is left alone",
+    );
     for (const [id, { heard, unverified }] of all) {
       assert.deepEqual(unverified, [], `${id} could not verify`);
-      assert.ok(new Set(heard.map((each) => each.id)).size <= 3, `${id} heard a message under two ids`);
+      assert.ok(
+        new Set(heard.map((each) => each.id)).size <= 3,
+        `${id} heard a message under two ids`,
+      );
     }
   });
 
@@ -259,7 +322,10 @@ describe("receivers on sockets", () => {
     while (clock.now() < end) {
       await event();
       events += 1;
-      await meets(`the other receiver has ${events} messages`, () => receivers.books.heard.length === events);
+      await meets(
+        `the other receiver has ${events} messages`,
+        () => receivers.books.heard.length === events,
+      );
       clock.advance(2 * hour);
     }
     assert.equal(receivers.shop.heard.length, 1);
@@ -273,5 +339,7 @@ describe("receivers on sockets", () => {
 });
 
 function heardAll(heard: Receiver["heard"], events: number): boolean {
-  return new Set(heard.filter(({ healthy }) => healthy).map(({ number }) => number)).size === events;
+  return (
+    new Set(heard.filter(({ healthy }) => healthy).map(({ number }) => number)).size === events
+  );
 }

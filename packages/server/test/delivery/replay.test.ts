@@ -7,9 +7,18 @@ import { replay, type ReplaySelection } from "../../src/delivery/replay.ts";
 import { merchantA, merchantB } from "../contract/store-fixtures.ts";
 import { deliveriesOf, endpoint, ok, PostOffice, status } from "./post-office.ts";
 
-async function again(office: PostOffice, selection: ReplaySelection, merchantId: MerchantId = merchantA): ReturnType<typeof replay> {
+async function again(
+  office: PostOffice,
+  selection: ReplaySelection,
+  merchantId: MerchantId = merchantA,
+): ReturnType<typeof replay> {
   const settings = { endpoints: office.endpointsOf(merchantId), chaos: noChaos };
-  const replayed = await replay({ store: office.store, clock: office.time }, merchantId, settings, selection);
+  const replayed = await replay(
+    { store: office.store, clock: office.time },
+    merchantId,
+    settings,
+    selection,
+  );
   office.nudge();
   await office.run(minute);
   return replayed;
@@ -47,14 +56,20 @@ describe("a replay", () => {
     await office.tell(payment, "refund");
     await office.run(second);
 
-    assert.deepEqual(await again(office, { paymentId: payment.id }), { deliveries: 2, next: undefined });
+    assert.deepEqual(await again(office, { paymentId: payment.id }), {
+      deliveries: 2,
+      next: undefined,
+    });
     const repeated = office.received.slice(5);
     assert.deepEqual(
       repeated.map(({ number }) => number),
       [1, 4],
     );
     for (const { number, id } of repeated)
-      assert.equal(id, office.received.find((each) => each.number === number && each.url.includes("shop"))?.id);
+      assert.equal(
+        id,
+        office.received.find((each) => each.number === number && each.url.includes("shop"))?.id,
+      );
     await office.stop();
   });
 
@@ -63,8 +78,14 @@ describe("a replay", () => {
     assert.deepEqual(await again(office, { from: 3, to: 5 }), { deliveries: 3, next: undefined });
     assert.deepEqual(numbers(office, 521), [3, 4, 5]);
     assert.deepEqual(await again(office, { from: 10, to: 515 }), { deliveries: 500, next: 510 });
-    assert.deepEqual(await again(office, { from: 510, to: 515 }), { deliveries: 6, next: undefined });
-    assert.deepEqual(await again(office, { from: 10_000, to: 10_005 }), { deliveries: 0, next: undefined });
+    assert.deepEqual(await again(office, { from: 510, to: 515 }), {
+      deliveries: 6,
+      next: undefined,
+    });
+    assert.deepEqual(await again(office, { from: 10_000, to: 10_005 }), {
+      deliveries: 0,
+      next: undefined,
+    });
     await office.stop();
   });
 
@@ -77,7 +98,11 @@ describe("a replay", () => {
 
     assert.deepEqual(await again(office, { failedFrom: 1 }), { deliveries: 1, next: undefined });
     assert.deepEqual(numbers(office, 4), [3]);
-    assert.equal((await deliveriesOf(office.store, merchantA)).filter(({ state }) => state === "failed").length, 0);
+    assert.equal(
+      (await deliveriesOf(office.store, merchantA)).filter(({ state }) => state === "failed")
+        .length,
+      0,
+    );
     assert.deepEqual(await again(office, { failedFrom: 1 }), { deliveries: 0, next: undefined });
     await office.stop();
   });
@@ -97,7 +122,10 @@ describe("a replay", () => {
     assert.deepEqual(await again(office, { from: 2, to: 2 }), { deliveries: 0, next: undefined });
     const [payment] = await office.store.notificationsOf(merchantA, 0, 1);
     assert.ok(payment !== undefined);
-    assert.deepEqual(await again(office, { paymentId: payment.paymentId }, merchantB), { deliveries: 0, next: undefined });
+    assert.deepEqual(await again(office, { paymentId: payment.paymentId }, merchantB), {
+      deliveries: 0,
+      next: undefined,
+    });
     await office.stop();
   });
 });

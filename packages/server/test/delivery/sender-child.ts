@@ -16,7 +16,10 @@ import { createSigner } from "../../src/delivery/signature.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import * as given from "../contract/store-fixtures.ts";
 
-/** A process that commits notifications and sends them until it is killed: `--file`, `--url`, `--first` number of a payment, `--count`, and `--epoch`. */
+/**
+ * A process that commits notifications and sends them until it is killed: `--file`, `--url`,
+ * `--first` number of a payment, `--count`, and `--epoch`.
+ */
 const { values } = parseArgs({
   options: {
     file: { type: "string" },
@@ -28,24 +31,38 @@ const { values } = parseArgs({
   },
 });
 const { file = "", url = "", first = "1", count = "0", epoch = "0", hashes = "1" } = values;
-const vector = JSON.parse(readFileSync(new URL("../vectors/notification.json", import.meta.url), "utf8")) as { readonly kept: unknown };
+const vector = JSON.parse(
+  readFileSync(new URL("../vectors/notification.json", import.meta.url), "utf8"),
+) as { readonly kept: unknown };
 const random = new SystemRandom();
 const store = await openEmbeddedStore({ file });
 const keys = await openNotificationKeys({
-  kept: { load: async () => Buffer.from(JSON.stringify(vector.kept)), save: async (content) => content },
+  kept: {
+    load: async () => Buffer.from(JSON.stringify(vector.kept)),
+    save: async (content) => content,
+  },
   environment: "sandbox",
   random,
   clock: systemClock,
 });
-// A failed attempt that is repeated after hours waits for a second at most. All lives share one clock.
+// A failed attempt that is repeated after hours waits for a second at most. All lives share one
+// clock.
 const start = Number(epoch);
 const hurriedClock = { now: () => instant(start + (systemClock.now() - start) * 20_000) };
-const hurried: Scheduler = { ...systemScheduler, after: (ms, task) => systemScheduler.after(ms / 50, task) };
-const endpoints = [{ id: "shop", url, enabled: true, secretVersion: 1, hashesPerCall: Number(hashes) }];
+const hurried: Scheduler = {
+  ...systemScheduler,
+  after: (ms, task) => systemScheduler.after(ms / 50, task),
+};
+const endpoints = [
+  { id: "shop", url, enabled: true, secretVersion: 1, hashesPerCall: Number(hashes) },
+];
 const deliverTo = ["shop" as EndpointId];
 const dispatcher = new Dispatcher({
   store,
-  accounts: { settingsOf: async () => ({ endpoints, chaos: noChaos }), switchOff: async () => undefined },
+  accounts: {
+    settingsOf: async () => ({ endpoints, chaos: noChaos }),
+    switchOff: async () => undefined,
+  },
   sender: createEgress({ policy: sandboxEgress, scheduler: systemScheduler }),
   sign: createSigner(keys),
   installation: keys.certificate.fingerprint,

@@ -38,7 +38,10 @@ test("so does one that sends several payments in a message, each time the same o
 });
 
 /** `hashesPerCall`: of each life. Resolves with what was heard. */
-async function killedAgainAndAgain(context: TestContext, hashesPerCall: (life: number) => number): Promise<readonly Heard[]> {
+async function killedAgainAndAgain(
+  context: TestContext,
+  hashesPerCall: (life: number) => number,
+): Promise<readonly Heard[]> {
   const directory = mkdtempSync(join(tmpdir(), "cofre-sender-"));
   context.after(() => rmSync(directory, { recursive: true }));
   const file = join(directory, "cofre.db");
@@ -46,7 +49,10 @@ async function killedAgainAndAgain(context: TestContext, hashesPerCall: (life: n
   const epoch = Date.now();
   const heard: Heard[] = [];
   const delivered = new Set<number>();
-  /** When so many messages have been heard in this life, it ends: in the middle of an answer as often as not. */
+  /**
+   * When so many messages have been heard in this life, it ends: in the middle of an answer as
+   * often as not.
+   */
   let endsAfter = Number.POSITIVE_INFINITY;
   let life: ChildProcess | undefined;
   const server = createServer((request, response) => {
@@ -79,8 +85,21 @@ async function killedAgainAndAgain(context: TestContext, hashesPerCall: (life: n
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
 
   const begin = (first: number, count: number, hashes: number): ChildProcess => {
-    const options = ["--file", file, "--url", url, "--first", String(first), "--count", String(count), "--epoch", String(epoch)];
-    return spawn(process.execPath, [child, ...options, "--hashes", String(hashes)], { stdio: ["ignore", "pipe", "inherit"] });
+    const options = [
+      "--file",
+      file,
+      "--url",
+      url,
+      "--first",
+      String(first),
+      "--count",
+      String(count),
+      "--epoch",
+      String(epoch),
+    ];
+    return spawn(process.execPath, [child, ...options, "--hashes", String(hashes)], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
   };
   for (let lives = 0; lives < kills; lives += 1) {
     endsAfter = heard.length + chance.between(5, 60);

@@ -15,8 +15,9 @@ import * as given from "../contract/store-fixtures.ts";
 const merchants = Array.from({ length: 8 }, (_, number) => given.merchantId(number * 4 + 1));
 const shop = "shop" as EndpointId;
 /**
- * Nodes that send the notifications of one store, in time that a test lets pass. Receivers take longer than a node does to see that a
- * slot is to go, and what a store has read takes `readMs` to arrive.
+ * Nodes that send the notifications of one store, in time that a test lets pass. Receivers take
+ * longer than a node does to see that a slot is to go, and what a store has read takes `readMs` to
+ * arrive.
  */
 function given8Merchants(context: TestContext, { receiverMs = 3 * second, readMs = 0 } = {}) {
   const time = new StillTime();
@@ -30,7 +31,11 @@ function given8Merchants(context: TestContext, { receiverMs = 3 * second, readMs
     committed += 1;
     const merchantId = merchants[committed % merchants.length] ?? given.merchantA;
     const payment = given.newPayment(committed, { merchantId });
-    const told = { at: time.now(), notifications: [{ kind: "update" as const, paymentId: payment.id }], deliverTo: [shop] };
+    const told = {
+      at: time.now(),
+      notifications: [{ kind: "update" as const, paymentId: payment.id }],
+      deliverTo: [shop],
+    };
     await store.commit(given.paymentChange(payment, told));
   };
 
@@ -38,7 +43,8 @@ function given8Merchants(context: TestContext, { receiverMs = 3 * second, readMs
     const name = number.toString(16).padStart(16, "0");
     let isDead = false;
     const never = new Promise<never>(() => undefined);
-    const alive = <T>(call: () => Promise<T>): Promise<T> => (isDead ? never : call().then((value) => (isDead ? never : value)));
+    const alive = <T>(call: () => Promise<T>): Promise<T> =>
+      isDead ? never : call().then((value) => (isDead ? never : value));
     const scheduler: Scheduler = {
       sleep: (ms) => alive(() => time.sleep(ms)),
       after: (ms, task) => time.after(ms, () => void (isDead || task())),
@@ -57,8 +63,10 @@ function given8Merchants(context: TestContext, { receiverMs = 3 * second, readMs
     const endpoints = [{ id: "shop", url: "http://127.0.0.1:1/", enabled: true, secretVersion: 1 }];
     const dispatcher = new Dispatcher({
       store: {
-        merchantsDue: (now, after, limit, slots) => alive(() => store.merchantsDue(now, after, limit, slots)),
-        queuesDue: (merchantId, now, after, limit) => alive(() => store.queuesDue(merchantId, now, after, limit)),
+        merchantsDue: (now, after, limit, slots) =>
+          alive(() => store.merchantsDue(now, after, limit, slots)),
+        queuesDue: (merchantId, now, after, limit) =>
+          alive(() => store.queuesDue(merchantId, now, after, limit)),
         deliveriesOfMessage: (to, message) => store.deliveriesOfMessage(to, message),
         deliveriesDue: (to, now, limit) =>
           alive(async () => {
@@ -69,7 +77,10 @@ function given8Merchants(context: TestContext, { receiverMs = 3 * second, readMs
         paymentById: (merchantId, id) => alive(() => store.paymentById(merchantId, id)),
         commit: (change) => alive(() => store.commit(change)),
       },
-      accounts: { settingsOf: async () => ({ endpoints, chaos: noChaos }), switchOff: async () => undefined },
+      accounts: {
+        settingsOf: async () => ({ endpoints, chaos: noChaos }),
+        switchOff: async () => undefined,
+      },
       sender: {
         send: ({ headers }) =>
           alive(async () => {
@@ -79,7 +90,11 @@ function given8Merchants(context: TestContext, { receiverMs = 3 * second, readMs
             return { kind: "answered", status: 200, retryAfter: undefined };
           }),
       },
-      sign: async ({ id, at }) => ({ "webhook-id": id, "webhook-timestamp": String(at), "webhook-signature": "v1,AAAA" }),
+      sign: async ({ id, at }) => ({
+        "webhook-id": id,
+        "webhook-timestamp": String(at),
+        "webhook-signature": "v1,AAAA",
+      }),
       installation: "test",
       clock: time,
       random: new SeededRandom(name),
@@ -128,7 +143,10 @@ describe("several nodes that send notifications", () => {
   });
 
   test("send nothing twice when an attempt ends while a read is on its way that still shows it", async (context) => {
-    const { time, heard, node, busy, committed } = given8Merchants(context, { receiverMs: 120, readMs: 70 });
+    const { time, heard, node, busy, committed } = given8Merchants(context, {
+      receiverMs: 120,
+      readMs: 70,
+    });
     await node(1);
     await busy(10 * second);
     await time.pass(10 * second);
@@ -147,9 +165,14 @@ describe("several nodes that send notifications", () => {
     // Long enough for what had queued up, four at a time.
     await time.pass(30 * second);
     assert.equal(heard.size, committed());
-    assert.deepEqual(await store.merchantsDue(instant(Number.MAX_SAFE_INTEGER), undefined, 10), [], "and it is written down");
+    assert.deepEqual(
+      await store.merchantsDue(instant(Number.MAX_SAFE_INTEGER), undefined, 10),
+      [],
+      "and it is written down",
+    );
     const repeats = Array.from(heard.values()).filter((nodes) => nodes.length > 1);
-    // Only what was under way when it died, four for each merchant at most, and never by one node twice.
+    // Only what was under way when it died, four for each merchant at most, and never by one node
+    // twice.
     assert.ok(repeats.length <= 4 * merchants.length, `${repeats.length}`);
     assert.ok(repeats.every((nodes) => nodes.join() === "0000000000000001,0000000000000002"));
     assert.ok(before < committed(), "control: something was left");

@@ -20,16 +20,28 @@ function waits(received: readonly Received[], committed: ReadonlyMap<string, num
 }
 
 function percentile(values: readonly number[], share: number): number {
-  return values.toSorted((left, right) => left - right)[Math.floor(values.length * share)] ?? Number.NaN;
+  return (
+    values.toSorted((left, right) => left - right)[Math.floor(values.length * share)] ?? Number.NaN
+  );
 }
 
-/** Commits `perSecond` notifications of a merchant a second for `seconds`; when each was committed, by its payment's hash. */
-async function eachSecond(office: PostOffice, merchantId: MerchantId, perSecond: number, seconds: number): Promise<Map<string, number>> {
+/**
+ * Commits `perSecond` notifications of a merchant a second for `seconds`; when each was committed,
+ * by its payment's hash.
+ */
+async function eachSecond(
+  office: PostOffice,
+  merchantId: MerchantId,
+  perSecond: number,
+  seconds: number,
+): Promise<Map<string, number>> {
   const committed = new Map<string, number>();
   for (let count = 0; count < perSecond * seconds; count += 1) {
     const { id } = await office.event(merchantId);
     committed.set(id, office.time.now());
-    await office.run(Math.floor(((count + 1) * second) / perSecond) - Math.floor((count * second) / perSecond));
+    await office.run(
+      Math.floor(((count + 1) * second) / perSecond) - Math.floor((count * second) / perSecond),
+    );
   }
   return committed;
 }
@@ -81,7 +93,9 @@ describe("one receiver", () => {
     office.start();
     await office.run(20 * second);
     const [early, late] = [5, 15].map(
-      (at) => office.received.filter((each) => each.at < (office.received[0]?.at ?? 0) + at * second).length,
+      (at) =>
+        office.received.filter((each) => each.at < (office.received[0]?.at ?? 0) + at * second)
+          .length,
     );
     most = ((late ?? 0) - (early ?? 0)) / 10;
     assert.ok(most > 70, `${most} a second of 100`);
@@ -107,7 +121,11 @@ describe("one receiver", () => {
     for (let count = 0; count < 2_000; count += 1) await office.event(given.merchantA);
     office.start();
     await office.run(hour);
-    assert.ok((await deliveriesOf(office.store, given.merchantA)).every(({ state }) => state === "delivered"));
+    assert.ok(
+      (await deliveriesOf(office.store, given.merchantA)).every(
+        ({ state }) => state === "delivered",
+      ),
+    );
     assert.ok(refused.length > 0 && refused.length < 400, `${refused.length} refused of 2,000`);
     await office.stop();
   });
@@ -124,7 +142,10 @@ describe("what waits", () => {
     const payment = await office.payment(waiting, "https://order.example/");
     for (let number = 1; number <= 20_000; number += 1) {
       const name = urlEndpoint(`https://order${number}.example/`);
-      const made = newDelivery({ merchantId: waiting, endpoint: name, number, paymentId: payment.id, kind: "update" }, now);
+      const made = newDelivery(
+        { merchantId: waiting, endpoint: name, number, paymentId: payment.id, kind: "update" },
+        now,
+      );
       const next = { ...made, dueAt: laterBy(now, hour), attempts: 1 };
       await office.store.commit({
         merchantId: waiting,
@@ -149,12 +170,17 @@ describe("what waits", () => {
 
 describe("other merchants", () => {
   test("with a thousand addresses on servers that hang delay an innocent one by less than a second", async () => {
-    const office = new PostOffice({ answer: ({ url }) => (url.includes("hangs") ? hanging : { outcome: ok, afterMs: 20 }) });
+    const office = new PostOffice({
+      answer: ({ url }) => (url.includes("hangs") ? hanging : { outcome: ok, afterMs: 20 }),
+    });
     office.account(innocent, [endpoint("shop")]);
     for (const merchantId of hostile) office.account(merchantId, []);
     for (const [index, merchantId] of hostile.entries()) {
       for (let count = 0; count < 250; count += 1)
-        await office.event(merchantId, `https://hangs${index}-${count % 2}.example/?order=${count}`);
+        await office.event(
+          merchantId,
+          `https://hangs${index}-${count % 2}.example/?order=${count}`,
+        );
     }
     office.start();
     await office.run(second);
@@ -167,16 +193,20 @@ describe("other merchants", () => {
   });
 
   test("with a server that hangs for each address leave a quarter of the places for one that has none", async () => {
-    const office = new PostOffice({ answer: ({ url }) => (url.includes("hangs") ? hanging : { outcome: ok, afterMs: 20 }) });
+    const office = new PostOffice({
+      answer: ({ url }) => (url.includes("hangs") ? hanging : { outcome: ok, afterMs: 20 }),
+    });
     office.account(innocent, [endpoint("shop")]);
     const many = Array.from({ length: 20 }, (_, number) => given.merchantId(number + 1));
     for (const merchantId of many) {
       office.account(merchantId, []);
-      for (let count = 0; count < 60; count += 1) await office.event(merchantId, `https://hangs${count}.example/`);
+      for (let count = 0; count < 60; count += 1)
+        await office.event(merchantId, `https://hangs${count}.example/`);
     }
     office.start();
     await office.run(second);
-    // Each of them has one at least, and together they have no more than three quarters beside that.
+    // Each of them has one at least, and together they have no more than three quarters beside
+    // that.
     assert.ok(office.received.length <= 192 + many.length, `${office.received.length} under way`);
     const committed = await eachSecond(office, innocent, 5, 10);
     await office.run(second);
@@ -187,7 +217,9 @@ describe("other merchants", () => {
   test("whose receivers are left alone for a while are looked at with each poll, and not for each message of another one", async () => {
     const office = new PostOffice({
       answer: ({ url }) =>
-        url.includes("down") ? { outcome: { kind: "failed", cause: "connection" }, afterMs: 5 } : { outcome: ok, afterMs: 20 },
+        url.includes("down")
+          ? { outcome: { kind: "failed", cause: "connection" }, afterMs: 5 }
+          : { outcome: ok, afterMs: 20 },
     });
     const many = Array.from({ length: 100 }, (_, number) => given.merchantId(number + 1));
     for (const merchantId of many) {
@@ -197,7 +229,8 @@ describe("other merchants", () => {
     office.account(given.merchantId(101), []);
     office.start();
     await office.run(40 * second);
-    for (let count = 0; count < 1_000; count += 1) await office.event(given.merchantId(101), `https://shop${count}.example/`);
+    for (let count = 0; count < 1_000; count += 1)
+      await office.event(given.merchantId(101), `https://shop${count}.example/`);
     office.calls.clear();
     await office.run(3 * second);
     assert.ok(office.received.length > 1_500, "control: the other one's are sent");
@@ -217,7 +250,10 @@ describe("other merchants", () => {
     for (let number = 1; number <= 50_000; number += 1) {
       // As the version before named them: a queue for each address.
       const name = `url-${number.toString(16).padStart(32, "0")}` as EndpointId;
-      const next = newDelivery({ merchantId: busy, endpoint: name, number, paymentId: payment.id, kind: "update" }, now);
+      const next = newDelivery(
+        { merchantId: busy, endpoint: name, number, paymentId: payment.id, kind: "update" },
+        now,
+      );
       await office.store.commit({
         merchantId: busy,
         at: now,
@@ -234,7 +270,10 @@ describe("other merchants", () => {
     assert.ok(first !== undefined && first.at - now < second);
     assert.ok(office.received.length < 10_000, "control: the others are not all sent");
     const read = office.calls.get("deliveriesDue") ?? 0;
-    assert.ok(read <= office.received.length + 256, `${read} queues read for ${office.received.length} messages`);
+    assert.ok(
+      read <= office.received.length + 256,
+      `${read} queues read for ${office.received.length} messages`,
+    );
     await office.stop();
   });
 });
@@ -315,10 +354,18 @@ describe("deliveries that are ended without an attempt", () => {
       };
       office.start();
       await office.run(second / 2);
-      assert.ok(commitsBefore !== undefined && commitsBefore <= 5, `${commitsBefore} commits before the other merchant's message`);
-      assert.ok((office.calls.get("commit") ?? 0) <= 34, `${office.calls.get("commit")} commits before the next poll`);
+      assert.ok(
+        commitsBefore !== undefined && commitsBefore <= 5,
+        `${commitsBefore} commits before the other merchant's message`,
+      );
+      assert.ok(
+        (office.calls.get("commit") ?? 0) <= 34,
+        `${office.calls.get("commit")} commits before the next poll`,
+      );
       await office.run(10 * second);
-      const ended = (await deliveriesOf(office.store, many)).filter((each) => each.state === "failed" && each.outcome === outcome);
+      const ended = (await deliveriesOf(office.store, many)).filter(
+        (each) => each.state === "failed" && each.outcome === outcome,
+      );
       assert.equal(ended.length, count);
       await office.stop();
     });

@@ -9,14 +9,26 @@ import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/database
 
 /** What the command says about what somebody's process has written: nobody opens the log for it. */
 
-async function audit(context: TestContext, args: readonly string[], environment: Readonly<Record<string, string>>): Promise<Command> {
+async function audit(
+  context: TestContext,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<Command> {
   const command = Command.cofre(context, ["audit", ...args], environment);
   await command.exited;
   return command;
 }
 
-async function start(context: TestContext, folder: string): Promise<{ readonly server: Command; readonly port: number }> {
-  const environment = { COFRE_CONSOLE: "login", COFRE_PORT: "0", COFRE_DATA_DIR: folder, COFRE_LOG_FORMAT: "json" };
+async function start(
+  context: TestContext,
+  folder: string,
+): Promise<{ readonly server: Command; readonly port: number }> {
+  const environment = {
+    COFRE_CONSOLE: "login",
+    COFRE_PORT: "0",
+    COFRE_DATA_DIR: folder,
+    COFRE_LOG_FORMAT: "json",
+  };
   const server = Command.cofre(context, ["start"], environment);
   const { port } = await server.event("listening");
   return { server, port: Number(port) };
@@ -24,8 +36,21 @@ async function start(context: TestContext, folder: string): Promise<{ readonly s
 
 /** Writes an entry, as everybody may. */
 async function tryToSignIn(port: number): Promise<void> {
-  const sent = httpRequest({ host: "127.0.0.1", port, path: "/__cofre/session", method: "POST", headers: { "X-Cofre-CSRF": "none" } });
-  sent.end(JSON.stringify({ do: "sign_in", name: "nobody", password: "none of anybody's", code: "000000" }));
+  const sent = httpRequest({
+    host: "127.0.0.1",
+    port,
+    path: "/__cofre/session",
+    method: "POST",
+    headers: { "X-Cofre-CSRF": "none" },
+  });
+  sent.end(
+    JSON.stringify({
+      do: "sign_in",
+      name: "nobody",
+      password: "none of anybody's",
+      code: "000000",
+    }),
+  );
   const [response] = (await once(sent, "response")) as [IncomingMessage];
   await response.toArray();
 }
@@ -49,11 +74,19 @@ describe("cofre audit", () => {
     await first.server.exited;
 
     const listed = await audit(context, ["--act", "sign_in", "--json"], environment);
-    assert.equal(listed.stdout.trimEnd().split("\n").length, 3, "what was answered is there: nobody has brought the file in order");
-    assert.equal((await audit(context, ["verify", "--head", early], environment)).child.exitCode, 0);
+    assert.equal(
+      listed.stdout.trimEnd().split("\n").length,
+      3,
+      "what was answered is there: nobody has brought the file in order",
+    );
+    assert.equal(
+      (await audit(context, ["verify", "--head", early], environment)).child.exitCode,
+      0,
+    );
 
     const reading = (async () => {
-      for (let runs = 0; runs < 4; runs += 1) assert.equal((await audit(context, ["verify"], environment)).child.exitCode, 0);
+      for (let runs = 0; runs < 4; runs += 1)
+        assert.equal((await audit(context, ["verify"], environment)).child.exitCode, 0);
     })();
     const again = await start(context, folder);
     await tryToSignIn(again.port);
@@ -61,12 +94,20 @@ describe("cofre audit", () => {
     again.server.child.kill("SIGTERM");
     assert.equal(await again.server.code(), 0);
     const whole = await audit(context, ["verify", "--head", early], environment);
-    assert.match(whole.stdout, /^The audit log is whole: 6 entries, up to 6:[0-9a-f]{64}\. The noted head is in it\.\n$/, whole.stderr);
+    assert.match(
+      whole.stdout,
+      /^The audit log is whole: 6 entries, up to 6:[0-9a-f]{64}\. The noted head is in it\.\n$/,
+      whole.stderr,
+    );
   });
 });
 
 if (testUrl === undefined) {
-  test("cofre audit on PostgreSQL", { skip: "COFRE_TEST_POSTGRES_URL names no server" }, () => undefined);
+  test(
+    "cofre audit on PostgreSQL",
+    { skip: "COFRE_TEST_POSTGRES_URL names no server" },
+    () => undefined,
+  );
 } else {
   const databases = new TestDatabases(testUrl);
   after(() => databases.drop());
@@ -79,9 +120,14 @@ if (testUrl === undefined) {
     const office = await openOffice({ store: store.people });
     const head = (await audit(context, ["head"], environment)).stdout.trim();
     assert.match(head, /^2:[0-9a-f]{64}$/);
-    await office.people.invite(office.admin.signedIn, { name: "bob", role: "viewer", origin: "127.0.0.1" });
+    await office.people.invite(office.admin.signedIn, {
+      name: "bob",
+      role: "viewer",
+      origin: "127.0.0.1",
+    });
     const whole = await audit(context, ["verify", "--head", head], environment);
-    const unkeyed = "There are no keys in COFRE_DATA_DIR, so the MACs of the entries were not checked.\n";
+    const unkeyed =
+      "There are no keys in COFRE_DATA_DIR, so the MACs of the entries were not checked.\n";
     assert.deepEqual([whole.child.exitCode, whole.stderr], [0, unkeyed]);
     const listed = await audit(context, ["--person", "ADMIN"], environment);
     assert.match(listed.stdout, /^1 .*\n2 .*\n3 .* admin {2}invite {2}done .*\n$/);
@@ -90,7 +136,11 @@ if (testUrl === undefined) {
       `ALTER TABLE audit_entry DISABLE TRIGGER ALL; ALTER TABLE audit_head DISABLE TRIGGER ALL; DELETE FROM audit_entry WHERE no > 1;
        UPDATE audit_head SET no = 1, digest = (SELECT digest FROM audit_entry WHERE no = 1)`,
     );
-    assert.equal((await audit(context, ["verify"], environment)).child.exitCode, 0, "control: the chain alone is whole");
+    assert.equal(
+      (await audit(context, ["verify"], environment)).child.exitCode,
+      0,
+      "control: the chain alone is whole",
+    );
     const cut = await audit(context, ["verify", "--head", head], environment);
     assert.equal(cut.child.exitCode, 1);
     assert.match(cut.stdout, /^The audit log was cut: entry 2 /);
@@ -105,7 +155,9 @@ if (testUrl === undefined) {
       missing.stderr,
       /^PostgreSQL: the database has had no version of Cofre yet whose audit log this one reads; start this one once\.\n$/,
     );
-    const nowhere = await audit(context, ["head"], { COFRE_DATABASE_URL: "postgres://cofre:hunter2@127.0.0.1:1/cofre" });
+    const nowhere = await audit(context, ["head"], {
+      COFRE_DATABASE_URL: "postgres://cofre:hunter2@127.0.0.1:1/cofre",
+    });
     assert.deepEqual([nowhere.child.exitCode, nowhere.stdout], [2, ""]);
     assert.match(nowhere.stderr, /cannot be reached/);
     assert.doesNotMatch(nowhere.stderr, /hunter2/);

@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -44,8 +53,14 @@ describe("cofre backup", () => {
     await (await place.start()).cofre.end("SIGTERM");
     const first = await place.run("backup", place.copies);
     assert.equal(first.code, 0, first.stderr);
-    assert.match(first.stdout, /cofre\.db: 0 payments, 0 cards, \d+ bytes; it passed the integrity check\.\n$/);
-    assert.match(first.stderr, /The keys are not in it.*root\.key, keys\.\*\.json, notifications\.sealed and rows\.sealed/);
+    assert.match(
+      first.stdout,
+      /cofre\.db: 0 payments, 0 cards, \d+ bytes; it passed the integrity check\.\n$/,
+    );
+    assert.match(
+      first.stderr,
+      /The keys are not in it.*root\.key, keys\.\*\.json, notifications\.sealed and rows\.sealed/,
+    );
 
     const again = await place.run("backup", place.copies);
     assert.equal(again.code, 1);
@@ -61,7 +76,8 @@ describe("cofre backup", () => {
     const whole = await place.run("backup", join(place.copies, "control"), "--json");
     const { payments } = JSON.parse(whole.stdout) as { payments: number };
     let [cut, complete] = [0, 0];
-    // From a moment in which the copy has not begun to one in which it is nearly done, by what is there.
+    // From a moment in which the copy has not begun to one in which it is nearly done, by what is
+    // there.
     for (let part = 0; part < 8; part += 1) {
       const folder = join(place.copies, String(part));
       const child = spawn(process.execPath, [program, "backup", folder, "--data-dir", place.data], {
@@ -93,12 +109,18 @@ describe("cofre backup", () => {
       await place.load(server).answered(5);
       await server.cofre.end("SIGTERM");
 
-      const { code: exit, stderr } = await place.runWith(withoutLinks(code), ["backup", place.copies]);
+      const { code: exit, stderr } = await place.runWith(withoutLinks(code), [
+        "backup",
+        place.copies,
+      ]);
 
       assert.equal(exit, 0, stderr);
       assert.deepEqual(readdirSync(place.copies), ["cofre.db"]);
       assert.equal(statSync(join(place.copies, "cofre.db")).mode & 0o777, 0o600);
-      assert.equal(codesIn(join(place.copies, "cofre.db")).length, codesIn(join(place.data, "cofre.db")).length);
+      assert.equal(
+        codesIn(join(place.copies, "cofre.db")).length,
+        codesIn(join(place.data, "cofre.db")).length,
+      );
       assert.equal((await place.runWith(withoutLinks(code), ["backup", place.copies])).code, 1);
       const restored = await place.run("restore", place.copies, "--replace");
       assert.equal(restored.code, 0, restored.stderr);
@@ -109,10 +131,10 @@ describe("cofre backup", () => {
     const place = new Place(context);
     await (await place.start()).cofre.end("SIGTERM");
 
-    const { code, stderr } = await place.runWith(withoutLinks("EPERM", 'fs.writeFileSync(to, "of another program");'), [
-      "backup",
-      place.copies,
-    ]);
+    const { code, stderr } = await place.runWith(
+      withoutLinks("EPERM", 'fs.writeFileSync(to, "of another program");'),
+      ["backup", place.copies],
+    );
 
     assert.equal(code, 1);
     assert.match(stderr, /a file of this name exists, and a backup overwrites nothing/);
@@ -121,7 +143,11 @@ describe("cofre backup", () => {
   });
 
   for (const [what, environment, said] of [
-    ["a database server", { COFRE_DATABASE_URL: "postgres://cofre:hunter2@127.0.0.1:1/cofre" }, /names a PostgreSQL server/],
+    [
+      "a database server",
+      { COFRE_DATABASE_URL: "postgres://cofre:hunter2@127.0.0.1:1/cofre" },
+      /names a PostgreSQL server/,
+    ],
     ["memory", { COFRE_DATA_DIR: ":memory:" }, /which keeps nothing/],
   ] as const) {
     test(`refuses, with 2, what is in ${what}`, async (context) => {
@@ -144,7 +170,10 @@ describe("cofre restore", () => {
     await place.run("backup", place.copies);
     const running = await place.run("restore", place.copies);
     assert.equal(running.code, 1);
-    assert.match(running.stderr, /another process, or another store of this one, has the database open/);
+    assert.match(
+      running.stderr,
+      /another process, or another store of this one, has the database open/,
+    );
     const later = place.load(server);
     await later.answered(5);
     await later.stop();
@@ -155,7 +184,9 @@ describe("cofre restore", () => {
     assert.match(occupied.stderr, /there is a database in the data directory/);
     const replaced = await place.run("restore", place.copies, "--replace");
     assert.equal(replaced.code, 0, replaced.stderr);
-    assert.ok(readdirSync(place.data).some((name) => /^cofre\.db\.replaced-[0-9a-f]{8}$/.test(name)));
+    assert.ok(
+      readdirSync(place.data).some((name) => /^cofre\.db\.replaced-[0-9a-f]{8}$/.test(name)),
+    );
     // The log of the database before would damage it.
     assert.equal(existsSync(join(place.data, "cofre.db-wal")), false);
     const again = await place.start();
@@ -290,7 +321,9 @@ class Place {
     environment: Readonly<Record<string, string>>,
     args: readonly string[],
   ): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
-    const child = spawn(process.execPath, [program, ...args], { env: { ...cleanEnvironment, COFRE_DATA_DIR: this.data, ...environment } });
+    const child = spawn(process.execPath, [program, ...args], {
+      env: { ...cleanEnvironment, COFRE_DATA_DIR: this.data, ...environment },
+    });
     let [stdout, stderr] = ["", ""];
     child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
     child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
@@ -311,7 +344,11 @@ class Load {
     this.#ended = (async () => {
       for (let number = 0; !this.#stopped; number += 1) {
         const code = `${prefix}-${number}`;
-        const heard = await client.send({ port, path: "/ws/direct", body: JSON.stringify(directBody(code)) });
+        const heard = await client.send({
+          port,
+          path: "/ws/direct",
+          body: JSON.stringify(directBody(code)),
+        });
         if (heard === undefined) return;
         if (heard.body.includes('"status":"CO"')) this.codes.push(code);
       }
@@ -329,7 +366,10 @@ class Load {
   }
 }
 
-/** The environment of a process in which each hard link fails with this code, as on exFAT, SMB shares or FUSE mounts. */
+/**
+ * The environment of a process in which each hard link fails with this code, as on exFAT, SMB
+ * shares or FUSE mounts.
+ */
 function withoutLinks(code: string, before = ""): Readonly<Record<string, string>> {
   const source = `import fs from "node:fs"; import { syncBuiltinESMExports } from "node:module";
     fs.linkSync = (from, to) => { ${before} throw Object.assign(new Error("link"), { code: "${code}", syscall: "link" }); };
@@ -353,7 +393,9 @@ function codesIn(file: string): readonly string[] {
 
 function hasPart(folder: string, bytes: number): boolean {
   try {
-    return readdirSync(folder).some((name) => name.endsWith(".part") && statSync(join(folder, name)).size >= bytes);
+    return readdirSync(folder).some(
+      (name) => name.endsWith(".part") && statSync(join(folder, name)).size >= bytes,
+    );
   } catch {
     return false;
   }

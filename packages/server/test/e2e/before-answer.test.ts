@@ -5,7 +5,11 @@ import { describe, test, type TestContext } from "node:test";
 import { directBody, integrationKey, startWorld, type World } from "../world.ts";
 
 /** A receiver that notes what it hears and answers when it is told to. */
-async function startReceiver(context: TestContext, heard: string[], answer: () => Promise<number>): Promise<string> {
+async function startReceiver(
+  context: TestContext,
+  heard: string[],
+  answer: () => Promise<number>,
+): Promise<string> {
   const server = createServer((request, response) => {
     request.resume().on("end", () => {
       heard.push("notification");
@@ -23,19 +27,36 @@ async function startReceiver(context: TestContext, heard: string[], answer: () =
 }
 
 async function configure(world: World, url: string, beforeAnswer: number): Promise<void> {
-  const settings = { notificationEndpoints: [{ id: "shop", url }], notificationChaos: { beforeAnswer } };
-  assert.equal((await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings })).body["status"], "SUCCESS");
+  const settings = {
+    notificationEndpoints: [{ id: "shop", url }],
+    notificationChaos: { beforeAnswer },
+  };
+  assert.equal(
+    (await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings })).body[
+      "status"
+    ],
+    "SUCCESS",
+  );
 }
 
 describe("chaos: a notification before the API's answer", () => {
   for (const [title, beforeAnswer, order] of [
-    ["the receiver has heard and answered before the client has its answer", 1_000, ["notification", "receiver answers", "answer"]],
-    ["without the setting the client does not wait for a receiver", 0, ["answer", "receiver answers"]],
+    [
+      "the receiver has heard and answered before the client has its answer",
+      1_000,
+      ["notification", "receiver answers", "answer"],
+    ],
+    [
+      "without the setting the client does not wait for a receiver",
+      0,
+      ["answer", "receiver answers"],
+    ],
   ] as const) {
     test(title, async (context) => {
       await using world = await startWorld();
       const seen: string[] = [];
-      // Without the setting the receiver answers only when the client has its answer: there is no clock in the control.
+      // Without the setting the receiver answers only when the client has its answer: there is no
+      // clock in the control.
       const answered = Promise.withResolvers<void>();
       const url = await startReceiver(context, seen, async () => {
         if (beforeAnswer === 0) await answered.promise;
@@ -47,11 +68,18 @@ describe("chaos: a notification before the API's answer", () => {
       seen.push("answer");
       answered.resolve();
       assert.equal((body["payment"] as { readonly status: string }).status, "CO");
-      for (let look = 0; look < 1_500 && !(seen.includes("receiver answers") && seen.includes("answer")); look += 1) {
+      for (
+        let look = 0;
+        look < 1_500 && !(seen.includes("receiver answers") && seen.includes("answer"));
+        look += 1
+      ) {
         await new Promise((resolve) => void setTimeout(resolve, 20));
       }
       // Where the client does not wait, the notification may come before or after.
-      assert.deepEqual(beforeAnswer === 0 ? seen.filter((each) => each !== "notification") : seen, order);
+      assert.deepEqual(
+        beforeAnswer === 0 ? seen.filter((each) => each !== "notification") : seen,
+        order,
+      );
     });
   }
 
@@ -79,8 +107,14 @@ describe("chaos: a notification before the API's answer", () => {
       return body["status"];
     });
     await notified.promise;
-    const other = await world.postJson("/ws/query", { integration_key: integrationKey, merchant_payment_code: "waiting" });
-    assert.deepEqual([other.status, other.body["status"], seen], [200, "SUCCESS", ["notification"]]);
+    const other = await world.postJson("/ws/query", {
+      integration_key: integrationKey,
+      merchant_payment_code: "waiting",
+    });
+    assert.deepEqual(
+      [other.status, other.body["status"], seen],
+      [200, "SUCCESS", ["notification"]],
+    );
     asked.resolve();
     assert.equal(await waiting, "SUCCESS");
   });
@@ -88,7 +122,11 @@ describe("chaos: a notification before the API's answer", () => {
   test("a receiver that never answers does not hang the API", async (context) => {
     await using world = await startWorld();
     const seen: string[] = [];
-    await configure(world, await startReceiver(context, seen, () => new Promise(() => undefined)), 1_000);
+    await configure(
+      world,
+      await startReceiver(context, seen, () => new Promise(() => undefined)),
+      1_000,
+    );
     // The receiver would be waited for for 20 seconds, and the client is not.
     const answer = await Promise.race([
       world.postJson("/ws/direct", directBody("hanging")).then(({ body }) => body["status"]),

@@ -3,8 +3,9 @@ import { describe, test } from "node:test";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
 
 /**
- * The answer to a request is lost, something changes, and the same request is sent again. A client takes a refusal for "nothing was done",
- * so the second answer must tell of what the first sending did: BP-DR-0 without an Idempotency-Key, the payment with one.
+ * The answer to a request is lost, something changes, and the same request is sent again. A client
+ * takes a refusal for "nothing was done", so the second answer must tell of what the first sending
+ * did: BP-DR-0 without an Idempotency-Key, the payment with one.
  */
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -13,10 +14,19 @@ const chosen = "a-token-of-the-shop-0123456789-abcdef";
 const dayMs = 86_400_000;
 
 /** Answers as JSON; undefined when the connection was cut. */
-async function send(world: World, path: string, body: unknown, key?: string): Promise<Fields | undefined> {
+async function send(
+  world: World,
+  path: string,
+  body: unknown,
+  key?: string,
+): Promise<Fields | undefined> {
   const headers: Record<string, string> = key === undefined ? {} : { "Idempotency-Key": key };
   try {
-    const response = await fetch(world.url + path, { method: "POST", body: JSON.stringify(body), headers });
+    const response = await fetch(world.url + path, {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers,
+    });
     return (await response.json()) as Fields;
   } catch {
     return undefined;
@@ -33,15 +43,30 @@ const admin = (world: World, path: string, fields: Fields): Promise<Fields> =>
   succeeded(send(world, `/__cofre/${path}`, { integration_key: integrationKey, ...fields }));
 
 /** Carried out, and its answer lost. */
-async function loseAnswer(world: World, path: string, body: unknown, key: string | undefined): Promise<void> {
+async function loseAnswer(
+  world: World,
+  path: string,
+  body: unknown,
+  key: string | undefined,
+): Promise<void> {
   await admin(world, "faults", { add: { kind: "drop_after_commit", times: 1 } });
   assert.equal(await send(world, path, body, key), undefined);
 }
 
-const about = (code: string, fields: Fields = {}): Fields => ({ integration_key: integrationKey, merchant_payment_code: code, ...fields });
+const about = (code: string, fields: Fields = {}): Fields => ({
+  integration_key: integrationKey,
+  merchant_payment_code: code,
+  ...fields,
+});
 const payment = (answer: Fields | undefined): Fields => (answer?.["payment"] ?? {}) as Fields;
 const hold = (world: World, code: string): Promise<Fields> =>
-  succeeded(send(world, "/ws/direct", directBody(code, { creditcard: { ...testCard, auto_capture: false } })));
+  succeeded(
+    send(
+      world,
+      "/ws/direct",
+      directBody(code, { creditcard: { ...testCard, auto_capture: false } }),
+    ),
+  );
 
 describe("a charge whose answer was lost is not refused as if nothing had been done", () => {
   interface Case {
@@ -55,8 +80,16 @@ describe("a charge whose answer was lost is not refused as if nothing had been d
 
   const storedCard = { creditcard: { token: chosen } };
   const keep = (world: World): Promise<Fields> =>
-    succeeded(send(world, "/ws/token", { integration_key: integrationKey, country: "br", token: chosen, creditcard: testCard }));
-  const settings = (change: Fields) => (world: World) => admin(world, "settings", { settings: change });
+    succeeded(
+      send(world, "/ws/token", {
+        integration_key: integrationKey,
+        country: "br",
+        token: chosen,
+        creditcard: testCard,
+      }),
+    );
+  const settings = (change: Fields) => (world: World) =>
+    admin(world, "settings", { settings: change });
 
   const cases: readonly Case[] = [
     {
@@ -87,7 +120,12 @@ describe("a charge whose answer was lost is not refused as if nothing had been d
       name: "when the account asks for mandates now",
       body: (code) =>
         directBody(code, {
-          cof_info: { cof_type: "stored", initiator: "CIT", sequence_type: "UNSCHEDULED", mandate_id: "123456789012345" },
+          cof_info: {
+            cof_type: "stored",
+            initiator: "CIT",
+            sequence_type: "UNSCHEDULED",
+            mandate_id: "123456789012345",
+          },
         }),
       meanwhile: settings({ strictMandates: true }),
       control: "COFRE-28",
@@ -102,8 +140,14 @@ describe("a charge whose answer was lost is not refused as if nothing had been d
         await loseAnswer(world, "/ws/direct", body("lost"), key);
         await meanwhile?.(world);
         const again = await send(world, "/ws/direct", body("lost"), key);
-        if (key === undefined) assert.equal(again?.["status_code"], "BP-DR-0", JSON.stringify(again));
-        else assert.deepEqual([payment(again)["status"], payment(again)["merchant_payment_code"]], ["CO", "lost"], JSON.stringify(again));
+        if (key === undefined)
+          assert.equal(again?.["status_code"], "BP-DR-0", JSON.stringify(again));
+        else
+          assert.deepEqual(
+            [payment(again)["status"], payment(again)["merchant_payment_code"]],
+            ["CO", "lost"],
+            JSON.stringify(again),
+          );
         // Under a key that did not make it, it is another request.
         const stranger = await send(world, "/ws/direct", body("lost"), "another-key");
         assert.equal(stranger?.["status_code"], "BP-DR-0");
@@ -118,7 +162,9 @@ describe("a charge whose answer was lost is not refused as if nothing had been d
     await succeeded(send(world, "/ws/direct", directBody("taken")));
     const expired = { creditcard: { ...testCard, card_due_date: "12/2020" } };
     const refusalOf = async (changes: Fields): Promise<unknown> =>
-      (await send(world, "/ws/direct", directBody("taken", { ...expired, ...changes })))?.["status_code"];
+      (await send(world, "/ws/direct", directBody("taken", { ...expired, ...changes })))?.[
+        "status_code"
+      ];
     assert.equal(await refusalOf({}), "BP-DR-0");
     for (const other of [
       { amount_total: "100.01" },
@@ -130,7 +176,12 @@ describe("a charge whose answer was lost is not refused as if nothing had been d
       assert.notEqual(await refusalOf(other), "BP-DR-0", JSON.stringify(other));
     }
     // Without a rule that it breaks it is another payment with the code.
-    assert.equal((await send(world, "/ws/direct", directBody("taken", { amount_total: "100.01" })))?.["status_code"], "BP-DR-0");
+    assert.equal(
+      (await send(world, "/ws/direct", directBody("taken", { amount_total: "100.01" })))?.[
+        "status_code"
+      ],
+      "BP-DR-0",
+    );
   });
 
   test("and a token of the shop's choice comes with its payment", async () => {
@@ -138,15 +189,23 @@ describe("a charge whose answer was lost is not refused as if nothing had been d
     const body = directBody("lost", { create_token: true, token: chosen });
     await loseAnswer(world, "/ws/direct", body, "lost-key");
     assert.equal(payment(await send(world, "/ws/direct", body, "lost-key"))["token"], chosen);
-    // A control: a payment whose token another request took while the acquirer was asked says so by leaving it out.
+    // A control: a payment whose token another request took while the acquirer was asked says so by
+    // leaving it out.
     await admin(world, "settings", { settings: { simulator: { latencyMs: 150 } } });
     const late = directBody("late", { create_token: true, token: chosen.toUpperCase() });
-    await admin(world, "faults", { add: { kind: "drop_after_commit", path: "/ws/direct", times: 1 } });
+    await admin(world, "faults", {
+      add: { kind: "drop_after_commit", path: "/ws/direct", times: 1 },
+    });
     const [lost] = await Promise.all([
       send(world, "/ws/direct", late, "late-key"),
       new Promise((resolve) => setTimeout(resolve, 50)).then(() =>
         succeeded(
-          send(world, "/ws/token", { integration_key: integrationKey, country: "br", token: chosen.toUpperCase(), creditcard: testCard }),
+          send(world, "/ws/token", {
+            integration_key: integrationKey,
+            country: "br",
+            token: chosen.toUpperCase(),
+            creditcard: testCard,
+          }),
         ),
       ),
     ]);
@@ -184,13 +243,22 @@ describe("a request under a key takes only its own work for its own", () => {
       const code = `held-${index}`;
       await hold(world, code);
       // No answer was kept: the acquirer's did not come, and recovery found out.
-      await admin(world, "simulator", { next: "lose_answer", of: path === "/ws/capture" ? "capture" : "void" });
-      assert.equal((await send(world, path, about(code, fields), `key-${index}`))?.["status_code"], "COFRE-22");
+      await admin(world, "simulator", {
+        next: "lose_answer",
+        of: path === "/ws/capture" ? "capture" : "void",
+      });
+      assert.equal(
+        (await send(world, path, about(code, fields), `key-${index}`))?.["status_code"],
+        "COFRE-22",
+      );
       await settled(world, code, status);
       const again = await send(world, path, about(code, fields), `key-${index}`);
       assert.equal(payment(again)["status"], status, JSON.stringify(again));
       // A control: another request is refused, also when it has a key.
-      assert.equal((await send(world, path, about(code, fields), `stranger-${index}`))?.["status"], "ERROR");
+      assert.equal(
+        (await send(world, path, about(code, fields), `stranger-${index}`))?.["status"],
+        "ERROR",
+      );
     }
   });
 
@@ -199,18 +267,33 @@ describe("a request under a key takes only its own work for its own", () => {
     await hold(world, "held");
     await admin(world, "simulator", { next: "lose_answer", of: "void" });
     assert.equal((await send(world, "/ws/cancel", about("held")))?.["status_code"], "COFRE-22");
-    assert.equal((await send(world, "/ws/cancel", about("held"), "late"))?.["status_code"], "COFRE-20");
-    assert.equal((await send(world, "/ws/refundOrCancel", about("held"), "both"))?.["status_code"], "COFRE-20");
+    assert.equal(
+      (await send(world, "/ws/cancel", about("held"), "late"))?.["status_code"],
+      "COFRE-20",
+    );
+    assert.equal(
+      (await send(world, "/ws/refundOrCancel", about("held"), "both"))?.["status_code"],
+      "COFRE-20",
+    );
     await settled(world, "held", "CA");
-    assert.equal((await send(world, "/ws/cancel", about("held"), "late"))?.["status_code"], "BP-CAN-3");
-    assert.equal((await send(world, "/ws/refundOrCancel", about("held"), "both"))?.["status_code"], "BP-CAN-3");
+    assert.equal(
+      (await send(world, "/ws/cancel", about("held"), "late"))?.["status_code"],
+      "BP-CAN-3",
+    );
+    assert.equal(
+      (await send(world, "/ws/refundOrCancel", about("held"), "both"))?.["status_code"],
+      "BP-CAN-3",
+    );
   });
 });
 
 /** Recovery runs on a timer of its own: the clock moves on until it has found out. */
 async function settled(world: World, code: string, status: string): Promise<void> {
   for (let time = 0; time < 100; time += 1) {
-    const { body } = await world.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: code });
+    const { body } = await world.get("/ws/query", {
+      integration_key: integrationKey,
+      merchant_payment_code: code,
+    });
     if (payment(body)["status"] === status) return;
     world.clock.advance(10_000);
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -220,11 +303,17 @@ async function settled(world: World, code: string, status: string): Promise<void
 
 describe("a refund that was made is told of before anything else that would refuse it now", () => {
   const refund = (code: string): Fields =>
-    about(code, { operation: "request", amount: "100.00", description: "x", merchant_refund_code: `${code}-r` });
+    about(code, {
+      operation: "request",
+      amount: "100.00",
+      description: "x",
+      merchant_refund_code: `${code}-r`,
+    });
 
   test("by its code, when nothing is left, the window is over, or the issuer took the money", async () => {
     await using world = await startWorld();
-    for (const code of ["whole", "late", "disputed"]) await succeeded(send(world, "/ws/direct", directBody(code)));
+    for (const code of ["whole", "late", "disputed"])
+      await succeeded(send(world, "/ws/direct", directBody(code)));
     const part = { ...refund("disputed"), amount: "10.00" };
     for (const body of [refund("whole"), { ...refund("late"), amount: "10.00" }, part])
       await loseAnswer(world, "/ws/refund", body, undefined);
@@ -233,16 +322,28 @@ describe("a refund that was made is told of before anything else that would refu
     assert.equal((await send(world, "/ws/refund", part))?.["status_code"], "BP-REF-11");
     await admin(world, "settings", { settings: { refundWindowDays: 1 } });
     world.clock.advance(3 * dayMs);
-    assert.equal((await send(world, "/ws/refund", { ...refund("late"), amount: "10.00" }))?.["status_code"], "BP-REF-11");
+    assert.equal(
+      (await send(world, "/ws/refund", { ...refund("late"), amount: "10.00" }))?.["status_code"],
+      "BP-REF-11",
+    );
     // The control: of another code it is refused for what it is.
-    assert.equal((await send(world, "/ws/refund", { ...refund("late"), merchant_refund_code: "new" }))?.["status_code"], "COFRE-24");
+    assert.equal(
+      (await send(world, "/ws/refund", { ...refund("late"), merchant_refund_code: "new" }))?.[
+        "status_code"
+      ],
+      "COFRE-24",
+    );
   });
 
   test("under its key, a refund that was taken back is told again, and not another request's", async () => {
     await using world = await startWorld();
     await succeeded(send(world, "/ws/direct", directBody("paid")));
     await succeeded(send(world, "/ws/refund", refund("paid")));
-    const back = { integration_key: integrationKey, operation: "cancel", merchant_refund_code: "paid-r" };
+    const back = {
+      integration_key: integrationKey,
+      operation: "cancel",
+      merchant_refund_code: "paid-r",
+    };
     await admin(world, "faults", { add: { kind: "drop_after_commit", times: 1 } });
     assert.equal(await send(world, "/ws/refund", back, "back"), undefined);
     assert.equal((await send(world, "/ws/refund", back, "back"))?.["status"], "SUCCESS");

@@ -8,7 +8,15 @@ import { join } from "node:path";
 import { describe, test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hour, minute, second } from "../../src/kernel/instant.ts";
-import { directBody, integrationKey, ManualClock, startWorld, testCard, type World, worldEpoch } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  ManualClock,
+  startWorld,
+  testCard,
+  type World,
+  worldEpoch,
+} from "../world.ts";
 import { until } from "../until.ts";
 
 /** A receiver that is down until it is told otherwise. */
@@ -31,8 +39,12 @@ async function startReceiver(context: TestContext) {
   return receiver;
 }
 
-/** The event follows the commit: the time of the next attempt is stamped by then. The receiver knows of the attempt before that. */
-const hasFailed = (world: World): boolean => world.events.some(({ event }) => event === "notification_failed");
+/**
+ * The event follows the commit: the time of the next attempt is stamped by then. The receiver knows
+ * of the attempt before that.
+ */
+const hasFailed = (world: World): boolean =>
+  world.events.some(({ event }) => event === "notification_failed");
 
 async function authorized(world: World, code: string, url: string): Promise<string> {
   const { body } = await world.postJson(
@@ -57,11 +69,18 @@ describe("a clock that is ahead for a moment and is set back", () => {
       await world.get("/ws/capture", { integration_key: integrationKey, hash });
       await until("the failed attempt is stored", () => hasFailed(world));
       world.clock.advance(-aheadMs);
-      await world.get("/ws/refund", { integration_key: integrationKey, operation: "request", hash, amount: "10.00", description: "x" });
+      await world.get("/ws/refund", {
+        integration_key: integrationKey,
+        operation: "request",
+        hash,
+        amount: "10.00",
+        description: "x",
+      });
 
       receiver.isUp = true;
       await until("the capture is told", () => receiver.taken.length >= 1);
-      // A refund is told when it is pending. Its payment was captured later than now, so that its news are stamped later than now too.
+      // A refund is told when it is pending. Its payment was captured later than now, so that its
+      // news are stamped later than now too.
       world.clock.advance(90 * second);
       await until("the refund is told", () => receiver.taken.length >= 2);
       assert.ok(world.events.some(({ event }) => event === "clock_set_back"));
@@ -82,7 +101,9 @@ describe("a clock that is ahead for a moment and is set back", () => {
     const hash = String((body["payment"] as Record<string, unknown>)["hash"]);
     assert.equal(await statusOf(world, hash), "PE");
     world.clock.advance(-2 * hour);
-    await until("it is due again", () => world.events.some((event) => event.event === "clock_set_back" && event.payments === 1));
+    await until("it is due again", () =>
+      world.events.some((event) => event.event === "clock_set_back" && event.payments === 1),
+    );
     world.clock.advance(minute);
     await until("it is recovered", async () => (await statusOf(world, hash)) === "CO");
   });

@@ -24,7 +24,10 @@ class MovedClock {
 }
 
 async function status(world: World, code: string): Promise<unknown> {
-  const { body } = await world.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: code });
+  const { body } = await world.get("/ws/query", {
+    integration_key: integrationKey,
+    merchant_payment_code: code,
+  });
   return (body["payment"] as Record<string, unknown> | undefined)?.["status"];
 }
 
@@ -32,7 +35,8 @@ test(
   "a node whose clock is set ahead leaves other nodes' sales alone, says so, and works again when it is right",
   { skip: databases === undefined ? "COFRE_TEST_POSTGRES_URL names no server" : false },
   async (context) => {
-    // Five of five sales that took three seconds were voided by a node that was a minute ahead, and captured at the acquirer.
+    // Five of five sales that took three seconds were voided by a node that was a minute ahead, and
+    // captured at the acquirer.
     assert.ok(databases !== undefined);
     const folder = mkdtempSync(join(tmpdir(), "cofre-clocks-"));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -46,28 +50,42 @@ test(
     };
     const clocks = [new MovedClock(), new MovedClock()] as const;
     const start = (number: 0 | 1): Promise<World> =>
-      startWorld({ environment: { ...environment, COFRE_DATA_DIR: join(folder, String(number)) }, ports: { clock: clocks[number] } });
+      startWorld({
+        environment: { ...environment, COFRE_DATA_DIR: join(folder, String(number)) },
+        ports: { clock: clocks[number] },
+      });
     await using first = await start(0);
     cpSync(join(folder, "0"), join(folder, "1"), { recursive: true });
     await using second = await start(1);
-    const halves = ({ events: told }: World) => told.some((event) => event.event === "share_changed" && event.slots === 16);
+    const halves = ({ events: told }: World) =>
+      told.some((event) => event.event === "share_changed" && event.slots === 16);
     await until("both share the work", () => halves(first) && halves(second));
-    // The first keeps the lower half. The one that looks after the merchant's payments is the one whose clock is set.
+    // The first keeps the lower half. The one that looks after the merchant's payments is the one
+    // whose clock is set.
     const [account] = await query<{ readonly id: string }>(
       environment.COFRE_DATABASE_URL,
       "SELECT encode(merchant, 'hex') AS id FROM account",
     );
     const isFirst = slotOf(account?.id as MerchantId) < 16;
     const [ahead, right, clock] = isFirst ? [first, second, clocks[0]] : [second, first, clocks[1]];
-    const events = (name: string): readonly unknown[] => ahead.events.filter(({ event }) => event === name);
-    const alarms = (): readonly unknown[] => ahead.events.filter((event) => event.event === "alarm" && event.kind === "clock_off");
+    const events = (name: string): readonly unknown[] =>
+      ahead.events.filter(({ event }) => event === name);
+    const alarms = (): readonly unknown[] =>
+      ahead.events.filter((event) => event.event === "alarm" && event.kind === "clock_off");
 
     clock.movedMs = 60_000;
     const settings = { simulator: { latencyMs: 3_000 } };
-    assert.equal((await right.postJson("/__cofre/settings", { integration_key: integrationKey, settings })).body["status"], "SUCCESS");
+    assert.equal(
+      (await right.postJson("/__cofre/settings", { integration_key: integrationKey, settings }))
+        .body["status"],
+      "SUCCESS",
+    );
     const codes = Array.from({ length: 5 }, (_, number) => `slow-${number}`);
-    const answers = await Promise.all(codes.map((code) => right.postJson("/ws/direct", directBody(code))));
-    for (const { body } of answers) assert.equal((body["payment"] as Record<string, unknown>)["status"], "CO");
+    const answers = await Promise.all(
+      codes.map((code) => right.postJson("/ws/direct", directBody(code))),
+    );
+    for (const { body } of answers)
+      assert.equal((body["payment"] as Record<string, unknown>)["status"], "CO");
     await until("the alarm", () => alarms().length > 0);
     assert.equal((await ahead.get("/readyz")).status, 503);
     for (const code of codes) assert.equal(await status(right, code), "CO");

@@ -10,7 +10,10 @@ async function queried(world: World, hash: string): Promise<Record<string, unkno
 }
 
 async function authorized(world: World, code: string): Promise<string> {
-  const { body } = await world.postJson("/ws/direct", directBody(code, { creditcard: { ...testCard, auto_capture: false } }));
+  const { body } = await world.postJson(
+    "/ws/direct",
+    directBody(code, { creditcard: { ...testCard, auto_capture: false } }),
+  );
   return String((body["payment"] as Record<string, unknown>)["hash"]);
 }
 
@@ -27,11 +30,19 @@ describe("a clock that is set back", () => {
     assert.equal(captured["confirm_date"], captured["open_date"]);
 
     world.clock.advance(-hour);
-    await world.get("/ws/refund", { integration_key: integrationKey, operation: "request", hash, amount: "10.00", description: "x" });
+    await world.get("/ws/refund", {
+      integration_key: integrationKey,
+      operation: "request",
+      hash,
+      amount: "10.00",
+      description: "x",
+    });
     const [refund] = (await queried(world, hash))["refunds"] as Record<string, unknown>[];
     assert.equal(refund?.["request_date"], captured["open_date"]);
 
-    const explained = (await world.get("/__cofre/explain", { integration_key: integrationKey, hash })).body;
+    const explained = (
+      await world.get("/__cofre/explain", { integration_key: integrationKey, hash })
+    ).body;
     assert.ok(Array.isArray(explained["facts"]), "control: there is a history");
     const times = (explained["facts"] as { at: string }[]).map(({ at }) => at);
     assert.ok(times.length >= 4);

@@ -9,19 +9,33 @@ import { directBody, integrationKey, startWorld, testCard, type World } from "..
 import { until } from "../until.ts";
 
 /** Runs a command of the program beside this world, to its end. */
-async function run(context: TestContext, { port }: Pick<World, "port">, ...args: readonly string[]): Promise<Command> {
-  const command = Command.cofre(context, args, { COFRE_PORT: String(port), COFRE_SANDBOX_INTEGRATION_KEY: integrationKey });
+async function run(
+  context: TestContext,
+  { port }: Pick<World, "port">,
+  ...args: readonly string[]
+): Promise<Command> {
+  const command = Command.cofre(context, args, {
+    COFRE_PORT: String(port),
+    COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
+  });
   await command.code();
   return command;
 }
 
-async function pay(world: World, code: string, changes: Readonly<Record<string, unknown>> = {}): Promise<string> {
+async function pay(
+  world: World,
+  code: string,
+  changes: Readonly<Record<string, unknown>> = {},
+): Promise<string> {
   const { body } = await world.postJson("/ws/direct", directBody(code, changes));
   return (body["payment"] as { readonly hash: string }).hash;
 }
 
 /** Answers with the status it is told to, and counts. */
-async function startReceiver(context: TestContext, delayMs = 0): Promise<{ readonly url: string; status: number; heard: number }> {
+async function startReceiver(
+  context: TestContext,
+  delayMs = 0,
+): Promise<{ readonly url: string; status: number; heard: number }> {
   const receiver = { url: "", status: 200, heard: 0 };
   const server = createServer((request, response) => {
     receiver.heard += 1;
@@ -40,7 +54,9 @@ async function startReceiver(context: TestContext, delayMs = 0): Promise<{ reado
 /** Whether nothing waits: what a receiver has heard is delivered a moment later. */
 async function isDelivered(world: World): Promise<boolean> {
   const { body } = await world.get("/__cofre/notifications", { integration_key: integrationKey });
-  const told = body["notifications"] as readonly { readonly deliveries: readonly { readonly state: string }[] }[];
+  const told = body["notifications"] as readonly {
+    readonly deliveries: readonly { readonly state: string }[];
+  }[];
   return told.every(({ deliveries }) => deliveries.every(({ state }) => state !== "waiting"));
 }
 
@@ -60,7 +76,9 @@ describe("cofre payment", () => {
     );
     const facts = lines.flatMap((line) => / v\d+ {2}(\w+)/.exec(line)?.[1] ?? []);
     assert.deepEqual(
-      ["authorization_sent", "authorization_approved", "capture_sent", "capture_approved"].filter((fact) => facts.includes(fact)).length,
+      ["authorization_sent", "authorization_approved", "capture_sent", "capture_approved"].filter(
+        (fact) => facts.includes(fact),
+      ).length,
       4,
       stdout,
     );
@@ -81,19 +99,32 @@ describe("cofre payment", () => {
     const [title, ...lines] = stdout.trimEnd().split("\n");
     assert.equal(title, `${hash}  captured`);
     assert.deepEqual(
-      lines.map((line) => /^ {2}\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z {2}(\w+) +[A-Z].*\.$/.exec(line)?.[1]),
+      lines.map(
+        (line) =>
+          /^ {2}\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z {2}(\w+) +[A-Z].*\.$/.exec(line)?.[1],
+      ),
       ["request", "fact", "call", "fact", "notification"],
       stdout,
     );
     assert.match(lines[3] ?? "", /booked: capture of 100\.00 USD \(585\.22 BRL\)\.$/);
 
     const asJson = await run(context, world, "payment", "timeline", hash, "--json");
-    const { body } = await world.get("/__cofre/timeline", { integration_key: integrationKey, hash });
+    const { body } = await world.get("/__cofre/timeline", {
+      integration_key: integrationKey,
+      hash,
+    });
     assert.deepEqual(JSON.parse(asJson.stdout), body);
 
     await pay(world, "timeline");
-    assert.match((await run(context, world, "payment", "timeline")).stdout, /captured\n {2}money/, "alone it is a code");
-    assert.match((await run(context, world, "payment", "timeline", "nowhere")).stderr, /nowhere: .*BP-QRY-2/);
+    assert.match(
+      (await run(context, world, "payment", "timeline")).stdout,
+      /captured\n {2}money/,
+      "alone it is a code",
+    );
+    assert.match(
+      (await run(context, world, "payment", "timeline", "nowhere")).stderr,
+      /nowhere: .*BP-QRY-2/,
+    );
   });
 
   test("says which payment is not there, and ends with 1", async (context) => {
@@ -101,7 +132,10 @@ describe("cofre payment", () => {
     const { child, stdout, stderr } = await run(context, world, "payment", "nowhere");
     assert.equal(child.exitCode, 1);
     assert.equal(stdout, "");
-    assert.match(stderr, /^nowhere: Cofre refused: BP-QRY-2 .*\. A payment goes by your merchant_payment_code or its hash/);
+    assert.match(
+      stderr,
+      /^nowhere: Cofre refused: BP-QRY-2 .*\. A payment goes by your merchant_payment_code or its hash/,
+    );
   });
 });
 
@@ -110,7 +144,18 @@ describe("cofre world", () => {
     await using world = await startWorld();
     const settings = JSON.stringify({ country: "mx", partialCapture: true });
     const key = "test_ik_of_a_world";
-    const flags = ["--seed", "7", "--clock", "2026-01-31", "--key", key, "--name", "shop", "--settings", settings];
+    const flags = [
+      "--seed",
+      "7",
+      "--clock",
+      "2026-01-31",
+      "--key",
+      key,
+      "--name",
+      "shop",
+      "--settings",
+      settings,
+    ];
     const { stdout, stderr } = await run(context, world, "world", "create", ...flags, "--json");
     assert.equal(stderr, "");
     const made = JSON.parse(stdout) as { readonly id: string; readonly clock: unknown };
@@ -120,17 +165,27 @@ describe("cofre world", () => {
     assert.deepEqual([country, partialCapture], ["mx", true]);
 
     const of = async (...args: readonly string[]): Promise<string> => {
-      const { child, stdout: said, stderr: wrong } = await run(context, world, "world", ...args, "--key", key);
+      const {
+        child,
+        stdout: said,
+        stderr: wrong,
+      } = await run(context, world, "world", ...args, "--key", key);
       assert.equal(child.exitCode, 0, wrong);
       return said;
     };
     await world.postJson("/ws/direct", { ...directBody("order-1"), integration_key: key });
-    assert.match(await of("snapshot", "--name", "paid"), /payments {16}1\n {2}snapshots {15}paid\n/);
+    assert.match(
+      await of("snapshot", "--name", "paid"),
+      /payments {16}1\n {2}snapshots {15}paid\n/,
+    );
     assert.match(await of("reset"), /payments {16}0\n/);
     assert.match(await of("restore", "--name", "paid"), /payments {16}1\n/);
     assert.match(await of("list"), new RegExp(`^${made.id} .* payments 1 .*${key}`));
     await of("delete");
-    assert.equal((await world.get("/__cofre/world", { integration_key: key })).body["status"], "ERROR");
+    assert.equal(
+      (await world.get("/__cofre/world", { integration_key: key })).body["status"],
+      "ERROR",
+    );
   });
 
   test("refuses switches that are no object, and says which one is none", async (context) => {
@@ -140,7 +195,14 @@ describe("cofre world", () => {
       assert.equal(child.exitCode, 2, wrong);
       assert.match(stderr, /^--settings must be an object in JSON, such as '\{"country":"mx"\}'\./);
     }
-    const { child, stderr } = await run(context, world, "world", "create", "--settings", '{"partialCaptures":true}');
+    const { child, stderr } = await run(
+      context,
+      world,
+      "world",
+      "create",
+      "--settings",
+      '{"partialCaptures":true}',
+    );
     assert.equal(child.exitCode, 1);
     assert.match(stderr, /^Cofre refused: COFRE-31 .*partialCapture/);
   });
@@ -157,10 +219,21 @@ describe("cofre clock", () => {
     const { integration_key: key } = body["world"] as { readonly integration_key: string };
     await world.postJson("/__cofre/simulator", { integration_key: key, next: "lose_answer" });
     await world.postJson("/ws/direct", { ...directBody("order-1"), integration_key: key });
-    const { child, stdout, stderr } = await run(context, world, "clock", "--advance", "1d", "--key", key);
+    const { child, stdout, stderr } = await run(
+      context,
+      world,
+      "clock",
+      "--advance",
+      "1d",
+      "--key",
+      key,
+    );
     assert.equal(child.exitCode, 0, stderr);
     assert.match(stderr, /^(?:on the way: 2026-01-01T00:00:\d\d\.000Z\n)+$/);
-    assert.match(stdout, /^2026-01-02T00:00:00\.000Z and stands\n {2}done {6}payments \d+, deliveries 1, cards 0\n$/);
+    assert.match(
+      stdout,
+      /^2026-01-02T00:00:00\.000Z and stands\n {2}done {6}payments \d+, deliveries 1, cards 0\n$/,
+    );
 
     const quick = await run(context, world, "clock", "--advance", "1d", "--key", key);
     assert.equal(quick.stderr, "", "who waits for nothing is told nothing");
@@ -201,7 +274,10 @@ describe("cofre clock", () => {
       ["12months", to, to],
     );
     const second = await run(context, { port }, "clock", "--set", to);
-    assert.match(second.stdout, /^2026-05-01T00:00:00\.000Z and stands\n {2}done {6}payments 2, deliveries 4, cards 0\n$/);
+    assert.match(
+      second.stdout,
+      /^2026-05-01T00:00:00\.000Z and stands\n {2}done {6}payments 2, deliveries 4, cards 0\n$/,
+    );
     assert.match(
       second.stderr,
       /^What falls due there is not done within a minute: `cofre clock --set 2027-01-01T00:00:00\.000Z` goes on\.\n$/,
@@ -214,10 +290,16 @@ describe("cofre notification", () => {
     await using world = await startWorld();
     const receiver = await startReceiver(context);
     const notificationEndpoints = [{ id: "shop", url: receiver.url }];
-    await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { notificationEndpoints } });
+    await world.postJson("/__cofre/settings", {
+      integration_key: integrationKey,
+      settings: { notificationEndpoints },
+    });
     const first = await pay(world, "order-1");
     await pay(world, "order-2");
-    await until("2 messages are delivered", async () => receiver.heard === 2 && (await isDelivered(world)));
+    await until(
+      "2 messages are delivered",
+      async () => receiver.heard === 2 && (await isDelivered(world)),
+    );
 
     const listed = await run(context, world, "notification", "list");
     assert.equal(listed.child.exitCode, 0, listed.stderr);
@@ -237,27 +319,58 @@ describe("cofre notification", () => {
 
     const resent = await run(context, world, "notification", "resend", "--payment", first);
     assert.match(resent.stdout, /^1 deliveries will be made again\.\n$/);
-    await until("3 messages are delivered", async () => receiver.heard === 3 && (await isDelivered(world)));
-    const range = await run(context, world, "notification", "resend", "--from", "1", "--to", "2", "--json");
+    await until(
+      "3 messages are delivered",
+      async () => receiver.heard === 3 && (await isDelivered(world)),
+    );
+    const range = await run(
+      context,
+      world,
+      "notification",
+      "resend",
+      "--from",
+      "1",
+      "--to",
+      "2",
+      "--json",
+    );
     assert.deepEqual(JSON.parse(range.stdout), { deliveries: 2 });
-    await until("5 messages are delivered", async () => receiver.heard === 5 && (await isDelivered(world)));
+    await until(
+      "5 messages are delivered",
+      async () => receiver.heard === 5 && (await isDelivered(world)),
+    );
     const failed = await run(context, world, "notification", "resend", "--failed");
-    assert.match(failed.stdout, /^0 deliveries will be made again\. `cofre notification list` shows what there is\.\n$/);
+    assert.match(
+      failed.stdout,
+      /^0 deliveries will be made again\. `cofre notification list` shows what there is\.\n$/,
+    );
   });
 
   test("lists each with all of its deliveries, also where there are more than one call tells", async (context) => {
     await using world = await startWorld();
     // Switched off: what is to be delivered waits.
-    const notificationEndpoints = ["one", "two"].map((id) => ({ id, url: "http://127.0.0.1:3/", enabled: false }));
-    await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { notificationEndpoints } });
+    const notificationEndpoints = ["one", "two"].map((id) => ({
+      id,
+      url: "http://127.0.0.1:3/",
+      enabled: false,
+    }));
+    await world.postJson("/__cofre/settings", {
+      integration_key: integrationKey,
+      settings: { notificationEndpoints },
+    });
     for (let batch = 0; batch < 13; batch += 1) {
-      await Promise.all(Array.from({ length: 20 }, (_, index) => pay(world, `order-${batch}-${index}`)));
+      await Promise.all(
+        Array.from({ length: 20 }, (_, index) => pay(world, `order-${batch}-${index}`)),
+      );
     }
     const { stdout, stderr } = await run(context, world, "notification", "list", "--json");
     const rows = stdout
       .trimEnd()
       .split("\n")
-      .map((line) => JSON.parse(line) as { readonly number: number; readonly deliveries: readonly unknown[] });
+      .map(
+        (line) =>
+          JSON.parse(line) as { readonly number: number; readonly deliveries: readonly unknown[] },
+      );
     assert.deepEqual(
       rows.map(({ number, deliveries }) => [number, deliveries.length]),
       Array.from({ length: 260 }, (_, index) => [index + 1, 2]),
@@ -275,30 +388,48 @@ describe("cofre notification", () => {
   ];
   for (const [args, says] of refused) {
     test(`refuses: ${args.join(" ")}`, async (context) => {
-      const command = Command.cofre(context, ["notification", ...args], { COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_key" });
+      const command = Command.cofre(context, ["notification", ...args], {
+        COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_key",
+      });
       assert.equal(await command.code(), 2);
       assert.match(command.stderr, says);
     });
   }
 
   test("says what to do where nothing answers, and ends with 1", async (context) => {
-    const command = Command.cofre(context, ["notification"], { COFRE_PORT: "1", COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_key" });
+    const command = Command.cofre(context, ["notification"], {
+      COFRE_PORT: "1",
+      COFRE_SANDBOX_INTEGRATION_KEY: "test_ik_key",
+    });
     assert.equal(await command.code(), 1);
-    assert.match(command.stderr, /^Nothing answers at http:\/\/127\.0\.0\.1:1\. Is Cofre running\? `cofre start` starts it/);
+    assert.match(
+      command.stderr,
+      /^Nothing answers at http:\/\/127\.0\.0\.1:1\. Is Cofre running\? `cofre start` starts it/,
+    );
   });
 });
 
 describe("a command that speaks with something else", () => {
   /** Runs a command beside what writes this to every connection and ends it. */
-  async function beside(context: TestContext, written: string, ...args: readonly string[]): Promise<Command> {
-    const server = createTcpServer((socket) => void socket.on("error", () => undefined).once("data", () => socket.end(written)));
+  async function beside(
+    context: TestContext,
+    written: string,
+    ...args: readonly string[]
+  ): Promise<Command> {
+    const server = createTcpServer(
+      (socket) => void socket.on("error", () => undefined).once("data", () => socket.end(written)),
+    );
     await once(server.listen(0, "127.0.0.1"), "listening");
     context.after(() => server.close());
     return run(context, { port: (server.address() as AddressInfo).port }, ...args);
   }
 
   test("says so where a connection is cut, and not that nothing answers", async (context) => {
-    for (const written of ["", "-ERR unknown command\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"]) {
+    for (const written of [
+      "",
+      "-ERR unknown command\r\n",
+      "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{",
+    ]) {
       const { stderr, child } = await beside(context, written, "payment", "order-1");
       assert.match(
         stderr,
@@ -311,10 +442,19 @@ describe("a command that speaks with something else", () => {
   test("takes an answer without what it is about for another version's", async (context) => {
     const empty = '{"status":"SUCCESS"}';
     const written = `HTTP/1.1 200 OK\r\nContent-Length: ${empty.length}\r\nConnection: close\r\n\r\n${empty}`;
-    for (const args of [["payment", "order-1"], ["payment", "timeline", "order-1"], ["clock"], ["world", "list"], ["fault", "list"]]) {
+    for (const args of [
+      ["payment", "order-1"],
+      ["payment", "timeline", "order-1"],
+      ["clock"],
+      ["world", "list"],
+      ["fault", "list"],
+    ]) {
       const { stdout, stderr, child } = await beside(context, written, ...args);
       assert.deepEqual([child.exitCode, stdout], [1, ""], args.join(" "));
-      assert.match(stderr, /answers otherwise than this version's: use the command that came with it\.\n$/);
+      assert.match(
+        stderr,
+        /answers otherwise than this version's: use the command that came with it\.\n$/,
+      );
     }
   });
 });
@@ -328,16 +468,42 @@ describe("cofre fault", () => {
 
     const options = ["--path", "/ws/direct", "--code", "order-1", "--delay", "10", "--times", "2"];
     const added = await run(context, world, "fault", "add", "late_answer", ...options);
-    assert.equal(added.stdout, "f1  late_answer                met 0 of 2  only /ws/direct, payment order-1, 10 ms\n", added.stderr);
-    const json = await run(context, world, "fault", "add", "decline", "--reason", "high_risk", "--times", "0", "--json");
-    assert.deepEqual(JSON.parse(json.stdout), { id: "f2", kind: "decline", times: 0, met: 0, reason: "high_risk" });
+    assert.equal(
+      added.stdout,
+      "f1  late_answer                met 0 of 2  only /ws/direct, payment order-1, 10 ms\n",
+      added.stderr,
+    );
+    const json = await run(
+      context,
+      world,
+      "fault",
+      "add",
+      "decline",
+      "--reason",
+      "high_risk",
+      "--times",
+      "0",
+      "--json",
+    );
+    assert.deepEqual(JSON.parse(json.stdout), {
+      id: "f2",
+      kind: "decline",
+      times: 0,
+      met: 0,
+      reason: "high_risk",
+    });
     await pay(world, "order-1");
     const listed = (await run(context, world, "fault", "list")).stdout.trimEnd().split("\n");
     assert.match(listed[0] ?? "", /^f1 {2}late_answer +met 1 of 2 /);
     assert.match(listed[1] ?? "", /^f2 {2}decline +met 0, until it is cleared {2}high_risk$/);
 
-    assert.equal((await run(context, world, "fault", "clear", "f1")).stdout, "1 fault was taken away.\n");
-    assert.deepEqual(JSON.parse((await run(context, world, "fault", "clear", "--json")).stdout), { cleared: 1 });
+    assert.equal(
+      (await run(context, world, "fault", "clear", "f1")).stdout,
+      "1 fault was taken away.\n",
+    );
+    assert.deepEqual(JSON.parse((await run(context, world, "fault", "clear", "--json")).stdout), {
+      cleared: 1,
+    });
     assert.equal((await run(context, world, "fault", "list", "--json")).stdout, "");
   });
 
@@ -345,8 +511,14 @@ describe("cofre fault", () => {
     await using world = await startWorld();
     const unknown = await run(context, world, "fault", "add", "explode");
     assert.deepEqual([unknown.child.exitCode, unknown.stdout], [1, ""]);
-    assert.match(unknown.stderr, /^Cofre refused: COFRE-90 .*fail_before_commit, unavailable.*, acquirer_unknown_then_no\n$/);
-    assert.match((await run(context, world, "fault", "clear", "f9")).stderr, /^Cofre refused: COFRE-97 /);
+    assert.match(
+      unknown.stderr,
+      /^Cofre refused: COFRE-90 .*fail_before_commit, unavailable.*, acquirer_unknown_then_no\n$/,
+    );
+    assert.match(
+      (await run(context, world, "fault", "clear", "f9")).stderr,
+      /^Cofre refused: COFRE-97 /,
+    );
     const misplaced = await run(context, world, "fault", "list", "--times", "2");
     assert.equal(misplaced.child.exitCode, 2);
     assert.match(misplaced.stderr, /^--times is for `cofre fault add`, not for list\./);
@@ -356,13 +528,25 @@ describe("cofre fault", () => {
 test("a wrong command line shows the help of the command that was meant, and nothing else", async (context) => {
   const command = Command.cofre(context, ["config", "now"]);
   assert.equal(await command.code(), 2);
-  assert.match(command.stderr, /^config takes nothing behind it, but there is: now\n\ncofre config \[options\]\n/);
-  assert.ok(!command.stderr.includes("cofre listen") && !command.stderr.includes("COFRE_"), command.stderr);
+  assert.match(
+    command.stderr,
+    /^config takes nothing behind it, but there is: now\n\ncofre config \[options\]\n/,
+  );
+  assert.ok(
+    !command.stderr.includes("cofre listen") && !command.stderr.includes("COFRE_"),
+    command.stderr,
+  );
 });
 
 test("a name that is no setting is told by the admin call", async () => {
   await using world = await startWorld();
-  const { body } = await world.get("/__cofre/settings", { integration_key: integrationKey, "settings[partialCaptures]": "true" });
+  const { body } = await world.get("/__cofre/settings", {
+    integration_key: integrationKey,
+    "settings[partialCaptures]": "true",
+  });
   assert.equal(body["status_code"], "COFRE-31");
-  assert.equal(body["status_message"], "partialCaptures is not a setting. Did you mean partialCapture?");
+  assert.equal(
+    body["status_message"],
+    "partialCaptures is not a setting. Did you mean partialCapture?",
+  );
 });

@@ -6,9 +6,24 @@ import { systemClock } from "../../src/kernel/system-clock.ts";
 import { rules } from "../../src/http/sign-in/rules.ts";
 import type { OpenApi } from "../../src/api-docs/types.ts";
 import { Command, temporaryFolder } from "../command.ts";
-import { ask, codeOf, ConsolePeople, type Fields, type Reply, type Role, type Signed, startWithPeople } from "../console-people.ts";
+import {
+  ask,
+  codeOf,
+  ConsolePeople,
+  type Fields,
+  type Reply,
+  type Role,
+  type Signed,
+  startWithPeople,
+} from "../console-people.ts";
 import { TestDatabases, testUrl } from "../postgres/databases.ts";
-import { directBody, integrationKey, publicIntegrationKey, startWorld, testCard } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  publicIntegrationKey,
+  startWorld,
+  testCard,
+} from "../world.ts";
 
 let people: ConsolePeople;
 let staff: Readonly<Record<Role, Signed>>;
@@ -17,14 +32,21 @@ let codes = 0;
 before(async () => {
   people = await startWithPeople({ seed: "people" });
   const admin = await people.firstAdmin();
-  staff = { admin, operator: await people.invited(admin, "Olga", "operator"), viewer: await people.invited(admin, "Vera", "viewer") };
+  staff = {
+    admin,
+    operator: await people.invited(admin, "Olga", "operator"),
+    viewer: await people.invited(admin, "Vera", "viewer"),
+  };
 });
 after(() => people.world[Symbol.asyncDispose]());
 
 const ranks: readonly Role[] = ["viewer", "operator", "admin"];
 
 async function made(creditcard: Fields = testCard): Promise<string> {
-  const { body } = await people.world.postJson("/ws/direct", directBody(`people-${(codes += 1)}`, { creditcard }));
+  const { body } = await people.world.postJson(
+    "/ws/direct",
+    directBody(`people-${(codes += 1)}`, { creditcard }),
+  );
   const { hash } = (body["payment"] ?? {}) as { readonly hash?: string };
   assert.ok(hash !== undefined, JSON.stringify(body));
   return hash;
@@ -48,7 +70,10 @@ async function audit(): Promise<readonly Entry[]> {
   return (body["entries"] as readonly Entry[]).toReversed();
 }
 
-/** By path and what is asked there, the least role that may. Whatever takes a key stands here, and nothing else. */
+/**
+ * By path and what is asked there, the least role that may. Whatever takes a key stands here, and
+ * nothing else.
+ */
 const asked: readonly (readonly [path: string, fields: Fields | undefined, role: Role])[] = [
   ["/ws/query", {}, "viewer"],
   ["/ws/exchange", {}, "viewer"],
@@ -107,7 +132,11 @@ describe("what each role may", () => {
       post?.security.some((each) => "secret" in each || "public" in each) === true ? [path] : [],
     );
     assert.ok(keyed.length > 25);
-    const said = new Set(asked.map(([path]) => path).filter((path) => path !== "/__cofre/people" && path !== "/__cofre/audit"));
+    const said = new Set(
+      asked
+        .map(([path]) => path)
+        .filter((path) => path !== "/__cofre/people" && path !== "/__cofre/audit"),
+    );
     assert.deepEqual(keyed.toSorted(), [...said].toSorted());
     assert.deepEqual([...rules.keys()].toSorted(), [...said].toSorted());
   });
@@ -117,37 +146,77 @@ describe("what each role may", () => {
       for (const role of ranks) {
         const reply = await staff[role].call(path, fields);
         const isAllowed = ranks.indexOf(role) >= ranks.indexOf(needed);
-        assert.equal(codeOf(reply) === "COFRE-113", !isAllowed, `${role}: ${JSON.stringify(reply.body)}`);
-        assert.ok(!["COFRE-110", "COFRE-112", "BP-SA-1", "BP-SA-2", "DA-1"].includes(String(codeOf(reply))), JSON.stringify(reply.body));
+        assert.equal(
+          codeOf(reply) === "COFRE-113",
+          !isAllowed,
+          `${role}: ${JSON.stringify(reply.body)}`,
+        );
+        assert.ok(
+          !["COFRE-110", "COFRE-112", "BP-SA-1", "BP-SA-2", "DA-1"].includes(String(codeOf(reply))),
+          JSON.stringify(reply.body),
+        );
       }
     });
   }
 
   test("changes with the role at once, and ends when the person is disabled", async () => {
     const paula = await people.invited(staff.admin, "Paula", "viewer");
-    assert.equal(codeOf(await paula.call("/__cofre/notifications", { replay: "failed" })), "COFRE-113");
-    assert.equal(codeOf(await staff.admin.call("/__cofre/people", { do: "set_role", id: paula.id, role: "operator" })), "SUCCESS");
-    assert.equal(codeOf(await paula.call("/__cofre/notifications", { replay: "failed" })), "SUCCESS");
-    assert.equal(codeOf(await staff.admin.call("/__cofre/people", { do: "disable", id: paula.id })), "SUCCESS");
+    assert.equal(
+      codeOf(await paula.call("/__cofre/notifications", { replay: "failed" })),
+      "COFRE-113",
+    );
+    assert.equal(
+      codeOf(
+        await staff.admin.call("/__cofre/people", {
+          do: "set_role",
+          id: paula.id,
+          role: "operator",
+        }),
+      ),
+      "SUCCESS",
+    );
+    assert.equal(
+      codeOf(await paula.call("/__cofre/notifications", { replay: "failed" })),
+      "SUCCESS",
+    );
+    assert.equal(
+      codeOf(await staff.admin.call("/__cofre/people", { do: "disable", id: paula.id })),
+      "SUCCESS",
+    );
     assert.equal(codeOf(await paula.call("/__cofre/notifications", {})), "COFRE-110");
   });
 
   test("leaves one active admin, and says what is wrong with what was asked", async () => {
     const { admin } = staff;
     const own = { id: admin.id };
-    assert.equal(codeOf(await admin.call("/__cofre/people", { do: "disable", ...own })), "COFRE-118");
-    assert.equal(codeOf(await admin.call("/__cofre/people", { do: "set_role", role: "viewer", ...own })), "COFRE-118");
+    assert.equal(
+      codeOf(await admin.call("/__cofre/people", { do: "disable", ...own })),
+      "COFRE-118",
+    );
+    assert.equal(
+      codeOf(await admin.call("/__cofre/people", { do: "set_role", role: "viewer", ...own })),
+      "COFRE-118",
+    );
     for (const [fields, said] of [
       [{ do: "explode" }, "Parameter id is invalid"],
       [{ do: "explode", ...own }, "Parameter do is invalid"],
       [{ do: "set_role", role: "emperor", ...own }, "Parameter role is invalid"],
       [{ do: "unlock", id: "0000000000000000" }, "Parameter id is invalid"],
-      [{ do: "invite", name: "olga", role: "viewer" }, "A name must have 3 to 64 letters, digits or . _ @ + - and must not be in use"],
-      [{ do: "invite", name: "", role: "viewer" }, "A name must have 3 to 64 letters, digits or . _ @ + - and must not be in use"],
+      [
+        { do: "invite", name: "olga", role: "viewer" },
+        "A name must have 3 to 64 letters, digits or . _ @ + - and must not be in use",
+      ],
+      [
+        { do: "invite", name: "", role: "viewer" },
+        "A name must have 3 to 64 letters, digits or . _ @ + - and must not be in use",
+      ],
     ] as const) {
       assert.equal((await admin.call("/__cofre/people", fields)).body["status_message"], said);
     }
-    assert.equal(codeOf(await admin.call("/__cofre/people", { do: "invite", name: "olga", role: "viewer" })), "COFRE-117");
+    assert.equal(
+      codeOf(await admin.call("/__cofre/people", { do: "invite", name: "olga", role: "viewer" })),
+      "COFRE-117",
+    );
     for (const fields of [{ limit: 0 }, { limit: 201 }, { before: "last" }]) {
       assert.equal(codeOf(await admin.call("/__cofre/audit", fields)), "COFRE-119");
     }
@@ -155,13 +224,25 @@ describe("what each role may", () => {
   });
 
   test("is not taken on with six digits that are wrong, and is with the right ones by the same invitation", async () => {
-    const { body } = await staff.admin.call("/__cofre/people", { do: "invite", name: "Wanda", role: "viewer" });
+    const { body } = await staff.admin.call("/__cofre/people", {
+      do: "invite",
+      name: "Wanda",
+      role: "viewer",
+    });
     const invitation = String(body["invitation"]);
-    const shown = await ask(people.world, "/__cofre/enrolment", { invitation }, { "X-Cofre-CSRF": "none" });
+    const shown = await ask(
+      people.world,
+      "/__cofre/enrolment",
+      { invitation },
+      { "X-Cofre-CSRF": "none" },
+    );
     const right = people.code(String(shown.body["secret"]));
     const code = right === "000000" ? "000001" : "000000";
     const fields = { invitation, password: "correct horse of Wanda", code };
-    assert.equal(codeOf(await ask(people.world, "/__cofre/enrolment", fields, { "X-Cofre-CSRF": "none" })), "COFRE-116");
+    assert.equal(
+      codeOf(await ask(people.world, "/__cofre/enrolment", fields, { "X-Cofre-CSRF": "none" })),
+      "COFRE-116",
+    );
     assert.equal((await people.accept(invitation)).name, "Wanda");
   });
 
@@ -170,7 +251,11 @@ describe("what each role may", () => {
     const other = await people.signIn(rita);
     const change = async (fields: Fields): Promise<unknown> => {
       people.world.clock.advance(30_000);
-      const given = { password: rita.password, code: people.code(rita.secret), new_password: "quite another one" };
+      const given = {
+        password: rita.password,
+        code: people.code(rita.secret),
+        new_password: "quite another one",
+      };
       return codeOf(await rita.call("/__cofre/password", { ...given, ...fields }));
     };
     assert.equal(await change({ new_password: "short" }), "COFRE-115");
@@ -187,14 +272,29 @@ describe("programs with keys", () => {
   test("are served as ever, also with somebody's cookie beside", async () => {
     const hash = await held();
     for (const headers of [{}, { Cookie: staff.viewer.cookie }]) {
-      const reply = await ask(people.world, "/ws/query", { integration_key: integrationKey, hash }, headers);
+      const reply = await ask(
+        people.world,
+        "/ws/query",
+        { integration_key: integrationKey, hash },
+        headers,
+      );
       assert.equal(codeOf(reply), "SUCCESS");
       assert.equal(reply.headers["x-cofre-session-seconds"], undefined);
     }
     assert.equal(codeOf(await people.world.postJson("/ws/query", { hash })), "BP-SA-1");
-    assert.equal(codeOf(await people.world.postJson("/ws/capture", { integration_key: "wrong", hash })), "BP-SA-2");
     assert.equal(
-      codeOf(await ask(people.world, "/ws/capture", { integration_key: "wrong", hash }, { Cookie: staff.admin.cookie })),
+      codeOf(await people.world.postJson("/ws/capture", { integration_key: "wrong", hash })),
+      "BP-SA-2",
+    );
+    assert.equal(
+      codeOf(
+        await ask(
+          people.world,
+          "/ws/capture",
+          { integration_key: "wrong", hash },
+          { Cookie: staff.admin.cookie },
+        ),
+      ),
       "BP-SA-2",
     );
   });
@@ -202,25 +302,52 @@ describe("programs with keys", () => {
   test("need a secret key of the server's own accounts to see and make worlds", async () => {
     assert.equal(codeOf(await people.world.postJson("/__cofre/worlds", { seed: "7" })), "BP-SA-1");
     assert.equal(codeOf(await people.world.get("/__cofre/worlds")), "BP-SA-1");
-    assert.equal(codeOf(await people.world.get("/__cofre/worlds", { integration_key: publicIntegrationKey })), "BP-SA-2");
-    const { body } = await people.world.postJson("/__cofre/worlds", { integration_key: integrationKey, seed: "7" });
+    assert.equal(
+      codeOf(await people.world.get("/__cofre/worlds", { integration_key: publicIntegrationKey })),
+      "BP-SA-2",
+    );
+    const { body } = await people.world.postJson("/__cofre/worlds", {
+      integration_key: integrationKey,
+      seed: "7",
+    });
     const { integration_key: key = "" } = body["world"] as { readonly integration_key?: string };
     assert.match(key, /^test_ik_/);
-    assert.equal(codeOf(await people.world.get("/__cofre/worlds", { integration_key: key })), "BP-SA-2");
-    assert.equal(codeOf(await people.world.get("/__cofre/world", { integration_key: key })), "SUCCESS");
-    assert.equal(codeOf(await people.world.get("/__cofre/worlds", { integration_key: integrationKey })), "SUCCESS");
+    assert.equal(
+      codeOf(await people.world.get("/__cofre/worlds", { integration_key: key })),
+      "BP-SA-2",
+    );
+    assert.equal(
+      codeOf(await people.world.get("/__cofre/world", { integration_key: key })),
+      "SUCCESS",
+    );
+    assert.equal(
+      codeOf(await people.world.get("/__cofre/worlds", { integration_key: integrationKey })),
+      "SUCCESS",
+    );
   });
 });
 
 test("`cofre world` makes and lists worlds with the key of COFRE_SANDBOX_INTEGRATION_KEY", async (context) => {
-  const run = async (args: readonly string[], environment: Readonly<Record<string, string>>): Promise<Command> => {
-    const command = Command.cofre(context, ["world", ...args, "--url", people.world.url, "--json"], environment);
+  const run = async (
+    args: readonly string[],
+    environment: Readonly<Record<string, string>>,
+  ): Promise<Command> => {
+    const command = Command.cofre(
+      context,
+      ["world", ...args, "--url", people.world.url, "--json"],
+      environment,
+    );
     await command.exited;
     return command;
   };
-  const made = await run(["create", "--name", "by-command"], { COFRE_SANDBOX_INTEGRATION_KEY: integrationKey });
+  const made = await run(["create", "--name", "by-command"], {
+    COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
+  });
   assert.match(made.stdout, /"integration_key":"test_ik_/, made.stderr);
-  assert.match((await run(["list"], { COFRE_SANDBOX_INTEGRATION_KEY: integrationKey })).stdout, /"name":"by-command"/);
+  assert.match(
+    (await run(["list"], { COFRE_SANDBOX_INTEGRATION_KEY: integrationKey })).stdout,
+    /"name":"by-command"/,
+  );
   const without = await run(["list"], {});
   assert.equal(without.stdout, "");
   assert.match(without.stderr, /BP-SA-1/);
@@ -241,7 +368,8 @@ describe("accounts of people", () => {
     assert.ok((await listed(inWorld)).includes('"in-a-world"'));
     assert.ok(!(await listed({})).includes('"in-a-world"'));
     assert.ok(
-      (await listed({})).includes('"by-the-key"') && !(await listed(inWorld)).includes('"by-the-key"'),
+      (await listed({})).includes('"by-the-key"') &&
+        !(await listed(inWorld)).includes('"by-the-key"'),
       "a key says itself whose it is",
     );
     for (const account of ["00000000", "", "x".repeat(200)]) {
@@ -267,22 +395,43 @@ describe("the audit log", () => {
   test("has what is to change something before it begins and when it has ended, and what came of it", async () => {
     const hash = await held();
     const before = (await audit()).at(-1)?.number ?? 0;
-    assert.equal(codeOf(await staff.operator.call("/ws/capture", { hash, amount: "100.00" })), "SUCCESS");
+    assert.equal(
+      codeOf(await staff.operator.call("/ws/capture", { hash, amount: "100.00" })),
+      "SUCCESS",
+    );
     assert.equal(codeOf(await staff.operator.call("/ws/capture", { hash })), "BP-CAP-4");
-    await staff.admin.call("/__cofre/settings", { settings: { partialCapture: true, nonsense: 1 } });
+    await staff.admin.call("/__cofre/settings", {
+      settings: { partialCapture: true, nonsense: 1 },
+    });
     const entries = (await audit()).filter(({ number }) => number > before);
     const account = /^account [0-9a-f]{8}/.exec(entries[0]?.detail ?? "")?.[0] ?? "";
     assert.match(account, /^account /);
     const [asked1 = 0, , asked2 = 0, , asked3 = 0] = entries.map(({ number }) => number);
     assert.deepEqual(
-      entries.slice(0, 6).map(({ who, act, target, result, of, detail }) => [who, act, target, result, of, detail]),
+      entries
+        .slice(0, 6)
+        .map(({ who, act, target, result, of, detail }) => [who, act, target, result, of, detail]),
       [
         ["Olga", "capture", hash, "asked", null, `${account}, amount 100.00`],
         ["Olga", "capture", hash, "done", asked1, `${account}, status 200`],
         ["Olga", "capture", hash, "asked", null, account],
         ["Olga", "capture", hash, "refused", asked2, `${account}, status 200, BP-CAP-4`],
-        [staff.admin.name, "settings_changed", "/__cofre/settings", "asked", null, `${account}, partialCapture`],
-        [staff.admin.name, "settings_changed", "/__cofre/settings", "refused", asked3, `${account}, status 200, COFRE-31`],
+        [
+          staff.admin.name,
+          "settings_changed",
+          "/__cofre/settings",
+          "asked",
+          null,
+          `${account}, partialCapture`,
+        ],
+        [
+          staff.admin.name,
+          "settings_changed",
+          "/__cofre/settings",
+          "refused",
+          asked3,
+          `${account}, status 200, COFRE-31`,
+        ],
       ],
     );
   });
@@ -297,13 +446,18 @@ describe("the audit log", () => {
     const fault = { kind: "error_after_commit", path: "/ws/capture" };
     assert.equal(codeOf(await staff.admin.call("/__cofre/faults", { add: fault })), "SUCCESS");
     assert.equal(codeOf(await staff.operator.call("/ws/capture", { hash: lost })), "COFRE-14");
-    assert.deepEqual([(await audit()).at(-1)?.target, (await audit()).at(-1)?.result], [lost, "unknown"]);
+    assert.deepEqual(
+      [(await audit()).at(-1)?.target, (await audit()).at(-1)?.result],
+      [lost, "unknown"],
+    );
   });
 
   test("has a look at the same payment or list once in ten minutes of each session, and no search", async () => {
     const vera = await people.signIn(staff.viewer);
     const looks = async (): Promise<readonly (string | null)[]> =>
-      (await audit()).filter(({ act, who }) => act === "looked" && who === "Vera").map(({ target }) => target);
+      (await audit())
+        .filter(({ act, who }) => act === "looked" && who === "Vera")
+        .map(({ target }) => target);
     const known = (await looks()).length;
     const hash = await made();
     const look = async (): Promise<void> => {
@@ -328,7 +482,11 @@ describe("the audit log", () => {
     assert.ok(!JSON.stringify(await audit()).includes("ana.lima"));
     // The page of a payment asks for three things of it at once.
     const another = await made();
-    await Promise.all(["/__cofre/timeline", "/__cofre/notifications", "/ws/query"].map((path) => vera.call(path, { hash: another })));
+    await Promise.all(
+      ["/__cofre/timeline", "/__cofre/notifications", "/ws/query"].map((path) =>
+        vera.call(path, { hash: another }),
+      ),
+    );
     assert.deepEqual((await looks()).slice(known + 2 * once.length), [another]);
   });
 
@@ -338,7 +496,9 @@ describe("the audit log", () => {
     const vera = await people.signIn(staff.viewer);
     const refused = async (): Promise<readonly unknown[]> =>
       (await audit())
-        .filter(({ result, who, act }) => result === "refused" && who === "Vera" && act !== "sign_in")
+        .filter(
+          ({ result, who, act }) => result === "refused" && who === "Vera" && act !== "sign_in",
+        )
         .map(({ act, target, detail }) => [act, target, detail]);
     const known = (await refused()).length;
     const hash = await held();
@@ -357,10 +517,20 @@ describe("the audit log", () => {
     const entries = first.body["entries"] as readonly Entry[];
     assert.equal(entries.length, 3);
     assert.equal(first.body["next"], entries.at(-1)?.number);
-    const second = await staff.admin.call("/__cofre/audit", { limit: 3, before: first.body["next"] });
-    assert.equal((second.body["entries"] as readonly Entry[])[0]?.number, (entries.at(-1)?.number ?? 0) - 1);
+    const second = await staff.admin.call("/__cofre/audit", {
+      limit: 3,
+      before: first.body["next"],
+    });
+    assert.equal(
+      (second.body["entries"] as readonly Entry[])[0]?.number,
+      (entries.at(-1)?.number ?? 0) - 1,
+    );
     const { body } = await staff.admin.call("/__cofre/audit", { verify: true });
-    const verified = body["verified"] as { readonly entries: number; readonly first_bad: number | null; readonly head: string };
+    const verified = body["verified"] as {
+      readonly entries: number;
+      readonly first_bad: number | null;
+      readonly head: string;
+    };
     const { entries: count, first_bad: bad } = verified;
     assert.equal(bad, null);
     assert.ok(count >= (entries[0]?.number ?? 0));
@@ -379,7 +549,9 @@ describe("the link for an admin", () => {
       COFRE_LOG_FORMAT: "json",
     };
     const process = Command.cofre(context, ["start"], environment);
-    const [, port, invitation = ""] = await process.said(/http:\/\/127\.0\.0\.1:(\d+)\/#invite=(\S+)\n/);
+    const [, port, invitation = ""] = await process.said(
+      /http:\/\/127\.0\.0\.1:(\d+)\/#invite=(\S+)\n/,
+    );
     assert.match(process.stderr, /These keys are shown only now/);
     assert.ok(!process.stderr.includes("#key="), "no key opens the page");
     const response = await fetch(`http://127.0.0.1:${port}/__cofre/enrolment`, {
@@ -397,7 +569,10 @@ describe("the link for an admin", () => {
   });
 
   test("is another at each start until there is an admin who can sign in, and then only when it is asked for", async (context) => {
-    const environment = { COFRE_CONSOLE: "login", COFRE_DATA_DIR: join(temporaryFolder(context), "data") };
+    const environment = {
+      COFRE_CONSOLE: "login",
+      COFRE_DATA_DIR: join(temporaryFolder(context), "data"),
+    };
     const linkOf = async (
       more: Readonly<Record<string, string>>,
       work: (people: ConsolePeople) => Promise<void> = async () => undefined,
@@ -409,7 +584,12 @@ describe("the link for an admin", () => {
     const first = await linkOf({});
     let admin: Signed | undefined;
     const second = await linkOf({}, async (there) => {
-      const before = await ask(there.world, "/__cofre/enrolment", { invitation: first }, { "X-Cofre-CSRF": "none" });
+      const before = await ask(
+        there.world,
+        "/__cofre/enrolment",
+        { invitation: first },
+        { "X-Cofre-CSRF": "none" },
+      );
       assert.equal(codeOf(before), "COFRE-114", "the one before is over");
       admin = await there.firstAdmin();
     });
@@ -419,45 +599,72 @@ describe("the link for an admin", () => {
       await there.signIn(admin);
     });
     assert.equal(third, undefined);
-    assert.equal(await linkOf({ COFRE_CONSOLE: "key", COFRE_CONSOLE_INVITE_ADMIN: "yes" }), undefined);
+    assert.equal(
+      await linkOf({ COFRE_CONSOLE: "key", COFRE_CONSOLE_INVITE_ADMIN: "yes" }),
+      undefined,
+    );
     assert.notEqual(await linkOf({ COFRE_CONSOLE_INVITE_ADMIN: "yes" }), undefined);
   });
 });
 
-const noServer = testUrl === undefined ? "needs a PostgreSQL server: COFRE_TEST_POSTGRES_URL" : false;
+const noServer =
+  testUrl === undefined ? "needs a PostgreSQL server: COFRE_TEST_POSTGRES_URL" : false;
 
-test("on two nodes with one database a session is one, its person's role and the log are one", { skip: noServer }, async (context) => {
-  const databases = new TestDatabases(testUrl ?? "");
-  context.after(() => databases.drop());
-  const environment = {
-    COFRE_DATABASE_URL: await databases.create(),
-    COFRE_DATABASE_WAIVE_STANDBY: "yes",
-    COFRE_DATA_DIR: join(temporaryFolder(context), "data"),
-  };
-  // A database whose time is not the server's is refused.
-  const ports = { clock: systemClock };
-  const one = await startWithPeople({ environment, ports });
-  await using first = one.world;
-  const admin = await one.firstAdmin();
-  const operator = await one.invited(admin, "Olga", "operator");
-  await using second = await startWorld({ environment: { ...environment, COFRE_CONSOLE: "login" }, ports });
-  assert.equal(second.cofre.consoleInvitation, undefined);
-  const there = (path: string, fields: Fields): Promise<Reply> =>
-    ask(second, path, fields, { Cookie: operator.cookie, "X-Cofre-CSRF": operator.csrf });
-  const { integration_key: _, ...payment } = directBody("on-two-nodes");
-  const { body } = await there("/ws/direct", payment);
-  const { hash } = body["payment"] as { readonly hash: string };
-  assert.equal(codeOf(await operator.call("/ws/query", { hash })), "SUCCESS");
-  assert.equal(codeOf(await admin.call("/__cofre/people", { do: "set_role", id: operator.id, role: "viewer" })), "SUCCESS");
-  assert.equal(codeOf(await there("/ws/refund", { hash, operation: "request", amount: "1" })), "COFRE-113");
-  const log = await admin.call("/__cofre/audit", {});
-  assert.ok((log.body["entries"] as readonly Entry[]).some(({ target, result }) => target === hash && result === "done"));
-  const { verified } = (await admin.call("/__cofre/audit", { verify: true })).body as {
-    readonly verified: { readonly first_bad: unknown };
-  };
-  assert.equal(verified.first_bad, null);
-  assert.equal(first.cofre.consoleInvitation === undefined, false, "control: the first start had nobody");
-});
+test(
+  "on two nodes with one database a session is one, its person's role and the log are one",
+  { skip: noServer },
+  async (context) => {
+    const databases = new TestDatabases(testUrl ?? "");
+    context.after(() => databases.drop());
+    const environment = {
+      COFRE_DATABASE_URL: await databases.create(),
+      COFRE_DATABASE_WAIVE_STANDBY: "yes",
+      COFRE_DATA_DIR: join(temporaryFolder(context), "data"),
+    };
+    // A database whose time is not the server's is refused.
+    const ports = { clock: systemClock };
+    const one = await startWithPeople({ environment, ports });
+    await using first = one.world;
+    const admin = await one.firstAdmin();
+    const operator = await one.invited(admin, "Olga", "operator");
+    await using second = await startWorld({
+      environment: { ...environment, COFRE_CONSOLE: "login" },
+      ports,
+    });
+    assert.equal(second.cofre.consoleInvitation, undefined);
+    const there = (path: string, fields: Fields): Promise<Reply> =>
+      ask(second, path, fields, { Cookie: operator.cookie, "X-Cofre-CSRF": operator.csrf });
+    const { integration_key: _, ...payment } = directBody("on-two-nodes");
+    const { body } = await there("/ws/direct", payment);
+    const { hash } = body["payment"] as { readonly hash: string };
+    assert.equal(codeOf(await operator.call("/ws/query", { hash })), "SUCCESS");
+    assert.equal(
+      codeOf(
+        await admin.call("/__cofre/people", { do: "set_role", id: operator.id, role: "viewer" }),
+      ),
+      "SUCCESS",
+    );
+    assert.equal(
+      codeOf(await there("/ws/refund", { hash, operation: "request", amount: "1" })),
+      "COFRE-113",
+    );
+    const log = await admin.call("/__cofre/audit", {});
+    assert.ok(
+      (log.body["entries"] as readonly Entry[]).some(
+        ({ target, result }) => target === hash && result === "done",
+      ),
+    );
+    const { verified } = (await admin.call("/__cofre/audit", { verify: true })).body as {
+      readonly verified: { readonly first_bad: unknown };
+    };
+    assert.equal(verified.first_bad, null);
+    assert.equal(
+      first.cofre.consoleInvitation === undefined,
+      false,
+      "control: the first start had nobody",
+    );
+  },
+);
 
 test("what cannot be written down is not done, and what was done is answered though its end cannot be written down", async (context) => {
   const folder = join(temporaryFolder(context), "data");
@@ -466,15 +673,24 @@ test("what cannot be written down is not done, and what was done is answered tho
   const admin = await there.firstAdmin();
   const operator = await there.invited(admin, "Olga", "operator");
   const hold = async (code: string): Promise<string> => {
-    const { body } = await world.postJson("/ws/direct", directBody(code, { creditcard: { ...testCard, auto_capture: false } }));
+    const { body } = await world.postJson(
+      "/ws/direct",
+      directBody(code, { creditcard: { ...testCard, auto_capture: false } }),
+    );
     return (body["payment"] as { readonly hash: string }).hash;
   };
   const [first, second] = [await hold("not-written"), await hold("half-written")];
   const statusOf = async (hash: string): Promise<unknown> =>
-    ((await world.postJson("/ws/query", { integration_key: integrationKey, hash })).body["payment"] as Record<string, unknown>)["status"];
+    (
+      (await world.postJson("/ws/query", { integration_key: integrationKey, hash })).body[
+        "payment"
+      ] as Record<string, unknown>
+    )["status"];
   using database = new DatabaseSync(join(folder, "cofre.db"));
   const refuse = (what: string): void =>
-    database.exec(`CREATE TRIGGER refused BEFORE INSERT ON audit_entry WHEN ${what} BEGIN SELECT RAISE(ABORT, 'no'); END`);
+    database.exec(
+      `CREATE TRIGGER refused BEFORE INSERT ON audit_entry WHEN ${what} BEGIN SELECT RAISE(ABORT, 'no'); END`,
+    );
 
   refuse("true");
   for (const [path, fields] of [
@@ -484,11 +700,20 @@ test("what cannot be written down is not done, and what was done is answered tho
     const reply = await operator.call(path, fields);
     assert.deepEqual([reply.status, codeOf(reply)], [503, "COFRE-21"], path);
   }
-  assert.notEqual(codeOf(await admin.call("/__cofre/people", { do: "set_role", id: operator.id, role: "viewer" })), "SUCCESS");
+  assert.notEqual(
+    codeOf(
+      await admin.call("/__cofre/people", { do: "set_role", id: operator.id, role: "viewer" }),
+    ),
+    "SUCCESS",
+  );
   assert.equal(await statusOf(first), "PE");
   assert.ok(world.events.some(({ event }) => event === "audit_failed"));
   database.exec("DROP TRIGGER refused");
-  assert.equal(codeOf(await operator.call("/ws/capture", { hash: first })), "SUCCESS", "the role is what it was");
+  assert.equal(
+    codeOf(await operator.call("/ws/capture", { hash: first })),
+    "SUCCESS",
+    "the role is what it was",
+  );
 
   refuse(`instr(NEW.body, '"asked"') = 0`);
   assert.equal(codeOf(await operator.call("/ws/capture", { hash: second })), "SUCCESS");

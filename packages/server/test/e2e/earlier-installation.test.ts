@@ -15,13 +15,18 @@ function guessable(folder: string): readonly string[] {
     .map(({ token }) => token)
     .filter((token) => {
       const digest = createHash("sha256").update(token).digest();
-      return bytes.includes(digest) || (["hex", "base64url"] as const).some((form) => bytes.includes(digest.toString(form)));
+      return (
+        bytes.includes(digest) ||
+        (["hex", "base64url"] as const).some((form) => bytes.includes(digest.toString(form)))
+      );
     });
 }
 
 async function upgraded(folder: string): Promise<World> {
   const world = await startWorld({ environment: { COFRE_DATA_DIR: folder } });
-  await until("all rows are upgraded", () => world.events.some(({ event }) => event === "rows_upgraded"));
+  await until("all rows are upgraded", () =>
+    world.events.some(({ event }) => event === "rows_upgraded"),
+  );
   return world;
 }
 
@@ -31,7 +36,9 @@ let orders = 0;
 async function pay(world: World, token: string) {
   const { body } = await world.postJson(
     "/ws/direct",
-    directBody(`new-${(orders += 1)}`, { creditcard: { token, card_cvv: token.length === 64 ? undefined : "123" } }),
+    directBody(`new-${(orders += 1)}`, {
+      creditcard: { token, card_cvv: token.length === 64 ? undefined : "123" },
+    }),
   );
   return body;
 }
@@ -39,12 +46,19 @@ async function pay(world: World, token: string) {
 describe("a data folder of the version before", () => {
   test("keeps no digest of a token that a guess can be tested against, and every token still pays", async (context) => {
     const folder = earlierFolder(context);
-    assert.equal(guessable(folder).length, earlier.tokens.length, "control: the version before kept them");
+    assert.equal(
+      guessable(folder).length,
+      earlier.tokens.length,
+      "control: the version before kept them",
+    );
     const world = await upgraded(folder);
     for (const { token, mask } of earlier.tokens) {
       const body = await pay(world, token);
       assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
-      const { body: queried } = await world.postJson("/ws/query", { ...withKey, hash: (body["payment"] as { hash: string }).hash });
+      const { body: queried } = await world.postJson("/ws/query", {
+        ...withKey,
+        hash: (body["payment"] as { hash: string }).hash,
+      });
       assert.ok(JSON.stringify(queried).includes("CO"), mask);
     }
     for (const hash of earlier.payments) {
@@ -52,7 +66,13 @@ describe("a data folder of the version before", () => {
       assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
     }
     const token = earlier.tokens[0]?.token;
-    const again = await world.postJson("/ws/token", { ...withKey, payment_type_code: "visa", country: "br", token, creditcard: card });
+    const again = await world.postJson("/ws/token", {
+      ...withKey,
+      payment_type_code: "visa",
+      country: "br",
+      token,
+      creditcard: card,
+    });
     assert.match(JSON.stringify(again.body), /already exists/);
     await world[Symbol.asyncDispose]();
 
@@ -64,7 +84,9 @@ describe("a data folder of the version before", () => {
   test("is written again without what was deleted before the server listens, which the log says, and once", async (context) => {
     const folder = earlierFolder(context);
     const rewriting = (world: World) =>
-      world.events.filter(({ event }) => event === "database_rewriting" || event === "database_migrating").map(({ event }) => event);
+      world.events
+        .filter(({ event }) => event === "database_rewriting" || event === "database_migrating")
+        .map(({ event }) => event);
     const first = await upgraded(folder);
     assert.deepEqual(rewriting(first), ["database_rewriting", "database_migrating"]);
     assert.ok(!existsSync(join(folder, "cofre.db.rewrite")));
@@ -78,11 +100,13 @@ describe("a data folder of the version before", () => {
     await (await upgraded(folder))[Symbol.asyncDispose]();
     assert.ok(existsSync(join(folder, "rows.sealed")));
     await using world = await startWorld({ environment: { COFRE_DATA_DIR: folder } });
-    for (const { token } of earlier.tokens) assert.equal((await pay(world, token))["status"], "SUCCESS");
+    for (const { token } of earlier.tokens)
+      assert.equal((await pay(world, token))["status"], "SUCCESS");
     assert.ok(!world.events.some(({ event }) => event === "rows_upgraded"));
   });
 
-  // The upgrade completed with a count in the log, and the token of such a card was "not found" from then on.
+  // The upgrade completed with a count in the log, and the token of such a card was "not found"
+  // from then on.
   test("with a card that does not open is not upgraded to its end: an alarm says how many and what to do, and it pays when its key is back", async (context) => {
     const folder = earlierFolder(context);
     const token = earlier.tokens[0]?.token ?? "";
@@ -91,11 +115,13 @@ describe("a data folder of the version before", () => {
       const database = new DatabaseSync(join(folder, "cofre.db"));
       const row = database.prepare("SELECT ref FROM card WHERE token_digest = ?").get(digest);
       const ref = row?.["ref"] as Uint8Array;
-      if (change !== undefined) database.prepare("UPDATE card SET ref = ? WHERE token_digest = ?").run(change(ref), digest);
+      if (change !== undefined)
+        database.prepare("UPDATE card SET ref = ? WHERE token_digest = ?").run(change(ref), digest);
       database.close();
       return ref;
     };
-    const damaged = (ref: Uint8Array): Uint8Array => Uint8Array.from(ref, (byte, index) => (index < ref.length - 1 ? byte : byte ^ 1));
+    const damaged = (ref: Uint8Array): Uint8Array =>
+      Uint8Array.from(ref, (byte, index) => (index < ref.length - 1 ? byte : byte ^ 1));
     const original = refOf(damaged);
     {
       await using world = await startWorld({ environment: { COFRE_DATA_DIR: folder } });
@@ -103,12 +129,20 @@ describe("a data folder of the version before", () => {
       const [alarm] = world.events.filter((each) => each.event === "alarm");
       assert.ok(alarm?.event === "alarm");
       assert.equal(alarm.kind, "cards_not_readable");
-      assert.match(alarm.what, /^1 stored cards .*put the keys\.\*\.json that belong to them back and start again/);
+      assert.match(
+        alarm.what,
+        /^1 stored cards .*put the keys\.\*\.json that belong to them back and start again/,
+      );
       assert.ok(alarm.what.length <= 300, "the log cuts longer texts");
-      for (const shown of [token, digest.toString("hex"), "411111"]) assert.ok(!JSON.stringify(world.events).includes(shown));
+      for (const shown of [token, digest.toString("hex"), "411111"])
+        assert.ok(!JSON.stringify(world.events).includes(shown));
       assert.ok(!world.events.some(({ event }) => event === "rows_upgraded"));
       assert.equal((await pay(world, token))["status_code"], "COFRE-14", "it is not unknown");
-      assert.equal((await pay(world, earlier.tokens[1]?.token ?? ""))["status"], "SUCCESS", "control: other cards pay");
+      assert.equal(
+        (await pay(world, earlier.tokens[1]?.token ?? ""))["status"],
+        "SUCCESS",
+        "control: other cards pay",
+      );
     }
     assert.ok(!existsSync(join(folder, "rows.sealed")));
     assert.deepEqual(refOf(), damaged(original), "the row is as it was");
@@ -123,17 +157,28 @@ describe("a data folder of the version before", () => {
     const folder = earlierFolder(context);
     await (await upgraded(folder))[Symbol.asyncDispose]();
     copyFileSync(join(earlierFolder(context), "cofre.db"), join(folder, "cofre.db"));
-    await assert.rejects(startWorld({ environment: { COFRE_DATA_DIR: folder } }), { name: "KeyringError", message: /Remove rows\.sealed/ });
+    await assert.rejects(startWorld({ environment: { COFRE_DATA_DIR: folder } }), {
+      name: "KeyringError",
+      message: /Remove rows\.sealed/,
+    });
     rmSync(join(folder, "rows.sealed"));
     await using world = await upgraded(folder);
     assert.equal((await pay(world, earlier.tokens[1]?.token ?? ""))["status"], "SUCCESS");
   });
 });
 
-const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
+const card = {
+  card_number: "4111111111111111",
+  card_name: "Ana Lima",
+  card_due_date: "12/2060",
+  card_cvv: "123",
+};
 
 describe("a program that writes the database without the keys", () => {
-  const written = async (context: Parameters<typeof earlierFolder>[0], sql: string): Promise<World> => {
+  const written = async (
+    context: Parameters<typeof earlierFolder>[0],
+    sql: string,
+  ): Promise<World> => {
     const folder = earlierFolder(context);
     await (await upgraded(folder))[Symbol.asyncDispose]();
     const database = new DatabaseSync(join(folder, "cofre.db"));
@@ -141,7 +186,8 @@ describe("a program that writes the database without the keys", () => {
     database.close();
     return startWorld({ environment: { COFRE_DATA_DIR: folder } });
   };
-  const alarms = ({ events }: World): readonly unknown[] => events.flatMap((each) => (each.event === "alarm" ? [each.kind] : []));
+  const alarms = ({ events }: World): readonly unknown[] =>
+    events.flatMap((each) => (each.event === "alarm" ? [each.kind] : []));
   const digest = createHash("sha256").update("a key that was made up").digest("hex");
 
   for (const [what, sql] of [
@@ -149,11 +195,17 @@ describe("a program that writes the database without the keys", () => {
       "a row of its own",
       `INSERT INTO account_key (digest, account, grants) SELECT unhex('${digest}'), account, 'secret' FROM account_key LIMIT 1`,
     ],
-    ["another key's row with its own digest", `UPDATE account_key SET digest = unhex('${digest}') WHERE grants = 'secret'`],
+    [
+      "another key's row with its own digest",
+      `UPDATE account_key SET digest = unhex('${digest}') WHERE grants = 'secret'`,
+    ],
   ] as const) {
     test(`gets no integration key by ${what}`, async (context) => {
       await using world = await written(context, sql);
-      const { body } = await world.postJson("/ws/query", { integration_key: "a key that was made up", hash: earlier.payments[0] });
+      const { body } = await world.postJson("/ws/query", {
+        integration_key: "a key that was made up",
+        hash: earlier.payments[0],
+      });
       assert.equal(body["status_code"], "BP-SA-2", JSON.stringify(body));
       assert.deepEqual(alarms(world), ["row_refused"]);
     });

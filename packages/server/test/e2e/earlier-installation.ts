@@ -5,9 +5,10 @@ import type { TestContext } from "node:test";
 import { gunzipSync } from "node:zlib";
 
 /**
- * A data folder that the version at commit 874a166 made, the last one without MACs and keyed token digests: six cards of three published test numbers, three of
- * them under the SHA-256 of the number; payments with each; a refund under an Idempotency-Key; an admin who is signed in, a viewer, and an
- * invitation that is open.
+ * A data folder that the version at commit 874a166 made, the last one without MACs and keyed token
+ * digests: six cards of three published test numbers, three of them under the SHA-256 of the
+ * number; payments with each; a refund under an Idempotency-Key; an admin who is signed in, a
+ * viewer, and an invitation that is open.
  */
 interface EarlierInstallation {
   readonly integrationKey: string;

@@ -13,7 +13,10 @@ const scripts = readdirSync(folder).filter((name) => name.endsWith(".ts") && nam
 
 /** Begins the output of each script, on both streams. */
 const mark = "\u0000";
-/** Runs one script after the other. The process ends by itself only if every script has closed what it opened. */
+/**
+ * Runs one script after the other. The process ends by itself only if every script has closed what
+ * it opened.
+ */
 const runner = `
   for (const file of process.argv.slice(1)) {
     for (const stream of [process.stdout, process.stderr]) stream.write(${JSON.stringify(mark)});
@@ -26,14 +29,21 @@ interface Output {
   readonly stderr: string;
 }
 
-/** What the scripts print, in their order. They run in one process: a start takes longer than most of them. */
+/**
+ * What the scripts print, in their order. They run in one process: a start takes longer than most
+ * of them.
+ */
 async function outputs(): Promise<readonly Output[]> {
   const files = scripts.map((name) => pathToFileURL(join(folder, name)).href);
   const child = spawn(process.execPath, ["--input-type=module", "--eval", runner, ...files], {
     stdio: ["ignore", "pipe", "pipe"],
     env: {},
   });
-  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
+  const [stdout, stderr] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, "close"),
+  ]);
   assert.equal(child.exitCode, 0, stdout + stderr);
   const parts = (all: string): string[] => all.split(mark).slice(1);
   const wrong = parts(stderr);
@@ -57,15 +67,23 @@ describe("the scripts of examples/twin", () => {
   }
 
   test("one alone, in a process of its own", async () => {
-    const child = spawn(process.execPath, [join(folder, "same-seed.ts")], { stdio: ["ignore", "pipe", "inherit"], env: {} });
+    const child = spawn(process.execPath, [join(folder, "same-seed.ts")], {
+      stdio: ["ignore", "pipe", "inherit"],
+      env: {},
+    });
     const [stdout] = await Promise.all([text(child.stdout), once(child, "close")]);
-    assert.deepEqual([child.exitCode, stdout], [0, printed[scripts.indexOf("same-seed.ts")]?.stdout]);
+    assert.deepEqual(
+      [child.exitCode, stdout],
+      [0, printed[scripts.indexOf("same-seed.ts")]?.stdout],
+    );
   });
 
   test("are all described in docs/twin.md, and no others", () => {
-    const described = [...readFileSync(join(root, "docs", "twin.md"), "utf8").matchAll(/examples\/twin\/([\w-]+\.ts)/g)].map(
-      ([, name]) => name,
-    );
+    const described = [
+      ...readFileSync(join(root, "docs", "twin.md"), "utf8").matchAll(
+        /examples\/twin\/([\w-]+\.ts)/g,
+      ),
+    ].map(([, name]) => name);
     assert.deepEqual(new Set(described), new Set(scripts));
     assert.ok(scripts.length >= 20);
   });

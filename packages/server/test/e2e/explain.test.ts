@@ -4,11 +4,24 @@ import { directBody, integrationKey, startWorld, testCard } from "../world.ts";
 
 test("an explanation tells every fact of a partly captured payment and accounts for every cent", async () => {
   await using world = await startWorld();
-  await world.get("/__cofre/settings", { integration_key: integrationKey, "settings[partialCapture]": "1" });
-  await world.postJson("/ws/direct", directBody("explained", { creditcard: { ...testCard, auto_capture: false } }));
-  await world.get("/ws/capture", { integration_key: integrationKey, merchant_payment_code: "explained", amount: "40.00" });
+  await world.get("/__cofre/settings", {
+    integration_key: integrationKey,
+    "settings[partialCapture]": "1",
+  });
+  await world.postJson(
+    "/ws/direct",
+    directBody("explained", { creditcard: { ...testCard, auto_capture: false } }),
+  );
+  await world.get("/ws/capture", {
+    integration_key: integrationKey,
+    merchant_payment_code: "explained",
+    amount: "40.00",
+  });
 
-  const { body } = await world.get("/__cofre/explain", { integration_key: integrationKey, merchant_payment_code: "explained" });
+  const { body } = await world.get("/__cofre/explain", {
+    integration_key: integrationKey,
+    merchant_payment_code: "explained",
+  });
 
   const facts = body["facts"] as { readonly fact: string }[];
   assert.deepEqual(
@@ -62,8 +75,14 @@ test("an explanation tells every fact of a partly captured payment and accounts 
 test("an explanation says how every amount came about, for each currency, tax and return", async () => {
   await using world = await startWorld();
   const priceOf = async (code: string): Promise<readonly string[]> => {
-    const { body } = await world.get("/__cofre/explain", { integration_key: integrationKey, merchant_payment_code: code });
-    const { body: timeline } = await world.get("/__cofre/timeline", { integration_key: integrationKey, merchant_payment_code: code });
+    const { body } = await world.get("/__cofre/explain", {
+      integration_key: integrationKey,
+      merchant_payment_code: code,
+    });
+    const { body: timeline } = await world.get("/__cofre/timeline", {
+      integration_key: integrationKey,
+      merchant_payment_code: code,
+    });
     assert.deepEqual(timeline["price"], body["price"]);
     return (body["price"] as { readonly text: string }[]).map(({ text }) => text);
   };
@@ -75,14 +94,23 @@ test("an explanation says how every amount came about, for each currency, tax an
       description: "no",
     });
   await world.postJson("/ws/direct", directBody("disputed"));
-  const { body } = await world.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: "disputed" });
+  const { body } = await world.get("/ws/query", {
+    integration_key: integrationKey,
+    merchant_payment_code: "disputed",
+  });
   const { hash } = body["payment"] as { readonly hash: string };
   await world.get("/__cofre/settings", {
     integration_key: integrationKey,
     "settings[refundRequestedMinutes]": "0",
     "settings[refundPendingMinutes]": "0",
   });
-  await world.get("/ws/refund", { integration_key: integrationKey, operation: "request", hash, amount: "0.01", description: "a cent" });
+  await world.get("/ws/refund", {
+    integration_key: integrationKey,
+    operation: "request",
+    hash,
+    amount: "0.01",
+    description: "a cent",
+  });
   await chargeback("disputed");
   const disputed = await priceOf("disputed");
   assert.equal(disputed.length, 3);
@@ -91,7 +119,10 @@ test("an explanation says how every amount came about, for each currency, tax an
     /^(?:99\.99|100\.00) USD of the captured 100\.00 USD went back: the same share of 585\.22 BRL, 585\.\d\d BRL\.$/,
   );
 
-  await world.get("/__cofre/settings", { integration_key: integrationKey, "settings[taxPaidBy]": "merchant" });
+  await world.get("/__cofre/settings", {
+    integration_key: integrationKey,
+    "settings[taxPaidBy]": "merchant",
+  });
   await world.postJson("/ws/direct", directBody("borne"));
   assert.deepEqual(
     (await priceOf("borne")).at(0),

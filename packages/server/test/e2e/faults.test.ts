@@ -6,7 +6,14 @@ import { startCofre } from "../../src/app.ts";
 import { faultKindNames } from "../../src/http/faults/fault-kinds.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { HeldScheduler } from "../held-scheduler.ts";
-import { type Answer, directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  type Answer,
+  directBody,
+  integrationKey,
+  startWorld,
+  testCard,
+  type World,
+} from "../world.ts";
 import { until } from "../until.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -30,23 +37,35 @@ function send(
 ): Promise<Seen> {
   const from = performance.now();
   return new Promise((resolve) => {
-    const seen = (status: number | undefined, of: Seen["headers"], text: string, isWhole: boolean): void =>
-      resolve({ status, headers: of, text, isWhole, afterMs: performance.now() - from });
-    const request = httpRequest({ host: "127.0.0.1", port: world.port, path, method: "POST", agent: false, headers }, (response) => {
-      let text = "";
-      begins();
-      response.setEncoding("utf8");
-      response.on("data", (chunk: string) => (text += chunk));
-      response.on("error", () => undefined);
-      response.on("close", () => seen(response.statusCode, response.headers, text, response.complete));
-    });
+    const seen = (
+      status: number | undefined,
+      of: Seen["headers"],
+      text: string,
+      isWhole: boolean,
+    ): void => resolve({ status, headers: of, text, isWhole, afterMs: performance.now() - from });
+    const request = httpRequest(
+      { host: "127.0.0.1", port: world.port, path, method: "POST", agent: false, headers },
+      (response) => {
+        let text = "";
+        begins();
+        response.setEncoding("utf8");
+        response.on("data", (chunk: string) => (text += chunk));
+        response.on("error", () => undefined);
+        response.on("close", () =>
+          seen(response.statusCode, response.headers, text, response.complete),
+        );
+      },
+    );
     request.on("error", () => seen(undefined, {}, "", false));
     request.end(JSON.stringify(body));
   });
 }
 
-const pay = (world: World, code: string, headers: Readonly<Record<string, string>> = {}): Promise<Seen> =>
-  send(world, "/ws/direct", directBody(code), headers);
+const pay = (
+  world: World,
+  code: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Seen> => send(world, "/ws/direct", directBody(code), headers);
 
 const faults = (world: World, fields: Fields = {}): Promise<Answer> =>
   world.postJson("/__cofre/faults", { integration_key: integrationKey, ...fields });
@@ -65,9 +84,18 @@ async function statusOf(world: World, code: string): Promise<unknown> {
   return (body["payment"] as Fields | undefined)?.["status"] ?? body["status_code"];
 }
 
-/** The books' own word: the state, what was captured in the currency of the request, and that they balance. */
-async function booksOf(world: World, code: string): Promise<readonly [state: unknown, captured: unknown]> {
-  const { body } = await world.get("/__cofre/explain", { integration_key: integrationKey, merchant_payment_code: code });
+/**
+ * The books' own word: the state, what was captured in the currency of the request, and that they
+ * balance.
+ */
+async function booksOf(
+  world: World,
+  code: string,
+): Promise<readonly [state: unknown, captured: unknown]> {
+  const { body } = await world.get("/__cofre/explain", {
+    integration_key: integrationKey,
+    merchant_payment_code: code,
+  });
   if (body["status"] === "ERROR") return [body["status_code"], undefined];
   assert.deepEqual(body["problems"], []);
   const money = body["money"] as readonly Fields[];
@@ -76,8 +104,12 @@ async function booksOf(world: World, code: string): Promise<readonly [state: unk
 
 /** How often the customer was charged, by the list of all payments. */
 async function charges(world: World): Promise<number> {
-  const { body } = await world.postJson("/__cofre/payments", { integration_key: integrationKey, limit: 100 });
-  return (body["payments"] as readonly Fields[]).filter(({ captured }) => Number(captured) > 0).length;
+  const { body } = await world.postJson("/__cofre/payments", {
+    integration_key: integrationKey,
+    limit: 100,
+  });
+  return (body["payments"] as readonly Fields[]).filter(({ captured }) => Number(captured) > 0)
+    .length;
 }
 
 /** Sends a charge and leaves its connection to the caller. */
@@ -85,7 +117,9 @@ function charging(world: World, code: string): Socket {
   const body = JSON.stringify(directBody(code));
   const socket = connect(world.port, "127.0.0.1");
   socket.on("error", () => undefined);
-  socket.write(`POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  socket.write(
+    `POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
   return socket;
 }
 
@@ -104,12 +138,18 @@ function envelope({ text }: Seen): Fields {
 
 function paidBy(seen: Seen): unknown {
   assert.deepEqual([seen.status, seen.isWhole], [200, true], seen.text);
-  return (envelope(seen)["payment"] as Fields | undefined)?.["status"] ?? envelope(seen)["status_code"];
+  return (
+    (envelope(seen)["payment"] as Fields | undefined)?.["status"] ?? envelope(seen)["status_code"]
+  );
 }
 
-/** What a good client does that does not know: it asks first, and sends again under the same code when there is nothing. */
+/**
+ * What a good client does that does not know: it asks first, and sends again under the same code
+ * when there is nothing.
+ */
 async function askAndSendAgain(world: World, code: string): Promise<void> {
-  if ((await statusOf(world, code)) === "BP-QRY-2") assert.equal(paidBy(await pay(world, code)), "CO");
+  if ((await statusOf(world, code)) === "BP-QRY-2")
+    assert.equal(paidBy(await pay(world, code)), "CO");
   // One that does not ask: the code is taken now, and nothing is charged.
   assert.equal(paidBy(await pay(world, code)), "BP-DR-0");
   assert.deepEqual(await booksOf(world, code), ["captured", "100.00"]);
@@ -123,34 +163,52 @@ const paid = ["captured", "100.00"] as const;
 const nothing = ["BP-QRY-2", undefined] as const;
 
 const kinds: Readonly<
-  Record<string, { readonly fault?: Fields; readonly books: readonly unknown[]; readonly check: (seen: Seen) => void }>
+  Record<
+    string,
+    {
+      readonly fault?: Fields;
+      readonly books: readonly unknown[];
+      readonly check: (seen: Seen) => void;
+    }
+  >
 > = {
   fail_before_commit: {
     books: nothing,
-    check: (seen) => assert.deepEqual([seen.status, envelope(seen)["status_code"]], [500, "COFRE-14"]),
+    check: (seen) =>
+      assert.deepEqual([seen.status, envelope(seen)["status_code"]], [500, "COFRE-14"]),
   },
   unavailable: {
     books: nothing,
     check: (seen) => {
-      assert.deepEqual([seen.status, envelope(seen)["status_code"], seen.headers["retry-after"]], [503, "COFRE-21", "1"]);
+      assert.deepEqual(
+        [seen.status, envelope(seen)["status_code"], seen.headers["retry-after"]],
+        [503, "COFRE-21", "1"],
+      );
     },
   },
   throttle: {
     books: nothing,
     check: (seen) => {
-      assert.deepEqual([seen.status, envelope(seen)["status_code"], seen.headers["retry-after"]], [429, "COFRE-12", "1"]);
+      assert.deepEqual(
+        [seen.status, envelope(seen)["status_code"], seen.headers["retry-after"]],
+        [429, "COFRE-12", "1"],
+      );
     },
   },
   drop_before_commit: { books: nothing, check: (seen) => assert.equal(seen.status, undefined) },
   drop_after_commit: { books: paid, check: (seen) => assert.equal(seen.status, undefined) },
   error_after_commit: {
     books: paid,
-    check: (seen) => assert.deepEqual([seen.status, envelope(seen)["status_code"]], [500, "COFRE-14"]),
+    check: (seen) =>
+      assert.deepEqual([seen.status, envelope(seen)["status_code"]], [500, "COFRE-14"]),
   },
   garbage_after_commit: {
     books: paid,
     check: (seen) => {
-      assert.deepEqual([seen.status, seen.headers["content-type"], seen.isWhole], [502, "text/html", true]);
+      assert.deepEqual(
+        [seen.status, seen.headers["content-type"], seen.isWhole],
+        [502, "text/html", true],
+      );
       assert.match(seen.text, /^<html>/);
     },
   },
@@ -190,7 +248,10 @@ describe("a fault on the way of a charge", { timeout: 60_000 }, () => {
       const id = await add(world, { kind, ...fault });
       const seen = await pay(world, "order-1");
       check(seen);
-      assert.equal(seen.headers["x-cofre-fault"], seen.status === undefined ? undefined : `${id} ${kind}`);
+      assert.equal(
+        seen.headers["x-cofre-fault"],
+        seen.status === undefined ? undefined : `${id} ${kind}`,
+      );
       assert.deepEqual(await booksOf(world, "order-1"), books);
       assert.deepEqual((await faults(world)).body["faults"], []);
       assert.equal(await statusOf(world, "order-1"), books[0] === "captured" ? "CO" : "BP-QRY-2");
@@ -200,7 +261,9 @@ describe("a fault on the way of a charge", { timeout: 60_000 }, () => {
         told.map((event) => ({ ...event, merchantId: undefined })),
         [{ event: "fault_met", fault: id, kind, path: "/ws/direct", merchantId: undefined }],
       );
-      const [first] = world.events.filter((event) => event.event === "request" && event.path === "/ws/direct");
+      const [first] = world.events.filter(
+        (event) => event.event === "request" && event.path === "/ws/direct",
+      );
       const isCut = seen.status === undefined || !seen.isWhole;
       assert.equal(first?.event === "request" && first.status, isCut ? 444 : seen.status);
     });
@@ -211,7 +274,9 @@ describe("a fault on the way of a charge", { timeout: 60_000 }, () => {
     await add(world, { kind: "decline", reason: "insufficient_funds" });
     const seen = await pay(world, "order-1");
     assert.equal(paidBy(seen), "CA");
-    const { transaction_status: told } = envelope(seen)["payment"] as { readonly transaction_status: Fields };
+    const { transaction_status: told } = envelope(seen)["payment"] as {
+      readonly transaction_status: Fields;
+    };
     assert.deepEqual([told["code"], told["description"]], ["NOK", "Insufficient funds"]);
     assert.deepEqual(await booksOf(world, "order-1"), ["declined", "0.00"]);
     assert.equal(paidBy(await pay(world, "order-1")), "BP-DR-0");
@@ -242,22 +307,35 @@ describe("a fault on the way of a charge", { timeout: 60_000 }, () => {
   });
 
   test("all kinds have a test here", () => {
-    const tested = [...Object.keys(kinds), "decline", "acquirer_unknown_then_yes", "acquirer_unknown_then_no"];
+    const tested = [
+      ...Object.keys(kinds),
+      "decline",
+      "acquirer_unknown_then_yes",
+      "acquirer_unknown_then_no",
+    ];
     assert.deepEqual(tested.toSorted(), faultKindNames.toSorted());
   });
 });
 
 describe("a fault on the way of what follows a charge", { timeout: 60_000 }, () => {
   const hold = async (world: World, code: string): Promise<string> => {
-    const { body } = await world.postJson("/ws/direct", directBody(code, { creditcard: { ...testCard, auto_capture: false } }));
+    const { body } = await world.postJson(
+      "/ws/direct",
+      directBody(code, { creditcard: { ...testCard, auto_capture: false } }),
+    );
     return String((body["payment"] as Fields)["hash"]);
   };
 
   test("meets the payment that it is for by either of its names, and no other one", async () => {
     await using world = await startWorld();
     const [mine, other] = [await hold(world, "mine"), await hold(world, "other")];
-    await add(world, { kind: "drop_after_commit", path: "/ws/capture", merchant_payment_code: "mine" });
-    const capture = (hash: string): Promise<Seen> => send(world, "/ws/capture", { integration_key: integrationKey, hash });
+    await add(world, {
+      kind: "drop_after_commit",
+      path: "/ws/capture",
+      merchant_payment_code: "mine",
+    });
+    const capture = (hash: string): Promise<Seen> =>
+      send(world, "/ws/capture", { integration_key: integrationKey, hash });
     assert.equal(paidBy(await capture(other)), "CO");
     assert.equal((await capture(mine)).status, undefined);
     assert.deepEqual(await booksOf(world, "mine"), paid);
@@ -274,7 +352,8 @@ describe("a fault on the way of what follows a charge", { timeout: 60_000 }, () 
     await using world = await startWorld();
     const hash = await hold(world, "held");
     await add(world, { kind: "decline", reason: "expired_card", path: "/ws/capture" });
-    const capture = (): Promise<Seen> => send(world, "/ws/capture", { integration_key: integrationKey, hash });
+    const capture = (): Promise<Seen> =>
+      send(world, "/ws/capture", { integration_key: integrationKey, hash });
     assert.equal(paidBy(await capture()), "BP-CAP-7");
     assert.deepEqual(await booksOf(world, "held"), ["authorized", "0.00"]);
     assert.equal(paidBy(await capture()), "CO");
@@ -289,7 +368,10 @@ describe("a fault on the way of what follows a charge", { timeout: 60_000 }, () 
     ] as const) {
       const hash = await hold(world, verb);
       await add(world, { kind: "acquirer_unknown_then_yes", path: `/ws/${verb}` });
-      assert.equal(paidBy(await send(world, `/ws/${verb}`, { integration_key: integrationKey, hash })), "COFRE-22");
+      assert.equal(
+        paidBy(await send(world, `/ws/${verb}`, { integration_key: integrationKey, hash })),
+        "COFRE-22",
+      );
       assert.equal((await booksOf(world, verb))[0], state);
       await settled(world, verb, status);
     }
@@ -299,9 +381,16 @@ describe("a fault on the way of what follows a charge", { timeout: 60_000 }, () 
     await using world = await startWorld();
     await add(world, { kind: "decline", reason: "expired_card" });
     const verify = () =>
-      world.postJson("/ws/verifycard", { integration_key: integrationKey, payment_type_code: "creditcard", country: "br", card: testCard });
+      world.postJson("/ws/verifycard", {
+        integration_key: integrationKey,
+        payment_type_code: "creditcard",
+        country: "br",
+        card: testCard,
+      });
     const code = ({ body }: Answer): unknown =>
-      (body["card_verification"] as { readonly transaction_status: Fields }).transaction_status["code"];
+      (body["card_verification"] as { readonly transaction_status: Fields }).transaction_status[
+        "code"
+      ];
     assert.deepEqual([code(await verify()), code(await verify())], ["NOK", "OK"]);
   });
 });
@@ -343,7 +432,10 @@ describe("a request with an Idempotency-Key that a fault meets", () => {
       description: "x",
     };
     assert.equal((await send(world, "/ws/refund", refund, key)).status, undefined);
-    assert.equal((await send(world, "/ws/refund", refund, key)).headers["idempotent-replayed"], "true");
+    assert.equal(
+      (await send(world, "/ws/refund", refund, key)).headers["idempotent-replayed"],
+      "true",
+    );
     const { body } = await query(world, "paid");
     assert.equal((body["payment"] as { readonly refunds: readonly unknown[] }).refunds.length, 1);
   });
@@ -368,13 +460,20 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
     const world = await startWorld();
     await add(world, { kind: "late_answer", delay_ms: 120_000, merchant_payment_code: "late" });
     await add(world, { kind: "slow", delay_ms: 120_000, merchant_payment_code: "slow" });
-    await add(world, { kind: "stall_in_body", delay_ms: 120_000, merchant_payment_code: "stalled" });
+    await add(world, {
+      kind: "stall_in_body",
+      delay_ms: 120_000,
+      merchant_payment_code: "stalled",
+    });
     const begun = Promise.withResolvers<void>();
     const stalledOne = send(world, "/ws/direct", directBody("stalled"), {}, begun.resolve);
     const sent = [pay(world, "late"), pay(world, "slow"), stalledOne];
     // All three are there, and what is to be done before its wait is done.
     await begun.promise;
-    await until("three requests have met their faults", () => world.events.filter(({ event }) => event === "fault_met").length >= 3);
+    await until(
+      "three requests have met their faults",
+      () => world.events.filter(({ event }) => event === "fault_met").length >= 3,
+    );
     await until("two payments are charged", async () => (await charges(world)) >= 2);
     const from = performance.now();
     assert.equal(await world.cofre.close(), "drained");
@@ -388,11 +487,16 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
 
   test("holds none of the server's places while it waits", async () => {
     const time = new HeldScheduler((ms) => ms === delayMs);
-    await using world = await startWorld({ environment: { COFRE_MAX_IN_FLIGHT: "1" }, ports: { scheduler: time } });
+    await using world = await startWorld({
+      environment: { COFRE_MAX_IN_FLIGHT: "1" },
+      ports: { scheduler: time },
+    });
     for (const kind of ["late_answer", "stall_in_body", "slow"]) {
       await add(world, { kind, delay_ms: delayMs, path: "/ws/direct" });
       const sent = pay(world, kind);
-      await until(`a request has met ${kind}`, () => world.events.some((event) => event.event === "fault_met" && event.kind === kind));
+      await until(`a request has met ${kind}`, () =>
+        world.events.some((event) => event.event === "fault_met" && event.kind === kind),
+      );
       // The one place is taken until the wait begins.
       await until("a place is free", async () => (await query(world, kind)).status !== 503);
       await released(time, sent);
@@ -407,7 +511,9 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
     await hasMetFault(world);
     await until("the payment is paid", async () => (await statusOf(world, "reset")) === "CO");
     socket.resetAndDestroy();
-    await until("the request has ended", () => world.events.some((event) => event.event === "request" && event.path === "/ws/direct"));
+    await until("the request has ended", () =>
+      world.events.some((event) => event.event === "request" && event.path === "/ws/direct"),
+    );
   });
 
   test("goes on for a client that has only ended its own side, which still hears the answer", async () => {
@@ -435,7 +541,13 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
     const time = new HeldScheduler((ms) => ms === delayMs);
     await using world = await startWorld({ ports: { scheduler: time } });
     await add(world, { kind: "slow", delay_ms: delayMs });
-    const leaving = httpRequest({ host: "127.0.0.1", port: world.port, path: "/ws/direct", method: "POST", agent: false });
+    const leaving = httpRequest({
+      host: "127.0.0.1",
+      port: world.port,
+      path: "/ws/direct",
+      method: "POST",
+      agent: false,
+    });
     leaving.on("error", () => undefined);
     leaving.end(JSON.stringify(directBody("slow")));
     await hasMetFault(world);
@@ -451,25 +563,51 @@ describe("/__cofre/faults", () => {
   test("lists what waits with how often it has met, and clears one or all", async () => {
     await using world = await startWorld();
     await add(world, { kind: "throttle", times: 3, path: "/WS/Query/" });
-    await add(world, { kind: "late_answer", times: 0, delay_ms: 40, merchant_payment_code: "order-1" });
+    await add(world, {
+      kind: "late_answer",
+      times: 0,
+      delay_ms: 40,
+      merchant_payment_code: "order-1",
+    });
     await add(world, { kind: "decline", reason: "high_risk" });
     await query(world, "any");
     const all = [
       { id: "f1", kind: "throttle", times: 3, met: 1, path: "/ws/query" },
-      { id: "f2", kind: "late_answer", times: 0, met: 0, merchant_payment_code: "order-1", delay_ms: 40 },
+      {
+        id: "f2",
+        kind: "late_answer",
+        times: 0,
+        met: 0,
+        merchant_payment_code: "order-1",
+        delay_ms: 40,
+      },
       { id: "f3", kind: "decline", times: 1, met: 0, reason: "high_risk" },
     ];
     assert.deepEqual((await faults(world)).body, { faults: all, status: "SUCCESS" });
-    assert.deepEqual((await faults(world, { clear: "f1" })).body, { cleared: 1, faults: all.slice(1), status: "SUCCESS" });
+    assert.deepEqual((await faults(world, { clear: "f1" })).body, {
+      cleared: 1,
+      faults: all.slice(1),
+      status: "SUCCESS",
+    });
     assert.equal((await query(world, "any")).status, 200);
-    assert.deepEqual((await faults(world, { clear: "all" })).body, { cleared: 2, faults: [], status: "SUCCESS" });
+    assert.deepEqual((await faults(world, { clear: "all" })).body, {
+      cleared: 2,
+      faults: [],
+      status: "SUCCESS",
+    });
     assert.equal((await faults(world, { clear: "all" })).body["cleared"], 0);
   });
 
   test("takes a form too, and the secret key alone", async () => {
     await using world = await startWorld();
-    const form = new URLSearchParams({ integration_key: integrationKey, "add[kind]": "slow", "add[delay_ms]": "1" });
-    const { faults: listed } = (await (await fetch(`${world.url}/__cofre/faults`, { method: "POST", body: form })).json()) as {
+    const form = new URLSearchParams({
+      integration_key: integrationKey,
+      "add[kind]": "slow",
+      "add[delay_ms]": "1",
+    });
+    const { faults: listed } = (await (
+      await fetch(`${world.url}/__cofre/faults`, { method: "POST", body: form })
+    ).json()) as {
       readonly faults: readonly Fields[];
     };
     assert.deepEqual(listed, [{ id: "f1", kind: "slow", times: 1, met: 0, delay_ms: 1 }]);
@@ -481,8 +619,14 @@ describe("/__cofre/faults", () => {
     await using world = await startWorld();
     await add(world, { kind: "fail_before_commit", times: 0 });
     assert.equal((await faults(world)).status, 200);
-    assert.equal((await world.postJson("/__cofre/settings", { integration_key: integrationKey })).status, 200);
-    assert.equal((await world.get("/ws/query", { integration_key: "nonsense" })).body["status_code"], "BP-SA-2");
+    assert.equal(
+      (await world.postJson("/__cofre/settings", { integration_key: integrationKey })).status,
+      200,
+    );
+    assert.equal(
+      (await world.get("/ws/query", { integration_key: "nonsense" })).body["status_code"],
+      "BP-SA-2",
+    );
     assert.equal((await fetch(`${world.url}/healthz`)).status, 200);
     assert.equal((await query(world, "any")).status, 500);
     assert.equal(((await faults(world)).body["faults"] as readonly Fields[])[0]?.["met"], 1);
@@ -545,30 +689,46 @@ describe("/__cofre/faults", () => {
     const run = async (): Promise<readonly string[]> => {
       await using world = await startWorld({ ports: { random: new SeededRandom("faults") } });
       await add(world, { kind: "error_after_commit", times: 2 });
-      const seen = [await pay(world, "order-1"), await pay(world, "order-2"), await pay(world, "order-3")];
-      return seen.map(({ status, headers, text }) => `${status} ${String(headers["x-cofre-fault"])} ${text}`);
+      const seen = [
+        await pay(world, "order-1"),
+        await pay(world, "order-2"),
+        await pay(world, "order-3"),
+      ];
+      return seen.map(
+        ({ status, headers, text }) => `${status} ${String(headers["x-cofre-fault"])} ${text}`,
+      );
     };
     assert.deepEqual(await run(), await run());
   });
 
   test("is not there where money is real", async () => {
     await using world = await startWorld({
-      start: (config, log, ports) => startCofre({ ...config, environment: "production" as "sandbox" }, log, ports),
+      start: (config, log, ports) =>
+        startCofre({ ...config, environment: "production" as "sandbox" }, log, ports),
     });
-    assert.deepEqual([(await faults(world)).status, (await faults(world, { add: { kind: "throttle" } })).status], [404, 404]);
+    assert.deepEqual(
+      [(await faults(world)).status, (await faults(world, { add: { kind: "throttle" } })).status],
+      [404, 404],
+    );
     assert.equal(paidBy(await pay(world, "order-1")), "CO");
   });
 
   test("is refused where another server carries payments out, but for worlds", async () => {
     await using upstream = await startWorld();
-    const environment = { COFRE_UPSTREAM_URL: upstream.url, COFRE_UPSTREAM_INTEGRATION_KEY: integrationKey };
+    const environment = {
+      COFRE_UPSTREAM_URL: upstream.url,
+      COFRE_UPSTREAM_INTEGRATION_KEY: integrationKey,
+    };
     await using world = await startWorld({ environment });
     for (const fields of [{}, { add: { kind: "throttle" } }, { clear: "all" }]) {
       assert.equal((await faults(world, fields)).body["status_code"], "COFRE-100");
     }
     assert.equal((await query(world, "any")).body["status_code"], "BP-QRY-2");
     const key = await newWorld(world);
-    assert.equal((await faults(world, { integration_key: key, add: { kind: "throttle" } })).body["status"], "SUCCESS");
+    assert.equal(
+      (await faults(world, { integration_key: key, add: { kind: "throttle" } })).body["status"],
+      "SUCCESS",
+    );
   });
 });
 
@@ -576,24 +736,46 @@ describe("a fault of a world", { timeout: 60_000 }, () => {
   const payIn = (world: World, key: string, code: string): Promise<Seen> =>
     send(world, "/ws/direct", { ...directBody(code), integration_key: key });
   const stateIn = async (world: World, key: string, code: string): Promise<unknown> =>
-    (await world.postJson("/__cofre/explain", { integration_key: key, merchant_payment_code: code })).body["state"];
+    (
+      await world.postJson("/__cofre/explain", {
+        integration_key: key,
+        merchant_payment_code: code,
+      })
+    ).body["state"];
 
   test("touches no other account, and is gone when the world is reset", async () => {
     await using world = await startWorld();
     const [one, other] = [await newWorld(world), await newWorld(world)];
-    await faults(world, { integration_key: one, add: { kind: "drop_after_commit", times: 0, merchant_payment_code: "order-1" } });
+    await faults(world, {
+      integration_key: one,
+      add: { kind: "drop_after_commit", times: 0, merchant_payment_code: "order-1" },
+    });
     assert.equal(paidBy(await payIn(world, other, "order-1")), "CO");
     assert.equal(paidBy(await pay(world, "order-1")), "CO");
     assert.equal((await payIn(world, one, "order-1")).status, undefined);
     assert.equal(await stateIn(world, one, "order-1"), "captured");
     // By its hash, which is found in the world alone.
-    const { body } = await world.postJson("/__cofre/explain", { integration_key: one, merchant_payment_code: "order-1" });
-    assert.equal((await send(world, "/ws/query", { integration_key: one, hash: body["hash"] })).status, undefined);
+    const { body } = await world.postJson("/__cofre/explain", {
+      integration_key: one,
+      merchant_payment_code: "order-1",
+    });
+    assert.equal(
+      (await send(world, "/ws/query", { integration_key: one, hash: body["hash"] })).status,
+      undefined,
+    );
     for (const key of [other, integrationKey]) {
       assert.deepEqual((await faults(world, { integration_key: key })).body["faults"], []);
-      assert.equal((await faults(world, { integration_key: key, clear: "f1" })).body["status_code"], "COFRE-97");
+      assert.equal(
+        (await faults(world, { integration_key: key, clear: "f1" })).body["status_code"],
+        "COFRE-97",
+      );
     }
-    assert.equal((await world.postJson("/__cofre/world", { integration_key: one, do: "reset" })).body["status"], "SUCCESS");
+    assert.equal(
+      (await world.postJson("/__cofre/world", { integration_key: one, do: "reset" })).body[
+        "status"
+      ],
+      "SUCCESS",
+    );
     assert.deepEqual((await faults(world, { integration_key: one })).body["faults"], []);
     assert.equal(paidBy(await payIn(world, one, "order-1")), "CO");
   });
@@ -603,16 +785,27 @@ describe("a fault of a world", { timeout: 60_000 }, () => {
       await using world = await startWorld();
       const key = await newWorld(world);
       const other = await newWorld(world);
-      await world.postJson("/__cofre/world", { integration_key: key, do: "snapshot", name: "before" });
+      await world.postJson("/__cofre/world", {
+        integration_key: key,
+        do: "snapshot",
+        name: "before",
+      });
       for (const each of [key, other]) {
         await faults(world, { integration_key: each, add: { kind: "slow", delay_ms: 2_000 } });
       }
       const [slow, bystander] = [payIn(world, key, "slow"), payIn(world, other, "slow")];
       const isMet = async (of: string): Promise<boolean> =>
-        ((await faults(world, { integration_key: of })).body["faults"] as readonly unknown[]).length === 0;
-      await until("both requests have met their faults", async () => (await isMet(key)) && (await isMet(other)));
+        ((await faults(world, { integration_key: of })).body["faults"] as readonly unknown[])
+          .length === 0;
+      await until(
+        "both requests have met their faults",
+        async () => (await isMet(key)) && (await isMet(other)),
+      );
       await world.postJson("/__cofre/world", { integration_key: key, ...act });
-      assert.deepEqual([(await slow).status, envelope(await slow)["status_code"]], [503, "COFRE-21"]);
+      assert.deepEqual(
+        [(await slow).status, envelope(await slow)["status_code"]],
+        [503, "COFRE-21"],
+      );
       assert.equal(paidBy(await bystander), "CO");
       if (act.do !== "delete") assert.equal(await stateIn(world, key, "slow"), undefined);
     });

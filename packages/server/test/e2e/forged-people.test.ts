@@ -12,8 +12,9 @@ import { earlier, earlierFolder } from "./earlier-installation.ts";
 import { until } from "../until.ts";
 
 /*
- * On PostgreSQL the database is administered by people who have not the keys. Whoever could write it became an admin of the console by a session, a role or
- * a key of their own, and could rewrite the audit log so that it was called whole. Older tests wrote the tables only to break the chain.
+ * On PostgreSQL the database is administered by people who have not the keys. Whoever could write
+ * it became an admin of the console by a session, a role or a key of their own, and could rewrite
+ * the audit log so that it was called whole. Older tests wrote the tables only to break the chain.
  */
 
 const environmentOf = (folder: string) => ({ COFRE_DATA_DIR: folder, COFRE_CONSOLE: "login" });
@@ -24,11 +25,16 @@ async function start(folder: string): Promise<World> {
   return world;
 }
 
-/** The folder of the version before after its upgrade, with what a program without the keys has written into it. */
+/**
+ * The folder of the version before after its upgrade, with what a program without the keys has
+ * written into it.
+ */
 async function written(context: TestContext, ...statements: readonly string[]): Promise<string> {
   const folder = earlierFolder(context);
   const world = await start(folder);
-  await until("all rows are upgraded", () => world.events.some(({ event }) => event === "rows_upgraded"));
+  await until("all rows are upgraded", () =>
+    world.events.some(({ event }) => event === "rows_upgraded"),
+  );
   await world[Symbol.asyncDispose]();
   const database = new DatabaseSync(join(folder, "cofre.db"));
   for (const sql of statements) database.exec(sql);
@@ -37,7 +43,11 @@ async function written(context: TestContext, ...statements: readonly string[]): 
 }
 
 async function verified(folder: string) {
-  const reading = readConfig({ environment: environmentOf(folder), flags: new Map(), readFile: () => ({ problem: "is not read" }) });
+  const reading = readConfig({
+    environment: environmentOf(folder),
+    flags: new Map(),
+    readFile: () => ({ problem: "is not read" }),
+  });
   assert.ok("config" in reading);
   const audit = await openAudit(reading.config);
   try {
@@ -47,7 +57,8 @@ async function verified(folder: string) {
   }
 }
 
-const refusedRows = ({ events }: World): readonly string[] => events.flatMap((each) => (each.event === "row_refused" ? [each.kind] : []));
+const refusedRows = ({ events }: World): readonly string[] =>
+  events.flatMap((each) => (each.event === "row_refused" ? [each.kind] : []));
 
 const secret = "A".repeat(43);
 const digest = createHash("sha256").update(secret).digest("hex");
@@ -63,7 +74,10 @@ describe("people of the version before", () => {
     assert.equal((await admin.call("/__cofre/people", {})).body["status"], "SUCCESS");
     const { body } = await admin.call("/__cofre/audit", { verify: "true" });
     assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
-    assert.ok(JSON.stringify(body).includes('"first_bad":null') || body["whole"] === true, JSON.stringify(body).slice(-300));
+    assert.ok(
+      JSON.stringify(body).includes('"first_bad":null') || body["whole"] === true,
+      JSON.stringify(body).slice(-300),
+    );
     await world[Symbol.asyncDispose]();
 
     assert.deepEqual(refusedRows(world), []);
@@ -79,12 +93,21 @@ describe("what a program does with a key while people sign in", () => {
   test("is in the audit log where it changes how the server behaves, and not where it pays", async () => {
     await using world = await startWorld({ environment: { COFRE_CONSOLE: "login" } });
     const admin = await new ConsolePeople(world).firstAdmin();
-    await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { descriptor: "SHOP" } });
+    await world.postJson("/__cofre/settings", {
+      integration_key: integrationKey,
+      settings: { descriptor: "SHOP" },
+    });
     await world.postJson("/__cofre/settings", { integration_key: integrationKey });
     await world.postJson("/ws/direct", directBody("by-key"));
     const { body } = await admin.call("/__cofre/audit", {});
-    const entries = body["entries"] as readonly { readonly who: string; readonly act: string; readonly result: string }[];
-    const byKey = entries.filter(({ who }) => who === "key").map(({ act, result }) => `${act} ${result}`);
+    const entries = body["entries"] as readonly {
+      readonly who: string;
+      readonly act: string;
+      readonly result: string;
+    }[];
+    const byKey = entries
+      .filter(({ who }) => who === "key")
+      .map(({ act, result }) => `${act} ${result}`);
     assert.deepEqual(byKey, ["settings_changed done", "settings_changed asked"]);
   });
 });
@@ -96,7 +119,12 @@ describe("a program that writes the database without the keys", () => {
     const folder = await written(context, session);
     await using world = await start(folder);
     const cookie = earlier.admin.cookie.replace(/=.*/, `=${secret}`);
-    const reply = await ask(world, "/__cofre/people", {}, { Cookie: cookie, "X-Cofre-CSRF": "none" });
+    const reply = await ask(
+      world,
+      "/__cofre/people",
+      {},
+      { Cookie: cookie, "X-Cofre-CSRF": "none" },
+    );
     assert.equal(reply.body["status"], "ERROR");
     assert.deepEqual(refusedRows(world), ["person_session"]);
   });
@@ -107,21 +135,37 @@ describe("a program that writes the database without the keys", () => {
     const viewer = await new ConsolePeople(first).signIn(earlier.viewer);
     await first[Symbol.asyncDispose]();
     const database = new DatabaseSync(join(folder, "cofre.db"));
-    database.exec("UPDATE person_session SET person = (SELECT id FROM person WHERE role = 'admin' LIMIT 1)");
+    database.exec(
+      "UPDATE person_session SET person = (SELECT id FROM person WHERE role = 'admin' LIMIT 1)",
+    );
     database.close();
 
     await using world = await start(folder);
-    const reply = await ask(world, "/__cofre/people", {}, { Cookie: viewer.cookie, "X-Cofre-CSRF": viewer.csrf });
+    const reply = await ask(
+      world,
+      "/__cofre/people",
+      {},
+      { Cookie: viewer.cookie, "X-Cofre-CSRF": viewer.csrf },
+    );
     assert.equal(reply.body["status"], "ERROR");
     assert.deepEqual(refusedRows(world), ["person_session"]);
   });
 
   for (const [what, sql] of [
     ["a role", "UPDATE person SET role = 'admin' WHERE name = 'vera'"],
-    ["a password", "UPDATE person SET passwords = (SELECT passwords FROM person WHERE name = 'admin') WHERE name = 'vera'"],
-    ["a lock that it takes away", "UPDATE person SET failures = 0, totp_step = 0 WHERE name = 'vera'"],
+    [
+      "a password",
+      "UPDATE person SET passwords = (SELECT passwords FROM person WHERE name = 'admin') WHERE name = 'vera'",
+    ],
+    [
+      "a lock that it takes away",
+      "UPDATE person SET failures = 0, totp_step = 0 WHERE name = 'vera'",
+    ],
     ["a row without a MAC", "UPDATE person SET mac = NULL WHERE name = 'vera'"],
-    ["another person's row", "UPDATE person SET mac = (SELECT mac FROM person WHERE name = 'admin') WHERE name = 'vera'"],
+    [
+      "another person's row",
+      "UPDATE person SET mac = (SELECT mac FROM person WHERE name = 'admin') WHERE name = 'vera'",
+    ],
   ] as const) {
     test(`changes nothing by ${what}: the person cannot sign in, and there is an alarm`, async (context) => {
       const folder = await written(context, sql);
@@ -138,7 +182,12 @@ describe("a program that writes the database without the keys", () => {
     const sql = `UPDATE person SET invitation = unhex('${digest}'), role = 'admin' WHERE name = 'otto'`;
     const folder = await written(context, sql);
     await using world = await start(folder);
-    const reply = await ask(world, "/__cofre/enrolment", { invitation: secret }, { "X-Cofre-CSRF": "none" });
+    const reply = await ask(
+      world,
+      "/__cofre/enrolment",
+      { invitation: secret },
+      { "X-Cofre-CSRF": "none" },
+    );
     assert.equal(reply.body["status"], "ERROR");
     assert.deepEqual(refusedRows(world), ["person"]);
   });
@@ -149,17 +198,30 @@ describe("a program that writes the database without the keys", () => {
     assert.ok(world.cofre.consoleInvitation !== undefined);
   });
 
-  const unprotected = ["DROP TRIGGER audit_entry_is_append_only", "DROP TRIGGER audit_entry_is_kept", "DROP TRIGGER audit_head_moves_on"];
+  const unprotected = [
+    "DROP TRIGGER audit_entry_is_append_only",
+    "DROP TRIGGER audit_entry_is_kept",
+    "DROP TRIGGER audit_head_moves_on",
+  ];
 
   test("forges no entry at the end of the audit log, and is seen to have tried", async (context) => {
     const folder = await written(context);
     const database = new DatabaseSync(join(folder, "cofre.db"));
-    const head = database.prepare("SELECT no, lower(hex(digest)) AS digest FROM audit_head").get() as { no: number; digest: string };
-    const body = JSON.stringify({ at: earlier.clock, actor: { kind: "server" }, act: "looked", result: "done" });
+    const head = database
+      .prepare("SELECT no, lower(hex(digest)) AS digest FROM audit_head")
+      .get() as { no: number; digest: string };
+    const body = JSON.stringify({
+      at: earlier.clock,
+      actor: { kind: "server" },
+      act: "looked",
+      result: "done",
+    });
     const next = createHash("sha256")
       .update(`${head.digest} ${head.no + 1} ${body}`)
       .digest("hex");
-    database.prepare("INSERT INTO audit_entry (no, digest, body) VALUES (?, unhex(?), ?)").run(head.no + 1, next, body);
+    database
+      .prepare("INSERT INTO audit_entry (no, digest, body) VALUES (?, unhex(?), ?)")
+      .run(head.no + 1, next, body);
     database.prepare("UPDATE audit_head SET no = ?, digest = unhex(?)").run(head.no + 1, next);
     database.close();
     assert.deepEqual(await verified(folder), { kind: "forged", entry: head.no + 1 });
@@ -168,12 +230,17 @@ describe("a program that writes the database without the keys", () => {
   test("rewrites nothing of the audit log, also with every digest behind it computed again", async (context) => {
     const folder = await written(context, ...unprotected);
     const database = new DatabaseSync(join(folder, "cofre.db"));
-    const rows = database.prepare("SELECT no, body FROM audit_entry ORDER BY no").all() as { no: number; body: string }[];
+    const rows = database.prepare("SELECT no, body FROM audit_entry ORDER BY no").all() as {
+      no: number;
+      body: string;
+    }[];
     let digestBefore = "0".repeat(64);
     for (const { no, body } of rows) {
       const changed = no === 2 ? body.replace(/"act":"[^"]*"/, '"act":"looked"') : body;
       digestBefore = createHash("sha256").update(`${digestBefore} ${no} ${changed}`).digest("hex");
-      database.prepare("UPDATE audit_entry SET body = ?, digest = unhex(?) WHERE no = ?").run(changed, digestBefore, no);
+      database
+        .prepare("UPDATE audit_entry SET body = ?, digest = unhex(?) WHERE no = ?")
+        .run(changed, digestBefore, no);
     }
     database.prepare("UPDATE audit_head SET digest = unhex(?)").run(digestBefore);
     database.close();

@@ -11,7 +11,8 @@ type Fields = Readonly<Record<string, unknown>>;
 export const fullEnvironment = {
   COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
   COFRE_CONNECTORS: JSON.stringify(["main", "backup"].map((name) => ({ name, kind: "simulator" }))),
-  // Long enough that nothing is given up before the process is killed, and recovery need not wait long for it.
+  // Long enough that nothing is given up before the process is killed, and recovery need not wait
+  // long for it.
   COFRE_ACQUIRER_TIMEOUT_MS: "10000",
 };
 
@@ -19,7 +20,10 @@ export const ownToken = "t".repeat(128);
 /** A payment that the acquirer was asked about and has not answered. */
 export const inFlight = "in-flight";
 
-/** A receiver on loopback that leaves whoever tells it something without an answer, until it is told otherwise. */
+/**
+ * A receiver on loopback that leaves whoever tells it something without an answer, until it is told
+ * otherwise.
+ */
 export class MoodyReceiver implements AsyncDisposable {
   isWilling = false;
   /** Bodies that were taken. */
@@ -52,7 +56,10 @@ export class MoodyReceiver implements AsyncDisposable {
 }
 
 /** What a server on some store answers to whoever asks about everything that `fill` has made. */
-export async function answersOf(client: WireClient, port: number): Promise<ReadonlyMap<string, string>> {
+export async function answersOf(
+  client: WireClient,
+  port: number,
+): Promise<ReadonlyMap<string, string>> {
   const answers = new Map<string, string>();
   const ask = async (path: string, body: Fields): Promise<void> => {
     const text = JSON.stringify({ integration_key: integrationKey, ...body });
@@ -91,7 +98,10 @@ const codes = [
   "named",
 ];
 
-/** Makes, over HTTP, payments of every kind that stand still, and deliveries that wait; last of all a payment that stays in flight. */
+/**
+ * Makes, over HTTP, payments of every kind that stand still, and deliveries that wait; last of all
+ * a payment that stays in flight.
+ */
 export class Filling {
   readonly #client: WireClient;
   readonly #port: number;
@@ -104,28 +114,57 @@ export class Filling {
   async fill(notificationUrl: string): Promise<void> {
     const routes = [{ connectors: ["main", "backup"] }];
     const still = { refundRequestedMinutes: 100_000, refundPendingMinutes: 100_000 };
-    await this.#done("/__cofre/settings", { settings: { ...still, routes, notificationUrl, reviewAboveUsd: 500 } });
-    await this.#done("/ws/token", { payment_type_code: "visa", country: "br", token: ownToken, creditcard: testCard });
+    await this.#done("/__cofre/settings", {
+      settings: { ...still, routes, notificationUrl, reviewAboveUsd: 500 },
+    });
+    await this.#done("/ws/token", {
+      payment_type_code: "visa",
+      country: "br",
+      token: ownToken,
+      creditcard: testCard,
+    });
     await this.#pay("token-1", { creditcard: { token: ownToken, card_cvv: "123" } });
-    await this.#pay("sale", { currency_code: "BRL", create_token: true, user_value_1: 'ção \u2028 "x"' });
+    await this.#pay("sale", {
+      currency_code: "BRL",
+      create_token: true,
+      user_value_1: 'ção \u2028 "x"',
+    });
     await this.#pay("held", { creditcard: { ...testCard, auto_capture: false } });
-    await this.#pay("captured", { creditcard: { ...testCard, auto_capture: false }, instalments: 3 });
+    await this.#pay("captured", {
+      creditcard: { ...testCard, auto_capture: false },
+      instalments: 3,
+    });
     await this.#done("/ws/capture", { merchant_payment_code: "captured" });
     await this.#pay("voided", { creditcard: { ...testCard, auto_capture: false } });
     await this.#done("/ws/cancel", { merchant_payment_code: "voided" });
     await this.#pay("declined", { creditcard: { ...testCard, card_number: "4000000000000028" } });
     await this.#pay("refunded");
-    const refund = { operation: "request", merchant_payment_code: "refunded", description: "too large" };
+    const refund = {
+      operation: "request",
+      merchant_payment_code: "refunded",
+      description: "too large",
+    };
     await this.#done("/ws/refund", { ...refund, amount: "10.00", merchant_refund_code: "back-1" });
     await this.#done("/ws/refund", { ...refund, amount: "20.00" });
     await this.#done("/ws/refund", { operation: "cancel", merchant_refund_code: "back-1" });
     await this.#pay("disputed");
-    await this.#done("/__cofre/payment", { merchant_payment_code: "disputed", action: "chargeback", description: "not mine" });
+    await this.#done("/__cofre/payment", {
+      merchant_payment_code: "disputed",
+      action: "chargeback",
+      description: "not mine",
+    });
     await this.#pay("review", { amount_total: "501.00" });
-    const initial = await this.#pay("initial", { cof_info: { cof_type: "initial", initiator: "CIT" } });
+    const initial = await this.#pay("initial", {
+      cof_info: { cof_type: "initial", initiator: "CIT" },
+    });
     const { mandate_id } = initial["cof_info"] as { readonly mandate_id: string };
     await this.#pay("stored", { cof_info: { cof_type: "stored", initiator: "MIT", mandate_id } });
-    await this.#done("/__cofre/simulator", { connector: "main", next: "decline", reason: "no_acquirer_response", of: "authorize" });
+    await this.#done("/__cofre/simulator", {
+      connector: "main",
+      next: "decline",
+      reason: "no_acquirer_response",
+      of: "authorize",
+    });
     await this.#pay("rerouted");
     await this.#client.send({
       port: this.#port,
@@ -137,9 +176,18 @@ export class Filling {
 
   /** Not waited for: it has no answer while the server lives. */
   async leaveInFlight(isThere: () => boolean): Promise<void> {
-    await this.#done("/__cofre/simulator", { connector: "main", next: "lose_answer", of: "authorize" });
-    void this.#client.send({ port: this.#port, path: "/ws/direct", body: JSON.stringify(directBody(inFlight)) });
-    for (let tries = 0; tries < 1_500 && !isThere(); tries += 1) await new Promise((resolve) => setTimeout(resolve, 20));
+    await this.#done("/__cofre/simulator", {
+      connector: "main",
+      next: "lose_answer",
+      of: "authorize",
+    });
+    void this.#client.send({
+      port: this.#port,
+      path: "/ws/direct",
+      body: JSON.stringify(directBody(inFlight)),
+    });
+    for (let tries = 0; tries < 1_500 && !isThere(); tries += 1)
+      await new Promise((resolve) => setTimeout(resolve, 20));
     assert.ok(isThere(), "a payment is in flight");
   }
 
@@ -149,8 +197,15 @@ export class Filling {
   }
 
   async #done(path: string, body: Fields): Promise<Fields> {
-    const answer = await this.#client.ask(this.#port, path, { integration_key: integrationKey, ...body });
-    assert.equal(answer?.["status"], "SUCCESS", `${path} ${JSON.stringify(body)}: ${JSON.stringify(answer)}`);
+    const answer = await this.#client.ask(this.#port, path, {
+      integration_key: integrationKey,
+      ...body,
+    });
+    assert.equal(
+      answer?.["status"],
+      "SUCCESS",
+      `${path} ${JSON.stringify(body)}: ${JSON.stringify(answer)}`,
+    );
     return answer;
   }
 }

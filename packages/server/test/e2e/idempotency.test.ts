@@ -9,8 +9,16 @@ interface Sent {
 }
 
 async function send(world: World, path: string, body: unknown, key: string): Promise<Sent> {
-  const response = await fetch(world.url + path, { method: "POST", body: JSON.stringify(body), headers: { "Idempotency-Key": key } });
-  return { status: response.status, text: await response.text(), replayed: response.headers.get("idempotent-replayed") === "true" };
+  const response = await fetch(world.url + path, {
+    method: "POST",
+    body: JSON.stringify(body),
+    headers: { "Idempotency-Key": key },
+  });
+  return {
+    status: response.status,
+    text: await response.text(),
+    replayed: response.headers.get("idempotent-replayed") === "true",
+  };
 }
 
 function codeOf({ text }: Sent): unknown {
@@ -31,11 +39,21 @@ describe("an Idempotency-Key", () => {
     });
     assert.equal(await form.text(), first.text);
 
-    assert.equal(codeOf(await send(world, "/ws/direct", directBody("named", { amount_total: "101.00" }), "key-1")), "COFRE-44");
-    const otherCard = directBody("named", { creditcard: { ...testCard, card_number: "4111115666052208" } });
+    assert.equal(
+      codeOf(
+        await send(world, "/ws/direct", directBody("named", { amount_total: "101.00" }), "key-1"),
+      ),
+      "COFRE-44",
+    );
+    const otherCard = directBody("named", {
+      creditcard: { ...testCard, card_number: "4111115666052208" },
+    });
     assert.equal(codeOf(await send(world, "/ws/direct", otherCard, "key-1")), "COFRE-44");
     // Without the key it is the second payment with its code.
-    assert.equal((await world.postJson("/ws/direct", directBody("named"))).body["status_code"], "BP-DR-0");
+    assert.equal(
+      (await world.postJson("/ws/direct", directBody("named"))).body["status_code"],
+      "BP-DR-0",
+    );
   });
 
   test("makes one refund of many sendings at once", async () => {
@@ -48,15 +66,29 @@ describe("an Idempotency-Key", () => {
       amount: "10.00",
       description: "x",
     };
-    const sent = await Promise.all(Array.from({ length: 8 }, () => send(world, "/ws/refund", refund, "refund-key")));
+    const sent = await Promise.all(
+      Array.from({ length: 8 }, () => send(world, "/ws/refund", refund, "refund-key")),
+    );
     assert.equal(new Set(sent.map(({ text }) => text)).size, 1);
     assert.equal(sent.filter(({ replayed }) => !replayed).length, 1);
-    const query = await world.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: "refunded" });
-    assert.equal((query.body["payment"] as { readonly refunds: readonly unknown[] }).refunds.length, 1);
+    const query = await world.get("/ws/query", {
+      integration_key: integrationKey,
+      merchant_payment_code: "refunded",
+    });
+    assert.equal(
+      (query.body["payment"] as { readonly refunds: readonly unknown[] }).refunds.length,
+      1,
+    );
     // A control: without a key each is a refund of its own.
     await Promise.all(Array.from({ length: 2 }, () => world.postJson("/ws/refund", refund)));
-    const after = await world.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: "refunded" });
-    assert.equal((after.body["payment"] as { readonly refunds: readonly unknown[] }).refunds.length, 3);
+    const after = await world.get("/ws/query", {
+      integration_key: integrationKey,
+      merchant_payment_code: "refunded",
+    });
+    assert.equal(
+      (after.body["payment"] as { readonly refunds: readonly unknown[] }).refunds.length,
+      3,
+    );
   });
 
   test("replays the answers of capture and cancel", async () => {
@@ -65,7 +97,10 @@ describe("an Idempotency-Key", () => {
       ["capture", "named-capture"],
       ["cancel", "named-cancel"],
     ] as const) {
-      await world.postJson("/ws/direct", directBody(code, { creditcard: { ...testCard, auto_capture: false } }));
+      await world.postJson(
+        "/ws/direct",
+        directBody(code, { creditcard: { ...testCard, auto_capture: false } }),
+      );
       const body = { integration_key: integrationKey, merchant_payment_code: code };
       const first = await send(world, `/ws/${verb}`, body, `${verb}-key`);
       assert.match(first.text, /"status":"SUCCESS"\}$/);
@@ -76,7 +111,11 @@ describe("an Idempotency-Key", () => {
 
   test("does not freeze an outcome that was open, nor keep a token", async () => {
     await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" } });
-    await world.postJson("/__cofre/simulator", { integration_key: integrationKey, next: "lose_answer", of: "authorize" });
+    await world.postJson("/__cofre/simulator", {
+      integration_key: integrationKey,
+      next: "lose_answer",
+      of: "authorize",
+    });
     const pending = await send(world, "/ws/direct", directBody("open"), "open-key");
     assert.match(pending.text, /"status":"PE"/);
     const again = await send(world, "/ws/direct", directBody("open"), "open-key");
@@ -84,7 +123,11 @@ describe("an Idempotency-Key", () => {
     assert.match(again.text, /"merchant_payment_code":"open"/);
 
     const body = directBody("with-token", { create_token: true });
-    const token = (JSON.parse((await send(world, "/ws/direct", body, "token-key")).text) as { payment: { token?: string } }).payment.token;
+    const token = (
+      JSON.parse((await send(world, "/ws/direct", body, "token-key")).text) as {
+        payment: { token?: string };
+      }
+    ).payment.token;
     assert.match(token ?? "", /^[0-9a-f]{128}$/);
     const replay = await send(world, "/ws/direct", body, "token-key");
     assert.match(replay.text, /"status":"CO"/);
@@ -101,7 +144,10 @@ describe("an Idempotency-Key", () => {
     assert.notEqual(failed.status, 200);
     const other = directBody("taken", { amount_total: "250.00" });
     assert.equal((await world.postJson("/ws/direct", other)).body["status"], "SUCCESS");
-    assert.equal(codeOf(await send(world, "/ws/direct", directBody("taken"), "first-key")), "BP-DR-0");
+    assert.equal(
+      codeOf(await send(world, "/ws/direct", directBody("taken"), "first-key")),
+      "BP-DR-0",
+    );
   });
 
   test("does not hold the number of the card, for it is kept unchanged; an account that allows such codes allows it", async () => {
@@ -114,22 +160,50 @@ describe("an Idempotency-Key", () => {
       "%34111111111111111",
       "994111111111111111123",
     ]) {
-      assert.equal(codeOf(await send(world, "/ws/direct", directBody("carded"), key)), "COFRE-151", key);
+      assert.equal(
+        codeOf(await send(world, "/ws/direct", directBody("carded"), key)),
+        "COFRE-151",
+        key,
+      );
     }
-    for (const key of ["4111111111111112", "order-5555555555554444", "c0ffeec0ffee5555555555554444c0ffee"]) {
-      assert.notEqual(codeOf(await send(world, "/ws/direct", directBody(`fine ${key}`), key)), "COFRE-151", key);
+    for (const key of [
+      "4111111111111112",
+      "order-5555555555554444",
+      "c0ffeec0ffee5555555555554444c0ffee",
+    ]) {
+      assert.notEqual(
+        codeOf(await send(world, "/ws/direct", directBody(`fine ${key}`), key)),
+        "COFRE-151",
+        key,
+      );
     }
-    await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { refuseCardLikeCodes: false } });
+    await world.postJson("/__cofre/settings", {
+      integration_key: integrationKey,
+      settings: { refuseCardLikeCodes: false },
+    });
     const first = await send(world, "/ws/direct", directBody("carded"), "4111111111111111");
     assert.equal(codeOf(first), undefined);
-    // A key that was let through has its answer, also when the account allows no such keys any more.
-    await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { refuseCardLikeCodes: true } });
-    assert.equal((await send(world, "/ws/direct", directBody("carded"), "4111111111111111")).text, first.text);
+    // A key that was let through has its answer, also when the account allows no such keys any
+    // more.
+    await world.postJson("/__cofre/settings", {
+      integration_key: integrationKey,
+      settings: { refuseCardLikeCodes: true },
+    });
+    assert.equal(
+      (await send(world, "/ws/direct", directBody("carded"), "4111111111111111")).text,
+      first.text,
+    );
   });
 
   test("has between 1 and 255 characters", async () => {
     await using world = await startWorld();
-    assert.equal(codeOf(await send(world, "/ws/direct", directBody("long-key"), "k".repeat(256))), "COFRE-46");
-    assert.equal(codeOf(await send(world, "/ws/direct", directBody("blank-key"), "two words")), "COFRE-46");
+    assert.equal(
+      codeOf(await send(world, "/ws/direct", directBody("long-key"), "k".repeat(256))),
+      "COFRE-46",
+    );
+    assert.equal(
+      codeOf(await send(world, "/ws/direct", directBody("blank-key"), "two words")),
+      "COFRE-46",
+    );
   });
 });

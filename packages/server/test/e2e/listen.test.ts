@@ -5,7 +5,14 @@ import { describe, test, type TestContext } from "node:test";
 import { systemClock } from "../../src/kernel/system-clock.ts";
 import { Command } from "../command.ts";
 import { freePort } from "../free-port.ts";
-import { directBody, integrationKey, publicIntegrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  publicIntegrationKey,
+  startWorld,
+  testCard,
+  type World,
+} from "../world.ts";
 import { until } from "../until.ts";
 
 /** Signatures carry the time, and the command that verifies them has the system's clock. */
@@ -30,7 +37,10 @@ interface Heard {
 }
 
 /** The local program: answers with the statuses that it is given, then 200. */
-async function startProgram(context: TestContext, statuses: number[] = []): Promise<{ readonly url: string; readonly heard: Heard[] }> {
+async function startProgram(
+  context: TestContext,
+  statuses: number[] = [],
+): Promise<{ readonly url: string; readonly heard: Heard[] }> {
   const heard: Heard[] = [];
   const server = createServer((request, response) => {
     let body = "";
@@ -54,11 +64,16 @@ function portOf(address: ReturnType<ReturnType<typeof createServer>["address"]>)
 }
 
 interface Shown {
-  readonly settings: { readonly notificationEndpoints: readonly { readonly id: string }[]; readonly notificationChaos: unknown };
+  readonly settings: {
+    readonly notificationEndpoints: readonly { readonly id: string }[];
+    readonly notificationChaos: unknown;
+  };
 }
 
 async function settingsOf(world: World): Promise<Shown["settings"]> {
-  return (await world.get("/__cofre/settings", { integration_key: integrationKey })).body["settings"] as Shown["settings"];
+  return (await world.get("/__cofre/settings", { integration_key: integrationKey })).body[
+    "settings"
+  ] as Shown["settings"];
 }
 
 async function endpointsOf(world: World): Promise<string[]> {
@@ -76,7 +91,9 @@ async function pay(world: World, code: string): Promise<string> {
 
 async function outcomes(world: World): Promise<(string | null)[]> {
   const { body } = await world.get("/__cofre/notifications", { integration_key: integrationKey });
-  const told = body["notifications"] as { readonly deliveries: readonly { readonly outcome?: string }[] }[];
+  const told = body["notifications"] as {
+    readonly deliveries: readonly { readonly outcome?: string }[];
+  }[];
   return told.flatMap(({ deliveries }) => deliveries.map(({ outcome = null }) => outcome));
 }
 
@@ -98,7 +115,10 @@ describe("cofre listen", { concurrency: 3 }, () => {
     );
     assert.match(line, shown);
     assert.equal(heard.length, 1);
-    assert.equal(heard[0]?.body, `operation=payment_status_change&notification_type=update&hash_codes=${hash}`);
+    assert.equal(
+      heard[0]?.body,
+      `operation=payment_status_change&notification_type=update&hash_codes=${hash}`,
+    );
     const { headers } = heard[0] ?? { headers: {} };
     assert.equal(headers["content-type"], "application/x-www-form-urlencoded");
     const passedOn = [
@@ -116,7 +136,11 @@ describe("cofre listen", { concurrency: 3 }, () => {
     assert.equal(await listening.code(), 0);
     assert.deepEqual(await endpointsOf(world), ["shop"]);
     const said = listening.stdout + listening.stderr;
-    assert.equal(/whsec_|whpk_/.test(said) || said.includes(integrationKey), false, "no key and no secret is shown");
+    assert.equal(
+      /whsec_|whpk_/.test(said) || said.includes(integrationKey),
+      false,
+      "no key and no secret is shown",
+    );
   });
 
   test("verifies what a world tells by the world's time, also while it is moved, and refuses what is older by it", async (context) => {
@@ -134,7 +158,10 @@ describe("cofre listen", { concurrency: 3 }, () => {
     const order = { ...directBody("one"), integration_key: key };
     await server.postJson("/ws/direct", order);
     await listening.lines(1);
-    const hold = { ...directBody("two", { creditcard: { ...testCard, auto_capture: false } }), integration_key: key };
+    const hold = {
+      ...directBody("two", { creditcard: { ...testCard, auto_capture: false } }),
+      integration_key: key,
+    };
     await server.postJson("/ws/direct", hold);
     await server.postJson("/__cofre/clock", { integration_key: key, advance: "10d" });
     const lines = await listening.lines(2);
@@ -148,9 +175,18 @@ describe("cofre listen", { concurrency: 3 }, () => {
     const [first] = heard;
     assert.ok(first !== undefined);
     const [, port = ""] = /on port (\d+)/.exec(listening.stderr) ?? [];
-    const headers = Object.entries(first.headers).filter(([name]) => /^(?:webhook|x|content-type)/.test(name));
-    await fetch(`http://127.0.0.1:${port}/`, { method: "POST", headers: headers as [string, string][], body: first.body });
-    assert.match((await listening.lines(3))[2] ?? "", /NOT VERIFIED \(webhook: older or newer than five minutes\)/);
+    const headers = Object.entries(first.headers).filter(([name]) =>
+      /^(?:webhook|x|content-type)/.test(name),
+    );
+    await fetch(`http://127.0.0.1:${port}/`, {
+      method: "POST",
+      headers: headers as [string, string][],
+      body: first.body,
+    });
+    assert.match(
+      (await listening.lines(3))[2] ?? "",
+      /NOT VERIFIED \(webhook: older or newer than five minutes\)/,
+    );
   });
 
   test("answers Cofre as the program does, and 502 when there is none", async (context) => {
@@ -161,16 +197,30 @@ describe("cofre listen", { concurrency: 3 }, () => {
     await pay(world, "refused");
     const [line = ""] = await listening.lines(1);
     const shown = JSON.parse(line) as Record<string, unknown>;
-    assert.deepEqual([shown["answered"], shown["forwarded"], shown["verified"]], [503, "answered", true]);
-    await until("a delivery has the outcome 503", async () => (await outcomes(world)).includes("503"));
+    assert.deepEqual(
+      [shown["answered"], shown["forwarded"], shown["verified"]],
+      [503, "answered", true],
+    );
+    await until("a delivery has the outcome 503", async () =>
+      (await outcomes(world)).includes("503"),
+    );
     listening.child.kill("SIGTERM");
     await listening.exited;
 
-    const alone = commandOf(context, world, ["listen", "--forward-to", `localhost:${await freePort()}`]);
+    const alone = commandOf(context, world, [
+      "listen",
+      "--forward-to",
+      `localhost:${await freePort()}`,
+    ]);
     await alone.said(/Ctrl-C ends it/);
     await pay(world, "unreachable");
-    assert.match((await alone.lines(1))[0] ?? "", /verified {2}answered 502 \(the program is not there\)/);
-    await until("a delivery has the outcome 502", async () => (await outcomes(world)).includes("502"));
+    assert.match(
+      (await alone.lines(1))[0] ?? "",
+      /verified {2}answered 502 \(the program is not there\)/,
+    );
+    await until("a delivery has the outcome 502", async () =>
+      (await outcomes(world)).includes("502"),
+    );
   });
 
   test("tells what does not verify, what comes again and what is missing", async (context) => {
@@ -179,7 +229,9 @@ describe("cofre listen", { concurrency: 3 }, () => {
     const listening = commandOf(context, world, ["listen", "--json"]);
     await listening.said(/Ctrl-C ends it/);
     await pay(world, "twice");
-    const twice = (await listening.lines(2)).map((line) => JSON.parse(line) as Record<string, unknown>);
+    const twice = (await listening.lines(2)).map(
+      (line) => JSON.parse(line) as Record<string, unknown>,
+    );
     assert.deepEqual(
       twice.map(({ repeat }) => repeat),
       [false, true],
@@ -194,7 +246,9 @@ describe("cofre listen", { concurrency: 3 }, () => {
 
     await setSettings(world, { notificationChaos: { double: 0, drop: 1_000 } });
     await pay(world, "dropped");
-    await until("a delivery has the outcome dropped", async () => (await outcomes(world)).includes("dropped"));
+    await until("a delivery has the outcome dropped", async () =>
+      (await outcomes(world)).includes("dropped"),
+    );
     await setSettings(world, { notificationChaos: { drop: 0 } });
     await pay(world, "after");
     const after = JSON.parse((await listening.lines(3))[2] ?? "") as Record<string, unknown>;
@@ -203,8 +257,15 @@ describe("cofre listen", { concurrency: 3 }, () => {
     await setSettings(world, { notificationChaos: { breakSignature: 1_000 } });
     await pay(world, "forged");
     const forged = JSON.parse((await listening.lines(4))[3] ?? "") as Record<string, unknown>;
-    assert.deepEqual([forged["verified"], forged["answered"], forged["payments"]], [false, 401, []]);
-    const problems = ["rsa: the signature does not fit", "webhook: no HMAC fits", "webhook: no Ed25519 signature fits"];
+    assert.deepEqual(
+      [forged["verified"], forged["answered"], forged["payments"]],
+      [false, 401, []],
+    );
+    const problems = [
+      "rsa: the signature does not fit",
+      "webhook: no HMAC fits",
+      "webhook: no Ed25519 signature fits",
+    ];
     assert.deepEqual(forged["problems"], problems);
   });
 
@@ -236,12 +297,17 @@ describe("cofre listen", { concurrency: 3 }, () => {
     killed.child.kill("SIGKILL");
     await killed.exited;
     await pay(world, "unheard");
-    await until("a delivery has the outcome failed_connection", async () => (await outcomes(world)).includes("failed_connection"));
+    await until("a delivery has the outcome failed_connection", async () =>
+      (await outcomes(world)).includes("failed_connection"),
+    );
 
     const again = commandOf(context, world, ["listen", "--port", port]);
     await again.said(/Ctrl-C ends it/);
     // The second attempt is due five seconds after the first.
-    assert.match((await again.lines(1))[0] ?? "", /#1 {2}update .* CO {2}attempt 2 {2}verified {2}answered 200$/);
+    assert.match(
+      (await again.lines(1))[0] ?? "",
+      /#1 {2}update .* CO {2}attempt 2 {2}verified {2}answered 200$/,
+    );
   });
 
   test("enters itself again when the account has forgotten it", async (context) => {
@@ -271,16 +337,41 @@ describe("cofre listen", { concurrency: 3 }, () => {
     const busy = String(portOf(taken.address()));
     const nowhere = `http://127.0.0.1:${await freePort()}`;
     const wrong: readonly (readonly [string[], string | null, number, RegExp])[] = [
-      [["--url", nowhere], integrationKey, 1, /^Nothing answers at http:\/\/127\.0\.0\.1:\d+\. Is Cofre running\?/],
-      [["--url", `http://127.0.0.1:${busy}`, "--json"], integrationKey, 1, /has not answered|is not Cofre|Nothing answers/],
-      [[], publicIntegrationKey, 1, /does not know this key\. It must be the account's secret integration key/],
+      [
+        ["--url", nowhere],
+        integrationKey,
+        1,
+        /^Nothing answers at http:\/\/127\.0\.0\.1:\d+\. Is Cofre running\?/,
+      ],
+      [
+        ["--url", `http://127.0.0.1:${busy}`, "--json"],
+        integrationKey,
+        1,
+        /has not answered|is not Cofre|Nothing answers/,
+      ],
+      [
+        [],
+        publicIntegrationKey,
+        1,
+        /does not know this key\. It must be the account's secret integration key/,
+      ],
       [[], null, 2, /^There is no key/],
       [["--port", busy], integrationKey, 1, /^Port \d+ is taken/],
       [["--port", "70000"], integrationKey, 2, /^--port must be/],
-      [["--forward-to", "http://192.0.2.1/hook"], integrationKey, 2, /^--forward-to must be an http:\/\/ address of this machine/],
+      [
+        ["--forward-to", "http://192.0.2.1/hook"],
+        integrationKey,
+        2,
+        /^--forward-to must be an http:\/\/ address of this machine/,
+      ],
       [["--forward-to", "https://127.0.0.1/hook"], integrationKey, 2, /^--forward-to must be/],
       [["--url", "http://192.0.2.1:8787"], integrationKey, 2, /^--url is not/],
-      [["--forwad-to", "x"], integrationKey, 2, /^--forwad-to is no option\. Did you mean --forward-to\?/],
+      [
+        ["--forwad-to", "x"],
+        integrationKey,
+        2,
+        /^--forwad-to is no option\. Did you mean --forward-to\?/,
+      ],
       [["--host", "x"], integrationKey, 2, /^listen has no option --host/],
     ];
     taken.on("request", (_request, response) => void response.end("hello"));
@@ -304,24 +395,56 @@ describe("cofre chaos", () => {
       return running;
     };
     assert.match((await run()).stdout, /^drop +0% +how often a notification is not sent/);
-    const set = await run("--drop", "30%", "--break-signature=100%", "--delay-ms", "50", "--before-answer", "0.5%", "--json");
+    const set = await run(
+      "--drop",
+      "30%",
+      "--break-signature=100%",
+      "--delay-ms",
+      "50",
+      "--before-answer",
+      "0.5%",
+      "--json",
+    );
     assert.equal(set.child.exitCode, 0, set.stderr);
-    const expected = { seed: "cofre", drop: 300, delay: 0, reorder: 0, delayMs: 50, double: 0, breakSignature: 1_000, beforeAnswer: 5 };
+    const expected = {
+      seed: "cofre",
+      drop: 300,
+      delay: 0,
+      reorder: 0,
+      delayMs: 50,
+      double: 0,
+      breakSignature: 1_000,
+      beforeAnswer: 5,
+    };
     assert.deepEqual(JSON.parse(set.stdout), expected);
     assert.deepEqual((await settingsOf(world)).notificationChaos, expected);
 
-    assert.match((await run()).stdout, /^drop +30% .*\ndelay +0% .*\n(?:.*\n)+before-answer +0\.5% /);
+    assert.match(
+      (await run()).stdout,
+      /^drop +30% .*\ndelay +0% .*\n(?:.*\n)+before-answer +0\.5% /,
+    );
 
     // A number alone could be a share, a percentage or thousandths.
     for (const drop of ["30", "0.3", "100.1%", "0.25%"]) {
       const refused = await run("--drop", drop);
-      assert.deepEqual([refused.child.exitCode, refused.stderr.includes("from 0% to 100% in steps of 0.1%, such as 30%")], [2, true], drop);
+      assert.deepEqual(
+        [
+          refused.child.exitCode,
+          refused.stderr.includes("from 0% to 100% in steps of 0.1%, such as 30%"),
+        ],
+        [2, true],
+        drop,
+      );
     }
     for (const args of [["--delay-ms", "9999999"], ["off", "--drop", "100%"], ["of"]]) {
       const refused = await run(...args);
       assert.equal(refused.child.exitCode, 2, args.join(" "));
     }
-    assert.deepEqual((await settingsOf(world)).notificationChaos, expected, "what is refused changes nothing");
+    assert.deepEqual(
+      (await settingsOf(world)).notificationChaos,
+      expected,
+      "what is refused changes nothing",
+    );
     await run("off");
     const off = { ...expected, drop: 0, breakSignature: 0, beforeAnswer: 0, delayMs: 10_000 };
     assert.deepEqual((await settingsOf(world)).notificationChaos, off);

@@ -6,16 +6,21 @@ import { describe, test, type TestContext } from "node:test";
 import { startWorld } from "../world.ts";
 
 describe("an installation whose keys are lost", () => {
-  // A newer start would have made keys without a word, and every stored card would have been unreadable from then on.
+  // A newer start would have made keys without a word, and every stored card would have been
+  // unreadable from then on.
   for (const lost of ["root.key", /^keys\..*\.json$/, /key/]) {
     test(`does not start with new ones: ${lost}`, async (context) => {
       const directory = newDirectory(context);
       const environment = { COFRE_DATA_DIR: directory };
       await (await startWorld({ environment }))[Symbol.asyncDispose]();
       for (const file of readdirSync(directory))
-        if (typeof lost === "string" ? file === lost : lost.test(file)) rmSync(join(directory, file));
+        if (typeof lost === "string" ? file === lost : lost.test(file))
+          rmSync(join(directory, file));
 
-      await assert.rejects(startWorld({ environment }), { name: "KeyringError", message: /missing.*backup/ });
+      await assert.rejects(startWorld({ environment }), {
+        name: "KeyringError",
+        message: /missing.*backup/,
+      });
     });
   }
 

@@ -15,16 +15,29 @@ import { query, TestDatabases, testUrl } from "../postgres/databases.ts";
 import { dueTables } from "../postgres/due-tables.ts";
 import { Chance } from "../simulation/chance.ts";
 import { directBody, integrationKey } from "../world.ts";
-import { answersOf, Filling, fullEnvironment, inFlight, MoodyReceiver, ownToken } from "./full-installation.ts";
+import {
+  answersOf,
+  Filling,
+  fullEnvironment,
+  inFlight,
+  MoodyReceiver,
+  ownToken,
+} from "./full-installation.ts";
 import { until } from "../until.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 if (testUrl === undefined) {
-  test("an installation is moved to PostgreSQL", { skip: "COFRE_TEST_POSTGRES_URL names no server" }, () => undefined);
+  test(
+    "an installation is moved to PostgreSQL",
+    { skip: "COFRE_TEST_POSTGRES_URL names no server" },
+    () => undefined,
+  );
 } else {
   const databases = new TestDatabases(testUrl);
-  describe("an installation is moved to PostgreSQL", { timeout: 600_000 }, () => describeMoves(databases));
+  describe("an installation is moved to PostgreSQL", { timeout: 600_000 }, () =>
+    describeMoves(databases),
+  );
 }
 
 interface Moved {
@@ -49,12 +62,24 @@ function describeMoves(databases: TestDatabases): void {
     over: Readonly<Record<string, string>> = {},
   ): Promise<{ readonly cofre: CofreProcess; readonly port: number | undefined }> => {
     const name = `cofre-${started.length}`;
-    const cofre = CofreProcess.spawn({ root, dataDirectory, logDirectory: folder, name, environment: { ...fullEnvironment, ...over } });
+    const cofre = CofreProcess.spawn({
+      root,
+      dataDirectory,
+      logDirectory: folder,
+      name,
+      environment: { ...fullEnvironment, ...over },
+    });
     started.push(cofre);
     return { cofre, port: await cofre.listening() };
   };
-  const on = (url: string): Readonly<Record<string, string>> => ({ COFRE_DATABASE_URL: url, COFRE_DATABASE_WAIVE_STANDBY: "yes" });
-  const refusedStart = async (dataDirectory: string, over: Readonly<Record<string, string>> = {}): Promise<string> => {
+  const on = (url: string): Readonly<Record<string, string>> => ({
+    COFRE_DATABASE_URL: url,
+    COFRE_DATABASE_WAIVE_STANDBY: "yes",
+  });
+  const refusedStart = async (
+    dataDirectory: string,
+    over: Readonly<Record<string, string>> = {},
+  ): Promise<string> => {
     const { cofre, port } = await start(dataDirectory, over);
     assert.equal(port, undefined, "it does not start");
     return readFileSync(cofre.stderrFile, "utf8");
@@ -73,8 +98,21 @@ function describeMoves(databases: TestDatabases): void {
     answers = await answersOf(client, port);
     await filling.leaveInFlight(() => countIn(model, "payment WHERE attempt IS NOT NULL") === 1);
     await cofre.end("SIGKILL");
-    assert.ok(receiver.ignored > 0 && receiver.taken.length === 0, "control: deliveries are still due");
-    for (const table of ["account", "account_key", "payment", "refund", "history", "outbox", "delivery", "card", "named_request"]) {
+    assert.ok(
+      receiver.ignored > 0 && receiver.taken.length === 0,
+      "control: deliveries are still due",
+    );
+    for (const table of [
+      "account",
+      "account_key",
+      "payment",
+      "refund",
+      "history",
+      "outbox",
+      "delivery",
+      "card",
+      "named_request",
+    ]) {
       assert.ok(countIn(model, table) > 0, `control: there are rows of ${table}`);
     }
     for (const column of [
@@ -89,7 +127,10 @@ function describeMoves(databases: TestDatabases): void {
       "mandate",
       "rerouted",
     ]) {
-      assert.ok(countIn(model, `payment WHERE ${column} IS NOT NULL`) > 0, `control: there are payments with ${column}`);
+      assert.ok(
+        countIn(model, `payment WHERE ${column} IS NOT NULL`) > 0,
+        `control: there are payments with ${column}`,
+      );
     }
   });
   after(async () => {
@@ -116,13 +157,24 @@ function describeMoves(databases: TestDatabases): void {
     const there = await answersOf(client, port);
     for (const [asked, answer] of answers) assert.equal(there.get(asked), answer, asked);
 
-    const charged = await client.ask(port, "/ws/direct", directBody("by-old-token", { creditcard: { token: ownToken, card_cvv: "123" } }));
+    const charged = await client.ask(
+      port,
+      "/ws/direct",
+      directBody("by-old-token", { creditcard: { token: ownToken, card_cvv: "123" } }),
+    );
     assert.equal(statusIn(charged), "CO", JSON.stringify(charged));
     receiver.isWilling = true;
     const due = countIn(model, "delivery WHERE state = 'waiting'");
-    await until("what was due is delivered, and what came since", async () => receiver.taken.length > due);
-    // The simulator has forgotten everything, so what it had approved is found out to have never happened.
-    await until("what was in flight is settled", async () => (await statusOf(client, port, inFlight)) === "CA");
+    await until(
+      "what was due is delivered, and what came since",
+      async () => receiver.taken.length > due,
+    );
+    // The simulator has forgotten everything, so what it had approved is found out to have never
+    // happened.
+    await until(
+      "what was in flight is settled",
+      async () => (await statusOf(client, port, inFlight)) === "CA",
+    );
     receiver.isWilling = false;
 
     const numbers = await query<{ readonly number: number; readonly place: number }>(
@@ -140,8 +192,13 @@ function describeMoves(databases: TestDatabases): void {
   test("what is due after a move is exactly what the deliveries say, and the same as in the file", async () => {
     const [data, url] = [copyOfModel(), await databases.create()];
     const file = new DatabaseSync(join(data, "cofre.db"));
-    // Besides the account's endpoint: two addresses of one origin, one of a version before, and deliveries in every state.
-    for (const endpoint of ["url-0123456789abcdef-1", "url-0123456789abcdef-2", "url-fedcba98765432100123456789abcdef"]) {
+    // Besides the account's endpoint: two addresses of one origin, one of a version before, and
+    // deliveries in every state.
+    for (const endpoint of [
+      "url-0123456789abcdef-1",
+      "url-0123456789abcdef-2",
+      "url-fedcba98765432100123456789abcdef",
+    ]) {
       file.exec(`INSERT INTO delivery (lane, number, payment, kind, version, state, asked_at, due_at, attempts, outcome, in_order, message)
         SELECT substr(lane, 1, 9) || '${endpoint}', number, payment, kind, version, state, asked_at, due_at + 7 * number, attempts, outcome, in_order, message
         FROM delivery WHERE lane LIKE '%account-url'`);
@@ -165,7 +222,11 @@ function describeMoves(databases: TestDatabases): void {
     assert.deepEqual(held, expected);
     assert.deepEqual(held, inFile);
     assert.ok(blocked > 0, "control: some wait for an earlier one of their payment");
-    assert.equal(held.filter((line) => line.startsWith("queue ")).length, 3, "control: addresses of one origin share a queue");
+    assert.equal(
+      held.filter((line) => line.startsWith("queue ")).length,
+      3,
+      "control: addresses of one origin share a queue",
+    );
   });
 
   test("a finished move that is run again says so and changes nothing, and its verification finds any row that was changed", async () => {
@@ -184,27 +245,47 @@ function describeMoves(databases: TestDatabases): void {
         "UPDATE payment SET order_json = trim(order_json) WHERE code = 'sale'",
         "payment",
       ],
-      ["UPDATE payment SET no = no + 1000 WHERE code = 'stored'", "UPDATE payment SET no = no - 1000 WHERE code = 'stored'", "payment"],
+      [
+        "UPDATE payment SET no = no + 1000 WHERE code = 'stored'",
+        "UPDATE payment SET no = no - 1000 WHERE code = 'stored'",
+        "payment",
+      ],
       [
         "UPDATE outbox SET sequence = sequence + 1000 WHERE number = 2",
         "UPDATE outbox SET sequence = sequence - 1000 WHERE number = 2",
         "outbox",
       ],
-      ["UPDATE account SET version = version + 1", "UPDATE account SET version = version - 1", "account"],
+      [
+        "UPDATE account SET version = version + 1",
+        "UPDATE account SET version = version - 1",
+        "account",
+      ],
       [
         "UPDATE delivery SET attempts = attempts + 1 WHERE number = 1",
         "UPDATE delivery SET attempts = attempts - 1 WHERE number = 1",
         "delivery",
       ],
-      ["UPDATE card SET last_used_at = last_used_at + 1", "UPDATE card SET last_used_at = last_used_at - 1", "card"],
+      [
+        "UPDATE card SET last_used_at = last_used_at + 1",
+        "UPDATE card SET last_used_at = last_used_at - 1",
+        "card",
+      ],
     ];
     for (const [damage, repair, kind] of damages) {
       await query(url, damage);
       const found = await migrate(data, url, ["--verify"]);
-      assert.deepEqual([found.code, found.lines.at(-1)?.["result"], found.lines.at(-1)?.["kind"]], [1, "differs", kind], damage);
+      assert.deepEqual(
+        [found.code, found.lines.at(-1)?.["result"], found.lines.at(-1)?.["kind"]],
+        [1, "differs", kind],
+        damage,
+      );
       await query(url, repair);
     }
-    assert.equal((await migrate(data, url, ["--verify"])).code, 0, "control: with all of it repaired there is no difference");
+    assert.equal(
+      (await migrate(data, url, ["--verify"])).code,
+      0,
+      "control: with all of it repaired there is no difference",
+    );
     await query(url, "DELETE FROM named_request");
     assert.equal((await migrate(data, url, ["--verify"])).lines.at(-1)?.["kind"], "named_request");
   });
@@ -216,7 +297,11 @@ function describeMoves(databases: TestDatabases): void {
         "NEW.entries := replace(NEW.entries, '1', '2')",
         /^entries of merchant [0-9a-f]{8}, payment [0-9a-f]{48}, version \d+ differs$/,
       ],
-      ["refund", "IF NEW.code IS NULL THEN RETURN NULL; END IF", /^\d+ rows in the file, \d+ in the database$/],
+      [
+        "refund",
+        "IF NEW.code IS NULL THEN RETURN NULL; END IF",
+        /^\d+ rows in the file, \d+ in the database$/,
+      ],
       ["card", "NEW.ref := NEW.ref || '\\x00'", /^ref of merchant [0-9a-f]{8} differs$/],
     ];
     for (const [table, change, reason] of damages) {
@@ -228,7 +313,11 @@ function describeMoves(databases: TestDatabases): void {
       );
       const { code, lines } = await migrate(data, url);
       const last = lines.at(-1);
-      assert.deepEqual([code, last?.["result"], last?.["kind"]], [1, "differs", table], JSON.stringify(last));
+      assert.deepEqual(
+        [code, last?.["result"], last?.["kind"]],
+        [1, "differs", table],
+        JSON.stringify(last),
+      );
       assert.match(String(last?.["message"]).slice(table.length + 2), reason);
       assert.equal(await rowsIn(url), 0, "nothing was committed");
       const { cofre, port } = await start(data);
@@ -250,7 +339,8 @@ function describeMoves(databases: TestDatabases): void {
     try {
       await holder.query("SELECT pg_advisory_lock(7)");
       const moving = migrate(data, url);
-      const waits = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 AND NOT granted";
+      const waits =
+        "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 AND NOT granted";
       await until("the copy waits", async () => (await query(url, waits)).length > 0);
       await comer.connect();
       await holder.query("SELECT pg_advisory_unlock(7)");
@@ -286,7 +376,8 @@ function describeMoves(databases: TestDatabases): void {
     for (let round = 0; round < 4; round += 1) {
       const [data, url] = [copyOfModel(), await databases.create()];
       // The last round dies where the file is marked and the commit is under way.
-      for (let kill = 0; kill < 2; kill += 1) await killAt(data, url, round === 3 ? "switch" : chance.below(19));
+      for (let kill = 0; kill < 2; kill += 1)
+        await killAt(data, url, round === 3 ? "switch" : chance.below(19));
       const { code, lines, problems } = await migrateWhenFree(data, url);
       assert.equal(code, 0, problems + JSON.stringify(lines));
       results.push(lines.at(-1)?.["result"]);
@@ -315,9 +406,17 @@ function describeMoves(databases: TestDatabases): void {
     const other = await databases.create();
     assert.equal((await migrate(data, other)).lines.at(-1)?.["result"], "moved");
     const refused = await migrate(data, url);
-    assert.deepEqual([refused.code, refused.lines.at(-1)?.["code"]], [1, "occupied"], "it belongs to the other database now");
+    assert.deepEqual(
+      [refused.code, refused.lines.at(-1)?.["code"]],
+      [1, "occupied"],
+      "it belongs to the other database now",
+    );
     // Neither database is there any more.
-    assert.equal((await migrate(data, undefined, ["--back"])).code, 2, "a way back that may lose something is asked for in full");
+    assert.equal(
+      (await migrate(data, undefined, ["--back"])).code,
+      2,
+      "a way back that may lose something is asked for in full",
+    );
     const third = await databases.create();
     assert.equal((await migrate(copyOfModel(), third)).code, 0);
     const elsewhere = await migrate(data, third, ["--back", "--discard-newer"]);
@@ -331,7 +430,10 @@ function describeMoves(databases: TestDatabases): void {
     let said = "";
     child.stdout?.setEncoding("utf8").on("data", (text: string) => (said += text));
     await once(child, "close");
-    assert.match(said, /served again.* The database was not given up: make sure that no Cofre runs on it\.$/m);
+    assert.match(
+      said,
+      /served again.* The database was not given up: make sure that no Cofre runs on it\.$/m,
+    );
     const { cofre, port } = await start(data);
     assert.ok(port !== undefined, "the file is served again");
     await cofre.end("SIGTERM");
@@ -341,10 +443,17 @@ function describeMoves(databases: TestDatabases): void {
     const [data, gone, empty] = [copyOfModel(), await databases.create(), await databases.create()];
     assert.equal((await migrate(data, gone)).code, 0);
     const refused = await migrate(data, empty, ["--back"]);
-    assert.deepEqual([refused.code, refused.lines.at(-1)?.["code"]], [1, "elsewhere"], "not without a word about what is lost");
+    assert.deepEqual(
+      [refused.code, refused.lines.at(-1)?.["code"]],
+      [1, "elsewhere"],
+      "not without a word about what is lost",
+    );
     assert.match(await refusedStart(data), /moved to PostgreSQL/);
 
-    assert.deepEqual((await migrate(data, empty, ["--back", "--discard-newer"])).lines.at(-1), { givenUp: false, result: "back" });
+    assert.deepEqual((await migrate(data, empty, ["--back", "--discard-newer"])).lines.at(-1), {
+      givenUp: false,
+      result: "back",
+    });
     const { cofre, port } = await start(data);
     assert.ok(port !== undefined, "the file is served again");
     const there = await answersOf(client, port);
@@ -354,15 +463,22 @@ function describeMoves(databases: TestDatabases): void {
     // The empty one is as empty as before: the file can be moved into it, and back.
     assert.equal((await migrate(data, empty)).lines.at(-1)?.["result"], "moved");
     assert.equal((await migrate(data, empty, ["--verify"])).lines.at(-1)?.["result"], "same");
-    assert.deepEqual((await migrate(data, empty, ["--back"])).lines.at(-1), { givenUp: true, result: "back" });
+    assert.deepEqual((await migrate(data, empty, ["--back"])).lines.at(-1), {
+      givenUp: true,
+      result: "back",
+    });
 
     // Given up itself, it is no place of another move either.
     const other = await databases.create();
     assert.equal((await migrate(data, other)).code, 0);
     const named = await migrate(data, empty, ["--back"]);
     assert.deepEqual([named.code, named.lines.at(-1)?.["code"]], [1, "elsewhere"]);
-    assert.deepEqual((await migrate(data, empty, ["--back", "--discard-newer"])).lines.at(-1), { givenUp: false, result: "back" });
-    // The database that is not gone after all knows nothing of that: it is the user's word that it was.
+    assert.deepEqual((await migrate(data, empty, ["--back", "--discard-newer"])).lines.at(-1), {
+      givenUp: false,
+      result: "back",
+    });
+    // The database that is not gone after all knows nothing of that: it is the user's word that it
+    // was.
     assert.match(await refusedStart(data, on(empty)), /taken back into its file/);
   });
 
@@ -400,7 +516,10 @@ function describeMoves(databases: TestDatabases): void {
 
   test("an empty database beside keys is refused in words, unless somebody says to begin anew", async () => {
     const [data, url] = [copyOfModel(), await databases.create()];
-    assert.match(await refusedStart(data, on(url)), /empty, but there are keys.*migrate-store.*COFRE_DATABASE_BEGIN_ANEW=yes/);
+    assert.match(
+      await refusedStart(data, on(url)),
+      /empty, but there are keys.*migrate-store.*COFRE_DATABASE_BEGIN_ANEW=yes/,
+    );
     // A killed move has made the tables, and nothing in them.
     assert.match(await refusedStart(data, on(url)), /empty, but there are keys/);
     const { cofre, port } = await start(data, { ...on(url), COFRE_DATABASE_BEGIN_ANEW: "yes" });
@@ -425,7 +544,10 @@ function describeMoves(databases: TestDatabases): void {
   test("a move is taken back while nothing has changed since, and then the database is given up", async () => {
     const [data, url] = [copyOfModel(), await databases.create()];
     assert.equal((await migrate(data, url)).code, 0);
-    assert.deepEqual((await migrate(data, url, ["--back"])).lines.at(-1), { givenUp: true, result: "back" });
+    assert.deepEqual((await migrate(data, url, ["--back"])).lines.at(-1), {
+      givenUp: true,
+      result: "back",
+    });
     assert.match(await refusedStart(data, on(url)), /taken back into its file/);
     const refused = await migrate(data, url);
     assert.deepEqual([refused.code, refused.lines.at(-1)?.["code"]], [1, "occupied"]);
@@ -441,7 +563,10 @@ function describeMoves(databases: TestDatabases): void {
     assert.equal((await migrate(data, other)).code, 0);
     const serving = await start(data, on(other));
     assert.ok(serving.port !== undefined);
-    assert.equal((await client.ask(serving.port, "/ws/direct", directBody("newer")))?.["status"], "SUCCESS");
+    assert.equal(
+      (await client.ask(serving.port, "/ws/direct", directBody("newer")))?.["status"],
+      "SUCCESS",
+    );
     const served = await migrate(data, other, ["--back"]);
     assert.deepEqual([served.code, served.lines.at(-1)?.["code"]], [1, "served"]);
     await serving.cofre.end("SIGTERM");
@@ -450,7 +575,10 @@ function describeMoves(databases: TestDatabases): void {
     assert.deepEqual([changed.code, changed.lines.at(-1)?.["code"]], [1, "changed"]);
     assert.match(await refusedStart(data), /moved to PostgreSQL/);
 
-    assert.deepEqual((await migrate(data, other, ["--back", "--discard-newer"])).lines.at(-1), { givenUp: true, result: "back" });
+    assert.deepEqual((await migrate(data, other, ["--back", "--discard-newer"])).lines.at(-1), {
+      givenUp: true,
+      result: "back",
+    });
     const back = await start(data);
     assert.ok(back.port !== undefined);
     assert.equal(await statusOf(client, back.port, "newer"), undefined);
@@ -494,7 +622,8 @@ const tables = [
 ] as const;
 
 function spawnMove(data: string, url: string | undefined, args: readonly string[]): ChildProcess {
-  const database = url === undefined ? {} : { COFRE_DATABASE_URL: url, COFRE_DATABASE_WAIVE_STANDBY: "yes" };
+  const database =
+    url === undefined ? {} : { COFRE_DATABASE_URL: url, COFRE_DATABASE_WAIVE_STANDBY: "yes" };
   const environment = { PATH: process.env["PATH"] ?? "", COFRE_DATA_DIR: data, ...database };
   return spawn(process.execPath, [join(root, "bin", "cofre.js"), "migrate-store", ...args], {
     env: environment,
@@ -502,20 +631,30 @@ function spawnMove(data: string, url: string | undefined, args: readonly string[
   });
 }
 
-async function migrate(data: string, url: string | undefined, args: readonly string[] = []): Promise<Moved> {
+async function migrate(
+  data: string,
+  url: string | undefined,
+  args: readonly string[] = [],
+): Promise<Moved> {
   const child = spawnMove(data, url, ["--json", ...args]);
   let [output, problems] = ["", ""];
   child.stdout?.setEncoding("utf8").on("data", (text: string) => (output += text));
   child.stderr?.setEncoding("utf8").on("data", (text: string) => (problems += text));
   const [code] = (await once(child, "close")) as [number | null];
-  const lines = output.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line) as Record<string, unknown>]));
+  const lines = output
+    .split("\n")
+    .flatMap((line) => (line === "" ? [] : [JSON.parse(line) as Record<string, unknown>]));
   return { code, lines, problems };
 }
 
-/** A killed run's session may hold the tables until the server has noticed; then a lock is waited for, as long as a session does. */
+/**
+ * A killed run's session may hold the tables until the server has noticed; then a lock is waited
+ * for, as long as a session does.
+ */
 async function migrateWhenFree(data: string, url: string): Promise<Moved> {
   let moved = await migrate(data, url);
-  for (let tries = 0; tries < 5 && moved.lines.at(-1)?.["code"] === "unavailable"; tries += 1) moved = await migrate(data, url);
+  for (let tries = 0; tries < 5 && moved.lines.at(-1)?.["code"] === "unavailable"; tries += 1)
+    moved = await migrate(data, url);
   return moved;
 }
 
@@ -530,24 +669,37 @@ function countIn(data: string, from: string): number {
 
 async function contentOf(url: string): Promise<readonly unknown[]> {
   const content: unknown[] = [];
-  for (const table of [...tables, "origin"]) content.push(table, ...(await query<object>(url, `SELECT * FROM ${table} ORDER BY 1, 2, 3`)));
+  for (const table of [...tables, "origin"])
+    content.push(table, ...(await query<object>(url, `SELECT * FROM ${table} ORDER BY 1, 2, 3`)));
   return content;
 }
 
 async function rowsIn(url: string): Promise<number> {
   const counts = await Promise.all(
-    tables.map((table) => query<{ readonly n: number }>(url, `SELECT count(*)::integer AS n FROM ${table}`)),
+    tables.map((table) =>
+      query<{ readonly n: number }>(url, `SELECT count(*)::integer AS n FROM ${table}`),
+    ),
   );
   return counts.reduce((sum, [row]) => sum + (row?.n ?? 0), 0);
 }
 
 async function isServed(url: string): Promise<boolean> {
   const name = "application_name LIKE 'cofre cofre%'";
-  return (await query(url, `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND ${name}`)).length > 0;
+  return (
+    (
+      await query(
+        url,
+        `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND ${name}`,
+      )
+    ).length > 0
+  );
 }
 
 async function statusOf(client: WireClient, port: number, code: string): Promise<unknown> {
-  const answer = await client.ask(port, "/ws/query", { integration_key: integrationKey, merchant_payment_code: code });
+  const answer = await client.ask(port, "/ws/query", {
+    integration_key: integrationKey,
+    merchant_payment_code: code,
+  });
   return statusIn(answer);
 }
 

@@ -12,7 +12,10 @@ interface Heard {
 }
 
 /** A receiver on loopback that answers with the statuses it is given, then 200. */
-async function startReceiver(context: TestContext, statuses: number[] = []): Promise<{ readonly url: string; readonly heard: Heard[] }> {
+async function startReceiver(
+  context: TestContext,
+  statuses: number[] = [],
+): Promise<{ readonly url: string; readonly heard: Heard[] }> {
   const heard: Heard[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -37,7 +40,9 @@ function textOf(header: string | string[] | undefined): string {
 }
 
 function told(world: World, query: Record<string, string> = {}): Promise<Record<string, unknown>> {
-  return world.get("/__cofre/notifications", { integration_key: integrationKey, ...query }).then(({ body }) => body);
+  return world
+    .get("/__cofre/notifications", { integration_key: integrationKey, ...query })
+    .then(({ body }) => body);
 }
 
 interface DeliveryTold {
@@ -46,7 +51,9 @@ interface DeliveryTold {
 }
 
 async function deliveriesOf(world: World): Promise<readonly DeliveryTold[]> {
-  const { notifications } = (await told(world)) as { readonly notifications: readonly { readonly deliveries: readonly DeliveryTold[] }[] };
+  const { notifications } = (await told(world)) as {
+    readonly notifications: readonly { readonly deliveries: readonly DeliveryTold[] }[];
+  };
   return notifications.flatMap(({ deliveries }) => deliveries);
 }
 
@@ -55,9 +62,16 @@ describe("notifications of the whole server", () => {
     await using world = await startWorld();
     const { url, heard } = await startReceiver(context, [410]);
     const notificationEndpoints = [{ id: "shop", url }];
-    await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { notificationEndpoints } });
-    const endpoint = async (query: Record<string, string> = {}): Promise<Readonly<Record<string, unknown>>> => {
-      const { endpoints } = (await told(world, query)) as { readonly endpoints: readonly Readonly<Record<string, unknown>>[] };
+    await world.postJson("/__cofre/settings", {
+      integration_key: integrationKey,
+      settings: { notificationEndpoints },
+    });
+    const endpoint = async (
+      query: Record<string, string> = {},
+    ): Promise<Readonly<Record<string, unknown>>> => {
+      const { endpoints } = (await told(world, query)) as {
+        readonly endpoints: readonly Readonly<Record<string, unknown>>[];
+      };
       return endpoints[0] ?? {};
     };
     assert.equal((await endpoint())["state"], "on");
@@ -72,7 +86,11 @@ describe("notifications of the whole server", () => {
       { switch_on: "shop", switch_off: "shop" },
       { switch_off: "shop", replay: "failed" },
     ])
-      assert.equal((await told(world, wrong as Record<string, string>))["status_code"], "COFRE-145", JSON.stringify(wrong));
+      assert.equal(
+        (await told(world, wrong as Record<string, string>))["status_code"],
+        "COFRE-145",
+        JSON.stringify(wrong),
+      );
     assert.equal((await endpoint())["state"], "gone");
 
     const off = await endpoint({ switch_off: "shop" });
@@ -80,11 +98,21 @@ describe("notifications of the whole server", () => {
     assert.match(String(off["off_at"]), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
     world.clock.advance(60_000);
     const settings = await world.postJson("/__cofre/settings", { integration_key: integrationKey });
-    await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: settings.body["settings"] });
-    assert.equal((await endpoint())["off_at"], off["off_at"], "settings that are read and written back change nothing");
+    await world.postJson("/__cofre/settings", {
+      integration_key: integrationKey,
+      settings: settings.body["settings"],
+    });
+    assert.equal(
+      (await endpoint())["off_at"],
+      off["off_at"],
+      "settings that are read and written back change nothing",
+    );
     assert.equal(heard.length, 1);
     const after = await endpoint({ switch_on: "shop" });
-    assert.deepEqual([after["state"], after["off_at"], after["gone_at"], after["enabled"]], ["on", undefined, undefined, true]);
+    assert.deepEqual(
+      [after["state"], after["off_at"], after["gone_at"], after["enabled"]],
+      ["on", undefined, undefined, true],
+    );
     await until("the receiver is called twice", () => heard.length === 2);
   });
 
@@ -106,14 +134,20 @@ describe("notifications of the whole server", () => {
   test("reach the account's address, and both signatures verify", async (context) => {
     await using world = await startWorld();
     const { url, heard } = await startReceiver(context);
-    await world.get("/__cofre/settings", { integration_key: integrationKey, "settings[notificationUrl]": url });
+    await world.get("/__cofre/settings", {
+      integration_key: integrationKey,
+      "settings[notificationUrl]": url,
+    });
 
     const { body } = await world.postJson("/ws/direct", directBody("told"));
     const { hash } = body["payment"] as { readonly hash: string };
     await until("the receiver is called", () => heard.length === 1);
     const [first] = heard;
     assert.ok(first !== undefined);
-    assert.equal(first.body, `operation=payment_status_change&notification_type=update&hash_codes=${hash}`);
+    assert.equal(
+      first.body,
+      `operation=payment_status_change&notification_type=update&hash_codes=${hash}`,
+    );
     assert.equal(first.headers["x-cofre-sequence"], "1");
 
     const pem = await (await fetch(`${world.url}/__cofre/certificate.pem`)).text();
@@ -121,12 +155,21 @@ describe("notifications of the whole server", () => {
     for (const name of ["x-signaturecontent", "x-signature-content"]) {
       const content: Buffer = Buffer.from(textOf(first.headers[name]), "base64");
       assert.ok(verify("RSA-SHA1", Buffer.from(first.body), publicKey, content), name);
-      assert.ok(!verify("RSA-SHA1", Buffer.from(`${first.body}0`), publicKey, content), "a control: another body does not");
+      assert.ok(
+        !verify("RSA-SHA1", Buffer.from(`${first.body}0`), publicKey, content),
+        "a control: another body does not",
+      );
     }
     // The library of the receivers signs the same text with the secret that the account is shown.
-    const { endpoints } = (await told(world)) as { readonly endpoints: readonly { readonly secret: string }[] };
+    const { endpoints } = (await told(world)) as {
+      readonly endpoints: readonly { readonly secret: string }[];
+    };
     const receiver = new Webhook(endpoints[0]?.secret ?? "");
-    const expected = receiver.sign(textOf(first.headers["webhook-id"]), new Date(world.clock.now()), first.body);
+    const expected = receiver.sign(
+      textOf(first.headers["webhook-id"]),
+      new Date(world.clock.now()),
+      first.body,
+    );
     assert.ok(textOf(first.headers["webhook-signature"]).split(" ").includes(expected));
   });
 
@@ -134,10 +177,16 @@ describe("notifications of the whole server", () => {
     await using world = await startWorld();
     const account = await startReceiver(context);
     const own = await startReceiver(context);
-    await world.get("/__cofre/settings", { integration_key: integrationKey, "settings[notificationUrl]": account.url });
+    await world.get("/__cofre/settings", {
+      integration_key: integrationKey,
+      "settings[notificationUrl]": account.url,
+    });
     const changes = { creditcard: { ...testCard, auto_capture: false }, notification_url: own.url };
     await world.postJson("/ws/direct", directBody("held", changes));
-    await world.get("/ws/capture", { integration_key: integrationKey, merchant_payment_code: "held" });
+    await world.get("/ws/capture", {
+      integration_key: integrationKey,
+      merchant_payment_code: "held",
+    });
     await until("the receiver is called", () => own.heard.length === 1);
     assert.deepEqual([own.heard.length, account.heard.length], [1, 0]);
   });
@@ -145,16 +194,24 @@ describe("notifications of the whole server", () => {
   test("are tried again after a failure under the same id, and can be asked for once more", async (context) => {
     await using world = await startWorld();
     const { url, heard } = await startReceiver(context, [500]);
-    await world.get("/__cofre/settings", { integration_key: integrationKey, "settings[notificationUrl]": url });
+    await world.get("/__cofre/settings", {
+      integration_key: integrationKey,
+      "settings[notificationUrl]": url,
+    });
     await world.postJson("/ws/direct", directBody("again"));
-    // What the receiver has answered is written down a moment after it did, and the time of the next attempt with it.
+    // What the receiver has answered is written down a moment after it did, and the time of the
+    // next attempt with it.
     await until("attempt 1 is stored", async () => (await deliveriesOf(world))[0]?.attempts === 1);
     // The second attempt is due five seconds later, a tenth later at most.
     world.clock.advance(6_000);
     await until("the receiver is called twice", () => heard.length === 2);
     assert.equal(heard[0]?.headers["webhook-id"], heard[1]?.headers["webhook-id"]);
-    // Until this one is written down as well it waits still, and what waits is not put into the queue once more.
-    await until("the delivery is stored", async () => (await deliveriesOf(world))[0]?.state === "delivered");
+    // Until this one is written down as well it waits still, and what waits is not put into the
+    // queue once more.
+    await until(
+      "the delivery is stored",
+      async () => (await deliveriesOf(world))[0]?.state === "delivered",
+    );
 
     assert.equal((await told(world, { replay: "range", from: "1", to: "1" }))["deliveries"], 1);
     await until("the receiver is called 3 times", () => heard.length === 3);
@@ -167,7 +224,10 @@ describe("notifications of the whole server", () => {
     const { url, heard } = await startReceiver(context, [200, 500]);
     const set = async (over: Record<string, unknown>): Promise<string> => {
       const settings = { notificationEndpoints: [{ id: "shop", url, ...over }] };
-      return String((await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings })).body["status"]);
+      return String(
+        (await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings }))
+          .body["status"],
+      );
     };
     assert.equal(await set({ hashesPerCall: 101 }), "ERROR");
     // While it is off what is for it is kept.
@@ -180,7 +240,10 @@ describe("notifications of the whole server", () => {
     assert.equal(await set({ hashesPerCall: 3, signatures: ["hmac"] }), "SUCCESS");
     await until("the receiver is called twice", () => heard.length === 2);
     assert.deepEqual(
-      heard.map(({ body, headers }) => [new URLSearchParams(body).get("hash_codes"), headers["x-cofre-sequence"]]),
+      heard.map(({ body, headers }) => [
+        new URLSearchParams(body).get("hash_codes"),
+        headers["x-cofre-sequence"],
+      ]),
       [
         [hashes.slice(0, 3).join(), "1,2,3"],
         [hashes.slice(3).join(), "4,5"],
@@ -189,7 +252,9 @@ describe("notifications of the whole server", () => {
     const [first, second] = heard;
     assert.ok(first !== undefined && second !== undefined);
     assert.ok(!("x-signaturecontent" in first.headers));
-    const { endpoints } = (await told(world)) as { readonly endpoints: readonly { readonly secret: string }[] };
+    const { endpoints } = (await told(world)) as {
+      readonly endpoints: readonly { readonly secret: string }[];
+    };
     const expected = new Webhook(endpoints[0]?.secret ?? "").sign(
       textOf(first.headers["webhook-id"]),
       new Date(Number(first.headers["webhook-timestamp"]) * 1_000),
@@ -202,26 +267,42 @@ describe("notifications of the whole server", () => {
     await until("attempt 1 is stored", async () => (await deliveriesOf(world))[4]?.attempts === 1);
     world.clock.advance(6_000);
     await until("the receiver is called 3 times", () => heard.length === 3);
-    assert.deepEqual([heard[2]?.body, heard[2]?.headers["webhook-id"]], [second.body, second.headers["webhook-id"]]);
+    assert.deepEqual(
+      [heard[2]?.body, heard[2]?.headers["webhook-id"]],
+      [second.body, second.headers["webhook-id"]],
+    );
     await until("attempt 2 is stored", async () => (await deliveriesOf(world))[4]?.attempts === 2);
     const { notifications } = (await told(world)) as {
-      readonly notifications: readonly { readonly deliveries: readonly { readonly state: string; readonly message: number }[] }[];
+      readonly notifications: readonly {
+        readonly deliveries: readonly { readonly state: string; readonly message: number }[];
+      }[];
     };
     assert.deepEqual(
-      notifications.flatMap(({ deliveries }) => deliveries).map(({ state, message }) => `${state} ${message}`),
+      notifications
+        .flatMap(({ deliveries }) => deliveries)
+        .map(({ state, message }) => `${state} ${message}`),
       ["delivered 1", "delivered 1", "delivered 1", "delivered 4", "delivered 4"],
     );
 
     // The second payment again: its whole message, and no other.
-    assert.equal((await told(world, { replay: "payment", hash: hashes[1] ?? "" }))["deliveries"], 3);
+    assert.equal(
+      (await told(world, { replay: "payment", hash: hashes[1] ?? "" }))["deliveries"],
+      3,
+    );
     await until("the receiver is called 4 times", () => heard.length === 4);
-    assert.deepEqual([heard[3]?.body, heard[3]?.headers["webhook-id"]], [first.body, first.headers["webhook-id"]]);
+    assert.deepEqual(
+      [heard[3]?.body, heard[3]?.headers["webhook-id"]],
+      [first.body, first.headers["webhook-id"]],
+    );
   });
 
   test("tell of refunds as they go", async (context) => {
     await using world = await startWorld();
     const { url, heard } = await startReceiver(context);
-    await world.get("/__cofre/settings", { integration_key: integrationKey, "settings[notificationUrl]": url });
+    await world.get("/__cofre/settings", {
+      integration_key: integrationKey,
+      "settings[notificationUrl]": url,
+    });
     await world.postJson("/ws/direct", directBody("refunded"));
     const refund = {
       integration_key: integrationKey,

@@ -3,7 +3,10 @@ import { directBody, integrationKey, testCard, type World } from "../world.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** One thing that a shop wants of a payment; sent until an answer is the last word. Its amount is no other intent's. */
+/**
+ * One thing that a shop wants of a payment; sent until an answer is the last word. Its amount is no
+ * other intent's.
+ */
 export interface Intent {
   readonly kind: "direct" | "capture" | "cancel" | "refund" | "refundOrCancel" | "cancelRefund";
   readonly path: string;
@@ -15,7 +18,10 @@ export interface Intent {
   readonly refundCode: string | undefined;
 }
 
-/** What the books say of a payment: its state, what was captured, and its refunds as `code amount status`. */
+/**
+ * What the books say of a payment: its state, what was captured, and its refunds as `code amount
+ * status`.
+ */
 export interface Books {
   readonly state: string;
   readonly captured: string;
@@ -27,15 +33,29 @@ export interface Books {
 export const nothing: Books = { state: "absent", captured: "0.00", refunds: [], asked: 0 };
 
 /** Codes of answers that say that this sending did nothing and that it may be sent again. */
-export const askAgain: ReadonlySet<string> = new Set(["COFRE-12", "COFRE-20", "COFRE-21", "COFRE-45"]);
+export const askAgain: ReadonlySet<string> = new Set([
+  "COFRE-12",
+  "COFRE-20",
+  "COFRE-21",
+  "COFRE-45",
+]);
 /** Codes of answers that leave the outcome open. */
 export const outcomeOpen: ReadonlySet<string> = new Set(["COFRE-14", "COFRE-22", "BP-DR-119"]);
 
-export async function send(world: World, path: string, body: Fields, key?: string): Promise<Fields | undefined> {
+export async function send(
+  world: World,
+  path: string,
+  body: Fields,
+  key?: string,
+): Promise<Fields | undefined> {
   const headers: Record<string, string> = { "content-type": "application/json" };
   if (key !== undefined) headers["Idempotency-Key"] = key;
   try {
-    const response = await fetch(world.url + path, { method: "POST", body: JSON.stringify(body), headers });
+    const response = await fetch(world.url + path, {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers,
+    });
     return (await response.json()) as Fields;
   } catch {
     return undefined;
@@ -55,7 +75,9 @@ export async function booksOf(world: World, code: string): Promise<Books> {
     asked: facts.filter(({ by }) => by === "merchant").length,
     state: String(explained["state"]),
     captured: payment["status"] === "CO" ? String(payment["amount_ext"]) : "0.00",
-    refunds: refunds.map((refund) => [refund["merchant_refund_code"] ?? "", refund["amount_ext"], refund["status"]].join(" ")),
+    refunds: refunds.map((refund) =>
+      [refund["merchant_refund_code"] ?? "", refund["amount_ext"], refund["status"]].join(" "),
+    ),
   };
 }
 
@@ -63,14 +85,20 @@ export async function booksOf(world: World, code: string): Promise<Books> {
 export function drawOrder(chance: Chance, code: string, now: number): readonly Intent[] {
   let cents = 10_00 + chance.below(50);
   const part = (): string => ((cents += 1 + chance.below(7)) / 100).toFixed(2);
-  const keyed = (name: string): string | undefined => (chance.happens(500) ? `${code}-${name}` : undefined);
+  const keyed = (name: string): string | undefined =>
+    chance.happens(500) ? `${code}-${name}` : undefined;
   const about = { integration_key: integrationKey, merchant_payment_code: code };
   const token = chance.happens(300)
-    ? { create_token: true, ...(chance.happens(700) ? { token: `${code}-token-`.padEnd(40, "k") } : {}) }
+    ? {
+        create_token: true,
+        ...(chance.happens(700) ? { token: `${code}-token-`.padEnd(40, "k") } : {}),
+      }
     : {};
   const month = new Date(now);
   // Now and then a card that ends with the month.
-  const due = chance.happens(300) ? `${month.getUTCMonth() + 1}/${month.getUTCFullYear()}` : "12/2060";
+  const due = chance.happens(300)
+    ? `${month.getUTCMonth() + 1}/${month.getUTCFullYear()}`
+    : "12/2060";
   const creditcard = { ...testCard, card_due_date: due, auto_capture: chance.happens(300) };
   const direct: Intent = {
     kind: "direct",
@@ -85,18 +113,51 @@ export function drawOrder(chance: Chance, code: string, now: number): readonly I
     const dice = chance.below(100);
     if (dice < 35) {
       const amount = part();
-      return { kind: "capture", path: "/ws/capture", body: { ...about, amount }, key, amount, refundCode: undefined };
+      return {
+        kind: "capture",
+        path: "/ws/capture",
+        body: { ...about, amount },
+        key,
+        amount,
+        refundCode: undefined,
+      };
     }
-    if (dice < 45) return { kind: "cancel", path: "/ws/cancel", body: about, key, amount: undefined, refundCode: undefined };
+    if (dice < 45)
+      return {
+        kind: "cancel",
+        path: "/ws/cancel",
+        body: about,
+        key,
+        amount: undefined,
+        refundCode: undefined,
+      };
     const refundCode = chance.happens(600) ? `${code}-r${index}` : undefined;
     const named = refundCode === undefined ? {} : { merchant_refund_code: refundCode };
     if (dice < 55) {
       const body = { ...about, ...named, description: "x" };
-      return { kind: "refundOrCancel", path: "/ws/refundOrCancel", body, key, amount: undefined, refundCode };
+      return {
+        kind: "refundOrCancel",
+        path: "/ws/refundOrCancel",
+        body,
+        key,
+        amount: undefined,
+        refundCode,
+      };
     }
     if (dice < 65) {
-      const body = { integration_key: integrationKey, operation: "cancel", merchant_refund_code: `${code}-r${chance.below(3)}` };
-      return { kind: "cancelRefund", path: "/ws/refund", body, key, amount: undefined, refundCode: undefined };
+      const body = {
+        integration_key: integrationKey,
+        operation: "cancel",
+        merchant_refund_code: `${code}-r${chance.below(3)}`,
+      };
+      return {
+        kind: "cancelRefund",
+        path: "/ws/refund",
+        body,
+        key,
+        amount: undefined,
+        refundCode: undefined,
+      };
     }
     const amount = chance.happens(200) ? "100.00" : part().replace(/^1/, "");
     const body = { ...about, ...named, operation: "request", amount, description: "x" };

@@ -3,9 +3,20 @@ import type { Scheduler } from "../../src/kernel/scheduler.ts";
 import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
 import { Chance } from "../simulation/chance.ts";
 import { integrationKey, startWorld, type World, type WorldOptions } from "../world.ts";
-import { askAgain, type Books, booksOf, drawOrder, type Fields, type Intent, outcomeOpen, send } from "./order-client.ts";
+import {
+  askAgain,
+  type Books,
+  booksOf,
+  drawOrder,
+  type Fields,
+  type Intent,
+  outcomeOpen,
+  send,
+} from "./order-client.ts";
 
-/** The server's own waits, such as recovery's, are so much shorter; the clock stands all the while. */
+/**
+ * The server's own waits, such as recovery's, are so much shorter; the clock stands all the while.
+ */
 const hurry = 20;
 
 const hurriedScheduler: Scheduler = {
@@ -13,7 +24,10 @@ const hurriedScheduler: Scheduler = {
   sleep: (ms) => systemScheduler.sleep(ms / hurry),
 };
 
-const options: WorldOptions = { environment: { COFRE_ACQUIRER_TIMEOUT_MS: "2000" }, ports: { scheduler: hurriedScheduler } };
+const options: WorldOptions = {
+  environment: { COFRE_ACQUIRER_TIMEOUT_MS: "2000" },
+  ports: { scheduler: hurriedScheduler },
+};
 const worlds = 4;
 
 export interface OrdersOptions {
@@ -30,19 +44,29 @@ export interface OrdersReport extends OrderReport {
 }
 
 /** Plays orders in a few worlds at once, one after the other in each. */
-export async function playOrders({ seed, orders, start, stop = false }: OrdersOptions): Promise<OrdersReport> {
+export async function playOrders({
+  seed,
+  orders,
+  start,
+  stop = false,
+}: OrdersOptions): Promise<OrdersReport> {
   const violations: string[] = [];
   const outcomes = new Map<string, number>();
   let played = 0;
   const play = async (index: number): Promise<void> => {
-    await using world = await startWorld({ ...options, seed: `orders-${seed}-${index}`, ...(start === undefined ? {} : { start }) });
+    await using world = await startWorld({
+      ...options,
+      seed: `orders-${seed}-${index}`,
+      ...(start === undefined ? {} : { start }),
+    });
     const chance = new Chance(seed * 1_000 + index);
     for (let order = 0; order < orders / worlds; order += 1) {
       if (stop && violations.length > 0) return;
       const report = await playOrder(world, chance, `order-${index}-${order}`);
       played += 1;
       violations.push(...report.violations);
-      for (const [outcome, times] of report.outcomes) outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + times);
+      for (const [outcome, times] of report.outcomes)
+        outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + times);
     }
   };
   await Promise.all(Array.from({ length: worlds }, (_, index) => play(index)));
@@ -71,8 +95,10 @@ const faultKinds = [
 async function meanwhile(world: World, chance: Chance, code: string): Promise<void> {
   const admin = (path: string, fields: Fields): Promise<Fields | undefined> =>
     send(world, `/__cofre/${path}`, { integration_key: integrationKey, ...fields });
-  const act = (action: string): Promise<Fields | undefined> => admin("payment", { merchant_payment_code: code, action });
-  const settings = (change: Fields): Promise<Fields | undefined> => admin("settings", { settings: change });
+  const act = (action: string): Promise<Fields | undefined> =>
+    admin("payment", { merchant_payment_code: code, action });
+  const settings = (change: Fields): Promise<Fields | undefined> =>
+    admin("settings", { settings: change });
   await chance.pick([
     () => settings({ createToken: chance.happens(500) }),
     () => settings({ maximumAmountUsd: chance.happens(500) ? 50 : 10_000 }),
@@ -83,7 +109,8 @@ async function meanwhile(world: World, chance: Chance, code: string): Promise<vo
     () => act("confirm"),
     () => act("cancel"),
     () => act("chargeback"),
-    async () => world.clock.advance(chance.pick([1_000, minuteMs, 3 * minuteMs, 2 * dayMs, 40 * dayMs])),
+    async () =>
+      world.clock.advance(chance.pick([1_000, minuteMs, 3 * minuteMs, 2 * dayMs, 40 * dayMs])),
   ])();
 }
 
@@ -112,11 +139,17 @@ interface OrderReport {
   readonly outcomes: ReadonlyMap<string, number>;
 }
 
-/** Plays one order: each request is sent until an answer is the last word, with faults and other events on the way, and judged by the books. */
+/**
+ * Plays one order: each request is sent until an answer is the last word, with faults and other
+ * events on the way, and judged by the books.
+ */
 async function playOrder(world: World, chance: Chance, code: string): Promise<OrderReport> {
   const violations: string[] = [];
   const outcomes = new Map<string, number>();
-  await send(world, "/__cofre/settings", { integration_key: integrationKey, settings: usualSettings });
+  await send(world, "/__cofre/settings", {
+    integration_key: integrationKey,
+    settings: usualSettings,
+  });
   for (const intent of drawOrder(chance, code, world.clock.now())) {
     const sendings: Sending[] = [];
     const first = await booksOf(world, code);
@@ -147,7 +180,12 @@ async function playOrder(world: World, chance: Chance, code: string): Promise<Or
   return { violations, outcomes };
 }
 
-async function sendOnce(world: World, chance: Chance, code: string, intent: Intent): Promise<Sending> {
+async function sendOnce(
+  world: World,
+  chance: Chance,
+  code: string,
+  intent: Intent,
+): Promise<Sending> {
   const fault = chance.happens(550) ? chance.pick(faultKinds) : undefined;
   const faults = (fields: Fields): Promise<Fields | undefined> =>
     send(world, "/__cofre/faults", { integration_key: integrationKey, ...fields });
@@ -177,16 +215,35 @@ function wordOf(answer: Fields | undefined): string {
   return status === "PE" && approved === false && held === false ? "SUCCESS, open" : "SUCCESS";
 }
 
-/** Codes that say that what was asked for is there already: without a key they may tell of this very request. */
-const alreadyThere: ReadonlySet<string> = new Set(["BP-DR-0", "BP-CAP-4", "BP-REF-11", "BP-REF-10", "BP-CAN-3"]);
+/**
+ * Codes that say that what was asked for is there already: without a key they may tell of this very
+ * request.
+ */
+const alreadyThere: ReadonlySet<string> = new Set([
+  "BP-DR-0",
+  "BP-CAP-4",
+  "BP-REF-11",
+  "BP-REF-10",
+  "BP-CAN-3",
+]);
 
 /** What the last answer claims and the books deny; undefined when they agree. */
-function judge(intent: Intent, sendings: readonly Sending[], first: Books, books: Books, disturbed: boolean): string | undefined {
+function judge(
+  intent: Intent,
+  sendings: readonly Sending[],
+  first: Books,
+  books: Books,
+  disturbed: boolean,
+): string | undefined {
   for (const { before, after, answer } of sendings) {
     const word = wordOf(answer);
     const isRefusal =
-      !["lost", "SUCCESS", "SUCCESS, open"].includes(word) && !outcomeOpen.has(word) && !word.endsWith("-7") && word !== "BP-CAN-4";
-    if (isRefusal && before.asked !== after.asked) return `${word} though the sending changed the books`;
+      !["lost", "SUCCESS", "SUCCESS, open"].includes(word) &&
+      !outcomeOpen.has(word) &&
+      !word.endsWith("-7") &&
+      word !== "BP-CAN-4";
+    if (isRefusal && before.asked !== after.asked)
+      return `${word} though the sending changed the books`;
   }
   const word = wordOf(sendings.at(-1)?.answer);
   const isDone = effectOf(intent, first, books);
@@ -194,17 +251,21 @@ function judge(intent: Intent, sendings: readonly Sending[], first: Books, books
     const times = books.refunds.filter((refund) => refund.includes(` ${intent.amount} `)).length;
     if (times > 1) return "refunded more than once";
   }
-  // What is done of these stays: a captured payment is captured, a voided one void, and a refund is in its list.
+  // What is done of these stays: a captured payment is captured, a voided one void, and a refund is
+  // in its list.
   if (word === "SUCCESS") return isDone ? undefined : "SUCCESS though the books have nothing of it";
-  if (word === "lost" || word === "SUCCESS, open" || outcomeOpen.has(word) || askAgain.has(word)) return undefined;
-  if (!isDone || (disturbed && (intent.kind === "cancel" || intent.kind === "refundOrCancel"))) return undefined;
+  if (word === "lost" || word === "SUCCESS, open" || outcomeOpen.has(word) || askAgain.has(word))
+    return undefined;
+  if (!isDone || (disturbed && (intent.kind === "cancel" || intent.kind === "refundOrCancel")))
+    return undefined;
   if (intent.key === undefined && alreadyThere.has(word)) return undefined;
   return `${word} though the books have what was asked for`;
 }
 
 /** Whether the books have what this intent alone asks for, and did not before. */
 function effectOf({ kind, amount, refundCode, body }: Intent, first: Books, books: Books): boolean {
-  const refund = (code: string, of: Books): string | undefined => of.refunds.find((each) => each.startsWith(`${code} `));
+  const refund = (code: string, of: Books): string | undefined =>
+    of.refunds.find((each) => each.startsWith(`${code} `));
   switch (kind) {
     case "direct":
       return books.state !== "absent";
@@ -214,7 +275,10 @@ function effectOf({ kind, amount, refundCode, body }: Intent, first: Books, book
       return books.state === "voided" && first.state !== "voided";
     case "cancelRefund": {
       const code = String(body["merchant_refund_code"]);
-      return refund(code, books)?.endsWith(" CA") === true && refund(code, first)?.endsWith(" CA") !== true;
+      return (
+        refund(code, books)?.endsWith(" CA") === true &&
+        refund(code, first)?.endsWith(" CA") !== true
+      );
     }
     case "refundOrCancel": {
       const voided = books.state === "voided" && first.state !== "voided";
@@ -223,7 +287,9 @@ function effectOf({ kind, amount, refundCode, body }: Intent, first: Books, book
     }
     default:
       if (refundCode !== undefined) return refund(refundCode, books) !== undefined;
-      return amount === "100.00" ? books.refunds.length > first.refunds.length : books.refunds.some((each) => each.includes(` ${amount} `));
+      return amount === "100.00"
+        ? books.refunds.length > first.refunds.length
+        : books.refunds.some((each) => each.includes(` ${amount} `));
   }
 }
 
@@ -231,7 +297,9 @@ function toldBy(sendings: readonly Sending[]): string {
   return sendings
     .map(({ intent, fault, before, after, answer }) => {
       const name = intent.key === undefined ? "" : " under a key";
-      const [was, is] = [before, after].map(({ state, captured, refunds }) => `${state} ${captured} [${refunds.join("; ")}]`);
+      const [was, is] = [before, after].map(
+        ({ state, captured, refunds }) => `${state} ${captured} [${refunds.join("; ")}]`,
+      );
       return `  ${intent.kind} ${intent.amount ?? ""}${name}, ${fault ?? "no fault"}: ${wordOf(answer)}; books ${was} -> ${is}`;
     })
     .join("\n");

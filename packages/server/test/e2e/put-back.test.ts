@@ -23,7 +23,8 @@ const databases = testUrl === undefined ? undefined : new TestDatabases(testUrl)
 after(() => databases?.drop());
 
 describe("an older copy that is put back", () => {
-  // A capture got the reference of a void that the copy knew nothing of, and was told as captured; new notifications came under ids that receivers had seen.
+  // A capture got the reference of a void that the copy knew nothing of, and was told as captured;
+  // new notifications came under ids that receivers had seen.
   test("gives no reference and no message id again that was given before, and says so", async (context) => {
     const place = await Place.create(context);
     const server = await place.start();
@@ -39,7 +40,11 @@ describe("an older copy that is put back", () => {
     await restore(place.config, join(place.folder, "copy"), true);
     const again = await place.start();
     const captured = await again.told("/ws/capture", { hash: held });
-    assert.notEqual((captured["payment"] as Record<string, unknown> | undefined)?.["status"], "CO", "it was voided at the acquirer");
+    assert.notEqual(
+      (captured["payment"] as Record<string, unknown> | undefined)?.["status"],
+      "CO",
+      "it was voided at the acquirer",
+    );
     const other = await again.authorized("other");
     await again.told("/ws/capture", { hash: other });
     await place.received(before.size + 1);
@@ -48,10 +53,17 @@ describe("an older copy that is put back", () => {
     assert.ok(news.length >= 1, "what is new comes under ids of its own");
     assert.deepEqual(again.alarms, ["backup_copy"]);
     const attempts = again.attemptsOf(held);
-    assert.ok(attempts > 1_000_000, `attempts are numbered above those that may have been made: ${attempts}`);
+    assert.ok(
+      attempts > 1_000_000,
+      `attempts are numbered above those that may have been made: ${attempts}`,
+    );
   });
 
-  const ways: readonly (readonly [what: string, reason: string, putBack: (place: Place) => Promise<void>])[] = [
+  const ways: readonly (readonly [
+    what: string,
+    reason: string,
+    putBack: (place: Place) => Promise<void>,
+  ])[] = [
     [
       "the file of a stopped server, in its old place",
       "older_than_noted",
@@ -73,7 +85,11 @@ describe("an older copy that is put back", () => {
         rmSync(place.at("incarnation.json"));
       },
     ],
-    ["a file that no start can tell", "backup_copy", async (place) => void (await beginIncarnation(place.config))],
+    [
+      "a file that no start can tell",
+      "backup_copy",
+      async (place) => void (await beginIncarnation(place.config)),
+    ],
   ];
   for (const [what, reason, putBack] of ways) {
     test(`is noticed: ${what}`, async (context) => {
@@ -119,7 +135,11 @@ describe("a database beside other keys", () => {
       const [one, other] = [await Place.create(context), await Place.create(context)];
       for (const place of [one, other]) {
         const server = await place.start();
-        await server.told("/ws/token", { payment_type_code: "visa", country: "br", creditcard: testCard });
+        await server.told("/ws/token", {
+          payment_type_code: "visa",
+          country: "br",
+          creditcard: testCard,
+        });
         await server.end();
       }
       cpSync(one.at("cofre.db"), other.at("cofre.db"));
@@ -130,7 +150,10 @@ describe("a database beside other keys", () => {
       }
       const refused = other.spawn();
       assert.equal(await refused.listening(), undefined);
-      assert.match(readFileSync(refused.stderrFile, "utf8"), /belongs to other keys than those beside it/);
+      assert.match(
+        readFileSync(refused.stderrFile, "utf8"),
+        /belongs to other keys than those beside it/,
+      );
       cpSync(other.at("cofre.db"), one.at("cofre.db"));
       await (await one.start()).end();
     });
@@ -144,17 +167,26 @@ describe("a database beside other keys", () => {
       const url = await databases.create();
       const [one, other] = [await Place.create(context, url), await Place.create(context, url)];
       const server = await one.start();
-      await server.told("/ws/token", { payment_type_code: "visa", country: "br", creditcard: testCard });
+      await server.told("/ws/token", {
+        payment_type_code: "visa",
+        country: "br",
+        creditcard: testCard,
+      });
       await server.end();
       const elsewhere = await Place.create(context);
       await (await elsewhere.start()).end();
-      const keys = readdirSync(elsewhere.data).filter((name) => /^root\.key$|^keys\.|\.sealed$/.test(name));
+      const keys = readdirSync(elsewhere.data).filter((name) =>
+        /^root\.key$|^keys\.|\.sealed$/.test(name),
+      );
       for (const name of keys) cpSync(elsewhere.at(name), other.at(name));
       for (const forget of [false, true]) {
         if (forget) await query(url, "DELETE FROM identity");
         const refused = other.spawn();
         assert.equal(await refused.listening(), undefined);
-        assert.match(readFileSync(refused.stderrFile, "utf8"), /belongs to other keys than those in COFRE_DATA_DIR/);
+        assert.match(
+          readFileSync(refused.stderrFile, "utf8"),
+          /belongs to other keys than those in COFRE_DATA_DIR/,
+        );
       }
       await (await one.start()).end();
     },
@@ -182,7 +214,10 @@ describe(
       const third = await place.start();
       assert.deepEqual(third.alarms, ["older_than_noted"]);
       await third.told("/ws/capture", { hash: held });
-      const [row] = await query<{ readonly attempts: number }>(copy, `SELECT attempts FROM payment WHERE id = decode('${held}', 'hex')`);
+      const [row] = await query<{ readonly attempts: number }>(
+        copy,
+        `SELECT attempts FROM payment WHERE id = decode('${held}', 'hex')`,
+      );
       assert.ok((row?.attempts ?? 0) > 1_000_000);
 
       // A failover that lost commits, or a restore under a running node.
@@ -192,7 +227,8 @@ describe(
         return third.alarms.length >= 2;
       });
       assert.deepEqual(third.alarms.slice(1), ["older_than_noted"]);
-      const { epoch = 0 } = (await query<{ readonly epoch: number }>(copy, "SELECT epoch FROM identity"))[0] ?? {};
+      const { epoch = 0 } =
+        (await query<{ readonly epoch: number }>(copy, "SELECT epoch FROM identity"))[0] ?? {};
 
       const begun = await beginIncarnation(place.config);
       assert.ok(begun !== undefined && begun > epoch);
@@ -267,7 +303,11 @@ class Place {
     const { databaseUrl } = this;
     return databaseUrl === undefined
       ? this.#environment
-      : { ...this.#environment, COFRE_DATABASE_URL: databaseUrl, COFRE_DATABASE_WAIVE_STANDBY: "yes" };
+      : {
+          ...this.#environment,
+          COFRE_DATABASE_URL: databaseUrl,
+          COFRE_DATABASE_WAIVE_STANDBY: "yes",
+        };
   }
 
   at(name: string): string {
@@ -280,7 +320,13 @@ class Place {
 
   spawn(): CofreProcess {
     const name = `cofre-${(this.#started += 1)}`;
-    const cofre = CofreProcess.spawn({ root, dataDirectory: this.data, logDirectory: this.folder, name, environment: this.#settings });
+    const cofre = CofreProcess.spawn({
+      root,
+      dataDirectory: this.data,
+      logDirectory: this.folder,
+      name,
+      environment: this.#settings,
+    });
     this.#context.after(() => cofre.end("SIGKILL"));
     return cofre;
   }
@@ -310,15 +356,24 @@ class Server {
     this.#client = client;
   }
 
-  async told(path: string, body: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>> {
-    const answer = await this.#client.ask(this.#port, path, { integration_key: integrationKey, ...body });
+  async told(
+    path: string,
+    body: Readonly<Record<string, unknown>>,
+  ): Promise<Readonly<Record<string, unknown>>> {
+    const answer = await this.#client.ask(this.#port, path, {
+      integration_key: integrationKey,
+      ...body,
+    });
     assert.ok(answer !== undefined);
     return answer;
   }
 
   /** The hash of a payment that waits for its capture. */
   async authorized(code: string): Promise<string> {
-    const fields = { creditcard: { ...testCard, auto_capture: false }, notification_url: this.#place.receiver };
+    const fields = {
+      creditcard: { ...testCard, auto_capture: false },
+      notification_url: this.#place.receiver,
+    };
     const { payment } = await this.told("/ws/direct", directBody(code, fields));
     return String((payment as Record<string, unknown>)["hash"]);
   }
@@ -332,7 +387,11 @@ class Server {
   attemptsOf(hash: string): number {
     const database = new DatabaseSync(this.#place.at("cofre.db"), { readOnly: true });
     try {
-      return Number(database.prepare("SELECT attempts FROM payment WHERE id = unhex(?)").get(hash)?.["attempts"]);
+      return Number(
+        database.prepare("SELECT attempts FROM payment WHERE id = unhex(?)").get(hash)?.[
+          "attempts"
+        ],
+      );
     } finally {
       database.close();
     }

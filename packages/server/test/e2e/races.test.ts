@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { type Answer, directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  type Answer,
+  directBody,
+  integrationKey,
+  startWorld,
+  testCard,
+  type World,
+} from "../world.ts";
 
 const rounds = 25;
 
@@ -34,7 +41,9 @@ describe("requests that race over HTTP", () => {
     await using world = await startWorld();
     for (let round = 0; round < rounds; round += 1) {
       const code = `same-code-${round}`;
-      const answers = await Promise.all(Array.from({ length: 6 }, () => world.postJson("/ws/direct", directBody(code))));
+      const answers = await Promise.all(
+        Array.from({ length: 6 }, () => world.postJson("/ws/direct", directBody(code))),
+      );
       const results = outcomes(answers);
       assert.deepEqual(results, ["BP-DR-0", "BP-DR-0", "BP-DR-0", "BP-DR-0", "BP-DR-0", "CO"]);
     }
@@ -43,8 +52,16 @@ describe("requests that race over HTTP", () => {
   test("of many cards under one chosen token one is stored", async () => {
     await using world = await startWorld();
     const token = "chosen-token-of-the-merchant-0123456789";
-    const body = { integration_key: integrationKey, payment_type_code: "creditcard", country: "br", token, creditcard: testCard };
-    const answers = await Promise.all(Array.from({ length: 6 }, () => world.postJson("/ws/token", body)));
+    const body = {
+      integration_key: integrationKey,
+      payment_type_code: "creditcard",
+      country: "br",
+      token,
+      creditcard: testCard,
+    };
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, () => world.postJson("/ws/token", body)),
+    );
     const stored = answers.filter(({ body }) => body["status"] === "SUCCESS");
     const refused = answers.filter(({ body }) => body["status_code"] === "BP-DR-65");
     assert.deepEqual([stored.length, refused.length], [1, 5]);
@@ -52,7 +69,10 @@ describe("requests that race over HTTP", () => {
 });
 
 async function authorize(world: World, code: string): Promise<string> {
-  const { body } = await world.postJson("/ws/direct", directBody(code, { creditcard: { ...testCard, auto_capture: false } }));
+  const { body } = await world.postJson(
+    "/ws/direct",
+    directBody(code, { creditcard: { ...testCard, auto_capture: false } }),
+  );
   return String(paymentOf(body)["hash"]);
 }
 
@@ -66,7 +86,11 @@ function cancel(world: World, hash: string): Promise<Answer> {
 
 /** The payment's status of each success, the code of each error, sorted. */
 function outcomes(answers: readonly Answer[]): string[] {
-  return answers.map(({ body }) => String(body["status"] === "SUCCESS" ? paymentOf(body)["status"] : body["status_code"])).toSorted();
+  return answers
+    .map(({ body }) =>
+      String(body["status"] === "SUCCESS" ? paymentOf(body)["status"] : body["status_code"]),
+    )
+    .toSorted();
 }
 
 function paymentOf(body: Record<string, unknown>): Record<string, unknown> {

@@ -13,7 +13,9 @@ interface Heard {
   readonly headers: IncomingHttpHeaders;
 }
 
-async function startReceiver(context: TestContext): Promise<{ readonly port: number; readonly heard: Heard[] }> {
+async function startReceiver(
+  context: TestContext,
+): Promise<{ readonly port: number; readonly heard: Heard[] }> {
   const heard: Heard[] = [];
   const server = createServer(({ url = "", headers }, response) => {
     heard.push({ path: url, headers });
@@ -32,7 +34,8 @@ const set = async (world: World, settings: Fields, key = integrationKey): Promis
 const endpointAt = (url: string): Fields => ({ notificationEndpoints: [{ id: "shop", url }] });
 const newWorld = async (world: World, settings: Fields = {}): Promise<Fields> =>
   (await world.postJson("/__cofre/worlds", { integration_key: integrationKey, settings })).body;
-const keyOf = (made: Fields): string => (made["world"] as { readonly integration_key: string }).integration_key;
+const keyOf = (made: Fields): string =>
+  (made["world"] as { readonly integration_key: string }).integration_key;
 
 const unreachable: readonly (readonly [url: string, says: RegExp])[] = [
   ["http://10.0.0.5:3000/hook", /private or reserved network.*COFRE_NOTIFICATION_NETWORKS/],
@@ -63,7 +66,12 @@ describe("an address that is never called", () => {
         assert.ok(!String(answer["status_message"]).includes(url));
       }
       const properties = { integration_key: integrationKey, url_status_change_notification: url };
-      assert.equal((await world.postJson("/ws/merchantIntegrationProperties/edit", properties)).body["status_code"], "COFRE-39");
+      assert.equal(
+        (await world.postJson("/ws/merchantIntegrationProperties/edit", properties)).body[
+          "status_code"
+        ],
+        "COFRE-39",
+      );
     });
   }
 
@@ -76,29 +84,45 @@ describe("an address that is never called", () => {
       body: JSON.stringify(directBody("beside", { notification_url: "http://10.0.0.5:3000/hook" })),
     });
     assert.equal(((await response.json()) as Fields)["status"], "SUCCESS");
-    assert.match(response.headers.get("x-cofre-warning") ?? "", /notification_url is ignored.*private or reserved/);
+    assert.match(
+      response.headers.get("x-cofre-warning") ?? "",
+      /notification_url is ignored.*private or reserved/,
+    );
     await until("the receiver is called", () => heard.length === 1);
     assert.equal(heard[0]?.path, "/own");
   });
 
   test("is called where its network is named", async () => {
-    await using world = await startWorld({ environment: { COFRE_NOTIFICATION_NETWORKS: "172.16.0.0/12, 10.0.0.0/8" } });
+    await using world = await startWorld({
+      environment: { COFRE_NOTIFICATION_NETWORKS: "172.16.0.0/12, 10.0.0.0/8" },
+    });
     for (const url of ["http://10.0.0.5:3000/hook", "http://172.17.0.2/hook"]) {
       assert.equal((await set(world, endpointAt(url)))["status"], "SUCCESS");
       assert.equal((await newWorld(world, endpointAt(url)))["status"], "SUCCESS");
     }
-    assert.equal((await set(world, endpointAt("http://192.168.1.1/")))["status_code"], "COFRE-31", "control");
+    assert.equal(
+      (await set(world, endpointAt("http://192.168.1.1/")))["status_code"],
+      "COFRE-31",
+      "control",
+    );
   });
 
   test("that was let in before is let be when other settings change", async () => {
     await using world = await startWorld();
     const names = ["http://shop.internal:3000/", "https://shop.example/"];
     for (const url of names)
-      assert.equal((await set(world, endpointAt(url)))["status"], "SUCCESS", "what a name leads to is seen when it is called");
+      assert.equal(
+        (await set(world, endpointAt(url)))["status"],
+        "SUCCESS",
+        "what a name leads to is seen when it is called",
+      );
   });
 });
 
-/** Written so, this machine's own address counts as one that others may reach: the tests listen on loopback alone. */
+/**
+ * Written so, this machine's own address counts as one that others may reach: the tests listen on
+ * loopback alone.
+ */
 const beyond = "::ffff:127.0.0.1";
 /** A server that others may reach takes no short key. */
 const longKey = "test_ik_of_receivers_beyond";
@@ -112,30 +136,61 @@ describe("a world that anybody may make", () => {
       [{ COFRE_HOST: beyond, COFRE_NOTIFICATION_NETWORKS: "127.0.0.0/8" }, true],
       [{ COFRE_HOST: "127.0.0.1" }, true],
     ] as const) {
-      await using world = await startWorld({ environment: { ...environment, COFRE_SANDBOX_INTEGRATION_KEY: longKey } });
-      assert.equal((await newWorld(world, endpointAt(url)))["status"], reached ? "SUCCESS" : "ERROR", JSON.stringify(environment));
+      await using world = await startWorld({
+        environment: { ...environment, COFRE_SANDBOX_INTEGRATION_KEY: longKey },
+      });
+      assert.equal(
+        (await newWorld(world, endpointAt(url)))["status"],
+        reached ? "SUCCESS" : "ERROR",
+        JSON.stringify(environment),
+      );
       const key = keyOf(await newWorld(world));
-      assert.equal((await set(world, endpointAt(url), key))["status"], reached ? "SUCCESS" : "ERROR");
+      assert.equal(
+        (await set(world, endpointAt(url), key))["status"],
+        reached ? "SUCCESS" : "ERROR",
+      );
       const before = heard.length;
-      const sale = await world.postJson("/ws/direct", { ...directBody("told", { notification_url: url }), integration_key: key });
+      const sale = await world.postJson("/ws/direct", {
+        ...directBody("told", { notification_url: url }),
+        integration_key: key,
+      });
       assert.equal(sale.body["status"], "SUCCESS");
       if (reached) await until("the receiver is called", () => heard.length > before);
-      assert.equal((await set(world, endpointAt(url), longKey))["status"], "SUCCESS", "control: the server's own account has its key");
+      assert.equal(
+        (await set(world, endpointAt(url), longKey))["status"],
+        "SUCCESS",
+        "control: the server's own account has its key",
+      );
     }
   });
 
   test("has no name that leads to the machine itself there either", async (context) => {
     const { port, heard } = await startReceiver(context);
-    await using world = await startWorld({ environment: { COFRE_HOST: beyond, COFRE_SANDBOX_INTEGRATION_KEY: longKey } });
+    await using world = await startWorld({
+      environment: { COFRE_HOST: beyond, COFRE_SANDBOX_INTEGRATION_KEY: longKey },
+    });
     const key = keyOf(await newWorld(world));
-    assert.equal((await set(world, endpointAt(`http://localhost:${port}/`), key))["status"], "ERROR");
+    assert.equal(
+      (await set(world, endpointAt(`http://localhost:${port}/`), key))["status"],
+      "ERROR",
+    );
     assert.equal((await set(world, endpointAt("https://localhost/"), key))["status"], "SUCCESS");
     await world.postJson("/ws/direct", { ...directBody("told"), integration_key: key });
     await until("the address is refused", async () => {
-      const { body } = await world.postJson("/__cofre/notifications", { integration_key: key, order: "newest", limit: 5 });
-      const outcome = (body["notifications"] as readonly { readonly deliveries: readonly { readonly outcome?: string }[] }[])[0]
-        ?.deliveries[0]?.outcome;
-      assert.ok(outcome === undefined || outcome === "nothing" || outcome === "refused_address", String(outcome));
+      const { body } = await world.postJson("/__cofre/notifications", {
+        integration_key: key,
+        order: "newest",
+        limit: 5,
+      });
+      const outcome = (
+        body["notifications"] as readonly {
+          readonly deliveries: readonly { readonly outcome?: string }[];
+        }[]
+      )[0]?.deliveries[0]?.outcome;
+      assert.ok(
+        outcome === undefined || outcome === "nothing" || outcome === "refused_address",
+        String(outcome),
+      );
       return outcome === "refused_address";
     });
     assert.equal(heard.length, 0);
@@ -148,7 +203,10 @@ describe("an address with a password", () => {
     const { port, heard } = await startReceiver(context);
     const shown = `http://shop:***@127.0.0.1:${port}/hook`;
     const url = shown.replace("***", "s3cret-word");
-    assert.equal((await set(world, { ...endpointAt(url), notificationUrl: `${url}?account` }))["status"], "SUCCESS");
+    assert.equal(
+      (await set(world, { ...endpointAt(url), notificationUrl: `${url}?account` }))["status"],
+      "SUCCESS",
+    );
     await world.postJson("/ws/direct", directBody("account"));
     await world.postJson("/ws/direct", directBody("own", { notification_url: `${url}?own` }));
     // The timeline has an attempt when its end is stored, which the receiver does not see.
@@ -164,11 +222,30 @@ describe("an address with a password", () => {
     const answers = [
       await set(world, {}),
       (await world.postJson("/__cofre/notifications", { integration_key: integrationKey })).body,
-      (await world.postJson("/ws/merchantIntegrationProperties/get", { integration_key: integrationKey })).body,
+      (
+        await world.postJson("/ws/merchantIntegrationProperties/get", {
+          integration_key: integrationKey,
+        })
+      ).body,
       (await world.postJson("/__cofre/requests", { integration_key: integrationKey })).body,
-      (await world.postJson("/__cofre/timeline", { integration_key: integrationKey, merchant_payment_code: "account" })).body,
-      (await world.postJson("/__cofre/timeline", { integration_key: integrationKey, merchant_payment_code: "own" })).body,
-      (await world.postJson("/ws/query", { integration_key: integrationKey, merchant_payment_code: "own" })).body,
+      (
+        await world.postJson("/__cofre/timeline", {
+          integration_key: integrationKey,
+          merchant_payment_code: "account",
+        })
+      ).body,
+      (
+        await world.postJson("/__cofre/timeline", {
+          integration_key: integrationKey,
+          merchant_payment_code: "own",
+        })
+      ).body,
+      (
+        await world.postJson("/ws/query", {
+          integration_key: integrationKey,
+          merchant_payment_code: "own",
+        })
+      ).body,
       world.events,
     ].map((answer) => JSON.stringify(answer));
     for (const answer of answers) assert.ok(!answer.includes("s3cret-word"), answer);
@@ -185,13 +262,25 @@ describe("an address with a password", () => {
     await set(world, { ...endpointAt(url), notificationUrl: url });
     const { settings } = (await set(world, {})) as { readonly settings: Fields };
     const { notificationUrl, notificationEndpoints } = settings;
-    assert.equal((await set(world, { notificationUrl, notificationEndpoints }))["status"], "SUCCESS");
-    const property = { integration_key: integrationKey, url_status_change_notification: notificationUrl };
-    assert.equal((await world.postJson("/ws/merchantIntegrationProperties/edit", property)).body["status"], "SUCCESS");
+    assert.equal(
+      (await set(world, { notificationUrl, notificationEndpoints }))["status"],
+      "SUCCESS",
+    );
+    const property = {
+      integration_key: integrationKey,
+      url_status_change_notification: notificationUrl,
+    };
+    assert.equal(
+      (await world.postJson("/ws/merchantIntegrationProperties/edit", property)).body["status"],
+      "SUCCESS",
+    );
     await world.postJson("/ws/direct", directBody("kept"));
     await until("the receiver is called twice", () => heard.length === 2);
     assert.ok(heard.every(({ headers }) => headers.authorization?.startsWith("Basic ") === true));
     const other = endpointAt(`http://shop:***@127.0.0.1:${port}/other`);
-    assert.match(String((await set(world, other))["status_message"]), /has \*\*\* for its password/);
+    assert.match(
+      String((await set(world, other))["status_message"]),
+      /has \*\*\* for its password/,
+    );
   });
 });

@@ -5,7 +5,14 @@ import { canaries, wayOf } from "../lanes/support/leak-load.ts";
 import { scanForSecurityCodes } from "../lanes/support/leak-scanner.ts";
 import { WireClient } from "../lanes/support/wire-client.ts";
 import { Chance } from "../simulation/chance.ts";
-import { directBody, integrationKey, publicIntegrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  publicIntegrationKey,
+  startWorld,
+  testCard,
+  type World,
+} from "../world.ts";
 
 interface Recorded {
   readonly number: number;
@@ -28,12 +35,18 @@ interface Page {
 }
 
 async function page(world: World, asked: Readonly<Record<string, string>> = {}): Promise<Page> {
-  const { body } = await world.get("/__cofre/requests", { integration_key: integrationKey, ...asked });
+  const { body } = await world.get("/__cofre/requests", {
+    integration_key: integrationKey,
+    ...asked,
+  });
   assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
   return body as object as Page;
 }
 
-async function all(world: World, asked: Readonly<Record<string, string>> = {}): Promise<readonly Recorded[]> {
+async function all(
+  world: World,
+  asked: Readonly<Record<string, string>> = {},
+): Promise<readonly Recorded[]> {
   const requests: Recorded[] = [];
   for (let after = 0; ;) {
     const { requests: some, next } = await page(world, { ...asked, after: String(after) });
@@ -48,20 +61,40 @@ describe("/__cofre/requests", () => {
     await using world = await startWorld({ environment: { COFRE_RECORDING: "no" } });
     await world.postJson("/ws/direct", directBody("first"));
     assert.deepEqual(await all(world), []);
-    const { body } = await world.get("/__cofre/timeline", { integration_key: integrationKey, merchant_payment_code: "first" });
+    const { body } = await world.get("/__cofre/timeline", {
+      integration_key: integrationKey,
+      merchant_payment_code: "first",
+    });
     const entries = body["entries"] as readonly { readonly kind: string }[];
-    assert.deepEqual(new Set(entries.map(({ kind }) => kind)), new Set(["fact", "notification"]), JSON.stringify(body));
+    assert.deepEqual(
+      new Set(entries.map(({ kind }) => kind)),
+      new Set(["fact", "notification"]),
+      JSON.stringify(body),
+    );
   });
 
   test("lists the account's requests of the interface, oldest first, with what they came to", async () => {
     await using world = await startWorld();
-    assert.deepEqual(await page(world), { requests: [], next: null, recording: { since: null, keeps: 1_000 }, status: "SUCCESS" });
-    const stored = { public_integration_key: publicIntegrationKey, country: "br", payment_type_code: "creditcard", creditcard: testCard };
+    assert.deepEqual(await page(world), {
+      requests: [],
+      next: null,
+      recording: { since: null, keeps: 1_000 },
+      status: "SUCCESS",
+    });
+    const stored = {
+      public_integration_key: publicIntegrationKey,
+      country: "br",
+      payment_type_code: "creditcard",
+      creditcard: testCard,
+    };
     await world.postJson("/ws/token", stored);
     const { body } = await world.postJson("/ws/direct", directBody("first"));
     const { hash } = body["payment"] as { readonly hash: string };
     await world.postJson("/ws/direct", directBody("first"));
-    await world.get("/ws/query/", { integration_key: integrationKey, merchant_payment_code: "first" });
+    await world.get("/ws/query/", {
+      integration_key: integrationKey,
+      merchant_payment_code: "first",
+    });
     await world.get("/ws/query", { integration_key: integrationKey, hash: "f".repeat(48) });
     // Not recorded: a key that opens nothing, paths that are none, and what the console asks.
     await world.get("/ws/query", { integration_key: "nobody's", hash });
@@ -80,7 +113,9 @@ describe("/__cofre/requests", () => {
       ],
     );
     assert.deepEqual(requests[1]?.answer, body);
-    const parameters = requests[1]?.parameters as { readonly payment: Readonly<Record<string, unknown>> };
+    const parameters = requests[1]?.parameters as {
+      readonly payment: Readonly<Record<string, unknown>>;
+    };
     assert.deepEqual(parameters.payment["creditcard"], {
       card_number: "411111xxxxxx1111",
       card_name: "[not kept]",
@@ -119,15 +154,28 @@ describe("/__cofre/requests", () => {
     await using world = await startWorld();
     await world.postJson("/ws/direct", directBody("long", { note: "n".repeat(200) }));
     for (let count = 0; count < 30; count += 1) {
-      const refund = { integration_key: integrationKey, operation: "request", merchant_payment_code: "long", amount: "1.00" };
+      const refund = {
+        integration_key: integrationKey,
+        operation: "request",
+        merchant_payment_code: "long",
+        amount: "1.00",
+      };
       await world.postJson("/ws/refund", { ...refund, description: "d".repeat(200) });
     }
     const cut = (await all(world)).at(-1);
-    assert.deepEqual([cut?.answer, cut?.answer_begins?.length, cut?.merchant_payment_code], [null, 4_096, "long"]);
-    const ask = (): Promise<unknown> => world.get("/ws/exchange", { integration_key: integrationKey, currency_code: "USD" });
-    for (let count = 0; count < 1_200; count += 20) await Promise.all(Array.from({ length: 20 }, ask));
+    assert.deepEqual(
+      [cut?.answer, cut?.answer_begins?.length, cut?.merchant_payment_code],
+      [null, 4_096, "long"],
+    );
+    const ask = (): Promise<unknown> =>
+      world.get("/ws/exchange", { integration_key: integrationKey, currency_code: "USD" });
+    for (let count = 0; count < 1_200; count += 20)
+      await Promise.all(Array.from({ length: 20 }, ask));
     const requests = await all(world);
-    assert.deepEqual([requests.length, requests[0]?.number, requests.at(-1)?.number], [1_000, 232, 1_231]);
+    assert.deepEqual(
+      [requests.length, requests[0]?.number, requests.at(-1)?.number],
+      [1_000, 232, 1_231],
+    );
     assert.ok((await page(world)).recording.since !== null);
   });
 
@@ -141,20 +189,35 @@ describe("/__cofre/requests", () => {
     );
     for (const [index, key] of [integrationKey, ...worlds].entries()) {
       for (let count = 0; count <= index; count += 1)
-        await world.postJson("/ws/direct", { ...directBody(`order-${count}`), integration_key: key });
+        await world.postJson("/ws/direct", {
+          ...directBody(`order-${count}`),
+          integration_key: key,
+        });
     }
-    const recorded = async (key: string): Promise<number> => (await all(world, { integration_key: key })).length;
-    assert.deepEqual([await recorded(integrationKey), ...(await Promise.all(worlds.map(recorded)))], [1, 2, 3]);
+    const recorded = async (key: string): Promise<number> =>
+      (await all(world, { integration_key: key })).length;
+    assert.deepEqual(
+      [await recorded(integrationKey), ...(await Promise.all(worlds.map(recorded)))],
+      [1, 2, 3],
+    );
     const [key = ""] = worlds;
     const asked = { integration_key: key, merchant_payment_code: "order-1" };
     const { body } = await world.get("/__cofre/timeline", asked);
-    const entries = body["entries"] as readonly { readonly kind: string; readonly data: Record<string, unknown> }[];
+    const entries = body["entries"] as readonly {
+      readonly kind: string;
+      readonly data: Record<string, unknown>;
+    }[];
     assert.deepEqual(
       entries.map(({ kind }) => kind),
       ["request", "fact", "call", "fact", "notification"],
       "of a world it is all there, by its own clock",
     );
-    assert.equal((await world.get("/__cofre/timeline", { ...asked, integration_key: integrationKey })).body["status_code"], "BP-QRY-2");
+    assert.equal(
+      (await world.get("/__cofre/timeline", { ...asked, integration_key: integrationKey })).body[
+        "status_code"
+      ],
+      "BP-QRY-2",
+    );
 
     await world.postJson("/__cofre/world", { integration_key: key, do: "reset" });
     assert.deepEqual([await recorded(key), await recorded(worlds[1] ?? "")], [0, 3]);
@@ -168,16 +231,33 @@ describe("/__cofre/requests", () => {
     try {
       const target = { client, port: world.port, integrationKey };
       for (let from = 0; from < cards.length; from += 50) {
-        const some = cards.slice(from, from + 50).filter((card) => !/never ends|wrong length/.test(wayOf(card).name));
+        const some = cards
+          .slice(from, from + 50)
+          .filter((card) => !/never ends|wrong length/.test(wayOf(card).name));
         await Promise.all(some.map((card) => wayOf(card).send(target, card)));
       }
       // Where an account has allowed it, what a payment is called may be a card number.
-      await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { refuseCardLikeCodes: false } });
+      await world.postJson("/__cofre/settings", {
+        integration_key: integrationKey,
+        settings: { refuseCardLikeCodes: false },
+      });
       for (const { pan } of cards.slice(0, 3)) {
         await world.postJson("/ws/direct", directBody(pan));
-        const refund = { integration_key: integrationKey, operation: "request", merchant_payment_code: pan, amount: "1" };
-        await world.postJson("/ws/refund", { ...refund, merchant_refund_code: `r ${pan}`, description: pan });
-        await world.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: pan });
+        const refund = {
+          integration_key: integrationKey,
+          operation: "request",
+          merchant_payment_code: pan,
+          amount: "1",
+        };
+        await world.postJson("/ws/refund", {
+          ...refund,
+          merchant_refund_code: `r ${pan}`,
+          description: pan,
+        });
+        await world.get("/ws/query", {
+          integration_key: integrationKey,
+          merchant_payment_code: pan,
+        });
         // The mask goes through an escape, and yet what is left can be read.
         const escaped = `${pan.slice(0, 6)}\\u003${pan[6] ?? ""}\\u003${pan[7] ?? ""}${pan.slice(8)}`;
         const { body } = await world.postJson("/ws/direct", directBody(escaped));
@@ -189,24 +269,41 @@ describe("/__cofre/requests", () => {
     const requests = await all(world);
     texts.push(JSON.stringify(requests));
     const maskedEscapes = `${cards[0]?.pan.slice(0, 6) ?? ""}xxxxxxxxxxxx`;
-    assert.ok(requests.some(({ merchant_payment_code: code }) => code?.startsWith(maskedEscapes) === true));
+    assert.ok(
+      requests.some(({ merchant_payment_code: code }) => code?.startsWith(maskedEscapes) === true),
+    );
     for (const hash of new Set(requests.flatMap(({ hash: named }) => named ?? []))) {
-      const { body } = await world.get("/__cofre/timeline", { integration_key: integrationKey, hash });
+      const { body } = await world.get("/__cofre/timeline", {
+        integration_key: integrationKey,
+        hash,
+      });
       // The payment itself has the name that it was given.
       texts.push(JSON.stringify(body["entries"] ?? []));
     }
     const bytes = Buffer.from(texts.join("\n"));
     const numbers = new KnownNumbers(cards.map(({ pan }) => pan));
     assert.deepEqual(
-      numbers.search(bytes).map(({ offset, encoding }) => `${encoding}: ${bytes.subarray(offset - 60, offset + 60).toString()}`),
+      numbers
+        .search(bytes)
+        .map(
+          ({ offset, encoding }) =>
+            `${encoding}: ${bytes.subarray(offset - 60, offset + 60).toString()}`,
+        ),
       [],
     );
     // Each by itself: the scan takes a number beside the word for a code.
-    const pieces = requests.flatMap(({ parameters, answer }) => [parameters, answer]).map((piece) => JSON.stringify(piece));
-    assert.deepEqual(scanForSecurityCodes("what is recorded", Buffer.from(pieces.join("\u0001"))), []);
+    const pieces = requests
+      .flatMap(({ parameters, answer }) => [parameters, answer])
+      .map((piece) => JSON.stringify(piece));
+    assert.deepEqual(
+      scanForSecurityCodes("what is recorded", Buffer.from(pieces.join("\u0001"))),
+      [],
+    );
     // They were there: most have left a mask, and what is planted is found.
     const masked = cards.filter(({ pan }) =>
-      texts.some((text) => text.includes(`${pan.slice(0, 6)}${"x".repeat(pan.length - 10)}${pan.slice(-4)}`)),
+      texts.some((text) =>
+        text.includes(`${pan.slice(0, 6)}${"x".repeat(pan.length - 10)}${pan.slice(-4)}`),
+      ),
     );
     assert.ok(masked.length > 100, `${masked.length}`);
     assert.equal(numbers.search(Buffer.from(`"${cards[0]?.pan ?? ""}"`)).length, 1);
@@ -224,8 +321,14 @@ test("after a restart a timeline has facts and notifications, and says that the 
   await first.postJson("/ws/direct", directBody("kept"));
   await first[Symbol.asyncDispose]();
   await using world = await startWorld({ environment });
-  const { body } = await world.get("/__cofre/timeline", { integration_key: integrationKey, merchant_payment_code: "kept" });
-  const entries = body["entries"] as readonly { readonly kind: string; readonly data: Record<string, unknown> }[];
+  const { body } = await world.get("/__cofre/timeline", {
+    integration_key: integrationKey,
+    merchant_payment_code: "kept",
+  });
+  const entries = body["entries"] as readonly {
+    readonly kind: string;
+    readonly data: Record<string, unknown>;
+  }[];
   assert.deepEqual(
     entries.map(({ kind, data }) => data["fact"] ?? kind),
     ["authorization_sent", "sale_approved", "notification"],

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { type Answer, directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  type Answer,
+  directBody,
+  integrationKey,
+  startWorld,
+  testCard,
+  type World,
+} from "../world.ts";
 import { until } from "../until.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -10,8 +17,18 @@ async function sale(world: World, code: string): Promise<string> {
   return String(paymentIn(body)["hash"]);
 }
 
-function refund(world: World, hash: string, fields: Readonly<Record<string, string>> = {}): Promise<Answer> {
-  return world.get("/ws/refund", { integration_key: integrationKey, operation: "request", hash, description: "x", ...fields });
+function refund(
+  world: World,
+  hash: string,
+  fields: Readonly<Record<string, string>> = {},
+): Promise<Answer> {
+  return world.get("/ws/refund", {
+    integration_key: integrationKey,
+    operation: "request",
+    hash,
+    description: "x",
+    ...fields,
+  });
 }
 
 const paymentIn = (body: Fields): Fields => body["payment"] as Fields;
@@ -22,7 +39,10 @@ async function refundsOf(world: World, hash: string): Promise<readonly Fields[]>
 }
 
 async function having(world: World, settings: Fields): Promise<void> {
-  const { body } = await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings });
+  const { body } = await world.postJson("/__cofre/settings", {
+    integration_key: integrationKey,
+    settings,
+  });
   assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
 }
 
@@ -35,9 +55,18 @@ describe("refunds over HTTP", { timeout: 60_000 }, () => {
     await using world = await startWorld();
     for (let round = 0; round < 10; round += 1) {
       const hash = await sale(world, `race-${round}`);
-      const answers = await Promise.all(Array.from({ length: 6 }, () => refund(world, hash, { amount: "30.00" })));
+      const answers = await Promise.all(
+        Array.from({ length: 6 }, () => refund(world, hash, { amount: "30.00" })),
+      );
       const codes = outcomes(answers);
-      assert.deepEqual(codes, ["BP-REF-5", "BP-REF-5", "BP-REF-5", "SUCCESS", "SUCCESS", "SUCCESS"]);
+      assert.deepEqual(codes, [
+        "BP-REF-5",
+        "BP-REF-5",
+        "BP-REF-5",
+        "SUCCESS",
+        "SUCCESS",
+        "SUCCESS",
+      ]);
       assert.equal((await refundsOf(world, hash)).length, 3);
     }
   });
@@ -58,7 +87,10 @@ describe("refunds over HTTP", { timeout: 60_000 }, () => {
       const hash = await sale(world, "pending");
       await refund(world, hash, { amount: "1.00", merchant_refund_code: "back-1" });
       world.clock.advance(61_000);
-      await until("the refund is pending", async () => (await refundsOf(world, hash))[0]?.["status"] === "PE");
+      await until(
+        "the refund is pending",
+        async () => (await refundsOf(world, hash))[0]?.["status"] === "PE",
+      );
       const { body } = await world.get("/ws/refund", {
         integration_key: integrationKey,
         operation: "cancel",
@@ -94,7 +126,11 @@ describe("a card's use over HTTP", () => {
     });
     const { token } = body;
     const verify = (): Promise<Answer> =>
-      world.postJson("/ws/verifycard", { integration_key: integrationKey, country: "br", card: { token } });
+      world.postJson("/ws/verifycard", {
+        integration_key: integrationKey,
+        country: "br",
+        card: { token },
+      });
     const thirteenMonthsMs = 395 * 86_400_000;
     for (let use = 0; use < 3; use += 1) {
       world.clock.advance(thirteenMonthsMs);

@@ -3,7 +3,10 @@ import { describe, test } from "node:test";
 import { freePort } from "../free-port.ts";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
 
-const two = { COFRE_CONNECTORS: JSON.stringify([simulatorOf("main"), simulatorOf("backup")]), COFRE_ACQUIRER_TIMEOUT_MS: "100" };
+const two = {
+  COFRE_CONNECTORS: JSON.stringify([simulatorOf("main"), simulatorOf("backup")]),
+  COFRE_ACQUIRER_TIMEOUT_MS: "100",
+};
 
 function simulatorOf(name: string): Readonly<Record<string, string>> {
   return { name, kind: "simulator" };
@@ -12,9 +15,19 @@ function simulatorOf(name: string): Readonly<Record<string, string>> {
 describe("an account's routes", () => {
   const rows: readonly (readonly [what: string, route: object, fits: object, differs: object])[] = [
     ["brand", { brands: ["mastercard"] }, { creditcard: mastercard() }, {}],
-    ["BIN of eight digits", { bins: ["55555555"] }, { creditcard: mastercard() }, { creditcard: testCard }],
+    [
+      "BIN of eight digits",
+      { bins: ["55555555"] },
+      { creditcard: mastercard() },
+      { creditcard: testCard },
+    ],
     ["currency", { currencies: ["BRL"] }, { currency_code: "BRL" }, {}],
-    ["country", { countries: ["mx"] }, { country: "mx", currency_code: "MXN", amount_total: "900.00", document: "" }, {}],
+    [
+      "country",
+      { countries: ["mx"] },
+      { country: "mx", currency_code: "MXN", amount_total: "900.00", document: "" },
+      {},
+    ],
     ["least amount", { fromUsd: 200 }, { amount_total: "200.00" }, { amount_total: "199.99" }],
     ["highest amount", { belowUsd: 200 }, { amount_total: "199.99" }, { amount_total: "200.00" }],
   ];
@@ -23,7 +36,12 @@ describe("an account's routes", () => {
       await using world = await startWorld({ environment: two });
       await routes(world, [{ ...route, connectors: ["backup"] }]);
       // Whatever the second acquirer is asked for, it declines.
-      await instruct(world, "backup", { next: "decline", reason: "insufficient_funds", of: "authorize", times: 9 });
+      await instruct(world, "backup", {
+        next: "decline",
+        reason: "insufficient_funds",
+        of: "authorize",
+        times: 9,
+      });
       assert.equal((await pay(world, "fits", fits))["status"], "CA");
       assert.equal((await pay(world, "differs", differs))["status"], "CO");
     });
@@ -32,7 +50,12 @@ describe("an account's routes", () => {
   test("are read in order: the first that fits counts", async () => {
     await using world = await startWorld({ environment: two });
     await routes(world, [{ connectors: ["main"], brands: ["visa"] }, { connectors: ["backup"] }]);
-    await instruct(world, "backup", { next: "decline", reason: "insufficient_funds", of: "authorize", times: 9 });
+    await instruct(world, "backup", {
+      next: "decline",
+      reason: "insufficient_funds",
+      of: "authorize",
+      times: 9,
+    });
     assert.equal((await pay(world, "visa"))["status"], "CO");
     assert.equal((await pay(world, "mastercard", { creditcard: mastercard() }))["status"], "CA");
   });
@@ -59,7 +82,10 @@ describe("an account's routes", () => {
       "main",
     ];
     for (const value of wrong) {
-      const { body } = await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { routes: value } });
+      const { body } = await world.postJson("/__cofre/settings", {
+        integration_key: integrationKey,
+        settings: { routes: value },
+      });
       assert.match(String(body["status_code"]), /^COFRE-31$/, JSON.stringify(value));
     }
     const { body } = await world.postJson("/__cofre/settings", { integration_key: integrationKey });
@@ -73,38 +99,74 @@ describe("an acquirer that certainly did nothing", () => {
   test("gives way to the next one, and all that follows goes there", async () => {
     await using world = await startWorld({ environment: two });
     await routes(world, bothWays);
-    await instruct(world, "main", { next: "decline", reason: "no_acquirer_response", of: "authorize" });
+    await instruct(world, "main", {
+      next: "decline",
+      reason: "no_acquirer_response",
+      of: "authorize",
+    });
     const paid = await pay(world, "rerouted", { creditcard: { ...testCard, auto_capture: false } });
     assert.deepEqual([paid["status"], paid["pre_approved"]], ["PE", true]);
-    const [rerouted, ...others] = (await facts(world, paid)).filter(({ fact }) => fact === "authorization_rerouted");
-    assert.deepEqual([rerouted?.["connector"], rerouted?.["cause"], others.length], ["backup", "91", 0]);
+    const [rerouted, ...others] = (await facts(world, paid)).filter(
+      ({ fact }) => fact === "authorization_rerouted",
+    );
+    assert.deepEqual(
+      [rerouted?.["connector"], rerouted?.["cause"], others.length],
+      ["backup", "91", 0],
+    );
     const [sent] = await facts(world, paid);
     assert.deepEqual([sent?.["fact"], sent?.["connector"]], ["authorization_sent", "main"]);
 
-    // Main would decline: it is not asked. A void would, and does, find the authorization where it is.
+    // Main would decline: it is not asked. A void would, and does, find the authorization where it
+    // is.
     await instruct(world, "main", { next: "decline", reason: "not_accepted", times: 9 });
-    const captured = await world.get("/ws/capture", { integration_key: integrationKey, hash: String(paid["hash"]) });
+    const captured = await world.get("/ws/capture", {
+      integration_key: integrationKey,
+      hash: String(paid["hash"]),
+    });
     assert.equal((captured.body["payment"] as Record<string, unknown>)["status"], "CO");
-    const refund = { hash: String(paid["hash"]), amount: "100.00", description: "all of it", operation: "request" };
-    const refunded = await world.postJson("/ws/refund", { integration_key: integrationKey, ...refund });
+    const refund = {
+      hash: String(paid["hash"]),
+      amount: "100.00",
+      description: "all of it",
+      operation: "request",
+    };
+    const refunded = await world.postJson("/ws/refund", {
+      integration_key: integrationKey,
+      ...refund,
+    });
     assert.equal(refunded.body["status"], "SUCCESS", JSON.stringify(refunded.body));
   });
 
   test("control: an issuer's no is not asked for again elsewhere", async () => {
     await using world = await startWorld({ environment: two });
     await routes(world, bothWays);
-    await instruct(world, "main", { next: "decline", reason: "insufficient_funds", of: "authorize" });
+    await instruct(world, "main", {
+      next: "decline",
+      reason: "insufficient_funds",
+      of: "authorize",
+    });
     assert.equal((await pay(world, "declined"))["status"], "CA");
   });
 
   test("is declined with the last one's answer when nobody takes it", async () => {
     await using world = await startWorld({ environment: two });
     await routes(world, bothWays);
-    await instruct(world, "main", { next: "decline", reason: "no_acquirer_response", of: "authorize" });
-    await instruct(world, "backup", { next: "decline", reason: "insufficient_funds", of: "authorize" });
+    await instruct(world, "main", {
+      next: "decline",
+      reason: "no_acquirer_response",
+      of: "authorize",
+    });
+    await instruct(world, "backup", {
+      next: "decline",
+      reason: "insufficient_funds",
+      of: "authorize",
+    });
     const paid = await pay(world, "nobody");
     assert.equal(paid["status"], "CA");
-    assert.match(JSON.stringify(paid["transaction_status"]), /"code":"NOK","description":"Insufficient funds"/);
+    assert.match(
+      JSON.stringify(paid["transaction_status"]),
+      /"code":"NOK","description":"Insufficient funds"/,
+    );
   });
 
   test("is never given up for another while its answer is unknown", async () => {
@@ -119,14 +181,24 @@ describe("an acquirer that certainly did nothing", () => {
   });
 
   test("because nobody listens there: the payment goes elsewhere at once, or is refused as not sent", async () => {
-    const dead = { name: "dead", kind: "upstream", url: `http://127.0.0.1:${await freePort()}`, integrationKey: "test_ik_dead" };
-    await using world = await startWorld({ environment: { ...two, COFRE_CONNECTORS: JSON.stringify([dead, simulatorOf("main")]) } });
+    const dead = {
+      name: "dead",
+      kind: "upstream",
+      url: `http://127.0.0.1:${await freePort()}`,
+      integrationKey: "test_ik_dead",
+    };
+    await using world = await startWorld({
+      environment: { ...two, COFRE_CONNECTORS: JSON.stringify([dead, simulatorOf("main")]) },
+    });
     await routes(world, [{ connectors: ["dead", "main"], brands: ["visa"] }]);
     assert.equal((await pay(world, "elsewhere"))["status"], "CO");
 
     const refused = await pay(world, "nowhere", { creditcard: mastercard() });
     assert.equal(refused["status"], "CA");
-    assert.match(JSON.stringify(refused["transaction_status"]), /"code":"RETRY","description":"No response from acquirer"/);
+    assert.match(
+      JSON.stringify(refused["transaction_status"]),
+      /"code":"RETRY","description":"No response from acquirer"/,
+    );
 
     const verified = await world.postJson("/ws/verifycard", {
       integration_key: integrationKey,
@@ -134,7 +206,10 @@ describe("an acquirer that certainly did nothing", () => {
       country: "br",
       creditcard: mastercard(),
     });
-    assert.match(JSON.stringify(verified.body), /"code":"RETRY","description":"No response from acquirer"/);
+    assert.match(
+      JSON.stringify(verified.body),
+      /"code":"RETRY","description":"No response from acquirer"/,
+    );
   });
 });
 
@@ -143,22 +218,39 @@ function mastercard(): object {
 }
 
 async function routes(world: World, value: readonly object[]): Promise<void> {
-  const { body } = await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { routes: value } });
+  const { body } = await world.postJson("/__cofre/settings", {
+    integration_key: integrationKey,
+    settings: { routes: value },
+  });
   assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
 }
 
 async function instruct(world: World, connector: string, instruction: object): Promise<void> {
-  const { body } = await world.postJson("/__cofre/simulator", { integration_key: integrationKey, connector, ...instruction });
+  const { body } = await world.postJson("/__cofre/simulator", {
+    integration_key: integrationKey,
+    connector,
+    ...instruction,
+  });
   assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
 }
 
-async function pay(world: World, code: string, changes: object = {}): Promise<Record<string, unknown>> {
+async function pay(
+  world: World,
+  code: string,
+  changes: object = {},
+): Promise<Record<string, unknown>> {
   const { body } = await world.postJson("/ws/direct", directBody(code, { ...changes }));
   assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
   return body["payment"] as Record<string, unknown>;
 }
 
-async function facts(world: World, payment: Record<string, unknown>): Promise<readonly Readonly<Record<string, unknown>>[]> {
-  const { body } = await world.get("/__cofre/explain", { integration_key: integrationKey, hash: String(payment["hash"]) });
+async function facts(
+  world: World,
+  payment: Record<string, unknown>,
+): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const { body } = await world.get("/__cofre/explain", {
+    integration_key: integrationKey,
+    hash: String(payment["hash"]),
+  });
   return body["facts"] as readonly Readonly<Record<string, unknown>>[];
 }

@@ -9,10 +9,18 @@ import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/database
 import { until } from "../until.ts";
 
 if (testUrl === undefined) {
-  test("a start during a move", { skip: "COFRE_TEST_POSTGRES_URL names no server" }, () => undefined);
+  test(
+    "a start during a move",
+    { skip: "COFRE_TEST_POSTGRES_URL names no server" },
+    () => undefined,
+  );
 } else {
   const databases = new TestDatabases(testUrl);
-  describe("a Cofre that starts while cofre migrate-store holds the database", { timeout: 300_000 }, () => describeStarts(databases));
+  describe(
+    "a Cofre that starts while cofre migrate-store holds the database",
+    { timeout: 300_000 },
+    () => describeStarts(databases),
+  );
 }
 
 function describeStarts(databases: TestDatabases): void {
@@ -51,7 +59,12 @@ function openTarget(url: string): Promise<TransferTarget> {
 
 async function serving(url: string): Promise<number> {
   const name = "application_name LIKE 'cofre cofre%'";
-  return (await query(url, `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND ${name}`)).length;
+  return (
+    await query(
+      url,
+      `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND ${name}`,
+    )
+  ).length;
 }
 
 function isRefused(code: string): (error: unknown) => boolean {

@@ -8,7 +8,9 @@ test("the store's counters tell that a charge takes two commits of its own", asy
   await world.postJson("/ws/direct", directBody("counted"));
   const after = await world.get("/__cofre/stats", { integration_key: integrationKey });
 
-  const [was, is] = [before, after].map(({ body }) => body["store"] as { readonly commits: number; readonly changes: number });
+  const [was, is] = [before, after].map(
+    ({ body }) => body["store"] as { readonly commits: number; readonly changes: number },
+  );
   assert.ok(was !== undefined && is !== undefined);
   assert.equal(is.changes - was.changes, 2);
   assert.equal(is.commits - was.commits, 2);

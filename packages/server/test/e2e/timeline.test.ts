@@ -3,7 +3,15 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, test, type TestContext } from "node:test";
-import { type Answer, directBody, integrationKey, publicIntegrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  type Answer,
+  directBody,
+  integrationKey,
+  publicIntegrationKey,
+  startWorld,
+  testCard,
+  type World,
+} from "../world.ts";
 import { until } from "../until.ts";
 
 interface Entry {
@@ -16,7 +24,11 @@ interface Entry {
 interface Timeline {
   readonly hash: string;
   readonly state: string;
-  readonly recording: { readonly since: string; readonly complete: boolean; readonly left_out: number };
+  readonly recording: {
+    readonly since: string;
+    readonly complete: boolean;
+    readonly left_out: number;
+  };
   readonly entries: readonly Entry[];
   readonly payment: Readonly<Record<string, unknown>>;
 }
@@ -46,18 +58,30 @@ async function startReceiver(context: TestContext, ...statuses: number[]): Promi
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/notify`;
 }
 
-/** The timeline as soon as it is as it is wanted. The clock stands meanwhile: who moves it while a message is under way has it come too late. */
-async function timelineWith(world: World, hash: string, isReached: (entry: Entry) => boolean): Promise<Timeline> {
+/**
+ * The timeline as soon as it is as it is wanted. The clock stands meanwhile: who moves it while a
+ * message is under way has it come too late.
+ */
+async function timelineWith(
+  world: World,
+  hash: string,
+  isReached: (entry: Entry) => boolean,
+): Promise<Timeline> {
   let now = await timeline(world, { hash });
-  await until("the timeline has the entry", async () => (now = await timeline(world, { hash })).entries.some(isReached)).catch(
-    (error: unknown) => assert.fail(`${String(error)}: ${JSON.stringify(now.entries, undefined, 1)}`),
+  await until("the timeline has the entry", async () =>
+    (now = await timeline(world, { hash })).entries.some(isReached),
+  ).catch((error: unknown) =>
+    assert.fail(`${String(error)}: ${JSON.stringify(now.entries, undefined, 1)}`),
   );
   return now;
 }
 
-const isFact = (fact: string) => (entry: Entry) => entry.kind === "fact" && entry.data["fact"] === fact;
+const isFact = (fact: string) => (entry: Entry) =>
+  entry.kind === "fact" && entry.data["fact"] === fact;
 const isDelivered = (number: number) => (entry: Entry) =>
-  entry.kind === "attempt" && entry.data["number"] === number && entry.data["verdict"] === "delivered";
+  entry.kind === "attempt" &&
+  entry.data["number"] === number &&
+  entry.data["verdict"] === "delivered";
 
 /** What an entry is, in one word. */
 function nameOf({ kind, data }: Entry): string {
@@ -79,13 +103,35 @@ describe("the timeline of a payment", () => {
   test("tells all of it in order: token, charge without an answer, recovery, capture, refund, notifications and their attempts", async (context) => {
     await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" } });
     const url = await startReceiver(context, 503);
-    succeeded(await world.get("/__cofre/settings", { integration_key: integrationKey, "settings[notificationUrl]": url }));
+    succeeded(
+      await world.get("/__cofre/settings", {
+        integration_key: integrationKey,
+        "settings[notificationUrl]": url,
+      }),
+    );
 
-    const stored = { public_integration_key: publicIntegrationKey, country: "br", payment_type_code: "creditcard", creditcard: testCard };
-    const { token } = succeeded(await world.postJson("/ws/token", stored)) as { readonly token: string };
-    succeeded(await world.postJson("/__cofre/simulator", { integration_key: integrationKey, next: "lose_answer", of: "authorize" }));
-    const paid = directBody("order-1", { creditcard: { token, card_cvv: "123", auto_capture: false } });
-    const { hash } = succeeded(await world.postJson("/ws/direct", paid))["payment"] as { readonly hash: string };
+    const stored = {
+      public_integration_key: publicIntegrationKey,
+      country: "br",
+      payment_type_code: "creditcard",
+      creditcard: testCard,
+    };
+    const { token } = succeeded(await world.postJson("/ws/token", stored)) as {
+      readonly token: string;
+    };
+    succeeded(
+      await world.postJson("/__cofre/simulator", {
+        integration_key: integrationKey,
+        next: "lose_answer",
+        of: "authorize",
+      }),
+    );
+    const paid = directBody("order-1", {
+      creditcard: { token, card_cvv: "123", auto_capture: false },
+    });
+    const { hash } = succeeded(await world.postJson("/ws/direct", paid))["payment"] as {
+      readonly hash: string;
+    };
     world.clock.advance(600_000);
     await timelineWith(world, hash, isFact("authorization_approved"));
     await timelineWith(world, hash, (entry) => nameOf(entry) === "attempt 1 of 1 503");
@@ -93,7 +139,13 @@ describe("the timeline of a payment", () => {
     await timelineWith(world, hash, isDelivered(1));
     succeeded(await world.get("/ws/capture", { integration_key: integrationKey, hash }));
     await timelineWith(world, hash, isDelivered(2));
-    const refund = { integration_key: integrationKey, operation: "request", hash, amount: "40.00", description: "one of two" };
+    const refund = {
+      integration_key: integrationKey,
+      operation: "request",
+      hash,
+      amount: "40.00",
+      description: "one of two",
+    };
     succeeded(await world.postJson("/ws/refund", refund));
     world.clock.advance(61_000);
     await timelineWith(world, hash, isDelivered(3));
@@ -129,7 +181,10 @@ describe("the timeline of a payment", () => {
       "notification 4 refund",
       "attempt 1 of 4 200",
     ]);
-    assert.deepEqual([state, payment["status"], recording.complete, recording.left_out], ["captured", "CO", true, 0]);
+    assert.deepEqual(
+      [state, payment["status"], recording.complete, recording.left_out],
+      ["captured", "CO", true, 0],
+    );
     const times = entries.map(({ at }) => at);
     assert.deepEqual(times, times.toSorted());
     for (const { at } of entries) assert.match(at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
@@ -142,12 +197,23 @@ describe("the timeline of a payment", () => {
       entries.find(isFact("refund_approved")),
       entries.find((entry) => nameOf(entry) === "attempt 1 of 1 503"),
     ];
-    const parameters = direct?.data["parameters"] as { readonly payment: Readonly<Record<string, unknown>> };
-    assert.deepEqual(parameters.payment["creditcard"], { token: `${token.slice(0, 8)}…`, auto_capture: "false" });
-    assert.deepEqual([direct?.data["method"], direct?.data["key"], direct?.data["http_status"]], ["POST", "secret", 200]);
+    const parameters = direct?.data["parameters"] as {
+      readonly payment: Readonly<Record<string, unknown>>;
+    };
+    assert.deepEqual(parameters.payment["creditcard"], {
+      token: `${token.slice(0, 8)}…`,
+      auto_capture: "false",
+    });
+    assert.deepEqual(
+      [direct?.data["method"], direct?.data["key"], direct?.data["http_status"]],
+      ["POST", "secret", 200],
+    );
     const answer = direct?.data["answer"] as { readonly payment: { readonly hash: string } };
     assert.equal(answer.payment.hash, hash);
-    assert.match(lost?.text ?? "", /was asked to authorize 100\.00 USD: unknown, for no answer came in time, after/);
+    assert.match(
+      lost?.text ?? "",
+      /was asked to authorize 100\.00 USD: unknown, for no answer came in time, after/,
+    );
     assert.deepEqual(
       [lost?.data["connector"], lost?.data["reference"], lost?.data["outcome"]],
       ["simulator", `${hash}-1`, { kind: "unknown", cause: "timeout" }],
@@ -155,11 +221,16 @@ describe("the timeline of a payment", () => {
     assert.match(captured?.text ?? "", /; booked: capture of 100\.00 USD \(585\.22 BRL\)\.$/);
     const postings = captured?.data["postings"] as readonly Readonly<Record<string, unknown>>[];
     assert.deepEqual(new Set(postings.map(({ currency }) => currency)), new Set(["USD", "BRL"]));
-    assert.match(refunded?.text ?? "", /^The acquirer gave the money back, .*booked: refund of 40\.00 USD \(234\.09 BRL\)\.$/);
+    assert.match(
+      refunded?.text ?? "",
+      /^The acquirer gave the money back, .*booked: refund of 40\.00 USD \(234\.09 BRL\)\.$/,
+    );
     assert.deepEqual([failed?.data["url"], failed?.data["verdict"]], [url, "again"]);
 
     // Every posting of the books is in it once.
-    const explained = succeeded(await world.get("/__cofre/explain", { integration_key: integrationKey, hash }));
+    const explained = succeeded(
+      await world.get("/__cofre/explain", { integration_key: integrationKey, hash }),
+    );
     const told = entries.flatMap(({ data }) => (data["postings"] ?? []) as readonly unknown[]);
     assert.equal(told.length, (explained["postings"] as readonly unknown[]).length);
   });

@@ -14,7 +14,13 @@ const dayMs = 86_400_000;
 /** The serial number that the server's certificate has for the next connection. */
 async function shown(port: number, authority: string): Promise<string> {
   // The world's time is not the machine's: only who signed it is looked at.
-  const socket = connect({ port, host: "127.0.0.1", servername: "localhost", ca: readFileSync(authority), rejectUnauthorized: false });
+  const socket = connect({
+    port,
+    host: "127.0.0.1",
+    servername: "localhost",
+    ca: readFileSync(authority),
+    rejectUnauthorized: false,
+  });
   await once(socket, "secureConnect");
   const { serialNumber } = socket.getPeerCertificate();
   socket.destroy();
@@ -27,7 +33,8 @@ test("a server that runs for a year shows a renewed certificate without a restar
   const daily: (() => void)[] = [];
   const scheduler: Scheduler = {
     sleep: (ms, signal) => systemScheduler.sleep(ms, signal),
-    after: (ms, task) => (ms === dayMs ? (daily.push(task), () => undefined) : systemScheduler.after(ms, task)),
+    after: (ms, task) =>
+      ms === dayMs ? (daily.push(task), () => undefined) : systemScheduler.after(ms, task),
   };
   const environment = { COFRE_TLS: "yes", COFRE_TLS_PORT: "0", COFRE_DATA_DIR: dataDirectory };
   await using world = await startWorld({ environment, ports: { scheduler } });

@@ -22,7 +22,13 @@ test(
     const { violations, outcomes } = await playOrders({ seed, orders });
     context.diagnostic([...outcomes].map(([outcome, times]) => `${outcome} ${times}`).join("; "));
     assert.deepEqual(violations, []);
-    for (const outcome of ["direct SUCCESS", "direct lost", "direct BP-DR-0", "capture SUCCESS", "refund SUCCESS"]) {
+    for (const outcome of [
+      "direct SUCCESS",
+      "direct lost",
+      "direct BP-DR-0",
+      "capture SUCCESS",
+      "refund SUCCESS",
+    ]) {
       assert.ok(outcomes.has(outcome), `control: ${outcome} was met`);
     }
   },
@@ -47,8 +53,15 @@ describe("controls: a program with a mistake in it says what the books deny", ()
     test(bug.name, { timeout }, async (context) => {
       const root = plantedCopy(bug);
       context.after(() => rmSync(root, { recursive: true, force: true }));
-      const { startCofre: start } = (await import(join(root, "src/app.ts"))) as { readonly startCofre: typeof startCofre };
-      const { violations, played }: OrdersReport = await playOrders({ seed, orders: ordersToFind, start, stop: true });
+      const { startCofre: start } = (await import(join(root, "src/app.ts"))) as {
+        readonly startCofre: typeof startCofre;
+      };
+      const { violations, played }: OrdersReport = await playOrders({
+        seed,
+        orders: ordersToFind,
+        start,
+        stop: true,
+      });
       context.diagnostic(`after ${played} orders: ${violations[0]}`);
       assert.ok(violations.length > 0);
     });

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { type Answer, directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  type Answer,
+  directBody,
+  integrationKey,
+  startWorld,
+  testCard,
+  type World,
+} from "../world.ts";
 
 const environment = { COFRE_ACQUIRER_TIMEOUT_MS: "100" };
 const tenMinutes = 600_000;
@@ -10,7 +17,10 @@ describe("an acquirer whose answer does not come", () => {
     await using world = await startWorld({ environment });
     await instruct(world, "lose_answer", "authorize");
     const pending = paymentOf(await world.postJson("/ws/direct", directBody("lost-sale")));
-    assert.deepEqual([pending["status"], pending["pre_approved"], pending["capture_available"]], ["PE", false, false]);
+    assert.deepEqual(
+      [pending["status"], pending["pre_approved"], pending["capture_available"]],
+      ["PE", false, false],
+    );
 
     assert.equal((await settled(world, "lost-sale", "CO"))["pre_approved"], true);
     // The client that lost the answer sends again: it is told, never charged twice.
@@ -22,20 +32,28 @@ describe("an acquirer whose answer does not come", () => {
   test("leaves a sale pending that the acquirer never heard of, and recovery makes it void", async () => {
     await using world = await startWorld({ environment });
     await instruct(world, "lose_request", "authorize");
-    assert.equal(paymentOf(await world.postJson("/ws/direct", directBody("lost-request")))["status"], "PE");
+    assert.equal(
+      paymentOf(await world.postJson("/ws/direct", directBody("lost-request")))["status"],
+      "PE",
+    );
     await settled(world, "lost-request", "CA");
   });
 
   test("to a capture leaves the payment pending, and recovery finds that the money was taken", async () => {
     await using world = await startWorld({ environment });
     const authorized = paymentOf(
-      await world.postJson("/ws/direct", directBody("lost-capture", { creditcard: { ...testCard, auto_capture: false } })),
+      await world.postJson(
+        "/ws/direct",
+        directBody("lost-capture", { creditcard: { ...testCard, auto_capture: false } }),
+      ),
     );
     await instruct(world, "lose_answer", "capture");
     const hash = String(authorized["hash"]);
     const capture = await world.get("/ws/capture", { integration_key: integrationKey, hash });
     assert.equal(capture.body["status"], "ERROR");
-    const query = paymentOf(await world.get("/ws/query", { integration_key: integrationKey, hash }));
+    const query = paymentOf(
+      await world.get("/ws/query", { integration_key: integrationKey, hash }),
+    );
     assert.deepEqual([query["status"], query["capture_available"]], ["PE", false]);
     await settled(world, "lost-capture", "CO");
   });
@@ -43,25 +61,44 @@ describe("an acquirer whose answer does not come", () => {
   test("to a cancellation leaves the payment pending, and recovery finds that it was given up", async () => {
     await using world = await startWorld({ environment });
     const authorized = paymentOf(
-      await world.postJson("/ws/direct", directBody("lost-void", { creditcard: { ...testCard, auto_capture: false } })),
+      await world.postJson(
+        "/ws/direct",
+        directBody("lost-void", { creditcard: { ...testCard, auto_capture: false } }),
+      ),
     );
     await instruct(world, "lose_answer", "void");
-    const cancel = await world.get("/ws/cancel", { integration_key: integrationKey, hash: String(authorized["hash"]) });
+    const cancel = await world.get("/ws/cancel", {
+      integration_key: integrationKey,
+      hash: String(authorized["hash"]),
+    });
     assert.equal(cancel.body["status"], "ERROR");
     await settled(world, "lost-void", "CA");
   });
 });
 
 async function instruct(world: World, next: string, of: string): Promise<void> {
-  const { body } = await world.postJson("/__cofre/simulator", { integration_key: integrationKey, next, of });
+  const { body } = await world.postJson("/__cofre/simulator", {
+    integration_key: integrationKey,
+    next,
+    of,
+  });
   assert.equal(body["status"], "SUCCESS");
 }
 
 /** Moves the clock until recovery's job, which looks once a second, has settled the payment. */
-async function settled(world: World, code: string, status: string): Promise<Record<string, unknown>> {
+async function settled(
+  world: World,
+  code: string,
+  status: string,
+): Promise<Record<string, unknown>> {
   let payment: Record<string, unknown> = {};
   for (let look = 0; look < 100; look += 1) {
-    payment = paymentOf(await world.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: code }));
+    payment = paymentOf(
+      await world.get("/ws/query", {
+        integration_key: integrationKey,
+        merchant_payment_code: code,
+      }),
+    );
     if (payment["status"] !== "PE") break;
     world.clock.advance(tenMinutes);
     await new Promise((resolve) => {

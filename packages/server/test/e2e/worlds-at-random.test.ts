@@ -2,7 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hexOf } from "../../src/kernel/ids.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
-import { type Cofre, type SimulatorInstruction, startCofre, type World } from "../../src/library.ts";
+import {
+  type Cofre,
+  type SimulatorInstruction,
+  startCofre,
+  type World,
+} from "../../src/library.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -15,7 +20,10 @@ const spans = ["1s", "30s", "10min", "1h", "36h", "4d", "20d", "next", "next"] a
 const faults = ["lose_request", "lose_answer", "late_answer", "double_request"] as const;
 const kinds = ["authorize", "capture", "void", "refund", "reverse", "inquire"] as const;
 
-/** One world, and somebody who does with it whatever comes to mind. What is asked at the same time is asked at the same time. */
+/**
+ * One world, and somebody who does with it whatever comes to mind. What is asked at the same time
+ * is asked at the same time.
+ */
 class Player {
   readonly #cofre: Cofre;
   readonly #world: World;
@@ -39,10 +47,15 @@ class Player {
     }
   }
 
-  /** Everything that is still open ends, the books agree with it, and the acquirer has what was captured: it gives all of it back. */
+  /**
+   * Everything that is still open ends, the books agree with it, and the acquirer has what was
+   * captured: it gives all of it back.
+   */
   async check(): Promise<void> {
     const world = this.#world;
-    await world.settings.set({ simulator: { loseRequest: 0, loseAnswer: 0, lateAnswer: 0, doubleRequest: 0 } });
+    await world.settings.set({
+      simulator: { loseRequest: 0, loseAnswer: 0, lateAnswer: 0, doubleRequest: 0 },
+    });
     // What was queued for messages that never came.
     for (const code of ["flush-1", "flush-2", "flush-3"]) await this.#pay(code, true);
     await world.clock.advance("40d");
@@ -54,7 +67,12 @@ class Player {
       assert.deepEqual(problems, [], hash);
       assert.ok(final.includes(state), `${hash} ${state}`);
       if (state !== "captured") continue;
-      const { status, ...refusal } = await this.#post("/ws/refund", { operation: "request", hash, amount: "0.01", description: "a cent" });
+      const { status, ...refusal } = await this.#post("/ws/refund", {
+        operation: "request",
+        hash,
+        amount: "0.01",
+        description: "a cent",
+      });
       // Nothing may be left of it.
       if (status === "SUCCESS") this.#refunded += 1;
       else assert.match(String(refusal["status_code"]), /^BP-REF-/);
@@ -64,10 +82,15 @@ class Player {
     for (const { hash } of listed) {
       const { problems } = await world.payments.explain(hash);
       assert.deepEqual(problems, [], hash);
-      const { payment } = (await this.#post("/ws/query", { hash })) as { readonly payment: { readonly refunds?: readonly Fields[] } };
+      const { payment } = (await this.#post("/ws/query", { hash })) as {
+        readonly payment: { readonly refunds?: readonly Fields[] };
+      };
       for (const { status, description } of payment.refunds ?? []) {
         // An acquirer that had not taken the money would not give it back.
-        assert.ok(status === "CO" || (status === "CA" && description !== "a cent"), `${hash} ${String(status)}`);
+        assert.ok(
+          status === "CO" || (status === "CA" && description !== "a cent"),
+          `${hash} ${String(status)}`,
+        );
       }
     }
   }
@@ -96,17 +119,26 @@ class Player {
           description: "x",
         }));
       case 7:
-        return world.simulator.next({ next: this.#one(faults), of: this.#one(kinds) } as SimulatorInstruction);
+        return world.simulator.next({
+          next: this.#one(faults),
+          of: this.#one(kinds),
+        } as SimulatorInstruction);
       case 8:
         return void (await world.settings.set({
-          simulator: { loseAnswer: this.#below(300), lateAnswer: this.#below(300), loseRequest: this.#below(200) },
+          simulator: {
+            loseAnswer: this.#below(300),
+            lateAnswer: this.#below(300),
+            loseRequest: this.#below(200),
+          },
         }));
       case 9:
       case 10:
       case 11:
         return void (await world.clock.advance(this.#one(spans) ?? "1s"));
       case 12:
-        return void (await world.clock.set(new Date(Date.UTC(2026, this.#below(3), 1 + this.#below(28)))));
+        return void (await world.clock.set(
+          new Date(Date.UTC(2026, this.#below(3), 1 + this.#below(28))),
+        ));
       case 13: {
         const name = this.#one(["one", "other"]) ?? "";
         this.#kept.add(name);
@@ -114,7 +146,9 @@ class Player {
       }
       case 14: {
         const name = this.#one([...this.#kept]);
-        return name === undefined ? undefined : world.restore(name).catch((error: unknown) => assert.match(String(error), /COFRE-77/));
+        return name === undefined
+          ? undefined
+          : world.restore(name).catch((error: unknown) => assert.match(String(error), /COFRE-77/));
       }
       default:
         return this.#chance(3) ? world.reset() : undefined;
@@ -173,7 +207,9 @@ class Player {
 
 test("whatever is done with a world, its books agree with its payments and its acquirer", async () => {
   const alarms: unknown[] = [];
-  await using cofre = await startCofre({ log: (event) => event.event === "alarm" && alarms.push(event) });
+  await using cofre = await startCofre({
+    log: (event) => event.event === "alarm" && alarms.push(event),
+  });
   for (let number = 0; number < sequences; number += 1) {
     const name = `${seed} ${number}`;
     const world = await cofre.worlds.create({

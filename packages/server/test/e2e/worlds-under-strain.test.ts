@@ -30,11 +30,17 @@ function pay(cofre: Cofre, world: World, code: string, creditcard: Fields = {}):
 
 function orderOf(code: string, creditcard: Fields = {}): Fields {
   const { payment } = directBody(code) as { readonly payment: Fields };
-  return { operation: "request", payment: { ...payment, creditcard: { ...(payment["creditcard"] as Fields), ...creditcard } } };
+  return {
+    operation: "request",
+    payment: { ...payment, creditcard: { ...(payment["creditcard"] as Fields), ...creditcard } },
+  };
 }
 
 /** A receiver that does with each message as it is told. */
-async function startReceiver(context: TestContext, handle: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> {
+async function startReceiver(
+  context: TestContext,
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<string> {
   const server = createServer((request, response) => {
     request.resume().on("end", () => handle(request, response));
   });
@@ -54,9 +60,14 @@ function givenUp(error: Error): undefined {
 }
 
 /** Resolves when a payment of this world is on its way: it is there, and the acquirer is asked. */
-async function isAsked(server: { readonly url: string }, world: Pick<Sandbox, "integrationKey">): Promise<void> {
+async function isAsked(
+  server: { readonly url: string },
+  world: Pick<Sandbox, "integrationKey">,
+): Promise<void> {
   await until("the world has a payment", async () => {
-    const { world: shown } = (await post(server, world, "/__cofre/world", {})) as { readonly world?: { readonly payments?: number } };
+    const { world: shown } = (await post(server, world, "/__cofre/world", {})) as {
+      readonly world?: { readonly payments?: number };
+    };
     assert.ok(shown?.payments !== undefined);
     return shown.payments > 0;
   });
@@ -64,21 +75,28 @@ async function isAsked(server: { readonly url: string }, world: Pick<Sandbox, "i
 
 describe("what is asked of a world at the same time", () => {
   test("advances add up, however many there are, and none sets the time back", async (context) => {
-    // The first takes its time, and is under way when the others are asked for: whoever wants the next moment before it gets another one.
+    // The first takes its time, and is under way when the others are asked for: whoever wants the
+    // next moment before it gets another one.
     const told = Promise.withResolvers<void>();
     const url = await startReceiver(context, (_, response) => {
       told.resolve();
       setTimeout(() => response.end(), 500);
     });
     await using cofre = await startCofre();
-    const world = await cofre.worlds.create({ seed: "at once", settings: { notificationEndpoints: [{ id: "shop", url }] } });
+    const world = await cofre.worlds.create({
+      seed: "at once",
+      settings: { notificationEndpoints: [{ id: "shop", url }] },
+    });
     await pay(cofre, world, "order", { auto_capture: false });
     const first = world.clock.advance("5d");
     await told.promise;
     await Promise.all([first, world.clock.advance("1d"), world.clock.advance("next")]);
     assert.equal((await world.clock.now()).toISOString(), "2026-01-07T00:00:00.000Z");
     await pay(cofre, world, "another", { auto_capture: false });
-    await Promise.all([world.clock.advance("4d"), ...Array.from({ length: 100 }, () => world.clock.advance("1h"))]);
+    await Promise.all([
+      world.clock.advance("4d"),
+      ...Array.from({ length: 100 }, () => world.clock.advance("1h")),
+    ]);
     assert.equal((await world.clock.now()).toISOString(), "2026-01-15T04:00:00.000Z");
   });
 
@@ -110,12 +128,18 @@ describe("what is asked of a world at the same time", () => {
     };
     const key = { integrationKey: world.integration_key };
     await post(server, key, "/__cofre/simulator", { next: "lose_answer", of: "authorize" });
-    const before = (await post(server, { integrationKey }, "/__cofre/stats", {}))["store"] as { readonly changes?: number };
+    const before = (await post(server, { integrationKey }, "/__cofre/stats", {}))["store"] as {
+      readonly changes?: number;
+    };
     // The second waits for the first, and begins when the world is gone.
-    const named = () => post(server, key, "/ws/direct", orderOf("order"), { "idempotency-key": "one" });
+    const named = () =>
+      post(server, key, "/ws/direct", orderOf("order"), { "idempotency-key": "one" });
     const both = [named(), named()];
     await isAsked(server, key);
-    assert.equal((await post(server, key, "/__cofre/world", { do: "delete" }))["status"], "SUCCESS");
+    assert.equal(
+      (await post(server, key, "/__cofre/world", { do: "delete" }))["status"],
+      "SUCCESS",
+    );
     const answers = await Promise.all(both);
     assert.deepEqual(
       answers.slice(1).map(({ status_code: code }) => code),
@@ -127,21 +151,29 @@ describe("what is asked of a world at the same time", () => {
 
   test("what waits in a world that is reset meanwhile is not done in what it is then", async () => {
     await using server = await startWorld();
-    const { world } = (await post(server, { integrationKey }, "/__cofre/worlds", { running: true })) as {
+    const { world } = (await post(server, { integrationKey }, "/__cofre/worlds", {
+      running: true,
+    })) as {
       readonly world: { readonly integration_key: string };
     };
     const key = { integrationKey: world.integration_key };
     await post(server, key, "/__cofre/simulator", { next: "lose_answer", of: "authorize" });
     // The acquirer's answer never comes, and the second waits for the first.
-    const named = () => post(server, key, "/ws/direct", orderOf("order"), { "idempotency-key": "one" });
+    const named = () =>
+      post(server, key, "/ws/direct", orderOf("order"), { "idempotency-key": "one" });
     const both = [named(), named()];
     await isAsked(server, key);
     assert.equal((await post(server, key, "/__cofre/world", { do: "reset" }))["status"], "SUCCESS");
     const codes = (await Promise.all(both)).map(({ status_code: code }) => code);
     assert.deepEqual(new Set(codes), new Set(["COFRE-21", undefined]));
-    const shown = (await post(server, key, "/__cofre/world", {}))["world"] as { readonly payments: number };
+    const shown = (await post(server, key, "/__cofre/world", {}))["world"] as {
+      readonly payments: number;
+    };
     assert.equal(shown.payments, 0);
-    assert.equal((await post(server, key, "/ws/query", { merchant_payment_code: "order" }))["status_code"], "BP-QRY-2");
+    assert.equal(
+      (await post(server, key, "/ws/query", { merchant_payment_code: "order" }))["status_code"],
+      "BP-QRY-2",
+    );
     assert.equal((await named())["status"], "SUCCESS", "sent again, it is done");
   });
 });
@@ -151,7 +183,11 @@ describe("a world that takes its time", () => {
     await using cofre = await startCofre();
     const world = await cofre.worlds.create({ seed: "large" });
     for (let first = 0; first < 1_500; first += 50) {
-      await Promise.all(Array.from({ length: 50 }, (_, index) => pay(cofre, world, `order-${first + index}`, { auto_capture: false })));
+      await Promise.all(
+        Array.from({ length: 50 }, (_, index) =>
+          pay(cofre, world, `order-${first + index}`, { auto_capture: false }),
+        ),
+      );
       // Each fifty lapse at a moment of their own.
       await world.clock.advance("1min");
     }
@@ -173,7 +209,10 @@ describe("a world that takes its time", () => {
     const url = await startReceiver(context, ({ url: path = "" }) => void heard.push(path));
     const cofre = await startCofre();
     const settings = { notificationEndpoints: [{ id: "shop", url }] };
-    const hanging = async (): Promise<{ readonly world: World; readonly moved: Promise<unknown> }> => {
+    const hanging = async (): Promise<{
+      readonly world: World;
+      readonly moved: Promise<unknown>;
+    }> => {
       const world = await cofre.worlds.create({ seed: "hangs", settings });
       await pay(cofre, world, "order", { auto_capture: false });
       const before = heard.length;
@@ -201,7 +240,10 @@ describe("a world that takes its time", () => {
       if (!hangs) response.end();
     });
     await using cofre = await startCofre();
-    const world = await cofre.worlds.create({ seed: "hangs", settings: { notificationEndpoints: [{ id: "shop", url }] } });
+    const world = await cofre.worlds.create({
+      seed: "hangs",
+      settings: { notificationEndpoints: [{ id: "shop", url }] },
+    });
     await world.snapshot("empty");
     for (const begin of [() => world.reset(), () => world.restore("empty")]) {
       await pay(cofre, world, "order", { auto_capture: false });
@@ -210,7 +252,11 @@ describe("a world that takes its time", () => {
       await until("the receiver is called", () => heard.length > before);
       await begin();
       await moved;
-      assert.equal(heard.length, before + 1, "another attempt would have begun after twenty seconds");
+      assert.equal(
+        heard.length,
+        before + 1,
+        "another attempt would have begun after twenty seconds",
+      );
       assert.equal((await world.clock.now()).toISOString(), started);
       await assert.rejects(world.payments.timeline("order"), /BP-QRY-2/);
     }
@@ -228,7 +274,8 @@ describe("a world that takes its time", () => {
     await using cofre = await startCofre();
     const world = await cofre.worlds.create({ settings: { simulator: { loseRequest: 1_000 } } });
     const began = performance.now();
-    // Whoever waits for the acquirer's answer is told that there is none when the time is moved past it.
+    // Whoever waits for the acquirer's answer is told that there is none when the time is moved
+    // past it.
     const asked = pay(cofre, world, "order");
     await isAsked(cofre, world);
     assert.ok((await world.clock.advance("1d")).payments >= 30);
@@ -242,10 +289,18 @@ test("worlds of one seed try again at the same times, in whatever order their re
   const timesOf = async (slow: "1" | "2"): Promise<readonly string[]> => {
     const heard: string[] = [];
     const url = await startReceiver(context, ({ headers }, response) => {
-      heard.push(`${String(headers["x-cofre-sequence"])} ${String(headers["x-cofre-attempt"])} ${String(headers["webhook-timestamp"])}`);
-      setTimeout(() => response.writeHead(500).end(), headers["x-cofre-sequence"] === slow ? 300 : 0);
+      heard.push(
+        `${String(headers["x-cofre-sequence"])} ${String(headers["x-cofre-attempt"])} ${String(headers["webhook-timestamp"])}`,
+      );
+      setTimeout(
+        () => response.writeHead(500).end(),
+        headers["x-cofre-sequence"] === slow ? 300 : 0,
+      );
     });
-    const world = await cofre.worlds.create({ seed: "order", settings: { notificationEndpoints: [{ id: "shop", url }] } });
+    const world = await cofre.worlds.create({
+      seed: "order",
+      settings: { notificationEndpoints: [{ id: "shop", url }] },
+    });
     for (const code of ["one", "two"]) {
       await pay(cofre, world, code, { auto_capture: false });
       await post(cofre, world, "/ws/capture", { merchant_payment_code: code });
@@ -263,15 +318,20 @@ test("a stop waits for no time that is being moved, nor for a receiver that hang
   const url = await startReceiver(context, () => reached.resolve());
   const world = await startWorld();
   const settings = { notificationEndpoints: [{ id: "shop", url }] };
-  const made = (await world.postJson("/__cofre/worlds", { seed: "stop", settings })).body["world"] as { readonly integration_key: string };
+  const made = (await world.postJson("/__cofre/worlds", { seed: "stop", settings })).body[
+    "world"
+  ] as { readonly integration_key: string };
   const key = { integrationKey: made.integration_key };
   await post(world, key, "/ws/direct", orderOf("order"));
-  const [moving, waiting] = [1, 2].map(() => post(world, key, "/__cofre/clock", { advance: "30d" }));
+  const [moving, waiting] = [1, 2].map(() =>
+    post(world, key, "/__cofre/clock", { advance: "30d" }),
+  );
   await reached.promise;
   const from = performance.now();
   assert.equal(await world.cofre.close(), "drained");
   assert.ok(performance.now() - from < 5_000);
-  for (const moved of [await moving, await waiting]) assert.deepEqual([moved?.["status"], moved?.["complete"]], ["SUCCESS", false]);
+  for (const moved of [await moving, await waiting])
+    assert.deepEqual([moved?.["status"], moved?.["complete"]], ["SUCCESS", false]);
 });
 
 describe("what a world is asked for", () => {
@@ -279,25 +339,47 @@ describe("what a world is asked for", () => {
     await using cofre = await startCofre();
     const world = await cofre.worlds.create({ seed: "times" });
     for (const time of ["0000-01-01", "1969-12-31T23:59:59.999Z", "9900-01-01", "9999-12-31"]) {
-      assert.equal((await post(cofre, world, "/__cofre/clock", { set: time }))["status_code"], "COFRE-73", time);
-      assert.equal((await post(cofre, world, "/__cofre/worlds", { clock: time }))["status_code"], "COFRE-73", time);
+      assert.equal(
+        (await post(cofre, world, "/__cofre/clock", { set: time }))["status_code"],
+        "COFRE-73",
+        time,
+      );
+      assert.equal(
+        (await post(cofre, world, "/__cofre/worlds", { clock: time }))["status_code"],
+        "COFRE-73",
+        time,
+      );
     }
     assert.equal((await world.clock.now()).toISOString(), started);
-    for (const time of ["1970-01-01T00:00:00.000Z", "2106-02-07T06:28:16.000Z", "9899-12-31T23:59:59.999Z"]) {
+    for (const time of [
+      "1970-01-01T00:00:00.000Z",
+      "2106-02-07T06:28:16.000Z",
+      "9899-12-31T23:59:59.999Z",
+    ]) {
       await world.clock.set(new Date(time));
-      const answer = await pay(cofre, world, `at ${time.slice(0, 4)}`, { card_due_date: `12/${Number(time.slice(0, 4)) + 5}` });
+      const answer = await pay(cofre, world, `at ${time.slice(0, 4)}`, {
+        card_due_date: `12/${Number(time.slice(0, 4)) + 5}`,
+      });
       const { payment = {} } = answer as { readonly payment?: Fields };
       assert.equal(answer["status"], "SUCCESS", `${time} ${JSON.stringify(answer)}`);
       assert.match(String(payment["hash"]), /^[0-9a-f]{48}$/, time);
-      assert.equal((await post(cofre, world, "/ws/query", { hash: payment["hash"] }))["status"], "SUCCESS");
+      assert.equal(
+        (await post(cofre, world, "/ws/query", { hash: payment["hash"] }))["status"],
+        "SUCCESS",
+      );
     }
     await assert.rejects(world.clock.advance("1d"), /COFRE-73/);
   });
 
   test("no time after the last by what falls due then", async () => {
     await using cofre = await startCofre();
-    const world = await cofre.worlds.create({ seed: "end", clock: new Date("9899-12-29T00:00:00.000Z") });
-    const isPaid = (await pay(cofre, world, "held", { card_due_date: "12/9905", auto_capture: false }))["status"];
+    const world = await cofre.worlds.create({
+      seed: "end",
+      clock: new Date("9899-12-29T00:00:00.000Z"),
+    });
+    const isPaid = (
+      await pay(cofre, world, "held", { card_due_date: "12/9905", auto_capture: false })
+    )["status"];
     assert.equal(isPaid, "SUCCESS");
     await assert.rejects(world.clock.advance("next"), /COFRE-73/);
     assert.equal((await world.clock.now()).toISOString(), "9899-12-29T00:00:00.000Z");
@@ -305,7 +387,10 @@ describe("what a world is asked for", () => {
 
   test("no route to an acquirer that is not there", async () => {
     await using cofre = await startCofre();
-    await assert.rejects(cofre.worlds.create({ settings: { routes: [{ connectors: ["elsewhere"] }] } }), /COFRE-31/);
+    await assert.rejects(
+      cofre.worlds.create({ settings: { routes: [{ connectors: ["elsewhere"] }] } }),
+      /COFRE-31/,
+    );
     assert.deepEqual(await cofre.worlds.list(), []);
   });
 });
@@ -320,26 +405,45 @@ describe("an anonymous world whose acquirer is slow", () => {
     };
     assert.ok(world !== undefined);
     const own = { integrationKey: world.integration_key };
-    await post(server, own, "/__cofre/settings", { settings: { simulator: { latencyMs: 20_000 } } });
+    await post(server, own, "/__cofre/settings", {
+      settings: { simulator: { latencyMs: 20_000 } },
+    });
     const crowd = Array.from({ length: sockets }, (_, at) => {
-      const body = JSON.stringify({ integration_key: own.integrationKey, ...orderOf(`crowd-${at}`) });
+      const body = JSON.stringify({
+        integration_key: own.integrationKey,
+        ...orderOf(`crowd-${at}`),
+      });
       const socket = connect(server.port, "127.0.0.1");
       socket.on("error", () => undefined).resume();
-      socket.write(`POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+      socket.write(
+        `POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      );
       return socket;
     });
     context.after(() => crowd.forEach((socket) => socket.destroy()));
     await until("nearly all connections have a payment under way", async () => {
-      const { world: shown } = (await post(server, own, "/__cofre/world", {})) as { readonly world?: { readonly payments?: number } };
+      const { world: shown } = (await post(server, own, "/__cofre/world", {})) as {
+        readonly world?: { readonly payments?: number };
+      };
       return (shown?.payments ?? 0) >= sockets - 100;
     });
-    const sale = (await post(server, { integrationKey }, "/ws/direct", orderOf("another account"))) as { readonly payment?: Fields };
+    const sale = (await post(
+      server,
+      { integrationKey },
+      "/ws/direct",
+      orderOf("another account"),
+    )) as { readonly payment?: Fields };
     assert.equal(sale.payment?.["status"], "CO");
     const other = (await post(server, { integrationKey }, "/__cofre/worlds", {})) as {
       readonly world?: { readonly integration_key: string };
     };
     assert.ok(other.world !== undefined);
-    const elsewhere = (await post(server, { integrationKey: other.world.integration_key }, "/ws/direct", orderOf("another world"))) as {
+    const elsewhere = (await post(
+      server,
+      { integrationKey: other.world.integration_key },
+      "/ws/direct",
+      orderOf("another world"),
+    )) as {
       readonly payment?: Fields;
     };
     assert.equal(elsewhere.payment?.["status"], "CO");

@@ -13,7 +13,12 @@ interface Answer {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" };
+const card = {
+  card_number: "4111111111111111",
+  card_name: "Ana Lima",
+  card_due_date: "12/2060",
+  card_cvv: "123",
+};
 
 /** Sends as JSON with the world's key, and reads the answer as text and as JSON. */
 async function post(
@@ -31,7 +36,13 @@ async function post(
   return { text, body: JSON.parse(text) as Fields };
 }
 
-function pay(cofre: Cofre, world: World, code: string, creditcard: Fields = {}, payment: Fields = {}): Promise<Answer> {
+function pay(
+  cofre: Cofre,
+  world: World,
+  code: string,
+  creditcard: Fields = {},
+  payment: Fields = {},
+): Promise<Answer> {
   return post(cofre, world, "/ws/direct", {
     operation: "request",
     payment: { ...orderOf(code), creditcard: { ...card, ...creditcard }, ...payment },
@@ -58,7 +69,12 @@ interface Heard {
 
 /** What stands in a message but the signatures that go with the installation's certificate. */
 function withoutRsa({ headers, body }: Heard): Heard {
-  return { headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith("x-signature"))), body };
+  return {
+    headers: Object.fromEntries(
+      Object.entries(headers).filter(([name]) => !name.startsWith("x-signature")),
+    ),
+    body,
+  };
 }
 
 interface Receiver {
@@ -138,16 +154,32 @@ describe("worlds", () => {
       let next: unknown = null;
       do {
         const { body } = await post(cofre, world, "/__cofre/payments", { limit, before: next });
-        listed.push(...(body["payments"] as readonly Fields[]).map((each) => each["merchant_payment_code"]));
+        listed.push(
+          ...(body["payments"] as readonly Fields[]).map((each) => each["merchant_payment_code"]),
+        );
         next = body["next"];
       } while (next !== null && listed.length < 100);
       assert.deepEqual(listed, codes);
     }
 
     const masks: unknown[] = [];
-    for (const number of ["4111111111111111", "5555555555554444", "378282246310005", "30569309025904", "6011111111111117"]) {
-      const creditcard = { ...card, card_number: number, card_cvv: number.startsWith("37") ? "1234" : "123" };
-      const { body } = await post(cofre, world, "/ws/token", { country: "br", payment_type_code: "creditcard", creditcard });
+    for (const number of [
+      "4111111111111111",
+      "5555555555554444",
+      "378282246310005",
+      "30569309025904",
+      "6011111111111117",
+    ]) {
+      const creditcard = {
+        ...card,
+        card_number: number,
+        card_cvv: number.startsWith("37") ? "1234" : "123",
+      };
+      const { body } = await post(cofre, world, "/ws/token", {
+        country: "br",
+        payment_type_code: "creditcard",
+        creditcard,
+      });
       masks.unshift(body["masked_card_number"]);
     }
     const { body } = await post(cofre, world, "/__cofre/tokens", {});
@@ -173,35 +205,59 @@ describe("worlds", () => {
   });
 
   test("of one seed answer the same requests alike, byte for byte, and tell receivers the same", async (context) => {
-    // Each installation has keys of its own, as two runs of somebody's tests have: RSA signatures are the installation's, all else the world's.
+    // Each installation has keys of its own, as two runs of somebody's tests have: RSA signatures
+    // are the installation's, all else the world's.
     const runs = await Promise.all(
       ["first", "second"].map(async () => {
         await using cofre = await startCofre();
         const receiver = await startReceiver(context);
         const world = await cofre.worlds.create({
           seed: "alike",
-          settings: { notificationEndpoints: [{ id: "shop", url: receiver.url }], partialCapture: true },
+          settings: {
+            notificationEndpoints: [{ id: "shop", url: receiver.url }],
+            partialCapture: true,
+          },
         });
         const answers: string[] = [];
         const ask = async (answer: Promise<Answer>): Promise<Answer> => {
           answers.push((await answer).text);
           return answer;
         };
-        const { body } = await ask(post(cofre, world, "/ws/token", { country: "pe", payment_type_code: "creditcard", creditcard: card }));
+        const { body } = await ask(
+          post(cofre, world, "/ws/token", {
+            country: "pe",
+            payment_type_code: "creditcard",
+            creditcard: card,
+          }),
+        );
         await ask(pay(cofre, world, "a", { card_number: undefined, token: body["token"] }));
-        const held = hashOf(await ask(pay(cofre, world, "b", { auto_capture: false, create_token: true })));
+        const held = hashOf(
+          await ask(pay(cofre, world, "b", { auto_capture: false, create_token: true })),
+        );
         await ask(pay(cofre, world, "c", { card_number: "4000000000000002" }));
         await world.simulator.next({ next: "lose_answer", of: "authorize" });
         await ask(pay(cofre, world, "d"));
         await world.clock.advance("90min");
         await ask(post(cofre, world, "/ws/query", { merchant_payment_code: "d" }));
         await ask(post(cofre, world, "/ws/capture", { hash: held, amount: "60" }));
-        await ask(post(cofre, world, "/ws/refund", { operation: "request", hash: held, amount: "20", description: "one cup" }));
+        await ask(
+          post(cofre, world, "/ws/refund", {
+            operation: "request",
+            hash: held,
+            amount: "20",
+            description: "one cup",
+          }),
+        );
         await world.clock.advance("4d");
-        for (const code of ["a", "b", "c", "d"]) await ask(post(cofre, world, "/ws/query", { merchant_payment_code: code }));
+        for (const code of ["a", "b", "c", "d"])
+          await ask(post(cofre, world, "/ws/query", { merchant_payment_code: code }));
         // With what receivers verify by.
         const { text } = await post(cofre, world, "/__cofre/notifications", {});
-        answers.push(text.replace(receiver.url, "http://shop.example/").replace(/"certificate_fingerprint":"[0-9A-F]{40}",/, ""));
+        answers.push(
+          text
+            .replace(receiver.url, "http://shop.example/")
+            .replace(/"certificate_fingerprint":"[0-9A-F]{40}",/, ""),
+        );
         return { answers, heard: receiver.heard.map(withoutRsa) };
       }),
     );
@@ -226,12 +282,19 @@ describe("worlds", () => {
   test("know nothing of each other", async () => {
     await using cofre = await startCofre();
     const [one, other] = [await cofre.worlds.create(), await cofre.worlds.create()];
-    const { body } = await post(cofre, one, "/ws/token", { country: "pe", payment_type_code: "creditcard", creditcard: card });
+    const { body } = await post(cofre, one, "/ws/token", {
+      country: "pe",
+      payment_type_code: "creditcard",
+      creditcard: card,
+    });
     const hash = hashOf(await pay(cofre, one, "order"));
     // The same code is free there, the token and the hash mean nothing.
     assert.notEqual(hashOf(await pay(cofre, other, "order")), hash);
     for (const stranger of [other, cofre]) {
-      assert.equal((await post(cofre, stranger, "/ws/query", { hash })).body["status_code"], "BP-QRY-2");
+      assert.equal(
+        (await post(cofre, stranger, "/ws/query", { hash })).body["status_code"],
+        "BP-QRY-2",
+      );
       const charged = await post(cofre, stranger, "/ws/direct", {
         payment: { ...orderOf("stolen"), creditcard: { token: body["token"], card_cvv: "123" } },
       });
@@ -241,7 +304,9 @@ describe("worlds", () => {
     assert.equal((await one.settings.get()).captureWindowDays, 4);
     assert.equal((await cofre.settings.get()).captureWindowDays, 4);
     await other.clock.advance("4d");
-    assert.ok((await one.clock.now()).getTime() < (await other.clock.now()).getTime() - 300_000_000);
+    assert.ok(
+      (await one.clock.now()).getTime() < (await other.clock.now()).getTime() - 300_000_000,
+    );
     // What is lost in one is not lost in another.
     await one.simulator.next({ next: "decline", reason: "insufficient_funds" });
     assert.equal((await pay(cofre, other, "well")).body["status"], "SUCCESS");
@@ -257,7 +322,12 @@ describe("worlds", () => {
     await world.settings.set({ captureWindowDays: 7 });
     await world.clock.advance("3d");
     await world.reset();
-    assert.equal((await post(cofre, world, "/ws/query", { merchant_payment_code: "order" })).body["status_code"], "BP-QRY-2");
+    assert.equal(
+      (await post(cofre, world, "/ws/query", { merchant_payment_code: "order" })).body[
+        "status_code"
+      ],
+      "BP-QRY-2",
+    );
     assert.equal((await world.settings.get()).captureWindowDays, 4);
     assert.equal((await world.clock.now()).toISOString(), "2026-01-01T00:00:00.000Z");
     assert.equal((await pay(cofre, world, "order")).text, first.text);
@@ -278,7 +348,8 @@ describe("worlds", () => {
     await world.restore("held");
     assert.equal((await world.clock.now()).toISOString(), "2026-01-01T00:00:00.000Z");
     assert.equal(await statusOf(cofre, world, "order"), "PE");
-    // The acquirer has not captured it either, or it would refuse; and what it was told waits again.
+    // The acquirer has not captured it either, or it would refuse; and what it was told waits
+    // again.
     assert.equal((await capture()).text, captured.text);
     assert.equal((await pay(cofre, world, "next")).text, next.text);
     assert.equal(await statusOf(cofre, world, "next"), "CA");
@@ -311,9 +382,15 @@ describe("worlds", () => {
 
   test("are gone when they are deleted", async () => {
     await using cofre = await startCofre();
-    const world = await cofre.worlds.create({ integrationKey: "test_ik_shop_of_mine", publicIntegrationKey: "test_pk_shop_of_mine" });
+    const world = await cofre.worlds.create({
+      integrationKey: "test_ik_shop_of_mine",
+      publicIntegrationKey: "test_pk_shop_of_mine",
+    });
     assert.equal(world.integrationKey, "test_ik_shop_of_mine");
-    await assert.rejects(cofre.worlds.create({ integrationKey: "test_ik_shop_of_mine" }), /COFRE-71/);
+    await assert.rejects(
+      cofre.worlds.create({ integrationKey: "test_ik_shop_of_mine" }),
+      /COFRE-71/,
+    );
     await assert.rejects(cofre.worlds.create({ integrationKey: cofre.integrationKey }), /COFRE-71/);
     assert.deepEqual(
       (await cofre.worlds.list()).map(({ id }) => id),
@@ -332,11 +409,17 @@ describe("worlds", () => {
     const world = await cofre.worlds.create({ seed: "browser" });
     const check = "/ws/merchantIntegrationProperties/isValidPublicIntegrationKey";
     const { publicIntegrationKey } = world.keys;
-    const { body } = await post(cofre, world, check, { public_integration_key: publicIntegrationKey });
+    const { body } = await post(cofre, world, check, {
+      public_integration_key: publicIntegrationKey,
+    });
     assert.equal(body["success"], true);
-    const session = await (await fetch(`${cofre.url}/fingerprint?publicIntegrationKey=${publicIntegrationKey}`)).json();
+    const session = await (
+      await fetch(`${cofre.url}/fingerprint?publicIntegrationKey=${publicIntegrationKey}`)
+    ).json();
     await world.reset();
-    const again = await (await fetch(`${cofre.url}/fingerprint?publicIntegrationKey=${publicIntegrationKey}`)).json();
+    const again = await (
+      await fetch(`${cofre.url}/fingerprint?publicIntegrationKey=${publicIntegrationKey}`)
+    ).json();
     assert.deepEqual(again, session);
   });
 });
@@ -363,7 +446,10 @@ describe("a world's time", () => {
     // The account that is no world has the system's.
     const { body } = await post(cofre, cofre, "/__cofre/clock", {});
     assert.equal((body["clock"] as { readonly running: boolean }).running, true);
-    assert.equal((await post(cofre, cofre, "/__cofre/clock", { advance: "1d" })).body["status_code"], "COFRE-74");
+    assert.equal(
+      (await post(cofre, cofre, "/__cofre/clock", { advance: "1d" })).body["status_code"],
+      "COFRE-74",
+    );
   });
 
   test("takes a payment through its capture window, at its moment and no other", async (context) => {
@@ -407,7 +493,9 @@ describe("a world's time", () => {
     assert.ok((await world.clock.advance("next")).payments >= 1);
     await world.clock.advance("1h");
     // The acquirer did it, never heard of it, did it late: all of it is undone or known.
-    const told = await Promise.all(["lose_answer", "lose_request", "late_answer"].map((code) => world.payments.explain(code)));
+    const told = await Promise.all(
+      ["lose_answer", "lose_request", "late_answer"].map((code) => world.payments.explain(code)),
+    );
     for (const { state, problems } of told) {
       assert.ok(state === "declined" || state === "captured" || state === "voided", state);
       assert.deepEqual(problems, []);
@@ -416,14 +504,29 @@ describe("a world's time", () => {
 
   test("sends refunds, forgets cards and ends tokens", async () => {
     await using cofre = await startCofre();
-    const world = await cofre.worlds.create({ seed: "later", clock: new Date("2026-12-31T10:00:00Z") });
-    const { body } = await post(cofre, world, "/ws/token", { country: "pe", payment_type_code: "creditcard", creditcard: card });
-    const charge = (code: string): Promise<Answer> => pay(cofre, world, code, { card_number: undefined, token: body["token"] });
+    const world = await cofre.worlds.create({
+      seed: "later",
+      clock: new Date("2026-12-31T10:00:00Z"),
+    });
+    const { body } = await post(cofre, world, "/ws/token", {
+      country: "pe",
+      payment_type_code: "creditcard",
+      creditcard: card,
+    });
+    const charge = (code: string): Promise<Answer> =>
+      pay(cofre, world, code, { card_number: undefined, token: body["token"] });
     const hash = hashOf(await charge("first"));
-    const refund = await post(cofre, world, "/ws/refund", { operation: "request", hash, amount: "40", description: "one cup" });
+    const refund = await post(cofre, world, "/ws/refund", {
+      operation: "request",
+      hash,
+      amount: "40",
+      description: "one cup",
+    });
     const refundStatus = async (): Promise<unknown> => {
       const query = await post(cofre, world, "/ws/query", { hash });
-      const { refunds } = query.body["payment"] as { readonly refunds: readonly { readonly status: string }[] };
+      const { refunds } = query.body["payment"] as {
+        readonly refunds: readonly { readonly status: string }[];
+      };
       return refunds.map(({ status }) => status);
     };
     assert.equal(refund.body["status"], "SUCCESS", refund.text);
@@ -452,11 +555,21 @@ describe("a world's time", () => {
       const { integrationKey: integration_key } = world;
       const response = await fetch(`${cofre.url}/ws/refund`, {
         method: "POST",
-        body: JSON.stringify({ integration_key, operation: "request", hash, amount, description: "one cup" }),
+        body: JSON.stringify({
+          integration_key,
+          operation: "request",
+          hash,
+          amount,
+          description: "one cup",
+        }),
         headers: { "Idempotency-Key": "refund-1" },
       });
-      const { status, status_code: code } = (await response.json()) as Readonly<Record<string, string>>;
-      return response.headers.get("idempotent-replayed") === "true" ? "replayed" : (code ?? status ?? "");
+      const { status, status_code: code } = (await response.json()) as Readonly<
+        Record<string, string>
+      >;
+      return response.headers.get("idempotent-replayed") === "true"
+        ? "replayed"
+        : (code ?? status ?? "");
     };
     const refunds = async (): Promise<number> => {
       const query = await post(cofre, world, "/ws/query", { hash });
@@ -477,7 +590,10 @@ describe("a world's time", () => {
     await using cofre = await startCofre();
     const receiver = await startReceiver(context);
     receiver.status = 500;
-    const world = await cofre.worlds.create({ seed: "down", settings: { notificationEndpoints: [{ id: "shop", url: receiver.url }] } });
+    const world = await cofre.worlds.create({
+      seed: "down",
+      settings: { notificationEndpoints: [{ id: "shop", url: receiver.url }] },
+    });
     await pay(cofre, world, "order", { auto_capture: false });
     const { integrationKey } = world;
     await post(cofre, { integrationKey }, "/ws/capture", { merchant_payment_code: "order" });
@@ -516,11 +632,21 @@ describe("a world's time", () => {
 
   test("what is due at once is done though time stands", async () => {
     await using cofre = await startCofre();
-    const world = await cofre.worlds.create({ seed: "at once", settings: { refundRequestedMinutes: 0, refundPendingMinutes: 0 } });
+    const world = await cofre.worlds.create({
+      seed: "at once",
+      settings: { refundRequestedMinutes: 0, refundPendingMinutes: 0 },
+    });
     const hash = hashOf(await pay(cofre, world, "order"));
-    await post(cofre, world, "/ws/refund", { operation: "request", hash, amount: "40", description: "one cup" });
+    await post(cofre, world, "/ws/refund", {
+      operation: "request",
+      hash,
+      amount: "40",
+      description: "one cup",
+    });
     const isSent = async (): Promise<boolean> =>
-      (await post(cofre, world, "/ws/query", { hash })).text.includes('"status":"CO","request_date"');
+      (await post(cofre, world, "/ws/query", { hash })).text.includes(
+        '"status":"CO","request_date"',
+      );
     await until("the refund is made", isSent);
   });
 });
@@ -529,7 +655,17 @@ describe("the calls that make and move worlds", () => {
   test("refuse what they cannot understand, and echo nothing", async () => {
     await using cofre = await startCofre();
     const world = await cofre.worlds.create({ seed: "s" });
-    const hostile = ["4111111111111111", "\u0000", "x".repeat(101), ["a"], { a: "b" }, "-1d", "1e9d", "99999999999d", "2026-02-30"];
+    const hostile = [
+      "4111111111111111",
+      "\u0000",
+      "x".repeat(101),
+      ["a"],
+      { a: "b" },
+      "-1d",
+      "1e9d",
+      "99999999999d",
+      "2026-02-30",
+    ];
     for (const value of hostile) {
       for (const [path, name] of [
         ["/__cofre/worlds", "clock"],
@@ -540,7 +676,11 @@ describe("the calls that make and move worlds", () => {
         ["/__cofre/world", "do"],
       ] as const) {
         const { body, text } = await post(cofre, world, path, { [name]: value });
-        assert.match(String(body["status_code"]), /^COFRE-7\d$/, `${path} ${name} ${JSON.stringify(value)} ${text}`);
+        assert.match(
+          String(body["status_code"]),
+          /^COFRE-7\d$/,
+          `${path} ${name} ${JSON.stringify(value)} ${text}`,
+        );
         assert.ok(!text.includes("4111111111111111"));
       }
     }

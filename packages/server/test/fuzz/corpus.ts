@@ -1,9 +1,15 @@
 import type { ModelObject, Rendering } from "../wire/decoder-encodings.ts";
 import { renderAll } from "../wire/decoder-encodings.ts";
 
-/** A card number under the BIN of the test cards whose middle digits stand nowhere else: put together here, so that no file holds it. */
+/**
+ * A card number under the BIN of the test cards whose middle digits stand nowhere else: put
+ * together here, so that no file holds it.
+ */
 export const fuzzPan = withCheckDigit(["411111", "728394", "650"].join(""));
-/** The digits that no answer may show six of in a row: everything but the first six and the last four. */
+/**
+ * The digits that no answer may show six of in a row: everything but the first six and the last
+ * four.
+ */
 export const secretDigits = fuzzPan.slice(6, -4);
 
 /** Valid requests to all paths in all encodings: what the mutator starts from. */
@@ -36,12 +42,25 @@ export function fuzzCorpus(integrationKey: string): readonly Rendering[] {
         },
       },
     ],
-    ["/ws/direct", { integration_key: integrationKey, payment: { amount_total: "1.00", card: { ...card, card_number: Number(fuzzPan) } } }],
+    [
+      "/ws/direct",
+      {
+        integration_key: integrationKey,
+        payment: { amount_total: "1.00", card: { ...card, card_number: Number(fuzzPan) } },
+      },
+    ],
     [
       "/ws/token",
-      { integration_key: integrationKey, country: "br", creditcard: { ...card, card_number: fuzzPan.replaceAll(/(.{4})(?=.)/g, "$1 ") } },
+      {
+        integration_key: integrationKey,
+        country: "br",
+        creditcard: { ...card, card_number: fuzzPan.replaceAll(/(.{4})(?=.)/g, "$1 ") },
+      },
     ],
-    ["/ws/capture", { integration_key: integrationKey, hash: "0123456789abcdef".repeat(3), amount: 0 }],
+    [
+      "/ws/capture",
+      { integration_key: integrationKey, hash: "0123456789abcdef".repeat(3), amount: 0 },
+    ],
   ];
   return models.flatMap(([path, model]) => renderAll(path, model));
 }
@@ -49,6 +68,10 @@ export function fuzzCorpus(integrationKey: string): readonly Rendering[] {
 function withCheckDigit(digits: string): string {
   const sum = Array.from(digits, Number)
     .toReversed()
-    .reduce((total, digit, index) => total + (index % 2 === 0 ? (digit * 2 > 9 ? digit * 2 - 9 : digit * 2) : digit), 0);
+    .reduce(
+      (total, digit, index) =>
+        total + (index % 2 === 0 ? (digit * 2 > 9 ? digit * 2 - 9 : digit * 2) : digit),
+      0,
+    );
   return digits + String((10 - (sum % 10)) % 10);
 }

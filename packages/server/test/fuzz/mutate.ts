@@ -73,7 +73,8 @@ const tokens: readonly string[] = [
 /** A damaged copy: one to six small changes, each of which keeps most of the text as it is. */
 export function mutate(original: Buffer, others: readonly Buffer[], dice: Dice): Buffer {
   let text = Buffer.from(original);
-  for (let changes = 1 + dice.below(6); changes > 0; changes -= 1) text = changed(text, others, dice);
+  for (let changes = 1 + dice.below(6); changes > 0; changes -= 1)
+    text = changed(text, others, dice);
   return text;
 }
 
@@ -93,7 +94,11 @@ function changed(text: Buffer, others: readonly Buffer[], dice: Dice): Buffer<Ar
     case 3:
       return Buffer.concat([before, Buffer.from(dice.pick(tokens), "latin1"), after]);
     case 4:
-      return Buffer.concat([before, Buffer.from(piece.map((byte) => byte ^ (1 << dice.below(8)))), after]);
+      return Buffer.concat([
+        before,
+        Buffer.from(piece.map((byte) => byte ^ (1 << dice.below(8)))),
+        after,
+      ]);
     case 5: {
       const other = dice.pick(others);
       const from = dice.below(other.length + 1);
@@ -102,11 +107,18 @@ function changed(text: Buffer, others: readonly Buffer[], dice: Dice): Buffer<Ar
     case 6:
       return Buffer.concat([
         before,
-        Buffer.from(dice.pick(tokens).repeat(dice.below(dice.below(20) === 0 ? 2_000 : 20)), "latin1"),
+        Buffer.from(
+          dice.pick(tokens).repeat(dice.below(dice.below(20) === 0 ? 2_000 : 20)),
+          "latin1",
+        ),
         piece,
         after,
       ]);
     default:
-      return Buffer.from(dice.below(4) === 0 ? before : Buffer.concat([before, Buffer.from(piece.toReversed()), after]));
+      return Buffer.from(
+        dice.below(4) === 0
+          ? before
+          : Buffer.concat([before, Buffer.from(piece.toReversed()), after]),
+      );
   }
 }

@@ -1,6 +1,11 @@
 import { connect } from "node:net";
 import type { TestContext } from "node:test";
-import { createHttpServer, defaultHttpLimits, type HttpLimits, type HttpServer } from "../../src/http/server.ts";
+import {
+  createHttpServer,
+  defaultHttpLimits,
+  type HttpLimits,
+  type HttpServer,
+} from "../../src/http/server.ts";
 import type { WireAnswer } from "../../src/wire/answers/answer.ts";
 import type { Endpoint, OpenRequest } from "../../src/wire/endpoint.ts";
 import { Lifted, type Tree } from "../../src/wire/decode/tree.ts";
@@ -29,10 +34,15 @@ export interface TrivialServer {
   readonly moveClock: (ms: number) => void;
 }
 
-/** The real server on a loopback port, with endpoints that say what they were asked and do nothing. */
+/**
+ * The real server on a loopback port, with endpoints that say what they were asked and do nothing.
+ */
 export async function startTrivialServer(
   test: TestContext | undefined,
-  { areWorlds = [], ...limits }: Partial<HttpLimits> & { readonly areWorlds?: readonly string[] } = {},
+  {
+    areWorlds = [],
+    ...limits
+  }: Partial<HttpLimits> & { readonly areWorlds?: readonly string[] } = {},
 ): Promise<TrivialServer> {
   const calls: TrivialServer["calls"] = [];
   const events: LogEvent[] = [];
@@ -56,10 +66,32 @@ export async function startTrivialServer(
   const secretJson = { key: "secret", family: "json", cors: false } as const;
   const endpoints: readonly Endpoint[] = [
     { ...secretJson, movesMoney: true, path: "/ws/direct", handle: answering("/ws/direct", names) },
-    { key: "public", family: "json", cors: true, path: "/ws/token", handle: answering("/ws/token", names) },
-    { key: "secret", family: "parameters", cors: false, path: "/ws/capture", handle: answering("/ws/capture", names) },
-    { key: "none", family: "parameters", cors: false, path: "/ws/open", handle: answering("/ws/open", names) },
-    { ...secretJson, path: "/ws/slow", handle: answering("/ws/slow", async (request) => (await gate, names(request))) },
+    {
+      key: "public",
+      family: "json",
+      cors: true,
+      path: "/ws/token",
+      handle: answering("/ws/token", names),
+    },
+    {
+      key: "secret",
+      family: "parameters",
+      cors: false,
+      path: "/ws/capture",
+      handle: answering("/ws/capture", names),
+    },
+    {
+      key: "none",
+      family: "parameters",
+      cors: false,
+      path: "/ws/open",
+      handle: answering("/ws/open", names),
+    },
+    {
+      ...secretJson,
+      path: "/ws/slow",
+      handle: answering("/ws/slow", async (request) => (await gate, names(request))),
+    },
     {
       ...secretJson,
       key: "none",
@@ -67,11 +99,18 @@ export async function startTrivialServer(
       path: "/page",
       handle: async () => ({ status: 200, type: "text/html", body: "<p>page</p>" }),
     },
-    { ...secretJson, key: "none", path: "/ws/large", handle: async () => ({ status: 200, body: JSON.stringify("x".repeat(2 ** 20)) }) },
+    {
+      ...secretJson,
+      key: "none",
+      path: "/ws/large",
+      handle: async () => ({ status: 200, body: JSON.stringify("x".repeat(2 ** 20)) }),
+    },
     {
       ...secretJson,
       path: "/ws/broken",
-      handle: answering("/ws/broken", async () => Promise.reject(new RangeError("a text with 4111111111111111"))),
+      handle: answering("/ws/broken", async () =>
+        Promise.reject(new RangeError("a text with 4111111111111111")),
+      ),
     },
   ];
   const server = createHttpServer({
@@ -81,13 +120,23 @@ export async function startTrivialServer(
       if (key === secretKey) return { account, grants: "secret" };
       if (key === publicKey) return { account, grants: "public" };
       return key === strictKey
-        ? { account: { ...account, id: strictId, settings: { ...account.settings, strictForms: true } }, grants: "secret" }
+        ? {
+            account: {
+              ...account,
+              id: strictId,
+              settings: { ...account.settings, strictForms: true },
+            },
+            grants: "secret",
+          }
         : undefined;
     },
     isWorld: (id) => areWorlds.includes(id === strictId ? strictKey : secretKey),
     clock: { now: () => instant(now) },
     log: { write: (event) => events.push(event) },
-    health: { state: () => (isClockOff ? "clock_off" : isReady ? "ready" : "not_writing"), failingJobs: () => failingJobs },
+    health: {
+      state: () => (isClockOff ? "clock_off" : isReady ? "ready" : "not_writing"),
+      failingJobs: () => failingJobs,
+    },
     limits: { ...defaultHttpLimits, ...limits },
   });
   const { port } = await server.listen(0, "127.0.0.1");
@@ -110,9 +159,17 @@ export async function startTrivialServer(
 }
 
 const strictId = "0a0b0c0e" as MerchantId;
-const account: Account = { id: "0a0b0c0d" as MerchantId, version: 1, name: "Trivial", settings: defaultAccountSettings() };
+const account: Account = {
+  id: "0a0b0c0d" as MerchantId,
+  version: 1,
+  name: "Trivial",
+  settings: defaultAccountSettings(),
+};
 
-/** What is where, without any value: an endpoint that echoes nothing of a request, as real ones echo no card. */
+/**
+ * What is where, without any value: an endpoint that echoes nothing of a request, as real ones echo
+ * no card.
+ */
 function shapeOf(tree: Tree): unknown {
   if (tree instanceof Lifted) return "lifted";
   if (typeof tree === "string") return "text";
@@ -120,7 +177,10 @@ function shapeOf(tree: Tree): unknown {
   return Object.keys(tree).length;
 }
 
-/** Sends bytes as they are, then the end, and resolves with everything that came back when the server has closed the connection. */
+/**
+ * Sends bytes as they are, then the end, and resolves with everything that came back when the
+ * server has closed the connection.
+ */
 export async function sendRaw(port: number, text: string | Buffer): Promise<string> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];

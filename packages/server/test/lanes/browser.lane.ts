@@ -10,7 +10,10 @@ import { publicIntegrationKey, startWorld, testCard, type World } from "../world
 
 /** Where pictures of the documentation are put, for people to look at; nowhere unless it is set. */
 const pictures = process.env["COFRE_SCREENSHOTS"];
-const noBrowser = chromiumFile === undefined ? "there is no Chromium: apt-get install chromium, or name one in COFRE_CHROMIUM" : false;
+const noBrowser =
+  chromiumFile === undefined
+    ? "there is no Chromium: apt-get install chromium, or name one in COFRE_CHROMIUM"
+    : false;
 
 /** Holds without a browser as well. */
 test("what pages call may be read by pages of any origin, and nothing else", async () => {
@@ -18,10 +21,18 @@ test("what pages call may be read by pages of any origin, and nothing else", asy
   const allowed = async (path: string): Promise<string | null> =>
     (await fetch(world.url + path)).headers.get("access-control-allow-origin");
   const check = "/ws/merchantIntegrationProperties/isValidPublicIntegrationKey";
-  for (const path of ["/ws/token", "/ws/token/setCVV", check, "/fingerprint/", "/fingerprint/provider", "/fingerprint/error"]) {
+  for (const path of [
+    "/ws/token",
+    "/ws/token/setCVV",
+    check,
+    "/fingerprint/",
+    "/fingerprint/provider",
+    "/fingerprint/error",
+  ]) {
     assert.equal(await allowed(path), "*", path);
   }
-  for (const path of ["/ws/query", "/ws/direct", "/ws/refund", "/__cofre/settings", "/docs"]) assert.equal(await allowed(path), null, path);
+  for (const path of ["/ws/query", "/ws/direct", "/ws/refund", "/__cofre/settings", "/docs"])
+    assert.equal(await allowed(path), null, path);
 });
 
 describe("in a real browser", { skip: noBrowser }, () => {
@@ -35,11 +46,15 @@ describe("in a real browser", { skip: noBrowser }, () => {
     shop = parts.use(await startShop());
     browser = parts.use(await startChromium());
   });
-  // Also what was started before a part that did not start: a server left open keeps the file from ending.
+  // Also what was started before a part that did not start: a server left open keeps the file from
+  // ending.
   after(() => parts.disposeAsync());
 
   /** Runs `name(argument)` in a page of the shop's. */
-  async function inShop(name: "pay" | "look", argument: Readonly<Record<string, unknown>>): Promise<unknown> {
+  async function inShop(
+    name: "pay" | "look",
+    argument: Readonly<Record<string, unknown>>,
+  ): Promise<unknown> {
     const page = await browser.newPage();
     try {
       await page.goto(shop.url);
@@ -49,23 +64,45 @@ describe("in a real browser", { skip: noBrowser }, () => {
     }
   }
 
-  const preflights = (): number => world.events.filter((event) => event.event === "request" && event.method === "OPTIONS").length;
+  const preflights = (): number =>
+    world.events.filter((event) => event.event === "request" && event.method === "OPTIONS").length;
 
   for (const way of ["fetch", "xhr"]) {
     test(`a page of another origin stores a card with ${way}, and asks nobody for permission`, async () => {
       const before = preflights();
       const card = { ...testCard, card_number: 4_111_111_111_111_111, card_cvv: 123 };
-      const said = (await inShop("pay", { way, cofre: world.url, key: publicIntegrationKey, card, country: "br" })) as {
+      const said = (await inShop("pay", {
+        way,
+        cofre: world.url,
+        key: publicIntegrationKey,
+        card,
+        country: "br",
+      })) as {
         readonly check: unknown;
         readonly token: {
           readonly status: number;
-          readonly body: { readonly status: string; readonly token: string; readonly masked_card_number: string };
+          readonly body: {
+            readonly status: string;
+            readonly token: string;
+            readonly masked_card_number: string;
+          };
         };
-        readonly device: { readonly body: { readonly ebanx_session_id: string; readonly providers: readonly unknown[] } };
+        readonly device: {
+          readonly body: {
+            readonly ebanx_session_id: string;
+            readonly providers: readonly unknown[];
+          };
+        };
         readonly provider: unknown;
       };
-      const operation = { resource: "merchantIntegrationProperties", operation: "isValidPublicIntegrationKey" };
-      assert.deepEqual(said.check, { status: 200, body: { status: "SUCCESS", success: true, ...operation, body: [] } });
+      const operation = {
+        resource: "merchantIntegrationProperties",
+        operation: "isValidPublicIntegrationKey",
+      };
+      assert.deepEqual(said.check, {
+        status: 200,
+        body: { status: "SUCCESS", success: true, ...operation, body: [] },
+      });
       assert.equal(said.token.status, 200);
       assert.equal(said.token.body.status, "SUCCESS");
       assert.match(said.token.body.token, /^[0-9a-f]{128}$/);
@@ -77,7 +114,13 @@ describe("in a real browser", { skip: noBrowser }, () => {
     });
 
     test(`a page of another origin reads with ${way} why a key is no good`, async () => {
-      const said = await inShop("pay", { way, cofre: world.url, key: "nonsense", card: testCard, country: "br" });
+      const said = await inShop("pay", {
+        way,
+        cofre: world.url,
+        key: "nonsense",
+        card: testCard,
+        country: "br",
+      });
       const body = {
         status: "CONFLICT",
         success: false,
@@ -89,7 +132,11 @@ describe("in a real browser", { skip: noBrowser }, () => {
     });
 
     test(`control: with ${way} it reads nothing of the operations that are no browser's`, async () => {
-      const error = await inShop("look", { way, method: "GET", url: `${world.url}/ws/query?integration_key=nonsense` });
+      const error = await inShop("look", {
+        way,
+        method: "GET",
+        url: `${world.url}/ws/query?integration_key=nonsense`,
+      });
       assert.equal(error, "TypeError");
     });
   }
@@ -97,7 +144,10 @@ describe("in a real browser", { skip: noBrowser }, () => {
   test("a page that says that it sends JSON is given permission", async () => {
     const before = preflights();
     const headers = { "Content-Type": "application/json" };
-    assert.equal(await inShop("look", { method: "POST", url: `${world.url}/ws/token`, headers }), "ERROR");
+    assert.equal(
+      await inShop("look", { method: "POST", url: `${world.url}/ws/token`, headers }),
+      "ERROR",
+    );
     assert.equal(preflights(), before + 1);
   });
 
@@ -125,9 +175,16 @@ describe("in a real browser", { skip: noBrowser }, () => {
           [],
         );
         // Its style was taken: a policy that forbade it would leave Times and white.
-        assert.equal(await page.evaluate("getComputedStyle(document.querySelector('.page')).maxWidth"), "1184px");
+        assert.equal(
+          await page.evaluate("getComputedStyle(document.querySelector('.page')).maxWidth"),
+          "1184px",
+        );
         papers.push(String(await page.evaluate("getComputedStyle(document.body).backgroundColor")));
-        assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true, "it is wider than the screen");
+        assert.equal(
+          await page.evaluate("document.documentElement.scrollWidth <= innerWidth"),
+          true,
+          "it is wider than the screen",
+        );
         if (pictures !== undefined) await take(page, name);
       } finally {
         await context.close();
@@ -145,9 +202,13 @@ describe("in a real browser", { skip: noBrowser }, () => {
     const page = await browser.newPage();
     const { errors, requests } = listen(page);
     await page.goto(`${world.url}/docs`);
-    await page.evaluate(`document.body.append(Object.assign(new Image(), { src: "${shop.url}/picture" }))`);
+    await page.evaluate(
+      `document.body.append(Object.assign(new Image(), { src: "${shop.url}/picture" }))`,
+    );
     await page.goto(shop.url);
-    await page.evaluate(`new Promise((done) => { const i = new Image(); i.onerror = done; i.src = "${shop.url}/picture"; })`);
+    await page.evaluate(
+      `new Promise((done) => { const i = new Image(); i.onerror = done; i.src = "${shop.url}/picture"; })`,
+    );
     assert.ok(errors.some((text) => text.includes("Content Security Policy")));
     assert.ok(requests.some((url) => new URL(url).origin !== world.url));
     await page.close();

@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, chownSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -12,13 +21,24 @@ import { directBody } from "../world.ts";
 import { CofreProcess } from "./support/cofre-process.ts";
 import { WireClient } from "./support/wire-client.ts";
 
-/** The servers of examples/compose.yaml by its own scripts, on Debian's binaries. A few lines stand for the image's entrypoint. */
+/**
+ * The servers of examples/compose.yaml by its own scripts, on Debian's binaries. A few lines stand
+ * for the image's entrypoint.
+ */
 
 const examples = fileURLToPath(new URL("../../../../examples/compose", import.meta.url));
 const binaries = postgresBinaries();
-const skip = binaries === undefined ? "PostgreSQL is not installed" : process.getuid?.() === 0 ? false : "the servers' user is another one";
+const skip =
+  binaries === undefined
+    ? "PostgreSQL is not installed"
+    : process.getuid?.() === 0
+      ? false
+      : "the servers' user is another one";
 
-/** As the image's: a folder without a database gets one, whose first server nobody else reaches and runs what is to be run once. */
+/**
+ * As the image's: a folder without a database gets one, whose first server nobody else reaches and
+ * runs what is to be run once.
+ */
 const entrypoint = `#!/bin/bash
 set -eu
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
@@ -37,8 +57,12 @@ test(
     assert.ok(binaries !== undefined);
     const folder = mkdtempSync(join(tmpdir(), "cofre-compose-"));
     chmodSync(folder, 0o755);
-    const [user = 0, group = 0] = ["-u", "-g"].map((flag) => Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8" })));
-    const [programs, scripts, secrets] = ["programs", "scripts", "secrets"].map((name) => join(folder, name)) as [string, string, string];
+    const [user = 0, group = 0] = ["-u", "-g"].map((flag) =>
+      Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8" })),
+    );
+    const [programs, scripts, secrets] = ["programs", "scripts", "secrets"].map((name) =>
+      join(folder, name),
+    ) as [string, string, string];
     cpSync(examples, scripts, { recursive: true });
     mkdirSync(programs);
     writeFileSync(join(programs, "docker-entrypoint.sh"), entrypoint, { mode: 0o755 });
@@ -89,12 +113,20 @@ test(
           "-tAc",
           sql,
         ];
-        return execFileSync("runuser", args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], cwd: folder }).trim();
+        return execFileSync("runuser", args, {
+          encoding: "utf8",
+          stdio: ["ignore", "pipe", "ignore"],
+          cwd: folder,
+        }).trim();
       } catch {
         return "no answer";
       }
     };
-    const until = async (name: "primary" | "standby", sql: string, answer: string): Promise<void> => {
+    const until = async (
+      name: "primary" | "standby",
+      sql: string,
+      answer: string,
+    ): Promise<void> => {
       for (let tries = 0; tries < 600; tries += 1) {
         if (ask(name, sql) === answer) return;
         await new Promise((resolve) => setTimeout(resolve, 100));
@@ -111,8 +143,16 @@ test(
         "standby",
       );
       run("standby");
-      await until("standby", "SELECT count(*) FROM pg_stat_wal_receiver WHERE status = 'streaming'", "1");
-      await until("primary", "SELECT application_name || ' ' || sync_state FROM pg_stat_replication", "standby sync");
+      await until(
+        "standby",
+        "SELECT count(*) FROM pg_stat_wal_receiver WHERE status = 'streaming'",
+        "1",
+      );
+      await until(
+        "primary",
+        "SELECT application_name || ' ' || sync_state FROM pg_stat_replication",
+        "standby sync",
+      );
 
       const url = readFileSync(join(secrets, "database_url"), "utf8")
         .replace("@primary/", `@127.0.0.1:${ports.primary}/`)
@@ -129,7 +169,10 @@ test(
         nodes.push(cofre);
         const port = await cofre.listening();
         assert.ok(port !== undefined, readFileSync(cofre.stderrFile, "utf8"));
-        const charged = await client.ask(port, "/ws/direct", { ...directBody(name), integration_key: key });
+        const charged = await client.ask(port, "/ws/direct", {
+          ...directBody(name),
+          integration_key: key,
+        });
         assert.equal(charged?.["status"], "SUCCESS", JSON.stringify(charged));
       }
       assert.equal(ask("standby", "SELECT count(*) FROM pg_database WHERE datname = 'cofre'"), "1");
@@ -141,7 +184,11 @@ test(
       const plain = new URL(url);
       plain.search = "";
       assert.throws(
-        () => execFileSync(join(binaries, "psql"), [plain.href, "-tAc", "SELECT 1"], { stdio: "ignore", env: { PGSSLMODE: "disable" } }),
+        () =>
+          execFileSync(join(binaries, "psql"), [plain.href, "-tAc", "SELECT 1"], {
+            stdio: "ignore",
+            env: { PGSSLMODE: "disable" },
+          }),
         "and nobody without",
       );
     } finally {

@@ -14,12 +14,22 @@ import { violations } from "../browser/violations.ts";
 import { inPage } from "../browser/window.ts";
 import { loginTests } from "./support/console-logins.ts";
 import { look, viewTests } from "./support/console-views.ts";
-import { directBody, integrationKey, publicIntegrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  publicIntegrationKey,
+  startWorld,
+  testCard,
+  type World,
+} from "../world.ts";
 import { until } from "../until.ts";
 
 /** Where pictures of the console are put, for people to look at; nowhere unless it is set. */
 const pictures = process.env["COFRE_SCREENSHOTS"];
-const noBrowser = chromiumFile === undefined ? "there is no Chromium: apt-get install chromium, or name one in COFRE_CHROMIUM" : false;
+const noBrowser =
+  chromiumFile === undefined
+    ? "there is no Chromium: apt-get install chromium, or name one in COFRE_CHROMIUM"
+    : false;
 
 describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 }, () => {
   let world: World;
@@ -39,13 +49,19 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       settings: { notificationUrl: receiver.url, partialCapture: true },
     });
   });
-  // Also what was started before a part that did not start: a server left open keeps the file from ending.
+  // Also what was started before a part that did not start: a server left open keeps the file from
+  // ending.
   after(() => parts.disposeAsync());
 
   /** A payment, made after all others; answers its code and its hash. */
-  async function made(changes: Readonly<Record<string, unknown>> = {}): Promise<{ readonly code: string; readonly hash: string }> {
+  async function made(
+    changes: Readonly<Record<string, unknown>> = {},
+  ): Promise<{ readonly code: string; readonly hash: string }> {
     world.clock.advance(1_000);
-    const code = typeof changes["merchant_payment_code"] === "string" ? changes["merchant_payment_code"] : `seen-${(numbers += 1)}`;
+    const code =
+      typeof changes["merchant_payment_code"] === "string"
+        ? changes["merchant_payment_code"]
+        : `seen-${(numbers += 1)}`;
     const { body } = await world.postJson("/ws/direct", directBody(code, changes));
     const { hash } = (body["payment"] ?? {}) as { readonly hash?: string };
     assert.ok(hash !== undefined, JSON.stringify(body));
@@ -58,8 +74,15 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     return (body["payment"] as Record<string, unknown>)["status"];
   }
 
-  /** A window of its own, with the key given, at an address behind the `#`. Afterwards: no error, and no request to anywhere else. */
-  async function inConsole(address: string, work: (page: Page) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
+  /**
+   * A window of its own, with the key given, at an address behind the `#`. Afterwards: no error,
+   * and no request to anywhere else.
+   */
+  async function inConsole(
+    address: string,
+    work: (page: Page) => Promise<void>,
+    options: BrowserContextOptions = {},
+  ): Promise<void> {
     await inWindow(async (page) => {
       await page.goto(`${world.url}/#key=${integrationKey}`);
       await page.getByRole("heading", { name: "Payments" }).waitFor();
@@ -68,14 +91,22 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     }, options);
   }
 
-  async function inWindow(work: (page: Page) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
+  async function inWindow(
+    work: (page: Page) => Promise<void>,
+    options: BrowserContextOptions = {},
+  ): Promise<void> {
     const requests = await inPage(browser, world.url, work, options);
-    assert.ok(!requests.some((url) => url.includes(integrationKey)), "no requested address has the key");
+    assert.ok(
+      !requests.some((url) => url.includes(integrationKey)),
+      "no requested address has the key",
+    );
   }
 
   /** The part of a payment's page under this heading. */
   const part = (page: Page, heading: string) =>
-    page.locator("section").filter({ has: page.getByRole("heading", { name: heading, exact: true, level: 2 }) });
+    page
+      .locator("section")
+      .filter({ has: page.getByRole("heading", { name: heading, exact: true, level: 2 }) });
 
   async function picture(page: Page, name: string): Promise<void> {
     if (pictures === undefined) return;
@@ -111,7 +142,11 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await last.goto(world.url);
       await last.getByLabel("Secret integration key").fill("kept");
       await last.waitForTimeout(1_000);
-      assert.equal(await last.getByLabel("Secret integration key").inputValue(), "kept", "no tab has it any more");
+      assert.equal(
+        await last.getByLabel("Secret integration key").inputValue(),
+        "kept",
+        "no tab has it any more",
+      );
       assert.equal(await page.evaluate("sessionStorage.length"), 0);
     });
   });
@@ -136,12 +171,19 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       `look({ way: "fetch", method: "POST", url: "${world.url}/__cofre/payments", headers: { "Content-Type": "application/json" } })`,
     );
     assert.equal(failed, "TypeError", body);
-    assert.equal(await page.evaluate(`look({ way: "fetch", method: "GET", url: "${world.url}/" })`), "TypeError");
+    assert.equal(
+      await page.evaluate(`look({ way: "fetch", method: "GET", url: "${world.url}/" })`),
+      "TypeError",
+    );
     await page.evaluate(
       `new Promise((done) => { const frame = document.createElement("iframe"); frame.onload = done; frame.src = "${world.url}/"; document.body.append(frame); })`,
     );
     const frame = page.frames().find((each) => each !== page.mainFrame());
-    assert.notEqual(frame?.url().startsWith(world.url), true, "the browser shows its own refusal in its place");
+    assert.notEqual(
+      frame?.url().startsWith(world.url),
+      true,
+      "the browser shows its own refusal in its place",
+    );
     await page.close();
   });
 
@@ -149,19 +191,31 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     const special = await made({ name: "João Cão", email: "joao@example.com" });
     const declined = await made({ creditcard: { ...testCard, card_number: "4716909774636285" } });
     await inConsole("#/payments", async (page) => {
-      const row = (code: string) => page.getByRole("row").filter({ has: page.getByRole("link", { name: code, exact: true }) });
+      const row = (code: string) =>
+        page.getByRole("row").filter({ has: page.getByRole("link", { name: code, exact: true }) });
       await row(special.code).waitFor();
-      assert.match(await row(special.code).innerText(), /Captured[^]*100\.00 USD[^]*\d+\.\d\d BRL[^]*visa 411111xxxxxx1111[^]*João Cão/);
+      assert.match(
+        await row(special.code).innerText(),
+        /Captured[^]*100\.00 USD[^]*\d+\.\d\d BRL[^]*visa 411111xxxxxx1111[^]*João Cão/,
+      );
       assert.match(await row(declined.code).innerText(), /Declined/);
-      await page.getByLabel("Search by code, hash, customer, card, amount, currency or country").fill("joao cao");
+      await page
+        .getByLabel("Search by code, hash, customer, card, amount, currency or country")
+        .fill("joao cao");
       await page.keyboard.press("Enter");
       await page.getByText("1 payment", { exact: true }).waitFor();
       assert.equal(new URL(page.url()).hash, "#/payments?search=joao+cao");
-      await page.getByLabel("Search by code, hash, customer, card, amount, currency or country").fill("");
+      await page
+        .getByLabel("Search by code, hash, customer, card, amount, currency or country")
+        .fill("");
       await page.getByLabel("State").focus();
       await page.getByLabel("State").selectOption("declined");
       await row(declined.code).waitFor();
-      assert.equal(await page.evaluate("document.activeElement.name"), "state", "whoever chose stays there");
+      assert.equal(
+        await page.evaluate("document.activeElement.name"),
+        "state",
+        "whoever chose stays there",
+      );
       assert.equal(await row(special.code).count(), 0);
       await page.reload();
       await row(declined.code).waitFor();
@@ -170,7 +224,9 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await page.goto(`${world.url}/#/payments?brand=amex`);
       await page.getByText("0 payments", { exact: true }).waitFor();
       // A whole number is a mask before it stands anywhere.
-      await page.getByLabel("Search by code, hash, customer, card, amount, currency or country").fill("4716 9097 7463 6285");
+      await page
+        .getByLabel("Search by code, hash, customer, card, amount, currency or country")
+        .fill("4716 9097 7463 6285");
       await page.getByLabel("Brand").selectOption("");
       await row(declined.code).waitFor();
       assert.equal(new URL(page.url()).hash, "#/payments?search=471690xxxxxx6285");
@@ -178,7 +234,9 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await page.waitForURL(`${world.url}/#/payments?search=471690xxxxxx6285&state=declined`);
       await row(declined.code).waitFor();
       assert.equal(
-        await page.getByLabel("Search by code, hash, customer, card, amount, currency or country").inputValue(),
+        await page
+          .getByLabel("Search by code, hash, customer, card, amount, currency or country")
+          .inputValue(),
         "471690xxxxxx6285",
       );
     });
@@ -217,7 +275,9 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       const { code } = await made({ email });
       await inConsole(address, async (page) => {
         await page.getByRole("link", { name: code, exact: true }).waitFor();
-        await page.evaluate("Object.defineProperty(document, 'hidden', { configurable: true, get: () => true })");
+        await page.evaluate(
+          "Object.defineProperty(document, 'hidden', { configurable: true, get: () => true })",
+        );
         const codes: string[] = [];
         for (let count = 0; count < 53; count += 1) codes.push((await made({ email })).code);
         await page.evaluate("delete document.hidden");
@@ -242,7 +302,8 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
         const response = await route.fetch();
         const { before } = route.request().postDataJSON() as { readonly before?: string };
         // As when a call has looked at as many as it may without finding one.
-        if (isFresh && before === undefined) await route.fulfill({ json: { payments: [], next: end.hash, status: "SUCCESS" } });
+        if (isFresh && before === undefined)
+          await route.fulfill({ json: { payments: [], next: end.hash, status: "SUCCESS" } });
         else await route.fulfill({ response });
       });
       await page.goto(`${world.url}/#/payments?search=looked%40example.com`);
@@ -261,7 +322,10 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await page.getByRole("table").waitFor();
       await page.evaluate("sessionStorage.setItem('cofre.integration_key', 'nonsense')");
       await look(page);
-      await page.getByRole("status").filter({ hasText: "does not know this key any more" }).waitFor();
+      await page
+        .getByRole("status")
+        .filter({ hasText: "does not know this key any more" })
+        .waitFor();
       await page.getByRole("button", { name: "Forget the key" }).click();
       await page.getByLabel("Secret integration key").waitFor();
     });
@@ -271,7 +335,9 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     const { code, hash } = await held();
     await inConsole(`#/payment/${hash}`, async (page) => {
       await page.getByText(code, { exact: true }).waitFor();
-      await page.getByRole("img", { name: "Authorized 100.00, captured 0.00, refunded 0.00 USD" }).waitFor();
+      await page
+        .getByRole("img", { name: "Authorized 100.00, captured 0.00, refunded 0.00 USD" })
+        .waitFor();
       await page.getByRole("button", { name: "Capture…" }).click();
       await page.getByLabel("Amount in USD, up to 100.00").fill("80,00");
       await page.getByRole("dialog").getByRole("button", { name: "Capture" }).click();
@@ -281,7 +347,10 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await dialog.getByLabel("Amount in USD, up to 80.00").fill("80.01");
       await dialog.getByRole("button", { name: "Refund" }).click();
       await dialog.getByRole("alert").filter({ hasText: "BP-REF-" }).waitFor();
-      assert.equal(await dialog.getByLabel("Amount in USD, up to 80.00").getAttribute("aria-invalid"), "true");
+      assert.equal(
+        await dialog.getByLabel("Amount in USD, up to 80.00").getAttribute("aria-invalid"),
+        "true",
+      );
       await dialog.getByLabel("Amount in USD, up to 80.00").fill("30.50");
       await dialog.getByLabel("Why").fill("one of two");
       await dialog.getByRole("button", { name: "Refund" }).click();
@@ -294,11 +363,18 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       );
       const request = page.getByRole("listitem").filter({ hasText: "POST /ws/direct" });
       await request.getByText("Request and answer").click();
-      assert.match(await request.locator("pre").innerText(), /"card_number": "411111xxxxxx1111",\n/);
+      assert.match(
+        await request.locator("pre").innerText(),
+        /"card_number": "411111xxxxxx1111",\n/,
+      );
       await page.getByText("100.00 USD at a rate of 5.8300 are 583.00 BRL").waitFor();
       await page.getByText(/^80\.00 USD at a rate of 5\.8300 are 466\.40 BRL/).waitFor();
       await page.getByText(/postings$/).click();
-      await page.getByRole("table", { name: "Postings" }).getByText("merchant_payable").first().waitFor();
+      await page
+        .getByRole("table", { name: "Postings" })
+        .getByText("merchant_payable")
+        .first()
+        .waitFor();
       await picture(page, "payment");
     });
     assert.equal(await wireStatus(hash), "CO");
@@ -330,7 +406,12 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   test("a refunded payment is not shown as captured, and is found as refunded", async () => {
     const { code, hash } = await made();
     const refund = (amount: string) =>
-      world.postJson("/ws/refund", { integration_key: integrationKey, hash, operation: "request", amount });
+      world.postJson("/ws/refund", {
+        integration_key: integrationKey,
+        hash,
+        operation: "request",
+        amount,
+      });
     await refund("40.00");
     await inConsole(`#/payments?search=${code}`, async (page) => {
       await page
@@ -353,20 +434,27 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
 
   test("Back leads to the same rows at the same place", async () => {
     const hashes: string[] = [];
-    for (let count = 0; count < 70; count += 1) hashes.push((await made({ email: "place@example.com" })).hash);
+    for (let count = 0; count < 70; count += 1)
+      hashes.push((await made({ email: "place@example.com" })).hash);
     const [oldest = ""] = hashes;
     await inConsole("#/payments?search=place%40example.com", async (page) => {
       await page.getByText("50 payments so far").waitFor();
       await page.getByRole("button", { name: "Show more" }).click();
       await page.getByText("70 payments", { exact: true }).waitFor();
       await page.evaluate("scrollTo(0, document.body.scrollHeight)");
-      await until("70 rows are shown", async () => (await page.evaluate("history.state?.rows")) === 70);
+      await until(
+        "70 rows are shown",
+        async () => (await page.evaluate("history.state?.rows")) === 70,
+      );
       const y = await page.evaluate("scrollY");
       await page.locator(`a[href="#/payment/${oldest}"]`).click();
       await page.getByRole("button", { name: "Refund…" }).waitFor();
       await page.goBack();
       await page.getByText("70 payments", { exact: true }).waitFor();
-      await until("the page is where it was", async () => Math.abs(Number(await page.evaluate("scrollY")) - Number(y)) < 40);
+      await until(
+        "the page is where it was",
+        async () => Math.abs(Number(await page.evaluate("scrollY")) - Number(y)) < 40,
+      );
     });
   });
 
@@ -379,7 +467,10 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await page.getByRole("dialog").getByRole("button", { name: "Leave it" }).click();
       assert.equal(await page.locator("#tag").innerText(), "sandbox");
       await page.goto(`${world.url}/#key=${key}`);
-      await page.getByRole("dialog").getByRole("button", { name: "Open the other account" }).click();
+      await page
+        .getByRole("dialog")
+        .getByRole("button", { name: "Open the other account" })
+        .click();
       await page.locator("#tag").getByText("world: linked").waitFor();
     });
     await world.postJson("/__cofre/world", { integration_key: key, do: "delete" });
@@ -441,7 +532,8 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       assert.equal(heardOf(), 1);
       await page.getByRole("button", { name: "Send again" }).click();
       await page.getByRole("status").filter({ hasText: "1 sent again." }).waitFor();
-      for (let look = 0; look < 3_000 && heardOf() < 2; look += 1) await new Promise((resolve) => void setTimeout(resolve, 20));
+      for (let look = 0; look < 3_000 && heardOf() < 2; look += 1)
+        await new Promise((resolve) => void setTimeout(resolve, 20));
       assert.equal(heardOf(), 2);
       await part(page, "Notifications")
         .getByText(/delivered/)
@@ -475,18 +567,38 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await page.getByRole("button", { name: "Store the card and charge it" }).click();
       await page.getByText("NOK: Insufficient funds").waitFor();
       await page.getByRole("link", { name: /^try-/ }).click();
-      await page.getByRole("img", { name: /^Authorized 0\.00, captured 0\.00, refunded 0\.00 PEN$/ }).waitFor();
+      await page
+        .getByRole("img", { name: /^Authorized 0\.00, captured 0\.00, refunded 0\.00 PEN$/ })
+        .waitFor();
       await page.goto(`${world.url}/#/payment/${answer.payment.hash}`);
-      await page.getByText("ANA O'LIMA $(TOUCH NO)").or(page.getByText("Ana O'Lima $(touch no)")).first().waitFor();
+      await page
+        .getByText("ANA O'LIMA $(TOUCH NO)")
+        .or(page.getByText("Ana O'Lima $(touch no)"))
+        .first()
+        .waitFor();
     });
   });
 
   viewTests({ world: () => world, receiver: () => receiver, made, inConsole, picture });
 
   test("what merchants and customers write stays text, in every field that is shown", async () => {
-    const { hash } = await made({ merchant_payment_code: hostile.slice(0, 40), name: hostile.slice(0, 100), manual_review: true });
-    await world.get("/__cofre/payment", { integration_key: integrationKey, hash, action: "accept_review" });
-    await world.postJson("/ws/refund", { integration_key: integrationKey, operation: "request", hash, amount: "1", description: hostile });
+    const { hash } = await made({
+      merchant_payment_code: hostile.slice(0, 40),
+      name: hostile.slice(0, 100),
+      manual_review: true,
+    });
+    await world.get("/__cofre/payment", {
+      integration_key: integrationKey,
+      hash,
+      action: "accept_review",
+    });
+    await world.postJson("/ws/refund", {
+      integration_key: integrationKey,
+      operation: "request",
+      hash,
+      amount: "1",
+      description: hostile,
+    });
     await world.postJson("/ws/token", {
       integration_key: integrationKey,
       payment_type_code: "creditcard",
@@ -497,7 +609,10 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       integration_key: integrationKey,
       add: { kind: "slow", merchant_payment_code: hostile.slice(0, 100) },
     });
-    const { body: answer } = await world.postJson("/__cofre/worlds", { name: hostile.slice(0, 100), seed: "7" });
+    const { body: answer } = await world.postJson("/__cofre/worlds", {
+      name: hostile.slice(0, 100),
+      seed: "7",
+    });
     const { integration_key: keyOfWorld } = answer["world"] as { readonly integration_key: string };
     await inConsole("#/try", async (page) => {
       // Every text of every answer, also of those that the server itself would never write so.
@@ -515,7 +630,8 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
         Settings: "#/settings",
         Worlds: "#/worlds",
       })) {
-        if (title === "Worlds") await page.evaluate(`sessionStorage.setItem("cofre.integration_key", "${keyOfWorld}")`);
+        if (title === "Worlds")
+          await page.evaluate(`sessionStorage.setItem("cofre.integration_key", "${keyOfWorld}")`);
         await page.goto(`${world.url}/${address}`);
         await page.getByRole("heading", { name: title, exact: true, level: 1 }).waitFor();
         await page.getByText("onerror=").filter({ visible: true }).first().waitFor();
@@ -531,7 +647,9 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await page.getByRole("button", { name: "Store the card and charge it" }).click();
       await page.getByText("onerror=").filter({ visible: true }).first().waitFor();
       assert.deepEqual(
-        await page.evaluate("[document.querySelectorAll('img, script:not([src]), [onerror]').length, document.title.includes('hit')]"),
+        await page.evaluate(
+          "[document.querySelectorAll('img, script:not([src]), [onerror]').length, document.title.includes('hit')]",
+        ),
         [0, false],
       );
     });
@@ -543,7 +661,10 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     const older = await made({ email: "keys@example.com" });
     const newer = await made({ email: "keys@example.com" });
     await inWindow(async (page) => {
-      const active = () => page.evaluate("(document.activeElement.getAttribute('name') ?? document.activeElement.textContent).trim()");
+      const active = () =>
+        page.evaluate(
+          "(document.activeElement.getAttribute('name') ?? document.activeElement.textContent).trim()",
+        );
       const press = async (key: string, until: string) => {
         for (let presses = 0; presses < 40; presses += 1) {
           await page.keyboard.press(key);
@@ -585,14 +706,24 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     light: { colorScheme: "light" },
     dark: { colorScheme: "dark" },
     telephone: { viewport: { width: 360, height: 740 }, isMobile: true, deviceScaleFactor: 2 },
-    enlarged: { viewport: { width: 320, height: 256 }, forcedColors: "active", reducedMotion: "reduce" },
+    enlarged: {
+      viewport: { width: 320, height: 256 },
+      forcedColors: "active",
+      reducedMotion: "reduce",
+    },
   };
   const papers = new Map<string, unknown>();
 
   for (const [name, options] of Object.entries(looks)) {
     test(`every view has names for all that it has, contrast, and no wider page than the screen: ${name}`, async () => {
       const { hash } = await made({ name: `Ana ${"W".repeat(60)}` });
-      await world.postJson("/ws/refund", { integration_key: integrationKey, operation: "request", hash, amount: "1", description: "one" });
+      await world.postJson("/ws/refund", {
+        integration_key: integrationKey,
+        operation: "request",
+        hash,
+        amount: "1",
+        description: "one",
+      });
       // axe is put into the page, which its policy would forbid.
       await inConsole(
         "#/payments",
@@ -698,7 +829,9 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       "#/payments",
       async (page) => {
         await page.getByRole("table").waitFor();
-        await page.evaluate("document.querySelector('#main').append(document.createElement('button'))");
+        await page.evaluate(
+          "document.querySelector('#main').append(document.createElement('button'))",
+        );
         assert.match(JSON.stringify(await violations(page)), /^\["button-name: /);
       },
       { bypassCSP: true },

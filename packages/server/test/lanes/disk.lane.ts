@@ -22,7 +22,11 @@ const backMs = 10_000;
 /** A refusal in the wire's format: a JSON object that says ERROR with a code. */
 function assertRefusal(heard: Heard): void {
   assert.ok(heard !== undefined, "an answer comes");
-  const answer = JSON.parse(heard.body) as { readonly status?: string; readonly status_code?: string; readonly status_message?: string };
+  const answer = JSON.parse(heard.body) as {
+    readonly status?: string;
+    readonly status_code?: string;
+    readonly status_message?: string;
+  };
   assert.equal(answer.status, "ERROR", heard.body);
   assert.match(answer.status_code ?? "", /^\S+$/);
   assert.ok((answer.status_message ?? "").length > 0);
@@ -30,7 +34,10 @@ function assertRefusal(heard: Heard): void {
 
 test("the database's disk is full, three times", { skip: noDisk }, async (context) => {
   using disk = new SmallDisk(diskMebibytes);
-  const run = await FaultyRun.start({ root: serverRoot, dataDirectory: join(disk.directory, "data") });
+  const run = await FaultyRun.start({
+    root: serverRoot,
+    dataDirectory: join(disk.directory, "data"),
+  });
   try {
     for (let round = 0; round < 3; round += 1) {
       await run.untilAcknowledged(50);
@@ -39,7 +46,10 @@ test("the database's disk is full, three times", { skip: noDisk }, async (contex
       await until("the server says that it does not write, and refuses a write", async () => {
         const readiness = await run.readiness();
         if (readiness?.status !== 503) return false;
-        assert.equal((JSON.parse(readiness.body) as { readonly status?: string }).status, "not_writing");
+        assert.equal(
+          (JSON.parse(readiness.body) as { readonly status?: string }).status,
+          "not_writing",
+        );
         const heard = await run.tokenize();
         if (heard?.status === 200 && heard.body.includes('"SUCCESS"')) return false;
         assertRefusal(heard);
@@ -52,7 +62,10 @@ test("the database's disk is full, three times", { skip: noDisk }, async (contex
       const ms = await run.untilTokenized();
       context.diagnostic(`back after ${ms} ms`);
       assert.ok(ms < backMs, `back after ${ms} ms`);
-      await until("the server says that it is ready", async () => (await run.readiness())?.status === 200);
+      await until(
+        "the server says that it is ready",
+        async () => (await run.readiness())?.status === 200,
+      );
     }
     await run.untilAcknowledged(50);
     assert.ok(run.events("writing_fails").length >= 3);
@@ -67,38 +80,58 @@ test("the database's disk is full, three times", { skip: noDisk }, async (contex
   }
 });
 
-test("the log's disk is full: payments go on, and so does the log when there is space", { skip: noDisk }, async (context) => {
-  using disk = new SmallDisk(1);
-  const dataDirectory = mkdtempSync(join(tmpdir(), "cofre-data-"));
-  const run = await FaultyRun.start({ root: serverRoot, dataDirectory, logDirectory: disk.directory });
-  try {
-    await run.untilAcknowledged(50);
-    disk.fill();
-    await run.untilAcknowledged(200);
-    assert.equal((await run.readiness())?.status, 200);
-    disk.empty();
-    const before = run.events("request").length;
-    const ms = await until("lines are written again", async () => {
-      await run.tokenize();
-      return run.events("request").length > before;
+test(
+  "the log's disk is full: payments go on, and so does the log when there is space",
+  { skip: noDisk },
+  async (context) => {
+    using disk = new SmallDisk(1);
+    const dataDirectory = mkdtempSync(join(tmpdir(), "cofre-data-"));
+    const run = await FaultyRun.start({
+      root: serverRoot,
+      dataDirectory,
+      logDirectory: disk.directory,
     });
-    context.diagnostic(`the log was back after ${ms} ms`);
-    assert.ok(ms < backMs);
-    // The disk is full when the server ends, too.
-    disk.fill();
-    assert.deepEqual(await run.judge(), []);
-  } finally {
-    await run.close();
-    rmSync(dataDirectory, { recursive: true, force: true });
-  }
-});
+    try {
+      await run.untilAcknowledged(50);
+      disk.fill();
+      await run.untilAcknowledged(200);
+      assert.equal((await run.readiness())?.status, 200);
+      disk.empty();
+      const before = run.events("request").length;
+      const ms = await until("lines are written again", async () => {
+        await run.tokenize();
+        return run.events("request").length > before;
+      });
+      context.diagnostic(`the log was back after ${ms} ms`);
+      assert.ok(ms < backMs);
+      // The disk is full when the server ends, too.
+      disk.fill();
+      assert.deepEqual(await run.judge(), []);
+    } finally {
+      await run.close();
+      rmSync(dataDirectory, { recursive: true, force: true });
+    }
+  },
+);
 
-/** Lets the system calls of a running process fail: all of the named ones from the nth on, or that one alone. */
-async function failCalls(pid: number, calls: string, error: string, when: string): Promise<ChildProcess> {
+/**
+ * Lets the system calls of a running process fail: all of the named ones from the nth on, or that
+ * one alone.
+ */
+async function failCalls(
+  pid: number,
+  calls: string,
+  error: string,
+  when: string,
+): Promise<ChildProcess> {
   const filter = `inject=${calls}:error=${error}:when=${when}`;
-  const strace = spawn("strace", ["-f", "-o", "/dev/null", "-e", `trace=${calls}`, "-e", filter, "-p", String(pid)], {
-    stdio: ["ignore", "ignore", "pipe"],
-  });
+  const strace = spawn(
+    "strace",
+    ["-f", "-o", "/dev/null", "-e", `trace=${calls}`, "-e", filter, "-p", String(pid)],
+    {
+      stdio: ["ignore", "ignore", "pipe"],
+    },
+  );
   // It says on standard error when it is attached.
   await once(strace.stderr, "data");
   return strace;
@@ -116,7 +149,8 @@ interface Failure {
 }
 
 const failures: readonly Failure[] = [
-  // A later fsync that works says nothing of what an earlier one could not write: the system may have dropped it.
+  // A later fsync that works says nothing of what an earlier one could not write: the system may
+  // have dropped it.
   { name: "one fsync fails, and those after it work", calls: "fdatasync,fsync", when: "5" },
   { name: "every fsync fails", calls: "fdatasync,fsync", when: "5+" },
   { name: "one write fails", calls: "pwrite64", when: "15" },
@@ -153,10 +187,18 @@ for (const failure of failures) {
     { skip: noStrace },
     async (context) => {
       const violations = await runWithFailure(serverRoot, failure, async (run) => {
-        await until("the server says that it does not write", async () => (await run.readiness())?.status === 503);
-        // What was under way when it failed may still be answered, by what it read; what begins now may not be acknowledged.
+        await until(
+          "the server says that it does not write",
+          async () => (await run.readiness())?.status === 503,
+        );
+        // What was under way when it failed may still be answered, by what it read; what begins now
+        // may not be acknowledged.
         for (let time = 0; time < 20; time += 1) assertRefusal(await run.tokenize());
-        assert.equal((await run.readiness())?.status, 503, "writing stays off: only opening the file again can tell what is there");
+        assert.equal(
+          (await run.readiness())?.status,
+          503,
+          "writing stays off: only opening the file again can tell what is there",
+        );
         assert.equal(run.hasEnded, false);
         context.diagnostic(`acknowledged writes: ${run.promises.acknowledged}`);
       });
@@ -165,21 +207,25 @@ for (const failure of failures) {
   );
 }
 
-test("control: a server that goes on after a failed fsync is found out", { skip: noStrace }, async (context) => {
-  const root = plantedCopy({
-    name: "the writer goes on after a failed fsync",
-    file: "stores/embedded/batch-writer.ts",
-    find: 'this.#state = full ? "in_doubt" : "stopped";',
-    replace: 'this.#state = "ready";',
-  });
-  context.after(() => rmSync(root, { recursive: true, force: true }));
-  const [failure] = failures;
-  assert.ok(failure !== undefined);
-  let wentOn = false;
-  await runWithFailure(root, failure, async (run) => {
-    await until("a failed write was logged", async () => run.events("writing_fails").length > 0);
-    await run.untilTokenized();
-    wentOn = true;
-  });
-  assert.ok(wentOn);
-});
+test(
+  "control: a server that goes on after a failed fsync is found out",
+  { skip: noStrace },
+  async (context) => {
+    const root = plantedCopy({
+      name: "the writer goes on after a failed fsync",
+      file: "stores/embedded/batch-writer.ts",
+      find: 'this.#state = full ? "in_doubt" : "stopped";',
+      replace: 'this.#state = "ready";',
+    });
+    context.after(() => rmSync(root, { recursive: true, force: true }));
+    const [failure] = failures;
+    assert.ok(failure !== undefined);
+    let wentOn = false;
+    await runWithFailure(root, failure, async (run) => {
+      await until("a failed write was logged", async () => run.events("writing_fails").length > 0);
+      await run.untilTokenized();
+      wentOn = true;
+    });
+    assert.ok(wentOn);
+  },
+);

@@ -41,125 +41,177 @@ function tell(context: TestContext, { figures, violations }: KillReport): void {
   for (const violation of violations.slice(0, 20)) context.diagnostic(`violation: ${violation}`);
 }
 
-describe("two nodes on a primary and its synchronous standby, under load: nothing is lost, charged twice or stuck", { skip }, () => {
-  test(`${failovers} failovers, and ${kills} kills of the primary with a start in place`, async (context) => {
-    const report = await runFailover({ roots: [serverRoot, serverRoot], seed, waived: true }, async (run) => {
-      for (let cycle = 0; cycle < failovers; cycle += 1) {
-        await sleep(run.chance.between(100, 600));
-        await run.failOver(ways[cycle % ways.length] ?? { how: "kill", alone: true });
-      }
-      for (let cycle = 0; cycle < kills; cycle += 1) {
-        await sleep(run.chance.between(20, 300));
-        await run.killInPlace();
-      }
-      await run.untilAcknowledged(50);
+describe(
+  "two nodes on a primary and its synchronous standby, under load: nothing is lost, charged twice or stuck",
+  { skip },
+  () => {
+    test(`${failovers} failovers, and ${kills} kills of the primary with a start in place`, async (context) => {
+      const report = await runFailover(
+        { roots: [serverRoot, serverRoot], seed, waived: true },
+        async (run) => {
+          for (let cycle = 0; cycle < failovers; cycle += 1) {
+            await sleep(run.chance.between(100, 600));
+            await run.failOver(ways[cycle % ways.length] ?? { how: "kill", alone: true });
+          }
+          for (let cycle = 0; cycle < kills; cycle += 1) {
+            await sleep(run.chance.between(20, 300));
+            await run.killInPlace();
+          }
+          await run.untilAcknowledged(50);
+        },
+      );
+      tell(context, report);
+      assert.deepEqual(report.violations, []);
+      assert.ok((report.figures["ms until all was settled"] ?? Number.POSITIVE_INFINITY) <= 60_000);
+      // A machine that stands still for a while costs one of them, not most.
+      const median =
+        report.figures[
+          "ms from the database's first commit to the first acknowledged write, median"
+        ];
+      assert.ok(median !== undefined && median <= 5_000);
+      // Gateway, vault, jobs and leases have one each, and one writes: a session that was lost is
+      // replaced by one.
+      assert.ok((report.figures["sessions of all nodes at the end of the load"] ?? 0) <= 10);
     });
-    tell(context, report);
-    assert.deepEqual(report.violations, []);
-    assert.ok((report.figures["ms until all was settled"] ?? Number.POSITIVE_INFINITY) <= 60_000);
-    // A machine that stands still for a while costs one of them, not most.
-    const median = report.figures["ms from the database's first commit to the first acknowledged write, median"];
-    assert.ok(median !== undefined && median <= 5_000);
-    // Gateway, vault, jobs and leases have one each, and one writes: a session that was lost is replaced by one.
-    assert.ok((report.figures["sessions of all nodes at the end of the load"] ?? 0) <= 10);
-  });
 
-  test("a standby at the address is not read, and a new primary without one of its own is not written to, until it has one", async (context) => {
-    const report = await runFailover({ roots: [serverRoot], seed: seed + 20 }, async (run) => {
-      await run.pair.kill();
-      run.address.turnTo(run.pair.standbyPort);
-      const [code] = run.promises.codes;
-      assert.equal((await run.ask("/ws/query", { merchant_payment_code: code }))?.["status_code"], "COFRE-21");
-      await run.pair.promote();
-      await run.pair.waitForStandby(false);
-      assert.equal(typeof (await run.ask("/ws/query", { merchant_payment_code: code }))?.["payment"], "object", "control: it is there");
-      // In the moments before its settings changed it waited for a standby, and sessions were let write.
-      const earlier = await sessionsOf(run.databaseUrl);
-      run.address.turnTo(run.pair.port);
-      await until("whatever those had under way is over", async () => {
-        const now = await sessionsOf(run.databaseUrl);
-        return !earlier.some((session) => now.includes(session));
+    test("a standby at the address is not read, and a new primary without one of its own is not written to, until it has one", async (context) => {
+      const report = await runFailover({ roots: [serverRoot], seed: seed + 20 }, async (run) => {
+        await run.pair.kill();
+        run.address.turnTo(run.pair.standbyPort);
+        const [code] = run.promises.codes;
+        assert.equal(
+          (await run.ask("/ws/query", { merchant_payment_code: code }))?.["status_code"],
+          "COFRE-21",
+        );
+        await run.pair.promote();
+        await run.pair.waitForStandby(false);
+        assert.equal(
+          typeof (await run.ask("/ws/query", { merchant_payment_code: code }))?.["payment"],
+          "object",
+          "control: it is there",
+        );
+        // In the moments before its settings changed it waited for a standby, and sessions were let
+        // write.
+        const earlier = await sessionsOf(run.databaseUrl);
+        run.address.turnTo(run.pair.port);
+        await until("whatever those had under way is over", async () => {
+          const now = await sessionsOf(run.databaseUrl);
+          return !earlier.some((session) => now.includes(session));
+        });
+        await until("the node says so", async () =>
+          run.events("database_refused").some(({ code }) => code === "no_synchronous_standby"),
+        );
+        const before = await run.countPayments();
+        await sleep(500);
+        assert.equal(await run.countPayments(), before);
+        await run.pair.rebuild();
+        await run.pair.waitForStandby(true);
+        await run.untilAcknowledged(50);
       });
-      await until("the node says so", async () => run.events("database_refused").some(({ code }) => code === "no_synchronous_standby"));
-      const before = await run.countPayments();
-      await sleep(500);
-      assert.equal(await run.countPayments(), before);
-      await run.pair.rebuild();
-      await run.pair.waitForStandby(true);
-      await run.untilAcknowledged(50);
+      tell(context, report);
+      assert.deepEqual(report.violations, []);
     });
+
+    test(`${cuts} connections cut at any byte, ${dropped} answers to commits dropped, sessions ended, rows held, writes refused`, async (context) => {
+      const report = await runFailover(
+        { roots: [serverRoot, serverRoot], seed: seed + 10 },
+        async (run) => {
+          const { address, chance } = run;
+          address.cutOf = () => ({
+            side: chance.happens(500) ? "to_server" : "to_client",
+            after: chance.happens(300) ? chance.between(1, 1_000) : chance.between(1_000, 10_000),
+            reset: chance.happens(500),
+          });
+          address.reset();
+          await until(
+            "so many connections were cut",
+            async () => address.counts.cut >= cuts,
+            longestMs,
+          );
+          address.cutOf = () => undefined;
+          address.reset();
+          run.phase("cuts");
+
+          address.faultOf = () =>
+            chance.happens(700) ? (chance.happens(850) ? "drop_answer" : "never_commit") : "none";
+          await until(
+            "so many answers were dropped",
+            async () => address.counts.drop_answer >= dropped,
+            longestMs,
+          );
+          address.faultOf = () => "none";
+          run.phase("drops");
+
+          await troubleSessions(run.databaseUrl, chance, troubles);
+          run.phase("sessions ended and statements cancelled");
+          const { deadlocks } = await holdRows(run.databaseUrl, chance, 20, 6_000);
+          run.note("deadlocks", deadlocks);
+          run.phase("rows held");
+          await withRefusals(run.databaseUrl, 20, async () => run.untilAcknowledged(200));
+          run.phase("writes refused");
+          await run.untilAcknowledged(50);
+        },
+      );
+      tell(context, report);
+      assert.deepEqual(report.violations, []);
+      assert.ok((report.figures["attempts that recovery was seen to settle"] ?? 0) > dropped / 10);
+    });
+  },
+);
+
+test(
+  "a node of this version and one of the version before, together under load: no error",
+  { skip },
+  async (context) => {
+    const earlier = earlierCopy();
+    context.after(() => rmSync(earlier, { recursive: true, force: true }));
+    const report = await runFailover(
+      { roots: [earlier], seed: seed + 30, answerMs: 20_000 },
+      async (run) => {
+        assert.equal(await run.countMigrations(), earlierMigrations);
+        // This version brings the tables up to date under the load of the other.
+        await run.addNode(serverRoot);
+        assert.equal(await run.countMigrations(), migrations.length);
+        await run.untilAcknowledged(200);
+        // Back to the version before, on tables that it knows only a part of.
+        await run.endNode(0);
+        await run.addNode(earlier);
+        await run.untilAcknowledged(200);
+      },
+    );
     tell(context, report);
     assert.deepEqual(report.violations, []);
-  });
-
-  test(`${cuts} connections cut at any byte, ${dropped} answers to commits dropped, sessions ended, rows held, writes refused`, async (context) => {
-    const report = await runFailover({ roots: [serverRoot, serverRoot], seed: seed + 10 }, async (run) => {
-      const { address, chance } = run;
-      address.cutOf = () => ({
-        side: chance.happens(500) ? "to_server" : "to_client",
-        after: chance.happens(300) ? chance.between(1, 1_000) : chance.between(1_000, 10_000),
-        reset: chance.happens(500),
-      });
-      address.reset();
-      await until("so many connections were cut", async () => address.counts.cut >= cuts, longestMs);
-      address.cutOf = () => undefined;
-      address.reset();
-      run.phase("cuts");
-
-      address.faultOf = () => (chance.happens(700) ? (chance.happens(850) ? "drop_answer" : "never_commit") : "none");
-      await until("so many answers were dropped", async () => address.counts.drop_answer >= dropped, longestMs);
-      address.faultOf = () => "none";
-      run.phase("drops");
-
-      await troubleSessions(run.databaseUrl, chance, troubles);
-      run.phase("sessions ended and statements cancelled");
-      const { deadlocks } = await holdRows(run.databaseUrl, chance, 20, 6_000);
-      run.note("deadlocks", deadlocks);
-      run.phase("rows held");
-      await withRefusals(run.databaseUrl, 20, async () => run.untilAcknowledged(200));
-      run.phase("writes refused");
-      await run.untilAcknowledged(50);
-    });
-    tell(context, report);
-    assert.deepEqual(report.violations, []);
-    assert.ok((report.figures["attempts that recovery was seen to settle"] ?? 0) > dropped / 10);
-  });
-});
-
-test("a node of this version and one of the version before, together under load: no error", { skip }, async (context) => {
-  const earlier = earlierCopy();
-  context.after(() => rmSync(earlier, { recursive: true, force: true }));
-  const report = await runFailover({ roots: [earlier], seed: seed + 30, answerMs: 20_000 }, async (run) => {
-    assert.equal(await run.countMigrations(), earlierMigrations);
-    // This version brings the tables up to date under the load of the other.
-    await run.addNode(serverRoot);
-    assert.equal(await run.countMigrations(), migrations.length);
-    await run.untilAcknowledged(200);
-    // Back to the version before, on tables that it knows only a part of.
-    await run.endNode(0);
-    await run.addNode(earlier);
-    await run.untilAcknowledged(200);
-  });
-  tell(context, report);
-  assert.deepEqual(report.violations, []);
-  assert.equal(report.figures["answers that never came"], 0);
-  // Failed inside, not recorded, not known.
-  for (const code of ["COFRE-14", "COFRE-21", "COFRE-22", "BP-DR-119"]) assert.equal(report.figures[`answers ${code}`] ?? 0, 0, code);
-});
+    assert.equal(report.figures["answers that never came"], 0);
+    // Failed inside, not recorded, not known.
+    for (const code of ["COFRE-14", "COFRE-21", "COFRE-22", "BP-DR-119"])
+      assert.equal(report.figures[`answers ${code}`] ?? 0, 0, code);
+  },
+);
 
 describe("controls: the judge objects", { skip }, () => {
   test("a standby that nothing waits for, and a failover", async (context) => {
-    const report = await runFailover({ roots: [serverRoot], seed, synchronous: false, waived: true, settleMs: 2_000 }, async (run) => {
-      run.pair.freezeReplication();
-      await run.untilAcknowledged(50);
-      await run.failOver({ how: "kill", alone: true });
-    });
+    const report = await runFailover(
+      { roots: [serverRoot], seed, synchronous: false, waived: true, settleMs: 2_000 },
+      async (run) => {
+        run.pair.freezeReplication();
+        await run.untilAcknowledged(50);
+        await run.failOver({ how: "kill", alone: true });
+      },
+    );
     tell(context, report);
-    assert.ok(report.violations.some((violation) => /^an acknowledged (?:payment|token) is there/.test(violation)));
+    assert.ok(
+      report.violations.some((violation) =>
+        /^an acknowledged (?:payment|token) is there/.test(violation),
+      ),
+    );
   });
 
   /** What the judge must say about each, after what the script does. */
-  const controls: readonly (readonly [bug: PlantedBug, says: RegExp, script: (run: FailoverRun) => Promise<void>])[] = [
+  const controls: readonly (readonly [
+    bug: PlantedBug,
+    says: RegExp,
+    script: (run: FailoverRun) => Promise<void>,
+  ])[] = [
     [
       {
         name: "sessions that do not wait for the disk, and kills",

@@ -10,14 +10,22 @@ import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 
 /** COFRE_HISTORY_SEED for another mix. */
 const seed = Number(process.env["COFRE_HISTORY_SEED"] ?? "1");
-const payments = Number(process.env["COFRE_HISTORY_PAYMENTS"] ?? amount({ quick: 300, ci: 500, night: 5_000 }));
+const payments = Number(
+  process.env["COFRE_HISTORY_PAYMENTS"] ?? amount({ quick: 300, ci: 500, night: 5_000 }),
+);
 /** Within so many payments each planted mistake must be found. */
 const paymentsToFind = 2_000;
 
 test(`${payments * callsOfPayment} concurrent calls on ${payments} payments have a legal order for each payment`, async (context) => {
-  const { calls, unheard, outcomes, slow, illegal } = await runHistories({ root: serverRoot, seed, payments });
+  const { calls, unheard, outcomes, slow, illegal } = await runHistories({
+    root: serverRoot,
+    seed,
+    payments,
+  });
   context.diagnostic([...outcomes].map(([outcome, times]) => `${outcome} ${times}`).join("; "));
-  context.diagnostic(`${unheard} of ${calls} calls were cut by their client; ${slow} histories took so long that recovery may have begun`);
+  context.diagnostic(
+    `${unheard} of ${calls} calls were cut by their client; ${slow} histories took so long that recovery may have begun`,
+  );
   assert.deepEqual(illegal, []);
   assert.ok(unheard > calls / 100, "control: connections were cut");
   assert.ok(slow < payments / 10, "control: histories end before recovery begins");
@@ -31,12 +39,45 @@ test(`${payments * callsOfPayment} concurrent calls on ${payments} payments have
       "direct BP-DR-65",
       "direct unheard",
     ],
-    ["capture captured 40", "capture COFRE-22", "capture COFRE-20", "token stored", "token BP-DR-65"],
-    ["refund or cancel cancelled", "refund or cancel done", "refund or cancel BP-CAN-3", "refund or cancel BP-REF-12"],
-    ["capture captured", "capture BP-CAP-2", "capture BP-CAP-3", "capture BP-CAP-4", "capture BP-CAP-5", "capture unheard"],
+    [
+      "capture captured 40",
+      "capture COFRE-22",
+      "capture COFRE-20",
+      "token stored",
+      "token BP-DR-65",
+    ],
+    [
+      "refund or cancel cancelled",
+      "refund or cancel done",
+      "refund or cancel BP-CAN-3",
+      "refund or cancel BP-REF-12",
+    ],
+    [
+      "capture captured",
+      "capture BP-CAP-2",
+      "capture BP-CAP-3",
+      "capture BP-CAP-4",
+      "capture BP-CAP-5",
+      "capture unheard",
+    ],
     ["cancel cancelled", "cancel BP-CAN-2", "cancel BP-CAN-3", "cancel COFRE-20"],
-    ["query captured", "query cancelled", "query open", "query authorizing", "query BP-QRY-2", "query captured, r0 asked"],
-    ["refund done", "refund BP-REF-CAN-2", "refund BP-REF-5", "refund BP-REF-7", "refund BP-REF-11", "refund BP-REF-12", "refund unheard"],
+    [
+      "query captured",
+      "query cancelled",
+      "query open",
+      "query authorizing",
+      "query BP-QRY-2",
+      "query captured, r0 asked",
+    ],
+    [
+      "refund done",
+      "refund BP-REF-CAN-2",
+      "refund BP-REF-5",
+      "refund BP-REF-7",
+      "refund BP-REF-11",
+      "refund BP-REF-12",
+      "refund unheard",
+    ],
     ["cancel refund done", "cancel refund BP-REF-9", "cancel refund unheard"],
   ].flat()) {
     assert.ok((outcomes.get(outcome) ?? 0) > 0, `control: ${outcome} was met`);
@@ -44,7 +85,9 @@ test(`${payments * callsOfPayment} concurrent calls on ${payments} payments have
 });
 
 describe("controls: planted races and wrong refusals leave histories without a legal order", () => {
-  const sums = plantedBugs.find(({ name }) => name.startsWith("the sum of refunds is checked against what was first read"));
+  const sums = plantedBugs.find(({ name }) =>
+    name.startsWith("the sum of refunds is checked against what was first read"),
+  );
   assert.ok(sums !== undefined);
   const planted: readonly PlantedBug[] = [
     sums,
@@ -58,7 +101,8 @@ describe("controls: planted races and wrong refusals leave histories without a l
       name: "requests about one payment do not wait for one another",
       file: "operations/runner.ts",
       find: "return this.#turns.take(found.merchantId + found.id, (hasWaited)",
-      replace: "return found.id.length > 0 ? task(found) : this.#turns.take(found.merchantId, (hasWaited)",
+      replace:
+        "return found.id.length > 0 ? task(found) : this.#turns.take(found.merchantId, (hasWaited)",
     },
     {
       name: "whoever was slower is refused, whatever is left",
@@ -105,7 +149,12 @@ describe("controls: planted races and wrong refusals leave histories without a l
     test(bug.name, async (context) => {
       const root = plantedCopy(bug);
       context.after(() => rmSync(root, { recursive: true, force: true }));
-      const { calls, illegal } = await runHistories({ root, seed, payments: paymentsToFind, stop: true });
+      const { calls, illegal } = await runHistories({
+        root,
+        seed,
+        payments: paymentsToFind,
+        stop: true,
+      });
       context.diagnostic(`after ${calls} calls: ${illegal[0]}`);
       assert.ok(illegal.length > 0);
     });
@@ -113,7 +162,13 @@ describe("controls: planted races and wrong refusals leave histories without a l
 });
 
 describe("controls: the search", () => {
-  const call = (ask: Ask, began: number, ended: number, told: string | undefined, key?: string): Call => ({ ask, key, began, ended, told });
+  const call = (
+    ask: Ask,
+    began: number,
+    ended: number,
+    told: string | undefined,
+    key?: string,
+  ): Call => ({ ask, key, began, ended, told });
   const direct = (began: number, ended: number, told: string | undefined, key?: string): Call =>
     call({ kind: "direct", sale: false }, began, ended, told, key);
   const capture = (began: number, ended: number, told: string | undefined, key?: string): Call =>
@@ -124,34 +179,84 @@ describe("controls: the search", () => {
     call({ kind: "direct", sale: true, token: "t0" }, began, ended, told, key);
   const part = (began: number, ended: number, told: string | undefined, key?: string): Call =>
     call({ kind: "capture", part: true }, began, ended, told, key);
-  const refundOrCancel = (began: number, ended: number, told: string): Call => call({ kind: "refund or cancel" }, began, ended, told);
-  const query = (began: number, ended: number, told: string): Call => call({ kind: "query" }, began, ended, told);
-  const refund = (refund: RefundName, began: number, ended: number, told: string | undefined, key?: string): Call =>
-    call({ kind: "refund", refund }, began, ended, told, key);
+  const refundOrCancel = (began: number, ended: number, told: string): Call =>
+    call({ kind: "refund or cancel" }, began, ended, told);
+  const query = (began: number, ended: number, told: string): Call =>
+    call({ kind: "query" }, began, ended, told);
+  const refund = (
+    refund: RefundName,
+    began: number,
+    ended: number,
+    told: string | undefined,
+    key?: string,
+  ): Call => call({ kind: "refund", refund }, began, ended, told, key);
   const created = direct(0, 1, "open");
   const captured = [created, capture(2, 3, "captured")];
 
   const legal: readonly (readonly [string, readonly Call[]])[] = [
-    ["a query beside a capture sees either", [created, capture(2, 5, "captured"), query(3, 4, "open"), query(6, 7, "captured")]],
-    ["a query beside a capture sees that it is under way", [created, capture(2, 5, "captured"), query(3, 4, "busy")]],
-    ["a payment is seen before the acquirer has answered", [direct(0, 9, "open"), query(1, 2, "authorizing"), cancel(3, 4, "COFRE-20")]],
-    ["what nobody heard of may happen late", [created, capture(2, 3, undefined), query(4, 5, "open"), query(6, 7, "captured")]],
-    ["what nobody heard of need not happen", [created, capture(2, 3, undefined), query(4, 5, "open"), cancel(6, 7, "cancelled")]],
-    ["an answer that is kept is old", [...captured, capture(4, 5, "BP-CAP-4", "k"), capture(6, 7, "BP-CAP-4", "k")]],
+    [
+      "a query beside a capture sees either",
+      [created, capture(2, 5, "captured"), query(3, 4, "open"), query(6, 7, "captured")],
+    ],
+    [
+      "a query beside a capture sees that it is under way",
+      [created, capture(2, 5, "captured"), query(3, 4, "busy")],
+    ],
+    [
+      "a payment is seen before the acquirer has answered",
+      [direct(0, 9, "open"), query(1, 2, "authorizing"), cancel(3, 4, "COFRE-20")],
+    ],
+    [
+      "what nobody heard of may happen late",
+      [created, capture(2, 3, undefined), query(4, 5, "open"), query(6, 7, "captured")],
+    ],
+    [
+      "what nobody heard of need not happen",
+      [created, capture(2, 3, undefined), query(4, 5, "open"), cancel(6, 7, "cancelled")],
+    ],
+    [
+      "an answer that is kept is old",
+      [...captured, capture(4, 5, "BP-CAP-4", "k"), capture(6, 7, "BP-CAP-4", "k")],
+    ],
     [
       "a request under a key whose outcome is open stays open",
       [created, cancel(2, 3, "COFRE-22", "k"), query(4, 5, "busy"), cancel(6, 7, "COFRE-20", "k")],
     ],
     [
       "a request under a key that did nothing is refused when another one did it",
-      [direct(0, 9, "open"), cancel(1, 2, "COFRE-20", "k"), cancel(10, 11, "cancelled"), cancel(12, 13, "BP-CAN-3", "k")],
+      [
+        direct(0, 9, "open"),
+        cancel(1, 2, "COFRE-20", "k"),
+        cancel(10, 11, "cancelled"),
+        cancel(12, 13, "BP-CAN-3", "k"),
+      ],
     ],
-    ["a charge with a token of one's own choice comes again", [charge(0, 1, undefined, "k"), charge(2, 3, "captured, token", "k")]],
+    [
+      "a charge with a token of one's own choice comes again",
+      [charge(0, 1, undefined, "k"), charge(2, 3, "captured, token", "k")],
+    ],
     ["the same without a key", [charge(0, 1, undefined), charge(2, 3, "BP-DR-0")]],
-    ["a part is captured", [created, part(2, 3, "captured 40"), query(4, 5, "captured 40"), refund("r1", 6, 7, "BP-REF-5")]],
-    ["the acquirer's answer is lost", [direct(0, 1, "authorizing"), capture(2, 3, "BP-CAP-5"), direct(4, 5, "BP-DR-0")]],
-    ["everything is given back", [...captured, refundOrCancel(4, 5, "done"), query(6, 7, "captured, ra asked")]],
-    ["the same request under one key is one refund", [...captured, refund("r0", 4, 5, undefined, "k"), refund("r0", 6, 7, "done", "k")]],
+    [
+      "a part is captured",
+      [
+        created,
+        part(2, 3, "captured 40"),
+        query(4, 5, "captured 40"),
+        refund("r1", 6, 7, "BP-REF-5"),
+      ],
+    ],
+    [
+      "the acquirer's answer is lost",
+      [direct(0, 1, "authorizing"), capture(2, 3, "BP-CAP-5"), direct(4, 5, "BP-DR-0")],
+    ],
+    [
+      "everything is given back",
+      [...captured, refundOrCancel(4, 5, "done"), query(6, 7, "captured, ra asked")],
+    ],
+    [
+      "the same request under one key is one refund",
+      [...captured, refund("r0", 4, 5, undefined, "k"), refund("r0", 6, 7, "done", "k")],
+    ],
   ];
   const illegal: readonly (readonly [string, readonly Call[]])[] = [
     ["captured and cancelled", [created, capture(2, 5, "captured"), cancel(3, 4, "cancelled")]],
@@ -159,26 +264,57 @@ describe("controls: the search", () => {
     ["a capture that nobody asked for", [created, query(2, 3, "captured")]],
     ["there before it was made", [query(0, 1, "open"), direct(2, 3, "open")]],
     ["an effect before its call", [created, query(2, 3, "captured"), capture(4, 5, undefined)]],
-    ["two queries that go back", [created, cancel(2, 9, "cancelled"), query(3, 4, "cancelled"), query(5, 6, "open")]],
+    [
+      "two queries that go back",
+      [created, cancel(2, 9, "cancelled"), query(3, 4, "cancelled"), query(5, 6, "open")],
+    ],
     ["authorizing again", [created, query(2, 3, "authorizing")]],
-    ["more refunded than captured", [...captured, refund("r0", 4, 9, "done"), refund("r1", 4, 9, "done")]],
-    ["refused for an amount that is left", [...captured, refund("r0", 4, 9, "done"), refund("r3", 4, 9, "BP-REF-5")]],
+    [
+      "more refunded than captured",
+      [...captured, refund("r0", 4, 9, "done"), refund("r1", 4, 9, "done")],
+    ],
+    [
+      "refused for an amount that is left",
+      [...captured, refund("r0", 4, 9, "done"), refund("r3", 4, 9, "BP-REF-5")],
+    ],
     ["not found although it is there", [created, capture(2, 3, "BP-CAP-2")]],
     ["a refund that is lost", [...captured, refund("r0", 4, 5, "done"), query(6, 7, "captured")]],
-    ["two refunds under one key", [...captured, refund("r0", 4, 5, "done", "k"), refund("r0", 6, 7, "BP-REF-11", "k")]],
+    [
+      "two refunds under one key",
+      [...captured, refund("r0", 4, 5, "done", "k"), refund("r0", 6, 7, "BP-REF-11", "k")],
+    ],
     ["cancelled twice", [created, cancel(2, 3, "cancelled"), cancel(4, 5, "cancelled", "k")]],
     ["refused for nothing", [created, cancel(2, 3, "COFRE-20")]],
     ["made twice", [direct(0, 1, "open"), direct(2, 3, "open")]],
     [
       "another's cancellation under a key",
-      [direct(0, 9, "open"), cancel(1, 2, "COFRE-20", "k"), cancel(10, 11, "cancelled"), cancel(12, 13, "cancelled", "k")],
+      [
+        direct(0, 9, "open"),
+        cancel(1, 2, "COFRE-20", "k"),
+        cancel(10, 11, "cancelled"),
+        cancel(12, 13, "cancelled", "k"),
+      ],
     ],
-    ["another's capture for a part", [created, capture(2, 3, "captured"), part(4, 5, "captured", "k")]],
-    ["a token that is taken hides the payment that took it", [charge(0, 1, undefined), query(2, 3, "captured"), charge(4, 5, "BP-DR-65")]],
-    ["more refunded than the part", [created, part(2, 3, "captured 40"), refund("r1", 4, 5, "done")]],
-    ["captured after the acquirer's answer is lost", [direct(0, 1, "authorizing"), query(2, 3, "captured")]],
+    [
+      "another's capture for a part",
+      [created, capture(2, 3, "captured"), part(4, 5, "captured", "k")],
+    ],
+    [
+      "a token that is taken hides the payment that took it",
+      [charge(0, 1, undefined), query(2, 3, "captured"), charge(4, 5, "BP-DR-65")],
+    ],
+    [
+      "more refunded than the part",
+      [created, part(2, 3, "captured 40"), refund("r1", 4, 5, "done")],
+    ],
+    [
+      "captured after the acquirer's answer is lost",
+      [direct(0, 1, "authorizing"), query(2, 3, "captured")],
+    ],
     ["an error that is none of the model's", [created, capture(2, 3, "COFRE-14")]],
   ];
-  for (const [name, calls] of legal) test(`an order is found: ${name}`, () => assert.ok(hasLegalOrder(calls)));
-  for (const [name, calls] of illegal) test(`no order is found: ${name}`, () => assert.equal(hasLegalOrder(calls), false));
+  for (const [name, calls] of legal)
+    test(`an order is found: ${name}`, () => assert.ok(hasLegalOrder(calls)));
+  for (const [name, calls] of illegal)
+    test(`no order is found: ${name}`, () => assert.equal(hasLegalOrder(calls), false));
 });

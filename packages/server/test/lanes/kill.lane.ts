@@ -7,9 +7,14 @@ import { runKills, type KillReport } from "./support/kill-run.ts";
 import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 
 /** COFRE_KILL_CYCLES=1000 for a night, COFRE_KILL_SEED for another mix. */
-const cycles = Number(process.env["COFRE_KILL_CYCLES"] ?? amount({ quick: 10, ci: 200, night: 1_000 }));
+const cycles = Number(
+  process.env["COFRE_KILL_CYCLES"] ?? amount({ quick: 10, ci: 200, night: 1_000 }),
+);
 const seed = Number(process.env["COFRE_KILL_SEED"] ?? "1");
-/** Each crash is judged by all that the installation holds: in one that has grown for long the judge takes longer than the rest. */
+/**
+ * Each crash is judged by all that the installation holds: in one that has grown for long the judge
+ * takes longer than the rest.
+ */
 const cyclesOfInstallation = 50;
 
 function tell(context: TestContext, { figures, violations }: KillReport): void {
@@ -23,7 +28,10 @@ function bugNamed(name: string): PlantedBug {
   return bug;
 }
 
-/** Two installations side by side, for a start and a judgement leave the other cores idle; each with its own acquirer, folder and seed. */
+/**
+ * Two installations side by side, for a start and a judgement leave the other cores idle; each with
+ * its own acquirer, folder and seed.
+ */
 describe(
   `Cofre killed ${cycles} times under load loses nothing, charges nothing twice and leaves nothing stuck`,
   { concurrency: 2 },
@@ -32,7 +40,12 @@ describe(
       const kills = Math.min(cyclesOfInstallation, cycles - before);
       const own = seed + before;
       test(`${kills} kills of one installation, seed ${own}`, async (context) => {
-        const report = await runKills({ root: serverRoot, cycles: kills, seed: own, settleMs: 120_000 });
+        const report = await runKills({
+          root: serverRoot,
+          cycles: kills,
+          seed: own,
+          settleMs: 120_000,
+        });
         tell(context, report);
         assert.deepEqual(report.violations, []);
         // A run that met nothing would prove nothing.
@@ -47,7 +60,11 @@ describe(
 describe("controls: the judge objects", () => {
   /** What the judge must say about each, within a few kills. */
   const controls: readonly (readonly [bug: PlantedBug, cycles: number, says: RegExp])[] = [
-    [bugNamed("the acquirer is asked before the intention is written down"), 12, /^nothing is sent before it is written down/],
+    [
+      bugNamed("the acquirer is asked before the intention is written down"),
+      12,
+      /^nothing is sent before it is written down/,
+    ],
     [bugNamed("recovery never runs"), 3, /^nothing is stuck/],
     [
       {

@@ -13,18 +13,29 @@ import { embeddedIn, postgresOfItsOwn } from "./support/leak-store.ts";
 import { echoingAcquirers, type LeakReport, runLeaks } from "./support/leak-run.ts";
 import { canReadMemory } from "./support/process-memory.ts";
 import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
-import { LeakScanner, scanForSecurityCodes, scanForSensitiveText, sensitiveMark } from "./support/leak-scanner.ts";
+import {
+  LeakScanner,
+  scanForSecurityCodes,
+  scanForSensitiveText,
+  sensitiveMark,
+} from "./support/leak-scanner.ts";
 
-const cards = Number(process.env["COFRE_LEAK_CARDS"] ?? amount({ quick: 3_000, ci: 10_000, night: 10_000 }));
+const cards = Number(
+  process.env["COFRE_LEAK_CARDS"] ?? amount({ quick: 3_000, ci: 10_000, night: 10_000 }),
+);
 const seed = Number(process.env["COFRE_LEAK_SEED"] ?? "1");
-/** A fifth of the cards through each: what differs is the answers, and they come for the right ways alone. */
+/**
+ * A fifth of the cards through each: what differs is the answers, and they come for the right ways
+ * alone.
+ */
 const cardsEach = Math.ceil(cards / 5);
 /** In memory, when the load is over: reliability 1.1 grants a core dump as many. */
 const mostInMemory = 8;
 
 test(`after ${cards} cards no number and no security code is in anything that Cofre has written`, async (context) => {
   const report = await runLeaks({ root: serverRoot, cards, seed });
-  for (const [name, figure] of Object.entries(report.figures)) context.diagnostic(`${name}: ${figure}`);
+  for (const [name, figure] of Object.entries(report.figures))
+    context.diagnostic(`${name}: ${figure}`);
   for (const { place, offset, form, way } of [...report.findings, ...report.inHeap].slice(0, 50)) {
     context.diagnostic(`found in ${place} at ${offset}: ${form}, sent as "${way}"`);
   }
@@ -38,13 +49,19 @@ test(`after ${cards} cards no number and no security code is in anything that Co
   assert.ok((report.figures["cards of the load in the database"] ?? 0) > cards / 20);
   assert.ok((report.figures["bytes of heap snapshot"] ?? 0) > 1_000_000);
   assert.ok((report.figures["diagnostic reports"] ?? 0) > 0);
-  const unanswered = [...report.ways].filter(([, { answered }]) => answered === 0).map(([name]) => name);
+  const unanswered = [...report.ways]
+    .filter(([, { answered }]) => answered === 0)
+    .map(([name]) => name);
   // It waits for the rest of its body until the connection ends.
   assert.deepEqual(unanswered, ["in a body that never ends"]);
 });
 
 test(`after ${cardsEach} texts with security codes and tracks none of them is in anything that Cofre has written`, async (context) => {
-  assertNothing(context, await runLeaks({ root: serverRoot, cards: cardsEach, seed: seed + 3, way: sensitiveWayOf }), 0);
+  assertNothing(
+    context,
+    await runLeaks({ root: serverRoot, cards: cardsEach, seed: seed + 3, way: sensitiveWayOf }),
+    0,
+  );
 });
 
 test("control: a program that hides nothing behind a card number does not pass", async (context) => {
@@ -56,23 +73,44 @@ test("control: a program that hides nothing behind a card number does not pass",
   });
   context.after(() => rmSync(root, { recursive: true, force: true }));
   const { findings } = await runLeaks({ root, cards: 600, seed: seed + 3, way: sensitiveWayOf });
-  const places = new Set(findings.filter(({ form }) => form === "security code or track in a text").map(({ place }) => place));
+  const places = new Set(
+    findings
+      .filter(({ form }) => form === "security code or track in a text")
+      .map(({ place }) => place),
+  );
   context.diagnostic(`${findings.length} findings in ${[...places].join(", ")}`);
-  for (const place of ["data/cofre.db", "data/cofre.db-wal", "table payment"]) assert.ok(places.has(place), place);
+  for (const place of ["data/cofre.db", "data/cofre.db-wal", "table payment"])
+    assert.ok(places.has(place), place);
   assert.ok([...places].some((place) => place.endsWith(".answers")));
 });
 
 for (const acquirer of echoingAcquirers) {
   test(`after ${cardsEach} cards at an acquirer that repeats them, ${acquirer}, none of it is in anything that Cofre has written`, async (context) => {
-    assertNothing(context, await runLeaks({ root: serverRoot, cards: cardsEach, seed: seed + 1, acquirer }));
+    assertNothing(
+      context,
+      await runLeaks({ root: serverRoot, cards: cardsEach, seed: seed + 1, acquirer }),
+    );
   });
 }
 
 const postgres = postgresBinaries() === undefined ? "PostgreSQL is not installed" : false;
 
-test(`after ${cardsEach} cards nothing is in the pages, the logs and the tables of PostgreSQL`, { skip: postgres }, async (context) => {
-  assertNothing(context, await runLeaks({ root: serverRoot, cards: cardsEach, seed: seed + 2, acquirer: "remote", store: "postgres" }));
-});
+test(
+  `after ${cardsEach} cards nothing is in the pages, the logs and the tables of PostgreSQL`,
+  { skip: postgres },
+  async (context) => {
+    assertNothing(
+      context,
+      await runLeaks({
+        root: serverRoot,
+        cards: cardsEach,
+        seed: seed + 2,
+        acquirer: "remote",
+        store: "postgres",
+      }),
+    );
+  },
+);
 
 describe("cards that the job has forgotten", () => {
   const each = 200;
@@ -85,13 +123,17 @@ describe("cards that the job has forgotten", () => {
     assert.deepEqual(found, { before: each, after: 0, kept: each });
   });
 
-  test("are in no page of PostgreSQL once its table was written again", { skip: postgres }, async (context) => {
-    const folder = mkdtempSync(join(tmpdir(), "cofre-deleted-"));
-    context.after(() => rmSync(folder, { recursive: true, force: true }));
-    await using store = await postgresOfItsOwn();
-    const found = await forgetCards({ folder, store, each, ends: () => store.rewrite() });
-    assert.deepEqual(found, { before: each, after: 0, kept: each });
-  });
+  test(
+    "are in no page of PostgreSQL once its table was written again",
+    { skip: postgres },
+    async (context) => {
+      const folder = mkdtempSync(join(tmpdir(), "cofre-deleted-"));
+      context.after(() => rmSync(folder, { recursive: true, force: true }));
+      await using store = await postgresOfItsOwn();
+      const found = await forgetCards({ folder, store, each, ends: () => store.rewrite() });
+      assert.deepEqual(found, { before: each, after: 0, kept: each });
+    },
+  );
 });
 
 test("control: a program that keeps what acquirers answer does not pass, at any of them", async (context) => {
@@ -113,7 +155,11 @@ test("control: a program that keeps what acquirers answer does not pass, at any 
   }
 });
 
-function assertNothing(context: TestContext, { figures, findings }: LeakReport, leastStored = cardsEach / 20): void {
+function assertNothing(
+  context: TestContext,
+  { figures, findings }: LeakReport,
+  leastStored = cardsEach / 20,
+): void {
   for (const [name, figure] of Object.entries(figures)) context.diagnostic(`${name}: ${figure}`);
   assert.deepEqual(
     findings.map(({ place, form, way }) => `${way}: ${form} in ${place}`),
@@ -134,8 +180,10 @@ test("control: a program that keeps what people type as it is does not pass", as
   const { findings } = await runLeaks({ root, cards: 600, seed });
   const places = new Set(findings.map(({ place }) => place));
   context.diagnostic(`${findings.length} findings in ${[...places].join(", ")}`);
-  for (const way of ["in note", "in name", "in user_value_1"]) assert.ok(findings.some((finding) => finding.way === way));
-  for (const place of ["data/cofre.db", "data/cofre.db-wal", "table payment"]) assert.ok(places.has(place));
+  for (const way of ["in note", "in name", "in user_value_1"])
+    assert.ok(findings.some((finding) => finding.way === way));
+  for (const place of ["data/cofre.db", "data/cofre.db-wal", "table payment"])
+    assert.ok(places.has(place));
 });
 
 describe("a core dump", { skip: canReadMemory ? false : "there is no /proc" }, () => {
@@ -206,14 +254,33 @@ describe("controls: what is planted is found", () => {
     ["hex of utf-16", Buffer.from(Buffer.from(pan, "utf16le").toString("hex").toUpperCase())],
     ["hex of a number", Buffer.from(number.subarray(16, 24).toString("hex"))],
     ["hex of a number", Buffer.from(number.subarray(0, 8).toString("hex").toUpperCase())],
-    ...["", "a", "ab"].map((before) => ["base64 of ascii", Buffer.from(Buffer.from(`${before}${pan}behind`).toString("base64"))] as const),
-    ...["", "a", "ab"].map((before) => ["base64 of ascii", Buffer.from(Buffer.from(`${before}${pan}`).toString("base64url"))] as const),
+    ...["", "a", "ab"].map(
+      (before) =>
+        [
+          "base64 of ascii",
+          Buffer.from(Buffer.from(`${before}${pan}behind`).toString("base64")),
+        ] as const,
+    ),
+    ...["", "a", "ab"].map(
+      (before) =>
+        [
+          "base64 of ascii",
+          Buffer.from(Buffer.from(`${before}${pan}`).toString("base64url")),
+        ] as const,
+    ),
     ["base64 of utf-16", Buffer.from(Buffer.from(`number ${pan}`, "utf16le").toString("base64"))],
     [
       "base64 of packed bcd",
-      Buffer.from(Buffer.concat([Buffer.from("a"), Buffer.from(pan, "hex"), Buffer.from("b")]).toString("base64url")),
+      Buffer.from(
+        Buffer.concat([Buffer.from("a"), Buffer.from(pan, "hex"), Buffer.from("b")]).toString(
+          "base64url",
+        ),
+      ),
     ],
-    ["all but the first six", Buffer.from(JSON.stringify({ bin: pan.slice(0, 6), rest: pan.slice(6) }))],
+    [
+      "all but the first six",
+      Buffer.from(JSON.stringify({ bin: pan.slice(0, 6), rest: pan.slice(6) })),
+    ],
   ];
 
   for (const [index, [form, bytes]] of samples.entries()) {
@@ -222,18 +289,33 @@ describe("controls: what is planted is found", () => {
       // In the middle, and over the edge of what is looked at together.
       for (const offset of [1_500_000, (1 << 20) - 5]) noise.set(bytes, offset);
       const found = scanner.scan("noise", noise);
-      assert.deepEqual([...new Set(found.map((finding) => `${finding.form} ${finding.maskedPan}`))], [`${form} ${masked}`]);
+      assert.deepEqual(
+        [...new Set(found.map((finding) => `${finding.form} ${finding.maskedPan}`))],
+        [`${form} ${masked}`],
+      );
       assert.equal(found.length, 2);
     });
   }
 
   test("a mask, a number with a digit changed and noise are not taken for a number", () => {
     const changed = pan.slice(0, 10) + ((Number(pan[10]) + 1) % 10) + pan.slice(11);
-    const harmless = [masked, masked.replaceAll("x", "*"), changed, `${pan.slice(0, 6)} ${pan.slice(-4)}`, pan.slice(6, 15)];
+    const harmless = [
+      masked,
+      masked.replaceAll("x", "*"),
+      changed,
+      `${pan.slice(0, 6)} ${pan.slice(-4)}`,
+      pan.slice(6, 15),
+    ];
     for (const text of harmless) assert.deepEqual(scanner.scan("harmless", Buffer.from(text)), []);
     assert.deepEqual(scanner.scan("noise", noiseOf(8_000_000)), []);
     const digits = new Chance(11);
-    assert.deepEqual(scanner.scan("digits", Buffer.from(Array.from({ length: 1_000_000 }, () => digits.below(10)).join(""))), []);
+    assert.deepEqual(
+      scanner.scan(
+        "digits",
+        Buffer.from(Array.from({ length: 1_000_000 }, () => digits.below(10)).join("")),
+      ),
+      [],
+    );
   });
 
   test("a security code beside its name, in 8 and in 16 bits", () => {
@@ -242,19 +324,36 @@ describe("controls: what is planted is found", () => {
       assert.equal(scanForSecurityCodes("planted", Buffer.from(text)).length, 1);
       assert.equal(scanForSecurityCodes("planted", Buffer.from(text, "utf16le")).length, 1);
     }
-    for (const text of ["card_cvv is required", "cvv 12345", "a cvv, and long after it, in another sentence: 737"]) {
+    for (const text of [
+      "card_cvv is required",
+      "cvv 12345",
+      "a cvv, and long after it, in another sentence: 737",
+    ]) {
       assert.deepEqual(scanForSecurityCodes("harmless", Buffer.from(text)), []);
     }
   });
 
   test("a security code or the end of a track in a text, in a file, a row or an answer", () => {
     const { pan, cvv } = { pan: "4111111111111111", cvv: "737" };
-    for (const text of [`${pan.slice(0, 6)}xxxxxx1111 ${cvv}`, `${pan.slice(0, 6)}xxxxxxxxx1${cvv}`, "=35121010000737000?", "cvv 7370"]) {
-      const written = Buffer.concat([noiseOf(4_000), Buffer.from(JSON.stringify({ note: `${text} ${sensitiveMark}abc` })), noiseOf(4_000)]);
+    for (const text of [
+      `${pan.slice(0, 6)}xxxxxx1111 ${cvv}`,
+      `${pan.slice(0, 6)}xxxxxxxxx1${cvv}`,
+      "=35121010000737000?",
+      "cvv 7370",
+    ]) {
+      const written = Buffer.concat([
+        noiseOf(4_000),
+        Buffer.from(JSON.stringify({ note: `${text} ${sensitiveMark}abc` })),
+        noiseOf(4_000),
+      ]);
       assert.equal(scanForSensitiveText("planted", written).length, 1, text);
     }
     for (const text of [`${pan.slice(0, 6)}xxxxxx1111 xxx`, "cvv xxx", "=xxxxxxxxxxxxxxxx?"]) {
-      assert.deepEqual(scanForSensitiveText("harmless", Buffer.from(`${text} ${sensitiveMark}abc`)), [], text);
+      assert.deepEqual(
+        scanForSensitiveText("harmless", Buffer.from(`${text} ${sensitiveMark}abc`)),
+        [],
+        text,
+      );
     }
   });
 
@@ -266,13 +365,24 @@ describe("controls: what is planted is found", () => {
   });
 
   test("letters within a drawn value name no code, wherever it stands; beside it they do", () => {
-    const drawn = Buffer.from("\u0003cvv~\u0080\u0090\u00a0\u00b0\u00c0\u00d0\u00e0\u00f0cvv", "latin1");
+    const drawn = Buffer.from(
+      "\u0003cvv~\u0080\u0090\u00a0\u00b0\u00c0\u00d0\u00e0\u00f0cvv",
+      "latin1",
+    );
     const row = Buffer.concat([drawn, Buffer.from("leak-1234")]);
     assert.equal(scanForSecurityCodes("control", row).length, 1);
-    for (const bytes of [row, Buffer.concat([Buffer.from("7371 "), drawn]), Buffer.concat([Buffer.alloc(9), row, Buffer.alloc(9)])]) {
+    for (const bytes of [
+      row,
+      Buffer.concat([Buffer.from("7371 "), drawn]),
+      Buffer.concat([Buffer.alloc(9), row, Buffer.alloc(9)]),
+    ]) {
       assert.deepEqual(scanForSecurityCodes("row", bytes, [noiseOf(40), drawn]), []);
     }
-    assert.equal(scanForSecurityCodes("planted", Buffer.concat([drawn, Buffer.from("cvv=737")]), [drawn]).length, 1);
+    assert.equal(
+      scanForSecurityCodes("planted", Buffer.concat([drawn, Buffer.from("cvv=737")]), [drawn])
+        .length,
+      1,
+    );
   });
 });
 

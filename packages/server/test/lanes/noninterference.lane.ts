@@ -19,9 +19,11 @@ after(() => receiver.close());
 
 function tell(context: TestContext, { different, allowed, example, bytes }: Pairs): void {
   context.diagnostic(`${bytes} bytes compared`);
-  for (const [name, count] of different) context.diagnostic(`differs in ${count} pairs, and may not: ${name}`);
+  for (const [name, count] of different)
+    context.diagnostic(`differs in ${count} pairs, and may not: ${name}`);
   if (example !== undefined) context.diagnostic(example);
-  for (const [name, count] of allowed) context.diagnostic(`differs in ${count} pairs, and may: ${name}`);
+  for (const [name, count] of allowed)
+    context.diagnostic(`differs in ${count} pairs, and may: ${name}`);
 }
 
 /** Each part has the limit of a test, and tells of itself. */
@@ -42,17 +44,25 @@ test(`${middlePairs} pairs of runs that differ in a number's middle digits diffe
   tell(context, compared);
   assert.deepEqual(compared.different, new Map());
   // The number was there: what is made of it is not the same.
-  assert.deepEqual([...compared.allowed.keys()].toSorted(), ["column card.fingerprint", "column card.mac", "column card.ref"]);
+  assert.deepEqual([...compared.allowed.keys()].toSorted(), [
+    "column card.fingerprint",
+    "column card.mac",
+    "column card.ref",
+  ]);
 });
 
 describe("controls: a program that tells is caught", () => {
   const mask = "maskedPan: maskOf(source.card.pan), tokenDigest: undefined";
-  const planted: readonly (PlantedBug & { readonly kind: "cvv" | "middle"; readonly caughtIn: string })[] = [
+  const planted: readonly (PlantedBug & {
+    readonly kind: "cvv" | "middle";
+    readonly caughtIn: string;
+  })[] = [
     {
       name: "one digit of the security code is kept in the mask",
       file: "operations/card-in-hand.ts",
       find: mask,
-      replace: 'maskedPan: maskOf(source.card.pan).replace("x", String.fromCharCode(cvv?.reveal()[1] ?? 120)), tokenDigest: undefined',
+      replace:
+        'maskedPan: maskOf(source.card.pan).replace("x", String.fromCharCode(cvv?.reveal()[1] ?? 120)), tokenDigest: undefined',
       kind: "cvv",
       caughtIn: "column payment.order_json",
     },
@@ -70,7 +80,8 @@ describe("controls: a program that tells is caught", () => {
       name: "chance is drawn once more when the security code is odd",
       file: "operations/card-in-hand.ts",
       find: '  if (source.kind !== "token") {',
-      replace: '  if ((cvv?.reveal()[1] ?? 0) % 2 === 1) context.random.bytes(1);\n  if (source.kind !== "token") {',
+      replace:
+        '  if ((cvv?.reveal()[1] ?? 0) % 2 === 1) context.random.bytes(1);\n  if (source.kind !== "token") {',
       kind: "cvv",
       caughtIn: "answers",
     },
@@ -104,8 +115,15 @@ describe("controls: a program that tells is caught", () => {
     test(bug.name, async (context) => {
       const root = plantedCopy(bug);
       context.after(() => rmSync(root, { recursive: true, force: true }));
-      const copy = (await import(pathToFileURL(join(root, "src", "app.ts")).href)) as { readonly startCofre: typeof startCofre };
-      const compared = await comparePairs({ pairs: scenarioCount, kind, receiver, start: copy.startCofre });
+      const copy = (await import(pathToFileURL(join(root, "src", "app.ts")).href)) as {
+        readonly startCofre: typeof startCofre;
+      };
+      const compared = await comparePairs({
+        pairs: scenarioCount,
+        kind,
+        receiver,
+        start: copy.startCofre,
+      });
       tell(context, compared);
       assert.ok(compared.different.has(caughtIn));
     });

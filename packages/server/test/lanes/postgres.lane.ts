@@ -17,7 +17,10 @@ import { WireClient } from "./support/wire-client.ts";
 
 const tests = fileURLToPath(new URL("..", import.meta.url));
 
-/** The suites that a PostgreSQL server makes longer, all on one server: those whose files look at its address. */
+/**
+ * The suites that a PostgreSQL server makes longer, all on one server: those whose files look at
+ * its address.
+ */
 const suites = readdirSync(tests, { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".test.ts"))
   .map((name) => join(tests, name))
@@ -25,33 +28,47 @@ const suites = readdirSync(tests, { recursive: true, encoding: "utf8" })
 
 const skip = postgresBinaries() === undefined ? "PostgreSQL is not installed" : false;
 
-test("the PostgreSQL store keeps the contract and gives the memory store's answers, on Debian's server", { skip }, async () => {
-  await using cluster = await startCluster({ log_parameter_max_length: "0" });
-  const { NODE_TEST_CONTEXT: _context, ...inherited } = process.env;
-  const env = { ...inherited, COFRE_TEST_POSTGRES_URL: cluster.url };
-  const run = spawn(process.execPath, ["--test", "--test-reporter=spec", ...suites], { env, stdio: ["ignore", "pipe", "inherit"] });
-  let output = "";
-  run.stdout.setEncoding("utf8").on("data", (text: string) => {
-    output += text;
-  });
-  const [code] = (await once(run, "close")) as [number | null];
-  // What passed is a thousand lines, and whoever reads of a failure has room for a few.
-  assert.equal(code, 0, output.slice(Math.max(output.lastIndexOf("failing tests"), 0)));
-  assert.match(output, /the PostgreSQL store keeps the store contract/);
-  assert.match(output, /an installation is moved to PostgreSQL/);
-  assert.match(output, /cofre audit on PostgreSQL reads beside a node/);
-  assert.doesNotMatch(output, /skipped [1-9]/, "nothing was skipped");
-  // What every store was given stands in the server's log nowhere, though its statements failed in every way that they can.
-  for (const word of ["jose@example.com", "Maracana", "411111xxxxxx1111", "order-1"]) assert.ok(!cluster.log().includes(word), word);
-  assert.ok(cluster.log().includes("database system is ready"), "control: the log is the server's");
-});
+test(
+  "the PostgreSQL store keeps the contract and gives the memory store's answers, on Debian's server",
+  { skip },
+  async () => {
+    await using cluster = await startCluster({ log_parameter_max_length: "0" });
+    const { NODE_TEST_CONTEXT: _context, ...inherited } = process.env;
+    const env = { ...inherited, COFRE_TEST_POSTGRES_URL: cluster.url };
+    const run = spawn(process.execPath, ["--test", "--test-reporter=spec", ...suites], {
+      env,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let output = "";
+    run.stdout.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+    const [code] = (await once(run, "close")) as [number | null];
+    // What passed is a thousand lines, and whoever reads of a failure has room for a few.
+    assert.equal(code, 0, output.slice(Math.max(output.lastIndexOf("failing tests"), 0)));
+    assert.match(output, /the PostgreSQL store keeps the store contract/);
+    assert.match(output, /an installation is moved to PostgreSQL/);
+    assert.match(output, /cofre audit on PostgreSQL reads beside a node/);
+    assert.doesNotMatch(output, /skipped [1-9]/, "nothing was skipped");
+    // What every store was given stands in the server's log nowhere, though its statements failed
+    // in every way that they can.
+    for (const word of ["jose@example.com", "Maracana", "411111xxxxxx1111", "order-1"])
+      assert.ok(!cluster.log().includes(word), word);
+    assert.ok(
+      cluster.log().includes("database system is ready"),
+      "control: the log is the server's",
+    );
+  },
+);
 
 test(
   "a port for a server is free where the server listens, below those of outgoing connections, and no other lane is given it",
   { skip },
   async () => {
     const port = await freePort();
-    const lowest = Number(readFileSync("/proc/sys/net/ipv4/ip_local_port_range", "latin1").split("\t")[0]);
+    const lowest = Number(
+      readFileSync("/proc/sys/net/ipv4/ip_local_port_range", "latin1").split("\t")[0],
+    );
     assert.ok(port < lowest, `${port} is below ${lowest}`);
     const listens = async (address: string): Promise<boolean> => {
       const server = createServer().listen(port, address);
@@ -67,28 +84,38 @@ test(
   },
 );
 
-test("a node whose standby is gone does not take itself for one that writes", { skip }, async () => {
-  await using cluster = await startCluster({ log_parameter_max_length: "0" });
-  const databases = new TestDatabases(cluster.url);
-  const url = await databases.copy();
-  const store = await openStoreOn(url);
-  const standby = async (setting: string): Promise<void> => {
-    await query(cluster.url, `ALTER SYSTEM ${setting}`);
-    await query(cluster.url, "SELECT pg_reload_conf()");
-  };
-  try {
-    assert.equal(await store.tryWriting(), true, "control: without a standby to wait for it writes");
-    await standby("SET synchronous_standby_names = 'nobody'");
-    for (let tries = 0; tries < 600 && (await store.tryWriting()); tries += 1) await new Promise((resolve) => setTimeout(resolve, 50));
-    assert.equal(store.isWriting, false);
-    await standby("RESET synchronous_standby_names");
-    for (let tries = 0; tries < 600 && !(await store.tryWriting()); tries += 1) await new Promise((resolve) => setTimeout(resolve, 50));
-    assert.equal(store.isWriting, true);
-  } finally {
-    await standby("RESET synchronous_standby_names");
-    await store.close();
-  }
-});
+test(
+  "a node whose standby is gone does not take itself for one that writes",
+  { skip },
+  async () => {
+    await using cluster = await startCluster({ log_parameter_max_length: "0" });
+    const databases = new TestDatabases(cluster.url);
+    const url = await databases.copy();
+    const store = await openStoreOn(url);
+    const standby = async (setting: string): Promise<void> => {
+      await query(cluster.url, `ALTER SYSTEM ${setting}`);
+      await query(cluster.url, "SELECT pg_reload_conf()");
+    };
+    try {
+      assert.equal(
+        await store.tryWriting(),
+        true,
+        "control: without a standby to wait for it writes",
+      );
+      await standby("SET synchronous_standby_names = 'nobody'");
+      for (let tries = 0; tries < 600 && (await store.tryWriting()); tries += 1)
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      assert.equal(store.isWriting, false);
+      await standby("RESET synchronous_standby_names");
+      for (let tries = 0; tries < 600 && !(await store.tryWriting()); tries += 1)
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      assert.equal(store.isWriting, true);
+    } finally {
+      await standby("RESET synchronous_standby_names");
+      await store.close();
+    }
+  },
+);
 
 describe("a server that cannot be trusted with payments is refused", { skip }, () => {
   let cluster: Awaited<ReturnType<typeof startCluster>>;
@@ -100,19 +127,23 @@ describe("a server that cannot be trusted with payments is refused", { skip }, (
   after(() => cluster[Symbol.asyncDispose]());
 
   /** Settings of one database. */
-  const refused: readonly (readonly [code: string, settings: Readonly<Record<string, string>>])[] = [
-    ["synchronous_commit_off", { synchronous_commit: "off" }],
-    ["synchronous_commit_off", { synchronous_commit: "local" }],
-    ["synchronous_commit_off", { synchronous_commit: "remote_write" }],
-    ["logs_parameters", { log_parameter_max_length: "-1", log_statement: "all" }],
-    ["logs_parameters", { log_parameter_max_length: "10", log_statement: "mod" }],
-    ["logs_parameters", { log_parameter_max_length: "-1", log_min_duration_statement: "1000" }],
-    ["logs_parameters", { log_parameter_max_length: "-1", log_min_duration_sample: "0" }],
-    ["logs_parameters", { log_parameter_max_length: "-1", log_transaction_sample_rate: "0.5" }],
-    ["logs_parameters", { log_parameter_max_length: "-1", log_duration: "on" }],
-    ["logs_parameters", { log_parameter_max_length_on_error: "-1" }],
-    ["logs_parameters", { session_preload_libraries: "auto_explain", "auto_explain.log_min_duration": "0" }],
-  ];
+  const refused: readonly (readonly [code: string, settings: Readonly<Record<string, string>>])[] =
+    [
+      ["synchronous_commit_off", { synchronous_commit: "off" }],
+      ["synchronous_commit_off", { synchronous_commit: "local" }],
+      ["synchronous_commit_off", { synchronous_commit: "remote_write" }],
+      ["logs_parameters", { log_parameter_max_length: "-1", log_statement: "all" }],
+      ["logs_parameters", { log_parameter_max_length: "10", log_statement: "mod" }],
+      ["logs_parameters", { log_parameter_max_length: "-1", log_min_duration_statement: "1000" }],
+      ["logs_parameters", { log_parameter_max_length: "-1", log_min_duration_sample: "0" }],
+      ["logs_parameters", { log_parameter_max_length: "-1", log_transaction_sample_rate: "0.5" }],
+      ["logs_parameters", { log_parameter_max_length: "-1", log_duration: "on" }],
+      ["logs_parameters", { log_parameter_max_length_on_error: "-1" }],
+      [
+        "logs_parameters",
+        { session_preload_libraries: "auto_explain", "auto_explain.log_min_duration": "0" },
+      ],
+    ];
   for (const [code, settings] of refused) {
     test(`${JSON.stringify(settings)}: ${code}`, async () => {
       const url = await databases.copy();
@@ -150,13 +181,20 @@ describe("a server that cannot be trusted with payments is refused", { skip }, (
     const store = await openStoreOn(url);
     await store.commit(given.paymentChange(given.newPayment(1)));
     await store.close();
-    assert.match(cluster.log(), /SELECT write_batch_2\(\$1\) AS answer/, "control: the statement is there");
+    assert.match(
+      cluster.log(),
+      /SELECT write_batch_2\(\$1\) AS answer/,
+      "control: the statement is there",
+    );
     assert.doesNotMatch(cluster.log(), /jose@example\.com|order-1/);
   });
 
   test("no synchronous standby, unless that is waived", async () => {
     const url = await databases.copy();
-    await assert.rejects(openStoreOn(url, { waiveStandby: false }), { name: "PostgresOpenError", code: "no_synchronous_standby" });
+    await assert.rejects(openStoreOn(url, { waiveStandby: false }), {
+      name: "PostgresOpenError",
+      code: "no_synchronous_standby",
+    });
     await (await openStoreOn(url)).close();
   });
 
@@ -172,51 +210,73 @@ describe("a server that cannot be trusted with payments is refused", { skip }, (
     for (const url of ["postgres://postgres@127.0.0.1:1/postgres", wrong.href]) {
       await assert.rejects(openStoreOn(url), (error: Error) => {
         assert.equal(error.name, "PostgresOpenError");
-        assert.doesNotMatch(`${error.message} ${error.stack ?? ""} ${JSON.stringify(error)}`, /hunter2|nobody|ECONNREFUSED/);
+        assert.doesNotMatch(
+          `${error.message} ${error.stack ?? ""} ${JSON.stringify(error)}`,
+          /hunter2|nobody|ECONNREFUSED/,
+        );
         return true;
       });
     }
   });
 });
 
-test("a server on PostgreSQL charges a card, and after a kill another process on the same database knows it", { skip }, async () => {
-  await using cluster = await startCluster({ log_parameter_max_length: "0" });
-  const url = await new TestDatabases(cluster.url).create();
-  const folder = mkdtempSync(join(tmpdir(), "cofre-test-"));
-  const started: CofreProcess[] = [];
-  const client = new WireClient(1);
-  const start = async (name: string, over: Readonly<Record<string, string>> = {}): Promise<[CofreProcess, number | undefined]> => {
-    const cofre = CofreProcess.spawn({
-      root: fileURLToPath(new URL("../..", import.meta.url)),
-      dataDirectory: join(folder, "data"),
-      logDirectory: folder,
-      name,
-      environment: { COFRE_DATABASE_URL: url, COFRE_DATABASE_WAIVE_STANDBY: "yes", COFRE_SANDBOX_INTEGRATION_KEY: integrationKey, ...over },
-    });
-    started.push(cofre);
-    return [cofre, await cofre.listening()];
-  };
-  try {
-    const [, refusedPort] = await start("refused", { COFRE_DATABASE_WAIVE_STANDBY: "no" });
-    assert.equal(refusedPort, undefined);
-    assert.match(readFileSync(join(folder, "refused.stderr"), "utf8"), /no synchronous standby/);
+test(
+  "a server on PostgreSQL charges a card, and after a kill another process on the same database knows it",
+  { skip },
+  async () => {
+    await using cluster = await startCluster({ log_parameter_max_length: "0" });
+    const url = await new TestDatabases(cluster.url).create();
+    const folder = mkdtempSync(join(tmpdir(), "cofre-test-"));
+    const started: CofreProcess[] = [];
+    const client = new WireClient(1);
+    const start = async (
+      name: string,
+      over: Readonly<Record<string, string>> = {},
+    ): Promise<[CofreProcess, number | undefined]> => {
+      const cofre = CofreProcess.spawn({
+        root: fileURLToPath(new URL("../..", import.meta.url)),
+        dataDirectory: join(folder, "data"),
+        logDirectory: folder,
+        name,
+        environment: {
+          COFRE_DATABASE_URL: url,
+          COFRE_DATABASE_WAIVE_STANDBY: "yes",
+          COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
+          ...over,
+        },
+      });
+      started.push(cofre);
+      return [cofre, await cofre.listening()];
+    };
+    try {
+      const [, refusedPort] = await start("refused", { COFRE_DATABASE_WAIVE_STANDBY: "no" });
+      assert.equal(refusedPort, undefined);
+      assert.match(readFileSync(join(folder, "refused.stderr"), "utf8"), /no synchronous standby/);
 
-    const [first, port] = await start("first");
-    assert.ok(port !== undefined, readFileSync(join(folder, "first.stderr"), "utf8"));
-    const charged = await client.ask(port, "/ws/direct", directBody("order-1"));
-    assert.equal(charged?.["status"], "SUCCESS", JSON.stringify(charged));
-    await first.end("SIGKILL");
+      const [first, port] = await start("first");
+      assert.ok(port !== undefined, readFileSync(join(folder, "first.stderr"), "utf8"));
+      const charged = await client.ask(port, "/ws/direct", directBody("order-1"));
+      assert.equal(charged?.["status"], "SUCCESS", JSON.stringify(charged));
+      await first.end("SIGKILL");
 
-    const [second, secondPort] = await start("second");
-    assert.ok(secondPort !== undefined);
-    const found = await client.ask(secondPort, "/ws/query", { integration_key: integrationKey, merchant_payment_code: "order-1" });
-    assert.deepEqual(found?.["payment"], charged["payment"]);
-    const again = await client.ask(secondPort, "/ws/direct", directBody("order-1"));
-    assert.notEqual(again?.["status"], "SUCCESS", "the code is taken");
-    await second.end("SIGTERM");
-    assert.doesNotMatch(cluster.log(), /4111111111111111|Maracan|ana\.lima@example/, "nothing of a request is in the server's log");
-  } finally {
-    for (const cofre of started) await cofre.end("SIGKILL");
-    rmSync(folder, { recursive: true, force: true });
-  }
-});
+      const [second, secondPort] = await start("second");
+      assert.ok(secondPort !== undefined);
+      const found = await client.ask(secondPort, "/ws/query", {
+        integration_key: integrationKey,
+        merchant_payment_code: "order-1",
+      });
+      assert.deepEqual(found?.["payment"], charged["payment"]);
+      const again = await client.ask(secondPort, "/ws/direct", directBody("order-1"));
+      assert.notEqual(again?.["status"], "SUCCESS", "the code is taken");
+      await second.end("SIGTERM");
+      assert.doesNotMatch(
+        cluster.log(),
+        /4111111111111111|Maracan|ana\.lima@example/,
+        "nothing of a request is in the server's log",
+      );
+    } finally {
+      for (const cofre of started) await cofre.end("SIGKILL");
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+);

@@ -7,7 +7,9 @@ import { whyNoLoopDisk } from "./support/loop-disk.ts";
 import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 
 /** COFRE_POWER_CYCLES=200 for a night, COFRE_POWER_SEED for another mix. */
-const cycles = Number(process.env["COFRE_POWER_CYCLES"] ?? amount({ quick: 3, ci: 20, night: 200 }));
+const cycles = Number(
+  process.env["COFRE_POWER_CYCLES"] ?? amount({ quick: 3, ci: 20, night: 200 }),
+);
 const seed = Number(process.env["COFRE_POWER_SEED"] ?? "1");
 const controlRuns = 3;
 const skip = whyNoLoopDisk() ?? false;
@@ -17,29 +19,55 @@ function tell(context: TestContext, { figures, violations }: KillReport): void {
   for (const violation of violations.slice(0, 5)) context.diagnostic(`violation: ${violation}`);
 }
 
-test(`the power failing ${cycles} times under load loses nothing that was acknowledged`, { skip }, async (context) => {
-  const report = await runKills({ root: serverRoot, cycles, seed, power: true, settleMs: 30_000 });
-  tell(context, report);
-  assert.deepEqual(report.violations, []);
-  assert.ok((report.figures["kills with attempts in flight"] ?? 0) > cycles / 4);
-  assert.ok((report.figures["acknowledged writes"] ?? 0) > cycles * 10);
-});
-
-/** What is lost when commits are not written through: had the method lost nothing here, it would prove nothing above. */
-test(`control: without fsync each of ${controlRuns} runs loses acknowledged writes`, { skip }, async (context) => {
-  const root = plantedCopy({
-    name: "commits are not written through",
-    file: "stores/embedded/embedded-store.ts",
-    find: "durable: temporary === undefined,",
-    replace: "durable: false,",
-  });
-  context.after(() => rmSync(root, { recursive: true, force: true }));
-  for (let run = 0; run < controlRuns; run += 1) {
-    const report = await runKills({ root, cycles: 1, seed: seed + run, power: true, stop: true, settleMs: 3_000 });
+test(
+  `the power failing ${cycles} times under load loses nothing that was acknowledged`,
+  { skip },
+  async (context) => {
+    const report = await runKills({
+      root: serverRoot,
+      cycles,
+      seed,
+      power: true,
+      settleMs: 30_000,
+    });
     tell(context, report);
-    assert.ok(
-      report.violations.some((violation) => /^an acknowledged (?:payment|token) is there/.test(violation)),
-      `run ${run} is found out`,
-    );
-  }
-});
+    assert.deepEqual(report.violations, []);
+    assert.ok((report.figures["kills with attempts in flight"] ?? 0) > cycles / 4);
+    assert.ok((report.figures["acknowledged writes"] ?? 0) > cycles * 10);
+  },
+);
+
+/**
+ * What is lost when commits are not written through: had the method lost nothing here, it would
+ * prove nothing above.
+ */
+test(
+  `control: without fsync each of ${controlRuns} runs loses acknowledged writes`,
+  { skip },
+  async (context) => {
+    const root = plantedCopy({
+      name: "commits are not written through",
+      file: "stores/embedded/embedded-store.ts",
+      find: "durable: temporary === undefined,",
+      replace: "durable: false,",
+    });
+    context.after(() => rmSync(root, { recursive: true, force: true }));
+    for (let run = 0; run < controlRuns; run += 1) {
+      const report = await runKills({
+        root,
+        cycles: 1,
+        seed: seed + run,
+        power: true,
+        stop: true,
+        settleMs: 3_000,
+      });
+      tell(context, report);
+      assert.ok(
+        report.violations.some((violation) =>
+          /^an acknowledged (?:payment|token) is there/.test(violation),
+        ),
+        `run ${run} is found out`,
+      );
+    }
+  },
+);

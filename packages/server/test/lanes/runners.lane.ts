@@ -7,8 +7,9 @@ import { makeTarball } from "../../../../tools/package.ts";
 import { cleanEnvironment, Command, SharedEnd, temporaryFolder } from "../command.ts";
 
 /*
- * The package in the test runners that shops use, each in its default mode and without flags. Their packages come from the registry and
- * are installed outside of the repository, so that `npm ci` stays small.
+ * The package in the test runners that shops use, each in its default mode and without flags. Their
+ * packages come from the registry and are installed outside of the repository, so that `npm ci`
+ * stays small.
  */
 
 const npm = process.platform === "win32" ? "npm.cmd" : "npm";
@@ -36,7 +37,8 @@ test("a customer pays", async () => { ${verdict.replace("STATUS", '(await pay(co
 `;
 
 const required = 'const { startCofre } = require("cofre"); const { pay } = require("./shop.cjs");';
-const imported = 'import { startCofre } from "cofre"; import shop from "./shop.cjs"; const { pay } = shop;';
+const imported =
+  'import { startCofre } from "cofre"; import shop from "./shop.cjs"; const { pay } = shop;';
 const expected = 'expect(STATUS).toBe("CO");';
 
 interface Runner {
@@ -69,7 +71,12 @@ const runners: readonly Runner[] = [
     name: "Vitest",
     packages: ["vitest@4.1.12"],
     file: "shop.test.mjs",
-    test: paying(`import { afterAll, beforeAll, expect, test } from "vitest"; ${imported}`, "beforeAll", "afterAll", expected),
+    test: paying(
+      `import { afterAll, beforeAll, expect, test } from "vitest"; ${imported}`,
+      "beforeAll",
+      "afterAll",
+      expected,
+    ),
     command: ["npx", "--no-install", "vitest", "run"],
   },
   {
@@ -88,7 +95,12 @@ const runners: readonly Runner[] = [
     name: "Mocha, ES modules",
     packages: ["mocha@12.0.3"],
     file: "shop.test.mjs",
-    test: paying(`import assert from "node:assert/strict"; const test = it; ${imported}`, "before", "after", 'assert.equal(STATUS, "CO");'),
+    test: paying(
+      `import assert from "node:assert/strict"; const test = it; ${imported}`,
+      "before",
+      "after",
+      'assert.equal(STATUS, "CO");',
+    ),
     command: ["npx", "--no-install", "mocha", "shop.test.mjs"],
   },
   {

@@ -10,7 +10,10 @@ import { amount } from "./support/amount.ts";
 import { type PlantedBug, plantedBugs, sourcesWith } from "../simulation/planted-bugs.ts";
 
 const server = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
-/** What a process compiles is kept for the next: there are more than a hundred of them, of which most look at a few seeds. */
+/**
+ * What a process compiles is kept for the next: there are more than a hundred of them, of which
+ * most look at a few seeds.
+ */
 const compiled = mkdtempSync(join(tmpdir(), "cofre-compiled-"));
 after(() => rmSync(compiled, { recursive: true, force: true }));
 
@@ -22,7 +25,10 @@ const deaths = amount({ quick: 1, ci: 2, night: 2 });
 /** A quick run plants every third mistake only. */
 const bugs = plantedBugs.filter((_, index) => index % amount({ quick: 3, ci: 1, night: 1 }) === 0);
 
-/** What a run that found nothing would have to show all the same: each of these happened, or the run proves little. */
+/**
+ * What a run that found nothing would have to show all the same: each of these happened, or the run
+ * proves little.
+ */
 const marksToMeet = [
   "a card is erased",
   "a lie raises an alarm",
@@ -142,14 +148,23 @@ describe("the simulation", () => {
   });
 
   test(`leaves the same traces in two runs of ${seedsTwice} seeds`, async () => {
-    const { code, output } = await simulate(server, ["--seeds", String(seedsTwice), "--from", "20001", "--twice"]);
+    const { code, output } = await simulate(server, [
+      "--seeds",
+      String(seedsTwice),
+      "--from",
+      "20001",
+      "--twice",
+    ]);
     assert.equal(code, 0, output);
   });
 });
 
 describe("the crash matrix", () => {
   test(`finds nothing with up to ${deaths} deaths, at every wait of every scenario`, async (context) => {
-    const { code, output } = await simulate(server, ["--crashes", ...(deaths === 2 ? ["--pairs"] : [])]);
+    const { code, output } = await simulate(server, [
+      "--crashes",
+      ...(deaths === 2 ? ["--pairs"] : []),
+    ]);
     assert.equal(code, 0, output);
     context.diagnostic(output.trim().split("\n").at(-1) ?? "");
   });
@@ -157,7 +172,8 @@ describe("the crash matrix", () => {
 
 /** Two halves side by side, each with a copy of its own. */
 describe(`each planted bug is found within ${seedsForBug} seeds`, { concurrency: 2 }, () => {
-  for (const half of [0, 1]) describe(`half ${half + 1}`, { concurrency: 1 }, () => plantHalf(half));
+  for (const half of [0, 1])
+    describe(`half ${half + 1}`, { concurrency: 1 }, () => plantHalf(half));
 });
 
 function plantHalf(half: number): void {
@@ -200,7 +216,12 @@ function plantHalf(half: number): void {
     test(bug.name, async (context) => {
       await cp(join(server, "src"), join(copy, "src"), { recursive: true, force: true });
       await plant(copy, bug);
-      const { code, output } = await simulate(copy, ["--kept", "--seeds", String(seedsForBug), "--stop"]);
+      const { code, output } = await simulate(copy, [
+        "--kept",
+        "--seeds",
+        String(seedsForBug),
+        "--stop",
+      ]);
       assert.equal(code, 1, `not found: ${output}`);
       assert.match(output, /^seed \d+: \d+ violations/m);
       context.diagnostic(output.split("\n").slice(0, 2).join(" "));
@@ -213,12 +234,19 @@ async function plant(copy: string, bug: PlantedBug): Promise<void> {
   for (const [file, source] of sources) await writeFile(join(copy, "src", file), source);
 }
 
-function simulate(root: string, options: readonly string[]): Promise<{ readonly code: number | null; readonly output: string }> {
+function simulate(
+  root: string,
+  options: readonly string[],
+): Promise<{ readonly code: number | null; readonly output: string }> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [join(root, "test", "simulation", "main.ts"), ...options], {
-      stdio: ["ignore", "pipe", "pipe"],
-      env: { ...process.env, NODE_COMPILE_CACHE: compiled },
-    });
+    const child = spawn(
+      process.execPath,
+      [join(root, "test", "simulation", "main.ts"), ...options],
+      {
+        stdio: ["ignore", "pipe", "pipe"],
+        env: { ...process.env, NODE_COMPILE_CACHE: compiled },
+      },
+    );
     let output = "";
     const collect = (chunk: Buffer): void => {
       output += chunk.toString();

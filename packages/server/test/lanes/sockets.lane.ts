@@ -10,7 +10,9 @@ import { until } from "./support/faulty-run.ts";
 import { SlowClients } from "./support/slow-clients.ts";
 
 const seed = Number(process.env["COFRE_FUZZ_SEED"] ?? "1");
-const connections = Number(process.env["COFRE_FUZZ_SOCKETS"] ?? amount({ quick: 2_000, ci: 20_000, night: 100_000 }));
+const connections = Number(
+  process.env["COFRE_FUZZ_SOCKETS"] ?? amount({ quick: 2_000, ci: 20_000, night: 100_000 }),
+);
 
 /** Framing that has parted servers and proxies: each head with a body after it. */
 const framings: readonly ((body: string) => string)[] = [
@@ -18,7 +20,8 @@ const framings: readonly ((body: string) => string)[] = [
   (body) => `Content-Length: ${body.length}\r\nContent-Length: ${body.length + 1}\r\n\r\n${body}`,
   (body) => `Content-Length: ${body.length}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${body}`,
   (body) => `Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
-  (body) => `Transfer-Encoding: chunked, identity\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+  (body) =>
+    `Transfer-Encoding: chunked, identity\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
   (body) => `Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n${body}`,
   (body) => `Transfer-Encoding: \x0bchunked\r\n\r\nffffffffffffffffff\r\n${body}`,
   (body) => `Content-Length: +${body.length}\r\n\r\n${body}`,
@@ -32,7 +35,10 @@ const framings: readonly ((body: string) => string)[] = [
 async function shopsAtWork(world: World, name: string, payments: number): Promise<void> {
   const shop = async (own: number): Promise<void> => {
     for (let payment = 0; payment < payments; payment += 1) {
-      const { status, body } = await world.postJson("/ws/direct", directBody(`${name}-${own}-${payment}`));
+      const { status, body } = await world.postJson(
+        "/ws/direct",
+        directBody(`${name}-${own}-${payment}`),
+      );
       assert.deepEqual([status, body["status"]], [200, "SUCCESS"]);
     }
   };
@@ -45,11 +51,16 @@ test("kept framings, whole, in halves and byte by byte", async (context) => {
   for (const { why, bytes, answers, orFewer } of kept) {
     const half = bytes.length >> 1;
     // A byte to a segment, for what is short enough to be worth it.
-    const single = bytes.length > 1_000 ? [] : [Array.from(bytes, (_, at) => bytes.subarray(at, at + 1))];
+    const single =
+      bytes.length > 1_000 ? [] : [Array.from(bytes, (_, at) => bytes.subarray(at, at + 1))];
     for (const pieces of [[bytes], [bytes.subarray(0, half), bytes.subarray(half)], ...single]) {
       const { told, statuses } = await exchange(world.port, pieces);
       // In pieces, what is sound may be answered before what is not has arrived.
-      assert.deepEqual(statuses, orFewer ? answers.slice(0, statuses.length) : answers, `${why}, in ${pieces.length}`);
+      assert.deepEqual(
+        statuses,
+        orFewer ? answers.slice(0, statuses.length) : answers,
+        `${why}, in ${pieces.length}`,
+      );
       assertNoDigits(told, why);
     }
   }
@@ -75,7 +86,10 @@ test(`${connections} connections with broken framing, alone and behind sound req
         "latin1",
       );
       // A third are what is kept, behind up to two sound requests on the same connection.
-      const whole = own % 3 === 0 ? Buffer.concat([...Array.from({ length: dice.below(3) }, () => sound), dice.pick(kept)]) : drawn;
+      const whole =
+        own % 3 === 0
+          ? Buffer.concat([...Array.from({ length: dice.below(3) }, () => sound), dice.pick(kept)])
+          : drawn;
       const sent = own % 2 === 0 ? whole : mutate(whole, [whole, ...kept], dice);
       const cut = own % Math.max(sent.length, 1);
       const pieces = own % 5 === 0 ? [sent.subarray(0, cut), sent.subarray(cut)] : [sent];
@@ -101,18 +115,28 @@ test("clients that end their own side, and such that never do", async () => {
     return `POST /ws/direct HTTP/1.1\r\nHost: a\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
   };
   // The whole request, then the end: it is carried out, so it is answered.
-  const whole = await Promise.all(Array.from({ length: 100 }, (_, own) => exchange(world.port, [Buffer.from(sale(`half-closed-${own}`))])));
-  for (const { told, statuses } of whole) assert.ok(statuses.join() === "200" && told.includes('"status":"SUCCESS"'), told);
+  const whole = await Promise.all(
+    Array.from({ length: 100 }, (_, own) =>
+      exchange(world.port, [Buffer.from(sale(`half-closed-${own}`))]),
+    ),
+  );
+  for (const { told, statuses } of whole)
+    assert.ok(statuses.join() === "200" && told.includes('"status":"SUCCESS"'), told);
   // A part of it, then the end: nothing is carried out.
   const parts = await Promise.all(
-    Array.from({ length: 100 }, (_, own) => exchange(world.port, [Buffer.from(sale(`cut-off-${own}`).slice(0, 30 + own * 5))])),
+    Array.from({ length: 100 }, (_, own) =>
+      exchange(world.port, [Buffer.from(sale(`cut-off-${own}`).slice(0, 30 + own * 5))]),
+    ),
   );
   for (const { statuses } of parts)
     assert.ok(
       statuses.every((status) => status === "400"),
       statuses.join(),
     );
-  const { body } = await world.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: "cut-off-99" });
+  const { body } = await world.get("/ws/query", {
+    integration_key: integrationKey,
+    merchant_payment_code: "cut-off-99",
+  });
   assert.equal(body["status_code"], "BP-QRY-2");
   // Told that the connection is over, they keep their side open and go on sending.
   const stubborn = Array.from({ length: 50 }, (_, own) => {
@@ -122,7 +146,8 @@ test("clients that end their own side, and such that never do", async () => {
     return socket;
   });
   await until("the server has let go of those that never end", async () => {
-    for (const socket of stubborn) if (socket.readableEnded && socket.writable) socket.write("GET /ws/query HTTP/1.1\r\n");
+    for (const socket of stubborn)
+      if (socket.readableEnded && socket.writable) socket.write("GET /ws/query HTTP/1.1\r\n");
     return stubborn.every(({ destroyed }) => destroyed);
   });
   await shopsAtWork(world, "after the half-closed", 1);
@@ -135,16 +160,33 @@ test("slow clients are cut off, and cost others nothing", async (context) => {
   using nothing = new SlowClients({ ...each, first: "", trickle: "" });
   using heads = new SlowClients({ ...each, first: head, trickle: "X: a\r\n" });
   using targets = new SlowClients({ ...each, first: "POST /ws/", trickle: "a" });
-  using bodies = new SlowClients({ ...each, first: `${head}Content-Length: 2000\r\n\r\n`, trickle: " " });
-  using chunks = new SlowClients({ ...each, first: `${head}Transfer-Encoding: chunked\r\n\r\n`, trickle: "1\r\n \r\n" });
-  using seconds = new SlowClients({ ...each, first: `GET /ws/query HTTP/1.1\r\nHost: a\r\n\r\n${head}`, trickle: "X: a\r\n" });
+  using bodies = new SlowClients({
+    ...each,
+    first: `${head}Content-Length: 2000\r\n\r\n`,
+    trickle: " ",
+  });
+  using chunks = new SlowClients({
+    ...each,
+    first: `${head}Transfer-Encoding: chunked\r\n\r\n`,
+    trickle: "1\r\n \r\n",
+  });
+  using seconds = new SlowClients({
+    ...each,
+    first: `GET /ws/query HTTP/1.1\r\nHost: a\r\n\r\n${head}`,
+    trickle: "X: a\r\n",
+  });
   const crowds = { nothing, heads, targets, bodies, chunks, seconds };
   const all = Object.values(crowds);
-  await until("all are connected", async () => all.every(({ connected }) => connected === each.count));
+  await until("all are connected", async () =>
+    all.every(({ connected }) => connected === each.count),
+  );
 
   await shopsAtWork(world, "beside slow clients", 20);
-  // 160 payments take a second or so, and a slow client has ten: were it otherwise here, this would say nothing.
-  context.diagnostic(`${all.reduce((sum, { open }) => sum + open, 0)} slow clients were there while 160 payments were made`);
+  // 160 payments take a second or so, and a slow client has ten: were it otherwise here, this would
+  // say nothing.
+  context.diagnostic(
+    `${all.reduce((sum, { open }) => sum + open, 0)} slow clients were there while 160 payments were made`,
+  );
 
   await Promise.all(all.map((crowd) => crowd.allGone()));
   for (const [name, { gone }] of Object.entries(crowds)) {
@@ -153,7 +195,10 @@ test("slow clients are cut off, and cost others nothing", async (context) => {
       `${name}: cut off after ${(Math.min(...lasted) / 1_000).toFixed(1)} to ${(Math.max(...lasted) / 1_000).toFixed(1)} s`,
     );
     for (const { told } of gone) {
-      const statuses = Array.from(told.matchAll(/HTTP\/1\.1 (\d{3}) /g), ([, status]) => status).join();
+      const statuses = Array.from(
+        told.matchAll(/HTTP\/1\.1 (\d{3}) /g),
+        ([, status]) => status,
+      ).join();
       assert.match(statuses, name === "seconds" ? /^200(,408)?$/ : /^(408)?$/, name);
       assert.equal(told.includes('"COFRE-138"'), statuses.includes("408"), name);
     }

@@ -22,7 +22,9 @@ import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 import { WireClient } from "./support/wire-client.ts";
 
 /** COFRE_UPGRADE_PAYMENTS for another number: 5000000 needs about 20 GB. */
-const payments = Number(process.env["COFRE_UPGRADE_PAYMENTS"] ?? amount({ quick: 20_000, ci: 100_000, night: 2_000_000 }));
+const payments = Number(
+  process.env["COFRE_UPGRADE_PAYMENTS"] ?? amount({ quick: 20_000, ci: 100_000, night: 2_000_000 }),
+);
 /** For what takes as long as there are rows. */
 const longest = { mostMs: 120_000 + payments };
 const shops = 4;
@@ -59,7 +61,11 @@ class Load {
       this.charges += 1;
       const [number, phase, begin] = [this.charges, this.#phase, performance.now()];
       const port = this.ports[number % this.ports.length] ?? 0;
-      const answer = await this.#client.ask(port, "/ws/direct", directBody(`charge-${number}`, { notification_url: this.#receiver }));
+      const answer = await this.#client.ask(
+        port,
+        "/ws/direct",
+        directBody(`charge-${number}`, { notification_url: this.#receiver }),
+      );
       const waited = this.waitedMs.get(phase) ?? [];
       waited.push(performance.now() - begin);
       this.waitedMs.set(phase, waited);
@@ -85,7 +91,10 @@ async function openTransaction(url: string, text: string): Promise<Client> {
   return client;
 }
 
-/** An autovacuum of the deliveries takes minutes. It gives way to a session that has waited for a second, and begins again. */
+/**
+ * An autovacuum of the deliveries takes minutes. It gives way to a session that has waited for a
+ * second, and begins again.
+ */
 const slowVacuum = `ALTER TABLE delivery SET (autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1,
   autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 10)`;
 const vacuums = "SELECT 1 FROM pg_stat_progress_vacuum WHERE relid = 'delivery'::regclass";
@@ -100,12 +109,24 @@ interface Installation {
 }
 
 /** A node of the version before, which charges, on a database of its own with so many payments. */
-async function installationWith(count: number, context: TestContext, parts: AsyncDisposableStack): Promise<Installation> {
-  const cluster = parts.use(await startCluster({ log_parameter_max_length: "0", max_wal_size: "4GB", autovacuum_naptime: "1s" }));
+async function installationWith(
+  count: number,
+  context: TestContext,
+  parts: AsyncDisposableStack,
+): Promise<Installation> {
+  const cluster = parts.use(
+    await startCluster({
+      log_parameter_max_length: "0",
+      max_wal_size: "4GB",
+      autovacuum_naptime: "1s",
+    }),
+  );
   const url = await new TestDatabases(cluster.url).create();
   const scratch = mkdtempSync(join(tmpdir(), "cofre-upgrade-"));
   parts.defer(() => rmSync(scratch, { recursive: true, force: true }));
-  const receiver = createServer((request, response) => void request.resume().on("end", () => response.end())).listen(0, "127.0.0.1");
+  const receiver = createServer(
+    (request, response) => void request.resume().on("end", () => response.end()),
+  ).listen(0, "127.0.0.1");
   parts.defer(() => {
     receiver.closeAllConnections();
     receiver.close();
@@ -114,8 +135,18 @@ async function installationWith(count: number, context: TestContext, parts: Asyn
   const earlier = earlierCopy();
   parts.defer(() => rmSync(earlier, { recursive: true, force: true }));
   const spawn = (name: string, root: string): CofreProcess => {
-    const environment = { COFRE_DATABASE_URL: url, COFRE_DATABASE_WAIVE_STANDBY: "yes", COFRE_SANDBOX_INTEGRATION_KEY: integrationKey };
-    const node = CofreProcess.spawn({ root, dataDirectory: join(scratch, "data"), logDirectory: scratch, name, environment });
+    const environment = {
+      COFRE_DATABASE_URL: url,
+      COFRE_DATABASE_WAIVE_STANDBY: "yes",
+      COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
+    };
+    const node = CofreProcess.spawn({
+      root,
+      dataDirectory: join(scratch, "data"),
+      logDirectory: scratch,
+      name,
+      environment,
+    });
     parts.defer(() => node.end("SIGKILL"));
     return node;
   };
@@ -124,7 +155,11 @@ async function installationWith(count: number, context: TestContext, parts: Asyn
   const client = new WireClient(1);
   assert.equal((await client.ask(port, "/ws/direct", directBody("first")))?.["status"], "SUCCESS");
   client.close();
-  assert.equal((await query(url, "SELECT 1 FROM migration")).length, earlierMigrations, "control: it is the version before");
+  assert.equal(
+    (await query(url, "SELECT 1 FROM migration")).length,
+    earlierMigrations,
+    "control: it is the version before",
+  );
   const begin = performance.now();
   await query(url, slowVacuum);
   await fillWithPayments(url, count);
@@ -146,21 +181,36 @@ test(
     await using parts = new AsyncDisposableStack();
     const { url, port, before, load, spawn } = await installationWith(payments, context, parts);
     await sleep(3_000);
-    await until("the deliveries are vacuumed", async () => (await query(url, vacuums)).length > 0, longest);
+    await until(
+      "the deliveries are vacuumed",
+      async () => (await query(url, vacuums)).length > 0,
+      longest,
+    );
     load.phase("during the upgrade");
     const begin = performance.now();
     const report = await openTransaction(url, readsDeliveries);
     parts.defer(() => report.end());
     const killed = spawn("killed", serverRoot);
-    await until("a migration waits for the report", () => killed.events("migration_waits").length > 0, longest);
+    await until(
+      "a migration waits for the report",
+      () => killed.events("migration_waits").length > 0,
+      longest,
+    );
     // Another one has read something, and no index is ready before it ends.
-    const dump = await openTransaction(url, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM migration");
+    const dump = await openTransaction(
+      url,
+      "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM migration",
+    );
     parts.defer(() => dump.end());
     await report.end();
     const building = `SELECT 1 FROM pg_stat_activity
       WHERE datname = current_database() AND query LIKE 'CREATE INDEX CONCURRENTLY%' AND state = 'active'`;
     const waits = `${building} AND wait_event = 'virtualxid'`;
-    await until("an index waits for the dump", async () => (await query(url, waits)).length > 0, longest);
+    await until(
+      "an index waits for the dump",
+      async () => (await query(url, waits)).length > 0,
+      longest,
+    );
     await killed.end("SIGKILL");
     const heldMs = await until(
       "the server has ended what it did for the killed start",
@@ -169,7 +219,9 @@ test(
     await dump.end();
     const after = spawn("after", serverRoot);
     const afterPort = await portOf(after);
-    context.diagnostic(`s of the upgrade, with both starts: ${((performance.now() - begin) / 1_000).toFixed(1)}`);
+    context.diagnostic(
+      `s of the upgrade, with both starts: ${((performance.now() - begin) / 1_000).toFixed(1)}`,
+    );
     context.diagnostic(`ms that the killed start's session remained: ${Math.round(heldMs)}`);
     load.phase("after the upgrade, both versions");
     load.ports = [port, afterPort];
@@ -179,12 +231,21 @@ test(
 
     for (const [phase, waited] of load.waitedMs) {
       const sorted = waited.toSorted((a, b) => a - b);
-      const at = (share: number): string => (sorted[Math.floor((sorted.length - 1) * share)] ?? 0).toFixed(0);
-      context.diagnostic(`${phase}: ${sorted.length} charges, ms: median ${at(0.5)}, p99 ${at(0.99)}, longest ${at(1)}`);
+      const at = (share: number): string =>
+        (sorted[Math.floor((sorted.length - 1) * share)] ?? 0).toFixed(0);
+      context.diagnostic(
+        `${phase}: ${sorted.length} charges, ms: median ${at(0.5)}, p99 ${at(0.99)}, longest ${at(1)}`,
+      );
     }
     assert.deepEqual(load.refused, []);
-    assert.ok((load.waitedMs.get("during the upgrade")?.length ?? 0) > 50, "charges were made all the while");
-    const [count] = await query<{ readonly count: number }>(url, "SELECT count(*)::integer AS count FROM payment");
+    assert.ok(
+      (load.waitedMs.get("during the upgrade")?.length ?? 0) > 50,
+      "charges were made all the while",
+    );
+    const [count] = await query<{ readonly count: number }>(
+      url,
+      "SELECT count(*)::integer AS count FROM payment",
+    );
     assert.equal(count?.count, payments + 1 + load.charges);
     assert.equal((await query(url, "SELECT 1 FROM migration")).length, migrations.length);
     const unfinished = `SELECT conname AS name FROM pg_constraint WHERE NOT convalidated
@@ -196,18 +257,22 @@ test(
   },
 );
 
-test("control: a migration that waits longer for the table of a report has requests refused", { skip }, async (context) => {
-  await using parts = new AsyncDisposableStack();
-  const root = plantedCopy({
-    name: "a step waits for a lock as long as it takes",
-    file: "stores/postgres/migrate.ts",
-    find: "const stepLockMs = 300;",
-    replace: "const stepLockMs = 60_000;",
-  });
-  parts.defer(() => rmSync(root, { recursive: true, force: true }));
-  const { url, load, spawn } = await installationWith(100, context, parts);
-  const report = await openTransaction(url, readsDeliveries);
-  parts.defer(() => report.end());
-  spawn("waits", root);
-  await until("a request is refused", () => load.refused.length > 0);
-});
+test(
+  "control: a migration that waits longer for the table of a report has requests refused",
+  { skip },
+  async (context) => {
+    await using parts = new AsyncDisposableStack();
+    const root = plantedCopy({
+      name: "a step waits for a lock as long as it takes",
+      file: "stores/postgres/migrate.ts",
+      find: "const stepLockMs = 300;",
+      replace: "const stepLockMs = 60_000;",
+    });
+    parts.defer(() => rmSync(root, { recursive: true, force: true }));
+    const { url, load, spawn } = await installationWith(100, context, parts);
+    const report = await openTransaction(url, readsDeliveries);
+    parts.defer(() => report.end());
+    spawn("waits", root);
+    await until("a request is refused", () => load.refused.length > 0);
+  },
+);

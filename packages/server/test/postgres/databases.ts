@@ -1,13 +1,18 @@
 import { Client } from "pg";
 import { systemClock } from "../../src/kernel/system-clock.ts";
 import { Secret } from "../../src/kernel/secret.ts";
-import { openPostgresStore, type PostgresStoreOptions } from "../../src/stores/postgres/postgres-store.ts";
+import {
+  openPostgresStore,
+  type PostgresStoreOptions,
+} from "../../src/stores/postgres/postgres-store.ts";
 import type { RunningStore } from "../../src/stores/store.ts";
 
 /** The server that tests may make databases on, as a superuser; undefined: they are skipped. */
 export const testUrl = process.env["COFRE_TEST_POSTGRES_URL"];
 
-/** Holds all rows of a table, as somebody's change does that takes long, until it is told to let go. */
+/**
+ * Holds all rows of a table, as somebody's change does that takes long, until it is told to let go.
+ */
 export async function holdRows(url: string, table: string): Promise<{ letGo(): Promise<void> }> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -15,7 +20,10 @@ export async function holdRows(url: string, table: string): Promise<{ letGo(): P
   return { letGo: () => client.end() };
 }
 
-/** The sessions that nodes have on this database, each by its process at the server and when it began. */
+/**
+ * The sessions that nodes have on this database, each by its process at the server and when it
+ * began.
+ */
 export async function sessionsOf(url: string): Promise<readonly string[]> {
   const rows = await query<{ readonly session: string }>(
     url,
@@ -42,7 +50,10 @@ export async function query<Row extends object>(
   }
 }
 
-/** Databases of one server, each with a name of its own; the first one with tables is what the others are copied from. */
+/**
+ * Databases of one server, each with a name of its own; the first one with tables is what the
+ * others are copied from.
+ */
 export class TestDatabases {
   readonly #server: string;
   readonly #prefix = `cofre_test_${process.pid}_${Date.now()}`;
@@ -98,6 +109,14 @@ export class TestDatabases {
   }
 }
 
-export function openStoreOn(url: string, over: Partial<PostgresStoreOptions> = {}): Promise<RunningStore> {
-  return openPostgresStore({ url: new Secret(url), clock: systemClock, waiveStandby: true, ...over });
+export function openStoreOn(
+  url: string,
+  over: Partial<PostgresStoreOptions> = {},
+): Promise<RunningStore> {
+  return openPostgresStore({
+    url: new Secret(url),
+    clock: systemClock,
+    waiveStandby: true,
+    ...over,
+  });
 }

@@ -1,6 +1,9 @@
 import { query } from "./databases.ts";
 
-/** What the tables of what is due hold, and what they must hold by the deliveries alone, as long as no queue is parked. */
+/**
+ * What the tables of what is due hold, and what they must hold by the deliveries alone, as long as
+ * no queue is parked.
+ */
 export interface DueTables {
   readonly held: readonly string[];
   readonly expected: readonly string[];
@@ -8,9 +11,13 @@ export interface DueTables {
   readonly blocked: number;
 }
 
-const queue = "CASE WHEN endpoint LIKE 'url-________________-%' THEN left(endpoint, 20) ELSE endpoint END";
+const queue =
+  "CASE WHEN endpoint LIKE 'url-________________-%' THEN left(endpoint, 20) ELSE endpoint END";
 
-/** All that wait, but for those that an earlier one to the same endpoint about the same payment blocks. */
+/**
+ * All that wait, but for those that an earlier one to the same endpoint about the same payment
+ * blocks.
+ */
 const mayBeTried = `SELECT * FROM (
   SELECT merchant, ${queue} AS queue, due_at, number, endpoint, coalesce(max(in_order) OVER (
     PARTITION BY merchant, endpoint, payment ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS blocked
@@ -34,11 +41,19 @@ const tables: readonly (readonly [held: string, expected: string])[] = [
 
 export async function dueTables(url: string): Promise<DueTables> {
   const lines = async (side: 0 | 1): Promise<readonly string[]> =>
-    (await query<{ readonly line: string }>(url, tables.map((table) => table[side]).join(" UNION ALL ")))
+    (
+      await query<{ readonly line: string }>(
+        url,
+        tables.map((table) => table[side]).join(" UNION ALL "),
+      )
+    )
       .map(({ line }) => line)
       .toSorted();
   const [held, expected] = [await lines(0), await lines(1)];
-  const [waiting] = await query<{ readonly n: number }>(url, "SELECT count(*)::integer AS n FROM delivery WHERE state = 'waiting'");
+  const [waiting] = await query<{ readonly n: number }>(
+    url,
+    "SELECT count(*)::integer AS n FROM delivery WHERE state = 'waiting'",
+  );
   const tried = expected.filter((line) => line.startsWith("delivery ")).length;
   return { held, expected, blocked: (waiting?.n ?? 0) - tried };
 }

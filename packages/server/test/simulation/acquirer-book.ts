@@ -14,9 +14,9 @@ import type { Money } from "../../src/kernel/money.ts";
 import type { DeclineReason } from "../../src/payment/payment.ts";
 
 /**
- * The books of a simulated acquirer, written for the simulation alone: nothing of the product's own simulated acquirer is in here, so
- * a mistake that both would share cannot hide. Every movement of money is a row that is only ever added; what is held and what was
- * taken are sums of rows.
+ * The books of a simulated acquirer, written for the simulation alone: nothing of the product's own
+ * simulated acquirer is in here, so a mistake that both would share cannot hide. Every movement of
+ * money is a row that is only ever added; what is held and what was taken are sums of rows.
  */
 
 /** What this acquirer can do. The connector that leads to it declares the same. */
@@ -86,7 +86,9 @@ const badCards: ReadonlyMap<string, DeclineReason> = new Map([
   ["4716909774636285", "insufficient_funds"],
   ["5102026827345142", "invalid_card"],
 ]);
-/** Cards whose scheme has no authorization of nothing: a small one is taken and released at once. */
+/**
+ * Cards whose scheme has no authorization of nothing: a small one is taken and released at once.
+ */
 const tried: ReadonlySet<string> = new Set(["6362970000457013", "6011111111111117"]);
 
 export class AcquirerBook {
@@ -95,18 +97,27 @@ export class AcquirerBook {
   readonly #lines = new Map<string, Line>();
   readonly #ofMerchant = new Map<MerchantId, Line[]>();
   /** What each reference was used for, and what it was answered. */
-  readonly #followUps = new Map<string, { readonly request: string; readonly answer: FollowUpAnswer }>();
+  readonly #followUps = new Map<
+    string,
+    { readonly request: string; readonly answer: FollowUpAnswer }
+  >();
   readonly #reused: (reference: string) => void;
   #approvals = 0;
 
-  /** `reused` hears of a reference that comes with another request than the one that it was first used for. */
+  /**
+   * `reused` hears of a reference that comes with another request than the one that it was first
+   * used for.
+   */
   constructor(name: string, rules: BookRules, reused: (reference: string) => void) {
     this.#name = name;
     this.#rules = rules;
     this.#reused = reused;
   }
 
-  authorize({ merchantId, reference, amount, capture, digits }: Authorization, refusal?: DeclineReason): Approval | Decline {
+  authorize(
+    { merchantId, reference, amount, capture, digits }: Authorization,
+    refusal?: DeclineReason,
+  ): Approval | Decline {
     const key = `${merchantId} ${reference}`;
     const known = this.#lines.get(key);
     const isSame =
@@ -122,14 +133,27 @@ export class AcquirerBook {
     if (known !== undefined && this.#rules.dedupes) return known.answer;
     const verdict = refusal ?? verdictOf(digits);
     const answer = verdict === undefined ? this.#approval() : declined(verdict);
-    const line = known ?? { merchantId, reference, amount, sale: capture, card: cardOf(digits), answer, rows: [], isReversed: false };
+    const line = known ?? {
+      merchantId,
+      reference,
+      amount,
+      sale: capture,
+      card: cardOf(digits),
+      answer,
+      rows: [],
+      isReversed: false,
+    };
     line.answer = answer;
     if (known === undefined) this.#add(key, line);
-    if (answer.kind === "approved") line.rows.push({ movement: capture ? "take" : "hold", minor: amount.minor, reference });
+    if (answer.kind === "approved")
+      line.rows.push({ movement: capture ? "take" : "hold", minor: amount.minor, reference });
     return answer;
   }
 
-  verify(request: Omit<Authorization, "capture" | "amount">, currency: string): Exclude<VerifyOutcome, { kind: "unknown" | "not_sent" }> {
+  verify(
+    request: Omit<Authorization, "capture" | "amount">,
+    currency: string,
+  ): Exclude<VerifyOutcome, { kind: "unknown" | "not_sent" }> {
     const method = tried.has(request.digits) ? "ghost_authorization" : "zero_amount";
     const verdict = verdictOf(request.digits);
     if (method === "ghost_authorization" && verdict === undefined) {
@@ -153,12 +177,20 @@ export class AcquirerBook {
     if (known !== undefined && this.#rules.repeatsFollowUps) return known.answer;
     const line = this.#lines.get(`${merchantId} ${original.reference}`);
     const answer =
-      line === undefined ? no("25") : refusal === undefined ? carryOut[what](line, request) : no(declined(refusal).responseCode);
+      line === undefined
+        ? no("25")
+        : refusal === undefined
+          ? carryOut[what](line, request)
+          : no(declined(refusal).responseCode);
     this.#followUps.set(key, { request: content, answer });
     return answer;
   }
 
-  reverse({ merchantId, original, reference }: ReverseRequest): Exclude<ReverseOutcome, { kind: "unknown" }> {
+  reverse({
+    merchantId,
+    original,
+    reference,
+  }: ReverseRequest): Exclude<ReverseOutcome, { kind: "unknown" }> {
     const line = this.#lines.get(`${merchantId} ${original.reference}`);
     if (line === undefined) return { kind: "unknown_original" };
     const { captures, refunds } = bookedOf(line);
@@ -176,7 +208,8 @@ export class AcquirerBook {
       kind: "found",
       authorization: line.answer,
       captured,
-      voided: line.isReversed || (line.answer.kind === "approved" && held === 0n && captured === 0n),
+      voided:
+        line.isReversed || (line.answer.kind === "approved" && held === 0n && captured === 0n),
       refunds: refunds.map((refund) => refund.reference),
     };
   }
@@ -201,7 +234,9 @@ export class AcquirerBook {
     line.isReversed ||= held > 0n || captured > 0n;
   }
 
-  /** The scheme's name of the transaction has fifteen digits, and no two authorizations share one. */
+  /**
+   * The scheme's name of the transaction has fifteen digits, and no two authorizations share one.
+   */
   #approval(): Approval {
     this.#approvals += 1;
     const number = String(this.#approvals);
@@ -215,13 +250,19 @@ export class AcquirerBook {
   }
 }
 
-const carryOut: Readonly<Record<FollowUp, (line: Line, request: FollowUpRequest) => FollowUpAnswer>> = {
+const carryOut: Readonly<
+  Record<FollowUp, (line: Line, request: FollowUpRequest) => FollowUpAnswer>
+> = {
   // A capture is final: what it does not take is released.
   capture: (line, { amount, reference }) => {
     const { held, captures } = bookedOf(line);
     if (held === 0n || captures > 0) return no("12");
-    if (amount.currency !== line.amount.currency || amount.minor <= 0n || amount.minor > held) return no("13");
-    line.rows.push({ movement: "release", minor: held, reference }, { movement: "take", minor: amount.minor, reference });
+    if (amount.currency !== line.amount.currency || amount.minor <= 0n || amount.minor > held)
+      return no("13");
+    line.rows.push(
+      { movement: "release", minor: held, reference },
+      { movement: "take", minor: amount.minor, reference },
+    );
     return { kind: "approved" };
   },
   void: (line, { reference }) => {
@@ -235,7 +276,8 @@ const carryOut: Readonly<Record<FollowUp, (line: Line, request: FollowUpRequest)
     const { captured, refunds } = bookedOf(line);
     const left = captured - refunds.reduce((sum, refund) => sum + refund.amount, 0n);
     if (captured === 0n) return no("12");
-    if (amount.currency !== line.amount.currency || amount.minor <= 0n || amount.minor > left) return no("13");
+    if (amount.currency !== line.amount.currency || amount.minor <= 0n || amount.minor > left)
+      return no("13");
     line.rows.push({ movement: "give_back", minor: amount.minor, reference });
     return { kind: "approved" };
   },
@@ -261,7 +303,8 @@ function verdictOf(digits: string): DeclineReason | undefined {
 }
 
 function declined(reason: DeclineReason): Decline {
-  const responseCode = reason === "insufficient_funds" ? "51" : reason === "acquirer_error" ? "96" : "05";
+  const responseCode =
+    reason === "insufficient_funds" ? "51" : reason === "acquirer_error" ? "96" : "05";
   const refusedBeforeIssuer = reason === "invalid_card_number" || reason === "acquirer_error";
   return { kind: "declined", reason, responseCode, adviceCode: undefined, refusedBeforeIssuer };
 }

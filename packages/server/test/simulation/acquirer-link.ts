@@ -1,4 +1,10 @@
-import type { AuthorizeOutcome, Connector, ConnectorCapabilities, ReverseRequest, Unknown } from "../../src/connectors/connector.ts";
+import type {
+  AuthorizeOutcome,
+  Connector,
+  ConnectorCapabilities,
+  ReverseRequest,
+  Unknown,
+} from "../../src/connectors/connector.ts";
 import type { Clock } from "../../src/kernel/clock.ts";
 import type { MerchantId } from "../../src/kernel/ids.ts";
 import type { Instant } from "../../src/kernel/instant.ts";
@@ -11,7 +17,8 @@ import type { Plan } from "./plan.ts";
 import type { SimTime } from "./sim-time.ts";
 import type { Step } from "./store-in-steps.ts";
 
-type AcquirerFaults = NetworkFaults & Pick<Plan, "personality" | "certainNoPerMille" | "garbledPerMille" | "liesPerMille">;
+type AcquirerFaults = NetworkFaults &
+  Pick<Plan, "personality" | "certainNoPerMille" | "garbledPerMille" | "liesPerMille">;
 
 interface Request {
   readonly merchantId: MerchantId;
@@ -27,13 +34,21 @@ export class SimulatedAcquirer {
   readonly #chance: Chance;
   readonly #auditor: Auditor;
   readonly #plan: AcquirerFaults;
-  /** Whether this acquirer lies about a reversal, by the reference of what is to be reversed: it keeps to it. */
+  /**
+   * Whether this acquirer lies about a reversal, by the reference of what is to be reversed: it
+   * keeps to it.
+   */
   readonly #lies = new Map<string, boolean>();
   readonly #network: Network;
 
   constructor(
     name: string,
-    parts: { readonly time: SimTime; readonly chance: Chance; readonly auditor: Auditor; readonly plan: AcquirerFaults },
+    parts: {
+      readonly time: SimTime;
+      readonly chance: Chance;
+      readonly auditor: Auditor;
+      readonly plan: AcquirerFaults;
+    },
   ) {
     this.#name = name;
     this.#chance = parts.chance;
@@ -63,7 +78,10 @@ export class SimulatedAcquirer {
     this.#network.instruct(merchantId, instruction);
   }
 
-  /** The acquirer as one process reaches it: by that process's clock, and each exchange is a step of it. */
+  /**
+   * The acquirer as one process reaches it: by that process's clock, and each exchange is a step of
+   * it.
+   */
   linkFrom(clock: Clock, step: Step): Connector {
     const send = <T extends { readonly kind: string }>(
       kind: MessageKind,
@@ -73,9 +91,13 @@ export class SimulatedAcquirer {
       step(async () => {
         void this.#auditor.sends(request.merchantId, request.reference);
         this.#auditor.note(`to ${this.#name}: ${kind} ${request.reference}`);
-        const outcome = this.#understood(await this.#network.exchange(kind, request, request.deadline - clock.now(), work));
-        if (outcome.kind === "declined") this.#auditor.requests.acquirerRefuses(kind, request.merchantId, request.reference);
-        if (outcome.kind === "approved") this.#auditor.isApproved(request.merchantId, request.reference);
+        const outcome = this.#understood(
+          await this.#network.exchange(kind, request, request.deadline - clock.now(), work),
+        );
+        if (outcome.kind === "declined")
+          this.#auditor.requests.acquirerRefuses(kind, request.merchantId, request.reference);
+        if (outcome.kind === "approved")
+          this.#auditor.isApproved(request.merchantId, request.reference);
         this.#auditor.note(`from ${this.#name}: ${kind} ${request.reference} is ${outcome.kind}`);
         return outcome;
       });
@@ -87,18 +109,27 @@ export class SimulatedAcquirer {
         const digits = digitsOf(card.card.pan.reveal());
         const no = this.#certainNo();
         this.#auditor.charges(request, card);
-        return send("authorize", request, (refusal): AuthorizeOutcome => no ?? book.authorize({ ...request, digits }, refusal));
+        return send(
+          "authorize",
+          request,
+          (refusal): AuthorizeOutcome => no ?? book.authorize({ ...request, digits }, refusal),
+        );
       },
       verify: (request, card) => {
         const digits = digitsOf(card.card.pan.reveal());
         return send("verify", request, () => book.verify({ ...request, digits }, request.currency));
       },
-      capture: (request) => send("capture", request, (refusal) => book.followUp("capture", request, refusal)),
-      void: (request) => send("void", request, (refusal) => book.followUp("void", request, refusal)),
-      refund: (request) => send("refund", request, (refusal) => book.followUp("refund", request, refusal)),
+      capture: (request) =>
+        send("capture", request, (refusal) => book.followUp("capture", request, refusal)),
+      void: (request) =>
+        send("void", request, (refusal) => book.followUp("void", request, refusal)),
+      refund: (request) =>
+        send("refund", request, (refusal) => book.followUp("refund", request, refusal)),
       reverse: (request) =>
         send("reverse", request, () =>
-          this.#liesAbout(request) ? ({ kind: "refused", responseCode: "57" } as const) : book.reverse(request),
+          this.#liesAbout(request)
+            ? ({ kind: "refused", responseCode: "57" } as const)
+            : book.reverse(request),
         ),
       inquire: (request) => send("inquire", request, () => book.inquire(request)),
     };
@@ -106,8 +137,15 @@ export class SimulatedAcquirer {
 
   /** Now and then the first acquirer is not reached, or says that it does not work. */
   #certainNo(): AuthorizeOutcome | undefined {
-    if (this.#name !== "main" || !this.#network.isHit(this.#plan.certainNoPerMille)) return undefined;
-    const declined = { kind: "declined", reason: "acquirer_error", responseCode: "96", adviceCode: undefined, refusedBeforeIssuer: true };
+    if (this.#name !== "main" || !this.#network.isHit(this.#plan.certainNoPerMille))
+      return undefined;
+    const declined = {
+      kind: "declined",
+      reason: "acquirer_error",
+      responseCode: "96",
+      adviceCode: undefined,
+      refusedBeforeIssuer: true,
+    };
     return this.#chance.happens(500) ? { kind: "not_sent" } : (declined as AuthorizeOutcome);
   }
 

@@ -12,7 +12,9 @@ import { ask, query, wish } from "./shop-client.ts";
 import { note, someHash, type Shop } from "./shop.ts";
 import type { Fields } from "./wire-request.ts";
 
-/** What happens to a payment after it was made, by its merchant, its reviewer, its issuer, or time. */
+/**
+ * What happens to a payment after it was made, by its merchant, its reviewer, its issuer, or time.
+ */
 
 type OfMerchant = "capture" | "cancel";
 type OfOperator = "accept" | "reject" | "dispute" | "credit";
@@ -57,15 +59,28 @@ function isPaid({ status, chargeback }: Seen): boolean {
 }
 
 /** The verbs at once, on one payment. */
-export async function act(installation: Installation, shop: Shop, chance: Chance, verbs: readonly [Verb, ...Verb[]]): Promise<void> {
+export async function act(
+  installation: Installation,
+  shop: Shop,
+  chance: Chance,
+  verbs: readonly [Verb, ...Verb[]],
+): Promise<void> {
   const hash = someHash(shop, chance, suits[verbs[0]]);
   if (hash !== undefined) await actOn(installation, shop, chance, verbs, hash);
 }
 
-async function actOn(installation: Installation, shop: Shop, chance: Chance, verbs: readonly Verb[], hash: string): Promise<void> {
+async function actOn(
+  installation: Installation,
+  shop: Shop,
+  chance: Chance,
+  verbs: readonly Verb[],
+  hash: string,
+): Promise<void> {
   const won = await Promise.all(
     verbs.map((verb) =>
-      verb === "capture" || verb === "cancel" ? askFor(installation, shop, chance, verb, hash) : operate(installation, shop, verb, hash),
+      verb === "capture" || verb === "cancel"
+        ? askFor(installation, shop, chance, verb, hash)
+        : operate(installation, shop, verb, hash),
     ),
   );
   if (exclusive.has(verbs.join()) && won.filter(Boolean).length > 1) {
@@ -73,77 +88,154 @@ async function actOn(installation: Installation, shop: Shop, chance: Chance, ver
   }
 }
 
-async function askFor(installation: Installation, shop: Shop, chance: Chance, verb: OfMerchant, hash: string): Promise<boolean> {
-  const amount = verb === "cancel" || chance.happens(500) ? undefined : chance.pick([100n, 333n, 0n, 9_999_900n]);
-  const wished = wish(installation, shop, chance, { verb, hash, amount: amount === 0n ? undefined : amount });
+async function askFor(
+  installation: Installation,
+  shop: Shop,
+  chance: Chance,
+  verb: OfMerchant,
+  hash: string,
+): Promise<boolean> {
+  const amount =
+    verb === "cancel" || chance.happens(500)
+      ? undefined
+      : chance.pick([100n, 333n, 0n, 9_999_900n]);
+  const wished = wish(installation, shop, chance, {
+    verb,
+    hash,
+    amount: amount === 0n ? undefined : amount,
+  });
   const fields = { hash, ...(amount === undefined ? {} : { amount: textOf(amount) }) };
   return (await ask(installation, shop, chance, wished, fields)).kind === "done";
 }
 
 /** What the console's people do, who do not come over the interface. */
-async function operate(installation: Installation, shop: Shop, verb: OfOperator, hash: string): Promise<boolean> {
+async function operate(
+  installation: Installation,
+  shop: Shop,
+  verb: OfOperator,
+  hash: string,
+): Promise<boolean> {
   const { requests } = installation.auditor;
   const since = installation.time.elapsed();
-  const answer = await operations[verb]((operation, input) => installation.call(operation, shop.account, input), hash);
-  if (answer.kind === "refusal") await requests.hearsOperator(shop.account.id, hash, answer.code, since);
+  const answer = await operations[verb](
+    (operation, input) => installation.call(operation, shop.account, input),
+    hash,
+  );
+  if (answer.kind === "refusal")
+    await requests.hearsOperator(shop.account.id, hash, answer.code, since);
   if (answer.kind !== "answer") return false;
   note(installation, shop, seenOf(answer.value));
   return wins[verb](answer.value);
 }
 
-const operations: Readonly<Record<OfOperator, (call: Call, hash: string) => Promise<Answer<Payment>>>> = {
+const operations: Readonly<
+  Record<OfOperator, (call: Call, hash: string) => Promise<Answer<Payment>>>
+> = {
   accept: (call, hash) => call(acceptReview, { hash }),
   reject: (call, hash) => call(rejectReview, { hash }),
   dispute: (call, hash) => call(openChargeback, { selector: { hash }, description: "not known" }),
   credit: (call, hash) => call(creditChargeback, { hash }),
 };
 
-type Call = <Input, Output>(operation: Operation<Input, Output>, input: Input) => Promise<Answer<Output>>;
+type Call = <Input, Output>(
+  operation: Operation<Input, Output>,
+  input: Input,
+) => Promise<Answer<Output>>;
 
-/** One to four refunds of one payment at once; now and then the issuer takes the money back, or gives it again, at the same moment. */
-export async function refundBunch(installation: Installation, shop: Shop, chance: Chance): Promise<void> {
+/**
+ * One to four refunds of one payment at once; now and then the issuer takes the money back, or
+ * gives it again, at the same moment.
+ */
+export async function refundBunch(
+  installation: Installation,
+  shop: Shop,
+  chance: Chance,
+): Promise<void> {
   const hash = someHash(shop, chance, isPaid);
   if (hash === undefined) return;
-  const bunch = Array.from({ length: chance.between(1, 4) }, () => refundOnce(installation, shop, chance, hash));
-  if (chance.happens(200)) bunch.push(actOn(installation, shop, chance, [chance.pick(["dispute", "credit", "capture"] as const)], hash));
+  const bunch = Array.from({ length: chance.between(1, 4) }, () =>
+    refundOnce(installation, shop, chance, hash),
+  );
+  if (chance.happens(200))
+    bunch.push(
+      actOn(
+        installation,
+        shop,
+        chance,
+        [chance.pick(["dispute", "credit", "capture"] as const)],
+        hash,
+      ),
+    );
   await Promise.all(bunch);
 }
 
-async function refundOnce(installation: Installation, shop: Shop, chance: Chance, hash: string): Promise<void> {
+async function refundOnce(
+  installation: Installation,
+  shop: Shop,
+  chance: Chance,
+  hash: string,
+): Promise<void> {
   // Shared by all clients of the shop, so that codes meet.
   const code = chance.happens(300) ? `refund-${chance.below(6)}` : undefined;
   const texts: Fields = { hash, description: "changed their mind", merchant_refund_code: code };
   if (chance.happens(200)) {
-    await ask(installation, shop, chance, wish(installation, shop, chance, { verb: "refund_or_cancel", hash }), texts);
+    await ask(
+      installation,
+      shop,
+      chance,
+      wish(installation, shop, chance, { verb: "refund_or_cancel", hash }),
+      texts,
+    );
     return;
   }
   const whole = shop.payments.get(hash)?.amount ?? 100n;
   const amount = chance.happens(250) ? whole : chance.pick([1n, 100n, 333n, 15_000n, 99_999_900n]);
   const wished = wish(installation, shop, chance, { verb: "refund", hash, amount });
-  await ask(installation, shop, chance, wished, { ...texts, operation: "request", amount: textOf(amount) });
+  await ask(installation, shop, chance, wished, {
+    ...texts,
+    operation: "request",
+    amount: textOf(amount),
+  });
 }
 
 /** Takes a refund back, by either of its names; now and then two clients do at once. */
-export async function takeBack(installation: Installation, shop: Shop, chance: Chance): Promise<void> {
+export async function takeBack(
+  installation: Installation,
+  shop: Shop,
+  chance: Chance,
+): Promise<void> {
   const newest = shop.refunds.at(-1 - chance.below(3));
   if (newest === undefined) return;
   const { id, code, payment } = newest;
-  const name: Fields = code !== undefined && chance.happens(500) ? { merchant_refund_code: code } : { refund_id: String(id) };
+  const name: Fields =
+    code !== undefined && chance.happens(500)
+      ? { merchant_refund_code: code }
+      : { refund_id: String(id) };
   const times = chance.happens(300) ? 2 : 1;
   const answers = await Promise.all(
     Array.from({ length: times }, () => {
-      const wished = wish(installation, shop, chance, { verb: "refund_cancel", hash: payment, refundId: id });
+      const wished = wish(installation, shop, chance, {
+        verb: "refund_cancel",
+        hash: payment,
+        refundId: id,
+      });
       return ask(installation, shop, chance, wished, { operation: "cancel", ...name });
     }),
   );
-  if (answers.filter(({ kind }) => kind === "done").length > 1) installation.auditor.violation("I5: a refund is cancelled once");
+  if (answers.filter(({ kind }) => kind === "done").length > 1)
+    installation.auditor.violation("I5: a refund is cancelled once");
 }
 
 /**
- * A copy of the store is taken. Soon after, it is put back, and what the shop asked for in between is lost: it asks for the opposite, and the acquirer knows
- * the first request.
+ * A copy of the store is taken. Soon after, it is put back, and what the shop asked for in between
+ * is lost: it asks for the opposite, and the acquirer knows the first request.
  */
-async function restoreCopy(installation: Installation, shop: Shop, chance: Chance, name: string): Promise<void> {
+async function restoreCopy(
+  installation: Installation,
+  shop: Shop,
+  chance: Chance,
+  name: string,
+): Promise<void> {
   const { plan, auditor, time } = installation;
   const held = (): string | undefined => [...shop.payments.values()].findLast(suits.capture)?.id;
   if (held() === undefined) await pay(installation, shop, chance, name);
@@ -162,8 +254,16 @@ async function restoreCopy(installation: Installation, shop: Shop, chance: Chanc
   await actOn(installation, shop, chance, [other], hash);
 }
 
-/** The acquirer is about to refuse something, the disk is full, the clock is set, or an older copy of the store is put back. */
-export async function upset(installation: Installation, shop: Shop, chance: Chance, name: string): Promise<void> {
+/**
+ * The acquirer is about to refuse something, the disk is full, the clock is set, or an older copy
+ * of the store is put back.
+ */
+export async function upset(
+  installation: Installation,
+  shop: Shop,
+  chance: Chance,
+  name: string,
+): Promise<void> {
   const { plan, auditor, time } = installation;
   if (plan.putsBack && chance.happens(500)) {
     await restoreCopy(installation, shop, chance, name);
@@ -183,10 +283,17 @@ export async function upset(installation: Installation, shop: Shop, chance: Chan
   // A refusal of the repeat says nothing of a refund that is still on its way.
   if (of === "refund" && plan.simulator.lateAnswer > 0)
     installation.simulator.instruct(shop.account.id, { next: "late_answer", times: 1, of });
-  installation.simulator.instruct(shop.account.id, { next: { decline: "not_accepted" }, times: 1, of });
+  installation.simulator.instruct(shop.account.id, {
+    next: { decline: "not_accepted" },
+    times: 1,
+    of,
+  });
 }
 
-/** The clock jumps: past something that falls due, or to just before it, and then clients act at once. */
+/**
+ * The clock jumps: past something that falls due, or to just before it, and then clients act at
+ * once.
+ */
 export async function sleepLong(
   installation: Installation,
   shop: Shop,
@@ -200,7 +307,8 @@ export async function sleepLong(
     return;
   }
   const hash = someHash(shop, chance, suits.cancel);
-  const captureBy = hash === undefined ? undefined : await installation.captureBy(shop.account.id, hash);
+  const captureBy =
+    hash === undefined ? undefined : await installation.captureBy(shop.account.id, hash);
   if (hash === undefined || captureBy === undefined || captureBy < time.now()) {
     time.jump(chance.pick([day / 2, day]));
     return;
@@ -215,19 +323,32 @@ export async function sleepLong(
   );
 }
 
-/** To the moment in which one of the newest tokens expires: it is used then, while it is forgotten. */
-async function toExpiry(installation: Installation, shop: Shop, chance: Chance, name: string): Promise<void> {
+/**
+ * To the moment in which one of the newest tokens expires: it is used then, while it is forgotten.
+ */
+async function toExpiry(
+  installation: Installation,
+  shop: Shop,
+  chance: Chance,
+  name: string,
+): Promise<void> {
   const { time, store } = installation;
   if (chance.happens(700)) await storeCard(installation, shop, chance);
   const token = shop.tokens.at(-1 - chance.below(2));
-  const card = token === undefined ? undefined : await store.cardByToken(shop.account.id, installation.digestOf(shop.account.id, token));
+  const card =
+    token === undefined
+      ? undefined
+      : await store.cardByToken(shop.account.id, installation.digestOf(shop.account.id, token));
   if (token === undefined || card === undefined || chance.happens(150)) {
     time.jump(chance.pick([423, 424, 425, 426, 427]) * day);
     return;
   }
   const early = chance.pick([-hour, 0, 1, 5, 20, 100, 300]);
   time.jump(Math.max(0, tokenDiesAt(card.lastUsedAt) - time.now() - early));
-  const uses = [pay(installation, shop, chance, name, token), verify(installation, shop, chance, token)];
+  const uses = [
+    pay(installation, shop, chance, name, token),
+    verify(installation, shop, chance, token),
+  ];
   await (chance.happens(500) ? uses[0] : Promise.all(uses));
 }
 

@@ -15,7 +15,10 @@ export interface TaxRules {
   readonly taxPaidBy: "customer" | "merchant";
 }
 
-/** Ten thousandths of a unit of the local currency for one unit: the sandbox's published rates, written down by hand. */
+/**
+ * Ten thousandths of a unit of the local currency for one unit: the sandbox's published rates,
+ * written down by hand.
+ */
 const rates: Readonly<Record<string, bigint>> = {
   "br USD": 58_300n,
   "br EUR": 63_000n,
@@ -29,17 +32,35 @@ const rates: Readonly<Record<string, bigint>> = {
 };
 
 /** Brazil's tax on what crosses its border, in ten thousandths. */
-const taxes: Readonly<Record<string, bigint>> = { none: 0n, "brazil-cross-border": 38n, "brazil-cross-border-2025": 350n };
+const taxes: Readonly<Record<string, bigint>> = {
+  none: 0n,
+  "brazil-cross-border": 38n,
+  "brazil-cross-border-2025": 350n,
+};
 
-/** Rate, tax and total of what a client is told follow from what was asked for, each rounded half up to the cent (interface 8). */
-export function checkAmounts(told: Seen, { amount, currency, country, local }: Order, { taxPolicy, taxPaidBy }: TaxRules, is: Is): void {
-  is(told.currency === currency && told.country === country, "I11: a payment keeps its currency and its country");
+/**
+ * Rate, tax and total of what a client is told follow from what was asked for, each rounded half up
+ * to the cent (interface 8).
+ */
+export function checkAmounts(
+  told: Seen,
+  { amount, currency, country, local }: Order,
+  { taxPolicy, taxPaidBy }: TaxRules,
+  is: Is,
+): void {
+  is(
+    told.currency === currency && told.country === country,
+    "I11: a payment keeps its currency and its country",
+  );
   is(
     told.amount === amount || (told.status === "CO" && told.amount < amount),
     "I11: a payment is told with its amount, or with what was captured",
   );
   const rate = rates[`${country} ${currency}`] ?? 0n;
-  is(told.rate === `${rate / 10_000n}.${String(rate % 10_000n).padStart(4, "0")}`, `I11: the rate is the table's, and not ${told.rate}`);
+  is(
+    told.rate === `${rate / 10_000n}.${String(rate % 10_000n).padStart(4, "0")}`,
+    `I11: the rate is the table's, and not ${told.rate}`,
+  );
   const gross = share(told.amount, rate);
   const tax = country === "br" && !local ? share(gross, taxes[taxPolicy] ?? 0n) : 0n;
   is(told.tax === tax, `I11: the tax is ${tax}, and not ${told.tax}`);

@@ -7,9 +7,11 @@ import type { Message } from "./receivers.ts";
 
 /** What must be true of a payment that somebody was told about: they look at it at once. */
 const isSoAfter: Readonly<Record<NotificationKind, (payment: Payment) => boolean>> = {
-  // What recovery found out, or a reviewer's yes, may leave a payment PE; what the acquirer said of the authorization is known then.
+  // What recovery found out, or a reviewer's yes, may leave a payment PE; what the acquirer said of
+  // the authorization is known then.
   update: ({ state }) => state !== "authorizing" && state !== "reversing",
-  refund: ({ refunds }) => refunds.some(({ pendingAt, state }) => pendingAt !== undefined || state === "cancelled"),
+  refund: ({ refunds }) =>
+    refunds.some(({ pendingAt, state }) => pendingAt !== undefined || state === "cancelled"),
   chargeback: ({ chargeback }) => chargeback !== undefined,
   chargeback_credit: ({ chargeback }) => chargeback?.state === "credited",
 };
@@ -24,7 +26,10 @@ interface Told {
   acknowledged: boolean;
 }
 
-/** Where an account's notifications go, and which of those addresses are switched off for having answered 410. */
+/**
+ * Where an account's notifications go, and which of those addresses are switched off for having
+ * answered 410.
+ */
 export interface Audience {
   readonly merchantId: MerchantId;
   /** By the names of the endpoints. */
@@ -32,35 +37,62 @@ export interface Audience {
   readonly off: ReadonlySet<string>;
 }
 
-/** The independent judge of what receivers hear: listens at every one of them, and compares with what was committed. */
+/**
+ * The independent judge of what receivers hear: listens at every one of them, and compares with
+ * what was committed.
+ */
 export class DeliveryAuditor {
   readonly #store: Store;
   readonly #violation: (text: string) => void;
   readonly #mark: (what: string) => void;
-  /** By address and number; numbers count within an account, and no two accounts share an address. */
+  /**
+   * By address and number; numbers count within an account, and no two accounts share an address.
+   */
   readonly #told = new Map<string, Told>();
   readonly #ids = new Map<string, string>();
   readonly #isCalm: boolean;
   #isPutBack = false;
 
-  /** `isCalm`: whoever reads knows what is so, and nobody stalls: then nothing is done twice, however many servers there are. */
-  constructor(store: Store, isCalm: boolean, violation: (text: string) => void, mark: (what: string) => void) {
+  /**
+   * `isCalm`: whoever reads knows what is so, and nobody stalls: then nothing is done twice,
+   * however many servers there are.
+   */
+  constructor(
+    store: Store,
+    isCalm: boolean,
+    violation: (text: string) => void,
+    mark: (what: string) => void,
+  ) {
     this.#store = store;
     this.#isCalm = isCalm;
     this.#violation = violation;
     this.#mark = mark;
   }
 
-  /** An older copy of the store is put back: what was told before may be told again, and its numbers come again for something else. */
+  /**
+   * An older copy of the store is put back: what was told before may be told again, and its numbers
+   * come again for something else.
+   */
   forgets(): void {
     this.#told.clear();
     this.#isPutBack = true;
   }
 
-  /** A delivery was committed: it is given up only after all its attempts, after 30 days, or when the address that a payment brought is gone. */
+  /**
+   * A delivery was committed: it is given up only after all its attempts, after 30 days, or when
+   * the address that a payment brought is gone.
+   */
   committed({ state, attempts, outcome, endpoint, number }: Delivery): void {
-    if (state !== "failed" || attempts >= attemptsInAll || outcome === "expired" || (outcome === "410" && isUrlEndpoint(endpoint))) return;
-    this.#violation(`I9: nothing is given up before its time: ${number} to ${endpoint} after ${attempts}`);
+    if (
+      state !== "failed" ||
+      attempts >= attemptsInAll ||
+      outcome === "expired" ||
+      (outcome === "410" && isUrlEndpoint(endpoint))
+    )
+      return;
+    this.#violation(
+      `I9: nothing is given up before its time: ${number} to ${endpoint} after ${attempts}`,
+    );
   }
 
   /** A message leaves: what it says is committed and true, and its turn has come. */
@@ -73,13 +105,15 @@ export class DeliveryAuditor {
       return;
     }
     const payment = await this.#store.paymentById(merchantId, row.paymentId);
-    const isSo = payment !== undefined && payment.version >= row.version && isSoAfter[row.kind](payment);
+    const isSo =
+      payment !== undefined && payment.version >= row.version && isSoAfter[row.kind](payment);
     if (!isSo) this.#violation(`I9: who is told and asks sees it: ${what} of ${payment?.state}`);
 
     const key = keyOf(url, number);
     const known = this.#told.get(key);
     const content = `${url} ${number} ${kind} ${hash} ${row.version}`;
-    if ((this.#ids.get(id) ?? content) !== content) this.#violation(`no two messages share an id: ${what}`);
+    if ((this.#ids.get(id) ?? content) !== content)
+      this.#violation(`no two messages share an id: ${what}`);
     this.#ids.set(id, content);
     if (known !== undefined) {
       this.#mark("told again");
@@ -95,9 +129,12 @@ export class DeliveryAuditor {
   async #isWrittenDown({ merchantId, number, url }: Message): Promise<boolean> {
     const deliveries = await this.#store.deliveriesOf(merchantId, number, 10);
     const accounts = await this.#store.accounts();
-    const endpoints = accounts.find(({ id }) => id === merchantId)?.settings.notificationEndpoints ?? [];
+    const endpoints =
+      accounts.find(({ id }) => id === merchantId)?.settings.notificationEndpoints ?? [];
     const endpoint = endpoints.find((each) => each.url === url)?.id ?? urlEndpoint(url);
-    return deliveries.some((each) => each.number === number && each.endpoint === endpoint && each.state === "delivered");
+    return deliveries.some(
+      (each) => each.number === number && each.endpoint === endpoint && each.state === "delivered",
+    );
   }
 
   hears({ url, number }: Message, acknowledged: boolean): void {
@@ -108,45 +145,81 @@ export class DeliveryAuditor {
     if (acknowledged) told.acknowledged = true;
   }
 
-  /** A payment's message is not begun before those before it were acknowledged, or had failed for good. */
+  /**
+   * A payment's message is not begun before those before it were acknowledged, or had failed for
+   * good.
+   */
   async #checkTurn({ merchantId, url, number }: Message, row: OutboxRow): Promise<void> {
-    const before = (await this.#store.notificationsOfPayment(merchantId, row.paymentId, all)).filter((each) => each.number < number);
-    const open = before.filter((each) => this.#told.get(keyOf(url, each.number))?.acknowledged !== true);
+    const before = (
+      await this.#store.notificationsOfPayment(merchantId, row.paymentId, all)
+    ).filter((each) => each.number < number);
+    const open = before.filter(
+      (each) => this.#told.get(keyOf(url, each.number))?.acknowledged !== true,
+    );
     if (open.length === 0 || this.#isPutBack) return;
     const failed = await this.#store.deliveriesOf(merchantId, 1, all, "failed");
     for (const each of open) {
-      if (!failed.some((delivery) => delivery.number === each.number && delivery.paymentId === row.paymentId))
-        this.#violation(`I9: a payment's messages are told in order: ${row.kind} ${number} to ${url} before ${each.number}`);
+      if (
+        !failed.some(
+          (delivery) => delivery.number === each.number && delivery.paymentId === row.paymentId,
+        )
+      )
+        this.#violation(
+          `I9: a payment's messages are told in order: ${row.kind} ${number} to ${url} before ${each.number}`,
+        );
     }
   }
 
-  /** All that was to be told was: to every address that is not switched off, and nothing waits for any other reason. */
+  /**
+   * All that was to be told was: to every address that is not switched off, and nothing waits for
+   * any other reason.
+   */
   async checkAllTold({ merchantId, addresses, off }: Audience): Promise<void> {
     if (this.#isPutBack) return;
     const deliveries = await this.#store.deliveriesOf(merchantId, 1, all);
-    const kept = new Map(deliveries.map((delivery) => [`${delivery.number} ${delivery.endpoint}`, delivery]));
+    const kept = new Map(
+      deliveries.map((delivery) => [`${delivery.number} ${delivery.endpoint}`, delivery]),
+    );
     let expected = 0;
-    for (const { number, paymentId, kind } of await this.#store.notificationsOf(merchantId, 0, all)) {
+    for (const { number, paymentId, kind } of await this.#store.notificationsOf(
+      merchantId,
+      0,
+      all,
+    )) {
       const own = (await this.#store.paymentById(merchantId, paymentId))?.order.notificationUrl;
       const targets = own === undefined ? [...addresses] : [[undefined, own] as const];
       expected += targets.length;
       for (const [endpoint, url] of targets) {
-        const delivery = endpoint === undefined ? ownDelivery(deliveries, number) : kept.get(`${number} ${endpoint}`);
+        const delivery =
+          endpoint === undefined
+            ? ownDelivery(deliveries, number)
+            : kept.get(`${number} ${endpoint}`);
         const isOff = endpoint !== undefined && off.has(endpoint);
         if (!isOff && this.#told.get(keyOf(url, number))?.acknowledged !== true)
-          this.#violation(`I9: ${kind} ${number} is told at ${url}; its delivery is ${delivery?.state ?? "not there"}`);
-        if (delivery !== undefined && delivery.state !== (isOff && delivery.state === "waiting" ? "waiting" : "delivered"))
-          this.#violation(`a delivery that was made says so: ${number} to ${url} is ${delivery.state}`);
+          this.#violation(
+            `I9: ${kind} ${number} is told at ${url}; its delivery is ${delivery?.state ?? "not there"}`,
+          );
+        if (
+          delivery !== undefined &&
+          delivery.state !== (isOff && delivery.state === "waiting" ? "waiting" : "delivered")
+        )
+          this.#violation(
+            `a delivery that was made says so: ${number} to ${url} is ${delivery.state}`,
+          );
       }
     }
     if (deliveries.length !== expected)
-      this.#violation(`I9: ${expected} deliveries follow from what was committed, not ${deliveries.length}`);
+      this.#violation(
+        `I9: ${expected} deliveries follow from what was committed, not ${deliveries.length}`,
+      );
     if (off.size > 0) this.#mark("an endpoint stays off");
   }
 }
 
 function ownDelivery(deliveries: readonly Delivery[], number: number): Delivery | undefined {
-  return deliveries.find((delivery) => delivery.number === number && isUrlEndpoint(delivery.endpoint));
+  return deliveries.find(
+    (delivery) => delivery.number === number && isUrlEndpoint(delivery.endpoint),
+  );
 }
 
 function keyOf(url: string, number: number): string {

@@ -17,27 +17,37 @@ export interface Refused {
 type IsRight = (payment: Payment, refused: Refused) => boolean;
 
 const isOver: IsRight = ({ state, captureBy }, { now }) =>
-  state === "declined" || state === "voided" || state === "expired" || (captureBy !== undefined && captureBy <= now);
+  state === "declined" ||
+  state === "voided" ||
+  state === "expired" ||
+  (captureBy !== undefined && captureBy <= now);
 const never: IsRight = () => false;
 
 /**
- * When each refusal about a payment is right, written down by hand from the interface and the documentation. A refusal is right when it was
- * so at any moment between the request's sending and its answer; one that comes earlier than its rule allows, or for a rule that does not hold,
- * costs a sale, a capture or a refund.
+ * When each refusal about a payment is right, written down by hand from the interface and the
+ * documentation. A refusal is right when it was so at any moment between the request's sending and
+ * its answer; one that comes earlier than its rule allows, or for a rule that does not hold, costs
+ * a sale, a capture or a refund.
  */
 export const rightRefusals: Readonly<Record<string, IsRight>> = {
   "BP-CAP-2": never,
   "BP-CAP-3": isOver,
   "BP-CAP-4": ({ state }) => state === "captured",
-  "BP-CAP-5": ({ state }) => state === "received" || state === "authorizing" || state === "in_review" || state === "reversing",
+  "BP-CAP-5": ({ state }) =>
+    state === "received" ||
+    state === "authorizing" ||
+    state === "in_review" ||
+    state === "reversing",
   "BP-CAP-6": ({ authorized }, { amount }) => amount !== undefined && amount > authorized,
   "BP-CAP-7": (_, { acquirerRefused }) => acquirerRefused,
-  "BP-CAP-11": ({ authorized }, { amount, partialCapture }) => !partialCapture && amount !== undefined && amount < authorized,
+  "BP-CAP-11": ({ authorized }, { amount, partialCapture }) =>
+    !partialCapture && amount !== undefined && amount < authorized,
   "BP-CAN-2": never,
   "BP-CAN-3": ({ state }) => state !== "authorized" && state !== "in_review",
   "BP-CAN-4": (_, { acquirerRefused }) => acquirerRefused,
   "BP-REF-CAN-2": never,
-  "BP-REF-5": ({ captured, refunded }, { amount }) => amount !== undefined && amount > captured - refunded,
+  "BP-REF-5": ({ captured, refunded }, { amount }) =>
+    amount !== undefined && amount > captured - refunded,
   "BP-REF-7": ({ state }) => state !== "captured",
   "BP-REF-9": ({ refunds }, { refundId }) => !refunds.some(({ id }) => id === refundId),
   "BP-REF-10": ({ refunds }, { refundId, strictRefundCancel }) => {
@@ -45,12 +55,14 @@ export const rightRefusals: Readonly<Record<string, IsRight>> = {
     return state !== "requested" && (state !== "pending" || strictRefundCancel);
   },
   "BP-REF-12": ({ captured, refunded }) => captured === refunded,
-  "COFRE-24": ({ capturedAt = 0 }, { now, refundWindowDays }) => refundWindowDays > 0 && now > capturedAt + refundWindowDays * 86_400_000,
+  "COFRE-24": ({ capturedAt = 0 }, { now, refundWindowDays }) =>
+    refundWindowDays > 0 && now > capturedAt + refundWindowDays * 86_400_000,
   "COFRE-25": ({ chargeback }) => chargeback?.state === "opened",
   "COFRE-43": ({ refunds }) => refunds.length >= 100,
   "BP-QRY-2": never,
   payment_not_found: never,
-  payment_not_in_review: (payment, refused) => payment.state !== "in_review" || isOver(payment, refused),
+  payment_not_in_review: (payment, refused) =>
+    payment.state !== "in_review" || isOver(payment, refused),
 };
 
 /** Refusals that say that this sending of the request has done nothing, and will not. */

@@ -5,9 +5,18 @@ import type { Store } from "../../src/stores/store.ts";
 import { isOfTheMoment, type Refused, rightRefusals, saysNothingDone } from "./audit-refusals.ts";
 import type { SeenAnswer } from "./seen.ts";
 
-export type Verb = "direct" | "capture" | "cancel" | "refund" | "refund_cancel" | "refund_or_cancel";
+export type Verb =
+  | "direct"
+  | "capture"
+  | "cancel"
+  | "refund"
+  | "refund_cancel"
+  | "refund_or_cancel";
 
-/** One thing that a client wants done. It may be sent several times, and it is one thing for all that. */
+/**
+ * One thing that a client wants done. It may be sent several times, and it is one thing for all
+ * that.
+ */
 export interface Wish {
   readonly merchantId: MerchantId;
   readonly verb: Verb;
@@ -31,13 +40,19 @@ interface Sending {
   answer: "lost" | "done" | { readonly refused: string };
 }
 
-export interface RequestRules extends Pick<Refused, "partialCapture" | "strictRefundCancel" | "refundWindowDays"> {
+export interface RequestRules extends Pick<
+  Refused,
+  "partialCapture" | "strictRefundCancel" | "refundWindowDays"
+> {
   /** The latest time that any server's clock showed so far. */
   readonly now: () => number;
   readonly elapsed: () => number;
 }
 
-/** The independent judge of what clients are answered: who was told that nothing was done is right, and nothing is refused too early. */
+/**
+ * The independent judge of what clients are answered: who was told that nothing was done is right,
+ * and nothing is refused too early.
+ */
 export class RequestAuditor {
   readonly #store: Store;
   readonly #rules: RequestRules;
@@ -58,7 +73,12 @@ export class RequestAuditor {
   /** What acquirers refused to do, by verb, merchant and payment. */
   readonly #acquirerRefused = new Set<string>();
 
-  constructor(store: Store, rules: RequestRules, violation: (text: string) => void, mark: (what: string) => void) {
+  constructor(
+    store: Store,
+    rules: RequestRules,
+    violation: (text: string) => void,
+    mark: (what: string) => void,
+  ) {
     this.#store = store;
     this.#rules = rules;
     this.#violation = violation;
@@ -102,28 +122,43 @@ export class RequestAuditor {
     const what = `${verb} of ${payment.code}`;
     if (key !== undefined) {
       const done = this.#doneUnder.get(`${merchantId} ${key}`) ?? verb;
-      if (done !== verb) this.#violation(`I4: under one key one request is carried out: ${key}, ${done} and ${what}`);
+      if (done !== verb)
+        this.#violation(
+          `I4: under one key one request is carried out: ${key}, ${done} and ${what}`,
+        );
       this.#doneUnder.set(`${merchantId} ${key}`, done);
     }
     if ((code ?? payment.code) !== payment.code || (hash ?? payment.id) !== payment.id)
       this.#violation(`an answer is about the payment that was asked for: ${what}`);
-    if ((await this.#store.paymentById(merchantId, payment.id as PaymentId))?.merchantId !== merchantId)
+    if (
+      (await this.#store.paymentById(merchantId, payment.id as PaymentId))?.merchantId !==
+      merchantId
+    )
       this.#violation(`I12: no merchant is told of another's payment: ${what}`);
-    if (verb === "capture" && (payment.status !== "CO" || (amount ?? payment.amount) !== payment.amount))
-      this.#violation(`a capture that was done has taken what was asked for: ${amount} and not ${payment.amount}, ${what}`);
-    if (verb === "cancel" && payment.status !== "CA") this.#violation(`a cancellation that was done has cancelled: ${what}`);
+    if (
+      verb === "capture" &&
+      (payment.status !== "CO" || (amount ?? payment.amount) !== payment.amount)
+    )
+      this.#violation(
+        `a capture that was done has taken what was asked for: ${amount} and not ${payment.amount}, ${what}`,
+      );
+    if (verb === "cancel" && payment.status !== "CA")
+      this.#violation(`a cancellation that was done has cancelled: ${what}`);
     if (verb === "refund" || verb === "refund_cancel") {
       if (refund === undefined) this.#violation(`an answer about a refund shows it: ${what}`);
       else if (verb === "refund" && (amount ?? refund.amount) !== refund.amount)
         this.#violation(`a refund gives back what was asked for: ${what}`);
-      else if (verb === "refund_cancel" && refund.status !== "CA") this.#violation(`a refund that was taken back is cancelled: ${what}`);
+      else if (verb === "refund_cancel" && refund.status !== "CA")
+        this.#violation(`a refund that was taken back is cancelled: ${what}`);
     }
     if (refund === undefined || verb === "refund_cancel" || key === undefined) return;
-    if ((this.#refundsOf.get(wish) ?? refund.id) !== refund.id) this.#violation(`I4: a request under a key is one refund: ${what}`);
+    if ((this.#refundsOf.get(wish) ?? refund.id) !== refund.id)
+      this.#violation(`I4: a request under a key is one refund: ${what}`);
     const name = `${merchantId} ${refund.id}`;
     // What two clients send alike under one key is one request.
     const { key: firstKey, verb: firstVerb } = this.#wishOf.get(name) ?? wish;
-    if (firstKey !== key || firstVerb !== verb) this.#violation(`I4: two requests are two refunds: ${what}`);
+    if (firstKey !== key || firstVerb !== verb)
+      this.#violation(`I4: two requests are two refunds: ${what}`);
     this.#refundsOf.set(wish, refund.id);
     this.#wishOf.set(name, wish);
   }
@@ -134,12 +169,20 @@ export class RequestAuditor {
     if (this.#isPutBack) return;
     const { wish, existed } = sending;
     const { merchantId, verb, hash } = wish;
-    if (code === "COFRE-44" && !this.#isContested(wish)) this.#violation(`no key of a client's own is taken: ${wish.key} for ${verb}`);
+    if (code === "COFRE-44" && !this.#isContested(wish))
+      this.#violation(`no key of a client's own is taken: ${wish.key} for ${verb}`);
     if (verb === "direct") {
       if (existed && saysNothingDone(code) && !isOfTheMoment(code) && code !== "COFRE-44")
-        this.#violation(`who is told that nothing was done is right: ${code} for ${wish.code}, which was paid for before`);
-      const exists = code !== "BP-DR-0" || (await this.#store.paymentByCode(merchantId, wish.code ?? "")) !== undefined;
-      if (!exists) this.#violation(`nothing is refused too early: ${code} for ${wish.code}, which there is none of`);
+        this.#violation(
+          `who is told that nothing was done is right: ${code} for ${wish.code}, which was paid for before`,
+        );
+      const exists =
+        code !== "BP-DR-0" ||
+        (await this.#store.paymentByCode(merchantId, wish.code ?? "")) !== undefined;
+      if (!exists)
+        this.#violation(
+          `nothing is refused too early: ${code} for ${wish.code}, which there is none of`,
+        );
       return;
     }
     if (code === "BP-REF-11" || hash === undefined) return;
@@ -149,15 +192,30 @@ export class RequestAuditor {
   }
 
   /** What an operator's request ended in. */
-  async hearsOperator(merchantId: MerchantId, hash: string, code: string, sentAt: number): Promise<void> {
+  async hearsOperator(
+    merchantId: MerchantId,
+    hash: string,
+    code: string,
+    sentAt: number,
+  ): Promise<void> {
     this.#mark(`refused ${code}`);
     if (this.#isPutBack) return;
-    const none = { key: undefined, reusesKey: false, code: undefined, refundId: undefined, amount: undefined };
+    const none = {
+      key: undefined,
+      reusesKey: false,
+      code: undefined,
+      refundId: undefined,
+      amount: undefined,
+    };
     const wish = { ...none, merchantId, verb: "capture" as const, hash };
     await this.#judge({ wish, sentAt }, code, hash);
   }
 
-  async #judge({ wish, sentAt }: Pick<Sending, "wish" | "sentAt">, code: string, hash: string): Promise<void> {
+  async #judge(
+    { wish, sentAt }: Pick<Sending, "wish" | "sentAt">,
+    code: string,
+    hash: string,
+  ): Promise<void> {
     const isRight = rightRefusals[code];
     if (isRight === undefined) return;
     const alive = await this.#aliveSince(wish.merchantId, hash, sentAt);
@@ -173,7 +231,9 @@ export class RequestAuditor {
       partialCapture,
       strictRefundCancel,
       refundWindowDays,
-      acquirerRefused: this.#acquirerRefused.has(`${wish.verb === "capture" ? "capture" : "void"} ${wish.merchantId}${hash}`),
+      acquirerRefused: this.#acquirerRefused.has(
+        `${wish.verb === "capture" ? "capture" : "void"} ${wish.merchantId}${hash}`,
+      ),
     };
     if (!alive.some((payment) => isRight(payment, refused)))
       this.#violation(
@@ -182,13 +242,19 @@ export class RequestAuditor {
   }
 
   /** Every version that a payment had since then; undefined when one is not known. */
-  async #aliveSince(merchantId: MerchantId, hash: string, since: number): Promise<readonly Payment[] | undefined> {
+  async #aliveSince(
+    merchantId: MerchantId,
+    hash: string,
+    since: number,
+  ): Promise<readonly Payment[] | undefined> {
     const versions = this.#versions.get(merchantId + hash) ?? [];
     const first = versions.findLastIndex((version) => version.since < since);
     const alive = versions.slice(Math.max(0, first)).map(({ payment }) => payment);
     const stored = await this.#store.paymentById(merchantId, hash as PaymentId);
     if (stored !== undefined && (alive.at(-1)?.version ?? 0) < stored.version) alive.push(stored);
-    const isWhole = alive.every(({ version }, index) => index === 0 || version === (alive[index - 1]?.version ?? 0) + 1);
+    const isWhole = alive.every(
+      ({ version }, index) => index === 0 || version === (alive[index - 1]?.version ?? 0) + 1,
+    );
     return isWhole && alive.length > 0 ? alive : undefined;
   }
 
@@ -200,12 +266,19 @@ export class RequestAuditor {
     const code = payment.order.code;
     const of = (...verbs: readonly Verb[]): readonly Wish[] =>
       [...this.#sendings.keys()].filter(
-        (wish) => wish.merchantId === merchantId && verbs.includes(wish.verb) && (wish.hash === id || wish.code === code),
+        (wish) =>
+          wish.merchantId === merchantId &&
+          verbs.includes(wish.verb) &&
+          (wish.hash === id || wish.code === code),
       );
     const rows = history.flatMap(({ facts }) => facts);
     const byMerchant = (fact: string, sent: string): boolean =>
       rows.some(
-        (row) => row.fact === fact && rows.some((each) => each.fact === sent && each.by === "merchant" && each.attempt === row.attempt),
+        (row) =>
+          row.fact === fact &&
+          rows.some(
+            (each) => each.fact === sent && each.by === "merchant" && each.attempt === row.attempt,
+          ),
       );
 
     const paid = of("direct");
@@ -225,18 +298,31 @@ export class RequestAuditor {
     if (of("refund_or_cancel").length === 0) this.#isKept(of("cancel"), didVoid, code);
   }
 
-  /** At least so many of these wishes may have been carried out, by what their clients were told. */
+  /**
+   * At least so many of these wishes may have been carried out, by what their clients were told.
+   */
   #hasCause(what: string, wishes: readonly Wish[], times: number, code: string): void {
     let most = 0;
     for (const wish of wishes) {
       const sendings = this.#sendings.get(wish) ?? [];
-      const open = sendings.filter(({ answer }) => typeof answer === "string" || !saysNothingDone(answer.refused)).length;
+      const open = sendings.filter(
+        ({ answer }) => typeof answer === "string" || !saysNothingDone(answer.refused),
+      ).length;
       const last = sendings.at(-1)?.answer;
-      const isRefused = typeof last === "object" && saysNothingDone(last.refused) && !isOfTheMoment(last.refused);
+      const isRefused =
+        typeof last === "object" && saysNothingDone(last.refused) && !isOfTheMoment(last.refused);
       // Under a key the last answer is about all of its sendings.
-      most += wish.key === undefined ? open : open === 0 || (isRefused && !this.#isContested(wish)) ? 0 : 1;
+      most +=
+        wish.key === undefined
+          ? open
+          : open === 0 || (isRefused && !this.#isContested(wish))
+            ? 0
+            : 1;
     }
-    if (most < times) this.#violation(`who is told that nothing was done is right: ${times} ${what} of ${code}, and ${most} may have been`);
+    if (most < times)
+      this.#violation(
+        `who is told that nothing was done is right: ${times} ${what} of ${code}, and ${most} may have been`,
+      );
   }
 
   #isContested({ merchantId, key }: Wish): boolean {
@@ -245,19 +331,31 @@ export class RequestAuditor {
 
   /** What can be done once only is done for one client only. */
   #onlyOne(what: Verb, wishes: readonly Wish[], code: string): void {
-    const done = wishes.filter((wish) => (this.#sendings.get(wish) ?? []).some(({ answer }) => answer === "done"));
+    const done = wishes.filter((wish) =>
+      (this.#sendings.get(wish) ?? []).some(({ answer }) => answer === "done"),
+    );
     // What two clients send alike under one key is one request.
-    const requests = new Set(done.map((wish) => (wish.key === undefined ? wish : `${wish.merchantId} ${wish.key}`)));
-    if (requests.size > 1) this.#violation(`I5: one ${what} is done, and not ${requests.size}: ${code}`);
+    const requests = new Set(
+      done.map((wish) => (wish.key === undefined ? wish : `${wish.merchantId} ${wish.key}`)),
+    );
+    if (requests.size > 1)
+      this.#violation(`I5: one ${what} is done, and not ${requests.size}: ${code}`);
   }
 
   /** What a single client asked for under a key, and was done, is answered so in the end. */
   #isKept(wishes: readonly Wish[], isDone: boolean, code: string): void {
     const [wish] = wishes;
-    if (!isDone || wishes.length !== 1 || wish?.key === undefined || this.#isContested(wish)) return;
+    if (!isDone || wishes.length !== 1 || wish?.key === undefined || this.#isContested(wish))
+      return;
     const answer = this.#sendings.get(wish)?.at(-1)?.answer;
-    if (typeof answer !== "object" || (!saysNothingDone(answer.refused) && answer.refused !== "BP-DR-0")) return;
+    if (
+      typeof answer !== "object" ||
+      (!saysNothingDone(answer.refused) && answer.refused !== "BP-DR-0")
+    )
+      return;
     if (!isOfTheMoment(answer.refused))
-      this.#violation(`a request under a key is answered with what it did: ${answer.refused} to ${wish.verb} of ${code}`);
+      this.#violation(
+        `a request under a key is answered with what it did: ${answer.refused} to ${wish.verb} of ${code}`,
+      );
   }
 }

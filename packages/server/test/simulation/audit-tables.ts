@@ -5,7 +5,10 @@ import type { PaymentState } from "../../src/payment/payment-machine.ts";
 import type { RefundState } from "../../src/payment/refund.ts";
 import type { HistoryFact } from "../../src/stores/change.ts";
 
-/** What the auditor believes: written down by hand, apart from the machines' tables and the decisions. */
+/**
+ * What the auditor believes: written down by hand, apart from the machines' tables and the
+ * decisions.
+ */
 
 export const allowedMoves: Readonly<Record<PaymentState | "nothing", readonly PaymentState[]>> = {
   nothing: ["authorizing"],
@@ -40,17 +43,20 @@ export const lateMoves: Readonly<Record<PaymentState | "nothing", readonly Payme
   expired: ["expired"],
 };
 
-export const allowedRefundMoves: Readonly<Record<RefundState | "nothing", readonly RefundState[]>> = {
-  nothing: ["requested"],
-  requested: ["requested", "pending", "cancelled"],
-  pending: ["pending", "sending", "cancelled"],
-  // Back to pending when the acquirer is certain never to have carried it out.
-  sending: ["sending", "pending", "confirmed", "cancelled"],
-  confirmed: ["confirmed"],
-  cancelled: ["cancelled"],
-};
+export const allowedRefundMoves: Readonly<Record<RefundState | "nothing", readonly RefundState[]>> =
+  {
+    nothing: ["requested"],
+    requested: ["requested", "pending", "cancelled"],
+    pending: ["pending", "sending", "cancelled"],
+    // Back to pending when the acquirer is certain never to have carried it out.
+    sending: ["sending", "pending", "confirmed", "cancelled"],
+    confirmed: ["confirmed"],
+    cancelled: ["cancelled"],
+  };
 
-export const allowedChargebackMoves: Readonly<Record<Chargeback["state"] | "none", readonly (Chargeback["state"] | "none")[]>> = {
+export const allowedChargebackMoves: Readonly<
+  Record<Chargeback["state"] | "none", readonly (Chargeback["state"] | "none")[]>
+> = {
   none: ["none", "opened"],
   opened: ["opened", "credited"],
   credited: ["credited"],
@@ -75,7 +81,10 @@ export const announced: Partial<Readonly<Record<HistoryFact, NotificationKind>>>
   chargeback_credited: "chargeback_credit",
 };
 
-/** What recovery finds out of a request of the merchant's that ended without an outcome, although the status stays: told by `update`. */
+/**
+ * What recovery finds out of a request of the merchant's that ended without an outcome, although
+ * the status stays: told by `update`.
+ */
 export const announcedWhenFound: readonly HistoryFact[] = [
   "authorization_approved",
   "authorization_held",

@@ -11,7 +11,14 @@ import type { Booked } from "./acquirer-book.ts";
 import { checkAmounts, type Order, type TaxRules } from "./audit-amounts.ts";
 import { CardAuditor, type DigestOf } from "./audit-cards.ts";
 import { DeliveryAuditor } from "./audit-deliveries.ts";
-import { checkAgainstBooks, checkAtRest, checkHistory, checkJournal, checkTimes, type Is } from "./audit-payment.ts";
+import {
+  checkAgainstBooks,
+  checkAtRest,
+  checkHistory,
+  checkJournal,
+  checkTimes,
+  type Is,
+} from "./audit-payment.ts";
 import { RequestAuditor, type RequestRules } from "./audit-requests.ts";
 import {
   allowedChargebackMoves,
@@ -44,16 +51,25 @@ export interface AuditedSettings extends TaxRules {
   readonly requests: RequestRules;
 }
 
-const lateFacts: ReadonlySet<HistoryFact> = new Set(["approval_came_late", "late_approval_undone"] as const);
-const undoFacts: ReadonlySet<HistoryFact> = new Set(["attempt_repeated", "attempt_unanswered", "marked_for_review"] as const);
+const lateFacts: ReadonlySet<HistoryFact> = new Set([
+  "approval_came_late",
+  "late_approval_undone",
+] as const);
+const undoFacts: ReadonlySet<HistoryFact> = new Set([
+  "attempt_repeated",
+  "attempt_unanswered",
+  "marked_for_review",
+] as const);
 
 /**
- * The independent judge of a run. Watches every commit and every request to the acquirer, remembers what clients were told, and
- * compares with the acquirer's books.
+ * The independent judge of a run. Watches every commit and every request to the acquirer, remembers
+ * what clients were told, and compares with the acquirer's books.
  */
 export class Auditor {
   readonly violations: string[] = [];
-  /** How often each interesting thing happened: a run that never meets it proves nothing about it. */
+  /**
+   * How often each interesting thing happened: a run that never meets it proves nothing about it.
+   */
   readonly marks = new Map<string, number>();
   readonly #store: Store;
   /** Hears what happens, one line each, for a timeline that people read. */
@@ -75,13 +91,20 @@ export class Auditor {
   readonly #promises: Promised[] = [];
   /** Payments about which an acquirer lied, by merchant and id. */
   readonly #liedTo = new Set<string>();
-  /** Payments of which an acquirer has approved something, and those of which an approval came when its attempt had ended. */
+  /**
+   * Payments of which an acquirer has approved something, and those of which an approval came when
+   * its attempt had ended.
+   */
   readonly #approved = new Set<string>();
   readonly #cameLate = new Set<string>();
   /** Payments of which a request arrived later than the acquirer's connector declares. */
   readonly #surprised = new Set<string>();
 
-  constructor(store: Store, booksOf: (merchantId: MerchantId) => readonly Booked[], settings: AuditedSettings) {
+  constructor(
+    store: Store,
+    booksOf: (merchantId: MerchantId) => readonly Booked[],
+    settings: AuditedSettings,
+  ) {
     this.#store = store;
     this.#booksOf = booksOf;
     this.#settings = settings;
@@ -101,7 +124,10 @@ export class Auditor {
     this.marks.set(what, (this.marks.get(what) ?? 0) + 1);
   }
 
-  /** The store, with every commit looked at. A commit that the store will apply later is seen at the next look. */
+  /**
+   * The store, with every commit looked at. A commit that the store will apply later is seen at the
+   * next look.
+   */
   watch(store: Store): Store {
     return new Proxy(store, {
       get: (target, name: keyof Store) =>
@@ -123,28 +149,38 @@ export class Auditor {
   told(payment: Seen, refund?: SeenRefund): void {
     this.#promises.push({ payment, refund, version: this.#latest.get(payment.id)?.version ?? 0 });
     const of = refund === undefined ? "" : `, refund ${refund.status}`;
-    this.note(`a client is told ${payment.status}${payment.preApproved ? " (approved)" : ""} of ${payment.code}${of}`);
+    this.note(
+      `a client is told ${payment.status}${payment.preApproved ? " (approved)" : ""} of ${payment.code}${of}`,
+    );
     this.mark(refund === undefined ? `told ${payment.status}` : `told refund ${refund.status}`);
   }
 
   /** A client reads this in an answer. */
   reads(payment: Seen): void {
     const order = this.#orders.get(payment.merchantId + payment.code);
-    if (order !== undefined) checkAmounts(payment, order, this.#settings, this.#judging(`told of ${payment.code}`));
+    if (order !== undefined)
+      checkAmounts(payment, order, this.#settings, this.#judging(`told of ${payment.code}`));
   }
 
-  /** An acquirer says what is not so about this attempt: then an alarm is right, and people have to look. */
+  /**
+   * An acquirer says what is not so about this attempt: then an alarm is right, and people have to
+   * look.
+   */
   isLiedTo(merchantId: MerchantId, reference: string): void {
     this.#liedTo.add(merchantId + reference.slice(0, 48));
     this.mark("an acquirer lies about a reversal");
   }
 
-  /** An older copy of the store is put back: what was known of it is of another one, and what it has lost, people find out. */
+  /**
+   * An older copy of the store is put back: what was known of it is of another one, and what it has
+   * lost, people find out.
+   */
   forgets(): void {
     this.mark("an older copy of the store is put back");
     this.note("an older copy of the store is put back");
     this.#isPutBack = true;
-    for (const known of [this.#latest, this.#captureBy, this.#refundIds, this.#asked, this.#orders]) known.clear();
+    for (const known of [this.#latest, this.#captureBy, this.#refundIds, this.#asked, this.#orders])
+      known.clear();
     this.#promises.length = 0;
     this.deliveries.forgets();
     this.cards.forgets();
@@ -161,7 +197,10 @@ export class Auditor {
     this.#approved.add(merchantId + reference.slice(0, 48));
   }
 
-  /** A request about this payment arrives when it cannot arrive any more by what its connector declares. */
+  /**
+   * A request about this payment arrives when it cannot arrive any more by what its connector
+   * declares.
+   */
   isSurprisedBy(merchantId: MerchantId, reference: string): void {
     this.#surprised.add(merchantId + reference.slice(0, 48));
     this.mark("a request arrives later than declared");
@@ -170,7 +209,8 @@ export class Auditor {
   alarm({ kind, what, merchantId, paymentId }: Alarm): void {
     const name = `${merchantId}${paymentId}`;
     if (this.#isPutBack) this.mark("what was lost with a copy raises an alarm");
-    else if (kind === "broken_invariant" && this.#liedTo.has(name)) this.mark("a lie raises an alarm");
+    else if (kind === "broken_invariant" && this.#liedTo.has(name))
+      this.mark("a lie raises an alarm");
     else if (kind === "approval_came_late" && this.#approved.has(name)) {
       this.#cameLate.add(name);
       this.mark("a late approval raises an alarm");
@@ -178,7 +218,10 @@ export class Auditor {
     else this.violation(`no alarm is raised: ${kind}: ${what}`);
   }
 
-  /** A request with this reference leaves for the acquirer: what it is about must have been written down before. */
+  /**
+   * A request with this reference leaves for the acquirer: what it is about must have been written
+   * down before.
+   */
   async sends(merchantId: MerchantId, reference: string): Promise<void> {
     const sent = /^([0-9a-f]{48})-(?:r(\d+)-)?(\d+)$/.exec(reference);
     if (sent === null) return;
@@ -186,25 +229,34 @@ export class Auditor {
     const payment = await this.#store.paymentById(merchantId, id as PaymentId);
     const refund = payment?.refunds.find((each) => String(each.id) === refundId);
     const written = (refundId === undefined ? payment?.attempts : refund?.attempts) ?? 0;
-    if (written < Number(attempt)) this.violation(`nothing is sent before it is written down: ${reference}`);
+    if (written < Number(attempt))
+      this.violation(`nothing is sent before it is written down: ${reference}`);
   }
 
   /** The card that goes out is the one that the payment is about. */
   charges({ card, reference }: AuthorizeRequest, given: CardToAuthorize): void {
-    if (maskOf(given.card.pan) !== card.maskedPan) this.violation(`the card that is charged is the one that was named: ${reference}`);
+    if (maskOf(given.card.pan) !== card.maskedPan)
+      this.violation(`the card that is charged is the one that was named: ${reference}`);
   }
 
   async #commit(store: Store, change: Change): Promise<CommitResult> {
     const { payment, merchantId } = change;
     const isCharge = payment !== undefined && payment.replaces === undefined;
-    this.cards.asked(change, isCharge ? this.#asked.get(merchantId + payment.next.order.code) : undefined);
+    this.cards.asked(
+      change,
+      isCharge ? this.#asked.get(merchantId + payment.next.order.code) : undefined,
+    );
     const wasPutBack = this.#isPutBack;
     const result = await store.commit(change).catch((error: unknown) => {
       this.mark(`commit ${(error as { code: string }).code}`);
       this.note(`commit ${(error as { code: string }).code}: ${describe(change)}`);
       throw error;
     });
-    this.mark(result.outcome === "duplicate" ? `commit duplicate ${result.key}` : `commit ${result.outcome}`);
+    this.mark(
+      result.outcome === "duplicate"
+        ? `commit duplicate ${result.key}`
+        : `commit ${result.outcome}`,
+    );
     this.note(`commit ${result.outcome}: ${describe(change)}`);
     if (result.outcome === "committed") await this.#look(change, wasPutBack);
     return result;
@@ -218,44 +270,81 @@ export class Auditor {
     for (const { fact, by } of change.facts) this.mark(`${fact} by ${by}`);
     const { merchantId, id } = change.payment.next;
     const stored = await this.#store.paymentById(merchantId, id);
-    // It was on its way to the store that was there before: the copy has an earlier version, or none.
+    // It was on its way to the store that was there before: the copy has an earlier version, or
+    // none.
     if (this.#isPutBack && !wasPutBack) return;
     if (stored === undefined) {
       this.violation("a committed payment can be read");
       return;
     }
-    // The undo of a late approval may stay without an answer. It is repeated, or the payment is marked for review, whatever its state is by then.
+    // The undo of a late approval may stay without an answer. It is repeated, or the payment is
+    // marked for review, whatever its state is by then.
     const isBeingUndone = this.#cameLate.has(merchantId + id);
-    const isLate = change.facts.some(({ fact }) => lateFacts.has(fact) || (isBeingUndone && undoFacts.has(fact)));
+    const isLate = change.facts.some(
+      ({ fact }) => lateFacts.has(fact) || (isBeingUndone && undoFacts.has(fact)),
+    );
     const seenAll = this.#lookAt(stored, change.payment.replaces, isLate);
     this.requests.committed(stored);
     this.#lookAtWindow(stored, change, seenAll);
     const { tokenDigest } = stored.order.card;
     if (change.payment.replaces !== undefined || tokenDigest === undefined) return;
     const usedAt = change.cardUse?.at ?? change.at;
-    await this.cards.charged(merchantId, tokenDigest, this.#asked.get(merchantId + stored.order.code), usedAt);
+    await this.cards.charged(
+      merchantId,
+      tokenDigest,
+      this.#asked.get(merchantId + stored.order.code),
+      usedAt,
+    );
   }
 
   /** Whether the version before was seen too. */
   #lookAt(stored: Payment, replaces: number | undefined, isLate: boolean): boolean {
     const before = this.#latest.get(stored.id);
     this.#latest.set(stored.id, stored);
-    const is = this.#judging(`payment ${stored.order.code}, version ${stored.version}, ${stored.state}`);
-    // A version in between is missing when a commit was unknown and applied: its move is seen as part of this one.
-    const seenAll = before === undefined ? stored.version === 1 : before.version + 1 === stored.version;
+    const is = this.#judging(
+      `payment ${stored.order.code}, version ${stored.version}, ${stored.state}`,
+    );
+    // A version in between is missing when a commit was unknown and applied: its move is seen as
+    // part of this one.
+    const seenAll =
+      before === undefined ? stored.version === 1 : before.version + 1 === stored.version;
     if (seenAll) {
       const moves = isLate ? lateMoves : allowedMoves;
-      is(moves[before?.state ?? "nothing"].includes(stored.state), `I6: no move from ${before?.state}`);
+      is(
+        moves[before?.state ?? "nothing"].includes(stored.state),
+        `I6: no move from ${before?.state}`,
+      );
       const disputed = before?.chargeback?.state ?? "none";
-      is(allowedChargebackMoves[disputed].includes(stored.chargeback?.state ?? "none"), `I6: no move from a chargeback ${disputed}`);
+      is(
+        allowedChargebackMoves[disputed].includes(stored.chargeback?.state ?? "none"),
+        `I6: no move from a chargeback ${disputed}`,
+      );
     }
-    is((replaces ?? 0) + 1 === stored.version, "a commit makes the version after the one that it replaces");
-    is(stored.captured >= 0n && stored.captured <= stored.authorized, "I3: captured never exceeds authorized");
-    is(stored.authorized === 0n || stored.authorized === stored.order.amount.minor, "what is authorized is what was ordered");
+    is(
+      (replaces ?? 0) + 1 === stored.version,
+      "a commit makes the version after the one that it replaces",
+    );
+    is(
+      stored.captured >= 0n && stored.captured <= stored.authorized,
+      "I3: captured never exceeds authorized",
+    );
+    is(
+      stored.authorized === 0n || stored.authorized === stored.order.amount.minor,
+      "what is authorized is what was ordered",
+    );
     const isUnderWay = stored.attempt !== undefined && stored.attempt.kind !== "undo";
-    is(isUnderWay === !restingStates.includes(stored.state), "I6: an attempt is there exactly while in flight");
-    is(before === undefined || (stored.statusAt ?? 0) >= (before.statusAt ?? 0), "I6: the status date never goes back");
-    is((stored.statusAt !== undefined) === finalStates.includes(stored.state), "the status date tells of a final state");
+    is(
+      isUnderWay === !restingStates.includes(stored.state),
+      "I6: an attempt is there exactly while in flight",
+    );
+    is(
+      before === undefined || (stored.statusAt ?? 0) >= (before.statusAt ?? 0),
+      "I6: the status date never goes back",
+    );
+    is(
+      (stored.statusAt !== undefined) === finalStates.includes(stored.state),
+      "the status date tells of a final state",
+    );
     const { gross, tax, total } = stored.order.pricing;
     const paidByCustomer = this.#settings.taxPaidBy === "customer" ? tax.minor : 0n;
     is(total.minor === gross.minor + paidByCustomer, "I11: the amounts agree");
@@ -265,14 +354,30 @@ export class Auditor {
   }
 
   #lookAtRefunds(before: Payment | undefined, stored: Payment, seenAll: boolean, is: Is): void {
-    const promised = stored.refunds.reduce((sum, { state, amount }) => (state === "cancelled" ? sum : sum + amount), 0n);
+    const promised = stored.refunds.reduce(
+      (sum, { state, amount }) => (state === "cancelled" ? sum : sum + amount),
+      0n,
+    );
     const disputed = stored.chargeback?.state === "opened" ? stored.chargeback.amount : 0n;
-    is(promised + disputed <= stored.captured, `I4: ${promised} refunded and ${disputed} charged back exceed what was captured`);
-    is(stored.refunded === promised, "I4: refunded is the sum of the refunds that are not cancelled");
+    is(
+      promised + disputed <= stored.captured,
+      `I4: ${promised} refunded and ${disputed} charged back exceed what was captured`,
+    );
+    is(
+      stored.refunded === promised,
+      "I4: refunded is the sum of the refunds that are not cancelled",
+    );
     for (const was of before?.refunds ?? []) {
       const now = stored.refunds.find(({ id }) => id === was.id);
-      is(now?.amount === was.amount && now.code === was.code, "I4: a refund keeps its names and its amount");
-      if (seenAll && now !== undefined) is(allowedRefundMoves[was.state].includes(now.state), `I6: no move of a refund from ${was.state}`);
+      is(
+        now?.amount === was.amount && now.code === was.code,
+        "I4: a refund keeps its names and its amount",
+      );
+      if (seenAll && now !== undefined)
+        is(
+          allowedRefundMoves[was.state].includes(now.state),
+          `I6: no move of a refund from ${was.state}`,
+        );
     }
     for (const { id, state, amount } of stored.refunds) {
       is(amount > 0n, "I4: a refund gives something back");
@@ -280,18 +385,32 @@ export class Auditor {
       this.#refundIds.set(id, stored.id);
       if (!seenAll || before?.refunds.some((each) => each.id === id) === true) continue;
       is(allowedRefundMoves.nothing.includes(state), `I6: a refund does not begin as ${state}`);
-      is(stored.chargeback?.state !== "opened", "I4: nothing is refunded that the issuer has taken back");
+      is(
+        stored.chargeback?.state !== "opened",
+        "I4: nothing is refunded that the issuer has taken back",
+      );
     }
   }
 
-  /** What is held is taken within its window, and given up only after it; only an acquirer that refuses the lapse extends it. */
+  /**
+   * What is held is taken within its window, and given up only after it; only an acquirer that
+   * refuses the lapse extends it.
+   */
   #lookAtWindow(stored: Payment, { at, facts }: Change, seenAll: boolean): void {
     // What was not seen may have extended it.
     const before = seenAll ? this.#captureBy.get(stored.id) : undefined;
-    const is = this.#judging(`payment ${stored.order.code}, version ${stored.version}, ${stored.state}`);
+    const is = this.#judging(
+      `payment ${stored.order.code}, version ${stored.version}, ${stored.state}`,
+    );
     for (const { fact } of facts) {
-      is(fact !== "capture_sent" || before === undefined || at < before, "nothing is captured after the window");
-      is(fact !== "authorization_lapsed" || before === undefined || at >= before, "nothing lapses before its window is over");
+      is(
+        fact !== "capture_sent" || before === undefined || at < before,
+        "nothing is captured after the window",
+      );
+      is(
+        fact !== "authorization_lapsed" || before === undefined || at >= before,
+        "nothing lapses before its window is over",
+      );
     }
     const { captureBy } = stored;
     if (captureBy === undefined || captureBy === before) return;
@@ -299,7 +418,10 @@ export class Auditor {
     else if (before === undefined) {
       const windowEnds = at + this.#settings.captureWindowMs;
       // A clock that was set back is behind the times that the payment has already.
-      is(this.#settings.steadyClock ? captureBy === windowEnds : captureBy <= windowEnds, "the capture window is the account's");
+      is(
+        this.#settings.steadyClock ? captureBy === windowEnds : captureBy <= windowEnds,
+        "the capture window is the account's",
+      );
     }
     // The lapse may have been sent before the clock was set back.
     else
@@ -310,37 +432,56 @@ export class Auditor {
     this.#captureBy.set(stored.id, captureBy);
   }
 
-  /** What must hold at any moment: nothing is at the acquirer that was not written down first, and nothing twice. */
+  /**
+   * What must hold at any moment: nothing is at the acquirer that was not written down first, and
+   * nothing twice.
+   */
   async checkBooks(merchants: readonly MerchantId[]): Promise<void> {
     if (this.#isPutBack) return;
     for (const merchantId of merchants) {
       const live = new Map<string, number>();
       for (const booked of this.#booksOf(merchantId)) {
         if (isVerification(booked)) {
-          if (booked.held > 0n || booked.captured > 0n) this.violation(`a verification holds nothing: ${booked.reference}`);
+          if (booked.held > 0n || booked.captured > 0n)
+            this.violation(`a verification holds nothing: ${booked.reference}`);
           continue;
         }
         const id = paymentIdOf(booked);
         const payment = await this.#store.paymentById(merchantId, id);
-        if (payment === undefined) this.violation(`nothing is sent before it is written down: ${booked.reference}`);
-        if (booked.approvals > 1) this.violation(`I1: one authorization is held once: ${booked.reference}`);
+        if (payment === undefined)
+          this.violation(`nothing is sent before it is written down: ${booked.reference}`);
+        if (booked.approvals > 1)
+          this.violation(`I1: one authorization is held once: ${booked.reference}`);
         if (booked.captured > booked.amount.minor)
           this.violation(`I3: the acquirer takes no more than was authorized: ${booked.reference}`);
-        if (booked.captures > 1) this.violation(`I3: an authorization is captured once: ${booked.reference}`);
-        const given = booked.refunds.map(({ reference }) => reference.slice(0, reference.lastIndexOf("-")));
+        if (booked.captures > 1)
+          this.violation(`I3: an authorization is captured once: ${booked.reference}`);
+        const given = booked.refunds.map(({ reference }) =>
+          reference.slice(0, reference.lastIndexOf("-")),
+        );
         const surprised = this.#surprised.has(merchantId + id);
-        if (!surprised && new Set(given).size < given.length) this.violation(`I4: a refund is carried out once: ${booked.reference}`);
+        if (!surprised && new Set(given).size < given.length)
+          this.violation(`I4: a refund is carried out once: ${booked.reference}`);
         const code = payment?.order.code ?? id;
         if (booked.held > 0n || booked.captured > 0n) live.set(code, (live.get(code) ?? 0) + 1);
       }
-      for (const [code, count] of live) if (count > 1) this.violation(`I1: at most one live authorization for ${code}`);
+      for (const [code, count] of live)
+        if (count > 1) this.violation(`I1: at most one live authorization for ${code}`);
     }
   }
 
   /** What must hold when the faults are over and everything had time to settle. */
-  async checkSettled(merchants: readonly MerchantId[], codes: ReadonlyMap<MerchantId, ReadonlySet<string>>, now: Instant): Promise<void> {
+  async checkSettled(
+    merchants: readonly MerchantId[],
+    codes: ReadonlyMap<MerchantId, ReadonlySet<string>>,
+    now: Instant,
+  ): Promise<void> {
     await this.checkBooks(merchants);
-    const outbox = (await Promise.all(merchants.map((merchantId) => this.#store.notificationsOf(merchantId, 0, 1_000_000)))).flat();
+    const outbox = (
+      await Promise.all(
+        merchants.map((merchantId) => this.#store.notificationsOf(merchantId, 0, 1_000_000)),
+      )
+    ).flat();
     for (const merchantId of merchants) {
       const books = this.#booksOf(merchantId);
       const payments: Payment[] = [];
@@ -376,17 +517,22 @@ export class Auditor {
         if (this.#settings.strictMandates)
           checkMandate(
             payment,
-            this.#settings.steadyClock ? payments.filter(({ createdAt }) => createdAt <= payment.createdAt) : payments,
+            this.#settings.steadyClock
+              ? payments.filter(({ createdAt }) => createdAt <= payment.createdAt)
+              : payments,
             is,
           );
       }
-      const refundCodes = payments.flatMap(({ refunds }) => refunds.flatMap(({ code }) => code ?? []));
+      const refundCodes = payments.flatMap(({ refunds }) =>
+        refunds.flatMap(({ code }) => code ?? []),
+      );
       for (const { order, refunds } of payments) {
         const requests = refunds.flatMap(({ request }) => request ?? []);
         if (new Set(requests).size < requests.length)
           this.violation(`I4: a request is one refund, however often it is sent: ${order.code}`);
       }
-      if (new Set(refundCodes).size < refundCodes.length) this.violation(`a merchant's refund codes are different: ${merchantId}`);
+      if (new Set(refundCodes).size < refundCodes.length)
+        this.violation(`a merchant's refund codes are different: ${merchantId}`);
     }
     await this.cards.checkKept(now);
     await this.#checkPromises();
@@ -395,13 +541,18 @@ export class Auditor {
   async #checkPromises(): Promise<void> {
     for (const { payment: told, refund, version } of this.#promises) {
       const now = await this.#store.paymentById(told.merchantId, told.id as PaymentId);
-      if (now === undefined) this.violation(`I2: a payment that a client was told of is kept: ${told.code}`);
+      if (now === undefined)
+        this.violation(`I2: a payment that a client was told of is kept: ${told.code}`);
       else if (!stillTrue(told, now, version))
-        this.violation(`I2: a client was told ${told.status} of ${told.code}, and it is ${now.state}`);
+        this.violation(
+          `I2: a client was told ${told.status} of ${told.code}, and it is ${now.state}`,
+        );
       for (const each of refund === undefined ? told.refunds : [refund, ...told.refunds]) {
         const kept = now?.refunds.find(({ id }) => id === each.id);
         if (kept === undefined || !refundStillTrue(each, kept)) {
-          this.violation(`I2: a client was told ${each.status} of a refund of ${told.code}, and it is ${kept?.state}`);
+          this.violation(
+            `I2: a client was told ${each.status} of a refund of ${told.code}, and it is ${kept?.state}`,
+          );
         }
       }
     }
@@ -414,11 +565,26 @@ export class Auditor {
   }
 }
 
-function describe({ payment, facts, card, account, cardErasure, request, deliveries }: Change): string {
+function describe({
+  payment,
+  facts,
+  card,
+  account,
+  cardErasure,
+  request,
+  deliveries,
+}: Change): string {
   if (payment === undefined) {
-    const delivery = deliveries?.map(({ next }) => `${next.number} to ${next.endpoint} ${next.state} after ${next.attempts}`).join(", ");
+    const delivery = deliveries
+      ?.map(({ next }) => `${next.number} to ${next.endpoint} ${next.state} after ${next.attempts}`)
+      .join(", ");
     if (delivery !== undefined) return `delivery ${delivery}`;
-    const parts = { "a card": card, "an account": account, "a card is forgotten": cardErasure, "a named request": request };
+    const parts = {
+      "a card": card,
+      "an account": account,
+      "a card is forgotten": cardErasure,
+      "a named request": request,
+    };
     return Object.entries(parts).find(([, part]) => part !== undefined)?.[0] ?? "a card is used";
   }
   const { order, version, state } = payment.next;
@@ -435,12 +601,16 @@ function checkMandate({ order }: Payment, before: readonly Payment[], is: Is): v
       other.verdict?.networkTransactionId === storedCredential.mandateId &&
       other.order.card.maskedPan === card.maskedPan,
   );
-  is(storedCredential.mandateId !== undefined && initial, "a stored credential is charged under the mandate of its initial payment");
+  is(
+    storedCredential.mandateId !== undefined && initial,
+    "a stored credential is charged under the mandate of its initial payment",
+  );
 }
 
 function stillTrue(told: Seen, now: Payment, version: number): boolean {
   if (told.status === "CO") return now.state === "captured" && now.captured === told.amount;
-  if (told.status === "CA") return now.state === "declined" || now.state === "voided" || now.state === "expired";
+  if (told.status === "CA")
+    return now.state === "declined" || now.state === "voided" || now.state === "expired";
   // An approval that was acknowledged is never taken back, except by the merchant.
   if (told.preApproved) return now.state !== "declined" && now.authorized > 0n;
   return now.version >= version;

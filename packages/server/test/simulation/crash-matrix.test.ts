@@ -4,9 +4,18 @@ import { day } from "../../src/kernel/instant.ts";
 import { tokenize } from "../../src/operations/tokenize.ts";
 import { verifyCard } from "../../src/operations/verify-card.ts";
 import { cardOf } from "../vectors/cards.ts";
-import { explore, runScenario, scenarios, upstreamScenarios, verificationOf } from "./crash-matrix.ts";
+import {
+  explore,
+  runScenario,
+  scenarios,
+  upstreamScenarios,
+  verificationOf,
+} from "./crash-matrix.ts";
 
-/** Single deaths; pairs of them are in the lane `npm run lane simulation`, and `npm run sim -- --crashes --pairs`. */
+/**
+ * Single deaths; pairs of them are in the lane `npm run lane simulation`, and `npm run sim --
+ * --crashes --pairs`.
+ */
 describe("a server that dies at one wait keeps every promise", () => {
   for (const scenario of [...scenarios, ...upstreamScenarios]) {
     test(scenario.name, async (context) => {
@@ -29,12 +38,16 @@ describe("a server that dies at one wait keeps every promise", () => {
   });
 });
 
-// A card whose token was about to expire could be forgotten while the acquirer was asked whether it is good.
+// A card whose token was about to expire could be forgotten while the acquirer was asked whether it
+// is good.
 test("a verification is a use of the stored card before the acquirer has answered", async () => {
   let movedMs = 0;
   const run: (typeof scenarios)[number]["run"] = async ({ installation, shop, ask }) => {
     const { time, store, simulator } = installation;
-    const stored = await ask(tokenize, () => ({ card: cardOf("4111111111111111"), token: undefined }));
+    const stored = await ask(tokenize, () => ({
+      card: cardOf("4111111111111111"),
+      token: undefined,
+    }));
     assert.ok(stored !== undefined);
     time.jump(day);
     simulator.instruct(shop.account.id, { next: "lose_answer", times: 1, of: "verify" });

@@ -22,8 +22,9 @@ import { seenOf } from "./seen.ts";
 import { note, openShop, type Shop } from "./shop.ts";
 
 /**
- * Every place at which the server waits in a scenario, and every pair of them: it dies there, starts again, and nothing that was promised
- * may be broken. A wait has two sides, for the server may die just before a call takes effect and just after, before it hears of it.
+ * Every place at which the server waits in a scenario, and every pair of them: it dies there,
+ * starts again, and nothing that was promised may be broken. A wait has two sides, for the server
+ * may die just before a call takes effect and just after, before it hears of it.
  */
 export interface Scenario {
   readonly name: string;
@@ -34,8 +35,13 @@ export interface Scenario {
 interface MatrixWorld {
   readonly installation: Installation;
   readonly shop: Shop;
-  /** Asks until there is an answer or a refusal, as a patient client does; undefined for a refusal. */
-  readonly ask: <Input, Output>(operation: Operation<Input, Output>, input: () => Input) => Promise<Output | undefined>;
+  /**
+   * Asks until there is an answer or a refusal, as a patient client does; undefined for a refusal.
+   */
+  readonly ask: <Input, Output>(
+    operation: Operation<Input, Output>,
+    input: () => Input,
+  ) => Promise<Output | undefined>;
   /** Pays, and asks what became of it when the answer was lost. */
   readonly pay: (order?: PayOptions) => Promise<Payment | undefined>;
 }
@@ -74,7 +80,12 @@ const quiet: Plan = {
   },
   clients: { loseRequest: 0, loseAnswer: 0, patienceMs: 0, reuseKey: 0 },
   simulator: { ...defaultAccountSettings().simulator, latencyMs: 1 },
-  personality: { dedupes: true, answersInquiries: true, repeatsFollowUps: true, lateArrivalMs: 20_000 },
+  personality: {
+    dedupes: true,
+    answersInquiries: true,
+    repeatsFollowUps: true,
+    lateArrivalMs: 20_000,
+  },
   routed: false,
   certainNoPerMille: 0,
   clockSets: "none",
@@ -104,33 +115,56 @@ export const scenarios: readonly Scenario[] = [
       await installation.time.sleep(3_000);
     },
   },
-  { name: "an authorization that nobody captures", run: async ({ pay }) => void (await pay({ hold: true })) },
-  { name: "a sale at an acquirer that answers no inquiries", plan: { personality: mute }, run: async ({ pay }) => void (await pay()) },
+  {
+    name: "an authorization that nobody captures",
+    run: async ({ pay }) => void (await pay({ hold: true })),
+  },
+  {
+    name: "a sale at an acquirer that answers no inquiries",
+    plan: { personality: mute },
+    run: async ({ pay }) => void (await pay()),
+  },
   {
     name: "a sale whose answer is lost",
     run: async ({ installation, shop, pay }) => {
-      installation.simulator.instruct(shop.account.id, { next: "lose_answer", times: 1, of: "authorize" });
+      installation.simulator.instruct(shop.account.id, {
+        next: "lose_answer",
+        times: 1,
+        of: "authorize",
+      });
       await pay();
     },
   },
   {
     name: "a sale that the acquirer never hears of",
     run: async ({ installation, shop, pay }) => {
-      installation.simulator.instruct(shop.account.id, { next: "lose_request", times: 1, of: "authorize" });
+      installation.simulator.instruct(shop.account.id, {
+        next: "lose_request",
+        times: 1,
+        of: "authorize",
+      });
       await pay();
     },
   },
   {
     name: "a sale that reaches the acquirer as late as it can",
     run: async ({ installation, shop, pay }) => {
-      installation.simulator.instruct(shop.account.id, { next: "late_answer", times: 1, of: "authorize" });
+      installation.simulator.instruct(shop.account.id, {
+        next: "late_answer",
+        times: 1,
+        of: "authorize",
+      });
       await pay();
     },
   },
   {
     name: "a sale that reaches the acquirer twice",
     run: async ({ installation, shop, pay }) => {
-      installation.simulator.instruct(shop.account.id, { next: "double_request", times: 1, of: "authorize" });
+      installation.simulator.instruct(shop.account.id, {
+        next: "double_request",
+        times: 1,
+        of: "authorize",
+      });
       await pay();
     },
   },
@@ -139,14 +173,21 @@ export const scenarios: readonly Scenario[] = [
     plan: { routed: true, certainNoPerMille: 1_000 },
     run: async ({ pay, ask }) => {
       const payment = await pay({ hold: true });
-      if (payment !== undefined) await ask(capture, () => ({ selector: { hash: payment.id }, amount: undefined }));
+      if (payment !== undefined)
+        await ask(capture, () => ({ selector: { hash: payment.id }, amount: undefined }));
     },
   },
-  { name: "a payment that stores its card", run: async ({ pay }) => void (await pay({ createToken: true })) },
+  {
+    name: "a payment that stores its card",
+    run: async ({ pay }) => void (await pay({ createToken: true })),
+  },
   {
     name: "a card that is stored, and charged",
     run: async ({ ask, pay }) => {
-      const stored = await ask(tokenize, () => ({ card: cardOf("4111111111111111"), token: undefined }));
+      const stored = await ask(tokenize, () => ({
+        card: cardOf("4111111111111111"),
+        token: undefined,
+      }));
       if (stored !== undefined) await pay({ token: stored.token });
     },
   },
@@ -155,7 +196,10 @@ export const scenarios: readonly Scenario[] = [
     run: async ({ installation, shop, ask, pay }) => {
       const { time, auditor } = installation;
       await ask(tokenize, () => ({ card: cardOf("5555555555554444"), token: undefined }));
-      const stored = await ask(tokenize, () => ({ card: cardOf("4111111111111111"), token: undefined }));
+      const stored = await ask(tokenize, () => ({
+        card: cardOf("4111111111111111"),
+        token: undefined,
+      }));
       if (stored === undefined) return;
       const { token } = stored;
       time.jump(tokenDiesAt(stored.card.lastUsedAt) - time.now() - 2);
@@ -165,78 +209,178 @@ export const scenarios: readonly Scenario[] = [
       // The machine sleeps while the acquirer is asked: the job comes by before the answer.
       time.jump(2 * hour);
       await time.sleep(20);
-      if ((await verified) !== undefined) await auditor.cards.told(shop.account.id, token, at, installation.time.now());
+      if ((await verified) !== undefined)
+        await auditor.cards.told(shop.account.id, token, at, installation.time.now());
     },
   },
   {
     name: "a card that is verified",
     run: async ({ ask }) => {
-      const source = () => ({ kind: "pan", card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined }) as const;
-      await ask(verifyCard, () => ({ source: source(), country: "br", paymentType: "credit" as const, storedCredential: undefined }));
+      const source = () =>
+        ({
+          kind: "pan",
+          card: cardOf("4111111111111111"),
+          cvv: undefined,
+          cryptogram: undefined,
+        }) as const;
+      await ask(verifyCard, () => ({
+        source: source(),
+        country: "br",
+        paymentType: "credit" as const,
+        storedCredential: undefined,
+      }));
     },
   },
-  held("a capture", async ({ ask }, hash) => void (await ask(capture, () => ({ selector: { hash }, amount: undefined })))),
-  held("a capture of a part", async ({ ask }, hash) => void (await ask(capture, () => ({ selector: { hash }, amount: "3.33" })))),
+  held(
+    "a capture",
+    async ({ ask }, hash) =>
+      void (await ask(capture, () => ({ selector: { hash }, amount: undefined }))),
+  ),
+  held(
+    "a capture of a part",
+    async ({ ask }, hash) =>
+      void (await ask(capture, () => ({ selector: { hash }, amount: "3.33" }))),
+  ),
   held("a capture whose answer is lost", async ({ installation, shop, ask }, hash) => {
-    installation.simulator.instruct(shop.account.id, { next: "lose_answer", times: 1, of: "capture" });
+    installation.simulator.instruct(shop.account.id, {
+      next: "lose_answer",
+      times: 1,
+      of: "capture",
+    });
     await ask(capture, () => ({ selector: { hash }, amount: undefined }));
   }),
-  held("a capture that reaches the acquirer as late as it can", async ({ installation, shop, ask }, hash) => {
-    installation.simulator.instruct(shop.account.id, { next: "late_answer", times: 1, of: "capture" });
-    await ask(capture, () => ({ selector: { hash }, amount: "3.33" }));
-  }),
+  held(
+    "a capture that reaches the acquirer as late as it can",
+    async ({ installation, shop, ask }, hash) => {
+      installation.simulator.instruct(shop.account.id, {
+        next: "late_answer",
+        times: 1,
+        of: "capture",
+      });
+      await ask(capture, () => ({ selector: { hash }, amount: "3.33" }));
+    },
+  ),
   held("a capture that reaches the acquirer twice", async ({ installation, shop, ask }, hash) => {
-    installation.simulator.instruct(shop.account.id, { next: "double_request", times: 1, of: "capture" });
+    installation.simulator.instruct(shop.account.id, {
+      next: "double_request",
+      times: 1,
+      of: "capture",
+    });
     await ask(capture, () => ({ selector: { hash }, amount: "3.33" }));
   }),
   held("a void that reaches the acquirer twice", async ({ installation, shop, ask }, hash) => {
-    installation.simulator.instruct(shop.account.id, { next: "double_request", times: 1, of: "void" });
+    installation.simulator.instruct(shop.account.id, {
+      next: "double_request",
+      times: 1,
+      of: "void",
+    });
     await ask(cancel, () => ({ hash }));
   }),
   held(
     "a capture that may not be sent again",
-    async ({ ask }, hash) => void (await ask(capture, () => ({ selector: { hash }, amount: undefined }))),
+    async ({ ask }, hash) =>
+      void (await ask(capture, () => ({ selector: { hash }, amount: undefined }))),
     {
       personality: once,
     },
   ),
   held("a void", async ({ ask }, hash) => void (await ask(cancel, () => ({ hash })))),
   held("a capture and a void at once", async ({ ask }, hash) => {
-    await Promise.all([ask(capture, () => ({ selector: { hash }, amount: undefined })), ask(cancel, () => ({ hash }))]);
+    await Promise.all([
+      ask(capture, () => ({ selector: { hash }, amount: undefined })),
+      ask(cancel, () => ({ hash })),
+    ]);
   }),
   held("a lapse", async ({ installation }) => {
     installation.time.jump(day + 1_000);
     await installation.time.sleep(5_000);
   }),
-  reviewed("a review that is accepted", async ({ ask }, hash) => void (await ask(acceptReview, () => ({ hash })))),
-  reviewed("a review that is rejected", async ({ ask }, hash) => void (await ask(rejectReview, () => ({ hash })))),
+  reviewed(
+    "a review that is accepted",
+    async ({ ask }, hash) => void (await ask(acceptReview, () => ({ hash }))),
+  ),
+  reviewed(
+    "a review that is rejected",
+    async ({ ask }, hash) => void (await ask(rejectReview, () => ({ hash }))),
+  ),
   paid("a refund", async ({ installation, ask }, hash) => {
-    await ask(refund, () => ({ selector: { hash }, amount: "3.33", description: "back", code: undefined, request: "one" }));
+    await ask(refund, () => ({
+      selector: { hash },
+      amount: "3.33",
+      description: "back",
+      code: undefined,
+      request: "one",
+    }));
     await installation.time.sleep(5_000);
   }),
   paid("two refunds at once that are too much together", async ({ installation, ask }, hash) => {
     const of = (request: string) =>
-      ask(refund, () => ({ selector: { hash }, amount: "70.00", description: "back", code: undefined, request }));
+      ask(refund, () => ({
+        selector: { hash },
+        amount: "70.00",
+        description: "back",
+        code: undefined,
+        request,
+      }));
     await Promise.all([of("one"), of("two")]);
     await installation.time.sleep(5_000);
   }),
   paid("a refund that is taken back", async ({ ask }, hash) => {
-    const asked = await ask(refund, () => ({ selector: { hash }, amount: "3.33", description: "back", code: "r", request: "one" }));
+    const asked = await ask(refund, () => ({
+      selector: { hash },
+      amount: "3.33",
+      description: "back",
+      code: "r",
+      request: "one",
+    }));
     if (asked !== undefined) await ask(cancelRefund, () => ({ id: asked.refund.id }));
   }),
   paid("a refund whose answer is lost", async ({ installation, shop, ask }, hash) => {
-    installation.simulator.instruct(shop.account.id, { next: "lose_answer", times: 1, of: "refund" });
-    await ask(refund, () => ({ selector: { hash }, amount: "3.33", description: "back", code: undefined, request: "one" }));
+    installation.simulator.instruct(shop.account.id, {
+      next: "lose_answer",
+      times: 1,
+      of: "refund",
+    });
+    await ask(refund, () => ({
+      selector: { hash },
+      amount: "3.33",
+      description: "back",
+      code: undefined,
+      request: "one",
+    }));
     await installation.time.sleep(5_000);
   }),
-  paid("a refund that reaches the acquirer as late as it can", async ({ installation, shop, ask }, hash) => {
-    installation.simulator.instruct(shop.account.id, { next: "late_answer", times: 1, of: "refund" });
-    await ask(refund, () => ({ selector: { hash }, amount: "3.33", description: "back", code: undefined, request: "one" }));
-    await installation.time.sleep(5_000);
-  }),
+  paid(
+    "a refund that reaches the acquirer as late as it can",
+    async ({ installation, shop, ask }, hash) => {
+      installation.simulator.instruct(shop.account.id, {
+        next: "late_answer",
+        times: 1,
+        of: "refund",
+      });
+      await ask(refund, () => ({
+        selector: { hash },
+        amount: "3.33",
+        description: "back",
+        code: undefined,
+        request: "one",
+      }));
+      await installation.time.sleep(5_000);
+    },
+  ),
   paid("a refund that reaches the acquirer twice", async ({ installation, shop, ask }, hash) => {
-    installation.simulator.instruct(shop.account.id, { next: "double_request", times: 1, of: "refund" });
-    await ask(refund, () => ({ selector: { hash }, amount: "3.33", description: "back", code: undefined, request: "one" }));
+    installation.simulator.instruct(shop.account.id, {
+      next: "double_request",
+      times: 1,
+      of: "refund",
+    });
+    await ask(refund, () => ({
+      selector: { hash },
+      amount: "3.33",
+      description: "back",
+      code: undefined,
+      request: "one",
+    }));
     await installation.time.sleep(5_000);
   }),
   paid("a chargeback that is won", async ({ ask }, hash) => {
@@ -245,10 +389,17 @@ export const scenarios: readonly Scenario[] = [
   }),
 ];
 
-/** The scenarios that the upstream connector can be in: one acquirer, which answers inquiries and takes a request again. */
+/**
+ * The scenarios that the upstream connector can be in: one acquirer, which answers inquiries and
+ * takes a request again.
+ */
 export const upstreamScenarios: readonly Scenario[] = scenarios
   .filter(({ plan }) => plan?.personality === undefined && plan?.routed !== true)
-  .map(({ name, plan, run }) => ({ name: `${name}, through another server`, plan: { ...plan, upstream: true }, run }));
+  .map(({ name, plan, run }) => ({
+    name: `${name}, through another server`,
+    plan: { ...plan, upstream: true },
+    run,
+  }));
 
 type Then = (world: MatrixWorld, hash: string) => Promise<void>;
 
@@ -284,13 +435,22 @@ export interface MatrixRun {
 const maximumEvents = 20_000;
 
 /** Runs a scenario with deaths at these waits, lets all settle, and judges. */
-export async function runScenario({ plan, run }: Scenario, diesAt: readonly number[], tell?: (line: string) => void): Promise<MatrixRun> {
+export async function runScenario(
+  { plan, run }: Scenario,
+  diesAt: readonly number[],
+  tell?: (line: string) => void,
+): Promise<MatrixRun> {
   const whole: Plan = { ...quiet, ...plan };
   const installation = new Installation(whole);
   if (tell !== undefined) installation.auditor.note = tell;
   installation.diesAt = new Set(diesAt);
   const routes = whole.routed ? [{ connectors: ["main", "backup"] }] : [];
-  const settings = { ...defaultAccountSettings(), ...whole.settings, routes, simulator: whole.simulator };
+  const settings = {
+    ...defaultAccountSettings(),
+    ...whole.settings,
+    routes,
+    simulator: whole.simulator,
+  };
   const shop = await openShop(installation, 0, settings);
   let done = false;
   try {
@@ -302,13 +462,19 @@ export async function runScenario({ plan, run }: Scenario, diesAt: readonly numb
     await healAndAudit(installation, [shop], 0);
     return { violations: installation.auditor.violations, waits };
   } catch (error) {
-    return { violations: [`the run ends by itself: ${error instanceof Error ? error.message : "?"}`], waits: installation.waits };
+    return {
+      violations: [`the run ends by itself: ${error instanceof Error ? error.message : "?"}`],
+      waits: installation.waits,
+    };
   }
 }
 
 function worldOf(installation: Installation, shop: Shop): MatrixWorld {
   const { auditor, time } = installation;
-  const ask = async <Input, Output>(operation: Operation<Input, Output>, input: () => Input): Promise<Output | undefined> => {
+  const ask = async <Input, Output>(
+    operation: Operation<Input, Output>,
+    input: () => Input,
+  ): Promise<Output | undefined> => {
     for (let attempt = 0; attempt < 20; attempt += 1) {
       const answer = await installation.call(operation, shop.account, input());
       if (answer.kind === "answer") return answer.value;
@@ -341,7 +507,10 @@ function directInput(
 ): Parameters<typeof direct.run>[1] {
   const none = { cvv: undefined, cryptogram: undefined };
   return {
-    source: token === undefined ? { kind: "pan", card: cardOf("4111111111111111"), ...none } : { kind: "token", token, ...none },
+    source:
+      token === undefined
+        ? { kind: "pan", card: cardOf("4111111111111111"), ...none }
+        : { kind: "token", token, ...none },
     createToken: createToken ? { token: undefined } : undefined,
     local: false,
     order: {
@@ -371,7 +540,9 @@ export interface MatrixReport {
   readonly violations: readonly string[];
 }
 
-/** A death at each wait of the scenario; with `pairs`, also a second one at each wait that follows. */
+/**
+ * A death at each wait of the scenario; with `pairs`, also a second one at each wait that follows.
+ */
 export async function explore(scenario: Scenario, pairs: boolean): Promise<MatrixReport> {
   const violations: string[] = [];
   let runs = 0;

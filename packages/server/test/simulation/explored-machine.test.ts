@@ -1,34 +1,54 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { decideChargeback, decideChargebackCredit } from "../../src/decisions/chargeback-decisions.ts";
+import {
+  decideChargeback,
+  decideChargebackCredit,
+} from "../../src/decisions/chargeback-decisions.ts";
 import * as decisions from "../../src/decisions/payment-decisions.ts";
 import * as refunds from "../../src/decisions/refund-decisions.ts";
-import { decideReviewAccepted, decideReviewRejected } from "../../src/decisions/review-decisions.ts";
+import {
+  decideReviewAccepted,
+  decideReviewRejected,
+} from "../../src/decisions/review-decisions.ts";
 import type { PaymentChange } from "../../src/decisions/steps.ts";
 import type { MerchantId, PaymentId } from "../../src/kernel/ids.ts";
 import { day, instant, laterBy } from "../../src/kernel/instant.ts";
 import { ServiceError } from "../../src/kernel/service-error.ts";
 import { type Balance, balancesOf, isBalanced } from "../../src/ledger/balances.ts";
 import { chargebackMachine } from "../../src/payment/chargeback.ts";
-import { type PaymentFact, type PaymentState, paymentFacts, paymentMachine } from "../../src/payment/payment-machine.ts";
+import {
+  type PaymentFact,
+  type PaymentState,
+  paymentFacts,
+  paymentMachine,
+} from "../../src/payment/payment-machine.ts";
 import type { Payment, PaymentOrder } from "../../src/payment/payment.ts";
 import { priceOrder } from "../../src/payment/pricing.ts";
 import { refundMachine } from "../../src/payment/refund.ts";
 import { bareCustomer, bareExtras } from "../contract/store-fixtures.ts";
 
 /**
- * Every payment that the production decisions can make of a small order, found breadth-first: whatever can be asked or answered is
- * tried in every state, before and after the capture window.
+ * Every payment that the production decisions can make of a small order, found breadth-first:
+ * whatever can be asked or answered is tried in every state, before and after the capture window.
  */
 
 const early = instant(Date.parse("2026-11-28T12:00:00Z"));
 const late = laterBy(early, 10 * day);
 const answerBy = laterBy(early, 30_000);
-const refundSettings = { refundWindowDays: 0, refundRequestedMinutes: 0, refundPendingMinutes: 0, strictRefundCancel: false };
+const refundSettings = {
+  refundWindowDays: 0,
+  refundRequestedMinutes: 0,
+  refundPendingMinutes: 0,
+  strictRefundCancel: false,
+};
 const mostRefunds = 2;
 
 const unknown = { kind: "unknown", cause: "timeout" } as const;
-const followUps = [{ kind: "approved" }, { kind: "declined", responseCode: "05" }, unknown] as const;
+const followUps = [
+  { kind: "approved" },
+  { kind: "declined", responseCode: "05" },
+  unknown,
+] as const;
 const approval = {
   kind: "approved",
   authorizationCode: "123456",
@@ -61,7 +81,14 @@ const moves: readonly Move[] = [early, late].flatMap((now): Move[] => [
     "reroute",
     (payment) =>
       payment.rerouted === undefined
-        ? decisions.decideReroute(payment, payment.attempt?.number ?? 0, { kind: "not_sent" }, "other", now, answerBy)
+        ? decisions.decideReroute(
+            payment,
+            payment.attempt?.number ?? 0,
+            { kind: "not_sent" },
+            "other",
+            now,
+            answerBy,
+          )
         : undefined,
   ],
   ...["0.01", "0.02", undefined].map((amount): Move => [
@@ -72,16 +99,36 @@ const moves: readonly Move[] = [early, late].flatMap((now): Move[] => [
   ["lapse", (payment) => decisions.decideLapse(payment, now, answerBy)],
   ["accept", (payment) => decideReviewAccepted(payment, now, answerBy)],
   ["reject", (payment) => decideReviewRejected(payment, now, answerBy)],
-  ["reverse", (payment) => (payment.state === "authorizing" ? decisions.decideReversal(payment, now, answerBy) : undefined)],
+  [
+    "reverse",
+    (payment) =>
+      payment.state === "authorizing"
+        ? decisions.decideReversal(payment, now, answerBy)
+        : undefined,
+  ],
   ["reversed", (payment) => decisions.decideReversed(payment, now)],
-  ["unanswered", (payment) => decisions.decideUnanswered(payment, payment.attempt?.number ?? 0, now, "recovery")],
-  ["repeat", (payment) => decisions.decideRepeat(payment, payment.attempt?.number ?? 0, now, answerBy)],
+  [
+    "unanswered",
+    (payment) => decisions.decideUnanswered(payment, payment.attempt?.number ?? 0, now, "recovery"),
+  ],
+  [
+    "repeat",
+    (payment) => decisions.decideRepeat(payment, payment.attempt?.number ?? 0, now, answerBy),
+  ],
   ...followUps.flatMap((outcome): Move[] => [
-    [`capture ${outcome.kind}`, (payment) => decisions.decideCaptureOutcome(payment, payment.attempts, outcome, now, "recovery")],
-    [`void ${outcome.kind}`, (payment) => decisions.decideVoidOutcome(payment, payment.attempts, outcome, now, "recovery")],
+    [
+      `capture ${outcome.kind}`,
+      (payment) =>
+        decisions.decideCaptureOutcome(payment, payment.attempts, outcome, now, "recovery"),
+    ],
+    [
+      `void ${outcome.kind}`,
+      (payment) => decisions.decideVoidOutcome(payment, payment.attempts, outcome, now, "recovery"),
+    ],
     ...[1, 2].map((id): Move => [
       `refund ${outcome.kind}`,
-      (payment) => refunds.decideRefundOutcome(payment, id, attemptsOf(payment, id), outcome, now, "recovery"),
+      (payment) =>
+        refunds.decideRefundOutcome(payment, id, attemptsOf(payment, id), outcome, now, "recovery"),
     ]),
   ]),
   ...["0.01", undefined].map((amount): Move => [
@@ -89,14 +136,29 @@ const moves: readonly Move[] = [early, late].flatMap((now): Move[] => [
     (payment) => {
       const id = payment.refunds.length + 1;
       if (id > mostRefunds) return undefined;
-      return refunds.decideRefund(payment, { id, code: undefined, amount, description: "", request: undefined }, refundSettings, now);
+      return refunds.decideRefund(
+        payment,
+        { id, code: undefined, amount, description: "", request: undefined },
+        refundSettings,
+        now,
+      );
     },
   ]),
   ...[1, 2].flatMap((id): Move[] => [
     ["refund cancel", (payment) => refunds.decideRefundCancel(payment, id, refundSettings, now)],
-    ["refund step", (payment) => refunds.decideRefundStep(payment, id, refundSettings, dueOf(payment, id), answerBy)],
-    ["refund repeat", (payment) => refunds.decideRefundRepeat(payment, id, attemptsOf(payment, id), now, answerBy)],
-    ["refund not done", (payment) => refunds.decideRefundNotDone(payment, id, attemptsOf(payment, id), now)],
+    [
+      "refund step",
+      (payment) =>
+        refunds.decideRefundStep(payment, id, refundSettings, dueOf(payment, id), answerBy),
+    ],
+    [
+      "refund repeat",
+      (payment) => refunds.decideRefundRepeat(payment, id, attemptsOf(payment, id), now, answerBy),
+    ],
+    [
+      "refund not done",
+      (payment) => refunds.decideRefundNotDone(payment, id, attemptsOf(payment, id), now),
+    ],
   ]),
   ["chargeback", (payment) => decideChargeback(payment, "", now)],
   ["chargeback credit", (payment) => decideChargebackCredit(payment, now)],
@@ -120,7 +182,11 @@ function orderOf(autoCapture: boolean, manualReview: boolean): PaymentOrder {
     code: "ord-1",
     orderNumber: undefined,
     amount,
-    pricing: priceOrder(amount, "br", early, { rateTable: "sandbox-2024", taxPolicy: "brazil-cross-border", taxPaidBy: "customer" }),
+    pricing: priceOrder(amount, "br", early, {
+      rateTable: "sandbox-2024",
+      taxPolicy: "brazil-cross-border",
+      taxPaidBy: "customer",
+    }),
     instalments: 1,
     autoCapture,
     manualReview,
@@ -146,11 +212,17 @@ function explore(tried: readonly Move[]): Found {
   const cameFrom = new Map<string, Set<string>>();
   const queue: Payment[] = [];
 
-  const arrive = (from: string | undefined, change: PaymentChange, before: readonly Balance[], name: string): void => {
+  const arrive = (
+    from: string | undefined,
+    change: PaymentChange,
+    before: readonly Balance[],
+    name: string,
+  ): void => {
     const { next } = change.payment;
     const key = keyOf(next);
     const balances = balancesOf(change.entries, before).filter(({ minor }) => minor !== 0n);
-    for (const { postings } of change.entries) if (!isBalanced(postings)) problems.add(`${name}: an entry does not balance`);
+    for (const { postings } of change.entries)
+      if (!isBalanced(postings)) problems.add(`${name}: an entry does not balance`);
     const known = seen.get(key);
     if (known === undefined) {
       seen.set(key, balances);
@@ -158,8 +230,10 @@ function explore(tried: readonly Move[]): Found {
       if (isSettled(next)) settled.add(key);
       if (next.captured > next.authorized) problems.add(`${name}: captured exceeds authorized`);
       if (next.refunded > next.captured) problems.add(`${name}: refunded exceeds captured`);
-      if ((next.attempt !== undefined) !== isTransient(next.state)) problems.add(`${name}: an attempt stands in transient states only`);
-    } else if (textOf(known) !== textOf(balances)) problems.add(`${name}: the books of ${key} depend on the way there`);
+      if ((next.attempt !== undefined) !== isTransient(next.state))
+        problems.add(`${name}: an attempt stands in transient states only`);
+    } else if (textOf(known) !== textOf(balances))
+      problems.add(`${name}: the books of ${key} depend on the way there`);
     if (from === undefined) return;
     const sources = cameFrom.get(key) ?? new Set();
     cameFrom.set(key, sources.add(from));
@@ -178,7 +252,13 @@ function explore(tried: readonly Move[]): Found {
   for (const autoCapture of [true, false]) {
     for (const manualReview of [true, false]) {
       const id = "6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831" as PaymentId;
-      const first = decisions.decideIntention("0a0b0c0d" as MerchantId, id, orderOf(autoCapture, manualReview), early, answerBy);
+      const first = decisions.decideIntention(
+        "0a0b0c0d" as MerchantId,
+        id,
+        orderOf(autoCapture, manualReview),
+        early,
+        answerBy,
+      );
       edges.add("payment received authorization_sent authorizing");
       arrive(undefined, first, [], "intention");
     }
@@ -189,9 +269,12 @@ function explore(tried: readonly Move[]): Found {
       const change = decided(payment, name, move);
       if (change === undefined) continue;
       const { next, replaces } = change.payment;
-      if (replaces !== payment.version || next.version !== payment.version + 1) problems.add(`${name}: a change is one version`);
-      if (change.facts.length === 0) problems.add(`${name}: a change leaves a history row that tells something`);
-      if (paymentMachine.final.includes(payment.state) && next.state !== payment.state) problems.add(`${name}: leaves a final state`);
+      if (replaces !== payment.version || next.version !== payment.version + 1)
+        problems.add(`${name}: a change is one version`);
+      if (change.facts.length === 0)
+        problems.add(`${name}: a change leaves a history row that tells something`);
+      if (paymentMachine.final.includes(payment.state) && next.state !== payment.state)
+        problems.add(`${name}: leaves a final state`);
       for (const edge of edgesOf(payment, change)) edges.add(edge);
       arrive(from, change, seen.get(from) ?? [], name);
     }
@@ -212,11 +295,16 @@ function explore(tried: readonly Move[]): Found {
 }
 
 function isTransient(state: PaymentState): boolean {
-  return state === "authorizing" || state === "capturing" || state === "voiding" || state === "reversing";
+  return (
+    state === "authorizing" || state === "capturing" || state === "voiding" || state === "reversing"
+  );
 }
 
 function isSettled(payment: Payment): boolean {
-  return !isTransient(payment.state) && payment.refunds.every(({ state }) => state === "confirmed" || state === "cancelled");
+  return (
+    !isTransient(payment.state) &&
+    payment.refunds.every(({ state }) => state === "confirmed" || state === "cancelled")
+  );
 }
 
 /** What later decisions can tell apart, but for times and for how often something was tried. */
@@ -239,7 +327,9 @@ function keyOf(payment: Payment): string {
 }
 
 function textOf(value: unknown): string {
-  return JSON.stringify(value, (_, member: unknown) => (typeof member === "bigint" ? String(member) : member));
+  return JSON.stringify(value, (_, member: unknown) =>
+    typeof member === "bigint" ? String(member) : member,
+  );
 }
 
 function edgesOf(before: Payment, { payment: { next }, facts }: PaymentChange): string[] {
@@ -252,12 +342,15 @@ function edgesOf(before: Payment, { payment: { next }, facts }: PaymentChange): 
       if (to !== "nowhere") state = to;
     }
     if (fact.startsWith("chargeback")) {
-      edges.push(`chargeback ${before.chargeback?.state ?? "none"} ${fact} ${next.chargeback?.state ?? "none"}`);
+      edges.push(
+        `chargeback ${before.chargeback?.state ?? "none"} ${fact} ${next.chargeback?.state ?? "none"}`,
+      );
     }
   }
   for (const refund of next.refunds) {
     const was = refundOf(before, refund.id);
-    if (was !== undefined && was.state !== refund.state) edges.push(`refund ${was.state} ${facts[0]?.fact ?? ""} ${refund.state}`);
+    if (was !== undefined && was.state !== refund.state)
+      edges.push(`refund ${was.state} ${facts[0]?.fact ?? ""} ${refund.state}`);
   }
   if (state !== next.state) edges.push(`payment ${before.state} without a fact ${next.state}`);
   return edges;
@@ -285,9 +378,18 @@ describe("everything that the decisions can make of a payment", () => {
     const tooMuch: Move = [
       "too much",
       (payment) => {
-        const change = decisions.decideCaptureOutcome(payment, payment.attempts, { kind: "approved" }, early, "recovery");
+        const change = decisions.decideCaptureOutcome(
+          payment,
+          payment.attempts,
+          { kind: "approved" },
+          early,
+          "recovery",
+        );
         if (change === undefined) return undefined;
-        return { ...change, payment: { ...change.payment, next: { ...change.payment.next, captured: 4n } } };
+        return {
+          ...change,
+          payment: { ...change.payment, next: { ...change.payment.next, captured: 4n } },
+        };
       },
     ];
     assert.ok(explore([...moves, tooMuch]).problems.has("too much: captured exceeds authorized"));

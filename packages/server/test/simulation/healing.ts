@@ -7,30 +7,47 @@ import { askForAnswers } from "./shop-client.ts";
 import type { Shop } from "./shop.ts";
 
 const maximumEvents = 200_000;
-/** A clock that was set back is noticed in seconds, and what was being written then is found minutes later. */
+/**
+ * A clock that was set back is noticed in seconds, and what was being written then is found minutes
+ * later.
+ */
 const noticedMs = 12 * minute;
-/** Whatever waits for longer than a minute is gone to at once: what is left after so many rounds does not move any more. */
+/**
+ * Whatever waits for longer than a minute is gone to at once: what is left after so many rounds
+ * does not move any more.
+ */
 const mostRounds = 60;
 
-/** Ends the faults, lets `days` pass, waits until nothing is open any more, and judges what is left. */
-export async function healAndAudit(installation: Installation, shops: readonly Shop[], days: number): Promise<void> {
+/**
+ * Ends the faults, lets `days` pass, waits until nothing is open any more, and judges what is left.
+ */
+export async function healAndAudit(
+  installation: Installation,
+  shops: readonly Shop[],
+  days: number,
+): Promise<void> {
   const { auditor, time } = installation;
   const merchants = shops.map(({ account }) => account.id);
   await auditor.checkBooks(merchants);
   auditor.note("--- the faults are over");
   installation.heal();
-  // A process that stands still when the faults end goes on first: until then it does nothing, and then slots change hands.
+  // A process that stands still when the faults end goes on first: until then it does nothing, and
+  // then slots change hands.
   const pauseMs = installation.pauseLeftMs();
   if (pauseMs > 0) await time.run(pauseMs, () => false, maximumEvents);
   if (installation.plan.clockJumps !== undefined) {
     await time.run(noticedMs, () => false, maximumEvents);
-    // No clock is wrong any more, and the servers had time to notice. What was written a moment ago is looked at within seconds.
+    // No clock is wrong any more, and the servers had time to notice. What was written a moment ago
+    // is looked at within seconds.
     const waiting = await installation.waitingForWrongClock();
     if (waiting.length > 0) await time.run(10 * second, () => false, maximumEvents);
-    for (const what of await installation.waitingForWrongClock()) if (waiting.includes(what)) auditor.violation(`M8: ${what}`);
+    for (const what of await installation.waitingForWrongClock())
+      if (waiting.includes(what)) auditor.violation(`M8: ${what}`);
   }
-  // A server that died before the clock of the store was set back may count as alive for as long as the clock was ahead, up to a minute.
-  if (installation.plan.databaseStep !== undefined) await time.run(minute, () => false, maximumEvents);
+  // A server that died before the clock of the store was set back may count as alive for as long as
+  // the clock was ahead, up to a minute.
+  if (installation.plan.databaseStep !== undefined)
+    await time.run(minute, () => false, maximumEvents);
   if (days > 0) time.jump(days * day);
   for (let rounds = 0; rounds < mostRounds; rounds += 1) {
     await time.run(minute, () => false, maximumEvents);
@@ -40,10 +57,15 @@ export async function healAndAudit(installation: Installation, shops: readonly S
     const dueAt = (await installation.nextDue()) ?? (await askAgain(installation, shops));
     if (dueAt === undefined && (await answerAll(installation, shops)) === 0) break;
     if (dueAt === undefined) continue;
-    // Nothing else is open: whoever waits for a receiver's time need not look at the clock meanwhile.
+    // Nothing else is open: whoever waits for a receiver's time need not look at the clock
+    // meanwhile.
     if (dueAt > time.now() + minute) time.jump(dueAt - time.now());
   }
-  await auditor.checkSettled(merchants, new Map(shops.map(({ account, codes }) => [account.id, codes])), time.now());
+  await auditor.checkSettled(
+    merchants,
+    new Map(shops.map(({ account, codes }) => [account.id, codes])),
+    time.now(),
+  );
   for (const shop of shops) await checkToldOf(installation, shop);
 }
 
@@ -58,25 +80,34 @@ async function switchOn(installation: Installation, shops: readonly Shop[]): Pro
 
 async function mend(installation: Installation, account: Shop["account"]): Promise<boolean> {
   const stored = (await installation.store.accounts()).find(({ id }) => id === account.id);
-  if (stored?.settings.notificationEndpoints.every(({ goneAt }) => goneAt === undefined) === true) return true;
+  if (stored?.settings.notificationEndpoints.every(({ goneAt }) => goneAt === undefined) === true)
+    return true;
   installation.auditor.mark("an endpoint that was gone is switched on");
   let answered = false;
   const asked = installation.call(changeSettings, account, (settings) => ({
     ...settings,
-    notificationEndpoints: settings.notificationEndpoints.map(({ id, url, enabled, secretVersion }) => ({
-      id,
-      url,
-      enabled,
-      secretVersion,
-    })),
+    notificationEndpoints: settings.notificationEndpoints.map(
+      ({ id, url, enabled, secretVersion }) => ({
+        id,
+        url,
+        enabled,
+        secretVersion,
+      }),
+    ),
   }));
   void asked.then(({ kind }) => (answered = kind === "answer"));
   await installation.time.run(minute, () => answered, maximumEvents);
   return answered;
 }
 
-/** Merchants ask once more for what could not be delivered; resolves with the moment in which there was any. */
-async function askAgain({ store, time, auditor }: Installation, shops: readonly Shop[]): Promise<number | undefined> {
+/**
+ * Merchants ask once more for what could not be delivered; resolves with the moment in which there
+ * was any.
+ */
+async function askAgain(
+  { store, time, auditor }: Installation,
+  shops: readonly Shop[],
+): Promise<number | undefined> {
   let asked = 0;
   for (const { account } of shops) {
     const { deliveries } = await replay(
@@ -102,10 +133,18 @@ async function answerAll(installation: Installation, shops: readonly Shop[]): Pr
   return asked ?? 0;
 }
 
-async function checkToldOf({ store, auditor }: Installation, { account, index }: Shop): Promise<void> {
+async function checkToldOf(
+  { store, auditor }: Installation,
+  { account, index }: Shop,
+): Promise<void> {
   const stored = (await store.accounts()).find(({ id }) => id === account.id);
   const endpoints = stored?.settings.notificationEndpoints ?? [];
-  const addresses = new Map(account.settings.notificationEndpoints.map(({ id }, endpoint) => [id, endpointUrl(index, endpoint)]));
+  const addresses = new Map(
+    account.settings.notificationEndpoints.map(({ id }, endpoint) => [
+      id,
+      endpointUrl(index, endpoint),
+    ]),
+  );
   const off = new Set(endpoints.flatMap(({ id, goneAt }) => (goneAt === undefined ? [] : [id])));
   await auditor.deliveries.checkAllTold({ merchantId: account.id, addresses, off });
 }

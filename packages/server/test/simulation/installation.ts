@@ -12,7 +12,11 @@ import type { Account } from "../../src/merchant/account.ts";
 import type { Operation } from "../../src/operations/operation.ts";
 import type { Delivery } from "../../src/notification/events.ts";
 import type { Change } from "../../src/stores/change.ts";
-import { type CommitFault, createMemoryStore, type MemoryStoreOptions } from "../../src/stores/memory/memory-store.ts";
+import {
+  type CommitFault,
+  createMemoryStore,
+  type MemoryStoreOptions,
+} from "../../src/stores/memory/memory-store.ts";
 import type { Store } from "../../src/stores/store.ts";
 import type { WorldStore } from "../../src/stores/world-store.ts";
 import { nextEpoch } from "../../src/recovery/incarnation-keeper.ts";
@@ -53,10 +57,20 @@ interface Process {
 const longestStallMs = 29_000;
 /** A lease runs out meanwhile, and an acquirer's answer comes too late. */
 const pauseMs = { shortest: 11_000, longest: 70_000 } as const;
-/** An attempt is looked at again within minutes, after seventeen looks within an hour, and nothing is sent later than the longest time that an acquirer may have to answer. */
-const mostAheadMs = { recheckAt: 6 * minute, laterRecheckAt: 62 * minute, answerBy: 10 * minute } as const;
+/**
+ * An attempt is looked at again within minutes, after seventeen looks within an hour, and nothing
+ * is sent later than the longest time that an acquirer may have to answer.
+ */
+const mostAheadMs = {
+  recheckAt: 6 * minute,
+  laterRecheckAt: 62 * minute,
+  answerBy: 10 * minute,
+} as const;
 const youngChecks = 17;
-/** By the number of attempts that were made: when the next one is at the latest, in milliseconds from now. Later ones are hours away by right. */
+/**
+ * By the number of attempts that were made: when the next one is at the latest, in milliseconds
+ * from now. Later ones are hours away by right.
+ */
 const mostDelayMs: readonly number[] = [minute, 2 * minute, 10 * minute, 50 * minute];
 const commitFaults = [
   "unavailable",
@@ -69,8 +83,9 @@ const commitFaults = [
 ] as const satisfies readonly CommitFault[];
 
 /**
- * One Cofre with its acquirers and its merchants' receivers, in virtual time: the product's own runner, operations, jobs, vault and
- * memory store. What outlives a crash is the store, whoever is outside, and the vault's keys; all else belongs to the process that dies.
+ * One Cofre with its acquirers and its merchants' receivers, in virtual time: the product's own
+ * runner, operations, jobs, vault and memory store. What outlives a crash is the store, whoever is
+ * outside, and the vault's keys; all else belongs to the process that dies.
  */
 export class Installation {
   readonly time: SimTime;
@@ -91,7 +106,10 @@ export class Installation {
   #aheadMs: readonly number[];
   /** How far the store's clock is ahead of the common time. */
   #databaseAheadMs = 0;
-  /** By server: the latest time at which it committed something, by its own clock. A file beside the keys keeps it. */
+  /**
+   * By server: the latest time at which it committed something, by its own clock. A file beside the
+   * keys keeps it.
+   */
   readonly #notedAt = new Map<number, Instant>();
   #stored: WorldStore;
   #backup: WorldStore | undefined;
@@ -110,7 +128,13 @@ export class Installation {
 
   constructor(plan: Plan) {
     this.plan = plan;
-    const nobody: Process = { index: 0, alive: false, pausedUntil: 0, onDeath: new Set(), parts: undefined };
+    const nobody: Process = {
+      index: 0,
+      alive: false,
+      pausedUntil: 0,
+      onDeath: new Set(),
+      parts: undefined,
+    };
     this.#processes = Array.from({ length: plan.servers }, () => nobody);
     this.#chance = new Chance(plan.seed + 1);
     this.#keys = new Keys(plan);
@@ -120,28 +144,52 @@ export class Installation {
     this.#stored = createMemoryStore(this.#storeOptions());
     // The store that there is, whichever copy that may be.
     const store = new Proxy(this.#stored, {
-      get: (_, name: keyof Store) => (this.#stored[name] as (...values: never[]) => unknown).bind(this.#stored),
+      get: (_, name: keyof Store) =>
+        (this.#stored[name] as (...values: never[]) => unknown).bind(this.#stored),
     });
     const skew = new Chance(plan.seed + 5);
-    this.#aheadMs = Array.from({ length: plan.servers }, (_, index) => (index === 0 ? 0 : skew.between(-plan.skewMs, plan.skewMs)));
+    this.#aheadMs = Array.from({ length: plan.servers }, (_, index) =>
+      index === 0 ? 0 : skew.between(-plan.skewMs, plan.skewMs),
+    );
     const { clockJumps = [] } = plan;
     const furthestMs = Math.max(plan.skewMs, ...clockJumps.map(({ aheadMs }) => aheadMs));
     const { captureWindowDays, strictMandates, taxPolicy, taxPaidBy, ...settings } = plan.settings;
-    this.auditor = new Auditor(store, (merchantId) => this.acquirers.flatMap(({ book }) => book.of(merchantId)), {
-      captureWindowMs: captureWindowDays * day,
-      strictMandates,
-      steadyClock: plan.clockSets === "none" && plan.skewMs === 0 && clockJumps.length === 0,
-      isCalm: isCalm(plan),
-      digestOf: (merchantId, token) => this.#keys.digestOf(merchantId, token),
-      taxPolicy,
-      taxPaidBy,
-      requests: { ...settings, now: () => this.time.now() + furthestMs, elapsed: () => this.time.elapsed() },
-    });
+    this.auditor = new Auditor(
+      store,
+      (merchantId) => this.acquirers.flatMap(({ book }) => book.of(merchantId)),
+      {
+        captureWindowMs: captureWindowDays * day,
+        strictMandates,
+        steadyClock: plan.clockSets === "none" && plan.skewMs === 0 && clockJumps.length === 0,
+        isCalm: isCalm(plan),
+        digestOf: (merchantId, token) => this.#keys.digestOf(merchantId, token),
+        taxPolicy,
+        taxPaidBy,
+        requests: {
+          ...settings,
+          now: () => this.time.now() + furthestMs,
+          elapsed: () => this.time.elapsed(),
+        },
+      },
+    );
     this.store = this.auditor.watch(store);
-    const acquirerParts = { time: this.time, chance: new Chance(plan.seed + 4), auditor: this.auditor, plan };
-    this.simulator = plan.upstream === true ? new UpstreamServer("main", acquirerParts) : new SimulatedAcquirer("main", acquirerParts);
+    const acquirerParts = {
+      time: this.time,
+      chance: new Chance(plan.seed + 4),
+      auditor: this.auditor,
+      plan,
+    };
+    this.simulator =
+      plan.upstream === true
+        ? new UpstreamServer("main", acquirerParts)
+        : new SimulatedAcquirer("main", acquirerParts);
     this.acquirers = [this.simulator, new SimulatedAcquirer("backup", acquirerParts)];
-    this.#receivers = new Receivers(this.time, new Chance(plan.seed + 3), plan.receivers, this.auditor.deliveries);
+    this.#receivers = new Receivers(
+      this.time,
+      new Chance(plan.seed + 3),
+      plan.receivers,
+      this.auditor.deliveries,
+    );
   }
 
   #storeOptions(): MemoryStoreOptions {
@@ -154,7 +202,10 @@ export class Installation {
     };
   }
 
-  /** A copy of the store is taken, or the one that was taken before is put back: then all servers are stopped, and start with it. */
+  /**
+   * A copy of the store is taken, or the one that was taken before is put back: then all servers
+   * are stopped, and start with it.
+   */
   backUpOrPutBack(): void {
     if (this.#backup === undefined) {
       this.#backup = this.#stored.copy(this.#storeOptions());
@@ -214,7 +265,13 @@ export class Installation {
   }
 
   #startAt(index: number): void {
-    const process: Process = { index, alive: true, pausedUntil: 0, onDeath: new Set(), parts: undefined };
+    const process: Process = {
+      index,
+      alive: true,
+      pausedUntil: 0,
+      onDeath: new Set(),
+      parts: undefined,
+    };
     this.#processes[index] = process;
     this.auditor.note(this.#says(process, "starts"));
     void this.#open(process);
@@ -233,21 +290,29 @@ export class Installation {
     return this.plan.servers === 1 ? `the server ${what}` : `server ${index} ${what}`;
   }
 
-  /** Ends the faults, sets all clocks right, and brings up what is down; of several servers one may be gone for good. */
+  /**
+   * Ends the faults, sets all clocks right, and brings up what is down; of several servers one may
+   * be gone for good.
+   */
   heal(): void {
     this.#faultsOn = false;
     this.#aheadMs = this.#aheadMs.map(() => 0);
     this.#databaseAheadMs = 0;
     for (const acquirer of this.acquirers) acquirer.heal();
     this.#receivers.heal();
-    const down = [...this.#processes.keys()].filter((index) => this.#processes[index]?.alive !== true);
+    const down = [...this.#processes.keys()].filter(
+      (index) => this.#processes[index]?.alive !== true,
+    );
     if (this.plan.oneStaysDown && down.length < this.plan.servers) down.pop();
     for (const index of down) this.#startAt(index);
   }
 
   /** For how long the longest pause of a process still lasts. */
   pauseLeftMs(): number {
-    return Math.max(0, ...this.#processes.map(({ pausedUntil }) => pausedUntil - this.time.elapsed()));
+    return Math.max(
+      0,
+      ...this.#processes.map(({ pausedUntil }) => pausedUntil - this.time.elapsed()),
+    );
   }
 
   digestOf(merchantId: MerchantId, token: string): TokenDigest {
@@ -255,8 +320,14 @@ export class Installation {
   }
 
   /** What a client gets that sends this now, to any server that serves. */
-  call<Input, Output>(operation: Operation<Input, Output>, account: Account, input: Input): Promise<Answer<Output>> {
-    const serving = this.#processes.filter(({ alive, parts }) => alive && parts?.isReady() === true);
+  call<Input, Output>(
+    operation: Operation<Input, Output>,
+    account: Account,
+    input: Input,
+  ): Promise<Answer<Output>> {
+    const serving = this.#processes.filter(
+      ({ alive, parts }) => alive && parts?.isReady() === true,
+    );
     const process = serving.length > 1 ? this.#chance.pick(serving) : serving[0];
     if (process?.parts === undefined) return this.time.sleep(5).then(() => ({ kind: "lost" }));
     const { runner } = process.parts;
@@ -271,18 +342,26 @@ export class Installation {
         (error: unknown) => {
           process.onDeath.delete(lost);
           if (error instanceof ServiceError) resolve({ kind: "refusal", code: error.code });
-          else this.auditor.violation(`the runner rejects with a ServiceError, not ${String(error)}`);
+          else
+            this.auditor.violation(`the runner rejects with a ServiceError, not ${String(error)}`);
         },
       );
     });
   }
 
-  /** What a client gets that sends these bytes now, to any server that serves, over a network that loses requests and answers. */
+  /**
+   * What a client gets that sends these bytes now, to any server that serves, over a network that
+   * loses requests and answers.
+   */
   send(request: WireRequest): Promise<WireAnswer | "lost"> {
     const { loseRequest, loseAnswer, patienceMs } = this.plan.clients;
-    const isFaulty = (perMille: number): boolean => this.#faultsOn && perMille > 0 && this.#chance.happens(perMille);
-    if (isFaulty(loseRequest)) return this.time.sleep(this.#chance.pick([0, 5, 2_000])).then(() => "lost");
-    const serving = this.#processes.filter(({ alive, parts }) => alive && parts?.isReady() === true);
+    const isFaulty = (perMille: number): boolean =>
+      this.#faultsOn && perMille > 0 && this.#chance.happens(perMille);
+    if (isFaulty(loseRequest))
+      return this.time.sleep(this.#chance.pick([0, 5, 2_000])).then(() => "lost");
+    const serving = this.#processes.filter(
+      ({ alive, parts }) => alive && parts?.isReady() === true,
+    );
     const process = serving.length > 1 ? this.#chance.pick(serving) : serving[0];
     if (process?.parts === undefined) return this.time.sleep(5).then(() => "lost");
     const { wire } = process.parts;
@@ -293,7 +372,8 @@ export class Installation {
         resolve("lost");
       };
       process.onDeath.add(lost);
-      const cancel = this.#faultsOn && patienceMs > 0 ? this.time.after(patienceMs, lost) : undefined;
+      const cancel =
+        this.#faultsOn && patienceMs > 0 ? this.time.after(patienceMs, lost) : undefined;
       wire(request).then(
         (answer) => {
           process.onDeath.delete(lost);
@@ -316,12 +396,18 @@ export class Installation {
     return this.#faultsOn && this.time.elapsed() < this.#fullUntil;
   }
 
-  /** What the living servers say that they hold: no slot is in two hands, and with `all` each is in one. */
+  /**
+   * What the living servers say that they hold: no slot is in two hands, and with `all` each is in
+   * one.
+   */
   checkShares(all: boolean): void {
-    const holders = this.#processes.flatMap(({ alive, parts }) => (alive && parts !== undefined ? [parts.share.held()] : []));
+    const holders = this.#processes.flatMap(({ alive, parts }) =>
+      alive && parts !== undefined ? [parts.share.held()] : [],
+    );
     const held = holders.flatMap((each) => [...each.keys()]);
     if (new Set(held).size < held.length) this.auditor.violation("no two servers hold one slot");
-    if (all && held.length < slotCount) this.auditor.violation("what a server held that is gone is taken up when its lease is over");
+    if (all && held.length < slotCount)
+      this.auditor.violation("what a server held that is gone is taken up when its lease is over");
   }
 
   #build(process: Process, vault: Vault): ServerParts {
@@ -330,9 +416,13 @@ export class Installation {
       (call) =>
         this.#await(process, latencyMs, call);
     const [main, backup] = this.acquirers;
-    const clock = new WatchedClock({ now: () => instant(this.time.now() + (this.#aheadMs[process.index] ?? 0)) });
+    const clock = new WatchedClock({
+      now: () => instant(this.time.now() + (this.#aheadMs[process.index] ?? 0)),
+    });
     const link = (acquirer: Acquirer): Connector => acquirer.linkFrom(clock, step(0));
-    const store = storeInSteps(this.store, step(this.plan.storeLatencyMs), () => this.#databaseNow());
+    const store = storeInSteps(this.store, step(this.plan.storeLatencyMs), () =>
+      this.#databaseNow(),
+    );
     const seenAt = this.#notedAt.get(process.index);
     const commit: Store["commit"] = (change) => {
       this.#notedAt.set(process.index, notBefore(clock.now(), this.#notedAt.get(process.index)));
@@ -364,13 +454,18 @@ export class Installation {
     const found: string[] = [];
     for (const { attempt, needsReview, order } of await this.store.paymentsInFlight(10_000)) {
       if (attempt === undefined || needsReview) continue;
-      const recheckMs = attempt.checks < youngChecks ? mostAheadMs.recheckAt : mostAheadMs.laterRecheckAt;
+      const recheckMs =
+        attempt.checks < youngChecks ? mostAheadMs.recheckAt : mostAheadMs.laterRecheckAt;
       if (attempt.answerBy > now + mostAheadMs.answerBy || attempt.recheckAt > now + recheckMs)
-        found.push(`no payment waits for the time of a wrong clock: ${attempt.kind} of ${order.code}`);
+        found.push(
+          `no payment waits for the time of a wrong clock: ${attempt.kind} of ${order.code}`,
+        );
     }
     for (const { dueAt: at, attempts, number, endpoint } of await this.#waitingDeliveries()) {
       if (at > now + (mostDelayMs[attempts] ?? Number.POSITIVE_INFINITY))
-        found.push(`no delivery waits for the time of a wrong clock: ${number} to ${endpoint} after ${attempts}`);
+        found.push(
+          `no delivery waits for the time of a wrong clock: ${number} to ${endpoint} after ${attempts}`,
+        );
     }
     return found;
   }
@@ -380,19 +475,33 @@ export class Installation {
     return (await this.store.paymentById(merchantId, id as PaymentId))?.captureBy;
   }
 
-  /** When the next thing is to be done that no capture window has to end for; undefined when all is done. */
+  /**
+   * When the next thing is to be done that no capture window has to end for; undefined when all is
+   * done.
+   */
   async nextDue(): Promise<number | undefined> {
     const now = this.time.now();
     const payments = await this.store.paymentsDue(instant(Number.MAX_SAFE_INTEGER), 10_000);
     const open = payments.filter(
-      (payment) => (lapsesAt(payment) ?? 0) <= now || payment.refunds.some((refund) => refund.dueAt !== undefined),
+      (payment) =>
+        (lapsesAt(payment) ?? 0) <= now ||
+        payment.refunds.some((refund) => refund.dueAt !== undefined),
     );
-    if (open.length > 0) return Math.max(now, Math.min(...open.map((payment) => dueAt(payment) ?? now)));
+    if (open.length > 0)
+      return Math.max(now, Math.min(...open.map((payment) => dueAt(payment) ?? now)));
     const waiting = await this.#waitingDeliveries();
     const first = waiting.filter(
-      (one) => !waiting.some((other) => other.paymentId === one.paymentId && other.endpoint === one.endpoint && other.number < one.number),
+      (one) =>
+        !waiting.some(
+          (other) =>
+            other.paymentId === one.paymentId &&
+            other.endpoint === one.endpoint &&
+            other.number < one.number,
+        ),
     );
-    return first.length === 0 ? undefined : Math.max(now, Math.min(...first.map((delivery) => delivery.dueAt)));
+    return first.length === 0
+      ? undefined
+      : Math.max(now, Math.min(...first.map((delivery) => delivery.dueAt)));
   }
 
   /** Deliveries that wait, but for those to endpoints that are switched off. */
@@ -401,14 +510,19 @@ export class Installation {
     const waiting = await Promise.all(
       accounts.map(async ({ id, settings }) =>
         (await this.store.deliveriesOf(id, 1, 10_000, "waiting")).filter(
-          ({ endpoint }) => settings.notificationEndpoints.find((each) => each.id === endpoint)?.goneAt === undefined,
+          ({ endpoint }) =>
+            settings.notificationEndpoints.find((each) => each.id === endpoint)?.goneAt ===
+            undefined,
         ),
       ),
     );
     return waiting.flat();
   }
 
-  /** One await of the server: now and then it takes long, and the server may die just before the call takes effect, or just after, before anybody hears of it. */
+  /**
+   * One await of the server: now and then it takes long, and the server may die just before the
+   * call takes effect, or just after, before anybody hears of it.
+   */
   #await<T>(process: Process, latencyMs: number, call: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const goOn = (step: () => void): void => {
@@ -417,11 +531,17 @@ export class Installation {
           step();
           return;
         }
-        const stallMs = this.#isHit(this.plan.stallPerMillion) ? this.#chance.between(1_000, longestStallMs) : 0;
+        const stallMs = this.#isHit(this.plan.stallPerMillion)
+          ? this.#chance.between(1_000, longestStallMs)
+          : 0;
         if (this.#isHit(this.plan.pausePerMillion)) this.#pause(process);
-        this.#after(process, stallMs + (latencyMs === 0 ? 0 : this.#chance.below(latencyMs + 1)), () => {
-          if (!this.#crashesNow(process)) step();
-        });
+        this.#after(
+          process,
+          stallMs + (latencyMs === 0 ? 0 : this.#chance.below(latencyMs + 1)),
+          () => {
+            if (!this.#crashesNow(process)) step();
+          },
+        );
       };
       goOn(() => {
         call().then(
@@ -448,7 +568,8 @@ export class Installation {
   #crashesNow(process: Process): boolean {
     if (!this.#faultsOn) return false;
     this.waits += 1;
-    const dies = this.diesAt?.has(this.waits) ?? this.#chance.below(1_000_000) < this.plan.crashPerMillion;
+    const dies =
+      this.diesAt?.has(this.waits) ?? this.#chance.below(1_000_000) < this.plan.crashPerMillion;
     if (!dies) return false;
     this.#dies(process);
     return true;
@@ -460,7 +581,8 @@ export class Installation {
     this.crashes += 1;
     for (const lost of process.onDeath) lost();
     this.time.after(this.plan.restartMs, () => {
-      if (this.#faultsOn && this.#processes[process.index] === process) this.#startAt(process.index);
+      if (this.#faultsOn && this.#processes[process.index] === process)
+        this.#startAt(process.index);
     });
   }
 
@@ -468,15 +590,24 @@ export class Installation {
     return this.#faultsOn && this.#chance.below(1_000_000) < perMillion;
   }
 
-  /** The whole process stands still: none of its timers fires, and nothing that it waits for is heard. */
+  /**
+   * The whole process stands still: none of its timers fires, and nothing that it waits for is
+   * heard.
+   */
   #pause(process: Process): void {
     const { shortest, longest } = pauseMs;
-    process.pausedUntil = Math.max(process.pausedUntil, this.time.elapsed() + this.#chance.between(shortest, longest));
+    process.pausedUntil = Math.max(
+      process.pausedUntil,
+      this.time.elapsed() + this.#chance.between(shortest, longest),
+    );
     this.auditor.mark("a server stands still");
     this.auditor.note(this.#says(process, "stands still"));
   }
 
-  /** Does it after so long, or when the process goes on that stood still then; never when it has died. */
+  /**
+   * Does it after so long, or when the process goes on that stood still then; never when it has
+   * died.
+   */
   #after(process: Process, ms: number, task: () => void): () => void {
     const attempt = (): void => {
       if (!process.alive) return;
@@ -489,12 +620,14 @@ export class Installation {
   }
 
   #commitFault(change: Change): CommitFault | undefined {
-    // By a clock that is set a lease runs out too early, or not at all: then two may hold one slot for a while, and nothing rests on it.
+    // By a clock that is set a lease runs out too early, or not at all: then two may hold one slot
+    // for a while, and nothing rests on it.
     const isSet = this.plan.clockSets !== "none" || this.plan.databaseStep !== undefined;
     if (this.plan.servers > 1 && !isSet) this.checkShares(false);
     if (this.#isFull()) return "unavailable";
     // Accounts are set up before the faults begin.
-    if (!this.#faultsOn || isSetUp(change) || !this.#chance.happens(this.plan.storeFaultPerMille)) return undefined;
+    if (!this.#faultsOn || isSetUp(change) || !this.#chance.happens(this.plan.storeFaultPerMille))
+      return undefined;
     return this.#chance.pick(commitFaults);
   }
 }

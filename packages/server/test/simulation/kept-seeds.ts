@@ -1,7 +1,8 @@
 /**
- * Seeds that are run before all others, by the tests and by the lane: each met something that few others meet. A seed stands for a
- * run of today's simulation: whoever changes what is drawn looks for others that meet the same. These were chosen anew when clients
- * began to send bytes and the acquirer got books of its own, which changed what every seed draws.
+ * Seeds that are run before all others, by the tests and by the lane: each met something that few
+ * others meet. A seed stands for a run of today's simulation: whoever changes what is drawn looks
+ * for others that meet the same. These were chosen anew when clients began to send bytes and the
+ * acquirer got books of its own, which changed what every seed draws.
  */
 export const keptSeeds: readonly { readonly seed: number; readonly met: string }[] = [
   { seed: 453, met: "a server whose clock is behind the others', and a request that arrives late" },
@@ -15,15 +16,39 @@ export const keptSeeds: readonly { readonly seed: number; readonly met: string }
   { seed: 336, met: "an acquirer refuses a lapse, which is tried again" },
   { seed: 1_186, met: "a payment is not there, for one who names another's" },
   { seed: 227, met: "one clock is wrong for a while, and notifications are stamped by it" },
-  { seed: 768, met: "one clock is wrong for a while, and a capture that it stamped does not arrive" },
-  { seed: 1_047, met: "one of three clocks is wrong for a while, and a sale that it stamped does not arrive" },
+  {
+    seed: 768,
+    met: "one clock is wrong for a while, and a capture that it stamped does not arrive",
+  },
+  {
+    seed: 1_047,
+    met: "one of three clocks is wrong for a while, and a sale that it stamped does not arrive",
+  },
   { seed: 221, met: "what is cancelled before an older copy is put back is captured afterwards" },
   { seed: 3_073, met: "a server whose clock was ahead restarts twice within seconds" },
-  { seed: 7_376, met: "the undo of a late approval is not answered, and recovery has voided its payment meanwhile" },
-  { seed: 2_724, met: "one of several clocks is wrong, and by it what another server has under way would be given up" },
-  { seed: 2_835, met: "one of several clocks is wrong, and its server would go on with what it holds" },
-  { seed: 4_784, met: "a change that is on its way when an older copy is put back reaches the store that was there before" },
-  { seed: 4_010, met: "the repeat of a refund is refused while its first sending is on its way, which is carried out" },
-  { seed: 12_969, met: "a server that stood still sends a capture whose other sending was refused" },
+  {
+    seed: 7_376,
+    met: "the undo of a late approval is not answered, and recovery has voided its payment meanwhile",
+  },
+  {
+    seed: 2_724,
+    met: "one of several clocks is wrong, and by it what another server has under way would be given up",
+  },
+  {
+    seed: 2_835,
+    met: "one of several clocks is wrong, and its server would go on with what it holds",
+  },
+  {
+    seed: 4_784,
+    met: "a change that is on its way when an older copy is put back reaches the store that was there before",
+  },
+  {
+    seed: 4_010,
+    met: "the repeat of a refund is refused while its first sending is on its way, which is carried out",
+  },
+  {
+    seed: 12_969,
+    met: "a server that stood still sends a capture whose other sending was refused",
+  },
   { seed: 13_436, met: "a lapse is refused after the server's clock was set back" },
 ];

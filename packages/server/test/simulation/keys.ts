@@ -3,7 +3,10 @@ import { instant } from "../../src/kernel/instant.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { Keyring } from "../../src/vault/keyring.ts";
 import { createLocalVault } from "../../src/vault/local-vault.ts";
-import { createMemoryKeyProvider, createMemoryWrappedKeyStore } from "../../src/vault/memory-key-provider.ts";
+import {
+  createMemoryKeyProvider,
+  createMemoryWrappedKeyStore,
+} from "../../src/vault/memory-key-provider.ts";
 import { unkeyedDigest } from "../../src/vault/token.ts";
 import type { Vault } from "../../src/vault/vault.ts";
 import type { Plan } from "./plan.ts";
@@ -12,8 +15,9 @@ import { epoch } from "./sim-time.ts";
 const environment = "simulation";
 
 /**
- * The keys of an installation, which outlive its processes. In some runs they are its own: each process opens them anew, and an epoch
- * ends after a few cards. The others share one vault, for to open keys costs more than most of a run.
+ * The keys of an installation, which outlive its processes. In some runs they are its own: each
+ * process opens them anew, and an epoch ends after a few cards. The others share one vault, for to
+ * open keys costs more than most of a run.
  */
 export class Keys {
   readonly #open: () => Promise<Vault>;
@@ -31,7 +35,10 @@ export class Keys {
     return this.#vault;
   }
 
-  /** What the store knows a token by, the same in each process. A token that is asked for before a process has opened the keys was never given out. */
+  /**
+   * What the store knows a token by, the same in each process. A token that is asked for before a
+   * process has opened the keys was never given out.
+   */
   digestOf(merchantId: MerchantId, token: string): TokenDigest {
     return this.#vault?.tokenDigests(merchantId, token)[0] ?? unkeyedDigest(token);
   }
@@ -40,12 +47,23 @@ export class Keys {
 let shared: Promise<Vault> | undefined;
 const sharedKeys = keysOf("simulation vault", {});
 
-function keysOf(seed: string, limits: { readonly wrapsPerEpoch?: number; readonly wrapsPerReservation?: number }): () => Promise<Vault> {
+function keysOf(
+  seed: string,
+  limits: { readonly wrapsPerEpoch?: number; readonly wrapsPerReservation?: number },
+): () => Promise<Vault> {
   const random = new SeededRandom(seed);
   const [provider, store] = [createMemoryKeyProvider(random), createMemoryWrappedKeyStore()];
   return async () => {
     const clock = { now: () => instant(epoch) };
-    const keyring = await Keyring.open({ provider, store, environment, create: true, random, clock, limits });
+    const keyring = await Keyring.open({
+      provider,
+      store,
+      environment,
+      create: true,
+      random,
+      clock,
+      limits,
+    });
     return createLocalVault({ keyring, environment, random });
   };
 }

@@ -4,9 +4,11 @@ import { keptSeeds } from "./kept-seeds.ts";
 import { runSeed } from "./run-seed.ts";
 
 /**
- * Runs seeds: `--seeds N` from `--from S` on, or one with `--seed S`, which prints what happened. Stops at the first violation
- * with `--stop`. Exit code 1 when a promise was broken. `--trace` tells what happens, line by line.
- * `--kept` runs the kept seeds before them. `--crashes` runs the crash matrix instead, with `--pairs` of deaths. `--twice` runs each seed again and compares the traces.
+ * Runs seeds: `--seeds N` from `--from S` on, or one with `--seed S`, which prints what happened.
+ * Stops at the first violation with `--stop`. Exit code 1 when a promise was broken. `--trace`
+ * tells what happens, line by line. `--kept` runs the kept seeds before them. `--crashes` runs the
+ * crash matrix instead, with `--pairs` of deaths. `--twice` runs each seed again and compares the
+ * traces.
  */
 const { values } = parseArgs({
   options: {
@@ -39,19 +41,28 @@ const count = values.seed === undefined ? Number(values.seeds) : 1;
 const marks = new Map<string, number>();
 const total = { failed: 0, events: 0, crashes: 0, simulatedMs: 0 };
 
-const seeds = [...(values.kept ? keptSeeds.map(({ seed }) => seed) : []), ...Array.from({ length: count }, (_, index) => first + index)];
+const seeds = [
+  ...(values.kept ? keptSeeds.map(({ seed }) => seed) : []),
+  ...Array.from({ length: count }, (_, index) => first + index),
+];
 for (const seed of seeds) {
-  const report = await runSeed(seed, values.trace ? (line) => process.stdout.write(`${line}\n`) : undefined);
+  const report = await runSeed(
+    seed,
+    values.trace ? (line) => process.stdout.write(`${line}\n`) : undefined,
+  );
   if (values.seed !== undefined) process.stdout.write(`trace ${report.trace}\n`);
   total.events += report.events;
   total.crashes += report.crashes;
   total.simulatedMs += report.simulatedMs;
   for (const [mark, times] of report.marks) marks.set(mark, (marks.get(mark) ?? 0) + times);
   const violations = [...report.violations];
-  if (values.twice && (await runSeed(seed)).trace !== report.trace) violations.push("a seed leaves the same trace twice");
+  if (values.twice && (await runSeed(seed)).trace !== report.trace)
+    violations.push("a seed leaves the same trace twice");
   if (violations.length === 0) continue;
   total.failed += 1;
-  process.stdout.write(`seed ${seed}: ${violations.length} violations, replay with npm run sim -- --seed ${seed} --trace\n`);
+  process.stdout.write(
+    `seed ${seed}: ${violations.length} violations, replay with npm run sim -- --seed ${seed} --trace\n`,
+  );
   for (const violation of new Set(violations)) process.stdout.write(`  ${violation}\n`);
   if (values.stop) break;
 }
@@ -61,7 +72,9 @@ if (values.seed !== undefined || !values.stop) {
     process.stdout.write(`  ${mark}: ${times}\n`);
 }
 const hours = Math.round(total.simulatedMs / 3_600_000);
-process.stdout.write(`${seeds.length} seeds, ${total.events} events, ${total.crashes} crashes, ${hours} simulated hours\n`);
+process.stdout.write(
+  `${seeds.length} seeds, ${total.events} events, ${total.crashes} crashes, ${hours} simulated hours\n`,
+);
 process.stdout.write(`${seeds.length - total.failed} passed, ${total.failed} failed\n`);
 process.exitCode = total.failed === 0 ? 0 : 1;
 
@@ -71,7 +84,9 @@ async function crashes(pairs: boolean, stop: boolean): Promise<void> {
     const report = await explore(scenario, pairs);
     runs += report.runs;
     broken += report.violations.length;
-    process.stdout.write(`${scenario.name}: ${report.waits} waits, ${report.runs} runs, ${report.violations.length} broken\n`);
+    process.stdout.write(
+      `${scenario.name}: ${report.waits} waits, ${report.runs} runs, ${report.violations.length} broken\n`,
+    );
     for (const violation of report.violations.slice(0, 3)) process.stdout.write(`  ${violation}\n`);
     if (stop && broken > 0) break;
   }

@@ -9,7 +9,14 @@ import type { SimTime } from "./sim-time.ts";
 
 export type NetworkFaults = Pick<Plan, "simulator" | "slowPerMille" | "laterThanDeclaredMs">;
 
-export type MessageKind = "authorize" | "verify" | "capture" | "void" | "refund" | "reverse" | "inquire";
+export type MessageKind =
+  | "authorize"
+  | "verify"
+  | "capture"
+  | "void"
+  | "refund"
+  | "reverse"
+  | "inquire";
 type NetworkFault = "lose_request" | "lose_answer" | "late_answer" | "double_request";
 
 /** What is to happen to a merchant's next messages of one kind. */
@@ -40,8 +47,9 @@ interface NetworkParts {
 export const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
 
 /**
- * The network to an acquirer. A request arrives at once, within the acquirer's latency, or as late as the connector declares: up to
- * `lateArrivalMs` after the last moment in which it may be sent, and mostly close to that bound. Answers are lost or slow.
+ * The network to an acquirer. A request arrives at once, within the acquirer's latency, or as late
+ * as the connector declares: up to `lateArrivalMs` after the last moment in which it may be sent,
+ * and mostly close to that bound. Answers are lost or slow.
  */
 export class Network {
   readonly #parts: NetworkParts;
@@ -65,10 +73,16 @@ export class Network {
   instruct(merchantId: MerchantId, instruction: Instruction): void {
     const key = `${merchantId} ${instruction.of}`;
     const queue = this.#instructions.get(key) ?? [];
-    this.#instructions.set(key, [...queue, ...Array.from({ length: instruction.times }, () => instruction)]);
+    this.#instructions.set(key, [
+      ...queue,
+      ...Array.from({ length: instruction.times }, () => instruction),
+    ]);
   }
 
-  /** Resolves with what the process hears by its deadline, `leftMs` from now. Nothing is sent when that is over. */
+  /**
+   * Resolves with what the process hears by its deadline, `leftMs` from now. Nothing is sent when
+   * that is over.
+   */
   async exchange<T>(
     kind: MessageKind,
     { merchantId, reference }: Sent,
@@ -88,7 +102,8 @@ export class Network {
     if (outMs > 0) await time.sleep(Math.min(outMs, leftMs));
     const first = work(undefined);
     const answer = next === "double_request" && hearsCopies ? work(undefined) : first;
-    if (next === "double_request") time.after(chance.pick([0, 0, 5, 3_000]), () => void work(undefined));
+    if (next === "double_request")
+      time.after(chance.pick([0, 0, 5, 3_000]), () => void work(undefined));
     const rest = Math.max(0, leftMs - outMs);
     if (next === "lose_answer" || backMs > rest) return this.#silence(rest);
     if (backMs > 0) await time.sleep(backMs);
@@ -99,7 +114,12 @@ export class Network {
     return this.#parts.time.sleep(leftMs).then(() => timedOut);
   }
 
-  #arriveLate(leftMs: number, merchantId: MerchantId, reference: string, work: () => unknown): void {
+  #arriveLate(
+    leftMs: number,
+    merchantId: MerchantId,
+    reference: string,
+    work: () => unknown,
+  ): void {
     const { time, chance, auditor, plan, name, lateArrivalMs } = this.#parts;
     const bound = leftMs + lateArrivalMs;
     const extra = plan.laterThanDeclaredMs;
@@ -113,13 +133,20 @@ export class Network {
     });
   }
 
-  /** Questions are slow more often than the rest: what they say is about the moment in which they arrive. */
+  /**
+   * Questions are slow more often than the rest: what they say is about the moment in which they
+   * arrive.
+   */
   #latency(kind: MessageKind, leftMs: number): { readonly outMs: number; readonly backMs: number } {
     if (!this.#faultsOn) return { outMs: 0, backMs: 0 };
     const { chance, plan } = this.#parts;
     const { simulator, slowPerMille } = plan;
-    const isSlow = chance.happens(kind === "inquire" || kind === "reverse" ? slowPerMille * 4 : slowPerMille);
-    const wholeMs = isSlow ? chance.between(second, Math.max(second, leftMs + second)) : simulator.latencyMs;
+    const isSlow = chance.happens(
+      kind === "inquire" || kind === "reverse" ? slowPerMille * 4 : slowPerMille,
+    );
+    const wholeMs = isSlow
+      ? chance.between(second, Math.max(second, leftMs + second))
+      : simulator.latencyMs;
     const outMs = wholeMs > 1 && chance.happens(300) ? chance.below(Math.min(wholeMs, leftMs)) : 0;
     return { outMs, backMs: wholeMs - outMs };
   }
@@ -129,7 +156,8 @@ export class Network {
     const instructed = this.#instructions.get(`${merchantId} ${kind}`)?.shift()?.next;
     if (instructed !== undefined) return instructed;
     const { loseRequest, loseAnswer, lateAnswer, doubleRequest } = this.#parts.plan.simulator;
-    if (!this.#faultsOn || loseRequest + loseAnswer + lateAnswer + doubleRequest === 0) return undefined;
+    if (!this.#faultsOn || loseRequest + loseAnswer + lateAnswer + doubleRequest === 0)
+      return undefined;
     let thousandth = this.#parts.chance.below(1_000);
     for (const [fault, share] of [
       ["lose_request", loseRequest],

@@ -4,7 +4,10 @@ import type { BookRules } from "./acquirer-book.ts";
 import { Chance } from "./chance.ts";
 import type { ReceiverPlan } from "./receivers.ts";
 
-/** What one seed sets: each run has its own mix of faults, so that rare pairs of them meet in some run. */
+/**
+ * What one seed sets: each run has its own mix of faults, so that rare pairs of them meet in some
+ * run.
+ */
 export interface Plan {
   readonly seed: number;
   readonly merchants: number;
@@ -14,7 +17,10 @@ export interface Plan {
   readonly crashPerMillion: number;
   /** Chance that an await of the server takes seconds, in 1/1,000,000. */
   readonly stallPerMillion: number;
-  /** Chance that an await of a server is where its whole process stands still for longer than a lease, in 1/1,000,000. */
+  /**
+   * Chance that an await of a server is where its whole process stands still for longer than a
+   * lease, in 1/1,000,000.
+   */
   readonly pausePerMillion: number;
   readonly restartMs: number;
   readonly storeFaultPerMille: number;
@@ -36,7 +42,10 @@ export interface Plan {
     | "taxPaidBy"
     | "requireCvv"
   >;
-  /** What befalls the requests of clients, in 1/1000, and for how long one waits for its answer; 0: as long as it takes. */
+  /**
+   * What befalls the requests of clients, in 1/1000, and for how long one waits for its answer; 0:
+   * as long as it takes.
+   */
   readonly clients: {
     readonly loseRequest: number;
     readonly loseAnswer: number;
@@ -46,23 +55,35 @@ export interface Plan {
   };
   readonly simulator: SimulatorSettings;
   readonly personality: BookRules & { readonly lateArrivalMs: number };
-  /** Whether the first acquirer is another server with the interface, reached by the upstream connector (upstream-link.ts). */
+  /**
+   * Whether the first acquirer is another server with the interface, reached by the upstream
+   * connector (upstream-link.ts).
+   */
   readonly upstream?: boolean;
   /** Whether what the first acquirer certainly did not do goes to a second one. */
   readonly routed: boolean;
   /** Chance that the first acquirer certainly does nothing: unreachable, or it says so itself. */
   readonly certainNoPerMille: number;
   readonly receivers: ReceiverPlan;
-  /** How the clock is set while all runs: not at all, only back, or back and forward, a little and a lot. */
+  /**
+   * How the clock is set while all runs: not at all, only back, or back and forward, a little and a
+   * lot.
+   */
   readonly clockSets: "none" | "back" | "both";
   /** Whether the disk is full now and then: nothing can be written, all can be read. */
   readonly diskFills: boolean;
-  /** Chance that what an acquirer answers is not understood, and that it refuses to reverse what it never captured. */
+  /**
+   * Chance that what an acquirer answers is not understood, and that it refuses to reverse what it
+   * never captured.
+   */
   readonly garbledPerMille: number;
   readonly liesPerMille: number;
   /** Chance that an acquirer takes seconds to answer, up to longer than anything waits for it. */
   readonly slowPerMille: number;
-  /** By how much more than its connector declares a late request is late now and then; 0: what the connector declares is true. */
+  /**
+   * By how much more than its connector declares a late request is late now and then; 0: what the
+   * connector declares is true.
+   */
   readonly laterThanDeclaredMs: number;
   /** By how much the servers' clocks differ from each other at most, in milliseconds. */
   readonly skewMs: number;
@@ -88,7 +109,9 @@ export interface ClockJump {
   readonly forMs: number;
 }
 
-/** Whether nothing keeps a server from knowing what is so, and the time from being what it seems. */
+/**
+ * Whether nothing keeps a server from knowing what is so, and the time from being what it seems.
+ */
 export function isCalm({
   stallPerMillion,
   pausePerMillion,
@@ -113,20 +136,28 @@ export function isCalm({
 }
 
 const rates = [0, 0, 5, 50, 200] as const;
-/** Of requests that arrive late: what arrives at the last moment has to meet a question on its way to be seen. */
+/**
+ * Of requests that arrive late: what arrives at the last moment has to meet a question on its way
+ * to be seen.
+ */
 const lateRates = [0, 0, 0, 50, 200, 400] as const;
 
 export function planOf(seed: number): Plan {
   return confusedKeys(databaseClock(oneClock(elsewhere(slowlyAsked(drawn(seed))))));
 }
 
-/** In one run of ten the clients often use a key for a second request, and the store often fails. */
+/**
+ * In one run of ten the clients often use a key for a second request, and the store often fails.
+ */
 function confusedKeys(plan: Plan): Plan {
   if (!new Chance(plan.seed + 10).happens(100)) return plan;
   return { ...plan, storeFaultPerMille: 200, clients: { ...plan.clients, reuseKey: 500 } };
 }
 
-/** In some runs of several servers the clock of the store is wrong for a while, by which no server may judge what is due. */
+/**
+ * In some runs of several servers the clock of the store is wrong for a while, by which no server
+ * may judge what is due.
+ */
 function databaseClock(plan: Plan): Plan {
   const chance = new Chance(plan.seed + 9);
   if (plan.servers === 1 || !chance.happens(200)) return plan;
@@ -140,13 +171,15 @@ function databaseClock(plan: Plan): Plan {
 }
 
 /**
- * In some runs one server's clock is wrong for a while. A server that is the only one cannot notice it, so nothing arrives late there (see `lateAnswer`).
- * The server whose clock was wrong comes back: another one does not know what it has stamped.
+ * In some runs one server's clock is wrong for a while. A server that is the only one cannot notice
+ * it, so nothing arrives late there (see `lateAnswer`). The server whose clock was wrong comes
+ * back: another one does not know what it has stamped.
  */
 function oneClock(plan: Plan): Plan {
   const chance = new Chance(plan.seed + 8);
   const { servers, jumps, clockSets, simulator } = plan;
-  if (!chance.happens(servers > 1 ? 300 : 60) || clockSets !== "none" || jumps === "months") return plan;
+  if (!chance.happens(servers > 1 ? 300 : 60) || clockSets !== "none" || jumps === "months")
+    return plan;
   const clockJumps = Array.from({ length: chance.between(1, 3) }, () => ({
     server: chance.below(servers),
     afterMs: chance.pick([0, second, 20 * second, 90 * second]) + chance.below(20 * second),
@@ -154,24 +187,59 @@ function oneClock(plan: Plan): Plan {
     forMs: chance.pick([second, 4 * second, 30 * second, 5 * minute]),
   }));
   const lateAnswer = servers > 1 ? simulator.lateAnswer : 0;
-  return { ...plan, clockJumps, skewMs: 0, oneStaysDown: false, simulator: { ...simulator, lateAnswer } };
+  return {
+    ...plan,
+    clockJumps,
+    skewMs: 0,
+    oneStaysDown: false,
+    simulator: { ...simulator, lateAnswer },
+  };
 }
 
-/** In one run of twelve the first acquirer is reached by the upstream connector. Such a server knows a request that comes again. */
+/**
+ * In one run of twelve the first acquirer is reached by the upstream connector. Such a server knows
+ * a request that comes again.
+ */
 function elsewhere(plan: Plan): Plan {
   const chance = new Chance(plan.seed + 7);
   if (!chance.happens(80)) return plan;
-  const personality = { ...plan.personality, dedupes: true, answersInquiries: true, repeatsFollowUps: true };
+  const personality = {
+    ...plan.personality,
+    dedupes: true,
+    answersInquiries: true,
+    repeatsFollowUps: true,
+  };
   const simulator = { ...plan.simulator, doubleRequest: chance.pick(rates) };
-  return { ...plan, upstream: true, personality, simulator, garbledPerMille: chance.pick([0, 50, 200]) };
+  return {
+    ...plan,
+    upstream: true,
+    personality,
+    simulator,
+    garbledPerMille: chance.pick([0, 50, 200]),
+  };
 }
 
-/** In one run of eight what arrives late meets questions that are slow, at an acquirer that takes nothing twice. */
+/**
+ * In one run of eight what arrives late meets questions that are slow, at an acquirer that takes
+ * nothing twice.
+ */
 function slowlyAsked(plan: Plan): Plan {
   const { seed } = plan;
-  if (!new Chance(seed + 6).happens(125) || plan.clockSets === "both" || plan.skewMs > 0) return plan;
-  const simulator = { ...plan.simulator, lateAnswer: 400, loseAnswer: 0, loseRequest: 0, doubleRequest: 0 };
-  const personality = { ...plan.personality, answersInquiries: true, repeatsFollowUps: false, lateArrivalMs: 20_000 };
+  if (!new Chance(seed + 6).happens(125) || plan.clockSets === "both" || plan.skewMs > 0)
+    return plan;
+  const simulator = {
+    ...plan.simulator,
+    lateAnswer: 400,
+    loseAnswer: 0,
+    loseRequest: 0,
+    doubleRequest: 0,
+  };
+  const personality = {
+    ...plan.personality,
+    answersInquiries: true,
+    repeatsFollowUps: false,
+    lateArrivalMs: 20_000,
+  };
   return { ...plan, simulator, personality, slowPerMille: 200, laterThanDeclaredMs: 0 };
 }
 
@@ -184,7 +252,8 @@ function drawn(seed: number): Plan {
   const servers = chance.pick([1, 1, 1, 1, 1, 1, 2, 3]);
   const jumps = chance.pick(["none", "none", "none", "days", "days", "months"] as const);
   // Fourteen months are counted by a clock that nobody sets: what a wrong one forgets is gone.
-  const clockSets = jumps === "months" ? "none" : chance.pick(["none", "none", "none", "back", "both"] as const);
+  const clockSets =
+    jumps === "months" ? "none" : chance.pick(["none", "none", "none", "back", "both"] as const);
   return {
     seed,
     merchants: chance.between(1, 3),
@@ -221,9 +290,11 @@ function drawn(seed: number): Plan {
       latencyMs: chance.pick([0, 1, 300, 5_000]),
       loseAnswer: chance.pick(rates),
       loseRequest: chance.pick(rates),
-      // A clock that is set forward lets what is still on its way look as if it could not arrive any more.
+      // A clock that is set forward lets what is still on its way look as if it could not arrive
+      // any more.
       lateAnswer: clockSets === "both" ? 0 : chance.pick(lateRates),
-      // An acquirer that does not dedupe and a network that doubles can take money twice whatever anybody does (W9).
+      // An acquirer that does not dedupe and a network that doubles can take money twice whatever
+      // anybody does (W9).
       doubleRequest: dedupes && repeatsFollowUps ? chance.pick(rates) : 0,
     },
     personality: {

@@ -6,8 +6,9 @@ import { plantedServerBugs } from "./planted-server-bugs.ts";
 import { plantedUpstreamBugs } from "./planted-upstream-bugs.ts";
 
 /**
- * One replacement in the source. What it replaces must be there exactly once, or the list is out of date. Line breaks, indentation and commas
- * before a closing bracket make no difference, so that the formatter may lay the source out in another way.
+ * One replacement in the source. What it replaces must be there exactly once, or the list is out of
+ * date. Line breaks, indentation and commas before a closing bracket make no difference, so that
+ * the formatter may lay the source out in another way.
  */
 export interface PlantedEdit {
   /** Relative to packages/server/src. */
@@ -19,17 +20,29 @@ export interface PlantedEdit {
 /** A plausible mistake in the source. */
 export interface PlantedBug extends PlantedEdit {
   readonly name: string;
-  /** Further places. Where two guards hold one rule, each alone is tested beside its file, and only a mistake in both changes what happens. */
+  /**
+   * Further places. Where two guards hold one rule, each alone is tested beside its file, and only
+   * a mistake in both changes what happens.
+   */
   readonly also?: readonly PlantedEdit[];
 }
 
-/** The source of each file with the mistake in it, by `file`. `read` gives the source without it. */
-export function sourcesWith(bug: PlantedBug, read: (file: string) => string): ReadonlyMap<string, string> {
+/**
+ * The source of each file with the mistake in it, by `file`. `read` gives the source without it.
+ */
+export function sourcesWith(
+  bug: PlantedBug,
+  read: (file: string) => string,
+): ReadonlyMap<string, string> {
   const sources = new Map<string, string>();
   for (const { file, find, replace } of [bug, ...(bug.also ?? [])]) {
     const source = sources.get(file) ?? read(file);
     const pattern = patternOf(find);
-    assert.equal(source.split(pattern).length, 2, `${bug.name}: what the mistake replaces is in ${file} exactly once`);
+    assert.equal(
+      source.split(pattern).length,
+      2,
+      `${bug.name}: what the mistake replaces is in ${file} exactly once`,
+    );
     sources.set(
       file,
       source.replace(pattern, () => replace),

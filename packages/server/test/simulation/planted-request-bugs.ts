@@ -3,7 +3,10 @@ import type { PlantedBug } from "./planted-bugs.ts";
 const named = "operations/named-requests.ts";
 const postings = "ledger/postings.ts";
 
-/** Mistakes with what clients are answered: requests under keys, refusals that come too early, amounts in the local currency. */
+/**
+ * Mistakes with what clients are answered: requests under keys, refusals that come too early,
+ * amounts in the local currency.
+ */
 export const plantedRequestBugs: readonly PlantedBug[] = [
   {
     name: "a key is claimed without waiting for its commit",

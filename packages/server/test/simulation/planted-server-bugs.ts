@@ -2,7 +2,10 @@ import type { PlantedBug } from "./planted-bugs.ts";
 
 const setBack = "recovery/set-back-job.ts";
 
-/** Mistakes that somebody could make where several servers share a store, clocks are set, or an acquirer does not tell the truth. */
+/**
+ * Mistakes that somebody could make where several servers share a store, clocks are set, or an
+ * acquirer does not tell the truth.
+ */
 export const plantedServerBugs: readonly PlantedBug[] = [
   {
     name: "a server goes on when its lease has run out",

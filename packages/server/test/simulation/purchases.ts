@@ -8,17 +8,33 @@ import { type Fields, wireRequest } from "./wire-request.ts";
 
 /** What a client does with cards: stores them, has them verified, and pays. */
 
-/** Published test cards that approve, two that are declined, and one that the acquirer does not know. */
+/**
+ * Published test cards that approve, two that are declined, and one that the acquirer does not
+ * know.
+ */
 const good = ["4111111111111111", "5555555555554444"];
 /** Of brands that Brazil alone takes. */
 const brazilian = [...good, "6362970000457013", "6011111111111117"];
 const bad = ["4716909774636285", "5102026827345142", "4242424242424242"];
 
-export async function storeCard(installation: Installation, shop: Shop, chance: Chance): Promise<void> {
-  const token = chance.happens(200) ? `chosen-token-of-the-merchant-no-${chance.below(3)}` : undefined;
+export async function storeCard(
+  installation: Installation,
+  shop: Shop,
+  chance: Chance,
+): Promise<void> {
+  const token = chance.happens(200)
+    ? `chosen-token-of-the-merchant-no-${chance.below(3)}`
+    : undefined;
   const at = installation.time.now();
-  const fields: Fields = { payment_type_code: "creditcard", country: "br", token, creditcard: cardFields(chance, "br", "123") };
-  const answer = await installation.send(wireRequest(chance, "/ws/token", fields, shop.key, { hasCard: true }));
+  const fields: Fields = {
+    payment_type_code: "creditcard",
+    country: "br",
+    token,
+    creditcard: cardFields(chance, "br", "123"),
+  };
+  const answer = await installation.send(
+    wireRequest(chance, "/ws/token", fields, shop.key, { hasCard: true }),
+  );
   if (answer === "lost") return;
   const told: unknown = JSON.parse(answer.body);
   const code = codeOf(told);
@@ -26,20 +42,38 @@ export async function storeCard(installation: Installation, shop: Shop, chance: 
   else await hasToken(installation, shop, (told as { readonly token: string }).token, at);
 }
 
-async function hasToken({ auditor, tokens, time }: Installation, shop: Shop, token: string, at: Instant): Promise<void> {
+async function hasToken(
+  { auditor, tokens, time }: Installation,
+  shop: Shop,
+  token: string,
+  at: Instant,
+): Promise<void> {
   shop.tokens.push(token);
   tokens.push(token);
   await auditor.cards.told(shop.account.id, token, at, time.now());
 }
 
 /** The shop's page leaves a security code for the newest stored card. */
-export async function leaveCode(installation: Installation, shop: Shop, chance: Chance): Promise<void> {
+export async function leaveCode(
+  installation: Installation,
+  shop: Shop,
+  chance: Chance,
+): Promise<void> {
   const token = shop.tokens.at(-1);
   if (token === undefined) return;
-  await installation.send(wireRequest(chance, "/ws/token/setCVV", { token, card_cvv: "123" }, shop.key, { hasCard: true }));
+  await installation.send(
+    wireRequest(chance, "/ws/token/setCVV", { token, card_cvv: "123" }, shop.key, {
+      hasCard: true,
+    }),
+  );
 }
 
-export async function verify(installation: Installation, shop: Shop, chance: Chance, by?: string): Promise<void> {
+export async function verify(
+  installation: Installation,
+  shop: Shop,
+  chance: Chance,
+  by?: string,
+): Promise<void> {
   const { auditor, time } = installation;
   const token = by ?? (chance.happens(500) ? shop.tokens.at(-1 - chance.below(3)) : undefined);
   const at = time.now();
@@ -49,8 +83,11 @@ export async function verify(installation: Installation, shop: Shop, chance: Cha
     country: "br",
     card: token === undefined ? cardFields(chance, "br", cvv) : { token },
   };
-  const goodUntil = token === undefined ? undefined : auditor.cards.goodUntil(shop.account.id, token);
-  const answer = await installation.send(wireRequest(chance, "/ws/verifycard", fields, shop.key, { hasCard: true }));
+  const goodUntil =
+    token === undefined ? undefined : auditor.cards.goodUntil(shop.account.id, token);
+  const answer = await installation.send(
+    wireRequest(chance, "/ws/verifycard", fields, shop.key, { hasCard: true }),
+  );
   if (answer === "lost") return;
   const told: unknown = JSON.parse(answer.body);
   const code = codeOf(told);
@@ -71,23 +108,44 @@ function verdictOf(told: unknown): string {
   return verification.transaction_status.code;
 }
 
-/** Resolves with whether the client knows that a payment with this code exists, or that there will be none. */
-export async function pay(installation: Installation, shop: Shop, chance: Chance, code: string, by?: string): Promise<boolean> {
+/**
+ * Resolves with whether the client knows that a payment with this code exists, or that there will
+ * be none.
+ */
+export async function pay(
+  installation: Installation,
+  shop: Shop,
+  chance: Chance,
+  code: string,
+  by?: string,
+): Promise<boolean> {
   return order(installation, shop, chance, code, by)();
 }
 
 /** A double click: the same order, at the same moment, under the same key or under none. */
-export async function payTwice(installation: Installation, shop: Shop, chance: Chance, code: string): Promise<void> {
+export async function payTwice(
+  installation: Installation,
+  shop: Shop,
+  chance: Chance,
+  code: string,
+): Promise<void> {
   const send = order(installation, shop, chance, code);
   await Promise.all([send(), send()]);
 }
 
 /** One order of a shop, to be sent once or more. */
-function order(installation: Installation, shop: Shop, chance: Chance, code: string, by?: string): () => Promise<boolean> {
+function order(
+  installation: Installation,
+  shop: Shop,
+  chance: Chance,
+  code: string,
+  by?: string,
+): () => Promise<boolean> {
   const { auditor, plan, time, tokens } = installation;
   // Now and then another merchant's token, which must be as good as none.
   const foreign = chance.happens(20) ? tokens.at(-1 - chance.below(5)) : undefined;
-  const token = by ?? foreign ?? (chance.happens(500) ? shop.tokens.at(-1 - chance.below(3)) : undefined);
+  const token =
+    by ?? foreign ?? (chance.happens(500) ? shop.tokens.at(-1 - chance.below(3)) : undefined);
   const { country, currency } = chance.pick(places);
   const amount = BigInt(chance.between(100, 99_999)) * factorOf(currency);
   const cvv = chance.happens(800) ? "123" : undefined;
@@ -113,9 +171,16 @@ function order(installation: Installation, shop: Shop, chance: Chance, code: str
       phone_number: "8522847035",
       ...customers[country],
       ...(creates
-        ? { create_token: true, token: chance.happens(400) ? `created-token-of-the-merchant-no-${chance.below(3)}` : undefined }
+        ? {
+            create_token: true,
+            token: chance.happens(400)
+              ? `created-token-of-the-merchant-no-${chance.below(3)}`
+              : undefined,
+          }
         : {}),
-      notification_url: chance.happens(plan.receivers.ownAddressPerMille) ? ownUrl(shop.index, chance.below(3)) : undefined,
+      notification_url: chance.happens(plan.receivers.ownAddressPerMille)
+        ? ownUrl(shop.index, chance.below(3))
+        : undefined,
       cof_info: credentialFields(shop, chance),
       creditcard: node,
     },
@@ -125,17 +190,25 @@ function order(installation: Installation, shop: Shop, chance: Chance, code: str
   return async () => {
     const at = time.now();
     auditor.asks(shop.account.id, code, at, { amount, currency, country, local });
-    const goodUntil = token === undefined ? undefined : auditor.cards.goodUntil(shop.account.id, token);
+    const goodUntil =
+      token === undefined ? undefined : auditor.cards.goodUntil(shop.account.id, token);
     const heard = await ask(installation, shop, chance, wished, fields, { hasCard: true, local });
     if (heard.kind === "done") {
-      if (heard.answer.token !== undefined) await hasToken(installation, shop, heard.answer.token, at);
+      if (heard.answer.token !== undefined)
+        await hasToken(installation, shop, heard.answer.token, at);
       return true;
     }
-    if (heard.kind === "lost") return (await query(installation, shop, chance, { code })).kind === "done";
-    if (heard.code === "BP-DR-0" || heard.code === "BP-DR-119") return (await query(installation, shop, chance, { code })).kind === "done";
+    if (heard.kind === "lost")
+      return (await query(installation, shop, chance, { code })).kind === "done";
+    if (heard.code === "BP-DR-0" || heard.code === "BP-DR-119")
+      return (await query(installation, shop, chance, { code })).kind === "done";
     if (token !== undefined && goodUntil !== undefined && heard.code === "BP-DR-64")
       auditor.cards.refused(shop.account.id, token, goodUntil, time.now());
-    if (heard.code === "BP-DR-64" && token !== undefined && !auditor.cards.knows(shop.account.id, token))
+    if (
+      heard.code === "BP-DR-64" &&
+      token !== undefined &&
+      !auditor.cards.knows(shop.account.id, token)
+    )
       auditor.mark("another merchant's token is refused");
     return true;
   };
@@ -156,7 +229,13 @@ const places = [
 ] as const;
 type Country = (typeof places)[number]["country"];
 
-const address = { zipcode: "61919230", address: "Rua E", street_number: "1040", city: "Maracanau", state: "CE" };
+const address = {
+  zipcode: "61919230",
+  address: "Rua E",
+  street_number: "1040",
+  city: "Maracanau",
+  state: "CE",
+};
 const customers: Readonly<Record<Country, Fields>> = {
   br: { ...address, document: "85351346893" },
   mx: address,
@@ -177,16 +256,31 @@ export function textOf(minor: bigint): string {
   return `${digits.slice(0, -2)}.${digits.slice(-2)}`;
 }
 
-/** Now and then a first payment under a mandate, or one that follows: of the same card, of another one, or of none. */
+/**
+ * Now and then a first payment under a mandate, or one that follows: of the same card, of another
+ * one, or of none.
+ */
 function credentialFields(shop: Shop, chance: Chance): Fields | undefined {
   const kind = chance.below(100);
   if (kind < 80) return undefined;
-  if (kind < 90) return { cof_type: "initial", initiator: "CIT", trans_type: "SCHEDULED_RECURRING" };
-  const mandate = shop.mandates.at(-1 - chance.below(3)) ?? (chance.happens(500) ? "000000000000000" : undefined);
-  return { cof_type: "stored", initiator: "MIT", trans_type: "SCHEDULED_RECURRING", mandate_id: mandate };
+  if (kind < 90)
+    return { cof_type: "initial", initiator: "CIT", trans_type: "SCHEDULED_RECURRING" };
+  const mandate =
+    shop.mandates.at(-1 - chance.below(3)) ?? (chance.happens(500) ? "000000000000000" : undefined);
+  return {
+    cof_type: "stored",
+    initiator: "MIT",
+    trans_type: "SCHEDULED_RECURRING",
+    mandate_id: mandate,
+  };
 }
 
 function cardFields(chance: Chance, country: Country, cvv: string | undefined): Fields {
   const numbers = chance.happens(800) ? (country === "br" ? brazilian : good) : bad;
-  return { card_number: chance.pick(numbers), card_name: "ANA LIMA", card_due_date: "12/2030", card_cvv: cvv };
+  return {
+    card_number: chance.pick(numbers),
+    card_name: "ANA LIMA",
+    card_due_date: "12/2030",
+    card_cvv: cvv,
+  };
 }

@@ -16,7 +16,17 @@ export interface Message {
 }
 
 /** What befalls a message now and then, and what its receiver does. */
-const faults = ["refuses", "busy", "moved", "unreachable", "cut", "slow", "late", "gone", "down"] as const;
+const faults = [
+  "refuses",
+  "busy",
+  "moved",
+  "unreachable",
+  "cut",
+  "slow",
+  "late",
+  "gone",
+  "down",
+] as const;
 type Fault = (typeof faults)[number];
 
 export interface ReceiverPlan {
@@ -51,7 +61,10 @@ export function ownUrl(shop: number, order: number): string {
   return `https://shop${shop}.example/order/${order}`;
 }
 
-/** All merchants' receivers and the network to them: everything between here and them goes wrong at times, and then some of it stays down. */
+/**
+ * All merchants' receivers and the network to them: everything between here and them goes wrong at
+ * times, and then some of it stays down.
+ */
 export class Receivers implements Sender {
   readonly #time: SimTime;
   readonly #chance: Chance;
@@ -75,7 +88,8 @@ export class Receivers implements Sender {
     const message = messageOf(request);
     await this.#listener.sends(message);
     const fault = this.#faultAt(request.url);
-    const { outcome, afterMs, heard } = fault === undefined ? this.#well() : this.#consequence(fault, request.url);
+    const { outcome, afterMs, heard } =
+      fault === undefined ? this.#well() : this.#consequence(fault, request.url);
     if (heard) this.#listener.hears(message, outcome === ok);
     const late = afterMs > request.timeoutMs;
     await this.#time.sleep(late ? request.timeoutMs : afterMs);
@@ -93,7 +107,11 @@ export class Receivers implements Sender {
   }
 
   #consequence(fault: Fault, url: string): Consequence {
-    if (fault === "down") this.#downUntil.set(url, this.#time.elapsed() + this.#chance.pick([30 * second, 10 * minute, 3 * hour]));
+    if (fault === "down")
+      this.#downUntil.set(
+        url,
+        this.#time.elapsed() + this.#chance.pick([30 * second, 10 * minute, 3 * hour]),
+      );
     return consequences[fault](this.#chance);
   }
 }
@@ -104,7 +122,11 @@ interface Consequence {
   readonly heard: boolean;
 }
 
-const unreachable: Consequence = { outcome: { kind: "failed", cause: "connection" }, afterMs: 3, heard: false };
+const unreachable: Consequence = {
+  outcome: { kind: "failed", cause: "connection" },
+  afterMs: 3,
+  heard: false,
+};
 
 const consequences: Readonly<Record<Fault, (chance: Chance) => Consequence>> = {
   refuses: (chance) => answers(chance.pick([400, 404, 500])),

@@ -11,7 +11,9 @@ import { openShop, type Shop } from "./shop.ts";
 export interface SeedReport {
   readonly seed: number;
   readonly violations: readonly string[];
-  /** SHA-256 over everything that happened and everything that the run left: equal for equal seeds. */
+  /**
+   * SHA-256 over everything that happened and everything that the run left: equal for equal seeds.
+   */
   readonly trace: string;
   readonly events: number;
   readonly crashes: number;
@@ -21,7 +23,10 @@ export interface SeedReport {
 
 const maximumEvents = 200_000;
 
-/** One whole run: faults, then healing, then nothing may be left open. Everything follows from the seed. `tell` hears what happens. */
+/**
+ * One whole run: faults, then healing, then nothing may be left open. Everything follows from the
+ * seed. `tell` hears what happens.
+ */
 export async function runSeed(seed: number, tell?: (line: string) => void): Promise<SeedReport> {
   const plan = planOf(seed);
   const installation = new Installation(plan);
@@ -32,10 +37,16 @@ export async function runSeed(seed: number, tell?: (line: string) => void): Prom
     tell?.(`${momentOf(time.elapsed())}  ${what}`);
   };
   const routes = plan.routed ? [{ connectors: ["main", "backup"] }] : [];
-  const settings = { ...defaultAccountSettings(), ...plan.settings, routes, simulator: plan.simulator };
+  const settings = {
+    ...defaultAccountSettings(),
+    ...plan.settings,
+    routes,
+    simulator: plan.simulator,
+  };
   const shops: Shop[] = [];
   try {
-    for (let index = 0; index < plan.merchants; index += 1) shops.push(await openShop(installation, index, settings));
+    for (let index = 0; index < plan.merchants; index += 1)
+      shops.push(await openShop(installation, index, settings));
     installation.start();
 
     let running = 0;
@@ -49,11 +60,18 @@ export async function runSeed(seed: number, tell?: (line: string) => void): Prom
       }
     }
     await time.run(24 * hour, () => running === 0, maximumEvents);
-    if (running > 0) auditor.violation("every client is answered or told that its connection broke");
+    if (running > 0)
+      auditor.violation("every client is answered or told that its connection broke");
     // A day on, the job that forgets cards has been round once more.
-    await healAndAudit(installation, shops, plan.endsLater ? plan.settings.captureWindowDays : plan.jumps === "months" ? 1 : 0);
+    await healAndAudit(
+      installation,
+      shops,
+      plan.endsLater ? plan.settings.captureWindowDays : plan.jumps === "months" ? 1 : 0,
+    );
   } catch (error) {
-    auditor.violation(`the run ends by itself: ${error instanceof Error ? error.message : String(error)}`);
+    auditor.violation(
+      `the run ends by itself: ${error instanceof Error ? error.message : String(error)}`,
+    );
   }
   return {
     seed,
@@ -72,18 +90,31 @@ function momentOf(ms: number): string {
   return ms < day ? clock : `${Math.floor(ms / day)}d ${clock}`;
 }
 
-async function traceOf(trace: Hash, installation: Installation, shops: readonly Shop[]): Promise<string> {
+async function traceOf(
+  trace: Hash,
+  installation: Installation,
+  shops: readonly Shop[],
+): Promise<string> {
   const add = (value: unknown): void => {
-    trace.update(JSON.stringify(value, (_, member: unknown) => (typeof member === "bigint" ? `${member}n` : member)) ?? "");
+    trace.update(
+      JSON.stringify(value, (_, member: unknown) =>
+        typeof member === "bigint" ? `${member}n` : member,
+      ) ?? "",
+    );
   };
   for (const { account, codes, tokens, payments } of shops) {
     add([tokens, [...payments.keys()]]);
     for (const code of codes) {
       const payment = await installation.store.paymentByCode(account.id, code);
-      add([code, payment, payment === undefined ? [] : await installation.store.history(account.id, payment.id)]);
+      add([
+        code,
+        payment,
+        payment === undefined ? [] : await installation.store.history(account.id, payment.id),
+      ]);
     }
   }
-  for (const { account } of shops) add(installation.acquirers.map(({ book }) => book.of(account.id)));
+  for (const { account } of shops)
+    add(installation.acquirers.map(({ book }) => book.of(account.id)));
   add([installation.time.events, installation.crashes, installation.auditor.violations]);
   return trace.digest("hex");
 }

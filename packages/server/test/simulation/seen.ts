@@ -3,7 +3,10 @@ import type { Payment } from "../../src/payment/payment.ts";
 import type { PaymentState } from "../../src/payment/payment-machine.ts";
 import type { Refund } from "../../src/payment/refund.ts";
 
-/** A payment as a client sees it: read from an answer of the interface, by hand and apart from the product's renderer. */
+/**
+ * A payment as a client sees it: read from an answer of the interface, by hand and apart from the
+ * product's renderer.
+ */
 export interface Seen {
   readonly merchantId: MerchantId;
   readonly id: string;
@@ -76,7 +79,13 @@ export function seenOf(payment: Payment): Seen {
 }
 
 export function seenRefundOf({ id, code, state, amount }: Refund): SeenRefund {
-  const status = { requested: "RE", pending: "PE", sending: "PE", confirmed: "CO", cancelled: "CA" } as const;
+  const status = {
+    requested: "RE",
+    pending: "PE",
+    sending: "PE",
+    confirmed: "CO",
+    cancelled: "CA",
+  } as const;
   return { id, code, status: status[state], amount };
 }
 
@@ -102,7 +111,12 @@ export function readAnswer(merchantId: MerchantId, told: unknown): SeenAnswer {
       country: text(payment["country"]),
       currency: text(payment["currency_ext"]),
       refunds: list(payment["refunds"]).map(readRefund),
-      chargeback: chargeback === undefined ? "none" : chargeback["chargeback_credit"] === true ? "credited" : "opened",
+      chargeback:
+        chargeback === undefined
+          ? "none"
+          : chargeback["chargeback_credit"] === true
+            ? "credited"
+            : "opened",
       mandate: cof === undefined ? undefined : text(cof["mandate_id"]),
     },
     refund: beside === undefined ? undefined : readRefund(beside),

@@ -32,7 +32,9 @@ export interface Outside {
   readonly connectors: Connectors;
   readonly sender: Sender;
   readonly clock: WatchedClock;
-  /** What the process before noted of its clock; undefined in a run in which no clock is set back. */
+  /**
+   * What the process before noted of its clock; undefined in a run in which no clock is set back.
+   */
   readonly setBack: { readonly seenAt: Instant | undefined } | undefined;
   readonly scheduler: Scheduler;
   readonly random: Random;
@@ -59,7 +61,10 @@ export interface ServerParts {
 }
 
 const acquirerTimeoutMs = 30_000;
-/** Retries are minutes apart, what is new is told of by nudges: polling each second would be most of what a run does. */
+/**
+ * Retries are minutes apart, what is new is told of by nudges: polling each second would be most of
+ * what a run does.
+ */
 const pollMs = 15 * second;
 /** The job looks each second, which would be most of a run as well. */
 const looksLessOften = 5;
@@ -69,7 +74,14 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
   const keeper =
     node === undefined
       ? undefined
-      : new SlotKeeper({ store, clock, node, scheduler, elapsedMs, report: ({ kind }) => auditor.mark(`slots ${kind}`) });
+      : new SlotKeeper({
+          store,
+          clock,
+          node,
+          scheduler,
+          elapsedMs,
+          report: ({ kind }) => auditor.mark(`slots ${kind}`),
+        });
   const share = keeper ?? wholeShare;
   const accounts = new AccountDirectory(store, clock);
   const dispatcher = new Dispatcher({
@@ -77,7 +89,11 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     accounts: notificationAccounts(accounts, { run: (...call) => runner.run(...call) }),
     sender: outside.sender,
     // Signatures are held by tests of their own, and cost more than all the rest of a run.
-    sign: async ({ id, at }) => ({ "webhook-id": id, "webhook-timestamp": String(at), "webhook-signature": "v1,AAAA" }),
+    sign: async ({ id, at }) => ({
+      "webhook-id": id,
+      "webhook-timestamp": String(at),
+      "webhook-signature": "v1,AAAA",
+    }),
     installation: "simulation",
     epoch,
     clock,
@@ -111,9 +127,15 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
       : new SetBackJob({
           store,
           clock,
-          scheduler: { sleep: (ms) => scheduler.sleep(ms), after: (ms, task) => scheduler.after(ms * looksLessOften, task) },
+          scheduler: {
+            sleep: (ms) => scheduler.sleep(ms),
+            after: (ms, task) => scheduler.after(ms * looksLessOften, task),
+          },
           seenAt: outside.setBack.seenAt,
-          report: ({ payments, deliveries }) => auditor.mark(`set back, and ${payments + deliveries > 0 ? "something" : "nothing"} waits`),
+          report: ({ payments, deliveries }) =>
+            auditor.mark(
+              `set back, and ${payments + deliveries > 0 ? "something" : "nothing"} waits`,
+            ),
         });
   const recovery = new RecoveryJob({
     store,

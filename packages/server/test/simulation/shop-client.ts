@@ -23,7 +23,10 @@ const paths = {
   refund_or_cancel: "/ws/refundOrCancel",
 } as const;
 
-/** A wish of one of the shop's clients, perhaps under an Idempotency-Key; now and then under one that another wish of the shop has. */
+/**
+ * A wish of one of the shop's clients, perhaps under an Idempotency-Key; now and then under one
+ * that another wish of the shop has.
+ */
 export function wish(
   installation: Installation,
   shop: Shop,
@@ -31,7 +34,9 @@ export function wish(
   asked: Pick<Wish, "verb"> & Partial<Pick<Wish, "code" | "hash" | "refundId" | "amount">>,
 ): Wish {
   const none = { code: undefined, hash: undefined, refundId: undefined, amount: undefined };
-  const earlier = chance.happens(installation.plan.clients.reuseKey) ? shop.keys.at(-1 - chance.below(3)) : undefined;
+  const earlier = chance.happens(installation.plan.clients.reuseKey)
+    ? shop.keys.at(-1 - chance.below(3))
+    : undefined;
   const reusesKey = earlier !== undefined && earlier.verb !== asked.verb;
   let key: string | undefined;
   if (reusesKey) ({ key } = earlier);
@@ -44,8 +49,8 @@ export function wish(
 }
 
 /**
- * Sends what the wish is, and again while nobody has answered it, as clients do: the same bytes under the same key, mostly, and without a key
- * seldom where that would be another wish.
+ * Sends what the wish is, and again while nobody has answered it, as clients do: the same bytes
+ * under the same key, mostly, and without a key seldom where that would be another wish.
  */
 export async function ask(
   installation: Installation,
@@ -55,14 +60,21 @@ export async function ask(
   fields: Fields,
   options: { readonly hasCard?: boolean; readonly local?: boolean } = {},
 ): Promise<Heard> {
-  const request = (): WireRequest => wireRequest(chance, paths[wished.verb], fields, shop.key, { ...options, idempotencyKey: wished.key });
+  const request = (): WireRequest =>
+    wireRequest(chance, paths[wished.verb], fields, shop.key, {
+      ...options,
+      idempotencyKey: wished.key,
+    });
   let bytes = request();
   const again = wished.key !== undefined ? 850 : wished.verb === "refund" ? 100 : 500;
   for (let sendings = 1; ; sendings += 1) {
     const heard = await send(installation, shop, wished, bytes);
-    const isOver = heard.kind === "done" || (heard.kind === "refused" && !isOfTheMoment(heard.code) && !isOpen(heard.code));
+    const isOver =
+      heard.kind === "done" ||
+      (heard.kind === "refused" && !isOfTheMoment(heard.code) && !isOpen(heard.code));
     // A payment whose outcome is open is no last word either.
-    if (heard.kind === "done" && wished.key !== undefined && isOpenStill(heard.answer)) asksLater(shop, wished, bytes);
+    if (heard.kind === "done" && wished.key !== undefined && isOpenStill(heard.answer))
+      asksLater(shop, wished, bytes);
     if (isOver) return heard;
     if (sendings === 5 || !chance.happens(again)) {
       if (wished.key !== undefined) asksLater(shop, wished, bytes);
@@ -82,7 +94,10 @@ function isOpenStill({ payment }: SeenAnswer): boolean {
   return payment.status === "PE" && !payment.preApproved;
 }
 
-/** All is well: whoever asked for something under a key hears now what became of it. Resolves with how many asked. */
+/**
+ * All is well: whoever asked for something under a key hears now what became of it. Resolves with
+ * how many asked.
+ */
 export async function askForAnswers(installation: Installation, shop: Shop): Promise<number> {
   const asked = shop.unanswered.splice(0);
   for (const { wished, bytes } of asked) {
@@ -91,7 +106,8 @@ export async function askForAnswers(installation: Installation, shop: Shop): Pro
       (heard.kind === "done" && !isOpenStill(heard.answer)) ||
       (heard.kind === "refused" && !isOfTheMoment(heard.code) && !isOpen(heard.code));
     // What an acquirer lies about is left to people.
-    if (isAnswered || installation.auditor.isPutBack || installation.plan.liesPerMille > 0) continue;
+    if (isAnswered || installation.auditor.isPutBack || installation.plan.liesPerMille > 0)
+      continue;
     installation.auditor.violation(
       `a request under a key is answered when all is well: ${wished.verb} ${wished.key}, ${heard.kind === "refused" ? heard.code : heard.kind}`,
     );
@@ -99,7 +115,12 @@ export async function askForAnswers(installation: Installation, shop: Shop): Pro
   return asked.length;
 }
 
-async function send(installation: Installation, shop: Shop, wished: Wish, request: WireRequest): Promise<Heard> {
+async function send(
+  installation: Installation,
+  shop: Shop,
+  wished: Wish,
+  request: WireRequest,
+): Promise<Heard> {
   const { requests } = installation.auditor;
   const sending = requests.sends(wished);
   const answer = await installation.send(request);
@@ -124,14 +145,20 @@ export async function query(
   chance: Chance,
   name: { readonly hash: string } | { readonly code: string },
 ): Promise<Heard> {
-  const fields: Fields = "hash" in name ? { hash: name.hash } : { merchant_payment_code: name.code };
+  const fields: Fields =
+    "hash" in name ? { hash: name.hash } : { merchant_payment_code: name.code };
   const answer = await installation.send(wireRequest(chance, "/ws/query", fields, shop.key, {}));
   if (answer === "lost") return { kind: "lost" };
   const told: unknown = JSON.parse(answer.body);
   const code = codeOf(told);
   if (code !== undefined) {
     installation.auditor.mark(`refused ${code}`);
-    if (code === "BP-QRY-2" && "hash" in name && shop.payments.has(name.hash) && !installation.auditor.isPutBack)
+    if (
+      code === "BP-QRY-2" &&
+      "hash" in name &&
+      shop.payments.has(name.hash) &&
+      !installation.auditor.isPutBack
+    )
       installation.auditor.violation(`a payment that a client was told of is found: ${name.hash}`);
     return { kind: "refused", code };
   }
@@ -143,8 +170,12 @@ export async function query(
 
 /** The code of an error; undefined for a success. */
 export function codeOf(told: unknown): string | undefined {
-  const { status, status_code: code } = told as { readonly status?: unknown; readonly status_code?: unknown };
+  const { status, status_code: code } = told as {
+    readonly status?: unknown;
+    readonly status_code?: unknown;
+  };
   if (status === "SUCCESS") return undefined;
-  if (status !== "ERROR" || typeof code !== "string") throw new Error("an answer is a success or an error with its code");
+  if (status !== "ERROR" || typeof code !== "string")
+    throw new Error("an answer is a success or an error with its code");
   return code;
 }

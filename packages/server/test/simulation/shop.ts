@@ -28,13 +28,20 @@ export interface Shop {
   readonly mandates: string[];
 }
 
-export async function openShop(installation: Installation, index: number, settings: Account["settings"]): Promise<Shop> {
-  const notificationEndpoints = Array.from({ length: installation.plan.receivers.endpoints }, (_, endpoint) => ({
-    id: `endpoint-${endpoint}`,
-    url: endpointUrl(index, endpoint),
-    enabled: true,
-    secretVersion: 1,
-  }));
+export async function openShop(
+  installation: Installation,
+  index: number,
+  settings: Account["settings"],
+): Promise<Shop> {
+  const notificationEndpoints = Array.from(
+    { length: installation.plan.receivers.endpoints },
+    (_, endpoint) => ({
+      id: `endpoint-${endpoint}`,
+      url: endpointUrl(index, endpoint),
+      enabled: true,
+      secretVersion: 1,
+    }),
+  );
   const account: Account = {
     id: merchantIdOf(index),
     version: 1,
@@ -67,7 +74,12 @@ export async function openShop(installation: Installation, index: number, settin
 }
 
 /** A client was told of a payment, and perhaps of one of its refunds. */
-export function note(installation: Installation, shop: Shop, payment: Seen, refund?: SeenRefund): void {
+export function note(
+  installation: Installation,
+  shop: Shop,
+  payment: Seen,
+  refund?: SeenRefund,
+): void {
   installation.auditor.told(payment, refund);
   if (!shop.payments.has(payment.id)) installation.hashes.push(payment.id);
   shop.payments.delete(payment.id);
@@ -77,10 +89,14 @@ export function note(installation: Installation, shop: Shop, payment: Seen, refu
 }
 
 /**
- * One of the shop's newest payments: mostly one that looks as if something could be done with it, else any, for the refusals.
- * The newest come first in line for whatever comes: races need company.
+ * One of the shop's newest payments: mostly one that looks as if something could be done with it,
+ * else any, for the refusals. The newest come first in line for whatever comes: races need company.
  */
-export function someHash(shop: Shop, chance: Chance, suits: (payment: Seen) => boolean): string | undefined {
+export function someHash(
+  shop: Shop,
+  chance: Chance,
+  suits: (payment: Seen) => boolean,
+): string | undefined {
   if (chance.happens(20)) return shop.hashes.at(-1 - chance.below(5));
   const all = [...shop.payments.values()];
   const among = chance.happens(850) ? all.filter(suits) : all;

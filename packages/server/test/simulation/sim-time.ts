@@ -5,7 +5,10 @@ import type { Chance } from "./chance.ts";
 
 interface Task {
   readonly at: number;
-  /** Decides between tasks of one moment, drawn from the seed: their order is part of what is explored. */
+  /**
+   * Decides between tasks of one moment, drawn from the seed: their order is part of what is
+   * explored.
+   */
   readonly rank: number;
   readonly run: () => void;
   cancelled: boolean;
@@ -15,8 +18,9 @@ interface Task {
 export const epoch = 1_769_810_400_000;
 
 /**
- * Virtual time. Owns the queue of everything that waits: code under test only waits through the ports, so when the queue's next
- * task is taken and all promises have settled, nothing else is going on.
+ * Virtual time. Owns the queue of everything that waits: code under test only waits through the
+ * ports, so when the queue's next task is taken and all promises have settled, nothing else is
+ * going on.
  */
 export class SimTime implements Clock, Scheduler {
   readonly #chance: Chance;
@@ -41,7 +45,12 @@ export class SimTime implements Clock, Scheduler {
   }
 
   after(ms: number, run: () => void): () => void {
-    const task: Task = { at: this.#now + Math.max(0, ms), rank: this.#chance.next(), run, cancelled: false };
+    const task: Task = {
+      at: this.#now + Math.max(0, ms),
+      rank: this.#chance.next(),
+      run,
+      cancelled: false,
+    };
     push(this.#heap, task);
     return () => {
       task.cancelled = true;
@@ -62,7 +71,10 @@ export class SimTime implements Clock, Scheduler {
     return promise;
   }
 
-  /** Runs what falls due until `untilMs` from now, or until `done` says so; at most `maximumEvents`, so that every run ends. */
+  /**
+   * Runs what falls due until `untilMs` from now, or until `done` says so; at most `maximumEvents`,
+   * so that every run ends.
+   */
   async run(untilMs: number, done: () => boolean, maximumEvents: number): Promise<void> {
     const end = this.#now + untilMs - this.#jumped;
     const lastEvent = this.events + maximumEvents;
@@ -72,7 +84,8 @@ export class SimTime implements Clock, Scheduler {
       if (task === undefined || task.at > end + this.#jumped) break;
       pop(this.#heap);
       if (task.cancelled) continue;
-      if (this.events >= lastEvent) throw new Error("the simulation runs out of events: something waits in a loop");
+      if (this.events >= lastEvent)
+        throw new Error("the simulation runs out of events: something waits in a loop");
       this.events += 1;
       this.#now = Math.max(this.#now, task.at);
       task.run();
@@ -92,14 +105,19 @@ export class SimTime implements Clock, Scheduler {
     return next !== undefined && next.at < this.#now;
   }
 
-  /** The clock goes on without anybody: a machine that slept. What fell due in the meantime runs now, in the order in which it fell due. */
+  /**
+   * The clock goes on without anybody: a machine that slept. What fell due in the meantime runs
+   * now, in the order in which it fell due.
+   */
   jump(ms: number): void {
     this.#now += ms;
     this.#jumped += ms;
   }
 }
 
-/** Resolves when no promise is left that can settle by itself: the microtask queue is empty then. */
+/**
+ * Resolves when no promise is left that can settle by itself: the microtask queue is empty then.
+ */
 function settled(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

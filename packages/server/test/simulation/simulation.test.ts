@@ -39,8 +39,10 @@ test("the version before, which the failover lane runs beside this one, can be m
 });
 
 test("what each planted mistake of the lane replaces is in the source exactly once", () => {
-  const read = (file: string): string => readFileSync(join(import.meta.dirname, "..", "..", "src", file), "utf8");
+  const read = (file: string): string =>
+    readFileSync(join(import.meta.dirname, "..", "..", "src", file), "utf8");
   for (const bug of plantedBugs) {
-    for (const [file, source] of sourcesWith(bug, read)) assert.notEqual(source, read(file), bug.name);
+    for (const [file, source] of sourcesWith(bug, read))
+      assert.notEqual(source, read(file), bug.name);
   }
 });

@@ -1,4 +1,10 @@
-import type { Connector, ConnectorCapabilities, NotSent, OriginalAuthorization, Unknown } from "../../src/connectors/connector.ts";
+import type {
+  Connector,
+  ConnectorCapabilities,
+  NotSent,
+  OriginalAuthorization,
+  Unknown,
+} from "../../src/connectors/connector.ts";
 import type { Exchange, Exchanges, Told } from "../../src/connectors/upstream/exchange.ts";
 import { isReversalCode } from "../../src/connectors/upstream/references.ts";
 import { connectUpstream } from "../../src/connectors/upstream/upstream-connector.ts";
@@ -63,11 +69,15 @@ const descriptions: ReadonlyMap<DeclineReason, string> = new Map([
 ]);
 
 /**
- * A server with the interface, as the product's own upstream connector reaches it: the connector's translation runs in the simulation, and each of
- * its exchanges is a step in which the process may die. The server is written for the simulation from the interface: it reads the bodies and
- * writes the answers, and its books are those of the simulation's acquirers.
+ * A server with the interface, as the product's own upstream connector reaches it: the connector's
+ * translation runs in the simulation, and each of its exchanges is a step in which the process may
+ * die. The server is written for the simulation from the interface: it reads the bodies and writes
+ * the answers, and its books are those of the simulation's acquirers.
  */
-export class UpstreamServer implements Pick<SimulatedAcquirer, "book" | "capabilities" | "heal" | "instruct" | "linkFrom"> {
+export class UpstreamServer implements Pick<
+  SimulatedAcquirer,
+  "book" | "capabilities" | "heal" | "instruct" | "linkFrom"
+> {
   readonly book: AcquirerBook;
   readonly capabilities: ConnectorCapabilities;
   readonly #name: string;
@@ -78,17 +88,35 @@ export class UpstreamServer implements Pick<SimulatedAcquirer, "book" | "capabil
   readonly #network: Network;
   readonly #payments = new Map<string, Payment>();
 
-  constructor(name: string, parts: { readonly time: SimTime; readonly chance: Chance; readonly auditor: Auditor; readonly plan: Plan }) {
+  constructor(
+    name: string,
+    parts: {
+      readonly time: SimTime;
+      readonly chance: Chance;
+      readonly auditor: Auditor;
+      readonly plan: Plan;
+    },
+  ) {
     const { time, auditor, plan } = parts;
     this.#name = name;
     this.#time = time;
     this.#auditor = auditor;
     this.#chance = parts.chance;
     this.#plan = plan;
-    this.#network = new Network({ ...parts, name, lateArrivalMs: plan.personality.lateArrivalMs, hearsCopies: true });
+    this.#network = new Network({
+      ...parts,
+      name,
+      lateArrivalMs: plan.personality.lateArrivalMs,
+      hearsCopies: true,
+    });
     const rules = { dedupes: true, answersInquiries: true, repeatsFollowUps: true };
-    this.book = new AcquirerBook(name, rules, (reference) => auditor.violation(`a reference names one request: ${reference}`));
-    this.capabilities = this.#connect(time, { exchange: async () => timedOut, close: () => undefined }).capabilities;
+    this.book = new AcquirerBook(name, rules, (reference) =>
+      auditor.violation(`a reference names one request: ${reference}`),
+    );
+    this.capabilities = this.#connect(time, {
+      exchange: async () => timedOut,
+      close: () => undefined,
+    }).capabilities;
   }
 
   heal(): void {
@@ -101,7 +129,10 @@ export class UpstreamServer implements Pick<SimulatedAcquirer, "book" | "capabil
 
   linkFrom(clock: Clock, step: Step): Connector {
     const over = (cause: Cause): Connector =>
-      this.#connect(clock, { exchange: (exchange) => step(() => this.#exchange(cause, exchange)), close: () => undefined });
+      this.#connect(clock, {
+        exchange: (exchange) => step(() => this.#exchange(cause, exchange)),
+        close: () => undefined,
+      });
     const call = async <Outcome extends { readonly kind: string }>(
       kind: MessageKind,
       request: Omit<Cause, "kind">,
@@ -109,7 +140,8 @@ export class UpstreamServer implements Pick<SimulatedAcquirer, "book" | "capabil
     ): Promise<Outcome> => {
       const { merchantId, reference } = request;
       const outcome = await ask(over({ ...request, kind }));
-      if (outcome.kind === "declined") this.#auditor.requests.acquirerRefuses(kind, merchantId, reference);
+      if (outcome.kind === "declined")
+        this.#auditor.requests.acquirerRefuses(kind, merchantId, reference);
       if (outcome.kind === "approved") this.#auditor.isApproved(merchantId, reference);
       this.#auditor.note(`from ${this.#name}: ${kind} ${reference} is ${outcome.kind}`);
       return outcome;
@@ -121,7 +153,8 @@ export class UpstreamServer implements Pick<SimulatedAcquirer, "book" | "capabil
         this.#auditor.charges(request, card);
         return call("authorize", request, (connector) => connector.authorize(request, card));
       },
-      verify: (request, card) => call("verify", request, (connector) => connector.verify(request, card)),
+      verify: (request, card) =>
+        call("verify", request, (connector) => connector.verify(request, card)),
       capture: (request) => call("capture", request, (connector) => connector.capture(request)),
       void: (request) => call("void", request, (connector) => connector.void(request)),
       refund: (request) => call("refund", request, (connector) => connector.refund(request)),
@@ -141,8 +174,14 @@ export class UpstreamServer implements Pick<SimulatedAcquirer, "book" | "capabil
     });
   }
 
-  /** One exchange over the network. What is to happen to a reversal does not happen to the cancellation or the refund that it may be. */
-  async #exchange(cause: Cause, { path, body, leftMs }: Exchange): Promise<Told | NotSent | Unknown> {
+  /**
+   * One exchange over the network. What is to happen to a reversal does not happen to the
+   * cancellation or the refund that it may be.
+   */
+  async #exchange(
+    cause: Cause,
+    { path, body, leftMs }: Exchange,
+  ): Promise<Told | NotSent | Unknown> {
     const named = kinds.get(path);
     if (named === undefined) throw new Error(`the upstream has no ${path}`);
     const kind = cause.kind === "reverse" && named !== "inquire" ? "reverse" : named;
@@ -150,24 +189,35 @@ export class UpstreamServer implements Pick<SimulatedAcquirer, "book" | "capabil
     this.#auditor.note(`to ${this.#name}: ${path} for ${cause.kind} ${cause.reference}`);
     const fields = JSON.parse(body.toString()) as Fields;
     body.fill(0);
-    if (kind === "authorize" && this.#network.isHit(this.#plan.certainNoPerMille)) return this.#certainNo();
+    if (kind === "authorize" && this.#network.isHit(this.#plan.certainNoPerMille))
+      return this.#certainNo();
     const told = await this.#network.exchange(kind, cause, leftMs, (refusal): Told => ({
       kind: "told",
       answer: this.#answer(cause, path, fields, refusal),
     }));
-    return told.kind === "told" && this.#network.isHit(this.#plan.garbledPerMille) ? this.#garbled(told) : told;
+    return told.kind === "told" && this.#network.isHit(this.#plan.garbledPerMille)
+      ? this.#garbled(told)
+      : told;
   }
 
   /** Nothing was done for certain: it was not reached, or its key opens nothing. */
   #certainNo(): Told | NotSent {
-    return this.#chance.happens(500) ? { kind: "not_sent" } : { kind: "told", answer: refused("DA-1") };
+    return this.#chance.happens(500)
+      ? { kind: "not_sent" }
+      : { kind: "told", answer: refused("DA-1") };
   }
 
-  /** It was done, and the answer is cut off, is of another payment or of another shape, or says nothing. */
+  /**
+   * It was done, and the answer is cut off, is of another payment or of another shape, or says
+   * nothing.
+   */
   #garbled({ answer }: Told): Told | Unknown {
     this.#auditor.mark("an answer of the upstream is garbled");
     const whole = fieldsIn({ answer }, "answer");
-    const of = "payment" in whole ? { ...fieldsIn(whole, "payment"), merchant_payment_code: "0000" } : undefined;
+    const of =
+      "payment" in whole
+        ? { ...fieldsIn(whole, "payment"), merchant_payment_code: "0000" }
+        : undefined;
     return this.#chance.pick<Told | Unknown>([
       { kind: "unknown", cause: "garbled" },
       { kind: "told", answer: [] },
@@ -188,16 +238,28 @@ export class UpstreamServer implements Pick<SimulatedAcquirer, "book" | "capabil
     return this.#refund(cause, payment, fields, refusal);
   }
 
-  #direct({ merchantId, reference }: Cause, fields: Fields, refusal: DeclineReason | undefined): Fields {
+  #direct(
+    { merchantId, reference }: Cause,
+    fields: Fields,
+    refusal: DeclineReason | undefined,
+  ): Fields {
     const code = textIn(fields, "merchant_payment_code");
     if (this.#payments.has(code)) return refused("BP-DR-0");
     const card = fieldsIn(fields, "creditcard");
     const asked = minorIn(fields, "amount_total");
     const currency = textIn(fields, "currency_code");
     const capture = card["auto_capture"] !== false;
-    const digits = textIn(card, card["card_number"] === undefined ? "network_token_pan" : "card_number");
-    const answer = this.book.authorize({ merchantId, reference, amount: { minor: asked, currency }, capture, digits }, refusal);
-    const isInitial = fields["cof_info"] !== undefined && textIn(fieldsIn(fields, "cof_info"), "cof_type") === "initial";
+    const digits = textIn(
+      card,
+      card["card_number"] === undefined ? "network_token_pan" : "card_number",
+    );
+    const answer = this.book.authorize(
+      { merchantId, reference, amount: { minor: asked, currency }, capture, digits },
+      refusal,
+    );
+    const isInitial =
+      fields["cof_info"] !== undefined &&
+      textIn(fieldsIn(fields, "cof_info"), "cof_type") === "initial";
     const payment: Payment = {
       code,
       merchantId,
@@ -215,8 +277,12 @@ export class UpstreamServer implements Pick<SimulatedAcquirer, "book" | "capabil
   }
 
   #verify({ merchantId, reference }: Cause, card: Fields): Fields {
-    const answer = this.book.verify({ merchantId, reference, digits: textIn(card, "card_number") }, "BRL");
-    const description = answer.kind === "declined" ? (descriptions.get(answer.reason) ?? "Not accepted") : "Accepted";
+    const answer = this.book.verify(
+      { merchantId, reference, digits: textIn(card, "card_number") },
+      "BRL",
+    );
+    const description =
+      answer.kind === "declined" ? (descriptions.get(answer.reason) ?? "Not accepted") : "Accepted";
     const verification = {
       transaction_status: { code: answer.kind === "good" ? "OK" : "NOK", description },
       transaction_type: answer.method === "zero_amount" ? "ZERO DOLLAR" : "GHOST AUTHORIZATION",
@@ -240,7 +306,12 @@ export class UpstreamServer implements Pick<SimulatedAcquirer, "book" | "capabil
     return this.#shown(payment);
   }
 
-  #refund(cause: Cause, payment: Payment, fields: Fields, refusal: DeclineReason | undefined): Fields {
+  #refund(
+    cause: Cause,
+    payment: Payment,
+    fields: Fields,
+    refusal: DeclineReason | undefined,
+  ): Fields {
     const code = textIn(fields, "merchant_refund_code");
     const amount = minorIn(fields, "amount");
     if (payment.refunds.some((refund) => refund.code === code)) return refused("BP-REF-11");
@@ -258,10 +329,21 @@ export class UpstreamServer implements Pick<SimulatedAcquirer, "book" | "capabil
     return this.#shown(payment);
   }
 
-  #follow(what: "capture" | "void" | "refund", payment: Payment, reference: string, minor: bigint): void {
-    const request = { ...this.#request(payment, reference), amount: { minor, currency: payment.currency } };
+  #follow(
+    what: "capture" | "void" | "refund",
+    payment: Payment,
+    reference: string,
+    minor: bigint,
+  ): void {
+    const request = {
+      ...this.#request(payment, reference),
+      amount: { minor, currency: payment.currency },
+    };
     const { kind } = this.book.followUp(what, request);
-    if (kind !== "approved") this.#auditor.violation(`the upstream's books allow a ${what} that its state allows: ${reference}`);
+    if (kind !== "approved")
+      this.#auditor.violation(
+        `the upstream's books allow a ${what} that its state allows: ${reference}`,
+      );
   }
 
   #request({ merchantId, reference: original, asked, currency }: Payment, reference: string) {
@@ -270,8 +352,20 @@ export class UpstreamServer implements Pick<SimulatedAcquirer, "book" | "capabil
       merchantId,
       reference,
       deadline: this.#time.now(),
-      simulator: { seed: "", latencyMs: 0, loseAnswer: 0, loseRequest: 0, lateAnswer: 0, doubleRequest: 0 },
-      original: { reference: original, amount, authorizationCode: undefined, acquirerReference: undefined },
+      simulator: {
+        seed: "",
+        latencyMs: 0,
+        loseAnswer: 0,
+        loseRequest: 0,
+        lateAnswer: 0,
+        doubleRequest: 0,
+      },
+      original: {
+        reference: original,
+        amount,
+        authorizationCode: undefined,
+        acquirerReference: undefined,
+      },
     };
   }
 
@@ -288,7 +382,8 @@ export class UpstreamServer implements Pick<SimulatedAcquirer, "book" | "capabil
     const isTaken = captured > 0n || refunds.length > 0;
     const status = isTaken ? "CO" : held > 0n ? "PE" : "CA";
     const amount = isTaken && captured > 0n ? captured : asked;
-    const description = reason === undefined ? "Accepted" : (descriptions.get(reason) ?? "Not accepted");
+    const description =
+      reason === undefined ? "Accepted" : (descriptions.get(reason) ?? "Not accepted");
     return {
       status: "SUCCESS",
       payment: {
@@ -306,7 +401,11 @@ export class UpstreamServer implements Pick<SimulatedAcquirer, "book" | "capabil
         capture_available: status === "PE",
         user_value_1: mark,
         ...(mandateId === undefined ? {} : { cof_info: { mandate_id: mandateId } }),
-        refunds: refunds.map((refund) => ({ merchant_refund_code: refund.code, amount_ext: decimal(refund.amount), status: "CO" })),
+        refunds: refunds.map((refund) => ({
+          merchant_refund_code: refund.code,
+          amount_ext: decimal(refund.amount),
+          status: "CO",
+        })),
       },
     };
   }
@@ -324,7 +423,8 @@ function refused(code: string): Fields {
 
 function fieldsIn(fields: Fields, name: string): Fields {
   const value = fields[name];
-  if (typeof value !== "object" || value === null) throw new Error(`a request to the upstream has ${name}`);
+  if (typeof value !== "object" || value === null)
+    throw new Error(`a request to the upstream has ${name}`);
   return { ...value };
 }
 

@@ -1,6 +1,9 @@
 import type { Chance } from "./chance.ts";
 
-/** What a merchant's program means to send, before it is put on the wire in one of the ways in which public clients do. */
+/**
+ * What a merchant's program means to send, before it is put on the wire in one of the ways in which
+ * public clients do.
+ */
 export type Fields = { readonly [name: string]: Value };
 type Value = string | boolean | undefined | Fields;
 
@@ -13,9 +16,17 @@ export interface WireRequest {
   readonly body: Buffer | undefined;
 }
 
-type Encode = (path: string, fields: Fields, key: string) => Pick<WireRequest, "method" | "target"> & { readonly text?: string };
+type Encode = (
+  path: string,
+  fields: Fields,
+  key: string,
+) => Pick<WireRequest, "method" | "target"> & { readonly text?: string };
 
-const json: Encode = (path, fields, key) => ({ method: "POST", target: path, text: JSON.stringify({ integration_key: key, ...fields }) });
+const json: Encode = (path, fields, key) => ({
+  method: "POST",
+  target: path,
+  text: JSON.stringify({ integration_key: key, ...fields }),
+});
 
 const requestBody: Encode = (path, fields, key) => ({
   method: "POST",
@@ -29,9 +40,16 @@ const requestBodyBesideKey: Encode = (path, fields, key) => ({
   text: `integration_key=${key}&request_body=${encodeURIComponent(JSON.stringify(fields)).replaceAll("%20", "+")}`,
 });
 
-const form: Encode = (path, fields, key) => ({ method: "POST", target: path, text: formOf({ integration_key: key, ...fields }) });
+const form: Encode = (path, fields, key) => ({
+  method: "POST",
+  target: path,
+  text: formOf({ integration_key: key, ...fields }),
+});
 
-const query: Encode = (path, fields, key) => ({ method: "GET", target: `${path}?${formOf({ integration_key: key, ...fields })}` });
+const query: Encode = (path, fields, key) => ({
+  method: "GET",
+  target: `${path}?${formOf({ integration_key: key, ...fields })}`,
+});
 
 const keyInQuery: Encode = (path, fields, key) => ({
   method: "POST",
@@ -43,7 +61,10 @@ const multipart: Encode = (path, fields, key) => ({
   method: "POST",
   target: path,
   text: `${pairsOf({ integration_key: key, ...fields })
-    .map(([name, value]) => `--cut\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`)
+    .map(
+      ([name, value]) =>
+        `--cut\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+    )
     .join("")}--cut--\r\n`,
 });
 
@@ -66,7 +87,11 @@ export function wireRequest(
   path: string,
   fields: Fields,
   key: string,
-  options: { readonly idempotencyKey?: string | undefined; readonly hasCard?: boolean; readonly local?: boolean },
+  options: {
+    readonly idempotencyKey?: string | undefined;
+    readonly hasCard?: boolean;
+    readonly local?: boolean;
+  },
 ): WireRequest {
   const encode = options.hasCard === true ? chance.pick(withCards) : chance.pick(withoutCards);
   const { method, target, text } = encode(chance.pick(spellings)(path), fields, key);

@@ -11,12 +11,15 @@ import { ServiceError } from "../../src/kernel/service-error.ts";
 import type { KeyHolder } from "../../src/operations/account-directory.ts";
 import type { WireRequest } from "./wire-request.ts";
 
-/** What the interface of a server answers to bytes; rejects with what is no answer of the interface. */
+/**
+ * What the interface of a server answers to bytes; rejects with what is no answer of the interface.
+ */
 export type WireServer = (request: WireRequest) => Promise<WireAnswer>;
 
 /**
- * The product's own decoder, routes, key check, endpoints and renderer, in the order of http/request-pipeline.ts and without its sockets. What
- * sockets add (framing, bounds, slowness) has lanes of its own.
+ * The product's own decoder, routes, key check, endpoints and renderer, in the order of
+ * http/request-pipeline.ts and without its sockets. What sockets add (framing, bounds, slowness)
+ * has lanes of its own.
  */
 export function createWireServer(deps: EndpointDeps): WireServer {
   const routes = new Routes(wireEndpoints(deps));
@@ -37,13 +40,17 @@ export function createWireServer(deps: EndpointDeps): WireServer {
         decoded.wipe();
       }
     } catch (error) {
-      if (error instanceof WireError) return errorAnswer(error.statusCode, error.message, error.httpStatus);
+      if (error instanceof WireError)
+        return errorAnswer(error.statusCode, error.message, error.httpStatus);
       throw error;
     }
   };
 }
 
-async function holderOf({ holderOf: find }: EndpointDeps, key: string): Promise<KeyHolder | undefined> {
+async function holderOf(
+  { holderOf: find }: EndpointDeps,
+  key: string,
+): Promise<KeyHolder | undefined> {
   try {
     return await find(key);
   } catch (error) {

@@ -46,7 +46,10 @@ describe("what the upstream answers to an authorization", () => {
     const upstream = upstreamAt(`http://127.0.0.1:${server.port}`);
     for (const lie of lies) {
       server.say(lie);
-      const original = { ...authorizeRequest("p-1"), original: followUpRequest("p-2", "p-1").original };
+      const original = {
+        ...authorizeRequest("p-1"),
+        original: followUpRequest("p-2", "p-1").original,
+      };
       for (const outcome of [
         await upstream.authorize(authorizeRequest("p-1"), cardInHand()),
         await upstream.verify({ ...authorizeRequest("p-1"), currency: "BRL" }, cardInHand()),
@@ -76,26 +79,47 @@ describe("what the upstream answers to an authorization", () => {
 
   test("a server that is not there was certainly sent nothing: the payment may go elsewhere", async () => {
     const upstream = upstreamAt(`http://127.0.0.1:${await freePort()}`);
-    assert.deepEqual(await upstream.authorize(authorizeRequest("p-1"), cardInHand()), { kind: "not_sent" });
+    assert.deepEqual(await upstream.authorize(authorizeRequest("p-1"), cardInHand()), {
+      kind: "not_sent",
+    });
     upstream.close();
   });
 
-  const verdicts: readonly (readonly [changes: Readonly<Record<string, unknown>>, expected: Readonly<Record<string, unknown>>])[] = [
-    [declinedAs("NOK", "Insufficient funds"), { kind: "declined", reason: "insufficient_funds", responseCode: "51" }],
+  const verdicts: readonly (readonly [
+    changes: Readonly<Record<string, unknown>>,
+    expected: Readonly<Record<string, unknown>>,
+  ])[] = [
+    [
+      declinedAs("NOK", "Insufficient funds"),
+      { kind: "declined", reason: "insufficient_funds", responseCode: "51" },
+    ],
     [
       declinedAs("NOK", "Expired card", { iso_code: "33", mac_code: "01" }),
       { reason: "expired_card", responseCode: "33", adviceCode: "01" },
     ],
     [declinedAs("NOK", "High risk transaction"), { reason: "high_risk" }],
-    [declinedAs("NOK", "Sandbox - Test credit card, transaction declined reason insufficientFunds"), { reason: "insufficient_funds" }],
+    [
+      declinedAs(
+        "NOK",
+        "Sandbox - Test credit card, transaction declined reason insufficientFunds",
+      ),
+      { reason: "insufficient_funds" },
+    ],
     [declinedAs("NOK", "words that no page lists"), { reason: "not_accepted", responseCode: "05" }],
-    [declinedAs("RETRY", "No response from acquirer"), { reason: "no_acquirer_response", responseCode: "91" }],
+    [
+      declinedAs("RETRY", "No response from acquirer"),
+      { reason: "no_acquirer_response", responseCode: "91" },
+    ],
     [declinedAs("RETRY", "words that no page lists"), { reason: "acquirer_error" }],
     [
-      { status: "PE", transaction_status: { code: "PENDING", description: "Waiting for the acquirer" } },
+      {
+        status: "PE",
+        transaction_status: { code: "PENDING", description: "Waiting for the acquirer" },
+      },
       { kind: "unknown", cause: "refused_to_say" },
     ],
-    // A sale that is only held, an approval that was cancelled, and one that waits for a reviewer: recovery looks into each.
+    // A sale that is only held, an approval that was cancelled, and one that waits for a reviewer:
+    // recovery looks into each.
     [
       { status: "PE", capture_available: true },
       { kind: "unknown", cause: "refused_to_say" },
@@ -116,7 +140,10 @@ describe("what the upstream answers to an authorization", () => {
       await using server = await startCannedServer();
       server.say(httpAnswer(paymentBody(codeOf("p-1"), changes)));
       const upstream = upstreamAt(`http://127.0.0.1:${server.port}`);
-      assert.partialDeepStrictEqual(await upstream.authorize(authorizeRequest("p-1"), cardInHand()), expected);
+      assert.partialDeepStrictEqual(
+        await upstream.authorize(authorizeRequest("p-1"), cardInHand()),
+        expected,
+      );
       upstream.close();
     });
   }
@@ -141,7 +168,8 @@ describe("what the upstream answers to an authorization", () => {
       const upstream = upstreamAt(`http://127.0.0.1:${server.port}`);
       const outcome = await upstream.authorize(authorizeRequest("p-1"), cardInHand());
       assert.equal(outcome.kind, kind);
-      if (outcome.kind === "declined") assert.deepEqual([outcome.reason, outcome.refusedBeforeIssuer], [reason, true]);
+      if (outcome.kind === "declined")
+        assert.deepEqual([outcome.reason, outcome.refusedBeforeIssuer], [reason, true]);
       upstream.close();
     });
   }
@@ -150,10 +178,17 @@ describe("what the upstream answers to an authorization", () => {
 describe("what the upstream answers later", () => {
   test("a refund that is not carried out yet is unknown, one that is cancelled is declined", async () => {
     await using server = await startCannedServer();
-    const upstream = upstreamAt(`http://127.0.0.1:${server.port}`, undefined, { ...systemScheduler, sleep: async () => undefined });
+    const upstream = upstreamAt(`http://127.0.0.1:${server.port}`, undefined, {
+      ...systemScheduler,
+      sleep: async () => undefined,
+    });
     const request = followUpRequest("p-r9-1", "p-1", 5_00n);
-    const refund = { merchant_refund_code: refundCodeOf(merchantId, "p-1", "p-r9-1"), amount_ext: "5.00" };
-    const answerWith = (status: string): void => server.say(httpAnswer(paymentBody(codeOf("p-1"), { refunds: [{ ...refund, status }] })));
+    const refund = {
+      merchant_refund_code: refundCodeOf(merchantId, "p-1", "p-r9-1"),
+      amount_ext: "5.00",
+    };
+    const answerWith = (status: string): void =>
+      server.say(httpAnswer(paymentBody(codeOf("p-1"), { refunds: [{ ...refund, status }] })));
 
     answerWith("RE");
     assert.deepEqual(await upstream.refund(request), { kind: "unknown", cause: "refused_to_say" });
@@ -162,7 +197,10 @@ describe("what the upstream answers later", () => {
     answerWith("CO");
     assert.deepEqual(await upstream.refund(request), { kind: "approved" });
     // The same code with another amount is another refund.
-    assert.deepEqual(await upstream.refund(followUpRequest("p-r9-1", "p-1", 5_01n)), { kind: "unknown", cause: "garbled" });
+    assert.deepEqual(await upstream.refund(followUpRequest("p-r9-1", "p-1", 5_01n)), {
+      kind: "unknown",
+      cause: "garbled",
+    });
     upstream.close();
   });
 
@@ -170,11 +208,27 @@ describe("what the upstream answers later", () => {
     await using server = await startCannedServer();
     const upstream = upstreamAt(`http://127.0.0.1:${server.port}`);
     const request = followUpRequest("p-1", "p-1");
-    server.say(httpAnswer(paymentBody(codeOf("p-1"), { status: "PE", capture_available: true, user_value_1: "hold" })));
-    assert.partialDeepStrictEqual(await upstream.inquire(request), { kind: "found", captured: 0n, voided: false });
-    server.say(httpAnswer(paymentBody(codeOf("p-1"), { status: "PE", capture_available: true, amount_ext: "12.33" })));
+    server.say(
+      httpAnswer(
+        paymentBody(codeOf("p-1"), { status: "PE", capture_available: true, user_value_1: "hold" }),
+      ),
+    );
+    assert.partialDeepStrictEqual(await upstream.inquire(request), {
+      kind: "found",
+      captured: 0n,
+      voided: false,
+    });
+    server.say(
+      httpAnswer(
+        paymentBody(codeOf("p-1"), { status: "PE", capture_available: true, amount_ext: "12.33" }),
+      ),
+    );
     assert.deepEqual(await upstream.inquire(request), { kind: "unknown", cause: "garbled" });
-    server.say(httpAnswer('{"status":"ERROR","status_code":"BP-QRY-2","status_message":"Payment not found"}'));
+    server.say(
+      httpAnswer(
+        '{"status":"ERROR","status_code":"BP-QRY-2","status_message":"Payment not found"}',
+      ),
+    );
     assert.deepEqual(await upstream.inquire(request), { kind: "not_found" });
     upstream.close();
   });

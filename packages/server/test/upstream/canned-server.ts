@@ -8,13 +8,18 @@ export interface CannedServer extends AsyncDisposable {
   readonly received: Buffer[];
   /** Resolves with the first bytes of the first connection. */
   readonly heard: Promise<void>;
-  /** What the next connections are answered with once their request is whole; undefined: silence. */
+  /**
+   * What the next connections are answered with once their request is whole; undefined: silence.
+   */
   say(answer: string | Buffer | undefined): void;
   /** The next answer after that in which the connection has this place, counted from 0. */
   readonly connections: number;
 }
 
-/** A server that reads one request and says what it was told to say, byte by byte as given, and ends the connection. */
+/**
+ * A server that reads one request and says what it was told to say, byte by byte as given, and ends
+ * the connection.
+ */
 export async function startCannedServer(tls?: TlsOptions): Promise<CannedServer> {
   const received: Buffer[] = [];
   const sockets = new Set<Socket>();
@@ -33,11 +38,17 @@ export async function startCannedServer(tls?: TlsOptions): Promise<CannedServer>
       received[place] = request;
       hear();
       const gap = request.indexOf("\r\n\r\n");
-      const length = Number(/content-length: (\d+)/i.exec(request.subarray(0, Math.max(gap, 0)).toString("latin1"))?.[1] ?? "NaN");
-      if (gap >= 0 && request.length >= gap + 4 + length && answer !== undefined) socket.end(answer);
+      const length = Number(
+        /content-length: (\d+)/i.exec(
+          request.subarray(0, Math.max(gap, 0)).toString("latin1"),
+        )?.[1] ?? "NaN",
+      );
+      if (gap >= 0 && request.length >= gap + 4 + length && answer !== undefined)
+        socket.end(answer);
     });
   };
-  const server = tls === undefined ? createServer(onConnection) : createTlsServer(tls, onConnection);
+  const server =
+    tls === undefined ? createServer(onConnection) : createTlsServer(tls, onConnection);
   server.on("tlsClientError", () => undefined);
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -72,7 +83,12 @@ export function paymentBody(code: string, changes: Readonly<Record<string, unkno
     amount_br: "72.22",
     amount_ext: "12.34",
     currency_ext: "USD",
-    transaction_status: { acquirer: "EBANX", code: "OK", description: "Accepted", authcode: "48213" },
+    transaction_status: {
+      acquirer: "EBANX",
+      code: "OK",
+      description: "Accepted",
+      authcode: "48213",
+    },
     pre_approved: true,
     capture_available: false,
     user_value_1: "sale",

@@ -29,14 +29,19 @@ export function unsettledRefunds(dataDirectory: string): number {
   );
 }
 
-/** Payment by payment and account by account: what the outer books hold, the inner ones hold too. Both servers have come to rest. */
+/**
+ * Payment by payment and account by account: what the outer books hold, the inner ones hold too.
+ * Both servers have come to rest.
+ */
 export function compareBooks(
   outerDirectory: string,
   innerDirectory: string,
 ): { readonly violations: readonly string[]; readonly figures: Readonly<Record<string, number>> } {
   const violations: string[] = [];
   const is = (holds: boolean, what: string): void => void (holds || violations.push(what));
-  const [outer, inner] = [outerDirectory, innerDirectory].map((directory) => withDatabase(directory, paymentsIn));
+  const [outer, inner] = [outerDirectory, innerDirectory].map((directory) =>
+    withDatabase(directory, paymentsIn),
+  );
   if (outer === undefined || inner === undefined) throw new Error("both servers have books");
   const byCode = new Map(inner.map((row) => [row.code, row]));
   const states = new Map<string, number>();
@@ -57,19 +62,41 @@ export function compareBooks(
       `what was taken and not given back is the same: ${name}, ${leftOf(payment)} and ${leftOf(there)}, ${there?.state}`,
     );
     if (payment.state !== "captured") continue;
-    is(payment.captured === there?.captured, `captured here and there is the same: ${name}, ${payment.captured} and ${there?.captured}`);
-    is(payment.refunded === there?.refunded, `refunded here and there is the same: ${name}, ${payment.refunded} and ${there?.refunded}`);
+    is(
+      payment.captured === there?.captured,
+      `captured here and there is the same: ${name}, ${payment.captured} and ${there?.captured}`,
+    );
+    is(
+      payment.refunded === there?.refunded,
+      `refunded here and there is the same: ${name}, ${payment.refunded} and ${there?.refunded}`,
+    );
   }
-  for (const { code, state } of byCode.values()) is(false, `nothing is sent before it is written down: ${code}, ${state}`);
-  const [here, there] = [outerDirectory, innerDirectory].map((directory) => withDatabase(directory, balancesIn));
-  is(JSON.stringify(here) === JSON.stringify(there), `the ledgers agree: ${JSON.stringify(here)} and ${JSON.stringify(there)}`);
+  for (const { code, state } of byCode.values())
+    is(false, `nothing is sent before it is written down: ${code}, ${state}`);
+  const [here, there] = [outerDirectory, innerDirectory].map((directory) =>
+    withDatabase(directory, balancesIn),
+  );
+  is(
+    JSON.stringify(here) === JSON.stringify(there),
+    `the ledgers agree: ${JSON.stringify(here)} and ${JSON.stringify(there)}`,
+  );
   is(
     (here ?? []).some(([, minor]) => minor !== "0"),
     "control: the ledgers hold something",
   );
   const refunds = outer.filter(({ refunded }) => refunded > 0n).length;
-  const figures = { payments: outer.length, "payments with refunds": refunds, "payments of the inner server": inner.length };
-  return { violations, figures: { ...figures, ...Object.fromEntries([...states].map(([state, count]) => [`payments ${state}`, count])) } };
+  const figures = {
+    payments: outer.length,
+    "payments with refunds": refunds,
+    "payments of the inner server": inner.length,
+  };
+  return {
+    violations,
+    figures: {
+      ...figures,
+      ...Object.fromEntries([...states].map(([state, count]) => [`payments ${state}`, count])),
+    },
+  };
 }
 
 function heldBy(payment: Row | undefined): bigint {
@@ -101,7 +128,10 @@ function paymentsIn(database: DatabaseSync): Row[] {
   }));
 }
 
-/** What stands on each account in each currency but for zeros: a sale that was undone there was never posted here. */
+/**
+ * What stands on each account in each currency but for zeros: a sale that was undone there was
+ * never posted here.
+ */
 function balancesIn(database: DatabaseSync): (readonly [account: string, minor: string])[] {
   return database
     .prepare(
@@ -112,7 +142,10 @@ function balancesIn(database: DatabaseSync): (readonly [account: string, minor: 
     .map((row) => [String(row["account"]), String(row["minor"])]);
 }
 
-function withDatabase<Result>(dataDirectory: string, read: (database: DatabaseSync) => Result): Result {
+function withDatabase<Result>(
+  dataDirectory: string,
+  read: (database: DatabaseSync) => Result,
+): Result {
   const database = new DatabaseSync(join(dataDirectory, "cofre.db"), { readOnly: true });
   try {
     return read(database);

@@ -1,5 +1,12 @@
-import { connectUpstream, type Upstream } from "../../src/connectors/upstream/upstream-connector.ts";
-import type { AuthorizeRequest, CardToAuthorize, FollowUpRequest } from "../../src/connectors/connector.ts";
+import {
+  connectUpstream,
+  type Upstream,
+} from "../../src/connectors/upstream/upstream-connector.ts";
+import type {
+  AuthorizeRequest,
+  CardToAuthorize,
+  FollowUpRequest,
+} from "../../src/connectors/connector.ts";
 import { laterBy } from "../../src/kernel/instant.ts";
 import type { Scheduler } from "../../src/kernel/scheduler.ts";
 import { Secret } from "../../src/kernel/secret.ts";
@@ -11,16 +18,35 @@ import { cardOf } from "../vectors/cards.ts";
 import { testCustomer } from "./test-customer.ts";
 
 export const upstreamKey = "test_ik_upstream_unit";
-const simulator = { seed: "upstream", latencyMs: 0, loseAnswer: 0, loseRequest: 0, lateAnswer: 0, doubleRequest: 0 };
+const simulator = {
+  seed: "upstream",
+  latencyMs: 0,
+  loseAnswer: 0,
+  loseRequest: 0,
+  lateAnswer: 0,
+  doubleRequest: 0,
+};
 const ofMerchant = merchantId(0xab_cdef);
 
 /** The connector to what listens at an address. */
-export function upstreamAt(address: string, ca?: string, scheduler: Scheduler = systemScheduler): Upstream {
-  const options = { clock: systemClock, scheduler, address: new URL(address), integrationKey: new Secret(upstreamKey) };
+export function upstreamAt(
+  address: string,
+  ca?: string,
+  scheduler: Scheduler = systemScheduler,
+): Upstream {
+  const options = {
+    clock: systemClock,
+    scheduler,
+    address: new URL(address),
+    integrationKey: new Secret(upstreamKey),
+  };
   return connectUpstream({ ...options, ca });
 }
 
-export function authorizeRequest(reference: string, changes: Partial<AuthorizeRequest> = {}): AuthorizeRequest {
+export function authorizeRequest(
+  reference: string,
+  changes: Partial<AuthorizeRequest> = {},
+): AuthorizeRequest {
   return {
     merchantId: ofMerchant,
     reference,
@@ -39,12 +65,32 @@ export function authorizeRequest(reference: string, changes: Partial<AuthorizeRe
   };
 }
 
-export function followUpRequest(reference: string, original: string, minor = 12_34n): FollowUpRequest {
+export function followUpRequest(
+  reference: string,
+  original: string,
+  minor = 12_34n,
+): FollowUpRequest {
   const { deadline, amount } = authorizeRequest(reference);
-  const followed = { reference: original, amount, authorizationCode: "123456", acquirerReference: "a hash" };
-  return { merchantId: ofMerchant, reference, deadline, simulator, original: followed, amount: { ...amount, minor } };
+  const followed = {
+    reference: original,
+    amount,
+    authorizationCode: "123456",
+    acquirerReference: "a hash",
+  };
+  return {
+    merchantId: ofMerchant,
+    reference,
+    deadline,
+    simulator,
+    original: followed,
+    amount: { ...amount, minor },
+  };
 }
 
 export function cardInHand(digits = "4111111111111111"): CardToAuthorize {
-  return { card: cardOf(digits), cvv: Cvv.from(Uint8Array.from(Buffer.from("123"))), cryptogram: undefined };
+  return {
+    card: cardOf(digits),
+    cvv: Cvv.from(Uint8Array.from(Buffer.from("123"))),
+    cryptogram: undefined,
+  };
 }

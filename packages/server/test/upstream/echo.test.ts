@@ -18,7 +18,9 @@ const pan = "4111115666052208";
 const declinedPan = "4716909774636285";
 const cvv = "837";
 const key = { integration_key: integrationKey };
-const initial = { cof_info: { cof_type: "initial", initiator: "CIT", trans_type: "SCHEDULED_RECURRING" } };
+const initial = {
+  cof_info: { cof_type: "initial", initiator: "CIT", trans_type: "SCHEDULED_RECURRING" },
+};
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -27,7 +29,9 @@ describe("an acquirer that repeats the card in its answers leaves none of it beh
   test("an upstream, in every text of every answer", async () => {
     await using upstream = await startEchoingServer({ declines: [declinedPan] });
     const url = `http://127.0.0.1:${upstream.port}`;
-    const connectors = JSON.stringify([{ name: "echo", kind: "upstream", url, integrationKey: "test_ik_upstream" }]);
+    const connectors = JSON.stringify([
+      { name: "echo", kind: "upstream", url, integrationKey: "test_ik_upstream" },
+    ]);
     // As many turns as there are spellings, so that each has been in each place.
     await leavesNothing({ COFRE_CONNECTORS: connectors }, 11);
     assert.ok(upstream.answers > 40);
@@ -40,19 +44,39 @@ describe("an acquirer that repeats the card in its answers leaves none of it beh
     client.resume();
     await once(client, "close");
     const asked = { method: "POST", body: JSON.stringify({ merchant_payment_code: "unknown" }) };
-    const answer = (await (await fetch(`http://127.0.0.1:${upstream.port}/ws/query`, asked)).json()) as Body;
+    const answer = (await (
+      await fetch(`http://127.0.0.1:${upstream.port}/ws/query`, asked)
+    ).json()) as Body;
     assert.equal(answer["status_code"], "BP-QRY-2");
   });
 
   test("the simulator in a process of its own, when an answer is lost and asked for later, too", async () => {
-    const acquirer = await startAcquirerServer({ clock: systemClock, scheduler: systemScheduler, port: 0, echoes: true });
+    const acquirer = await startAcquirerServer({
+      clock: systemClock,
+      scheduler: systemScheduler,
+      port: 0,
+      echoes: true,
+    });
     try {
-      const environment = { COFRE_ACQUIRER_URL: `http://127.0.0.1:${acquirer.port}`, COFRE_ACQUIRER_TIMEOUT_MS: "1000" };
+      const environment = {
+        COFRE_ACQUIRER_URL: `http://127.0.0.1:${acquirer.port}`,
+        COFRE_ACQUIRER_TIMEOUT_MS: "1000",
+      };
       await leavesNothing(environment, 7, async (world) => {
-        await world.postJson("/__cofre/simulator", { ...key, next: "lose_answer", of: "authorize", times: "7" });
+        await world.postJson("/__cofre/simulator", {
+          ...key,
+          next: "lose_answer",
+          of: "authorize",
+          times: "7",
+        });
         const creditcard = { ...testCard, card_number: pan, card_cvv: cvv };
-        await Promise.all(Array.from({ length: 7 }, (_, turn) => world.postJson("/ws/direct", directBody(`lost-${turn}`, { creditcard }))));
-        for (let turn = 0; turn < 7; turn += 1) assert.equal(await settled(world, `lost-${turn}`), "CO");
+        await Promise.all(
+          Array.from({ length: 7 }, (_, turn) =>
+            world.postJson("/ws/direct", directBody(`lost-${turn}`, { creditcard })),
+          ),
+        );
+        for (let turn = 0; turn < 7; turn += 1)
+          assert.equal(await settled(world, `lost-${turn}`), "CO");
       });
     } finally {
       await acquirer.close();
@@ -61,14 +85,22 @@ describe("an acquirer that repeats the card in its answers leaves none of it beh
 
   test("the simulator in this process", async () => {
     await leavesNothing({}, 7, async (world) => {
-      const { body } = await world.postJson("/__cofre/simulator", { ...key, next: "echo_card", times: "9999" });
+      const { body } = await world.postJson("/__cofre/simulator", {
+        ...key,
+        next: "echo_card",
+        times: "9999",
+      });
       assert.equal(body["status"], "SUCCESS");
     });
   });
 
   test("only what brings a card can be told to be echoed", async () => {
     await using world = await startWorld();
-    const { body } = await world.postJson("/__cofre/simulator", { ...key, next: "echo_card", of: "capture" });
+    const { body } = await world.postJson("/__cofre/simulator", {
+      ...key,
+      next: "echo_card",
+      of: "capture",
+    });
     assert.equal(body["status_code"], "COFRE-35");
   });
 });
@@ -84,7 +116,10 @@ async function settled(world: World, code: string): Promise<unknown> {
   return "PE";
 }
 
-/** Pays, verifies and asks through whatever acquirer `environment` leads to, and looks at everything that was answered, logged and written. */
+/**
+ * Pays, verifies and asks through whatever acquirer `environment` leads to, and looks at everything
+ * that was answered, logged and written.
+ */
 async function leavesNothing(
   environment: Readonly<Record<string, string>>,
   turns: number,
@@ -101,12 +136,18 @@ async function leavesNothing(
       await world[Symbol.asyncDispose]();
     }
     const lines: string[] = [];
-    const log = createLog({ level: "debug", format: "json", clock: world.clock, destination: { write: (line) => void lines.push(line) } });
+    const log = createLog({
+      level: "debug",
+      format: "json",
+      clock: world.clock,
+      destination: { write: (line) => void lines.push(line) },
+    });
     for (const event of world.events) log.write(event);
     assertNoCard("answers", Buffer.from(told.join("\n")));
     assertNoCard("log", Buffer.from(lines.join("")));
     for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-      if (entry.isFile()) assertNoCard(entry.name, readFileSync(join(entry.parentPath, entry.name)));
+      if (entry.isFile())
+        assertNoCard(entry.name, readFileSync(join(entry.parentPath, entry.name)));
     }
     assert.ok(world.events.some(({ event }) => event === "acquirer_value_dropped"));
   } finally {
@@ -122,7 +163,10 @@ async function payAndAsk(world: World, turn: number, told: string[]): Promise<vo
   };
   const pay = async (code: string, creditcard: Body = {}, payment: Body = {}): Promise<unknown> => {
     const card = { ...testCard, card_number: pan, card_cvv: cvv, ...creditcard };
-    const { payment: paid } = await ask("/ws/direct", directBody(code, { creditcard: card, ...payment }));
+    const { payment: paid } = await ask(
+      "/ws/direct",
+      directBody(code, { creditcard: card, ...payment }),
+    );
     return (paid as Body | undefined)?.["status"];
   };
   assert.equal(await pay(`sale-${turn}`, {}, initial), "CO");
@@ -134,8 +178,15 @@ async function payAndAsk(world: World, turn: number, told: string[]): Promise<vo
     card: { ...testCard, card_number: turn % 2 === 0 ? pan : declinedPan, card_cvv: cvv },
     ...initial,
   });
-  await ask(turn % 2 === 0 ? "/ws/capture" : "/ws/cancel", { merchant_payment_code: `held-${turn}` });
-  await ask("/ws/refund", { operation: "request", merchant_payment_code: `sale-${turn}`, amount: "1.00", description: "back" });
+  await ask(turn % 2 === 0 ? "/ws/capture" : "/ws/cancel", {
+    merchant_payment_code: `held-${turn}`,
+  });
+  await ask("/ws/refund", {
+    operation: "request",
+    merchant_payment_code: `sale-${turn}`,
+    amount: "1.00",
+    description: "back",
+  });
   for (const code of ["sale", "declined", "held", "lost"]) {
     const named = { merchant_payment_code: `${code}-${turn}` };
     await ask("/ws/query", named);
@@ -150,6 +201,7 @@ function assertNoCard(name: string, bytes: Buffer): void {
   const text = bytes.toString("latin1");
   assert.doesNotMatch(text, /cvv\W{0,3}837|"837"/i, name);
   for (const number of [pan, declinedPan]) {
-    for (const part of [number.slice(0, 8), number.slice(-8)]) assert.ok(!text.includes(part), name);
+    for (const part of [number.slice(0, 8), number.slice(-8)])
+      assert.ok(!text.includes(part), name);
   }
 }

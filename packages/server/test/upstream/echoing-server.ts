@@ -3,8 +3,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /**
- * An upstream that carries out what it is asked and puts the card into every text of its answers, as a badly mapped field does. It remembers the
- * card of each payment, so that its answers to queries, captures and refunds repeat the card too. Card numbers of `declines` are declined.
+ * An upstream that carries out what it is asked and puts the card into every text of its answers,
+ * as a badly mapped field does. It remembers the card of each payment, so that its answers to
+ * queries, captures and refunds repeat the card too. Card numbers of `declines` are declined.
  */
 export interface EchoingServer extends AsyncDisposable {
   readonly port: number;
@@ -26,11 +27,17 @@ type Fields = Readonly<Record<string, unknown>>;
 export interface EchoOptions {
   /** Card numbers that begin with these digits are declined. */
   readonly declines?: readonly string[];
-  /** How often the answer to an authorization is lost: always for card numbers that end with these digits. */
+  /**
+   * How often the answer to an authorization is lost: always for card numbers that end with these
+   * digits.
+   */
   readonly silentFor?: readonly string[];
 }
 
-export async function startEchoingServer({ declines = [], silentFor = [] }: EchoOptions = {}): Promise<EchoingServer> {
+export async function startEchoingServer({
+  declines = [],
+  silentFor = [],
+}: EchoOptions = {}): Promise<EchoingServer> {
   const payments = new Map<string, Kept>();
   let answers = 0;
   const server = createServer((request, response) => {
@@ -42,7 +49,12 @@ export async function startEchoingServer({ declines = [], silentFor = [] }: Echo
       if (body === undefined) return;
       answers += 1;
       const text = JSON.stringify(body);
-      response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(text) }).end(text);
+      response
+        .writeHead(200, {
+          "content-type": "application/json",
+          "content-length": Buffer.byteLength(text),
+        })
+        .end(text);
     });
   });
 
@@ -52,12 +64,19 @@ export async function startEchoingServer({ declines = [], silentFor = [] }: Echo
     if (path === "/ws/direct") return direct(fieldsOf(body["payment"]));
     const code = String(body["merchant_payment_code"]);
     const kept = payments.get(code);
-    if (kept === undefined) return { status: "ERROR", status_code: "BP-QRY-2", status_message: "Payment not found" };
+    if (kept === undefined)
+      return { status: "ERROR", status_code: "BP-QRY-2", status_message: "Payment not found" };
     if (path === "/ws/capture") kept.status = "CO";
     if (path === "/ws/cancel") kept.status = "CA";
     if (path === "/ws/refund") {
       const { merchant_refund_code, amount } = body;
-      kept.refunds.push({ merchant_refund_code, amount_ext: amount, status: "CO", id: kept.echo(3), description: kept.echo(4) });
+      kept.refunds.push({
+        merchant_refund_code,
+        amount_ext: amount,
+        status: "CO",
+        id: kept.echo(3),
+        description: kept.echo(4),
+      });
     }
     return shown(code, kept);
   }
@@ -113,7 +132,10 @@ export async function startEchoingServer({ declines = [], silentFor = [] }: Echo
   };
 }
 
-function shown(code: string, { echo, amount, currency, mark, status, declined, refunds }: Kept): Fields {
+function shown(
+  code: string,
+  { echo, amount, currency, mark, status, declined, refunds }: Kept,
+): Fields {
   const payment = {
     hash: echo(3),
     pin: echo(0),

@@ -1,12 +1,17 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-/** What happens to one connection. Positions are bytes from the beginning of what that side sends. */
+/**
+ * What happens to one connection. Positions are bytes from the beginning of what that side sends.
+ */
 export type Fault =
   | { readonly kind: "none" }
   /** Ends with a reset before anything is read. */
   | { readonly kind: "refuse" }
-  /** Forwards so many bytes of the request, or of the answer; then both sides end, by a reset or properly. */
+  /**
+   * Forwards so many bytes of the request, or of the answer; then both sides end, by a reset or
+   * properly.
+   */
   | { readonly kind: "cut_request" | "cut_answer"; readonly after: number; readonly reset: boolean }
   /** Everything takes so long. */
   | { readonly kind: "delay"; readonly requestMs: number; readonly answerMs: number }
@@ -16,7 +21,10 @@ export type Fault =
   | { readonly kind: "lose_request" }
   /** Forwards the request; the answer is not, and the connection stays open. */
   | { readonly kind: "lose_answer" }
-  /** Keeps the request for so long and then delivers it, whether or not anybody waits for the answer. */
+  /**
+   * Keeps the request for so long and then delivers it, whether or not anybody waits for the
+   * answer.
+   */
   | { readonly kind: "late_request"; readonly ms: number }
   /** Delivers the request twice, one after the other; the first answer is the one that arrives. */
   | { readonly kind: "double_request" }
@@ -37,7 +45,10 @@ export type FaultPlan = (request: Request) => Fault;
 
 const noise = Buffer.from(Array.from({ length: 64 }, (_, index) => (index * 151 + 13) % 256));
 
-/** A TCP proxy on loopback that does to connections what networks do. Knows nothing of TLS: to it that is bytes too. */
+/**
+ * A TCP proxy on loopback that does to connections what networks do. Knows nothing of TLS: to it
+ * that is bytes too.
+ */
 export class FaultProxy {
   readonly #server: Server;
   readonly #targetPort: number;
@@ -52,7 +63,10 @@ export class FaultProxy {
     this.plan = plan;
   }
 
-  static async start(targetPort: number, plan: FaultPlan = () => ({ kind: "none" })): Promise<FaultProxy> {
+  static async start(
+    targetPort: number,
+    plan: FaultPlan = () => ({ kind: "none" }),
+  ): Promise<FaultProxy> {
     const server = createServer({ noDelay: true, allowHalfOpen: true });
     const proxy = new FaultProxy(server, targetPort, plan);
     server.on("connection", (client) => proxy.#accept(client));
@@ -92,22 +106,36 @@ export class FaultProxy {
       case "none":
         return this.#pump(client, this.#dial(), head, {});
       case "cut_request":
-        return this.#pump(client, this.#dial(), head, { requestEnds: fault.after, reset: fault.reset });
+        return this.#pump(client, this.#dial(), head, {
+          requestEnds: fault.after,
+          reset: fault.reset,
+        });
       case "cut_answer":
-        return this.#pump(client, this.#dial(), head, { answerEnds: fault.after, reset: fault.reset });
+        return this.#pump(client, this.#dial(), head, {
+          answerEnds: fault.after,
+          reset: fault.reset,
+        });
       case "garbage":
         return this.#pump(client, this.#dial(), head, { answerEnds: fault.after, noise });
       case "delay":
-        return this.#pump(client, this.#dial(), head, { requestMs: fault.requestMs, answerMs: fault.answerMs });
+        return this.#pump(client, this.#dial(), head, {
+          requestMs: fault.requestMs,
+          answerMs: fault.answerMs,
+        });
       case "slow":
-        return this.#pump(client, this.#dial(), head, { slice: fault.bytes, everyMs: fault.everyMs });
+        return this.#pump(client, this.#dial(), head, {
+          slice: fault.bytes,
+          everyMs: fault.everyMs,
+        });
       case "lose_answer":
         return this.#pump(client, this.#dial(), head, { answerEnds: 0, silent: true });
       case "lose_request":
         client.resume();
         return;
       case "late_request":
-        return this.#whole(client, head, (request) => this.#later(fault.ms, () => this.#deliver(request)));
+        return this.#whole(client, head, (request) =>
+          this.#later(fault.ms, () => this.#deliver(request)),
+        );
       case "double_request":
         return this.#whole(client, head, (request) => {
           const server = this.#dial();
@@ -130,8 +158,16 @@ export class FaultProxy {
         else socket.destroySoon();
       }
     };
-    const up = this.#channel(server, { ...how, ends: how.requestEnds, afterMs: how.requestMs }, end);
-    const down = this.#channel(client, { ...how, ends: how.answerEnds, afterMs: how.answerMs }, end);
+    const up = this.#channel(
+      server,
+      { ...how, ends: how.requestEnds, afterMs: how.requestMs },
+      end,
+    );
+    const down = this.#channel(
+      client,
+      { ...how, ends: how.answerEnds, afterMs: how.answerMs },
+      end,
+    );
     client.on("data", up.write);
     client.on("end", up.end);
     // Whoever gave up is gone for the other side too, but for what is under way.
@@ -146,7 +182,14 @@ export class FaultProxy {
 
   #channel(
     to: Socket,
-    { ends, afterMs = 0, slice, everyMs = 0, noise: then, silent }: Way & { ends?: number | undefined; afterMs?: number | undefined },
+    {
+      ends,
+      afterMs = 0,
+      slice,
+      everyMs = 0,
+      noise: then,
+      silent,
+    }: Way & { ends?: number | undefined; afterMs?: number | undefined },
     end: () => void,
   ) {
     let left = ends ?? Number.POSITIVE_INFINITY;
@@ -179,7 +222,9 @@ export class FaultProxy {
     const take = (bytes: Buffer): void => {
       request = bytes === head ? head : Buffer.concat([request, bytes]);
       const gap = request.indexOf("\r\n\r\n");
-      const length = /content-length: (\d+)/i.exec(request.subarray(0, Math.max(gap, 0)).toString("latin1"))?.[1];
+      const length = /content-length: (\d+)/i.exec(
+        request.subarray(0, Math.max(gap, 0)).toString("latin1"),
+      )?.[1];
       if (gap < 0 || request.length < gap + 4 + Number(length ?? 0)) return;
       client.off("data", take);
       then(request);
@@ -199,7 +244,12 @@ export class FaultProxy {
   }
 
   #dial(): Socket {
-    const server = connect({ port: this.#targetPort, host: "127.0.0.1", noDelay: true, allowHalfOpen: true });
+    const server = connect({
+      port: this.#targetPort,
+      host: "127.0.0.1",
+      noDelay: true,
+      allowHalfOpen: true,
+    });
     this.#track(server);
     if (this.#isClosed) server.destroy();
     return server;
@@ -226,7 +276,10 @@ export class FaultProxy {
   }
 }
 
-/** A socket that is saying good-bye, or was not greeted yet, cannot be reset: Node would forget to close it. */
+/**
+ * A socket that is saying good-bye, or was not greeted yet, cannot be reset: Node would forget to
+ * close it.
+ */
 function reset(socket: Socket): void {
   if (socket.writableEnded || socket.connecting) socket.destroy();
   else socket.resetAndDestroy();

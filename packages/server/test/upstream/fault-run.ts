@@ -33,7 +33,10 @@ const answerMs = 300;
 const clients = 16;
 /** How often an exchange meets a fault, of 1,000. */
 const faultPerMille = 550;
-/** The clock's steps: recovery's minutes pass in seconds, and still slowly beside what the network keeps back. */
+/**
+ * The clock's steps: recovery's minutes pass in seconds, and still slowly beside what the network
+ * keeps back.
+ */
 const stepMs = 30_000;
 const stepEveryMs = 1_200;
 
@@ -43,8 +46,9 @@ const refused = "4716909774636285";
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Two Cofre processes, the outer one's payments carried out by the inner one, and between them a network that does everything that
- * networks do. The outer one is killed on the way. Afterwards the faults end, and both books must agree to the cent.
+ * Two Cofre processes, the outer one's payments carried out by the inner one, and between them a
+ * network that does everything that networks do. The outer one is killed on the way. Afterwards the
+ * faults end, and both books must agree to the cent.
  */
 export async function runFaults(options: FaultOptions): Promise<FaultReport> {
   const scratch = mkdtempSync(join(tmpdir(), "cofre-upstream-"));
@@ -93,7 +97,11 @@ class FaultRun {
     const time = this.#keepTime();
     const paying = this.#pay(this.#options.faulted);
     // Killed in the middle of everything: what was in flight is recovery's.
-    await until("half of the payments have met a fault", () => this.#faulted.size >= this.#options.faulted / 2, { mostMs: 600_000 });
+    await until(
+      "half of the payments have met a fault",
+      () => this.#faulted.size >= this.#options.faulted / 2,
+      { mostMs: 600_000 },
+    );
     await this.#restartOuter();
     await paying;
     this.#timePasses = false;
@@ -113,7 +121,9 @@ class FaultRun {
         "payments that met a fault": this.#faulted.size,
         "ms until all was settled": this.#settledMs,
         ...Object.fromEntries(
-          [...this.#counts].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([kind, count]) => [`exchanges, ${kind}`, count]),
+          [...this.#counts]
+            .toSorted(([one], [other]) => (one < other ? -1 : 1))
+            .map(([kind, count]) => [`exchanges, ${kind}`, count]),
         ),
       },
     };
@@ -145,7 +155,9 @@ class FaultRun {
     await this.#startOuter();
     await this.#ask("/__cofre/settings", { settings });
     this.#proxy.plan = ({ head }) => {
-      const fault = this.#network.happens(faultPerMille) ? anyFault(this.#network) : ({ kind: "none" } as const);
+      const fault = this.#network.happens(faultPerMille)
+        ? anyFault(this.#network)
+        : ({ kind: "none" } as const);
       this.#counts.set(fault.kind, (this.#counts.get(fault.kind) ?? 0) + 1);
       const code = /"merchant_payment_code":"([0-9a-f]{40})"/.exec(head.toString("latin1"))?.[1];
       if (code !== undefined && fault.kind !== "none") this.#faulted.add(code);
@@ -218,12 +230,25 @@ class FaultRun {
       "decline",
     ] as const);
     const cents = this.#chance.between(100, 99_999);
-    await this.#ask("/ws/direct", directFields(code, cents, plan === "decline" ? refused : this.#chance.pick(approved), isSale(plan)));
+    await this.#ask(
+      "/ws/direct",
+      directFields(
+        code,
+        cents,
+        plan === "decline" ? refused : this.#chance.pick(approved),
+        isSale(plan),
+      ),
+    );
     if (plan === "sale" || plan === "hold" || plan === "decline") return;
     const payment = await this.#whenKnown(code);
     if (payment?.["status"] === "CO" && plan === "refunds") {
       const part = this.#chance.between(1, cents);
-      await this.#ask("/ws/refund", { operation: "request", merchant_payment_code: code, amount: decimal(part), description: "part" });
+      await this.#ask("/ws/refund", {
+        operation: "request",
+        merchant_payment_code: code,
+        amount: decimal(part),
+        description: "part",
+      });
       if (part < cents && this.#chance.happens(500)) {
         await this.#ask("/ws/refund", {
           operation: "request",
@@ -236,14 +261,26 @@ class FaultRun {
     if (payment?.["capture_available"] !== true) return;
     if (plan === "cancel") await this.#ask("/ws/cancel", { merchant_payment_code: code });
     if (plan === "capture") await this.#ask("/ws/capture", { merchant_payment_code: code });
-    if (plan === "part") await this.#ask("/ws/capture", { merchant_payment_code: code, amount: decimal(this.#chance.between(1, cents)) });
+    if (plan === "part")
+      await this.#ask("/ws/capture", {
+        merchant_payment_code: code,
+        amount: decimal(this.#chance.between(1, cents)),
+      });
   }
 
-  /** A shop asks again until it is told something; after a while it gives up, and recovery goes on alone. */
+  /**
+   * A shop asks again until it is told something; after a while it gives up, and recovery goes on
+   * alone.
+   */
   async #whenKnown(code: string): Promise<Fields | undefined> {
     for (let look = 0; look < 25; look += 1) {
       const payment = paymentIn(await this.#ask("/ws/query", { merchant_payment_code: code }));
-      if (payment?.["status"] === "CO" || payment?.["status"] === "CA" || payment?.["capture_available"] === true) return payment;
+      if (
+        payment?.["status"] === "CO" ||
+        payment?.["status"] === "CA" ||
+        payment?.["capture_available"] === true
+      )
+        return payment;
       await sleep(200);
     }
     return undefined;
@@ -254,7 +291,10 @@ class FaultRun {
       await sleep(50);
       return undefined;
     }
-    const answer = await this.#client.ask(this.#outerPort, path, { integration_key: outerKey, ...fields });
+    const answer = await this.#client.ask(this.#outerPort, path, {
+      integration_key: outerKey,
+      ...fields,
+    });
     const payment = paymentIn(answer);
     const [code, status] = [payment?.["merchant_payment_code"], payment?.["status"]];
     if (typeof code === "string" && (status === "CO" || status === "CA")) {
@@ -281,15 +321,21 @@ class FaultRun {
   }
 
   #isUnsettled(): boolean {
-    return ["outer", "inner"].some((name) => attemptsInFlight(this.#directory(name)) + unsettledRefunds(this.#directory(name)) > 0);
+    return ["outer", "inner"].some(
+      (name) =>
+        attemptsInFlight(this.#directory(name)) + unsettledRefunds(this.#directory(name)) > 0,
+    );
   }
 
   async #checkTold(): Promise<void> {
-    for (const code of this.#told.keys()) await this.#ask("/ws/query", { merchant_payment_code: code });
+    for (const code of this.#told.keys())
+      await this.#ask("/ws/query", { merchant_payment_code: code });
   }
 
   #findCards(): void {
-    const files = readdirSync(this.#scratch, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const files = readdirSync(this.#scratch, { recursive: true, withFileTypes: true }).filter(
+      (entry) => entry.isFile(),
+    );
     let masked = 0;
     for (const { parentPath, name } of files) {
       const bytes = readFileSync(join(parentPath, name));
@@ -304,7 +350,8 @@ class FaultRun {
   #findAlarms(): void {
     for (const name of readdirSync(this.#scratch).filter((each) => each.endsWith(".stdout"))) {
       const text = readFileSync(join(this.#scratch, name), "utf8");
-      for (const line of text.split("\n")) if (line.includes('"event":"alarm"')) this.#violations.add(`no alarm: ${name} ${line}`);
+      for (const line of text.split("\n"))
+        if (line.includes('"event":"alarm"')) this.#violations.add(`no alarm: ${name} ${line}`);
     }
   }
 

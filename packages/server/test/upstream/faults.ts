@@ -6,11 +6,20 @@ const answer = (status: string, body: string, headers = ""): string =>
 
 /** What no client may take for a yes or a no. */
 export const lies: readonly string[] = [
-  answer("503 Service Unavailable", '{"status":"ERROR","status_code":"COFRE-21","status_message":"Nothing was done"}'),
-  answer("500 Internal Server Error", '{"status":"ERROR","status_code":"BP-DR-75","status_message":"no"}'),
+  answer(
+    "503 Service Unavailable",
+    '{"status":"ERROR","status_code":"COFRE-21","status_message":"Nothing was done"}',
+  ),
+  answer(
+    "500 Internal Server Error",
+    '{"status":"ERROR","status_code":"BP-DR-75","status_message":"no"}',
+  ),
   answer("502 Bad Gateway", "<html><h1>Bad Gateway</h1></html>"),
   answer("302 Found", "", "location: /elsewhere\r\n"),
-  answer("404 Not Found", '{"status":"ERROR","status_code":"COFRE-11","status_message":"No endpoint at this address"}'),
+  answer(
+    "404 Not Found",
+    '{"status":"ERROR","status_code":"COFRE-11","status_message":"No endpoint at this address"}',
+  ),
   answer("200 OK", '{"payment":{"hash":"6925f1c8b7d0'),
   answer("200 OK", ""),
   answer("200 OK", "null"),
@@ -18,9 +27,18 @@ export const lies: readonly string[] = [
   answer("200 OK", '{"status":"SUCCESS"}'),
   answer("200 OK", '{"status":"CONFLICT","success":false}'),
   answer("200 OK", '{"status":"ERROR"}'),
-  answer("200 OK", '{"status":"ERROR","status_code":"BP-XX-1","status_message":"what no page documents"}'),
-  answer("200 OK", '{"status":"ERROR","status_code":"BP-DR-119","status_message":"The outcome is not known yet"}'),
-  answer("200 OK", '{"status":"ERROR","status_code":"COFRE-14","status_message":"The request failed inside"}'),
+  answer(
+    "200 OK",
+    '{"status":"ERROR","status_code":"BP-XX-1","status_message":"what no page documents"}',
+  ),
+  answer(
+    "200 OK",
+    '{"status":"ERROR","status_code":"BP-DR-119","status_message":"The outcome is not known yet"}',
+  ),
+  answer(
+    "200 OK",
+    '{"status":"ERROR","status_code":"COFRE-14","status_message":"The request failed inside"}',
+  ),
   // A whole success, of another payment.
   answer(
     "200 OK",
@@ -40,10 +58,14 @@ export const longestLateMs = 2_000;
 export function anyFault(chance: Chance): Fault {
   const dice = chance.below(13);
   if (dice === 0) return { kind: "refuse" };
-  if (dice <= 2) return { kind: "cut_request", after: chance.between(1, 1_300), reset: chance.happens(500) };
-  if (dice <= 4) return { kind: "cut_answer", after: chance.between(1, 1_500), reset: chance.happens(500) };
-  if (dice === 5) return { kind: "delay", requestMs: chance.between(1, 150), answerMs: chance.between(1, 400) };
-  if (dice === 6) return { kind: "slow", bytes: chance.between(20, 300), everyMs: chance.between(1, 12) };
+  if (dice <= 2)
+    return { kind: "cut_request", after: chance.between(1, 1_300), reset: chance.happens(500) };
+  if (dice <= 4)
+    return { kind: "cut_answer", after: chance.between(1, 1_500), reset: chance.happens(500) };
+  if (dice === 5)
+    return { kind: "delay", requestMs: chance.between(1, 150), answerMs: chance.between(1, 400) };
+  if (dice === 6)
+    return { kind: "slow", bytes: chance.between(20, 300), everyMs: chance.between(1, 12) };
   if (dice === 7) return { kind: "lose_request" };
   if (dice === 8) return { kind: "lose_answer" };
   if (dice === 9) return { kind: "late_request", ms: chance.between(50, longestLateMs) };

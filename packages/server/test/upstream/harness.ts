@@ -1,10 +1,21 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AcquirerBooks, BookedAuthorization } from "../../src/connectors/simulator/messages-and-books.ts";
-import type { Instruction, MessageKind, NetworkFault } from "../../src/connectors/simulator/network.ts";
+import type {
+  AcquirerBooks,
+  BookedAuthorization,
+} from "../../src/connectors/simulator/messages-and-books.ts";
+import type {
+  Instruction,
+  MessageKind,
+  NetworkFault,
+} from "../../src/connectors/simulator/network.ts";
 import { decode, readBooks } from "../../src/connectors/simulator/wire.ts";
-import { isReversalCode, paymentCodeOf, refundReferenceOf } from "../../src/connectors/upstream/references.ts";
+import {
+  isReversalCode,
+  paymentCodeOf,
+  refundReferenceOf,
+} from "../../src/connectors/upstream/references.ts";
 import { connectUpstream } from "../../src/connectors/upstream/upstream-connector.ts";
 import type { Connector } from "../../src/connectors/connector.ts";
 import type { MerchantId } from "../../src/kernel/ids.ts";
@@ -46,8 +57,8 @@ type Fields = Readonly<Record<string, unknown>>;
 type Ask = (path: string, fields: Fields) => Promise<Fields>;
 
 /**
- * The upstream connector, a fault proxy, a Cofre process and behind it an acquirer process, of whose books the suite is shown the part
- * of each of our merchants, under our references.
+ * The upstream connector, a fault proxy, a Cofre process and behind it an acquirer process, of
+ * whose books the suite is shown the part of each of our merchants, under our references.
  */
 export async function upstreamHarness(): Promise<ConnectorHarness> {
   const scratch = mkdtempSync(join(tmpdir(), "cofre-upstream-"));
@@ -57,7 +68,10 @@ export async function upstreamHarness(): Promise<ConnectorHarness> {
     dataDirectory: ":memory:",
     logDirectory: scratch,
     name: "inner",
-    environment: { COFRE_ACQUIRER_URL: acquirer.address, COFRE_SANDBOX_INTEGRATION_KEY: integrationKey },
+    environment: {
+      COFRE_ACQUIRER_URL: acquirer.address,
+      COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
+    },
   });
   const port = (await inner.listening()) ?? 0;
   const client = new WireClient(8);
@@ -67,7 +81,13 @@ export async function upstreamHarness(): Promise<ConnectorHarness> {
     return answer;
   };
   await ask("/__cofre/settings", {
-    settings: { partialCapture: true, requireCvv: false, declineCodes: true, refundRequestedMinutes: 0, refundPendingMinutes: 0 },
+    settings: {
+      partialCapture: true,
+      requireCvv: false,
+      declineCodes: true,
+      refundRequestedMinutes: 0,
+      refundPendingMinutes: 0,
+    },
   });
   const proxy = await FaultProxy.start(port);
   const upstream = connectUpstream({
@@ -78,7 +98,11 @@ export async function upstreamHarness(): Promise<ConnectorHarness> {
     lateArrivalMs,
   });
   const world = new World(upstream, ask, async () => {
-    const heard = await client.send({ port: Number(new URL(acquirer.address).port), method: "GET", path: "/books" });
+    const heard = await client.send({
+      port: Number(new URL(acquirer.address).port),
+      method: "GET",
+      path: "/books",
+    });
     return readBooks(decode(heard?.body ?? ""));
   });
   const planned: Instruction[] = [];
@@ -97,7 +121,12 @@ export async function upstreamHarness(): Promise<ConnectorHarness> {
     lacks: { transactionNames: true, captureNames: true },
     instruct: async (_, instruction) => {
       if (typeof instruction.next === "string") planned.push(instruction);
-      else await ask("/__cofre/simulator", { next: "decline", reason: instruction.next.decline, times: instruction.times });
+      else
+        await ask("/__cofre/simulator", {
+          next: "decline",
+          reason: instruction.next.decline,
+          times: instruction.times,
+        });
     },
     books: () => world.books(),
     now: () => systemClock.now(),
@@ -119,7 +148,10 @@ interface Known {
   readonly reference: string;
 }
 
-/** Remembers whose requests went out, to tell our merchants apart in books where all of them are one. */
+/**
+ * Remembers whose requests went out, to tell our merchants apart in books where all of them are
+ * one.
+ */
 class World {
   readonly connector: Connector;
   readonly #ask: Ask;
@@ -135,7 +167,8 @@ class World {
       ...upstream,
       authorize: async (request, card) => {
         await this.#meet(request.merchantId);
-        if (!this.#known.some((known) => nameOf(known) === nameOf(request))) this.#known.push(request);
+        if (!this.#known.some((known) => nameOf(known) === nameOf(request)))
+          this.#known.push(request);
         return upstream.authorize({ ...request, customer: testCustomer }, card);
       },
       verify: async (request, card) => {
@@ -143,7 +176,9 @@ class World {
         return upstream.verify(request, card);
       },
       reverse: (request) => {
-        this.#reversed.add(nameOf({ merchantId: request.merchantId, reference: request.original.reference }));
+        this.#reversed.add(
+          nameOf({ merchantId: request.merchantId, reference: request.original.reference }),
+        );
         return upstream.reverse(request);
       },
     };
@@ -153,7 +188,8 @@ class World {
     const all = await this.#books();
     const merchants = [];
     // A test looks at its own merchants only, which are the latest.
-    for (const [merchantId, before] of [...this.#before].slice(-2)) merchants.push(await this.#booksOf(merchantId, before, all));
+    for (const [merchantId, before] of [...this.#before].slice(-2))
+      merchants.push(await this.#booksOf(merchantId, before, all));
     return { merchants, forgottenReferences: all.forgottenReferences };
   }
 
@@ -175,7 +211,9 @@ class World {
       const seen = await this.#paymentOf(merchantId, reference);
       if (seen === undefined) continue;
       all = isLatest ? await this.#books() : all;
-      const booked = all.merchants[0]?.authorizations.find((each) => each.reference === `${seen.hash}-1`);
+      const booked = all.merchants[0]?.authorizations.find(
+        (each) => each.reference === `${seen.hash}-1`,
+      );
       if (booked === undefined) continue;
       if (booked.voided && this.#reversed.has(nameOf({ merchantId, reference }))) undone += 1;
       const refunds = booked.refunds.flatMap((refund) => {
@@ -185,10 +223,20 @@ class World {
       });
       const isReversed = refunds.length < booked.refunds.length;
       reversedByRefund += isReversed ? 1 : 0;
-      authorizations.push({ ...booked, reference, refunds, captured: isReversed ? 0n : booked.captured });
+      authorizations.push({
+        ...booked,
+        reference,
+        refunds,
+        captured: isReversed ? 0n : booked.captured,
+      });
     }
     const now = totalsOf(all);
-    const totals = Object.fromEntries(Object.entries(now).map(([name, count]) => [name, count - before[name as keyof typeof before]]));
+    const totals = Object.fromEntries(
+      Object.entries(now).map(([name, count]) => [
+        name,
+        count - before[name as keyof typeof before],
+      ]),
+    );
     return {
       merchantId,
       totals: {
@@ -203,10 +251,15 @@ class World {
   }
 
   /** Once nothing of it is under way: refunds are carried out by the inner server's own clock. */
-  async #paymentOf(merchantId: MerchantId, reference: string): Promise<{ hash: string; refunds: ReadonlyMap<string, string> } | undefined> {
+  async #paymentOf(
+    merchantId: MerchantId,
+    reference: string,
+  ): Promise<{ hash: string; refunds: ReadonlyMap<string, string> } | undefined> {
     let found: { hash: string; refunds: ReadonlyMap<string, string> } | undefined;
     await until(`no refund of ${reference} is under way`, async () => {
-      const answer = await this.#ask("/ws/query", { merchant_payment_code: paymentCodeOf(merchantId, reference) });
+      const answer = await this.#ask("/ws/query", {
+        merchant_payment_code: paymentCodeOf(merchantId, reference),
+      });
       if (answer["status"] !== "SUCCESS") return true;
       const payment = answer["payment"] as {
         hash: string;
@@ -214,7 +267,10 @@ class World {
       };
       const refunds = payment.refunds ?? [];
       if (refunds.some(({ status }) => status === "RE" || status === "PE")) return false;
-      found = { hash: payment.hash, refunds: new Map(refunds.map(({ id, merchant_refund_code: code }) => [id, code ?? ""])) };
+      found = {
+        hash: payment.hash,
+        refunds: new Map(refunds.map(({ id, merchant_refund_code: code }) => [id, code ?? ""])),
+      };
       return true;
     });
     return found;
@@ -236,7 +292,11 @@ function totalsOf(books: AcquirerBooks): AcquirerBooks["merchants"][number]["tot
   );
 }
 
-function moneyOf(authorizations: readonly BookedAuthorization[]): { held: bigint; taken: bigint; givenBack: bigint } {
+function moneyOf(authorizations: readonly BookedAuthorization[]): {
+  held: bigint;
+  taken: bigint;
+  givenBack: bigint;
+} {
   const money = { held: 0n, taken: 0n, givenBack: 0n };
   for (const { held, captured, refunds } of authorizations) {
     const back = refunds.reduce((sum, { amount }) => sum + amount, 0n);

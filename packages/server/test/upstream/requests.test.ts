@@ -17,11 +17,15 @@ import { authorizeRequest, cardInHand, upstreamAt, upstreamKey } from "./connect
 
 type Fields = Record<string, unknown>;
 const { merchantId } = authorizeRequest("any");
-const cardOfBody = (body: Buffer): Fields => (JSON.parse(body.toString()) as { payment: { creditcard: Fields } }).payment.creditcard;
+const cardOfBody = (body: Buffer): Fields =>
+  (JSON.parse(body.toString()) as { payment: { creditcard: Fields } }).payment.creditcard;
 
 describe("requests to the upstream", () => {
   test("a payment is JSON with everything that the interface asks for", () => {
-    const request = authorizeRequest(`${"ab".repeat(24)}-1`, { capture: false, descriptor: 'Loja "Ação"' });
+    const request = authorizeRequest(`${"ab".repeat(24)}-1`, {
+      capture: false,
+      descriptor: 'Loja "Ação"',
+    });
     const body = JSON.parse(directBody("key", "code", request, cardInHand()).toString()) as Fields;
     assert.deepEqual(body, {
       integration_key: "key",
@@ -60,36 +64,72 @@ describe("requests to the upstream", () => {
   });
 
   test("a network token and its cryptogram go by their own names, also with an indicator of 3-D Secure beside them", () => {
-    const cryptogram = () => Cryptogram.from(Uint8Array.from(Buffer.from("AAABBBCCC000111222333444555=")));
+    const cryptogram = () =>
+      Cryptogram.from(Uint8Array.from(Buffer.from("AAABBBCCC000111222333444555=")));
     const threeDSecure = { eci: "05", version: "2", transactionId: undefined, xid: undefined };
     const secured = cardOfBody(
-      directBody("key", "code", authorizeRequest("p-1", { threeDSecure }), { ...cardInHand(), cryptogram: cryptogram() }),
+      directBody("key", "code", authorizeRequest("p-1", { threeDSecure }), {
+        ...cardInHand(),
+        cryptogram: cryptogram(),
+      }),
     );
-    assert.deepEqual([secured["threeds_eci"], secured["threeds_cryptogram"]], ["05", "AAABBBCCC000111222333444555="]);
+    assert.deepEqual(
+      [secured["threeds_eci"], secured["threeds_cryptogram"]],
+      ["05", "AAABBBCCC000111222333444555="],
+    );
     assert.equal(secured["card_number"], "4111111111111111");
 
-    // A network token was told by its having a cryptogram and no indicator: one with an indicator, as wallets send it, or without a
-    // cryptogram, as in a merchant's own charges, went to the upstream as a card's number.
+    // A network token was told by its having a cryptogram and no indicator: one with an indicator,
+    // as wallets send it, or without a cryptogram, as in a merchant's own charges, went to the
+    // upstream as a card's number.
     for (const secure of [undefined, threeDSecure]) {
-      const card = { ...cardInHand(), networkToken: true, cvv: undefined, cryptogram: cryptogram() };
-      const token = cardOfBody(directBody("key", "code", authorizeRequest("p-1", { threeDSecure: secure }), card));
+      const card = {
+        ...cardInHand(),
+        networkToken: true,
+        cvv: undefined,
+        cryptogram: cryptogram(),
+      };
+      const token = cardOfBody(
+        directBody("key", "code", authorizeRequest("p-1", { threeDSecure: secure }), card),
+      );
       assert.deepEqual(
-        [token["network_token_pan"], token["network_token_expire_date"], token["network_token_cryptogram"], token["card_number"]],
+        [
+          token["network_token_pan"],
+          token["network_token_expire_date"],
+          token["network_token_cryptogram"],
+          token["card_number"],
+        ],
         ["4111111111111111", "12/2060", "AAABBBCCC000111222333444555=", undefined],
       );
       assert.equal(token["threeds_eci"], secure?.eci);
     }
-    const bare = cardOfBody(directBody("key", "code", authorizeRequest("p-1"), { ...cardInHand(), networkToken: true }));
-    assert.deepEqual([bare["network_token_pan"], bare["card_number"]], ["4111111111111111", undefined]);
+    const bare = cardOfBody(
+      directBody("key", "code", authorizeRequest("p-1"), { ...cardInHand(), networkToken: true }),
+    );
+    assert.deepEqual(
+      [bare["network_token_pan"], bare["card_number"]],
+      ["4111111111111111", undefined],
+    );
     // A card's cryptogram that came without an indicator made its number a network token's.
-    const lone = cardOfBody(directBody("key", "code", authorizeRequest("p-1"), { ...cardInHand(), cryptogram: cryptogram() }));
-    assert.deepEqual([lone["card_number"], lone["threeds_cryptogram"]], ["4111111111111111", "AAABBBCCC000111222333444555="]);
+    const lone = cardOfBody(
+      directBody("key", "code", authorizeRequest("p-1"), {
+        ...cardInHand(),
+        cryptogram: cryptogram(),
+      }),
+    );
+    assert.deepEqual(
+      [lone["card_number"], lone["threeds_cryptogram"]],
+      ["4111111111111111", "AAABBBCCC000111222333444555="],
+    );
   });
 
   test("an amount is decimal text in the currency's own scale", () => {
     const amountOf = (minor: bigint, currency: string) =>
       (JSON.parse(captureBody("key", "code", { minor, currency }).toString()) as Fields)["amount"];
-    assert.deepEqual([amountOf(5n, "BRL"), amountOf(123_456_00n, "COP"), amountOf(1_234n, "KWD")], ["0.05", "123456.00", "1.234"]);
+    assert.deepEqual(
+      [amountOf(5n, "BRL"), amountOf(123_456_00n, "COP"), amountOf(1_234n, "KWD")],
+      ["0.05", "123456.00", "1.234"],
+    );
   });
 
   test("no card number becomes a string on its way out", async () => {
@@ -100,7 +140,11 @@ describe("requests to the upstream", () => {
     const pan = Pan.from(Uint8Array.from(digits));
     assert.ok(pan !== undefined);
     const { card } = cardInHand();
-    await upstream.authorize(authorizeRequest("p-1"), { card: { ...card, pan }, cvv: undefined, cryptogram: undefined });
+    await upstream.authorize(authorizeRequest("p-1"), {
+      card: { ...card, pan },
+      cvv: undefined,
+      cryptogram: undefined,
+    });
     upstream.close();
     assert.equal(server.received[0]?.includes(digits), true, "control: the digits were sent");
     server.received.length = 0;
@@ -127,7 +171,9 @@ describe("names at the upstream", () => {
 
   test("a refund's name leads back to its reference, also with the longest of each", () => {
     const id = "6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831";
-    const references = [1, 2 ** 31 - 1].map((refund) => refundReference(id, { id: refund, attempts: 9_999 } as Refund));
+    const references = [1, 2 ** 31 - 1].map((refund) =>
+      refundReference(id, { id: refund, attempts: 9_999 } as Refund),
+    );
     for (const reference of references) {
       const code = refundCodeOf(merchantId, `${id}-1`, reference);
       assert.ok(code.length <= 40, code);
@@ -135,7 +181,10 @@ describe("names at the upstream", () => {
       assert.equal(isReversalCode(merchantId, `${id}-1`, code), false);
       assert.equal(refundReferenceOf(merchantId, "another-1", code), undefined);
     }
-    assert.equal(new Set(references.map((reference) => refundCodeOf(merchantId, `${id}-1`, reference))).size, 2);
+    assert.equal(
+      new Set(references.map((reference) => refundCodeOf(merchantId, `${id}-1`, reference))).size,
+      2,
+    );
   });
 
   test("a reversal's name is no refund's", () => {
@@ -147,12 +196,18 @@ describe("names at the upstream", () => {
   });
 
   test("a reference that is not of the payment's form has a name too", () => {
-    const [one, other] = [refundCodeOf(merchantId, "p-1", "q-r1"), refundCodeOf(merchantId, "p-1", `p-${"x".repeat(60)}`)];
+    const [one, other] = [
+      refundCodeOf(merchantId, "p-1", "q-r1"),
+      refundCodeOf(merchantId, "p-1", `p-${"x".repeat(60)}`),
+    ];
     assert.ok(one.length <= 40 && other.length <= 40 && one !== other);
   });
 });
 
-/** A card number under a test BIN that is written nowhere: sixteen ASCII digits that never were a string. */
+/**
+ * A card number under a test BIN that is written nowhere: sixteen ASCII digits that never were a
+ * string.
+ */
 function freshDigits(): Buffer {
   const digits = Buffer.alloc(16);
   for (const [index, digit] of [4, 1, 1, 1, 1, 1].entries()) digits[index] = 0x30 + digit;

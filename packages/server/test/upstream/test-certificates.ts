@@ -1,8 +1,15 @@
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+} from "node:crypto";
 
 /**
- * Certificates for tests, made at run time and worth nothing elsewhere: an authority of our own, and a server under it. X.509 version 3
- * (RFC 5280) with ECDSA over P-256, written as far as TLS clients read it.
+ * Certificates for tests, made at run time and worth nothing elsewhere: an authority of our own,
+ * and a server under it. X.509 version 3 (RFC 5280) with ECDSA over P-256, written as far as TLS
+ * clients read it.
  */
 export interface TestAuthority {
   /** The authority's certificate in PEM. */
@@ -25,7 +32,13 @@ export function makeAuthority(name: string): TestAuthority {
     issue: (...names) => {
       const own = makeKeys();
       const extensions = [basicConstraints(false), alternativeNames(names)];
-      const cert = certificate({ subject: "test server", issuer: name, key: own.publicKey, signer: keys.privateKey, extensions });
+      const cert = certificate({
+        subject: "test server",
+        issuer: name,
+        key: own.publicKey,
+        signer: keys.privateKey,
+        extensions,
+      });
       return { cert, key: own.privateKey.export({ type: "pkcs8", format: "pem" }) };
     },
   };
@@ -64,7 +77,11 @@ function certificate({ subject, issuer, key, signer, extensions }: Contents): st
     tagged(0xa3, sequence(...extensions)),
   );
   const signature = sign("sha256", signed, signer);
-  const whole = sequence(signed, algorithm, der(0x03, Buffer.concat([Buffer.from([0]), signature])));
+  const whole = sequence(
+    signed,
+    algorithm,
+    der(0x03, Buffer.concat([Buffer.from([0]), signature])),
+  );
   const lines = whole.toString("base64").match(/.{1,64}/g) ?? [];
   return ["-----BEGIN CERTIFICATE-----", ...lines, "-----END CERTIFICATE-----", ""].join("\n");
 }
@@ -76,7 +93,9 @@ function basicConstraints(isAuthority: boolean): Buffer {
 
 function alternativeNames(names: readonly string[]): Buffer {
   const general = names.map((name) =>
-    /^[\d.]+$/.test(name) ? der(0x87, Buffer.from(name.split(".").map(Number))) : der(0x82, Buffer.from(name)),
+    /^[\d.]+$/.test(name)
+      ? der(0x87, Buffer.from(name.split(".").map(Number)))
+      : der(0x82, Buffer.from(name)),
   );
   return sequence(oid("551d11"), der(0x04, sequence(...general)));
 }
@@ -103,6 +122,7 @@ function tagged(tag: number, inner: Buffer): Buffer {
 
 function der(tag: number, content: Uint8Array): Buffer {
   const { length } = content;
-  const size = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+  const size =
+    length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
   return Buffer.concat([Buffer.from([tag, ...size]), content]);
 }

@@ -1,6 +1,9 @@
 import type { Customer } from "../../src/payment/payment.ts";
 
-/** A customer whom every rule of Brazil accepts; the document is one of those that public clients test with (interface 9). */
+/**
+ * A customer whom every rule of Brazil accepts; the document is one of those that public clients
+ * test with (interface 9).
+ */
 export const testCustomer: Customer = {
   name: "Ana Lima",
   email: "ana.lima@example.com",

@@ -13,7 +13,10 @@ import { makeAuthority } from "./test-certificates.ts";
 const authority = makeAuthority("Cofre test authority");
 const untrusted = { kind: "not_sent" };
 
-async function authorizeOver(tls: TlsOptions, ca: string | undefined): Promise<{ outcome: unknown; received: readonly Buffer[] }> {
+async function authorizeOver(
+  tls: TlsOptions,
+  ca: string | undefined,
+): Promise<{ outcome: unknown; received: readonly Buffer[] }> {
   await using server = await startCannedServer(tls);
   const request = authorizeRequest("p-1");
   server.say(httpAnswer(paymentBody(paymentCodeOf(request.merchantId, "p-1"))));
@@ -36,7 +39,11 @@ describe("TLS to the upstream", () => {
     ["a server under an authority that nobody named", authority.issue("127.0.0.1"), undefined],
     ["a server under another authority", makeAuthority("Another").issue("127.0.0.1"), authority.ca],
     ["a server of another name", authority.issue("pay.example.com", "127.0.0.2"), authority.ca],
-    ["a server that speaks TLS 1.1 at most", { ...authority.issue("127.0.0.1"), ...old }, authority.ca],
+    [
+      "a server that speaks TLS 1.1 at most",
+      { ...authority.issue("127.0.0.1"), ...old },
+      authority.ca,
+    ],
   ];
   for (const [what, tls, ca] of refused) {
     test(`${what} gets nothing of the request`, async () => {
@@ -55,7 +62,10 @@ describe("TLS to the upstream", () => {
     time.release();
     assert.deepEqual(await asked, untrusted);
     const received = Buffer.concat(server.received);
-    assert.ok(received.length > 0 && !received.includes("4111111111111111") && !received.includes("POST"), "a hello and nothing else");
+    assert.ok(
+      received.length > 0 && !received.includes("4111111111111111") && !received.includes("POST"),
+      "a hello and nothing else",
+    );
     upstream.close();
   });
 
@@ -68,7 +78,10 @@ describe("TLS to the upstream", () => {
   });
 
   test("control: TLS 1.2 is enough", async () => {
-    const { outcome } = await authorizeOver({ ...authority.issue("127.0.0.1"), maxVersion: "TLSv1.2" }, authority.ca);
+    const { outcome } = await authorizeOver(
+      { ...authority.issue("127.0.0.1"), maxVersion: "TLSv1.2" },
+      authority.ca,
+    );
     assert.equal((outcome as { kind: string }).kind, "approved");
   });
 
@@ -87,25 +100,38 @@ describe("TLS to the upstream", () => {
     const payment = body["payment"] as Record<string, unknown>;
     assert.deepEqual([payment["status"], payment["amount_ext"]], ["CO", "100.00"]);
     const code = paymentCodeOf(await merchantOf(outer), `${String(payment["hash"])}-1`);
-    const there = await inner.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: code });
+    const there = await inner.get("/ws/query", {
+      integration_key: integrationKey,
+      merchant_payment_code: code,
+    });
     const mirrored = there.body["payment"] as Record<string, unknown>;
     assert.deepEqual([mirrored["status"], mirrored["amount_br"]], ["CO", payment["amount_br"]]);
     assert.equal(mirrored["order_number"], String(payment["hash"]).slice(0, 40));
 
     // The acquirer is another server: there is no simulator to instruct.
-    const instructed = await outer.postJson("/__cofre/simulator", { integration_key: integrationKey, next: "lose_answer" });
+    const instructed = await outer.postJson("/__cofre/simulator", {
+      integration_key: integrationKey,
+      next: "lose_answer",
+    });
     assert.equal(instructed.body["status_code"], "COFRE-35");
   });
 });
 
 /** The outer installation's only merchant, as its log names it with requests. */
-async function merchantOf(world: Awaited<ReturnType<typeof startWorld>>): Promise<Parameters<typeof paymentCodeOf>[0]> {
-  const named = world.events.find((event) => "merchantId" in event && typeof event.merchantId === "string");
+async function merchantOf(
+  world: Awaited<ReturnType<typeof startWorld>>,
+): Promise<Parameters<typeof paymentCodeOf>[0]> {
+  const named = world.events.find(
+    (event) => "merchantId" in event && typeof event.merchantId === "string",
+  );
   assert.ok(named !== undefined && "merchantId" in named);
   return named.merchantId as Parameters<typeof paymentCodeOf>[0];
 }
 
-async function terminateTls(tls: TlsOptions, port: number): Promise<AsyncDisposable & { readonly port: number }> {
+async function terminateTls(
+  tls: TlsOptions,
+  port: number,
+): Promise<AsyncDisposable & { readonly port: number }> {
   const server = createServer(tls, (socket) => {
     const plain = connect({ port, host: "127.0.0.1" });
     for (const [from, to] of [

@@ -1,4 +1,7 @@
-/** Arithmetic of GHASH (NIST SP 800-38D, 6.3) on 128-bit blocks as numbers, for crafting ciphertexts that an attacker could craft. */
+/**
+ * Arithmetic of GHASH (NIST SP 800-38D, 6.3) on 128-bit blocks as numbers, for crafting ciphertexts
+ * that an attacker could craft.
+ */
 
 const reduction = 0xe1n << 120n;
 const one = 1n << 127n;

@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { directBody, startWorld, testCard, type Answer, type World } from "../world.ts";
 
-/** Which changes of a payment merchants are told of, and by which notification_type: the last column of interface 4.2, through HTTP. */
+/**
+ * Which changes of a payment merchants are told of, and by which notification_type: the last column
+ * of interface 4.2, through HTTP.
+ */
 type Fields = Readonly<Record<string, unknown>>;
 
 const hold = { creditcard: { ...testCard, auto_capture: false } };
@@ -18,15 +21,27 @@ interface Shop {
 }
 
 /** A sequence of steps after which exactly these were told of the payment, in this order. */
-const sequences: readonly (readonly [name: string, steps: (shop: Shop) => Promise<string>, told: readonly string[]])[] = [
+const sequences: readonly (readonly [
+  name: string,
+  steps: (shop: Shop) => Promise<string>,
+  told: readonly string[],
+])[] = [
   ["a payment that is paid at once", (shop) => shop.pay(), ["update"]],
   ["a payment that is declined at once", (shop) => shop.pay(declined), ["update"]],
   ["an authorization", (shop) => shop.pay(hold), []],
   ["a capture", async (shop) => asked(shop, await shop.pay(hold), "/ws/capture"), ["update"]],
   ["a void", async (shop) => asked(shop, await shop.pay(hold), "/ws/cancel"), ["update"]],
-  ["a void by refundOrCancel", async (shop) => asked(shop, await shop.pay(hold), "/ws/refundOrCancel"), ["update"]],
+  [
+    "a void by refundOrCancel",
+    async (shop) => asked(shop, await shop.pay(hold), "/ws/refundOrCancel"),
+    ["update"],
+  ],
   ["a payment that waits for a reviewer", (shop) => shop.pay(reviewed), []],
-  ["a reviewer's yes to what is to be paid", async (shop) => decided(shop, await shop.pay(reviewed), "accept_review"), ["update"]],
+  [
+    "a reviewer's yes to what is to be paid",
+    async (shop) => decided(shop, await shop.pay(reviewed), "accept_review"),
+    ["update"],
+  ],
   // It was told of nothing: who captures by a program did not learn that it could.
   [
     "a reviewer's yes to what is to be captured",
@@ -35,18 +50,44 @@ const sequences: readonly (readonly [name: string, steps: (shop: Shop) => Promis
   ],
   [
     "a reviewer's yes, and the capture",
-    async (shop) => asked(shop, await decided(shop, await shop.pay({ ...reviewed, ...hold }), "accept_review"), "/ws/capture"),
+    async (shop) =>
+      asked(
+        shop,
+        await decided(shop, await shop.pay({ ...reviewed, ...hold }), "accept_review"),
+        "/ws/capture",
+      ),
     ["update", "update"],
   ],
-  ["a reviewer's no", async (shop) => decided(shop, await shop.pay(reviewed), "reject_review"), ["update"]],
-  ["an authorization that nobody captures", async (shop) => later(shop, await shop.pay(hold), "5d"), ["update"]],
+  [
+    "a reviewer's no",
+    async (shop) => decided(shop, await shop.pay(reviewed), "reject_review"),
+    ["update"],
+  ],
+  [
+    "an authorization that nobody captures",
+    async (shop) => later(shop, await shop.pay(hold), "5d"),
+    ["update"],
+  ],
   ["a refund that is asked for", async (shop) => refunded(shop, await shop.pay()), ["update"]],
-  ["a refund that is pending", async (shop) => later(shop, await refunded(shop, await shop.pay()), "61s"), ["update", "refund"]],
-  ["a refund that is paid", async (shop) => later(shop, await refunded(shop, await shop.pay()), "5min"), ["update", "refund", "refund"]],
-  ["a chargeback", async (shop) => decided(shop, await shop.pay(), "chargeback"), ["update", "chargeback"]],
+  [
+    "a refund that is pending",
+    async (shop) => later(shop, await refunded(shop, await shop.pay()), "61s"),
+    ["update", "refund"],
+  ],
+  [
+    "a refund that is paid",
+    async (shop) => later(shop, await refunded(shop, await shop.pay()), "5min"),
+    ["update", "refund", "refund"],
+  ],
+  [
+    "a chargeback",
+    async (shop) => decided(shop, await shop.pay(), "chargeback"),
+    ["update", "chargeback"],
+  ],
   [
     "a chargeback that is given back",
-    async (shop) => decided(shop, await decided(shop, await shop.pay(), "chargeback"), "chargeback_credit"),
+    async (shop) =>
+      decided(shop, await decided(shop, await shop.pay(), "chargeback"), "chargeback_credit"),
     ["update", "chargeback", "chargeback_credit"],
   ],
 ];
@@ -77,21 +118,30 @@ async function done(answer: Promise<Answer>): Promise<Fields> {
   return body;
 }
 
-async function shopIn(world: World): Promise<Shop & { told(hash: string): Promise<readonly unknown[]> }> {
-  const { world: made } = (await done(world.postJson("/__cofre/worlds", { seed: "announcements" }))) as { readonly world: Fields };
+async function shopIn(
+  world: World,
+): Promise<Shop & { told(hash: string): Promise<readonly unknown[]> }> {
+  const { world: made } = (await done(
+    world.postJson("/__cofre/worlds", { seed: "announcements" }),
+  )) as { readonly world: Fields };
   const key = { integration_key: made["integration_key"] };
-  const post = (path: string, fields: Fields): Promise<Answer> => world.postJson(path, { ...fields, ...key });
+  const post = (path: string, fields: Fields): Promise<Answer> =>
+    world.postJson(path, { ...fields, ...key });
   let codes = 0;
   return {
     post,
     async pay(payment = {}) {
-      const { payment: paid } = await done(post("/ws/direct", directBody(`told-${(codes += 1)}`, payment)));
+      const { payment: paid } = await done(
+        post("/ws/direct", directBody(`told-${(codes += 1)}`, payment)),
+      );
       return String((paid as Fields)["hash"]);
     },
     review: (hash, action) => post("/__cofre/payment", { hash, action }),
     advance: (span) => post("/__cofre/clock", { advance: span }),
     async told(hash) {
-      const { notifications } = (await done(post("/__cofre/notifications", { hash }))) as { readonly notifications: readonly Fields[] };
+      const { notifications } = (await done(post("/__cofre/notifications", { hash }))) as {
+        readonly notifications: readonly Fields[];
+      };
       return notifications.map((each) => each["notification_type"]);
     },
   };
@@ -101,7 +151,8 @@ describe("merchants are told of", { timeout: 60_000 }, () => {
   test("what interface 4.2 says, and of nothing else", async () => {
     await using world = await startWorld();
     const shop = await shopIn(world);
-    for (const [name, steps, told] of sequences) assert.deepEqual(await shop.told(await steps(shop)), told, name);
+    for (const [name, steps, told] of sequences)
+      assert.deepEqual(await shop.told(await steps(shop)), told, name);
   });
 
   test("an outcome that nobody was answered, once it is found out, also where the payment stays PE", async () => {
@@ -111,12 +162,13 @@ describe("merchants are told of", { timeout: 60_000 }, () => {
       await done(shop.post("/__cofre/simulator", { next: "lose_answer", of }));
       return ask();
     };
-    const foundOut: readonly (readonly [name: string, payment: Fields, told: readonly string[]])[] = [
-      ["a hold", hold, ["update"]],
-      ["a hold that waits for a reviewer", reviewed, ["update"]],
-      ["a sale", {}, ["update"]],
-      ["a decline", declined, ["update"]],
-    ];
+    const foundOut: readonly (readonly [name: string, payment: Fields, told: readonly string[]])[] =
+      [
+        ["a hold", hold, ["update"]],
+        ["a hold that waits for a reviewer", reviewed, ["update"]],
+        ["a sale", {}, ["update"]],
+        ["a decline", declined, ["update"]],
+      ];
     for (const [name, payment, told] of foundOut) {
       const hash = await lost("authorize", () => shop.pay(payment));
       assert.deepEqual(await shop.told(hash), [], `${name}, before`);
@@ -124,9 +176,13 @@ describe("merchants are told of", { timeout: 60_000 }, () => {
     }
     // Asked to, it tells of it once more; of a hold that was answered it has nothing to tell.
     const hash = await lost("authorize", () => shop.pay(hold));
-    await done(shop.post("/ws/everest/resendNotification", { hash: await later(shop, hash, "1h") }));
+    await done(
+      shop.post("/ws/everest/resendNotification", { hash: await later(shop, hash, "1h") }),
+    );
     assert.deepEqual(await shop.told(hash), ["update", "update"]);
-    const { body } = await shop.post("/ws/everest/resendNotification", { hash: await shop.pay(hold) });
+    const { body } = await shop.post("/ws/everest/resendNotification", {
+      hash: await shop.pay(hold),
+    });
     assert.equal(body["status_code"], "COFRE-29");
   });
 
@@ -137,6 +193,8 @@ describe("merchants are told of", { timeout: 60_000 }, () => {
     assert.deepEqual(await shop.told(await shop.pay()), []);
     assert.deepEqual(await shop.told(await shop.pay(declined)), []);
     // The control: what comes about later is told of.
-    assert.deepEqual(await shop.told(await asked(shop, await shop.pay(hold), "/ws/capture")), ["update"]);
+    assert.deepEqual(await shop.told(await asked(shop, await shop.pay(hold), "/ws/capture")), [
+      "update",
+    ]);
   });
 });

@@ -29,13 +29,17 @@ interface Look {
   readonly following: string | null;
   readonly joins: boolean;
 }
-type PageOf = (before: string | undefined) => Promise<{ readonly items: readonly Named[]; readonly next: string | null }>;
+type PageOf = (
+  before: string | undefined,
+) => Promise<{ readonly items: readonly Named[]; readonly next: string | null }>;
 const { newest, gone } = (await import(pathToFileURL(`${folder}newest.js`).href)) as {
   readonly newest: (page: PageOf, known: string, mostCalls: number) => Promise<Look>;
   readonly gone: (keys: readonly string[], look: Look) => readonly string[];
 };
 const { timesOf } = (await import(pathToFileURL(`${folder}latency.js`).href)) as {
-  readonly timesOf: (requests: readonly { readonly path: string; readonly duration_ms?: number }[]) => readonly unknown[];
+  readonly timesOf: (
+    requests: readonly { readonly path: string; readonly duration_ms?: number }[],
+  ) => readonly unknown[];
 };
 const scripts = readdirSync(folder).filter((name) => name.endsWith(".js"));
 let world: World;
@@ -53,8 +57,14 @@ describe("HEAD, as monitors and load balancers ask", () => {
       { path: "/openapi.json" },
       { path: "/__cofre/certificate.pem" },
     ]) {
-      const [head, get] = [await fetch(world.url + path, { method: "HEAD" }), await fetch(world.url + path)];
-      const lengths = [head.headers.get("content-length"), String(Buffer.byteLength(await get.text()))];
+      const [head, get] = [
+        await fetch(world.url + path, { method: "HEAD" }),
+        await fetch(world.url + path),
+      ];
+      const lengths = [
+        head.headers.get("content-length"),
+        String(Buffer.byteLength(await get.text())),
+      ];
       assert.deepEqual([head.status, await head.text(), lengths[0]], [200, "", lengths[1]], path);
     }
   });
@@ -81,7 +91,10 @@ describe("the console", () => {
     assert.equal(response.headers.get("cross-origin-resource-policy"), "same-origin");
     assert.equal(response.headers.get("referrer-policy"), "no-referrer");
     assert.equal(response.headers.get("access-control-allow-origin"), null);
-    assert.doesNotMatch(await response.text(), /\son[a-z]+=|\sstyle=|<script>|javascript:|https?:/i);
+    assert.doesNotMatch(
+      await response.text(),
+      /\son[a-z]+=|\sstyle=|<script>|javascript:|https?:/i,
+    );
   });
 
   test("serves each of its parts, all together less than 60 kB compressed", async () => {
@@ -96,7 +109,12 @@ describe("the console", () => {
     }
     const bytes = gzipSync(scripts.map(textOf).join("")).length;
     assert.ok(bytes < 60 * 1024, `${bytes} bytes`);
-    for (const name of ["tsconfig.json", "..%2fconsole-endpoint.ts", "../console-endpoint.ts", "index.html"]) {
+    for (const name of [
+      "tsconfig.json",
+      "..%2fconsole-endpoint.ts",
+      "../console-endpoint.ts",
+      "index.html",
+    ]) {
       assert.equal((await fetch(`${world.url}/console/${name}`)).status, 404, name);
     }
   });
@@ -122,13 +140,20 @@ describe("the console", () => {
   test("has words for every fault, takes a time where the fault does, and knows every reason and every span of a chart", () => {
     const words = textOf("words.js");
     for (const kind of faultKindNames)
-      assert.match(words, new RegExp(`^  ${kind}: \\["[^"]+", "[^"]+", ${faultKinds[kind].waits}\\],$`, "m"), kind);
+      assert.match(
+        words,
+        new RegExp(`^  ${kind}: \\["[^"]+", "[^"]+", ${faultKinds[kind].waits}\\],$`, "m"),
+        kind,
+      );
     for (const reason of declineReasons) assert.ok(words.includes(`  "${reason}",`), reason);
     for (const per of periodNames) assert.ok(textOf("charts.js").includes(`["${per}", `), per);
   });
 
   test("tries the published test cards only, and says what they lead to", () => {
-    const published = readFileSync(fileURLToPath(new URL("../../../../docs/wire/sandbox.md", import.meta.url)), "utf8");
+    const published = readFileSync(
+      fileURLToPath(new URL("../../../../docs/wire/sandbox.md", import.meta.url)),
+      "utf8",
+    );
     const cards = [...textOf("test-cards.js").matchAll(/\["(\d+)", "(\w+)", "(\w+)"\]/g)];
     assert.ok(cards.length >= 10);
     for (const [, number = "", brand = "", outcome = ""] of cards)
@@ -151,14 +176,34 @@ describe("the console", () => {
     }
     assert.equal(list.withoutNumber("41111111111111111227"), "411111xxxxxxxxxx1227");
     assert.equal(list.withoutNumber("4111111111111111 12/27"), "411111xxxxxxxxxx1227");
-    assert.equal(list.withoutNumber("411111111111 and 4716909774636285"), "411111xx1111 and 471690xxxxxx6285");
-    assert.equal(list.withoutNumber("\u0664".repeat(16)), `${"\u0664".repeat(6)}xxxxxx${"\u0664".repeat(4)}`);
-    for (const other of ["", mask, "411111******1111", "1111", "João Cão", "order-2026-11-28", "01938c2f4a7b".repeat(4), "1".repeat(48)])
+    assert.equal(
+      list.withoutNumber("411111111111 and 4716909774636285"),
+      "411111xx1111 and 471690xxxxxx6285",
+    );
+    assert.equal(
+      list.withoutNumber("\u0664".repeat(16)),
+      `${"\u0664".repeat(6)}xxxxxx${"\u0664".repeat(4)}`,
+    );
+    for (const other of [
+      "",
+      mask,
+      "411111******1111",
+      "1111",
+      "João Cão",
+      "order-2026-11-28",
+      "01938c2f4a7b".repeat(4),
+      "1".repeat(48),
+    ])
       assert.equal(list.withoutNumber(other), other);
   });
 
   test("takes no whole card number from a link", () => {
-    const query = new URLSearchParams({ search: "4111.1111.1111.1111", state: "captured", brand: "", more: "1" });
+    const query = new URLSearchParams({
+      search: "4111.1111.1111.1111",
+      state: "captured",
+      brand: "",
+      more: "1",
+    });
     assert.deepEqual(list.filterOf(query), { search: "411111xxxxxx1111", state: "captured" });
   });
 
@@ -166,15 +211,24 @@ describe("the console", () => {
     const took = (path: string, ...times: readonly (number | undefined)[]) =>
       times.map((time) => ({ path, ...(time === undefined ? {} : { duration_ms: time }) }));
     const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);
-    assert.deepEqual(timesOf([...took("/ws/query", 7), ...took("/ws/direct", ...hundred, undefined), ...took("/ws/capture", undefined)]), [
-      { path: "/ws/direct", number: 100, median: 50, slow: 95, slowest: 100 },
-      { path: "/ws/query", number: 1, median: 7, slow: 7, slowest: 7 },
-    ]);
+    assert.deepEqual(
+      timesOf([
+        ...took("/ws/query", 7),
+        ...took("/ws/direct", ...hundred, undefined),
+        ...took("/ws/capture", undefined),
+      ]),
+      [
+        { path: "/ws/direct", number: 100, median: 50, slow: 95, slowest: 100 },
+        { path: "/ws/query", number: 1, median: 7, slow: 7, slowest: 7 },
+      ],
+    );
     assert.deepEqual(timesOf([]), []);
   });
 
   describe("a fresh look", () => {
-    /** Those with the keys "99" to "00", of which each call looks at ten; those that end in 5 pass. */
+    /**
+     * Those with the keys "99" to "00", of which each call looks at ten; those that end in 5 pass.
+     */
     const page: PageOf = async (before = "x") => {
       const seen = Array.from({ length: 100 }, (_, index) => String(99 - index).padStart(2, "0"))
         .filter((key) => key < before)
@@ -188,16 +242,30 @@ describe("the console", () => {
 
     test("removes what it went through and does not hold, and nothing older", async () => {
       const look = await newest(page, "97", 5);
-      assert.deepEqual({ ...look, items: keys(look) }, { items: ["95"], first: "90", following: "90", joins: true });
+      assert.deepEqual(
+        { ...look, items: keys(look) },
+        { items: ["95"], first: "90", following: "90", joins: true },
+      );
       assert.deepEqual(gone(["97", "95", "90", "89", "05"], look), ["97", "90"]);
       const empty = { items: [], first: "90", following: "90", joins: true };
-      assert.deepEqual(gone(["95", "85", "05"], empty), ["95"], "older matches stay when a look finds none");
-      assert.deepEqual(gone(["95", "05"], { ...empty, first: null, following: null }), ["95", "05"], "it went through all");
+      assert.deepEqual(
+        gone(["95", "85", "05"], empty),
+        ["95"],
+        "older matches stay when a look finds none",
+      );
+      assert.deepEqual(
+        gone(["95", "05"], { ...empty, first: null, following: null }),
+        ["95", "05"],
+        "it went through all",
+      );
     });
 
     test("goes on until it reaches what is known", async () => {
       const look = await newest(page, "75", 5);
-      assert.deepEqual({ ...look, items: keys(look) }, { items: ["95", "85", "75"], first: "90", following: "70", joins: true });
+      assert.deepEqual(
+        { ...look, items: keys(look) },
+        { items: ["95", "85", "75"], first: "90", following: "70", joins: true },
+      );
       assert.deepEqual(gone(["75", "65"], look), []);
       const all = await newest(page, "", 20);
       assert.deepEqual([keys(all).length, all.following, all.joins], [10, null, true]);

@@ -1,8 +1,16 @@
 import { Lifted, liftedNames } from "../../src/wire/decode/tree.ts";
 import type { Tree } from "../../src/wire/decode/tree.ts";
 
-/** A request as a client's program holds it, before it is put on the wire in one of many encodings. */
-export type Model = string | number | boolean | null | readonly Model[] | { readonly [name: string]: Model };
+/**
+ * A request as a client's program holds it, before it is put on the wire in one of many encodings.
+ */
+export type Model =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly Model[]
+  | { readonly [name: string]: Model };
 export type ModelObject = { readonly [name: string]: Model };
 
 export interface Rendering {
@@ -11,7 +19,10 @@ export interface Rendering {
   readonly body: Buffer;
 }
 
-/** What the decoder should make of a model, worked out without the decoder: plain data, sensitive values as `lifted:<text>`. */
+/**
+ * What the decoder should make of a model, worked out without the decoder: plain data, sensitive
+ * values as `lifted:<text>`.
+ */
 export function expectedTree(model: Model, name = ""): unknown {
   if (model === null || model === "") return undefined;
   const isLifted = (liftedNames as readonly string[]).includes(name);
@@ -19,16 +30,21 @@ export function expectedTree(model: Model, name = ""): unknown {
     const text = String(model);
     // Not ASCII: the bytes differ with the encoding, and no check accepts any of them.
     const isAscii = (read: string): boolean => !/[^\0-\x7f]/.test(read);
-    if (name.endsWith("_cryptogram")) return isAscii(text) ? `lifted:${text.replaceAll(" ", "+")}` : "lifted, wrong";
+    if (name.endsWith("_cryptogram"))
+      return isAscii(text) ? `lifted:${text.replaceAll(" ", "+")}` : "lifted, wrong";
     const plain = text
       .replaceAll(/[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g, "")
       .replaceAll(/[\s\u0085]/g, " ")
       .replaceAll(/[\u058a\u2010-\u2015\u2212\u2e3a\u2e3b\ufe58\ufe63\uff0d]/g, "-")
       .replaceAll(/^ +| +$/g, "");
-    return isAscii(plain) && /^(?:[^ -]+(?:[ -][^ -]+)*)?$/.test(plain) ? `lifted:${plain.replaceAll(/[ -]/g, "")}` : "lifted, wrong";
+    return isAscii(plain) && /^(?:[^ -]+(?:[ -][^ -]+)*)?$/.test(plain)
+      ? `lifted:${plain.replaceAll(/[ -]/g, "")}`
+      : "lifted, wrong";
   }
   if (Array.isArray(model))
-    return (model as readonly Model[]).map((element) => expectedTree(element)).filter((element) => element !== undefined);
+    return (model as readonly Model[])
+      .map((element) => expectedTree(element))
+      .filter((element) => element !== undefined);
   if (typeof model !== "object") return String(model);
   return Object.fromEntries(
     Object.entries(model as ModelObject)
@@ -45,7 +61,12 @@ export function plainTree(tree: Tree): unknown {
       : "lifted, wrong";
   if (typeof tree === "string") return tree;
   if (Array.isArray(tree)) return (tree as readonly Tree[]).map(plainTree);
-  return Object.fromEntries(Object.entries(tree as Readonly<Record<string, Tree>>).map(([name, value]) => [name, plainTree(value)]));
+  return Object.fromEntries(
+    Object.entries(tree as Readonly<Record<string, Tree>>).map(([name, value]) => [
+      name,
+      plainTree(value),
+    ]),
+  );
 }
 
 /** The request in every encoding that can carry it (numbers as in interface 1.1). */
@@ -58,21 +79,29 @@ export function renderAll(path: string, model: ModelObject): Rendering[] {
     (name) => name,
     (value) => encodeURIComponent(value).replaceAll("%20", "+"),
   );
-  // As clients that do not encode: only what would be taken for something else is written as an escape.
+  // As clients that do not encode: only what would be taken for something else is written as an
+  // escape.
   const lazy = formOf(
     pairs,
     (name) => name,
-    (value) => value.replaceAll(/[%+&=#]/g, encodeURIComponent).replaceAll(/^\s|\s$/g, encodeURIComponent),
+    (value) =>
+      value.replaceAll(/[%+&=#]/g, encodeURIComponent).replaceAll(/^\s|\s$/g, encodeURIComponent),
   );
   const rawJson = json.replaceAll(/[%+]/g, encodeURIComponent);
   const [outer, inner] = splitFields(model);
   const inQuery = (query: string): string => `${path}?${Buffer.from(query).toString("latin1")}`;
   return [
-    { encoding: "E1 request_body, percent-encoded", target: path, body: Buffer.from(`request_body=${encodeURIComponent(json)}`) },
+    {
+      encoding: "E1 request_body, percent-encoded",
+      target: path,
+      body: Buffer.from(`request_body=${encodeURIComponent(json)}`),
+    },
     {
       encoding: "E1 request_body, blanks as plus, non-ASCII as escapes",
       target: path,
-      body: Buffer.from(`request_body=${encodeURIComponent(asciiJson(json)).replaceAll("%20", "+")}`),
+      body: Buffer.from(
+        `request_body=${encodeURIComponent(asciiJson(json)).replaceAll("%20", "+")}`,
+      ),
     },
     {
       encoding: "E1 request_body beside other form fields",
@@ -88,20 +117,48 @@ export function renderAll(path: string, model: ModelObject): Rendering[] {
         `request_body=${encodeURIComponent(JSON.stringify(inner))}&${formOf(flatten(outer), encodeURIComponent, encodeURIComponent)}`,
       ),
     },
-    { encoding: "E2 request_body, raw", target: path, body: Buffer.from(`request_body=${rawJson}`) },
-    { encoding: "E2 request_body, raw, with a line end", target: path, body: Buffer.from(`request_body=${rawJson}\r\n`) },
+    {
+      encoding: "E2 request_body, raw",
+      target: path,
+      body: Buffer.from(`request_body=${rawJson}`),
+    },
+    {
+      encoding: "E2 request_body, raw, with a line end",
+      target: path,
+      body: Buffer.from(`request_body=${rawJson}\r\n`),
+    },
     { encoding: "E3-E5 raw JSON", target: path, body: Buffer.from(json) },
-    { encoding: "E3 raw JSON, indented, ASCII", target: path, body: Buffer.from(asciiJson(JSON.stringify(model, undefined, 2))) },
-    { encoding: "E3 raw JSON, every character of every string escaped", target: path, body: Buffer.from(escapeAll(json)) },
-    { encoding: "E3 raw JSON behind a byte order mark", target: path, body: Buffer.from(`\ufeff \r\n${json}\n`) },
+    {
+      encoding: "E3 raw JSON, indented, ASCII",
+      target: path,
+      body: Buffer.from(asciiJson(JSON.stringify(model, undefined, 2))),
+    },
+    {
+      encoding: "E3 raw JSON, every character of every string escaped",
+      target: path,
+      body: Buffer.from(escapeAll(json)),
+    },
+    {
+      encoding: "E3 raw JSON behind a byte order mark",
+      target: path,
+      body: Buffer.from(`\ufeff \r\n${json}\n`),
+    },
     {
       encoding: "E3 raw JSON and some fields in the query",
       target: inQuery(formOf(flatten(outer), encodeURIComponent, encodeURIComponent)),
       body: Buffer.from(JSON.stringify(inner)),
     },
-    { encoding: "E3 raw JSON and the same in the query", target: inQuery(strict), body: Buffer.from(json) },
+    {
+      encoding: "E3 raw JSON and the same in the query",
+      target: inQuery(strict),
+      body: Buffer.from(json),
+    },
     { encoding: "E6, E8 query", target: inQuery(strict), body: Buffer.alloc(0) },
-    { encoding: "E6 request_body in the query", target: inQuery(`request_body=${encodeURIComponent(json)}`), body: Buffer.alloc(0) },
+    {
+      encoding: "E6 request_body in the query",
+      target: inQuery(`request_body=${encodeURIComponent(json)}`),
+      body: Buffer.alloc(0),
+    },
     { encoding: "E7 query and []", target: inQuery(spaced), body: Buffer.from("[]") },
     { encoding: "E8 query, not encoded", target: inQuery(lazy), body: Buffer.alloc(0) },
     { encoding: "E9 form fields", target: path, body: Buffer.from(strict) },
@@ -112,17 +169,27 @@ export function renderAll(path: string, model: ModelObject): Rendering[] {
       target: inQuery(spaced).replace(path, `${path.toUpperCase()}/`),
       body: Buffer.from(" [ ] "),
     },
-    { encoding: "multipart, request_body", target: path, body: multipart([["request_body", json]]) },
+    {
+      encoding: "multipart, request_body",
+      target: path,
+      body: multipart([["request_body", json]]),
+    },
     { encoding: "multipart, fields", target: path, body: multipart(pairs) },
   ];
 }
 
-/** Form fields of a model: `payment[creditcard][token]`, `tags[]`. null and "" are left out, as PHP's query builder does. */
+/**
+ * Form fields of a model: `payment[creditcard][token]`, `tags[]`. null and "" are left out, as
+ * PHP's query builder does.
+ */
 export function flatten(model: Model, name = ""): (readonly [string, string])[] {
   if (model === null || model === "") return [];
-  if (Array.isArray(model)) return (model as readonly Model[]).flatMap((element) => flatten(element, `${name}[]`));
+  if (Array.isArray(model))
+    return (model as readonly Model[]).flatMap((element) => flatten(element, `${name}[]`));
   if (typeof model === "object")
-    return Object.entries(model).flatMap(([key, value]) => flatten(value, name === "" ? key : `${name}[${key}]`));
+    return Object.entries(model).flatMap(([key, value]) =>
+      flatten(value, name === "" ? key : `${name}[${key}]`),
+    );
   return [[name, String(model)]];
 }
 
@@ -162,6 +229,9 @@ function escapeUnit(character: string): string {
 
 function multipart(pairs: readonly (readonly [string, string])[]): Buffer {
   const boundary = "------------------------94a7d4fb35750979";
-  const parts = pairs.map(([name, value]) => `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`);
+  const parts = pairs.map(
+    ([name, value]) =>
+      `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+  );
   return Buffer.from(`${parts.join("")}--${boundary}--\r\n`);
 }

@@ -5,7 +5,8 @@ import { refusedFramings, soundFramings } from "../fuzz/framing-corpus.ts";
 import { sendRaw, startTrivialServer } from "../fuzz/trivial-server.ts";
 
 const codes: ReadonlySet<string> = new Set(Object.values(framingErrors));
-const statuses = (answer: string): string[] => Array.from(answer.matchAll(/^HTTP\/1\.1 (\d{3})/gm), ([, status]) => status ?? "");
+const statuses = (answer: string): string[] =>
+  Array.from(answer.matchAll(/^HTTP\/1\.1 (\d{3})/gm), ([, status]) => status ?? "");
 
 for (const { name, bytes } of refusedFramings) {
   test(`is refused and never two requests: ${name}`, async (t) => {
@@ -16,7 +17,9 @@ for (const { name, bytes } of refusedFramings) {
       answer.slice(0, 200),
     );
     assert.equal(statuses(answer).length, 1, "one answer");
-    const { status_code: code } = JSON.parse(answer.slice(answer.indexOf("\r\n\r\n"))) as { readonly status_code: string };
+    const { status_code: code } = JSON.parse(answer.slice(answer.indexOf("\r\n\r\n"))) as {
+      readonly status_code: string;
+    };
     assert.ok(codes.has(code), `${code} says what is wrong`);
     assert.deepEqual(calls, []);
   });

@@ -8,8 +8,8 @@ import { Dice, mutate } from "../fuzz/mutate.ts";
 import { secretKey, startTrivialServer } from "../fuzz/trivial-server.ts";
 
 /*
- * `npm test` runs a few thousand mutated requests. As a program it runs as many as it is told, from a seed of one's choice:
- * node packages/server/test/wire/decoder-fuzz.test.ts 100000 42
+ * `npm test` runs a few thousand mutated requests. As a program it runs as many as it is told, from
+ * a seed of one's choice: node packages/server/test/wire/decoder-fuzz.test.ts 100000 42
  */
 const [countText, seedText] = process.argv.slice(2);
 const count = Number(countText ?? "3000");
@@ -17,7 +17,9 @@ const firstSeed = Number(seedText ?? Math.floor(Math.random() * 2 ** 31));
 
 const corpus = fuzzCorpus(secretKey);
 const bodies = corpus.map(({ body }) => body).filter((body) => body.length > 2);
-const queries = corpus.map(({ target }) => Buffer.from(target.slice(target.indexOf("?") + 1), "latin1"));
+const queries = corpus.map(({ target }) =>
+  Buffer.from(target.slice(target.indexOf("?") + 1), "latin1"),
+);
 
 interface Mutant {
   readonly seed: number;
@@ -32,7 +34,8 @@ function mutant(seed: number): Mutant {
   const mark = target.indexOf("?");
   const which = mark < 0 ? 0 : body.length <= 2 ? 1 : dice.below(3);
   const query = mark < 0 ? "" : target.slice(mark + 1);
-  const changedQuery = which > 0 ? mutate(Buffer.from(query, "latin1"), queries, dice).toString("latin1") : query;
+  const changedQuery =
+    which > 0 ? mutate(Buffer.from(query, "latin1"), queries, dice).toString("latin1") : query;
   return {
     seed,
     target: mark < 0 ? target : `${target.slice(0, mark)}?${changedQuery}`,
@@ -42,7 +45,10 @@ function mutant(seed: number): Mutant {
 
 function assertNoSecret(text: string, seed: number): void {
   for (let at = 0; at + 6 <= secretDigits.length; at += 1)
-    assert.ok(!text.includes(secretDigits.slice(at, at + 6)), `no card digits in an answer (seed ${seed})`);
+    assert.ok(
+      !text.includes(secretDigits.slice(at, at + 6)),
+      `no card digits in an answer (seed ${seed})`,
+    );
 }
 
 test(`mutated requests are decoded or refused, and nothing else (${count} from seed ${firstSeed})`, () => {
@@ -55,7 +61,10 @@ test(`mutated requests are decoded or refused, and nothing else (${count} from s
       decoded.wipe();
       decodedCount += 1;
     } catch (error) {
-      assert.ok(error instanceof WireError, `only refusals are thrown (seed ${seed}): ${String(error)}`);
+      assert.ok(
+        error instanceof WireError,
+        `only refusals are thrown (seed ${seed}): ${String(error)}`,
+      );
       assertNoSecret(error.message, seed);
       refusals.set(error.statusCode, (refusals.get(error.statusCode) ?? 0) + 1);
     }
@@ -65,8 +74,14 @@ test(`mutated requests are decoded or refused, and nothing else (${count} from s
     );
     assert.equal("polluted" in {}, false, `no prototype is polluted (seed ${seed})`);
   }
-  assert.ok(decodedCount > count / 20 && decodedCount < count, "control: some are still valid, some are not");
-  assert.ok((refusals.get("COFRE-1") ?? 0) > 0 && (refusals.get("COFRE-6") ?? 0) > 0, "control: several kinds of refusal were met");
+  assert.ok(
+    decodedCount > count / 20 && decodedCount < count,
+    "control: some are still valid, some are not",
+  );
+  assert.ok(
+    (refusals.get("COFRE-1") ?? 0) > 0 && (refusals.get("COFRE-6") ?? 0) > 0,
+    "control: several kinds of refusal were met",
+  );
 });
 
 test("the secret digits are in the requests, so that their absence from answers means something", () => {
@@ -100,9 +115,13 @@ test(`mutated requests to a server get an answer of the interface (${count} from
       .toString("latin1")
       .replaceAll(/[^\t\x20-\x7e\x80-\xff]/g, "")
       .slice(0, 200);
-    // Node's client refuses to send what no client can, and its server refuses long heads before we see them.
+    // Node's client refuses to send what no client can, and its server refuses long heads before we
+    // see them.
     const path = target
-      .replaceAll(/[^\x21-\x7e]/g, (character) => `%${character.charCodeAt(0).toString(16).padStart(2, "0")}`)
+      .replaceAll(
+        /[^\x21-\x7e]/g,
+        (character) => `%${character.charCodeAt(0).toString(16).padStart(2, "0")}`,
+      )
       .slice(0, 12_000);
     const { status, text } = await ask(port, agent, path, body, contentType);
     assert.equal(status, 200, `seed ${seed}`);
@@ -129,14 +148,17 @@ async function ask(
 ): Promise<{ readonly status: number; readonly text: string }> {
   return new Promise((resolve, reject) => {
     const headers = { "Content-Type": contentType, "Content-Length": body.length };
-    const request = httpRequest({ host: "127.0.0.1", port, method: "POST", path, agent, headers }, (response) => {
-      let text = "";
-      response.setEncoding("utf8");
-      response.on("data", (chunk: string) => (text += chunk));
-      response.on("end", () => {
-        resolve({ status: response.statusCode ?? 0, text });
-      });
-    });
+    const request = httpRequest(
+      { host: "127.0.0.1", port, method: "POST", path, agent, headers },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8");
+        response.on("data", (chunk: string) => (text += chunk));
+        response.on("end", () => {
+          resolve({ status: response.statusCode ?? 0, text });
+        });
+      },
+    );
     request.on("error", reject);
     request.end(body);
   });

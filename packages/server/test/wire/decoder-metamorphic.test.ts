@@ -7,7 +7,9 @@ import type { ModelObject } from "./decoder-encodings.ts";
 
 /** Text with what clients do send and naive readers trip over. */
 const text = fc.oneof(
-  fc.string({ unit: "grapheme", minLength: 1, maxLength: 24 }).filter((value) => !value.includes("\0") && value.isWellFormed()),
+  fc
+    .string({ unit: "grapheme", minLength: 1, maxLength: 24 })
+    .filter((value) => !value.includes("\0") && value.isWellFormed()),
   fc.constantFrom(
     "José + Ana",
     "100% <Cia>",
@@ -45,7 +47,10 @@ const cvv = fc.oneof(
   fc.integer({ min: 100, max: 9999 }),
 );
 const metadata = fc.dictionary(
-  fc.oneof(word, fc.constantFrom("__proto__", "constructor", "toString", "hash", "amount", "card_number")),
+  fc.oneof(
+    word,
+    fc.constantFrom("__proto__", "constructor", "toString", "hash", "amount", "card_number"),
+  ),
   text,
   { minKeys: 1, maxKeys: 4 },
 );
@@ -63,7 +68,10 @@ const card = fc.record(
   },
   { requiredKeys: ["card_name"] },
 );
-const item = fc.record({ name: text, quantity: fc.integer({ min: 1, max: 99 }), unit_price: amount }, { requiredKeys: ["name"] });
+const item = fc.record(
+  { name: text, quantity: fc.integer({ min: 1, max: 99 }), unit_price: amount },
+  { requiredKeys: ["name"] },
+);
 const payment = fc.record(
   {
     amount_total: amount,
@@ -86,7 +94,13 @@ const payment = fc.record(
 );
 const requests: Readonly<Record<string, fc.Arbitrary<ModelObject>>> = {
   "/ws/direct": fc.record(
-    { integration_key: word, operation: fc.constant("request"), mode: optional(fc.constant("full")), payment, metadata },
+    {
+      integration_key: word,
+      operation: fc.constant("request"),
+      mode: optional(fc.constant("full")),
+      payment,
+      metadata,
+    },
     { requiredKeys: ["payment", "integration_key"] },
   ),
   "/ws/token": fc.record(
@@ -136,5 +150,8 @@ test("control: the comparison sees a changed value", () => {
   const model: ModelObject = { hash: "a", amount: 5 };
   const [first] = renderAll("/ws/capture", { ...model, amount: 6 });
   assert.ok(first !== undefined);
-  assert.notDeepEqual(plainTree(decodeRequest(first.target, first.body).params), expectedTree(model));
+  assert.notDeepEqual(
+    plainTree(decodeRequest(first.target, first.body).params),
+    expectedTree(model),
+  );
 });

@@ -16,7 +16,8 @@ before(async () => {
 });
 after(() => world[Symbol.asyncDispose]());
 
-const all = (pattern: RegExp): string[] => [...page.matchAll(pattern)].map(([, found]) => found ?? "");
+const all = (pattern: RegExp): string[] =>
+  [...page.matchAll(pattern)].map(([, found]) => found ?? "");
 
 describe("/docs", () => {
   test("is a page, with or without a slash at the end", async () => {
@@ -31,7 +32,10 @@ describe("/docs", () => {
     assert.deepEqual(others, []);
     const digest = createHash("sha256").update(style).digest("base64");
     assert.ok(policy.startsWith("default-src 'none'; "));
-    assert.ok(policy.includes(`style-src 'sha256-${digest}'`), "the browser would not take the style");
+    assert.ok(
+      policy.includes(`style-src 'sha256-${digest}'`),
+      "the browser would not take the style",
+    );
   });
 
   test("asks for nothing and runs nothing", () => {

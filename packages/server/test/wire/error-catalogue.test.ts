@@ -6,14 +6,24 @@ import { fileURLToPath } from "node:url";
 import { documentedErrors } from "../../src/wire/errors/error-reference.ts";
 import { type ErrorRow, errorTable } from "../../src/wire/errors/error-table.ts";
 import { framingErrors } from "../../src/wire/decode/framing-errors.ts";
-import { directBody, integrationKey, startWorld, testCard, type Answer, type World } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  startWorld,
+  testCard,
+  type Answer,
+  type World,
+} from "../world.ts";
 
 /**
- * Every code of docs/wire/errors.md is provoked over HTTP. The acquirer's timeout is short here; the clock stands still
- * unless a test moves it.
+ * Every code of docs/wire/errors.md is provoked over HTTP. The acquirer's timeout is short here;
+ * the clock stands still unless a test moves it.
  */
 const dayMs = 86_400_000;
-/** `worlds.test.ts` and `named-requests.test.ts` have what leads to these: ten thousand worlds, or a second node, are too much to ask for over HTTP. */
+/**
+ * `worlds.test.ts` and `named-requests.test.ts` have what leads to these: ten thousand worlds, or a
+ * second node, are too much to ask for over HTTP.
+ */
 const heldByTheirErrors = ["COFRE-72", "COFRE-45"];
 let world: World;
 let codes = 0;
@@ -21,10 +31,12 @@ let codes = 0;
 type Fields = Readonly<Record<string, unknown>>;
 
 const newCode = (): string => `errors-${(codes += 1)}`;
-const post = (path: string, fields: Fields = {}): Promise<Answer> => world.postJson(path, { integration_key: integrationKey, ...fields });
+const post = (path: string, fields: Fields = {}): Promise<Answer> =>
+  world.postJson(path, { integration_key: integrationKey, ...fields });
 const direct = (payment: Fields = {}, top: Fields = {}): Promise<Answer> =>
   world.postJson("/ws/direct", { ...directBody(newCode(), payment), ...top });
-const card = (changes: Fields): Promise<Answer> => direct({ creditcard: { ...testCard, ...changes } });
+const card = (changes: Fields): Promise<Answer> =>
+  direct({ creditcard: { ...testCard, ...changes } });
 const scenario = (number: string, payment: Fields = {}): Promise<Answer> =>
   direct({ creditcard: { ...testCard, card_number: number }, ...payment });
 
@@ -51,7 +63,8 @@ const hold = (): Promise<string> => hashOf(card({ auto_capture: false }));
 const waiting = (): Promise<string> => hashOf(direct({ manual_review: true }));
 const refund = (hash: string, fields: Fields = {}): Promise<Answer> =>
   post("/ws/refund", { operation: "request", hash, amount: "1", ...fields });
-const act = (hash: string, action: string): Promise<Answer> => post("/__cofre/payment", { hash, action });
+const act = (hash: string, action: string): Promise<Answer> =>
+  post("/__cofre/payment", { hash, action });
 
 async function done(answer: Promise<Answer>): Promise<void> {
   const { body } = await answer;
@@ -81,7 +94,11 @@ async function having(settings: Fields, back: Fields, ask: () => Promise<Answer>
 }
 
 const long = (characters: number): string => "x".repeat(characters);
-const networkToken = { network_token_pan: testCard.card_number, network_token_expire_date: "12/2060", network_token_cryptogram: "AAAA" };
+const networkToken = {
+  network_token_pan: testCard.card_number,
+  network_token_expire_date: "12/2060",
+  network_token_cryptogram: "AAAA",
+};
 
 const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "BP-SA-1": () => world.get("/ws/query"),
@@ -128,7 +145,8 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "BP-DR-38": () => direct({ payment_type_code: "_all" }),
   "BP-DR-41": () => direct({ person_type: "robot" }),
   "BP-DR-42": () => direct({ person_type: "business" }),
-  "BP-DR-43": () => direct({ person_type: "business", responsible: { document: "32593371000111" } }),
+  "BP-DR-43": () =>
+    direct({ person_type: "business", responsible: { document: "32593371000111" } }),
   "BP-DR-48": () => direct({ creditcard: null }),
   "BP-DR-49": () => card({ card_number: "" }),
   "BP-DR-51": () => card({ card_name: "" }),
@@ -140,7 +158,8 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "BP-DR-58": () => card({ card_due_date: "13/2030" }),
   "BP-DR-59": () => card({ card_due_date: "12/2099" }),
   "BP-DR-61": () => direct({ create_token: true, creditcard: networkToken }),
-  "BP-DR-62": () => having({ createToken: false }, { createToken: true }, () => direct({ create_token: true })),
+  "BP-DR-62": () =>
+    having({ createToken: false }, { createToken: true }, () => direct({ create_token: true })),
   "BP-DR-64": () => direct({ creditcard: { token: long(128) } }),
   "BP-DR-65": async () => {
     const chosen = { token: `errors-${long(40)}`, creditcard: testCard, country: "br" };
@@ -158,7 +177,8 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "BP-DR-100": () => scenario("4000000000002214", { instalments: 2 }),
   "BP-DR-101": () => scenario("4000000000002230"),
   "BP-DR-102": () => scenario("4000000000002248"),
-  "BP-DR-136": () => direct({ creditcard: { ...networkToken, network_token_expire_date: "13/2030" } }),
+  "BP-DR-136": () =>
+    direct({ creditcard: { ...networkToken, network_token_expire_date: "13/2030" } }),
 
   "BP-CAP-1": () => post("/ws/capture"),
   "BP-CAP-2": () => post("/ws/capture", { hash: "0".repeat(48) }),
@@ -221,16 +241,22 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
 
   "COFRE-1": () => raw("/ws/query", { method: "POST", body: '{"hash":' }),
   "COFRE-2": () => raw("/ws/query", { method: "POST", body: long(300_000) }),
-  "COFRE-3": () => raw("/ws/query", { method: "POST", body: `${'{"a":'.repeat(200)}1${"}".repeat(200)}` }),
+  "COFRE-3": () =>
+    raw("/ws/query", { method: "POST", body: `${'{"a":'.repeat(200)}1${"}".repeat(200)}` }),
   "COFRE-4": () =>
-    raw("/ws/query", { method: "POST", body: JSON.stringify(Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [n, 1]))) }),
+    raw("/ws/query", {
+      method: "POST",
+      body: JSON.stringify(Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [n, 1]))),
+    }),
   "COFRE-5": () => raw("/ws/query", { method: "POST", body: JSON.stringify({ [long(5_000)]: 1 }) }),
   "COFRE-6": () => raw("/ws/query?hash=1&hash=2", {}),
   "COFRE-7": () => raw("/ws/query", { method: "POST", body: "[1]" }),
   "COFRE-164": () => raw("/ws/query?description=Jos%E9", {}),
   "COFRE-8": () => {
     const body = `request_body={"integration_key":"${integrationKey}","payment":{"name":"Ana & Lima"}}`;
-    return having({ strictForms: true }, { strictForms: false }, () => raw("/ws/direct", { method: "POST", body }));
+    return having({ strictForms: true }, { strictForms: false }, () =>
+      raw("/ws/direct", { method: "POST", body }),
+    );
   },
   "COFRE-9": () => raw("/ws/nothing", {}),
   "COFRE-10": () => raw("/ws/query", { method: "PUT", body: "{}" }),
@@ -266,14 +292,17 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "COFRE-26": () => direct({ cof_info: { cof_type: "again" } }),
   "COFRE-27": () => card({ threeds_eci: "03" }),
   "COFRE-28": () =>
-    having({ strictMandates: true }, { strictMandates: false }, () => direct({ cof_info: { cof_type: "stored", mandate_id: "1234" } })),
+    having({ strictMandates: true }, { strictMandates: false }, () =>
+      direct({ cof_info: { cof_type: "stored", mandate_id: "1234" } }),
+    ),
   "COFRE-29": async () => post("/ws/everest/resendNotification", { hash: await hold() }),
   "COFRE-30": () => post("/__cofre/settings", { settings: "all" }),
   "COFRE-31": () => post("/__cofre/settings", { settings: { nothing: 1 } }),
   "COFRE-32": () => post("/__cofre/simulator", { next: "explode" }),
   "COFRE-33": () => post("/__cofre/simulator", { next: "lose_answer", of: "explode" }),
   "COFRE-34": () => post("/__cofre/simulator", { next: "lose_answer", times: 0 }),
-  "COFRE-35": () => post("/__cofre/simulator", { next: "decline", reason: "timeout", of: "reverse" }),
+  "COFRE-35": () =>
+    post("/__cofre/simulator", { next: "decline", reason: "timeout", of: "reverse" }),
   "COFRE-50": () => post("/__cofre/simulator", { next: "lose_answer", connector: "nowhere" }),
   "COFRE-36": () => act("00", "explode"),
   "COFRE-37": async () => act(await hold(), "accept_review"),
@@ -289,12 +318,14 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "COFRE-90": () => post("/__cofre/faults", { add: { kind: "explode" } }),
   "COFRE-91": () => post("/__cofre/faults", { add: { kind: "slow", times: 1_001 } }),
   "COFRE-92": () => post("/__cofre/faults", { add: { kind: "slow", path: "/ws/dirct" } }),
-  "COFRE-93": () => post("/__cofre/faults", { add: { kind: "slow", merchant_payment_code: "4111111111111111" } }),
+  "COFRE-93": () =>
+    post("/__cofre/faults", { add: { kind: "slow", merchant_payment_code: "4111111111111111" } }),
   "COFRE-94": () => post("/__cofre/faults", { add: { kind: "throttle", delay_ms: 1 } }),
   "COFRE-95": () => post("/__cofre/faults", { add: { kind: "decline" } }),
   "COFRE-96": async () => {
     const fault = { kind: "throttle", merchant_payment_code: "nobody's" };
-    for (let count = 0; count < 100; count += 1) await done(post("/__cofre/faults", { add: fault }));
+    for (let count = 0; count < 100; count += 1)
+      await done(post("/__cofre/faults", { add: fault }));
     const answer = await post("/__cofre/faults", { add: fault });
     await done(post("/__cofre/faults", { clear: "all" }));
     return answer;
@@ -305,7 +336,8 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "COFRE-55": () => post("/__cofre/payments", { state: "captured, lost" }),
   "COFRE-56": () => post("/__cofre/payments", { brand: "shop" }),
   "COFRE-57": () => post("/__cofre/payments", { limit: 101 }),
-  "COFRE-150": () => raw("/__cofre/worlds", { headers: { origin: "https://attacker.example.com" } }),
+  "COFRE-150": () =>
+    raw("/__cofre/worlds", { headers: { origin: "https://attacker.example.com" } }),
   "COFRE-70": () => post("/__cofre/worlds", { colour: "green" }),
   "COFRE-71": () => post("/__cofre/worlds", { new_integration_key: integrationKey }),
   "COFRE-73": () => post("/__cofre/worlds", { clock: "yesterday" }),
@@ -314,7 +346,9 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "COFRE-76": async () => {
     const key = await newWorld();
     for (let kept = 0; kept < 10; kept += 1)
-      await done(post("/__cofre/world", { integration_key: key, do: "snapshot", name: `at-${kept}` }));
+      await done(
+        post("/__cofre/world", { integration_key: key, do: "snapshot", name: `at-${kept}` }),
+      );
     return post("/__cofre/world", { integration_key: key, do: "snapshot", name: "one-more" });
   },
   "COFRE-77": async () => inWorld("/__cofre/world", { do: "restore", name: "never" }),
@@ -337,14 +371,18 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "COFRE-42": () => post("/ws/documentbalance", { currency_code: "USD" }),
 };
 
-/** A placeholder is one of its row's choices, which may have placeholders of their own, or anything. */
+/**
+ * A placeholder is one of its row's choices, which may have placeholders of their own, or anything.
+ */
 function patternOf(message: string, choices: NonNullable<ErrorRow["choices"]> = {}): string {
   return message
     .split(/(\{\w+\})/)
     .map((part) => {
       if (!part.startsWith("{")) return escaped(part);
       const values = choices[part.slice(1, -1)];
-      return values === undefined ? ".+" : `(?:${values.map((value) => patternOf(String(value))).join("|")})`;
+      return values === undefined
+        ? ".+"
+        : `(?:${values.map((value) => patternOf(String(value))).join("|")})`;
     })
     .join("");
 }
@@ -375,7 +413,9 @@ describe("the catalogue of errors", () => {
   }
 
   test("has no request for a code that no request provokes", () => {
-    const provoked = new Set<string>(documentedErrors.filter(({ tested }) => tested === "by request").map(({ code }) => code));
+    const provoked = new Set<string>(
+      documentedErrors.filter(({ tested }) => tested === "by request").map(({ code }) => code),
+    );
     assert.deepEqual(
       Object.keys(provocations).filter((code) => !provoked.has(code)),
       [],
@@ -384,12 +424,19 @@ describe("the catalogue of errors", () => {
 
   test("has another test for each code that no single request can provoke", () => {
     const here = fileURLToPath(import.meta.url);
-    const files = globSync("{src,test}/**/*.{test,lane}.ts", { cwd: join(here, "../../..") }).map((file) => join(here, "../../..", file));
+    const files = globSync("{src,test}/**/*.{test,lane}.ts", { cwd: join(here, "../../..") }).map(
+      (file) => join(here, "../../..", file),
+    );
     const tests = files.filter((file) => file !== here).map((file) => readFileSync(file, "utf8"));
-    const held = new Set([...tests.flatMap((text) => text.match(/\bCOFRE-\d+|\bBP-DR-119\b/g) ?? []), ...heldByTheirErrors]);
+    const held = new Set([
+      ...tests.flatMap((text) => text.match(/\bCOFRE-\d+|\bBP-DR-119\b/g) ?? []),
+      ...heldByTheirErrors,
+    ]);
     // The test of requests that are not HTTP names them by their kind, and covers every kind.
     for (const code of Object.values(framingErrors)) held.add(code);
-    const elsewhere = documentedErrors.filter(({ tested }) => tested === "elsewhere").map(({ code }) => code);
+    const elsewhere = documentedErrors
+      .filter(({ tested }) => tested === "elsewhere")
+      .map(({ code }) => code);
     assert.ok(elsewhere.length > 20);
     assert.deepEqual(
       elsewhere.filter((code) => !held.has(code)),
@@ -400,7 +447,8 @@ describe("the catalogue of errors", () => {
   test("has choices for placeholders of the message only, and the first one in the example", () => {
     for (const { code, example } of documentedErrors) {
       const { message, choices = {} }: ErrorRow = errorTable[code];
-      for (const name of Object.keys(choices)) assert.ok(message.includes(`{${name}}`), `${code}: ${name}`);
+      for (const name of Object.keys(choices))
+        assert.ok(message.includes(`{${name}}`), `${code}: ${name}`);
       assert.doesNotMatch(example, /[{}]/, code);
     }
   });

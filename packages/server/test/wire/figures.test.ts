@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { directBody, integrationKey, publicIntegrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  publicIntegrationKey,
+  startWorld,
+  testCard,
+  type World,
+} from "../world.ts";
 
 let world: World;
 let made = 0;
@@ -25,7 +32,10 @@ async function pay(payment: Fields): Promise<string> {
 describe("/__cofre/figures", () => {
   test("counts by hour and brand what was approved and declined, and what it came to", async () => {
     const nothing = await ask("/__cofre/figures");
-    assert.deepEqual([nothing["looked_at"], nothing["brands"], (nothing["periods"] as unknown[]).length], [0, [], 24]);
+    assert.deepEqual(
+      [nothing["looked_at"], nothing["brands"], (nothing["periods"] as unknown[]).length],
+      [0, [], 24],
+    );
     await pay({});
     await pay({ amount_total: "23", currency_code: "CLP", country: "cl", document: undefined });
     const held = await pay({ creditcard: { ...testCard, auto_capture: false } });
@@ -34,7 +44,10 @@ describe("/__cofre/figures", () => {
     await pay({ creditcard: { ...testCard, card_number: "4716909774636285" } });
     await pay({ creditcard: { ...testCard, card_number: "5555555555554444" } });
     const body = await ask("/__cofre/figures");
-    assert.deepEqual([body["per"], body["from"], body["to"]], ["hour", "2026-11-24 20:00:00", "2026-11-25 20:00:00"]);
+    assert.deepEqual(
+      [body["per"], body["from"], body["to"]],
+      ["hour", "2026-11-24 20:00:00", "2026-11-25 20:00:00"],
+    );
     const periods = body["periods"] as readonly Fields[];
     const usd = { currency: "USD", authorized: "200.00", captured: "100.00" };
     assert.deepEqual(periods.slice(-2), [
@@ -43,8 +56,8 @@ describe("/__cofre/figures", () => {
         payments: 3,
         approved: 3,
         declined: 0,
-        amounts: [usd, { currency: "CLP", authorized: "23.00", captured: "23.00" }].toSorted((left, right) =>
-          left.currency < right.currency ? 1 : -1,
+        amounts: [usd, { currency: "CLP", authorized: "23.00", captured: "23.00" }].toSorted(
+          (left, right) => (left.currency < right.currency ? 1 : -1),
         ),
       },
       {
@@ -56,14 +69,23 @@ describe("/__cofre/figures", () => {
       },
     ]);
     assert.deepEqual(
-      (body["brands"] as readonly Fields[]).map(({ brand, payments, approved, declined }) => [brand, payments, approved, declined]),
+      (body["brands"] as readonly Fields[]).map(({ brand, payments, approved, declined }) => [
+        brand,
+        payments,
+        approved,
+        declined,
+      ]),
       [
         ["visa", 4, 3, 1],
         ["mastercard", 1, 1, 0],
       ],
     );
     assert.deepEqual([body["looked_at"], body["complete"]], [5, true]);
-    const days = await ask("/__cofre/figures", { per: "day", from: "2026-11-24", to: "2026-11-25T18:00:00Z" });
+    const days = await ask("/__cofre/figures", {
+      per: "day",
+      from: "2026-11-24",
+      to: "2026-11-25T18:00:00Z",
+    });
     assert.deepEqual(
       (days["periods"] as readonly Fields[]).map(({ from, payments }) => [from, payments]),
       [
@@ -74,7 +96,9 @@ describe("/__cofre/figures", () => {
   });
 
   test("asks for the secret key, and refuses what it cannot count", async () => {
-    const { body } = await world.postJson("/__cofre/figures", { integration_key: publicIntegrationKey });
+    const { body } = await world.postJson("/__cofre/figures", {
+      integration_key: publicIntegrationKey,
+    });
     assert.equal(body["status"], "ERROR");
     for (const [fields, code] of [
       [{ per: "month" }, "COFRE-62"],
@@ -83,7 +107,11 @@ describe("/__cofre/figures", () => {
       [{ from: "2026-11-25", to: "2026-11-24" }, "COFRE-63"],
       [{ per: "hour", from: "2026-11-01", to: "2026-11-05T04:00:01Z" }, "COFRE-63"],
     ] as const)
-      assert.equal((await ask("/__cofre/figures", fields))["status_code"], code, JSON.stringify(fields));
+      assert.equal(
+        (await ask("/__cofre/figures", fields))["status_code"],
+        code,
+        JSON.stringify(fields),
+      );
     const most = await ask("/__cofre/figures", { from: "2026-11-01", to: "2026-11-05T04:00:00Z" });
     assert.equal((most["periods"] as unknown[]).length, 100);
   });
@@ -104,7 +132,11 @@ test("/__cofre/figures of a world in the first days that there are tells of the 
 describe("/__cofre/tokens", () => {
   const list = async (fields: Fields = {}) => {
     const body = await ask("/__cofre/tokens", fields);
-    return [(body["tokens"] as readonly Fields[]).map((each) => each["masked_card_number"]), body["found"], body["next"]];
+    return [
+      (body["tokens"] as readonly Fields[]).map((each) => each["masked_card_number"]),
+      body["found"],
+      body["next"],
+    ];
   };
 
   test("lists stored cards newest first, and nothing that opens or names one", async () => {
@@ -119,11 +151,23 @@ describe("/__cofre/tokens", () => {
       assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
     };
     const tokens = ["a", "b", "c"].map((letter) => `tokens-of-this-very-test-${letter.repeat(16)}`);
-    for (const [index, number] of ["5555555555554444", "4111111111111111", "4716909774636285"].entries())
+    for (const [index, number] of [
+      "5555555555554444",
+      "4111111111111111",
+      "4716909774636285",
+    ].entries())
       await store(tokens[index] ?? "", number);
-    assert.deepEqual(await list(), [["471690xxxxxx6285", "411111xxxxxx1111", "555555xxxxxx4444"], 3, null]);
+    assert.deepEqual(await list(), [
+      ["471690xxxxxx6285", "411111xxxxxx1111", "555555xxxxxx4444"],
+      3,
+      null,
+    ]);
     assert.deepEqual(await list({ limit: 1 }), [["471690xxxxxx6285"], 3, null]);
-    assert.deepEqual(await list({ brand: "Visa" }), [["471690xxxxxx6285", "411111xxxxxx1111"], 2, null]);
+    assert.deepEqual(await list({ brand: "Visa" }), [
+      ["471690xxxxxx6285", "411111xxxxxx1111"],
+      2,
+      null,
+    ]);
     assert.deepEqual(await list({ card: "4444" }), [["555555xxxxxx4444"], 1, null]);
     assert.deepEqual(await list({ card: "4111 1111 1111 1111" }), [["411111xxxxxx1111"], 1, null]);
     assert.deepEqual(await list({ card: "1111 11" }), [[], 0, null]);
@@ -152,7 +196,9 @@ describe("/__cofre/tokens", () => {
   }
 
   test("asks for the secret key, and refuses what it cannot read", async () => {
-    const { body } = await world.postJson("/__cofre/tokens", { integration_key: publicIntegrationKey });
+    const { body } = await world.postJson("/__cofre/tokens", {
+      integration_key: publicIntegrationKey,
+    });
     assert.equal(body["status"], "ERROR");
     for (const [fields, code] of [
       [{ limit: 0 }, "COFRE-64"],
@@ -160,7 +206,11 @@ describe("/__cofre/tokens", () => {
       [{ after: "x" }, "COFRE-64"],
       [{ brand: "shop" }, "COFRE-56"],
     ] as const)
-      assert.equal((await ask("/__cofre/tokens", fields))["status_code"], code, JSON.stringify(fields));
+      assert.equal(
+        (await ask("/__cofre/tokens", fields))["status_code"],
+        code,
+        JSON.stringify(fields),
+      );
     assert.deepEqual((await list({ after: "f".repeat(64) }))[1], 0);
   });
 });

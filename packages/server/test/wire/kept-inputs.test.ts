@@ -1,20 +1,44 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fuzzPan, secretDigits } from "../fuzz/corpus.ts";
-import { answerOf, assertNoDigits, exchange, keptBodies, keptFramings, requestOf } from "../fuzz/kept-inputs.ts";
+import {
+  answerOf,
+  assertNoDigits,
+  exchange,
+  keptBodies,
+  keptFramings,
+  requestOf,
+} from "../fuzz/kept-inputs.ts";
 import { directBody, integrationKey, startWorld, type World } from "../world.ts";
 
 async function goesOn(world: World): Promise<void> {
-  assert.equal((await world.postJson("/ws/direct", directBody("after the kept inputs"))).body["status"], "SUCCESS");
-  const failures = world.events.filter(({ event }) => event === "alarm" || event === "request_failed" || event === "process_failed");
+  assert.equal(
+    (await world.postJson("/ws/direct", directBody("after the kept inputs"))).body["status"],
+    "SUCCESS",
+  );
+  const failures = world.events.filter(
+    ({ event }) => event === "alarm" || event === "request_failed" || event === "process_failed",
+  );
   assert.deepEqual(failures, []);
 }
 
 test("control: digits of the card are found in an answer, but for what a payment draws", () => {
-  const [fields, hidden] = [{ token: "0".repeat(128), pin: "052023335", authcode: "398825" }, secretDigits];
-  const drawn = { hash: `6b0725480000b5${hidden}98fcab50e163668961e3cd892c00`, ...fields, pin: `1${hidden}23`, authcode: hidden };
+  const [fields, hidden] = [
+    { token: "0".repeat(128), pin: "052023335", authcode: "398825" },
+    secretDigits,
+  ];
+  const drawn = {
+    hash: `6b0725480000b5${hidden}98fcab50e163668961e3cd892c00`,
+    ...fields,
+    pin: `1${hidden}23`,
+    authcode: hidden,
+  };
   assertNoDigits(JSON.stringify(drawn), "drawn");
-  for (const told of [{ ...fields, name: hidden }, { ...fields, token: `${hidden}1`, hash: null }, { card: { pin: fuzzPan } }]) {
+  for (const told of [
+    { ...fields, name: hidden },
+    { ...fields, token: `${hidden}1`, hash: null },
+    { card: { pin: fuzzPan } },
+  ]) {
     assert.throws(() => assertNoDigits(JSON.stringify(told), "told"), /no card digits/);
   }
 });

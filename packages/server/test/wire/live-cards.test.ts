@@ -7,8 +7,20 @@ import { numberUnder, panOf, testCards } from "../vectors/cards.ts";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
 
 /** Numbers of brands that are charged, which nobody publishes for tests. */
-const live = ["453298", "492912", "520435", "555666", "222555", "376123", "361234", "636368", "606282"].flatMap((prefix) =>
-  ["1357924", "9080706"].map((middle) => numberUnder(prefix + middle, prefix.startsWith("37") ? 15 : prefix.startsWith("36") ? 14 : 16)),
+const live = [
+  "453298",
+  "492912",
+  "520435",
+  "555666",
+  "222555",
+  "376123",
+  "361234",
+  "636368",
+  "606282",
+].flatMap((prefix) =>
+  ["1357924", "9080706"].map((middle) =>
+    numberUnder(prefix + middle, prefix.startsWith("37") ? 15 : prefix.startsWith("36") ? 14 : 16),
+  ),
 );
 
 const store = (world: World, card_number: string) =>
@@ -34,24 +46,36 @@ describe("a card number that is not for tests", () => {
       const brand = brandOf(panOf(number));
       assert.ok(brand !== undefined && !isTestNumber(panOf(number)), number.slice(0, 6));
       const code = `live-${index}`;
-      const creditcard = { ...testCard, card_number: number, card_cvv: brand === "amex" ? "1234" : "123" };
+      const creditcard = {
+        ...testCard,
+        card_number: number,
+        card_cvv: brand === "amex" ? "1234" : "123",
+      };
       for (const { body } of [
         await store(world, number),
         await world.postJson("/ws/direct", directBody(code, { creditcard })),
         await verify(world, number),
       ]) {
-        assert.equal(body["status_code"], "BP-DR-75", `${number.slice(0, 6)} ${JSON.stringify(body)}`);
+        assert.equal(
+          body["status_code"],
+          "BP-DR-75",
+          `${number.slice(0, 6)} ${JSON.stringify(body)}`,
+        );
         assert.match(String(body["status_message"]), /COFRE_SANDBOX_CARDS=any/);
         assert.ok(!JSON.stringify(body).includes(number));
       }
-      const { body } = await world.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: code });
+      const { body } = await world.get("/ws/query", {
+        integration_key: integrationKey,
+        merchant_payment_code: code,
+      });
       assert.equal(body["status_code"], "BP-QRY-2");
     }
   });
 
   test("is taken when the sandbox is told to take any", async () => {
     await using world = await startWorld({ environment: { COFRE_SANDBOX_CARDS: "any" } });
-    for (const number of live) assert.equal((await store(world, number)).body["status"], "SUCCESS", number.slice(0, 6));
+    for (const number of live)
+      assert.equal((await store(world, number)).body["status"], "SUCCESS", number.slice(0, 6));
   });
 
   test("is not charged by a token that was stored before", async (context) => {
@@ -59,11 +83,16 @@ describe("a card number that is not for tests", () => {
     const environment = { COFRE_DATA_DIR: folder };
     let token: unknown;
     {
-      await using before = await startWorld({ environment: { ...environment, COFRE_SANDBOX_CARDS: "any" } });
+      await using before = await startWorld({
+        environment: { ...environment, COFRE_SANDBOX_CARDS: "any" },
+      });
       token = (await store(before, live[0] ?? "")).body["token"];
     }
     await using world = await startWorld({ environment });
-    const { body } = await world.postJson("/ws/direct", directBody("old", { creditcard: { token, card_cvv: "123" } }));
+    const { body } = await world.postJson(
+      "/ws/direct",
+      directBody("old", { creditcard: { token, card_cvv: "123" } }),
+    );
     assert.equal(body["status_code"], "BP-DR-75");
   });
 });
@@ -71,7 +100,9 @@ describe("a card number that is not for tests", () => {
 test("published test numbers, and numbers under the ranges for tests, are taken", async () => {
   await using world = await startWorld();
   const charged = testNumbers.filter((number) => brandOf(panOf(number)) !== undefined);
-  const made = ["411111", "400000", "555555", "510510"].map((prefix) => numberUnder(`${prefix}246813579`, 16));
+  const made = ["411111", "400000", "555555", "510510"].map((prefix) =>
+    numberUnder(`${prefix}246813579`, 16),
+  );
   for (const number of [...charged, ...testCards.map(([number]) => number), ...made]) {
     const { body } = await store(world, number);
     assert.equal(body["status"], "SUCCESS", `${number.slice(0, 6)} ${JSON.stringify(body)}`);

@@ -12,17 +12,26 @@ import { createMemoryStore } from "../../src/stores/memory/memory-store.ts";
 import { decodeRequest } from "../../src/wire/decode/decode.ts";
 import { wireEndpoints } from "../../src/wire/endpoints/index.ts";
 import { CardLikeNames } from "../../src/wire/decode/card-like-names.ts";
-import { echo, holdsCardNumber, maskCardNumbers, namesCard } from "../../src/wire/decode/card-like.ts";
+import {
+  echo,
+  holdsCardNumber,
+  maskCardNumbers,
+  namesCard,
+} from "../../src/wire/decode/card-like.ts";
 
 /*
- * One long value must not hold the server up: whatever is done with a field has to end in a time that grows with its length only.
- * No time is compared. A limit that is many times what the work takes ends the work where it grows with the square.
+ * One long value must not hold the server up: whatever is done with a field has to end in a time
+ * that grows with its length only. No time is compared. A limit that is many times what the work
+ * takes ends the work where it grows with the square.
  */
 const limitMs = 5_000;
 /** So often the machine may keep this process waiting for more than half of that. */
 const mostTries = 20;
 
-/** Ends `work` from outside when it does not end itself: node:test's own limit cannot, while no promise is awaited. */
+/**
+ * Ends `work` from outside when it does not end itself: node:test's own limit cannot, while no
+ * promise is awaited.
+ */
 function within(work: () => void, what: string, timeout = limitMs): void {
   for (let tries = 0; tries < mostTries; tries += 1) {
     const before = process.cpuUsage();
@@ -40,12 +49,23 @@ function ends(work: () => void, timeout: number): boolean {
     return true;
   } catch (error) {
     // It comes from the other context, whose Error is not ours.
-    if (typeof error === "object" && error !== null && "code" in error && error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT") return false;
+    if (
+      typeof error === "object" &&
+      error !== null &&
+      "code" in error &&
+      error.code === "ERR_SCRIPT_EXECUTION_TIMEOUT"
+    )
+      return false;
     throw error;
   }
 }
 
-const account: Account = { id: "0a1b2c3d" as MerchantId, version: 1, name: "Loja", settings: defaultAccountSettings() };
+const account: Account = {
+  id: "0a1b2c3d" as MerchantId,
+  version: 1,
+  name: "Loja",
+  settings: defaultAccountSettings(),
+};
 const endpoints = wireEndpoints({
   runner: {
     run: () => Promise.reject(new ServiceError("payment_not_found")),
@@ -60,7 +80,9 @@ const endpoints = wireEndpoints({
   sandbox: undefined,
 });
 
-/** Digits without end, in groups, with separators, in other scripts, escaped, and what backtracks. */
+/**
+ * Digits without end, in groups, with separators, in other scripts, escaped, and what backtracks.
+ */
 const worst: Readonly<Record<string, (bytes: number) => string>> = {
   digits: (bytes) => "7".repeat(bytes),
   "cards in a row": (bytes) => "4111111111111111".repeat(bytes / 16),
@@ -78,8 +100,18 @@ const worst: Readonly<Record<string, (bytes: number) => string>> = {
   zeros: (bytes) => `${"0".repeat(bytes - 1)}x`,
 };
 
-const noHeaders = { simulateInternalError: undefined, processingType: undefined, idempotencyKey: undefined, isForeign: () => false };
-const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "4/2030", card_cvv: "321" };
+const noHeaders = {
+  simulateInternalError: undefined,
+  processingType: undefined,
+  idempotencyKey: undefined,
+  isForeign: () => false,
+};
+const card = {
+  card_number: "4111111111111111",
+  card_name: "Ana Lima",
+  card_due_date: "4/2030",
+  card_cvv: "321",
+};
 const payment = {
   merchant_payment_code: "ord-1",
   amount_total: "100",
@@ -90,7 +122,16 @@ const payment = {
   phone_number: "8522847035",
   creditcard: card,
 };
-const cardFields = ["card_number", "card_name", "card_due_date", "card_cvv", "soft_descriptor", "token", "threeds_eci", "threeds_trxid"];
+const cardFields = [
+  "card_number",
+  "card_name",
+  "card_due_date",
+  "card_cvv",
+  "soft_descriptor",
+  "token",
+  "threeds_eci",
+  "threeds_trxid",
+];
 const paymentFields = [
   ...Object.keys(payment).slice(0, -1),
   "order_number",
@@ -142,10 +183,12 @@ const anyFields = [
 
 /** The good request with one field replaced, for each field. */
 function* requestsWith(value: string, path: string): Generator<object> {
-  for (const field of anyFields) yield { hash: "a".repeat(24), creditcard: card, payment, amount: "1", [field]: value };
+  for (const field of anyFields)
+    yield { hash: "a".repeat(24), creditcard: card, payment, amount: "1", [field]: value };
   if (path !== "/ws/direct") return;
   for (const field of paymentFields) yield { payment: { ...payment, [field]: value } };
-  for (const field of cardFields) yield { payment: { ...payment, creditcard: { ...card, [field]: value } } };
+  for (const field of cardFields)
+    yield { payment: { ...payment, creditcard: { ...card, [field]: value } } };
 }
 
 describe("a long value of any field", () => {
@@ -158,7 +201,15 @@ describe("a long value of any field", () => {
         within(() => {
           for (const body of requestsWith(value, endpoint.path)) {
             const { params } = decodeRequest(endpoint.path, Buffer.from(JSON.stringify(body)));
-            answers.push(endpoint.handle({ method: "POST", params, account, grants: "secret", headers: noHeaders }));
+            answers.push(
+              endpoint.handle({
+                method: "POST",
+                params,
+                account,
+                grants: "secret",
+                headers: noHeaders,
+              }),
+            );
           }
         }, kind);
       }
@@ -179,7 +230,11 @@ describe("a long value of any field", () => {
     const digits = "7".repeat(64 * 1024);
     assert.throws(
       () => {
-        within(() => void Array.from(digits, (_, at) => Array.from(digits.slice(at)).join("")), "the square", 100);
+        within(
+          () => void Array.from(digits, (_, at) => Array.from(digits.slice(at)).join("")),
+          "the square",
+          100,
+        );
       },
       { name: "AssertionError" },
     );

@@ -8,10 +8,20 @@ import type { Field } from "../../src/api-docs/field.ts";
 import { operationRows, type OperationRow } from "../../src/api-docs/operation-rows.ts";
 import type { OpenApi, OperationObject } from "../../src/api-docs/types.ts";
 import { countryCodes } from "../../src/payment/countries.ts";
-import { directBody, integrationKey, publicIntegrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  publicIntegrationKey,
+  startWorld,
+  testCard,
+  type World,
+} from "../world.ts";
 import { mismatches, problemsOf } from "./openapi-check.ts";
 
-/** The description is held against the server: every row of it is asked for, and every answer is read against it. */
+/**
+ * The description is held against the server: every row of it is asked for, and every answer is
+ * read against it.
+ */
 let world: World;
 let api: OpenApi;
 let count = 0;
@@ -62,8 +72,16 @@ async function make(needs: OperationRow["needs"], order: string, token: string):
   if (needs === undefined) return;
   const { body } =
     needs === "stored"
-      ? await world.postJson("/ws/token", { integration_key: integrationKey, country: "br", token, creditcard: testCard })
-      : await world.postJson("/ws/direct", directBody(order, { creditcard: { ...testCard, auto_capture: needs === "captured" } }));
+      ? await world.postJson("/ws/token", {
+          integration_key: integrationKey,
+          country: "br",
+          token,
+          creditcard: testCard,
+        })
+      : await world.postJson(
+          "/ws/direct",
+          directBody(order, { creditcard: { ...testCard, auto_capture: needs === "captured" } }),
+        );
   assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
 }
 
@@ -73,13 +91,21 @@ interface Outcome {
 }
 
 /** Asks, reads the answer against its description, and tells its code; SUCCESS when it is none. */
-async function ask(path: string, request: Request, headers: Record<string, string> = {}): Promise<Outcome> {
-  return read(path, await fetch(world.url + path, { method: "POST", body: JSON.stringify(request), headers }));
+async function ask(
+  path: string,
+  request: Request,
+  headers: Record<string, string> = {},
+): Promise<Outcome> {
+  return read(
+    path,
+    await fetch(world.url + path, { method: "POST", body: JSON.stringify(request), headers }),
+  );
 }
 
 async function read(path: string, response: Response): Promise<Outcome> {
   const body = (await response.json()) as Record<string, unknown>;
-  const schema = operationAt(path).responses[String(response.status)]?.content["application/json"]?.schema;
+  const schema =
+    operationAt(path).responses[String(response.status)]?.content["application/json"]?.schema;
   assert.ok(schema !== undefined, `${path} answers ${response.status}, which is not described`);
   assert.deepEqual(mismatches(schema, body, api), [], JSON.stringify(body));
   const { status_code: code } = body;
@@ -100,7 +126,10 @@ function having(request: Request, [name = "", ...rest]: Path, value: unknown): R
   return value === undefined ? others : { ...others, [name]: value };
 }
 
-function fieldsOf(fields: readonly Field[], above: Path = []): readonly { readonly field: Field; readonly at: Path }[] {
+function fieldsOf(
+  fields: readonly Field[],
+  above: Path = [],
+): readonly { readonly field: Field; readonly at: Path }[] {
   return fields.flatMap((field) => {
     const at = [...above, field.name];
     return [{ field, at }, ...fieldsOf(field.fields ?? [], at)];
@@ -112,7 +141,11 @@ const company = [
   [["payment", "person_type"], "business"],
   [["payment", "responsible", "name"], "Ana Lima"],
 ] as const;
-const networkCard = { network_token_pan: testCard.card_number, network_token_expire_date: "12/2060", network_token_cryptogram: "AAAA" };
+const networkCard = {
+  network_token_pan: testCard.card_number,
+  network_token_expire_date: "12/2060",
+  network_token_cryptogram: "AAAA",
+};
 const situations: Readonly<Record<string, readonly (readonly [Path, unknown])[]>> = {
   card_number: [],
   card_name: [],
@@ -130,8 +163,15 @@ const situations: Readonly<Record<string, readonly (readonly [Path, unknown])[]>
   "instructSimulator reason": [],
 };
 
-function situationOf(row: OperationRow, { name }: Field, at: Path): readonly (readonly [Path, unknown])[] | undefined {
-  return situations[`${row.id} ${at.join(".")}`] ?? (name.startsWith("card_") ? situations[name] : undefined);
+function situationOf(
+  row: OperationRow,
+  { name }: Field,
+  at: Path,
+): readonly (readonly [Path, unknown])[] | undefined {
+  return (
+    situations[`${row.id} ${at.join(".")}`] ??
+    (name.startsWith("card_") ? situations[name] : undefined)
+  );
 }
 
 function inSituation(row: OperationRow, field: Field, at: Path, request: Request): Request {
@@ -143,7 +183,10 @@ function inSituation(row: OperationRow, field: Field, at: Path, request: Request
 function sample({ name, type }: Field, characters: number, at: Path): string {
   const unique = `${(count += 1)}-`;
   if (name === "card_number") return cardNumber(characters);
-  if (name === "email") return characters < 12 ? "a@b.co".slice(0, characters) : `${"x".repeat(characters - 12)}@example.com`;
+  if (name === "email")
+    return characters < 12
+      ? "a@b.co".slice(0, characters)
+      : `${"x".repeat(characters - 12)}@example.com`;
   if (name === "notification_url") return "https://shop.example/".padEnd(characters, "x");
   if (name === "currency_code") return "USDX".slice(0, characters);
   if (name === "country") return "per".slice(0, characters);
@@ -155,7 +198,10 @@ function sample({ name, type }: Field, characters: number, at: Path): string {
 
 /** Digits of a brand that has numbers of that length where there is one, with their check digit. */
 function cardNumber(length: number): string {
-  const digits = (length === 14 ? "305693" : length >= 19 ? "507860" : "411111").padEnd(length - 1, "0");
+  const digits = (length === 14 ? "305693" : length >= 19 ? "507860" : "411111").padEnd(
+    length - 1,
+    "0",
+  );
   const sum = Array.from(digits)
     .toReversed()
     .reduce((total, digit, index) => {
@@ -166,7 +212,9 @@ function cardNumber(length: number): string {
 }
 
 /** Values at their maximum that are good as such, and name nothing that exists. */
-const namesNothing: Readonly<Record<string, string>> = { "direct payment.creditcard.token": "BP-DR-64" };
+const namesNothing: Readonly<Record<string, string>> = {
+  "direct payment.creditcard.token": "BP-DR-64",
+};
 /** Brazil has all brands. */
 const inBrazil = (row: OperationRow, field: Field, request: Request): Request => {
   if (row.id !== "direct" || field.name !== "card_number") return request;
@@ -190,8 +238,13 @@ describe("the OpenAPI description", () => {
     const { "/ws/query": query, "/ws/cancel": cancel, ...paths } = api.paths;
     assert.ok(query?.post !== undefined && cancel?.post !== undefined);
     const [first = "", ...others] = Object.keys(api.components.schemas);
-    const without = Object.fromEntries(others.map((name) => [name, api.components.schemas[name] ?? {}]));
-    const doubled = { ...api, paths: { ...paths, "/ws/query": query, "/ws/cancel": { post: query.post } } };
+    const without = Object.fromEntries(
+      others.map((name) => [name, api.components.schemas[name] ?? {}]),
+    );
+    const doubled = {
+      ...api,
+      paths: { ...paths, "/ws/query": query, "/ws/cancel": { post: query.post } },
+    };
     assert.match(problemsOf(doubled).join(" "), /operationId query is given twice/);
     assert.match(
       problemsOf({ ...api, components: { ...api.components, schemas: without } }).join(" "),
@@ -200,8 +253,13 @@ describe("the OpenAPI description", () => {
   });
 
   test("control: an answer that is not as described is found out", () => {
-    const schema = operationAt("/ws/query").responses["200"]?.content["application/json"]?.schema ?? {};
-    const refused = { status: "ERROR", status_code: "BP-QRY-2", status_message: "Payment not found" };
+    const schema =
+      operationAt("/ws/query").responses["200"]?.content["application/json"]?.schema ?? {};
+    const refused = {
+      status: "ERROR",
+      status_code: "BP-QRY-2",
+      status_message: "Payment not found",
+    };
     assert.deepEqual(mismatches(schema, refused, api), []);
     assert.notDeepEqual(mismatches(schema, { ...refused, status_code: "BP-CAP-2" }, api), []);
     assert.notDeepEqual(mismatches(schema, { ...refused, extra: "1" }, api), []);
@@ -209,11 +267,14 @@ describe("the OpenAPI description", () => {
   });
 
   test("probes are as described", async () => {
-    for (const path of ["/healthz", "/readyz"]) assert.equal((await read(path, await fetch(world.url + path))).code, "SUCCESS");
+    for (const path of ["/healthz", "/readyz"])
+      assert.equal((await read(path, await fetch(world.url + path))).code, "SUCCESS");
   });
 
   test("what is said not to be here answers so", async () => {
-    const absent = Object.entries(api.paths).filter(([, { post }]) => post?.tags.includes("Not here") === true);
+    const absent = Object.entries(api.paths).filter(
+      ([, { post }]) => post?.tags.includes("Not here") === true,
+    );
     for (const [path] of absent) assert.match((await ask(path, {})).code, /^COFRE-(9|23)$/, path);
   });
 });
@@ -226,13 +287,20 @@ for (const row of operationRows) {
       for (const path of [row.path, ...(row.also ?? [])])
         assert.deepEqual(await ask(path, await prepared(row)), { code: "SUCCESS", status: 200 });
       if (api.paths[row.path]?.get === undefined) return;
-      const flat = Object.entries(await prepared(row)).filter((entry): entry is [string, string] => typeof entry[1] === "string");
+      const flat = Object.entries(await prepared(row)).filter(
+        (entry): entry is [string, string] => typeof entry[1] === "string",
+      );
       const query = new URLSearchParams(flat).toString();
-      assert.equal((await read(row.path, await fetch(`${world.url}${row.path}?${query}`))).code, "SUCCESS");
+      assert.equal(
+        (await read(row.path, await fetch(`${world.url}${row.path}?${query}`))).code,
+        "SUCCESS",
+      );
     });
 
     test("is right about the Idempotency-Key", async () => {
-      const { code } = await ask(row.path, await prepared(row), { "Idempotency-Key": "x".repeat(256) });
+      const { code } = await ask(row.path, await prepared(row), {
+        "Idempotency-Key": "x".repeat(256),
+      });
       assert.equal(code, row.idempotent === true ? "COFRE-46" : "SUCCESS");
     });
 
@@ -246,7 +314,10 @@ for (const row of operationRows) {
             const request = inSituation(row, field, at, inBrazil(row, field, await prepared(row)));
             return (await ask(row.path, having(request, at, sample(field, characters, at)))).code;
           };
-          assert.equal(await send(longest.characters), namesNothing[`${row.id} ${name}`] ?? "SUCCESS");
+          assert.equal(
+            await send(longest.characters),
+            namesNothing[`${row.id} ${name}`] ?? "SUCCESS",
+          );
           assert.equal(await send(longest.characters + 1), longest.code ?? "SUCCESS");
         });
       }
@@ -272,12 +343,21 @@ for (const row of operationRows) {
       if (required !== undefined && required.countries === undefined) {
         test(`${name} cannot be left out`, async () => {
           if (required.when !== undefined)
-            assert.ok(situationOf(row, field, at) !== undefined, "the test does not know how that comes about");
+            assert.ok(
+              situationOf(row, field, at) !== undefined,
+              "the test does not know how that comes about",
+            );
           const request = inSituation(row, field, at, await prepared(row));
           const names = [...at.slice(-1), ...(field.aliases ?? []), ...(required.or ?? [])];
-          const without = names.reduce((changed, each) => having(changed, [...at.slice(0, -1), each], undefined), request);
+          const without = names.reduce(
+            (changed, each) => having(changed, [...at.slice(0, -1), each], undefined),
+            request,
+          );
           const { code, status } = await ask(row.path, without);
-          assert.deepEqual({ code, status }, { code: required.code ?? "SUCCESS", status: required.status ?? 200 });
+          assert.deepEqual(
+            { code, status },
+            { code: required.code ?? "SUCCESS", status: required.status ?? 200 },
+          );
         });
       }
 
@@ -285,9 +365,16 @@ for (const row of operationRows) {
         test(`${name} is needed where it is said to be`, async () => {
           for (const country of countryCodes) {
             const document = documents[country];
-            const body = directBody(`openapi-${country}-${(count += 1)}`, { country, ...(document === undefined ? {} : { document }) });
+            const body = directBody(`openapi-${country}-${(count += 1)}`, {
+              country,
+              ...(document === undefined ? {} : { document }),
+            });
             const { code } = await ask(row.path, having(body, at, undefined));
-            assert.equal(code, required.countries?.includes(country) === true ? required.code : "SUCCESS", country);
+            assert.equal(
+              code,
+              required.countries?.includes(country) === true ? required.code : "SUCCESS",
+              country,
+            );
           }
         });
       }
@@ -308,21 +395,32 @@ const run = promisify(execFile);
 const shell = ["/bin/bash", "/usr/bin/bash"].find((file) => existsSync(file));
 const curl = ["/usr/bin/curl", "/bin/curl", "/usr/local/bin/curl"].find((file) => existsSync(file));
 
-describe("the lines for the shell", { skip: shell === undefined || curl === undefined ? "there is no bash or no curl" : false }, () => {
-  before(startAnew);
+describe(
+  "the lines for the shell",
+  { skip: shell === undefined || curl === undefined ? "there is no bash or no curl" : false },
+  () => {
+    before(startAnew);
 
-  for (const row of operationRows) {
-    test(`the one for ${row.path} works`, async () => {
-      count += 1;
-      const order = `shell-${count}`;
-      const token = `a-token-of-my-own-for-${order}-and-this-test`;
-      await make(row.needs, order, token);
-      const [{ source } = { source: "" }] = operationAt(row.path)["x-codeSamples"];
-      const { stdout } = await run(shell ?? "", ["-c", source], {
-        env: { ...process.env, COFRE: world.url, KEY: integrationKey, PUBLIC_KEY: publicIntegrationKey, ORDER: order, TOKEN: token },
+    for (const row of operationRows) {
+      test(`the one for ${row.path} works`, async () => {
+        count += 1;
+        const order = `shell-${count}`;
+        const token = `a-token-of-my-own-for-${order}-and-this-test`;
+        await make(row.needs, order, token);
+        const [{ source } = { source: "" }] = operationAt(row.path)["x-codeSamples"];
+        const { stdout } = await run(shell ?? "", ["-c", source], {
+          env: {
+            ...process.env,
+            COFRE: world.url,
+            KEY: integrationKey,
+            PUBLIC_KEY: publicIntegrationKey,
+            ORDER: order,
+            TOKEN: token,
+          },
+        });
+        const { status } = JSON.parse(stdout) as { readonly status?: string };
+        assert.notEqual(status, "ERROR", stdout);
       });
-      const { status } = JSON.parse(stdout) as { readonly status?: string };
-      assert.notEqual(status, "ERROR", stdout);
-    });
-  }
-});
+    }
+  },
+);

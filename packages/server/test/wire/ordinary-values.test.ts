@@ -10,26 +10,52 @@ import { WireError } from "../../src/wire/decode/wire-error.ts";
 import { withoutOwnNumber } from "../../src/operations/own-number-in-order.ts";
 import { holdsMasked } from "../../src/vault/own-number.ts";
 import { holdsTestNumber } from "../../src/vault/test-numbers.ts";
-import { type Chance, chanceOf, codes, documents, type Kind, names, phones, texts } from "../vectors/ordinary-values.ts";
+import {
+  type Chance,
+  chanceOf,
+  codes,
+  documents,
+  type Kind,
+  names,
+  phones,
+  texts,
+} from "../vectors/ordinary-values.ts";
 import { testCards } from "../vectors/cards.ts";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
 
 /*
- * The share of ordinary values that are refused for their form, per field and kind of value. A shop loses a sale by each, at random,
- * and cannot see why: the bound is zero.
+ * The share of ordinary values that are refused for their form, per field and kind of value. A shop
+ * loses a sale by each, at random, and cannot see why: the bound is zero.
  */
 
-const account = { id: "0a1b2c3d" as MerchantId, version: 1, name: "Loja", settings: defaultAccountSettings() };
+const account = {
+  id: "0a1b2c3d" as MerchantId,
+  version: 1,
+  name: "Loja",
+  settings: defaultAccountSettings(),
+};
 const now = instant(Date.UTC(2027, 0, 27));
 const rounds = 300;
-const visaDigits = testCards.filter(([, brand]) => brand === "visa" || brand === "mastercard").map(([digits]) => digits);
+const visaDigits = testCards
+  .filter(([, brand]) => brand === "visa" || brand === "mastercard")
+  .map(([digits]) => digits);
 
-/** What a payment with this value is refused with; undefined when it is accepted with the value unchanged. */
+/**
+ * What a payment with this value is refused with; undefined when it is accepted with the value
+ * unchanged.
+ */
 function outcomeOf(change: Readonly<Record<string, unknown>>, index: number): string | undefined {
   const card_number = visaDigits[index % visaDigits.length];
-  const body = directBody("a", { ...change, creditcard: { ...testCard, card_number, ...(change["creditcard"] as object | undefined) } });
+  const body = directBody("a", {
+    ...change,
+    creditcard: { ...testCard, card_number, ...(change["creditcard"] as object | undefined) },
+  });
   try {
-    const { source, order } = readDirect(decodeRequest("/ws/direct", Buffer.from(JSON.stringify(body))).params, account, now);
+    const { source, order } = readDirect(
+      decodeRequest("/ws/direct", Buffer.from(JSON.stringify(body))).params,
+      account,
+      now,
+    );
     try {
       assert.ok(source.kind !== "token");
       withoutOwnNumber(order, source.card.pan, account);
@@ -52,24 +78,42 @@ function measure(
   const found: string[] = [];
   for (const [index, { kind, make }] of kinds.entries()) {
     const chance: Chance = chanceOf(20_261_129 + index);
-    const codesOf = Array.from({ length: rounds }, (_, round) => refused(make(chance), round)).filter((code) => code !== undefined);
-    if (codesOf.length > 0) found.push(`${field}, ${kind}: ${codesOf.length} of ${rounds} (${[...new Set(codesOf)].join(", ")})`);
+    const codesOf = Array.from({ length: rounds }, (_, round) =>
+      refused(make(chance), round),
+    ).filter((code) => code !== undefined);
+    if (codesOf.length > 0)
+      found.push(
+        `${field}, ${kind}: ${codesOf.length} of ${rounds} (${[...new Set(codesOf)].join(", ")})`,
+      );
   }
-  context.diagnostic(`${field}: ${found.length === 0 ? `0 of ${rounds * kinds.length} refused, ${kinds.length} kinds` : found.join("; ")}`);
+  context.diagnostic(
+    `${field}: ${found.length === 0 ? `0 of ${rounds * kinds.length} refused, ${kinds.length} kinds` : found.join("; ")}`,
+  );
   assert.deepEqual(found, []);
 }
 
 describe("ordinary values are accepted", () => {
-  const field = (name: string, kinds: readonly Kind[], write: (value: string) => Readonly<Record<string, unknown>>): void => {
-    test(name, (context) => measure(context, name, kinds, (value, index) => outcomeOf(write(value), index)));
+  const field = (
+    name: string,
+    kinds: readonly Kind[],
+    write: (value: string) => Readonly<Record<string, unknown>>,
+  ): void => {
+    test(name, (context) =>
+      measure(context, name, kinds, (value, index) => outcomeOf(write(value), index)),
+    );
   };
 
   // A code has 40 characters at most.
-  const short = codes.map(({ kind, make }) => ({ kind, make: (chance: Chance) => make(chance).slice(0, 40) }));
+  const short = codes.map(({ kind, make }) => ({
+    kind,
+    make: (chance: Chance) => make(chance).slice(0, 40),
+  }));
   field("merchant_payment_code", short, (merchant_payment_code) => ({ merchant_payment_code }));
   field("order_number", short, (order_number) => ({ order_number }));
   field("user_value_1", codes, (value) => ({ user_value_1: value.slice(0, 20) }));
-  field("notification_url", codes, (value) => ({ notification_url: `https://shop.example/paid?order=${encodeURIComponent(value)}` }));
+  field("notification_url", codes, (value) => ({
+    notification_url: `https://shop.example/paid?order=${encodeURIComponent(value)}`,
+  }));
   field("device_id", codes, (device_id) => ({ device_id }));
   field("a chosen token", codes, (value) => ({
     create_token: true,
@@ -83,22 +127,32 @@ describe("ordinary values are accepted", () => {
 
   test("document", (context) => {
     for (const { country, ...kind } of documents) {
-      const currency_code = { ar: "ARS", mx: "MXN", co: "COP", pe: "PEN", uy: "UYU", bo: "BOB" }[country] ?? "USD";
-      measure(context, `document in ${country}`, [kind], (document, index) => outcomeOf({ document, country, currency_code }, index));
+      const currency_code =
+        { ar: "ARS", mx: "MXN", co: "COP", pe: "PEN", uy: "UYU", bo: "BOB" }[country] ?? "USD";
+      measure(context, `document in ${country}`, [kind], (document, index) =>
+        outcomeOf({ document, country, currency_code }, index),
+      );
     }
   });
 
   test("merchant_refund_code, by the mask of the payment's card", (context) => {
-    measure(context, "merchant_refund_code", codes, (code) => (holdsMasked(code, "411111xxxxxx1111") ? "COFRE-47" : undefined));
+    measure(context, "merchant_refund_code", codes, (code) =>
+      holdsMasked(code, "411111xxxxxx1111") ? "COFRE-47" : undefined,
+    );
   });
 
   test("the names of worlds, snapshots and of payments that a fault waits for", (context) => {
-    measure(context, "a world's name", codes, (name) => (holdsTestNumber(name) ? "COFRE-73" : undefined));
+    measure(context, "a world's name", codes, (name) =>
+      holdsTestNumber(name) ? "COFRE-73" : undefined,
+    );
   });
 });
 
 describe("ordinary texts stay as they are", () => {
-  /** How many of a thousand may change; none where nothing is said. Digits that make a card number by chance cannot be told from one. */
+  /**
+   * How many of a thousand may change; none where nothing is said. Digits that make a card number
+   * by chance cannot be told from one.
+   */
   const mostOf = new Map<string, number>([
     ["two telephone numbers", 30],
     ["a UUID", 5],
@@ -107,14 +161,20 @@ describe("ordinary texts stay as they are", () => {
     const tooMany: string[] = [];
     for (const [index, { kind, make }] of texts.entries()) {
       const chance = chanceOf(20_270_101 + index);
-      const changed = Array.from({ length: 2_000 }, () => make(chance)).filter((text) => maskCardNumbers(text) !== text);
+      const changed = Array.from({ length: 2_000 }, () => make(chance)).filter(
+        (text) => maskCardNumbers(text) !== text,
+      );
       context.diagnostic(`${kind}: ${changed.length} of 2000 changed`);
-      if (changed.length > 2 * (mostOf.get(kind) ?? 0)) tooMany.push(`${kind}: ${changed.slice(0, 3).join(" | ")}`);
+      if (changed.length > 2 * (mostOf.get(kind) ?? 0))
+        tooMany.push(`${kind}: ${changed.slice(0, 3).join(" | ")}`);
     }
     assert.deepEqual(tooMany, []);
   });
 
-  /** In note, order_number and user values: codes of so many digits in a row that one in ten passes the check digit. */
+  /**
+   * In note, order_number and user values: codes of so many digits in a row that one in ten passes
+   * the check digit.
+   */
   const mostOfCodes = new Map<string, number>([
     ["yymmdd and ten digits", 125],
     ["groups of four with blanks", 60],
@@ -147,9 +207,12 @@ describe("ordinary texts stay as they are", () => {
     const tooMany: string[] = [];
     for (const [index, { kind, make }] of codes.entries()) {
       const chance = chanceOf(20_280_101 + index);
-      const changed = Array.from({ length: 2_000 }, () => make(chance)).filter((text) => maskCardNumbers(text) !== text);
+      const changed = Array.from({ length: 2_000 }, () => make(chance)).filter(
+        (text) => maskCardNumbers(text) !== text,
+      );
       context.diagnostic(`${kind}: ${changed.length} of 2000 changed`);
-      if (changed.length > 2 * (mostOfCodes.get(kind) ?? 0)) tooMany.push(`${kind}: ${changed.length}`);
+      if (changed.length > 2 * (mostOfCodes.get(kind) ?? 0))
+        tooMany.push(`${kind}: ${changed.length}`);
     }
     assert.deepEqual(tooMany, []);
   });
@@ -173,10 +236,16 @@ describe("the running program", () => {
     });
     const token = String(stored.body["token"]);
     const chance = chanceOf(7);
-    const looks = codes.filter(({ kind }) => /16 random|yymmdd|groups|dotted|shop, order/.test(kind));
+    const looks = codes.filter(({ kind }) =>
+      /16 random|yymmdd|groups|dotted|shop, order/.test(kind),
+    );
     for (let round = 0; round < 30; round += 1) {
       for (const { kind, make } of looks) {
-        const [code, refundCode, key] = [make(chance), make(chance), make(chance).replaceAll(" ", "-")];
+        const [code, refundCode, key] = [
+          make(chance),
+          make(chance),
+          make(chance).replaceAll(" ", "-"),
+        ];
         const creditcard = round % 2 === 0 ? testCard : { token, card_cvv: "123" };
         const sent = async (path: string, body: unknown): Promise<unknown> => {
           const response = await fetch(world.url + path, {
@@ -186,7 +255,11 @@ describe("the running program", () => {
           });
           return ((await response.json()) as Record<string, unknown>)["status_code"];
         };
-        assert.equal(await sent("/ws/direct", directBody(code, { creditcard })), undefined, `${kind}: ${code.slice(0, 6)}`);
+        assert.equal(
+          await sent("/ws/direct", directBody(code, { creditcard })),
+          undefined,
+          `${kind}: ${code.slice(0, 6)}`,
+        );
         const refund = {
           integration_key: integrationKey,
           operation: "request",
@@ -195,7 +268,11 @@ describe("the running program", () => {
           description: "x",
           merchant_refund_code: refundCode,
         };
-        assert.equal(await sent("/ws/refund", refund), undefined, `${kind}: ${refundCode.slice(0, 6)}`);
+        assert.equal(
+          await sent("/ws/refund", refund),
+          undefined,
+          `${kind}: ${refundCode.slice(0, 6)}`,
+        );
       }
     }
   });

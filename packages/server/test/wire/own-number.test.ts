@@ -25,10 +25,23 @@ interface Sent {
   readonly body: Record<string, unknown>;
 }
 
-async function send(world: World, path: string, body: unknown, headers: Readonly<Record<string, string>> = {}): Promise<Sent> {
-  const response = await fetch(world.url + path, { method: "POST", body: JSON.stringify(body), headers });
+async function send(
+  world: World,
+  path: string,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Sent> {
+  const response = await fetch(world.url + path, {
+    method: "POST",
+    body: JSON.stringify(body),
+    headers,
+  });
   const answered = (await response.json()) as Record<string, unknown>;
-  return { code: answered["status_code"], warning: response.headers.get("x-cofre-warning"), body: answered };
+  return {
+    code: answered["status_code"],
+    warning: response.headers.get("x-cofre-warning"),
+    body: answered,
+  };
 }
 
 async function stored(world: World, card_number = pan): Promise<string> {
@@ -42,15 +55,25 @@ async function stored(world: World, card_number = pan): Promise<string> {
   return String(body["token"]);
 }
 
-const of = (fields: Readonly<Record<string, unknown>>) => ({ integration_key: integrationKey, ...fields });
+const of = (fields: Readonly<Record<string, unknown>>) => ({
+  integration_key: integrationKey,
+  ...fields,
+});
 
 /** The id of a refund with ten digits, which half of all have. */
 async function longRefundId(world: World): Promise<string> {
   for (let index = 0; index < 40; index += 1) {
     const merchant_payment_code = `refunded-${index}`;
     await send(world, "/ws/direct", directBody(merchant_payment_code));
-    const asked = of({ operation: "request", merchant_payment_code, amount: "1.00", description: "x" });
-    const { id } = (await send(world, "/ws/refund", asked)).body["refund"] as { readonly id: string };
+    const asked = of({
+      operation: "request",
+      merchant_payment_code,
+      amount: "1.00",
+      description: "x",
+    });
+    const { id } = (await send(world, "/ws/refund", asked)).body["refund"] as {
+      readonly id: string;
+    };
     if (id.length === 10) return id;
   }
   return assert.fail("half of all refund ids have ten digits");
@@ -62,18 +85,40 @@ describe("a name that holds the number of the card", () => {
     const token = await stored(world);
     for (const code of spellings) {
       for (const creditcard of [testCard, { token, card_cvv: "123" }]) {
-        assert.equal((await send(world, "/ws/direct", directBody(code, { creditcard }))).code, "BP-DR-9", code);
+        assert.equal(
+          (await send(world, "/ws/direct", directBody(code, { creditcard }))).code,
+          "BP-DR-9",
+          code,
+        );
       }
-      assert.equal((await send(world, "/ws/query", of({ merchant_payment_code: code }))).code, "BP-QRY-2", code);
+      assert.equal(
+        (await send(world, "/ws/query", of({ merchant_payment_code: code }))).code,
+        "BP-QRY-2",
+        code,
+      );
     }
     // Another card's number, and what only looks like one.
     for (const code of [others, `order-${others}`, "4111111111111112", "4111111111111129"]) {
-      assert.equal((await send(world, "/ws/direct", directBody(code, { creditcard: { token, card_cvv: "123" } }))).code, undefined, code);
+      assert.equal(
+        (
+          await send(
+            world,
+            "/ws/direct",
+            directBody(code, { creditcard: { token, card_cvv: "123" } }),
+          )
+        ).code,
+        undefined,
+        code,
+      );
     }
     // The account's switch.
     await world.postJson("/__cofre/settings", of({ settings: { refuseCardLikeCodes: false } }));
     for (const creditcard of [testCard, { token, card_cvv: "123" }]) {
-      const allowed = await send(world, "/ws/direct", directBody(`${pan}-${"token" in creditcard}`, { creditcard }));
+      const allowed = await send(
+        world,
+        "/ws/direct",
+        directBody(`${pan}-${"token" in creditcard}`, { creditcard }),
+      );
       assert.deepEqual([allowed.code, allowed.warning], [undefined, null]);
     }
   });
@@ -81,16 +126,36 @@ describe("a name that holds the number of the card", () => {
   test("is refused as a refund's code by the payment's card, whoever brought it", async () => {
     await using world = await startWorld();
     await send(world, "/ws/direct", directBody("paid"));
-    await send(world, "/ws/direct", directBody("by-token", { creditcard: { token: await stored(world), card_cvv: "123" } }));
+    await send(
+      world,
+      "/ws/direct",
+      directBody("by-token", { creditcard: { token: await stored(world), card_cvv: "123" } }),
+    );
     for (const merchant_payment_code of ["paid", "by-token"]) {
-      const refund = of({ operation: "request", merchant_payment_code, amount: "1.00", description: "x" });
+      const refund = of({
+        operation: "request",
+        merchant_payment_code,
+        amount: "1.00",
+        description: "x",
+      });
       for (const merchant_refund_code of spellings) {
         for (const path of ["/ws/refund", "/ws/refundOrCancel"]) {
-          assert.equal((await send(world, path, { ...refund, merchant_refund_code })).code, "COFRE-47", merchant_refund_code);
+          assert.equal(
+            (await send(world, path, { ...refund, merchant_refund_code })).code,
+            "COFRE-47",
+            merchant_refund_code,
+          );
         }
       }
-      for (const merchant_refund_code of [`${merchant_payment_code} ${others}`, `${merchant_payment_code} 4111111111111112`]) {
-        assert.equal((await send(world, "/ws/refund", { ...refund, merchant_refund_code })).code, undefined, merchant_refund_code);
+      for (const merchant_refund_code of [
+        `${merchant_payment_code} ${others}`,
+        `${merchant_payment_code} 4111111111111112`,
+      ]) {
+        assert.equal(
+          (await send(world, "/ws/refund", { ...refund, merchant_refund_code })).code,
+          undefined,
+          merchant_refund_code,
+        );
       }
     }
   });
@@ -99,8 +164,16 @@ describe("a name that holds the number of the card", () => {
     const folder = temporaryFolder(context);
     await using world = await startWorld({ environment: { COFRE_DATA_DIR: folder } });
     const token = await stored(world);
-    const { hash } = (await send(world, "/ws/direct", directBody("paid"))).body["payment"] as { readonly hash: string };
-    const refund = of({ operation: "request", merchant_payment_code: "paid", amount: "1.00", description: "x", merchant_refund_code: "r" });
+    const { hash } = (await send(world, "/ws/direct", directBody("paid"))).body["payment"] as {
+      readonly hash: string;
+    };
+    const refund = of({
+      operation: "request",
+      merchant_payment_code: "paid",
+      amount: "1.00",
+      description: "x",
+      merchant_refund_code: "r",
+    });
     const requests: readonly (readonly [path: string, body: unknown])[] = [
       ["/ws/direct", directBody("keyed")],
       ["/ws/direct", directBody("keyed", { creditcard: { token, card_cvv: "123" } })],
@@ -117,14 +190,23 @@ describe("a name that holds the number of the card", () => {
     await send(world, "/ws/refund", refund);
     for (const [path, body] of requests) {
       for (const key of [pan, "4111-1111-1111-1111", `key_${pan}`, `00${pan}00`]) {
-        assert.equal((await send(world, path, body, { "Idempotency-Key": key })).code, "COFRE-151", `${path} ${key}`);
+        assert.equal(
+          (await send(world, path, body, { "Idempotency-Key": key })).code,
+          "COFRE-151",
+          `${path} ${key}`,
+        );
       }
-      assert.notEqual((await send(world, path, body, { "Idempotency-Key": `${path.slice(4)}-${others}` })).code, "COFRE-151", path);
+      assert.notEqual(
+        (await send(world, path, body, { "Idempotency-Key": `${path.slice(4)}-${others}` })).code,
+        "COFRE-151",
+        path,
+      );
     }
     await world.cofre.close();
     for (const name of readdirSync(folder)) {
       const bytes = readFileSync(join(folder, name), "latin1");
-      for (const key of [pan, "4111-1111-1111-1111"]) assert.ok(!bytes.includes(key), `${name} has ${key}`);
+      for (const key of [pan, "4111-1111-1111-1111"])
+        assert.ok(!bytes.includes(key), `${name} has ${key}`);
     }
   });
 
@@ -132,11 +214,21 @@ describe("a name that holds the number of the card", () => {
     await using world = await startWorld();
     const token = await stored(world);
     for (const [index, creditcard] of [testCard, { token, card_cvv: "123" }].entries()) {
-      const own = { notification_url: `https://shop.example/?card=${pan}`, cof_info: { cof_type: "stored", mandate_id: pan } };
-      const { body } = await send(world, "/ws/direct", directBody(`own-${index}`, { ...own, creditcard }));
+      const own = {
+        notification_url: `https://shop.example/?card=${pan}`,
+        cof_info: { cof_type: "stored", mandate_id: pan },
+      };
+      const { body } = await send(
+        world,
+        "/ws/direct",
+        directBody(`own-${index}`, { ...own, creditcard }),
+      );
       assert.equal(body["status"], "SUCCESS");
       assert.ok(!JSON.stringify(body).includes(pan));
-      const seen = await world.get("/__cofre/payment", { integration_key: integrationKey, merchant_payment_code: `own-${index}` });
+      const seen = await world.get("/__cofre/payment", {
+        integration_key: integrationKey,
+        merchant_payment_code: `own-${index}`,
+      });
       assert.ok(!JSON.stringify(seen.body).includes(pan));
     }
   });
@@ -146,17 +238,40 @@ test("a name that only looks like a card number is kept, with a warning and a co
   await using world = await startWorld();
   const first = await send(world, "/ws/direct", directBody(`order ${others}`));
   assert.match(first.warning ?? "", /^merchant_payment_code looks like a card number/);
-  assert.equal((first.body["payment"] as { readonly merchant_payment_code: string }).merchant_payment_code, `order ${others}`);
-  const refund = of({ operation: "request", merchant_payment_code: `order ${others}`, amount: "1.00", description: "x" });
+  assert.equal(
+    (first.body["payment"] as { readonly merchant_payment_code: string }).merchant_payment_code,
+    `order ${others}`,
+  );
+  const refund = of({
+    operation: "request",
+    merchant_payment_code: `order ${others}`,
+    amount: "1.00",
+    description: "x",
+  });
   const keyed = { "Idempotency-Key": others };
-  const second = await send(world, "/ws/refund", { ...refund, merchant_refund_code: others }, keyed);
+  const second = await send(
+    world,
+    "/ws/refund",
+    { ...refund, merchant_refund_code: others },
+    keyed,
+  );
   assert.match(second.warning ?? "", /^merchant_refund_code looks .*, Idempotency-Key looks /);
   // The console finds it by its whole code, and shows what was recorded of it.
-  const listed = await world.get("/__cofre/payments", { integration_key: integrationKey, search: `order ${others}` });
+  const listed = await world.get("/__cofre/payments", {
+    integration_key: integrationKey,
+    search: `order ${others}`,
+  });
   assert.equal((listed.body["payments"] as unknown[]).length, 1);
   // A plain name has none, and a code that only says which payment is meant has none.
   assert.equal((await send(world, "/ws/direct", directBody("order-1"))).warning, null);
-  assert.equal((await send(world, "/ws/refund", { ...refund, merchant_refund_code: "r-2" })).warning, null);
+  assert.equal(
+    (await send(world, "/ws/refund", { ...refund, merchant_refund_code: "r-2" })).warning,
+    null,
+  );
   const { body } = await world.get("/__cofre/figures", { integration_key: integrationKey });
-  assert.deepEqual(body["card_like_names"], { merchant_payment_code: 1, merchant_refund_code: 1, idempotency_key: 1 });
+  assert.deepEqual(body["card_like_names"], {
+    merchant_payment_code: 1,
+    merchant_refund_code: 1,
+    idempotency_key: 1,
+  });
 });

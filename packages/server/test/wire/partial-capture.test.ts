@@ -4,8 +4,8 @@ import { gzipSync } from "node:zlib";
 import { directBody, integrationKey, startWorld, type World } from "../world.ts";
 
 /*
- * A capture without an amount takes everything (interface 5.1). So where a part is meant, a body that cannot be read must never count
- * as one that says nothing.
+ * A capture without an amount takes everything (interface 5.1). So where a part is meant, a body
+ * that cannot be read must never count as one that says nothing.
  */
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -21,8 +21,16 @@ const part = (head: string, value: string, eol = "\r\n"): string =>
 
 /** Ways to say `amount: 40` that are not read here. */
 const unread: Readonly<Record<string, Sent & { readonly code: string }>> = {
-  "a compressed form": { body: gzipSync("amount=40"), headers: { "content-encoding": "gzip" }, code: "COFRE-7" },
-  "a form that claims to be compressed": { body: "amount=40", headers: { "content-encoding": "br" }, code: "COFRE-7" },
+  "a compressed form": {
+    body: gzipSync("amount=40"),
+    headers: { "content-encoding": "gzip" },
+    code: "COFRE-7",
+  },
+  "a form that claims to be compressed": {
+    body: "amount=40",
+    headers: { "content-encoding": "br" },
+    code: "COFRE-7",
+  },
   "UTF-16 with a mark": { body: Buffer.from('\ufeff{"amount":40}', "utf16le"), code: "COFRE-7" },
   "UTF-16 without one": { body: Buffer.from("amount=40", "utf16le"), code: "COFRE-7" },
   XML: { body: "<amount>40</amount>", code: "COFRE-7" },
@@ -44,35 +52,61 @@ const unread: Readonly<Record<string, Sent & { readonly code: string }>> = {
   "lines of text": { body: "x=1\r\namount=40\r\n", code: "BP-CAP-6" },
   "an address": { body: "", query: "&x=1;amount=40", code: "BP-CAP-6" },
   "a part without a name": { body: `${part("", "40")}--edge--\r\n`, code: "COFRE-7" },
-  "a part with an encoded name": { body: `${part("; name*=utf-8''amount", "40")}--edge--\r\n`, code: "COFRE-7" },
-  "a file": { body: `${part('; name="amount"; filename="a.txt"', "40")}--edge--\r\n`, code: "COFRE-7" },
-  "a part of another kind": { body: `--edge\r\nContent-Type: text/plain; name="amount"\r\n\r\n40\r\n--edge--\r\n`, code: "COFRE-7" },
-  "a form before the first part": { body: `amount=40\r\n${part('; name="x"', "1")}--edge--\r\n`, code: "COFRE-7" },
+  "a part with an encoded name": {
+    body: `${part("; name*=utf-8''amount", "40")}--edge--\r\n`,
+    code: "COFRE-7",
+  },
+  "a file": {
+    body: `${part('; name="amount"; filename="a.txt"', "40")}--edge--\r\n`,
+    code: "COFRE-7",
+  },
+  "a part of another kind": {
+    body: `--edge\r\nContent-Type: text/plain; name="amount"\r\n\r\n40\r\n--edge--\r\n`,
+    code: "COFRE-7",
+  },
+  "a form before the first part": {
+    body: `amount=40\r\n${part('; name="x"', "1")}--edge--\r\n`,
+    code: "COFRE-7",
+  },
 };
 
 /** Legal ways to say it: these are read. */
 const read: Readonly<Record<string, Sent>> = {
   "a form": { body: "amount=40" },
-  "a form that says that it is not encoded": { body: "amount=40", headers: { "content-encoding": "identity" } },
+  "a form that says that it is not encoded": {
+    body: "amount=40",
+    headers: { "content-encoding": "identity" },
+  },
   "a part": { body: `${part('; name="amount"', "40")}--edge--\r\n` },
   "a name without quotes": { body: `${part("; name=amount", "40")}--edge--\r\n` },
   "line feeds alone": { body: `${part('; name="amount"', "40", "\n")}--edge--\n` },
-  "a preamble": { body: `This is a message in parts.\r\n\r\n${part('; name="amount"', "40")}--edge--\r\nThe end.` },
+  "a preamble": {
+    body: `This is a message in parts.\r\n\r\n${part('; name="amount"', "40")}--edge--\r\nThe end.`,
+  },
   "a folded header": { body: `${part(';\r\n name="amount"', "40")}--edge--\r\n` },
   "a type before the name": {
     body: `--edge\r\nContent-Type: text/plain\r\nContent-Disposition: form-data; name="amount"\r\n\r\n40\r\n--edge--\r\n`,
   },
   "a boundary with equals signs, as mail programs make them": {
-    body: part('; name="amount"', "40").replace("--edge", "------=_Part_0_1.2") + "------=_Part_0_1.2--\r\n",
+    body:
+      part('; name="amount"', "40").replace("--edge", "------=_Part_0_1.2") +
+      "------=_Part_0_1.2--\r\n",
   },
 };
 
-async function capture(world: World, hash: string, { body, headers = {}, query = "" }: Sent): Promise<Fields> {
-  const response = await fetch(`${world.url}/ws/capture?integration_key=${integrationKey}&hash=${hash}${query}`, {
-    method: "POST",
-    headers,
-    body,
-  });
+async function capture(
+  world: World,
+  hash: string,
+  { body, headers = {}, query = "" }: Sent,
+): Promise<Fields> {
+  const response = await fetch(
+    `${world.url}/ws/capture?integration_key=${integrationKey}&hash=${hash}${query}`,
+    {
+      method: "POST",
+      headers,
+      body,
+    },
+  );
   return (await response.json()) as Fields;
 }
 
@@ -85,7 +119,10 @@ async function authorized(world: World, code: string): Promise<string> {
 describe("a capture of a part", { timeout: 60_000 }, () => {
   test("is never widened to the whole because its body was not understood", async () => {
     await using world = await startWorld();
-    await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { partialCapture: true } });
+    await world.postJson("/__cofre/settings", {
+      integration_key: integrationKey,
+      settings: { partialCapture: true },
+    });
     const hash = await authorized(world, "part-refused");
     for (const [name, { code, ...sent }] of Object.entries(unread)) {
       const answer = await capture(world, hash, sent);
@@ -98,10 +135,17 @@ describe("a capture of a part", { timeout: 60_000 }, () => {
 
   test("is taken in every legal form of a body", async () => {
     await using world = await startWorld();
-    await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { partialCapture: true } });
+    await world.postJson("/__cofre/settings", {
+      integration_key: integrationKey,
+      settings: { partialCapture: true },
+    });
     for (const [index, [name, sent]] of Object.entries(read).entries()) {
       const answer = await capture(world, await authorized(world, `part-${index}`), sent);
-      assert.equal((answer["payment"] as Fields | undefined)?.["amount_ext"], "40.00", `${name}: ${JSON.stringify(answer)}`);
+      assert.equal(
+        (answer["payment"] as Fields | undefined)?.["amount_ext"],
+        "40.00",
+        `${name}: ${JSON.stringify(answer)}`,
+      );
     }
   });
 });

@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { directBody, integrationKey, publicIntegrationKey, startWorld, type World } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  publicIntegrationKey,
+  startWorld,
+  type World,
+} from "../world.ts";
 
 interface Listed {
   readonly hash: string;
@@ -21,30 +27,52 @@ before(async () => {
 });
 after(() => world[Symbol.asyncDispose]());
 
-async function list(fields: Readonly<Record<string, unknown>>): Promise<{ readonly codes: readonly string[]; readonly next: unknown }> {
-  const { body } = await world.postJson("/__cofre/payments", { integration_key: integrationKey, ...fields });
+async function list(
+  fields: Readonly<Record<string, unknown>>,
+): Promise<{ readonly codes: readonly string[]; readonly next: unknown }> {
+  const { body } = await world.postJson("/__cofre/payments", {
+    integration_key: integrationKey,
+    ...fields,
+  });
   assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
-  return { codes: (body["payments"] as Listed[]).map((payment) => payment.merchant_payment_code), next: body["next"] };
+  return {
+    codes: (body["payments"] as Listed[]).map((payment) => payment.merchant_payment_code),
+    next: body["next"],
+  };
 }
 
 describe("/__cofre/payments", () => {
   test("asks for the secret key", async () => {
-    const { body } = await world.postJson("/__cofre/payments", { integration_key: publicIntegrationKey });
+    const { body } = await world.postJson("/__cofre/payments", {
+      integration_key: publicIntegrationKey,
+    });
     assert.equal(body["status"], "ERROR");
-    assert.equal((await fetch(`${world.url}/__cofre/payments`)).headers.get("access-control-allow-origin"), null);
+    assert.equal(
+      (await fetch(`${world.url}/__cofre/payments`)).headers.get("access-control-allow-origin"),
+      null,
+    );
   });
 
   test("lists newest first, a page at a time", async () => {
     assert.deepEqual(await list({ limit: 2 }), { codes: ["list-4", "list-3"], next: hashes[3] });
-    assert.deepEqual(await list({ limit: 2, before: hashes[3] }), { codes: ["list-2", "list-1"], next: hashes[1] });
-    assert.deepEqual(await list({ limit: 2, before: hashes[1] }), { codes: ["list-0"], next: null });
+    assert.deepEqual(await list({ limit: 2, before: hashes[3] }), {
+      codes: ["list-2", "list-1"],
+      next: hashes[1],
+    });
+    assert.deepEqual(await list({ limit: 2, before: hashes[1] }), {
+      codes: ["list-0"],
+      next: null,
+    });
   });
 
   test("finds what a person knows of a payment", async () => {
     assert.deepEqual((await list({ search: "joao cao" })).codes, ["list-3"]);
     assert.deepEqual((await list({ search: hashes[1] })).codes, ["list-1"]);
     assert.deepEqual((await list({ search: "list-2" })).codes, ["list-2"]);
-    assert.deepEqual((await list({ search: "1111", state: "captured, voided", brand: "visa", limit: 1 })).codes, ["list-4"]);
+    assert.deepEqual(
+      (await list({ search: "1111", state: "captured, voided", brand: "visa", limit: 1 })).codes,
+      ["list-4"],
+    );
     assert.deepEqual((await list({ search: "list-2", state: "voided" })).codes, []);
     assert.deepEqual((await list({ search: "list-2", brand: "elo" })).codes, []);
   });
@@ -56,7 +84,10 @@ describe("/__cofre/payments", () => {
   });
 
   test("shows both amounts, what became of them, and of the card what a mask shows", async () => {
-    const { body } = await world.postJson("/__cofre/payments", { integration_key: integrationKey, search: "list-4" });
+    const { body } = await world.postJson("/__cofre/payments", {
+      integration_key: integrationKey,
+      search: "list-4",
+    });
     const [payment] = body["payments"] as Record<string, unknown>[];
     const { hash, amount_br: local, ...rest } = payment ?? {};
     assert.equal(hash, hashes[4]);
@@ -88,15 +119,27 @@ describe("/__cofre/payments", () => {
 
 test("/__cofre/notifications tells of one payment alone when it is asked to", async () => {
   const notificationEndpoints = [{ id: "shop", url: "http://127.0.0.1:3/nobody" }];
-  await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { notificationEndpoints } });
+  await world.postJson("/__cofre/settings", {
+    integration_key: integrationKey,
+    settings: { notificationEndpoints },
+  });
   const { body: made } = await world.postJson("/ws/direct", directBody("told"));
   const { hash } = made["payment"] as Listed;
-  const { body } = await world.postJson("/__cofre/notifications", { integration_key: integrationKey, hash });
-  const told = body["notifications"] as { readonly hash: string; readonly deliveries: readonly { readonly endpoint: string }[] }[];
+  const { body } = await world.postJson("/__cofre/notifications", {
+    integration_key: integrationKey,
+    hash,
+  });
+  const told = body["notifications"] as {
+    readonly hash: string;
+    readonly deliveries: readonly { readonly endpoint: string }[];
+  }[];
   assert.deepEqual(
     told.map((each) => [each.hash, each.deliveries.map(({ endpoint }) => endpoint)]),
     [[hash, ["shop"]]],
   );
-  const nobody = await world.postJson("/__cofre/notifications", { integration_key: integrationKey, hash: "0".repeat(48) });
+  const nobody = await world.postJson("/__cofre/notifications", {
+    integration_key: integrationKey,
+    hash: "0".repeat(48),
+  });
   assert.deepEqual(nobody.body["notifications"], []);
 });

@@ -3,8 +3,9 @@ import { describe, test } from "node:test";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
 
 /**
- * `request_body` is where some clients put the whole request, in a form. Others put it into JSON, or name its fields one by one. A reader
- * that passes over it there captures everything where a part was asked for.
+ * `request_body` is where some clients put the whole request, in a form. Others put it into JSON,
+ * or name its fields one by one. A reader that passes over it there captures everything where a
+ * part was asked for.
  */
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -14,7 +15,10 @@ const json = (fields: Fields): RequestInit => ({
   body: JSON.stringify(fields),
   headers: { "content-type": "application/json" },
 });
-const form = (fields: Readonly<Record<string, string>>): RequestInit => ({ method: "POST", body: new URLSearchParams(fields) });
+const form = (fields: Readonly<Record<string, string>>): RequestInit => ({
+  method: "POST",
+  body: new URLSearchParams(fields),
+});
 
 async function ask(world: World, path: string, init: RequestInit, query = ""): Promise<Fields> {
   return (await (await fetch(`${world.url}${path}${query}`, init)).json()) as Fields;
@@ -23,33 +27,71 @@ async function ask(world: World, path: string, init: RequestInit, query = ""): P
 const paymentIn = (answer: Fields): Fields => (answer["payment"] ?? {}) as Fields;
 
 /** What a request says beside and inside of `request_body`, in each shape that it may have. */
-const shapes: Readonly<Record<string, (beside: Readonly<Record<string, string>>, inner: Readonly<Record<string, string>>) => RequestInit>> =
-  {
-    "a string in JSON": (beside, inner) => json({ ...beside, request_body: JSON.stringify(inner) }),
-    "an object in JSON": (beside, inner) => json({ ...beside, request_body: inner }),
-    "a string in a string": (beside, inner) => json({ ...beside, request_body: JSON.stringify({ request_body: JSON.stringify(inner) }) }),
-    "fields of a form": (beside, inner) =>
-      form({ ...beside, ...Object.fromEntries(Object.entries(inner).map(([name, value]) => [`request_body[${name}]`, value])) }),
-    "JSON in a field of a form": (beside, inner) => form({ ...beside, "request_body[request_body]": JSON.stringify(inner) }),
-    "JSON in a form": (beside, inner) => form({ ...beside, request_body: JSON.stringify(inner) }),
-    "JSON in JSON in a form": (beside, inner) => form({ ...beside, request_body: JSON.stringify({ request_body: JSON.stringify(inner) }) }),
-  };
+const shapes: Readonly<
+  Record<
+    string,
+    (
+      beside: Readonly<Record<string, string>>,
+      inner: Readonly<Record<string, string>>,
+    ) => RequestInit
+  >
+> = {
+  "a string in JSON": (beside, inner) => json({ ...beside, request_body: JSON.stringify(inner) }),
+  "an object in JSON": (beside, inner) => json({ ...beside, request_body: inner }),
+  "a string in a string": (beside, inner) =>
+    json({ ...beside, request_body: JSON.stringify({ request_body: JSON.stringify(inner) }) }),
+  "fields of a form": (beside, inner) =>
+    form({
+      ...beside,
+      ...Object.fromEntries(
+        Object.entries(inner).map(([name, value]) => [`request_body[${name}]`, value]),
+      ),
+    }),
+  "JSON in a field of a form": (beside, inner) =>
+    form({ ...beside, "request_body[request_body]": JSON.stringify(inner) }),
+  "JSON in a form": (beside, inner) => form({ ...beside, request_body: JSON.stringify(inner) }),
+  "JSON in JSON in a form": (beside, inner) =>
+    form({ ...beside, request_body: JSON.stringify({ request_body: JSON.stringify(inner) }) }),
+};
 
 describe("a request whose request_body is", () => {
   for (const [shape, request] of Object.entries(shapes)) {
     test(`${shape}: a part is captured, a refund is of its amount, and an operation is not passed over`, async () => {
       await using world = await startWorld();
-      await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings: { partialCapture: true } });
-      await world.postJson("/ws/direct", directBody("held", { creditcard: { ...testCard, auto_capture: false } }));
+      await world.postJson("/__cofre/settings", {
+        integration_key: integrationKey,
+        settings: { partialCapture: true },
+      });
+      await world.postJson(
+        "/ws/direct",
+        directBody("held", { creditcard: { ...testCard, auto_capture: false } }),
+      );
       const named = { integration_key: integrationKey, merchant_payment_code: "held" };
 
       const captured = await ask(world, "/ws/capture", request(named, { amount: "40.00" }));
-      assert.deepEqual([paymentIn(captured)["status"], paymentIn(captured)["amount_ext"]], ["CO", "40.00"], JSON.stringify(captured));
+      assert.deepEqual(
+        [paymentIn(captured)["status"], paymentIn(captured)["amount_ext"]],
+        ["CO", "40.00"],
+        JSON.stringify(captured),
+      );
 
-      const made = { operation: "request", amount: "10.00", description: "x", merchant_refund_code: "r-1" };
+      const made = {
+        operation: "request",
+        amount: "10.00",
+        description: "x",
+        merchant_refund_code: "r-1",
+      };
       const refunded = await ask(world, "/ws/refund", request(named, made));
-      assert.equal((refunded["refund"] as Fields | undefined)?.["amount_ext"], "10.00", JSON.stringify(refunded));
-      const back = await ask(world, "/ws/refund", request({ ...named, merchant_refund_code: "r-1" }, { operation: "cancel" }));
+      assert.equal(
+        (refunded["refund"] as Fields | undefined)?.["amount_ext"],
+        "10.00",
+        JSON.stringify(refunded),
+      );
+      const back = await ask(
+        world,
+        "/ws/refund",
+        request({ ...named, merchant_refund_code: "r-1" }, { operation: "cancel" }),
+      );
       assert.equal((back["refund"] as Fields | undefined)?.["status"], "CA", JSON.stringify(back));
 
       // All of it, with a card, in the shape.
@@ -60,9 +102,16 @@ describe("a request whose request_body is", () => {
 
     test(`${shape}: another value beside it is refused, and nothing is captured`, async () => {
       await using world = await startWorld();
-      await world.postJson("/ws/direct", directBody("held", { creditcard: { ...testCard, auto_capture: false } }));
+      await world.postJson(
+        "/ws/direct",
+        directBody("held", { creditcard: { ...testCard, auto_capture: false } }),
+      );
       const named = { integration_key: integrationKey, merchant_payment_code: "held" };
-      const refused = await ask(world, "/ws/capture", request({ ...named, amount: "100.00" }, { amount: "40.00" }));
+      const refused = await ask(
+        world,
+        "/ws/capture",
+        request({ ...named, amount: "100.00" }, { amount: "40.00" }),
+      );
       assert.equal(refused["status_code"], "COFRE-6");
       const query = await world.get("/ws/query", named);
       assert.equal(paymentIn(query.body)["status"], "PE");
@@ -78,7 +127,10 @@ describe("a request whose request_body is", () => {
 
   test("within something else: its amount is seen, and refused", async () => {
     await using world = await startWorld();
-    await world.postJson("/ws/direct", directBody("held", { creditcard: { ...testCard, auto_capture: false } }));
+    await world.postJson(
+      "/ws/direct",
+      directBody("held", { creditcard: { ...testCard, auto_capture: false } }),
+    );
     const named = { integration_key: integrationKey, merchant_payment_code: "held" };
     const part = JSON.stringify({ amount: "40.00" });
     for (const request of [
@@ -94,7 +146,10 @@ describe("a request whose request_body is", () => {
 
   test("no object: it is refused, unless it is empty", async () => {
     await using world = await startWorld();
-    await world.postJson("/ws/direct", directBody("held", { creditcard: { ...testCard, auto_capture: false } }));
+    await world.postJson(
+      "/ws/direct",
+      directBody("held", { creditcard: { ...testCard, auto_capture: false } }),
+    );
     const named = { integration_key: integrationKey, merchant_payment_code: "held" };
     const refused: readonly (readonly [code: string, request: RequestInit])[] = [
       ["COFRE-1", json({ ...named, request_body: "amount=40.00" })],
@@ -106,7 +161,8 @@ describe("a request whose request_body is", () => {
       ["COFRE-7", form({ ...named, "request_body[0]": '{"operation":"cancel"}' })],
       ["COFRE-3", json({ ...named, request_body: deep(20) })],
     ];
-    for (const [code, request] of refused) assert.equal((await ask(world, "/ws/capture", request))["status_code"], code);
+    for (const [code, request] of refused)
+      assert.equal((await ask(world, "/ws/capture", request))["status_code"], code);
     for (const nothing of ["", "[]", " ", "{}", [], {}, null]) {
       const answer = await ask(world, "/ws/query", json({ ...named, request_body: nothing }));
       assert.equal(paymentIn(answer)["status"], "PE", JSON.stringify(nothing));

@@ -3,11 +3,18 @@ import { describe, test } from "node:test";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
 import { until } from "../until.ts";
 
-/** What an integrator makes happen here that an acquirer, an issuer or the calendar makes happen elsewhere. */
+/**
+ * What an integrator makes happen here that an acquirer, an issuer or the calendar makes happen
+ * elsewhere.
+ */
 
 type Fields = Readonly<Record<string, unknown>>;
 
-async function call(world: World, path: string, fields: Fields): Promise<Readonly<Record<string, unknown>>> {
+async function call(
+  world: World,
+  path: string,
+  fields: Fields,
+): Promise<Readonly<Record<string, unknown>>> {
   const { body } = await world.postJson(path, { integration_key: integrationKey, ...fields });
   assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
   return body;
@@ -31,7 +38,8 @@ describe("the sandbox", { timeout: 60_000 }, () => {
     assert.equal(paymentIn(second.body)["status"], "CO");
 
     world.clock.advance(10 * 60_000);
-    const shown = async (): Promise<unknown> => paymentIn(await call(world, "/ws/query", { hash: payment["hash"] }))["status"];
+    const shown = async (): Promise<unknown> =>
+      paymentIn(await call(world, "/ws/query", { hash: payment["hash"] }))["status"];
     // Recovery looks once a second.
     await until("recovery has settled the payment", async () => (await shown()) !== "PE");
     assert.equal(await shown(), "CO");
@@ -40,9 +48,16 @@ describe("the sandbox", { timeout: 60_000 }, () => {
   test("lets refunds go their way by the clock: RE, PE, CO", async () => {
     await using world = await startWorld();
     const { hash } = paymentIn((await world.postJson("/ws/direct", directBody("refund-1"))).body);
-    await call(world, "/ws/refund", { operation: "request", hash, amount: "40.00", description: "damaged box" });
+    await call(world, "/ws/refund", {
+      operation: "request",
+      hash,
+      amount: "40.00",
+      description: "damaged box",
+    });
     const status = async (): Promise<unknown> => {
-      const refunds = paymentIn(await call(world, "/ws/query", { hash }))["refunds"] as readonly Fields[];
+      const refunds = paymentIn(await call(world, "/ws/query", { hash }))[
+        "refunds"
+      ] as readonly Fields[];
       return refunds[0]?.["status"];
     };
     assert.equal(await status(), "RE");
@@ -56,16 +71,29 @@ describe("the sandbox", { timeout: 60_000 }, () => {
     await using world = await startWorld();
     await call(world, "/__cofre/settings", { settings: { strictMandates: true } });
     const initial = { cof_type: "initial", initiator: "CIT", trans_type: "SCHEDULED_RECURRING" };
-    const first = paymentIn((await world.postJson("/ws/direct", directBody("mandate-1", { cof_info: initial }))).body);
+    const first = paymentIn(
+      (await world.postJson("/ws/direct", directBody("mandate-1", { cof_info: initial }))).body,
+    );
     const mandate = (first["cof_info"] as Fields)["mandate_id"];
-    const later = { cof_type: "stored", initiator: "MIT", transType: "SCHEDULED_RECURRING", mandate_id: mandate };
+    const later = {
+      cof_type: "stored",
+      initiator: "MIT",
+      transType: "SCHEDULED_RECURRING",
+      mandate_id: mandate,
+    };
     const { card_number, card_name, card_due_date } = testCard;
     const without = { card_number, card_name, card_due_date };
-    const second = await world.postJson("/ws/direct", directBody("mandate-2", { cof_info: later, creditcard: without }));
+    const second = await world.postJson(
+      "/ws/direct",
+      directBody("mandate-2", { cof_info: later, creditcard: without }),
+    );
     assert.equal(paymentIn(second.body)["status"], "CO", JSON.stringify(second.body));
     // The control: the same mandate with another card.
     const other = { ...without, card_number: "5555555555554444" };
-    const third = await world.postJson("/ws/direct", directBody("mandate-3", { cof_info: later, creditcard: other }));
+    const third = await world.postJson(
+      "/ws/direct",
+      directBody("mandate-3", { cof_info: later, creditcard: other }),
+    );
     assert.equal(third.body["status_code"], "COFRE-28");
   });
 
@@ -73,7 +101,12 @@ describe("the sandbox", { timeout: 60_000 }, () => {
     await using world = await startWorld();
     await call(world, "/__cofre/settings", { settings: { profile: "B" } });
     const payment = paymentIn(
-      (await world.postJson("/ws/direct", directBody("local-1", { currency_code: "BRL", amount_total: "23.02" }))).body,
+      (
+        await world.postJson(
+          "/ws/direct",
+          directBody("local-1", { currency_code: "BRL", amount_total: "23.02" }),
+        )
+      ).body,
     );
     assert.deepEqual([payment["amount_br"], payment["amount_iof"]], ["23.02", "0.00"]);
     assert.ok(!("customer" in payment) && !("pin" in payment));
@@ -81,29 +114,50 @@ describe("the sandbox", { timeout: 60_000 }, () => {
 
   test("refuses a setting outside of settings instead of showing what was not changed", async () => {
     await using world = await startWorld();
-    const bare = await world.postJson("/__cofre/settings", { integration_key: integrationKey, partialCapture: true });
+    const bare = await world.postJson("/__cofre/settings", {
+      integration_key: integrationKey,
+      partialCapture: true,
+    });
     assert.equal(bare.body["status_code"], "COFRE-30");
-    const form = new URLSearchParams({ integration_key: integrationKey, "settings[partialCapture]": "true" });
-    const changed = (await (await fetch(`${world.url}/__cofre/settings`, { method: "POST", body: form })).json()) as Fields;
+    const form = new URLSearchParams({
+      integration_key: integrationKey,
+      "settings[partialCapture]": "true",
+    });
+    const changed = (await (
+      await fetch(`${world.url}/__cofre/settings`, { method: "POST", body: form })
+    ).json()) as Fields;
     assert.equal((changed["settings"] as Fields)["partialCapture"], true);
   });
 
   test("describes every setting when it is asked to, those inside of others too", async () => {
     await using world = await startWorld();
-    const { settings, described } = (await call(world, "/__cofre/settings", { describe: true })) as {
+    const { settings, described } = (await call(world, "/__cofre/settings", {
+      describe: true,
+    })) as {
       readonly settings: Fields;
       readonly described: readonly (Fields & { readonly settings?: readonly Fields[] })[];
     };
     const names = (of: readonly Fields[]) => new Set(of.map(({ name }) => name));
     assert.deepEqual(names(described), new Set(Object.keys(settings)));
     for (const each of [...described, ...described.flatMap(({ settings: inside = [] }) => inside)])
-      assert.match(`${String(each["doc"])} ${String(each["allowed"])}`, /^\S.+\. \S/, String(each["name"]));
+      assert.match(
+        `${String(each["doc"])} ${String(each["allowed"])}`,
+        /^\S.+\. \S/,
+        String(each["name"]),
+      );
     const inside = described.find(({ name }) => name === "simulator")?.settings ?? [];
     assert.deepEqual(names(inside), new Set(Object.keys(settings["simulator"] as Fields)));
-    assert.deepEqual(described.find(({ name }) => name === "taxPaidBy")?.["values"], ["customer", "merchant"]);
+    assert.deepEqual(described.find(({ name }) => name === "taxPaidBy")?.["values"], [
+      "customer",
+      "merchant",
+    ]);
     const chances = inside.filter(({ unit }) => unit === "thousandths");
-    assert.deepEqual(names(chances), new Set(["loseAnswer", "loseRequest", "lateAnswer", "doubleRequest"]));
-    for (const { allowed } of chances) assert.match(String(allowed), /, in thousandths: 300 is 30%$/);
+    assert.deepEqual(
+      names(chances),
+      new Set(["loseAnswer", "loseRequest", "lateAnswer", "doubleRequest"]),
+    );
+    for (const { allowed } of chances)
+      assert.match(String(allowed), /, in thousandths: 300 is 30%$/);
     assert.ok(!("described" in (await call(world, "/__cofre/settings", {}))));
   });
 });

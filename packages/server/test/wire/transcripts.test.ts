@@ -14,9 +14,12 @@ import { startWorld } from "../world.ts";
  *     <<<
  *     the answer: head without Date, blank line, body
  *
- * Lines of a head end in CR LF on the wire; a body is sent as it stands, without the line end before the next mark. `{hash}` and `{token}` in
- * a request stand for the ones that the latest answer with one held. A minute passes after each exchange and chance comes from a seed,
- * so that everything else is the same in every run. Of /__cofre/settings only the status is held: its answer grows with every switch. COFRE_UPDATE_TRANSCRIPTS=1 writes the answers anew: read the difference before you keep it.
+ * Lines of a head end in CR LF on the wire; a body is sent as it stands, without the line end
+ * before the next mark. `{hash}` and `{token}` in a request stand for the ones that the latest
+ * answer with one held. A minute passes after each exchange and chance comes from a seed, so that
+ * everything else is the same in every run. Of /__cofre/settings only the status is held: its
+ * answer grows with every switch. COFRE_UPDATE_TRANSCRIPTS=1 writes the answers anew: read the
+ * difference before you keep it.
  */
 const directory = join(import.meta.dirname, "transcripts");
 const minuteMs = 60_000;
@@ -28,7 +31,10 @@ interface Exchange {
   readonly answer: string;
 }
 
-function parse(text: string): { readonly preface: string; readonly exchanges: readonly Exchange[] } {
+function parse(text: string): {
+  readonly preface: string;
+  readonly exchanges: readonly Exchange[];
+} {
   const [preface = "", ...blocks] = text.split(/^== /m);
   const exchanges = blocks.map((block) => {
     const match = /^(?<fact>[^\n]+)\n>>>\n(?<request>[^]*?)\n<<<\n(?<answer>[^]*?)\n*$/.exec(block);
@@ -40,16 +46,23 @@ function parse(text: string): { readonly preface: string; readonly exchanges: re
 }
 
 function print(preface: string, exchanges: readonly Exchange[]): string {
-  return preface + exchanges.map(({ fact, request, answer }) => `== ${fact}\n>>>\n${request}\n<<<\n${answer}\n`).join("\n");
+  return (
+    preface +
+    exchanges
+      .map(({ fact, request, answer }) => `== ${fact}\n>>>\n${request}\n<<<\n${answer}\n`)
+      .join("\n")
+  );
 }
 
 /** What goes onto the wire. */
 function bytesOf(request: string): Buffer {
   const end = request.indexOf("\n\n");
-  const [head, body] = end < 0 ? [request.trimEnd(), ""] : [request.slice(0, end), request.slice(end + 2)];
+  const [head, body] =
+    end < 0 ? [request.trimEnd(), ""] : [request.slice(0, end), request.slice(end + 2)];
   const bytes = Buffer.from(body);
   const length = /^content-length: (\d+)$/im.exec(head)?.[1];
-  if (length !== undefined) assert.equal(Number(length), bytes.length, `Content-Length of ${head.split("\n")[0] ?? ""}`);
+  if (length !== undefined)
+    assert.equal(Number(length), bytes.length, `Content-Length of ${head.split("\n")[0] ?? ""}`);
   return Buffer.concat([Buffer.from(`${head.replaceAll("\n", "\r\n")}\r\n\r\n`), bytes]);
 }
 
@@ -96,10 +109,16 @@ describe("transcripts", () => {
       const found: Record<string, string> = {};
       const heard: Exchange[] = [];
       for (const exchange of exchanges) {
-        const request = exchange.request.replace(/\{(hash|token)\}/g, (whole, kind: string) => found[kind] ?? whole);
+        const request = exchange.request.replace(
+          /\{(hash|token)\}/g,
+          (whole, kind: string) => found[kind] ?? whole,
+        );
         const whole = shown(await converse(world.port, bytesOf(request)));
-        const answer = /^\S+ \/__cofre\/settings/.test(request) ? (whole.split("\n", 1)[0] ?? "") : whole;
-        for (const [, kind = "", value = ""] of answer.matchAll(/"(hash|token)":"([\w-]+)"/g)) found[kind] = value;
+        const answer = /^\S+ \/__cofre\/settings/.test(request)
+          ? (whole.split("\n", 1)[0] ?? "")
+          : whole;
+        for (const [, kind = "", value = ""] of answer.matchAll(/"(hash|token)":"([\w-]+)"/g))
+          found[kind] = value;
         heard.push({ ...exchange, answer });
         world.clock.advance(minuteMs);
         if (!isUpdating) assert.equal(answer, exchange.answer, exchange.fact);

@@ -52,17 +52,25 @@ const largestBody = 8_192;
 const mostConnections = 1_024;
 
 /**
- * The simulated acquirer as a server of its own, so that its books outlive a Cofre that is killed. Loopback only, as it is not
- * protected by anything.
+ * The simulated acquirer as a server of its own, so that its books outlive a Cofre that is killed.
+ * Loopback only, as it is not protected by anything.
  *
- * `POST /authorize`, `/verify`, `/capture`, `/void`, `/refund`, `/reverse`, `/inquire`, `/instruct`; `GET /capabilities`, `/books`. Silence on the
- * simulated network is a request that stays unanswered until its sender goes.
+ * `POST /authorize`, `/verify`, `/capture`, `/void`, `/refund`, `/reverse`, `/inquire`,
+ * `/instruct`; `GET /capabilities`, `/books`. Silence on the simulated network is a request that
+ * stays unanswered until its sender goes.
  */
-export async function startAcquirerServer({ clock, scheduler, port, ...options }: AcquirerServerOptions): Promise<AcquirerServer> {
+export async function startAcquirerServer({
+  clock,
+  scheduler,
+  port,
+  ...options
+}: AcquirerServerOptions): Promise<AcquirerServer> {
   const personality = { ...defaultPersonality, ...options };
   const echoes = personality.echoes ? new Map<string, Echo>() : undefined;
   const site = { ...buildAcquirer({ clock, scheduler }, personality), echoes };
-  const server = createServer((request, response) => void serve(site, { clock, scheduler }, request, response));
+  const server = createServer(
+    (request, response) => void serve(site, { clock, scheduler }, request, response),
+  );
   server.maxConnections = mostConnections;
   server.keepAliveTimeout = 60_000;
   await new Promise<void>((resolve, reject) => {
@@ -70,7 +78,10 @@ export async function startAcquirerServer({ clock, scheduler, port, ...options }
     server.listen(port, "127.0.0.1", resolve);
   });
   const address = server.address();
-  assert(typeof address === "object" && address !== null, "a server that listens on TCP has a port");
+  assert(
+    typeof address === "object" && address !== null,
+    "a server that listens on TCP has a port",
+  );
   return {
     port: address.port,
     close: () =>
@@ -81,7 +92,12 @@ export async function startAcquirerServer({ clock, scheduler, port, ...options }
   };
 }
 
-async function serve(site: Site, { clock, scheduler }: Ports, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function serve(
+  site: Site,
+  { clock, scheduler }: Ports,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   try {
     const reply = await answer(site, clock, request);
     if (reply === undefined) return;
@@ -89,7 +105,9 @@ async function serve(site: Site, { clock, scheduler }: Ports, request: IncomingM
     send(response, 200, reply.body);
   } catch (failure) {
     const refused = failure instanceof Malformed || failure instanceof InstructionRefused;
-    send(response, refused ? 400 : 500, { error: refused ? failure.message : "the acquirer failed" });
+    send(response, refused ? 400 : 500, {
+      error: refused ? failure.message : "the acquirer failed",
+    });
   }
 }
 
@@ -109,10 +127,14 @@ async function answer(site: Site, clock: Clock, request: IncomingMessage): Promi
 function route(site: Site, clock: Clock, url: string | undefined, body: Buffer): Reply {
   const { network } = site;
   if (url === "/authorize") {
-    return withLetter(site, clock, body, readAuthorizeLetter, (message, verdict, echo) => network.authorize(message, verdict, echo));
+    return withLetter(site, clock, body, readAuthorizeLetter, (message, verdict, echo) =>
+      network.authorize(message, verdict, echo),
+    );
   }
   if (url === "/verify") {
-    return withLetter(site, clock, body, readVerifyLetter, (message, verdict, echo) => network.verify(message, verdict, echo));
+    return withLetter(site, clock, body, readVerifyLetter, (message, verdict, echo) =>
+      network.verify(message, verdict, echo),
+    );
   }
   const message = decode(body.toString("utf8"));
   switch (url) {
@@ -173,9 +195,15 @@ function withLetter<
   }
 }
 
-function echoedInquiry({ echoes }: Site, { merchantId, original }: OriginalMessage, heard: Heard<InquiryAnswer>): Heard<InquiryAnswer> {
+function echoedInquiry(
+  { echoes }: Site,
+  { merchantId, original }: OriginalMessage,
+  heard: Heard<InquiryAnswer>,
+): Heard<InquiryAnswer> {
   const echo = echoes?.get(`${merchantId} ${original.reference}`);
-  return heard?.kind !== "found" || echo === undefined ? heard : { ...heard, authorization: echo(heard.authorization) };
+  return heard?.kind !== "found" || echo === undefined
+    ? heard
+    : { ...heard, authorization: echo(heard.authorization) };
 }
 
 /** The account's latency is spent on the way back (see network.ts). */
@@ -202,5 +230,7 @@ async function read(request: IncomingMessage): Promise<Buffer> {
 function send(response: ServerResponse, status: number, body: unknown): void {
   if (response.destroyed) return;
   const bytes = Buffer.from(encode(body));
-  response.writeHead(status, { "content-type": "application/json", "content-length": bytes.length }).end(bytes);
+  response
+    .writeHead(status, { "content-type": "application/json", "content-length": bytes.length })
+    .end(bytes);
 }

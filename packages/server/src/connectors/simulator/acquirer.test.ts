@@ -14,21 +14,43 @@ const clock = { now: () => instant(Date.UTC(2026, 10, 28)) };
 const amount = { minor: 100_00n, currency: "BRL" };
 
 function acquirerWith(change: Partial<AcquirerOptions> = {}): SimulatedAcquirer {
-  return new SimulatedAcquirer({ clock, seed: "one", rememberedReferences: 100, personality: defaultPersonality, ...change });
+  return new SimulatedAcquirer({
+    clock,
+    seed: "one",
+    rememberedReferences: 100,
+    personality: defaultPersonality,
+    ...change,
+  });
 }
 
 function message(reference: string, change: Partial<AuthorizeMessage> = {}): AuthorizeMessage {
   const card = { maskedPan: "411111xxxxxx1111" };
-  return { merchantId, reference, amount, capture: false, card, storedCredential: undefined, threeDSecure: undefined, ...change };
+  return {
+    merchantId,
+    reference,
+    amount,
+    capture: false,
+    card,
+    storedCredential: undefined,
+    threeDSecure: undefined,
+    ...change,
+  };
 }
 
-function approved(acquirer: SimulatedAcquirer, reference: string, change: Partial<AuthorizeMessage> = {}): Approval {
+function approved(
+  acquirer: SimulatedAcquirer,
+  reference: string,
+  change: Partial<AuthorizeMessage> = {},
+): Approval {
   const answer = acquirer.authorize(message(reference, change), undefined);
   assert.equal(answer.kind, "approved");
   return answer;
 }
 
-function originalOf(reference: string, { authorizationCode, acquirerReference }: Approval): OriginalAuthorization {
+function originalOf(
+  reference: string,
+  { authorizationCode, acquirerReference }: Approval,
+): OriginalAuthorization {
   return { reference, amount, authorizationCode, acquirerReference };
 }
 
@@ -45,7 +67,9 @@ describe("an acquirer that lost its books", () => {
   test("honours a capture whose authorization code proves the authorization", () => {
     const restarted = acquirerWith();
     assert.deepEqual(restarted.capture(followUp, undefined), { kind: "approved" });
-    assert.deepEqual(booksOf(restarted).money, [{ currency: "BRL", held: 0n, taken: 100_00n, givenBack: 0n }]);
+    assert.deepEqual(booksOf(restarted).money, [
+      { currency: "BRL", held: 0n, taken: 100_00n, givenBack: 0n },
+    ]);
     assert.equal(restarted.capture({ ...followUp, reference: "a-3" }, undefined).kind, "declined");
   });
 
@@ -65,28 +89,44 @@ describe("an acquirer that lost its books", () => {
     "another amount": { amount: { minor: 100_01n, currency: "BRL" } },
     "another currency": { amount: { minor: 100_00n, currency: "USD" } },
     "no code": { authorizationCode: undefined },
-    "another code": { authorizationCode: original.authorizationCode === "000000" ? "000001" : "000000" },
+    "another code": {
+      authorizationCode: original.authorizationCode === "000000" ? "000001" : "000000",
+    },
   };
   for (const [name, change] of Object.entries(wrong)) {
     test(`does not honour ${name}`, () => {
       const request = { ...followUp, original: { ...original, ...change } };
-      assert.deepEqual(acquirerWith().capture(request, undefined), { kind: "declined", responseCode: "25" });
-      assert.deepEqual(acquirerWith().refund(request, undefined), { kind: "declined", responseCode: "25" });
+      assert.deepEqual(acquirerWith().capture(request, undefined), {
+        kind: "declined",
+        responseCode: "25",
+      });
+      assert.deepEqual(acquirerWith().refund(request, undefined), {
+        kind: "declined",
+        responseCode: "25",
+      });
       assert.deepEqual(acquirerWith().reverse(request), { kind: "unknown_original" });
     });
   }
 
   test("does not honour another merchant's code, nor one of an acquirer with another seed", () => {
-    assert.equal(acquirerWith().capture({ ...followUp, merchantId: "0000000b" as MerchantId }, undefined).kind, "declined");
+    assert.equal(
+      acquirerWith().capture({ ...followUp, merchantId: "0000000b" as MerchantId }, undefined).kind,
+      "declined",
+    );
     assert.equal(acquirerWith({ seed: "two" }).capture(followUp, undefined).kind, "declined");
   });
 
   test("undoes a sale, and does not capture it a second time", () => {
     const sale = originalOf("s-1", approved(acquirerWith(), "s-1", { capture: true }));
-    assert.equal(acquirerWith().capture({ ...followUp, original: sale }, undefined).kind, "declined");
+    assert.equal(
+      acquirerWith().capture({ ...followUp, original: sale }, undefined).kind,
+      "declined",
+    );
     const restarted = acquirerWith();
     assert.deepEqual(restarted.reverse({ ...followUp, original: sale }), { kind: "reversed" });
-    assert.deepEqual(booksOf(restarted).money, [{ currency: "BRL", held: 0n, taken: 0n, givenBack: 0n }]);
+    assert.deepEqual(booksOf(restarted).money, [
+      { currency: "BRL", held: 0n, taken: 0n, givenBack: 0n },
+    ]);
   });
 
   test("gives back what was captured before, of a sale and of a hold, and no more than that", () => {
@@ -94,9 +134,16 @@ describe("an acquirer that lost its books", () => {
     for (const captured of [sale, original]) {
       const restarted = acquirerWith();
       const refund = { merchantId, original: captured, amount: { minor: 60_00n, currency: "BRL" } };
-      assert.deepEqual(restarted.refund({ ...refund, reference: "r-1" }, undefined), { kind: "approved" });
-      assert.deepEqual(restarted.refund({ ...refund, reference: "r-2" }, undefined), { kind: "declined", responseCode: "13" });
-      assert.deepEqual(booksOf(restarted).money, [{ currency: "BRL", held: 0n, taken: 40_00n, givenBack: 60_00n }]);
+      assert.deepEqual(restarted.refund({ ...refund, reference: "r-1" }, undefined), {
+        kind: "approved",
+      });
+      assert.deepEqual(restarted.refund({ ...refund, reference: "r-2" }, undefined), {
+        kind: "declined",
+        responseCode: "13",
+      });
+      assert.deepEqual(booksOf(restarted).money, [
+        { currency: "BRL", held: 0n, taken: 40_00n, givenBack: 60_00n },
+      ]);
     }
   });
 });
@@ -104,7 +151,8 @@ describe("an acquirer that lost its books", () => {
 describe("the books", () => {
   test("remember a bounded number of references; the totals go on counting", () => {
     const acquirer = acquirerWith({ rememberedReferences: 3 });
-    for (let number = 1; number <= 5; number += 1) acquirer.authorize(message(`p-${number}`), undefined);
+    for (let number = 1; number <= 5; number += 1)
+      acquirer.authorize(message(`p-${number}`), undefined);
 
     const books = booksOf(acquirer);
     assert.deepEqual(
@@ -161,7 +209,10 @@ describe("the books", () => {
     const acquirer = acquirerWith();
     const approval = approved(acquirer, "a-1");
     const before = booksOf(acquirer);
-    acquirer.capture({ merchantId, reference: "a-2", original: originalOf("a-1", approval), amount }, undefined);
+    acquirer.capture(
+      { merchantId, reference: "a-2", original: originalOf("a-1", approval), amount },
+      undefined,
+    );
 
     assert.equal(before.authorizations[0]?.captures, 0);
     assert.equal(before.totals.captures, 0);
@@ -175,8 +226,12 @@ describe("refunds", () => {
     const acquirer = acquirerWith();
     const original = originalOf("a-1", approved(acquirer, "a-1", { capture: true }));
     const cents = (reference: string) =>
-      acquirer.refund({ merchantId, reference, original, amount: { minor: 1n, currency: "BRL" } }, undefined);
-    for (let number = 1; number <= 400; number += 1) assert.equal(cents(`r-${number}`).kind, "approved");
+      acquirer.refund(
+        { merchantId, reference, original, amount: { minor: 1n, currency: "BRL" } },
+        undefined,
+      );
+    for (let number = 1; number <= 400; number += 1)
+      assert.equal(cents(`r-${number}`).kind, "approved");
     assert.deepEqual(cents("r-1"), { kind: "approved" });
     assert.deepEqual(cents("r-401"), { kind: "declined", responseCode: "61" });
     assert.equal(booksOf(acquirer).money[0]?.givenBack, 4_00n);
@@ -186,7 +241,10 @@ describe("refunds", () => {
     const acquirer = acquirerWith();
     const original = originalOf("a-1", approved(acquirer, "a-1", { capture: true }));
     const request = { merchantId, reference: "r-1", original, amount };
-    assert.deepEqual(acquirer.refund(request, "not_accepted"), { kind: "declined", responseCode: "05" });
+    assert.deepEqual(acquirer.refund(request, "not_accepted"), {
+      kind: "declined",
+      responseCode: "05",
+    });
     assert.equal(booksOf(acquirer).money[0]?.givenBack, 0n);
   });
 
@@ -198,8 +256,16 @@ describe("refunds", () => {
       { ...amount, minor: -1n },
       { ...amount, currency: "USD" },
     ]) {
-      const request = { merchantId, reference: `r-${wrong.currency}${wrong.minor}`, original, amount: wrong };
-      assert.deepEqual(acquirer.refund(request, undefined), { kind: "declined", responseCode: "13" });
+      const request = {
+        merchantId,
+        reference: `r-${wrong.currency}${wrong.minor}`,
+        original,
+        amount: wrong,
+      };
+      assert.deepEqual(acquirer.refund(request, undefined), {
+        kind: "declined",
+        responseCode: "13",
+      });
     }
   });
 });
@@ -207,7 +273,9 @@ describe("refunds", () => {
 describe("authorization codes", () => {
   test("are six digits, equal for equal runs, and differ over references", () => {
     const references = Array.from({ length: 200 }, (_, number) => `r-${number}`);
-    const codes = references.map((reference) => approved(acquirerWith(), reference).authorizationCode);
+    const codes = references.map(
+      (reference) => approved(acquirerWith(), reference).authorizationCode,
+    );
     assert.ok(codes.every((code) => /^\d{6}$/.test(code)));
     assert.deepEqual(
       references.map((reference) => approved(acquirerWith(), reference).authorizationCode),
@@ -218,7 +286,9 @@ describe("authorization codes", () => {
 
   test("come with a network transaction id of fifteen digits, equal for equal runs, that is each transaction's own", () => {
     const references = Array.from({ length: 200 }, (_, number) => `r-${number}`);
-    const ids = references.map((reference) => approved(acquirerWith(), reference).networkTransactionId);
+    const ids = references.map(
+      (reference) => approved(acquirerWith(), reference).networkTransactionId,
+    );
     assert.ok(ids.every((id) => id !== undefined && /^\d{15}$/.test(id)));
     assert.deepEqual(
       references.map((reference) => approved(acquirerWith(), reference).networkTransactionId),
@@ -229,7 +299,8 @@ describe("authorization codes", () => {
 });
 
 describe("a reference that named another request", () => {
-  // A restored older copy of the books gave references again; the first answer came back whatever was asked, and nothing was done.
+  // A restored older copy of the books gave references again; the first answer came back whatever
+  // was asked, and nothing was done.
   const part = { ...amount, minor: 40_00n };
   const kinds = ["capture", "void", "refund"] as const;
   for (const first of kinds) {
@@ -238,11 +309,23 @@ describe("a reference that named another request", () => {
         const same = first === second && again === amount;
         test(`${first}, then ${second} of ${again.minor}: ${same ? "the same answer" : "refused"}`, () => {
           const acquirer = acquirerWith();
-          const original = originalOf("a-1", approved(acquirer, "a-1", { capture: first === "refund" }));
-          assert.deepEqual(acquirer[first]({ merchantId, reference: "a-2", original, amount }, undefined), { kind: "approved" });
+          const original = originalOf(
+            "a-1",
+            approved(acquirer, "a-1", { capture: first === "refund" }),
+          );
+          assert.deepEqual(
+            acquirer[first]({ merchantId, reference: "a-2", original, amount }, undefined),
+            { kind: "approved" },
+          );
           const before = booksOf(acquirer).money;
-          const answer = acquirer[second]({ merchantId, reference: "a-2", original, amount: again }, undefined);
-          assert.deepEqual(answer, same ? { kind: "approved" } : { kind: "declined", responseCode: "94" });
+          const answer = acquirer[second](
+            { merchantId, reference: "a-2", original, amount: again },
+            undefined,
+          );
+          assert.deepEqual(
+            answer,
+            same ? { kind: "approved" } : { kind: "declined", responseCode: "94" },
+          );
           assert.deepEqual(booksOf(acquirer).money, before);
         });
       }
@@ -260,7 +343,9 @@ describe("a reference that named another request", () => {
       const { kind, ...answer } = acquirer.authorize(message("a-1", change), undefined);
       assert.equal(kind, "declined");
       assert.ok("responseCode" in answer && answer.responseCode === "94");
-      assert.deepEqual(booksOf(acquirer).money, [{ currency: "BRL", held: 100_00n, taken: 0n, givenBack: 0n }]);
+      assert.deepEqual(booksOf(acquirer).money, [
+        { currency: "BRL", held: 100_00n, taken: 0n, givenBack: 0n },
+      ]);
       assert.deepEqual(acquirer.authorize(message("a-1"), undefined), first);
     });
   }
@@ -270,7 +355,10 @@ test("a capture of a part is the last, and the rest is held no longer, on the au
   const acquirer = acquirerWith();
   const original = originalOf("a-1", approved(acquirer, "a-1"));
   const part = (reference: string, minor: bigint) =>
-    acquirer.capture({ merchantId, reference, original, amount: { minor, currency: "BRL" } }, undefined);
+    acquirer.capture(
+      { merchantId, reference, original, amount: { minor, currency: "BRL" } },
+      undefined,
+    );
   assert.deepEqual(part("a-2", 40_00n), { kind: "approved" });
   const { authorizations, money } = booksOf(acquirer);
   assert.deepEqual([authorizations[0]?.held, authorizations[0]?.captured], [0n, 40_00n]);
@@ -281,15 +369,28 @@ test("a capture of a part is the last, and the rest is held no longer, on the au
 test("the currency of a capture is the authorization's", () => {
   const acquirer = acquirerWith();
   const original = originalOf("a-1", approved(acquirer, "a-1"));
-  const inDollars = { merchantId, reference: "a-2", original, amount: { minor: 100_00n, currency: "USD" } };
-  assert.deepEqual(acquirer.capture(inDollars, undefined), { kind: "declined", responseCode: "13" });
+  const inDollars = {
+    merchantId,
+    reference: "a-2",
+    original,
+    amount: { minor: 100_00n, currency: "USD" },
+  };
+  assert.deepEqual(acquirer.capture(inDollars, undefined), {
+    kind: "declined",
+    responseCode: "13",
+  });
 });
 
 test("nothing and less than nothing are not captured", () => {
   const acquirer = acquirerWith();
   const original = originalOf("a-1", approved(acquirer, "a-1"));
   for (const minor of [0n, -1n]) {
-    const request = { merchantId, reference: `a-${minor}`, original, amount: { minor, currency: "BRL" } };
+    const request = {
+      merchantId,
+      reference: `a-${minor}`,
+      original,
+      amount: { minor, currency: "BRL" },
+    };
     assert.equal(acquirer.capture(request, undefined).kind, "declined");
   }
 });
@@ -302,7 +403,12 @@ test("an acquirer that does not dedupe tells of the approval that followed a dec
   const inquiry = acquirer.inquire({
     merchantId,
     reference: "a-1-i",
-    original: { reference: "a-1", amount, authorizationCode: undefined, acquirerReference: undefined },
+    original: {
+      reference: "a-1",
+      amount,
+      authorizationCode: undefined,
+      acquirerReference: undefined,
+    },
   });
   assert.ok(inquiry.kind === "found" && inquiry.authorization.kind === "approved");
 });

@@ -6,7 +6,13 @@ import type { Approval, Decline, OriginalAuthorization } from "../connector.ts";
 import type { Brand } from "../../vault/brand.ts";
 import { BoundedMap } from "./bounded-map.ts";
 import { draw } from "./draw.ts";
-import { captureAnswer, refundAnswer, refused, responseCodes, voidAnswer } from "./follow-up-answers.ts";
+import {
+  captureAnswer,
+  refundAnswer,
+  refused,
+  responseCodes,
+  voidAnswer,
+} from "./follow-up-answers.ts";
 import type { CardVerdict } from "./magic-cards.ts";
 import type {
   AcquirerPersonality,
@@ -26,7 +32,10 @@ import type {
 
 export interface AcquirerOptions {
   readonly clock: Clock;
-  /** What authorization codes are derived from. The same after a restart, or the codes given before it prove nothing. */
+  /**
+   * What authorization codes are derived from. The same after a restart, or the codes given before
+   * it prove nothing.
+   */
   readonly seed: string;
   /** How many references the books remember; the oldest are forgotten first. */
   readonly rememberedReferences: number;
@@ -55,17 +64,21 @@ interface Ledger {
 const followUpsRemembered = 16;
 const merchantsRemembered = 10_000;
 
-/** The schemes that let an amount of nothing be authorized; the others' cards are tried with a small one (interface 3.7). */
+/**
+ * The schemes that let an amount of nothing be authorized; the others' cards are tried with a small
+ * one (interface 3.7).
+ */
 const zeroAmountBrands: readonly Brand[] = ["amex", "diners", "mastercard", "visa"];
 /** Minor units of the country's currency. */
 const ghostAmount = 100n;
 
 /**
- * The simulated acquirer and the issuers behind it: decides, and keeps books. It does no I/O and never waits; time comes from
- * the clock and chance from the seed, so equal messages in equal order give equal answers and books.
+ * The simulated acquirer and the issuers behind it: decides, and keeps books. It does no I/O and
+ * never waits; time comes from the clock and chance from the seed, so equal messages in equal order
+ * give equal answers and books.
  *
- * Owns the books, in memory only. Holds: no PAN (masks only); per reference, captured never exceeds what was approved and
- * refunds never exceed captured; what is voided or reversed holds nothing.
+ * Owns the books, in memory only. Holds: no PAN (masks only); per reference, captured never exceeds
+ * what was approved and refunds never exceed captured; what is voided or reversed holds nothing.
  */
 export class SimulatedAcquirer {
   readonly #clock: Clock;
@@ -92,7 +105,9 @@ export class SimulatedAcquirer {
       ledger.totals.duplicates += 1;
       return known.answer;
     }
-    const answer = verdict ?? this.#approve(message.merchantId, message.reference, message.amount, message.capture);
+    const answer =
+      verdict ??
+      this.#approve(message.merchantId, message.reference, message.amount, message.capture);
     const authorization = known ?? this.#open(message, answer);
     if (answer.kind === "declined") {
       ledger.totals.declines += 1;
@@ -111,14 +126,25 @@ export class SimulatedAcquirer {
     return answer;
   }
 
-  /** Says whether a card is good. A small authorization that it takes is undone before anybody hears of it. */
+  /**
+   * Says whether a card is good. A small authorization that it takes is undone before anybody hears
+   * of it.
+   */
   verify(message: VerifyMessage, verdict: CardVerdict): VerifyAnswer {
     const { merchantId, reference, currency, card, storedCredential } = message;
     this.#ledger(merchantId).totals.verifications += 1;
     const amount = { minor: zeroAmountBrands.includes(card.brand) ? 0n : ghostAmount, currency };
     const method = amount.minor === 0n ? "zero_amount" : "ghost_authorization";
     if (amount.minor > 0n) {
-      const ghost = { merchantId, reference, amount, capture: false, card, storedCredential, threeDSecure: undefined };
+      const ghost = {
+        merchantId,
+        reference,
+        amount,
+        capture: false,
+        card,
+        storedCredential,
+        threeDSecure: undefined,
+      };
       this.authorize(ghost, verdict);
       this.#undo(merchantId, this.#authorizations.get(keyOf(merchantId, reference)));
     }
@@ -127,7 +153,10 @@ export class SimulatedAcquirer {
     return { kind: "good", networkTransactionId, method };
   }
 
-  /** Takes money that an authorization holds, once; what it does not take is held no longer (interface 5.1). */
+  /**
+   * Takes money that an authorization holds, once; what it does not take is held no longer
+   * (interface 5.1).
+   */
   capture(message: FollowUpMessage, refusal: DeclineReason | undefined): FollowUpAnswer {
     const authorization = this.#original(message);
     if (authorization === undefined) return refused(responseCodes.unknownOriginal);
@@ -156,7 +185,9 @@ export class SimulatedAcquirer {
   /** Gives back part of what was captured, in refunds that together do not exceed it. */
   refund(message: FollowUpMessage, refusal: DeclineReason | undefined): FollowUpAnswer {
     const { merchantId, original, reference, amount } = message;
-    const authorization = this.#authorizations.get(keyOf(merchantId, original.reference)) ?? this.#provenCapture(merchantId, original);
+    const authorization =
+      this.#authorizations.get(keyOf(merchantId, original.reference)) ??
+      this.#provenCapture(merchantId, original);
     if (authorization === undefined) return refused(responseCodes.unknownOriginal);
     const earlier = this.#earlierAnswer(authorization, "refund", message);
     if (earlier !== undefined) return earlier;
@@ -171,9 +202,10 @@ export class SimulatedAcquirer {
   }
 
   /**
-   * Undoes an authorization or a sale, as if it had never been; safe to repeat. Once a capture of its own or a refund has
-   * followed, it is refused. An unknown original leaves no trace: an authorization that arrives after its reversal is decided like any
-   * other, and holds money until it is reversed again.
+   * Undoes an authorization or a sale, as if it had never been; safe to repeat. Once a capture of
+   * its own or a refund has followed, it is refused. An unknown original leaves no trace: an
+   * authorization that arrives after its reversal is decided like any other, and holds money until
+   * it is reversed again.
    */
   reverse(message: OriginalMessage): ReverseAnswer {
     const authorization = this.#original(message);
@@ -186,7 +218,9 @@ export class SimulatedAcquirer {
 
   inquire(message: OriginalMessage): InquiryAnswer {
     if (!this.#personality.answersInquiries) return { kind: "unknown", cause: "refused_to_say" };
-    const authorization = this.#authorizations.get(keyOf(message.merchantId, message.original.reference));
+    const authorization = this.#authorizations.get(
+      keyOf(message.merchantId, message.original.reference),
+    );
     if (authorization === undefined) return { kind: "not_found" };
     return {
       kind: "found",
@@ -229,14 +263,20 @@ export class SimulatedAcquirer {
   }
 
   /**
-   * The answer that a follow-up with this reference was given before, at an acquirer that recognises repeats. A reference that named
-   * another operation or amount is refused, and nothing is done.
+   * The answer that a follow-up with this reference was given before, at an acquirer that
+   * recognises repeats. A reference that named another operation or amount is refused, and nothing
+   * is done.
    */
-  #earlierAnswer(authorization: Authorization, operation: FollowUpOperation, message: FollowUpMessage): FollowUpAnswer | undefined {
+  #earlierAnswer(
+    authorization: Authorization,
+    operation: FollowUpOperation,
+    message: FollowUpMessage,
+  ): FollowUpAnswer | undefined {
     if (!this.#personality.repeatsFollowUps) return undefined;
     const earlier = this.#followUpOf(authorization, message);
     if (earlier === undefined) return undefined;
-    if (earlier.operation !== operation || !isSameMoney(earlier.amount, message.amount)) return refused(responseCodes.duplicateReference);
+    if (earlier.operation !== operation || !isSameMoney(earlier.amount, message.amount))
+      return refused(responseCodes.duplicateReference);
     authorization.duplicates += 1;
     this.#ledger(message.merchantId).totals.duplicates += 1;
     return earlier.answer;
@@ -253,11 +293,12 @@ export class SimulatedAcquirer {
   }
 
   /**
-   * The authorization that a follow-up or a reversal names. One that the books do not hold (they are bounded, and in process
-   * they end with the process) is opened again as it was approved if the authorization code proves it: the code is derived
-   * from the seed, merchant, reference, amount and kind, so only this acquirer can have issued it for exactly that. What
-   * followed it before the books were lost stays lost; without this, a sandbox could not capture today what it authorized
-   * before it was restarted.
+   * The authorization that a follow-up or a reversal names. One that the books do not hold (they
+   * are bounded, and in process they end with the process) is opened again as it was approved if
+   * the authorization code proves it: the code is derived from the seed, merchant, reference,
+   * amount and kind, so only this acquirer can have issued it for exactly that. What followed it
+   * before the books were lost stays lost; without this, a sandbox could not capture today what it
+   * authorized before it was restarted.
    */
   #original(message: OriginalMessage): Authorization | undefined {
     const { merchantId, original } = message;
@@ -266,11 +307,22 @@ export class SimulatedAcquirer {
     return this.#proven(merchantId, original, false) ?? this.#proven(merchantId, original, true);
   }
 
-  #proven(merchantId: MerchantId, original: OriginalAuthorization, sale: boolean): Authorization | undefined {
+  #proven(
+    merchantId: MerchantId,
+    original: OriginalAuthorization,
+    sale: boolean,
+  ): Authorization | undefined {
     const { reference, amount } = original;
     const answer = this.#approve(merchantId, reference, amount, sale);
     if (answer.authorizationCode !== original.authorizationCode) return undefined;
-    const message = { merchantId, reference, amount, capture: sale, storedCredential: undefined, threeDSecure: undefined };
+    const message = {
+      merchantId,
+      reference,
+      amount,
+      capture: sale,
+      storedCredential: undefined,
+      threeDSecure: undefined,
+    };
     const authorization = this.#open(message, answer);
     const ledger = this.#ledger(merchantId);
     authorization.approvals = 1;
@@ -281,8 +333,14 @@ export class SimulatedAcquirer {
     return authorization;
   }
 
-  /** Whoever refunds says that it was captured: of what was held before the books were lost, that is taken to be all of it. */
-  #provenCapture(merchantId: MerchantId, original: OriginalAuthorization): Authorization | undefined {
+  /**
+   * Whoever refunds says that it was captured: of what was held before the books were lost, that is
+   * taken to be all of it.
+   */
+  #provenCapture(
+    merchantId: MerchantId,
+    original: OriginalAuthorization,
+  ): Authorization | undefined {
     const sale = this.#proven(merchantId, original, true);
     if (sale !== undefined) return sale;
     const held = this.#proven(merchantId, original, false);
@@ -291,7 +349,10 @@ export class SimulatedAcquirer {
   }
 
   #approve(merchantId: MerchantId, reference: string, amount: Money, sale: boolean): Approval {
-    const number = draw(this.#seed, `${merchantId}\n${reference}\n${amount.minor}\n${amount.currency}\n${sale ? "sale" : "hold"}`);
+    const number = draw(
+      this.#seed,
+      `${merchantId}\n${reference}\n${amount.minor}\n${amount.currency}\n${sale ? "sale" : "hold"}`,
+    );
     return {
       kind: "approved",
       authorizationCode: String(number % 1_000_000).padStart(6, "0"),
@@ -303,8 +364,12 @@ export class SimulatedAcquirer {
     };
   }
 
-  #open(message: Omit<AuthorizeMessage, "card"> & Partial<Pick<AuthorizeMessage, "card">>, answer: Approval | Decline): Authorization {
-    const { merchantId, reference, amount, capture, card, storedCredential, threeDSecure } = message;
+  #open(
+    message: Omit<AuthorizeMessage, "card"> & Partial<Pick<AuthorizeMessage, "card">>,
+    answer: Approval | Decline,
+  ): Authorization {
+    const { merchantId, reference, amount, capture, card, storedCredential, threeDSecure } =
+      message;
     const authorization = {
       merchantId,
       reference,
@@ -339,14 +404,20 @@ export class SimulatedAcquirer {
   }
 
   #undo(merchantId: MerchantId, authorization: Authorization | undefined): void {
-    if (authorization === undefined || (authorization.held === 0n && authorization.captured === 0n)) return;
+    if (authorization === undefined || (authorization.held === 0n && authorization.captured === 0n))
+      return;
     authorization.reversed = true;
     this.#ledger(merchantId).totals.reversals += 1;
     this.#giveBack(merchantId, authorization);
   }
 
   #giveBack(merchantId: MerchantId, authorization: Authorization): void {
-    post(this.#ledger(merchantId), authorization.amount.currency, -authorization.held, -authorization.captured);
+    post(
+      this.#ledger(merchantId),
+      authorization.amount.currency,
+      -authorization.held,
+      -authorization.captured,
+    );
     authorization.held = 0n;
     authorization.captured = 0n;
   }
@@ -356,7 +427,16 @@ export class SimulatedAcquirer {
     if (known !== undefined) return known;
     const ledger = {
       merchantId,
-      totals: { approvals: 0, declines: 0, captures: 0, voids: 0, refunds: 0, reversals: 0, verifications: 0, duplicates: 0 },
+      totals: {
+        approvals: 0,
+        declines: 0,
+        captures: 0,
+        voids: 0,
+        refunds: 0,
+        reversals: 0,
+        verifications: 0,
+        duplicates: 0,
+      },
       money: new Map<string, { held: bigint; taken: bigint; givenBack: bigint }>(),
     };
     this.#ledgers.add(merchantId, ledger);
@@ -384,7 +464,10 @@ const declinedAsDuplicate: Decline = {
   refusedBeforeIssuer: false,
 };
 
-function isSameAuthorization(known: BookedAuthorization, { amount, capture }: AuthorizeMessage): boolean {
+function isSameAuthorization(
+  known: BookedAuthorization,
+  { amount, capture }: AuthorizeMessage,
+): boolean {
   return known.sale === capture && isSameMoney(known.amount, amount);
 }
 

@@ -14,5 +14,6 @@ test("a bounded map forgets its oldest keys, one for one", () => {
 });
 
 test("a bounded map without room is refused", () => {
-  for (const limit of [0, -1, 1.5, Number.NaN]) assert.throws(() => new BoundedMap(limit), { name: "BrokenInvariant" });
+  for (const limit of [0, -1, 1.5, Number.NaN])
+    assert.throws(() => new BoundedMap(limit), { name: "BrokenInvariant" });
 });

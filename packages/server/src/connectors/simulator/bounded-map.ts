@@ -1,8 +1,9 @@
 import { assert } from "../../kernel/assert.ts";
 
 /**
- * A map that holds at most `limit` keys and forgets the oldest. The ring beside the map is there because asking a Map for
- * its first key walks over the holes that earlier deletions left: with steady eviction that is a walk per insertion.
+ * A map that holds at most `limit` keys and forgets the oldest. The ring beside the map is there
+ * because asking a Map for its first key walks over the holes that earlier deletions left: with
+ * steady eviction that is a walk per insertion.
  */
 export class BoundedMap<Value> {
   readonly #entries = new Map<string, Value>();

@@ -11,16 +11,21 @@ export type Echo = <Answer extends Approval | Decline | VerifyAnswer>(answer: An
 type Addressed = Pick<OriginalMessage, "reference"> & Personal;
 
 /**
- * What an acquirer answers whose fields are mapped wrongly: the card's number or its security code where a code or a reference belongs. The
- * number is text then, which it is nowhere else: only the sandbox does this, when it is asked for, with cards of tests. Nothing of the card is
- * read before the echo is used.
+ * What an acquirer answers whose fields are mapped wrongly: the card's number or its security code
+ * where a code or a reference belongs. The number is text then, which it is nowhere else: only the
+ * sandbox does this, when it is asked for, with cards of tests. Nothing of the card is read before
+ * the echo is used.
  */
 export function echoOf(card: Pick<Card, "pan">, cvv: Cvv | undefined, request: Addressed): Echo {
   return (answer) => lastingEcho(card, cvv, request)(answer);
 }
 
 /** The same for answers that come when the card has been wiped. */
-export function lastingEcho({ pan }: Pick<Card, "pan">, cvv: Cvv | undefined, { reference, simulator }: Addressed): Echo {
+export function lastingEcho(
+  { pan }: Pick<Card, "pan">,
+  cvv: Cvv | undefined,
+  { reference, simulator }: Addressed,
+): Echo {
   const digits = Buffer.from(pan.reveal()).toString("latin1");
   const code = cvv === undefined ? "" : Buffer.from(cvv.reveal()).toString("latin1");
   const spellings = [
@@ -36,7 +41,8 @@ export function lastingEcho({ pan }: Pick<Card, "pan">, cvv: Cvv | undefined, { 
   const turn = draw(simulator.seed, `echo\n${reference}`);
   const echoed = (field: number): string => spellings[(turn + field) % spellings.length] ?? digits;
   return (answer) => {
-    if (answer.kind === "declined") return { ...answer, responseCode: echoed(0), adviceCode: echoed(1) };
+    if (answer.kind === "declined")
+      return { ...answer, responseCode: echoed(0), adviceCode: echoed(1) };
     if (answer.kind === "good") return { ...answer, networkTransactionId: echoed(0) };
     return {
       ...answer,

@@ -24,7 +24,14 @@ function requestWith(deadlineMs: number): AuthorizeRequest {
     merchantId,
     reference: "a-1",
     deadline: laterBy(systemClock.now(), deadlineMs),
-    simulator: { seed: "one", latencyMs: 0, loseAnswer: 0, loseRequest: 0, lateAnswer: 0, doubleRequest: 0 },
+    simulator: {
+      seed: "one",
+      latencyMs: 0,
+      loseAnswer: 0,
+      loseRequest: 0,
+      lateAnswer: 0,
+      doubleRequest: 0,
+    },
     amount: { minor: 100_00n, currency: "BRL" },
     capture: false,
     instalments: 1,
@@ -39,20 +46,27 @@ function requestWith(deadlineMs: number): AuthorizeRequest {
 function authorize(connector: Connector, deadlineMs = 30_000, fault?: SimulatorTreatment["fault"]) {
   const request = requestWith(deadlineMs);
   const simulator = fault === undefined ? request.simulator : { ...request.simulator, fault };
-  return connector.authorize({ ...request, simulator }, { card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined });
+  return connector.authorize(
+    { ...request, simulator },
+    { card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined },
+  );
 }
 
 /** Something that is no acquirer, except that it says what it can do. */
 async function impostor(context: TestContext, listener: RequestListener) {
   const server = createServer((request, response) => {
-    if (request.url === "/capabilities") response.end(JSON.stringify(capabilitiesOf(defaultPersonality)));
+    if (request.url === "/capabilities")
+      response.end(JSON.stringify(capabilitiesOf(defaultPersonality)));
     else listener(request, response);
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address();
   assert.ok(typeof address === "object" && address !== null);
-  const connector = await connectSimulator({ ...ports, address: `http://127.0.0.1:${address.port}` });
+  const connector = await connectSimulator({
+    ...ports,
+    address: `http://127.0.0.1:${address.port}`,
+  });
   const close = async () => {
     server.closeAllConnections();
     if (server.listening) await new Promise((resolve) => server.close(resolve));
@@ -66,7 +80,10 @@ async function impostor(context: TestContext, listener: RequestListener) {
 
 test("an inquiry tells as many references of refunds as the acquirer takes, each as long as it may be", async (context) => {
   const server = await startAcquirerServer({ ...ports, port: 0 });
-  const connector = await connectSimulator({ ...ports, address: `http://127.0.0.1:${server.port}` });
+  const connector = await connectSimulator({
+    ...ports,
+    address: `http://127.0.0.1:${server.port}`,
+  });
   context.after(async () => {
     connector.close();
     await server.close();
@@ -75,9 +92,14 @@ test("an inquiry tells as many references of refunds as the acquirer takes, each
   const card = { card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined };
   const sale = await connector.authorize({ ...request, capture: true }, card);
   assert.ok(sale.kind === "approved");
-  const followUp = { ...request, original: { ...request, ...sale }, amount: { minor: 1n, currency: "BRL" } };
+  const followUp = {
+    ...request,
+    original: { ...request, ...sale },
+    amount: { minor: 1n, currency: "BRL" },
+  };
   const references = Array.from({ length: 400 }, (_, number) => `r-${number}`.padEnd(64, "x"));
-  for (const reference of references) assert.equal((await connector.refund({ ...followUp, reference })).kind, "approved");
+  for (const reference of references)
+    assert.equal((await connector.refund({ ...followUp, reference })).kind, "approved");
 
   const inquiry = await connector.inquire(followUp);
   assert.ok(inquiry.kind === "found");
@@ -94,7 +116,9 @@ describe("whatever is not an explicit answer is unknown", () => {
   };
 
   test("control: an explicit answer is taken", async (context) => {
-    const { connector } = await impostor(context, (_, response) => response.end(JSON.stringify(approval)));
+    const { connector } = await impostor(context, (_, response) =>
+      response.end(JSON.stringify(approval)),
+    );
     assert.deepEqual(await authorize(connector), approval);
   });
 
@@ -105,8 +129,16 @@ describe("whatever is not an explicit answer is unknown", () => {
     "no object": "null",
     "another kind": JSON.stringify({ ...approval, kind: "perhaps" }),
     "an approval without a code": JSON.stringify({ ...approval, authorizationCode: undefined }),
-    "an approval with a number for a code": JSON.stringify({ ...approval, authorizationCode: 123456 }),
-    "a decline for no reason": JSON.stringify({ kind: "declined", reason: "mood", responseCode: "05", refusedBeforeIssuer: false }),
+    "an approval with a number for a code": JSON.stringify({
+      ...approval,
+      authorizationCode: 123456,
+    }),
+    "a decline for no reason": JSON.stringify({
+      kind: "declined",
+      reason: "mood",
+      responseCode: "05",
+      refusedBeforeIssuer: false,
+    }),
     "too much": `${" ".repeat(70_000)}${JSON.stringify(approval)}`,
   };
   for (const [name, body] of Object.entries(garbage)) {
@@ -117,7 +149,9 @@ describe("whatever is not an explicit answer is unknown", () => {
   }
 
   test("garbled: an approval with a status that is not 200", async (context) => {
-    const { connector } = await impostor(context, (_, response) => response.writeHead(503).end(JSON.stringify(approval)));
+    const { connector } = await impostor(context, (_, response) =>
+      response.writeHead(503).end(JSON.stringify(approval)),
+    );
     assert.deepEqual(await authorize(connector), { kind: "unknown", cause: "garbled" });
   });
 
@@ -156,7 +190,10 @@ describe("whatever is not an explicit answer is unknown", () => {
 });
 
 test("a connector is not made when nobody answers", async () => {
-  await assert.rejects(connectSimulator({ ...ports, address: `http://127.0.0.1:${await freePort()}` }), /could not be reached/);
+  await assert.rejects(
+    connectSimulator({ ...ports, address: `http://127.0.0.1:${await freePort()}` }),
+    /could not be reached/,
+  );
 });
 
 describe("the acquirer's server", () => {
@@ -171,7 +208,12 @@ describe("the acquirer's server", () => {
     ["another method", "PUT", "/authorize", Buffer.from("{}")],
     ["no body", "POST", "/authorize", Buffer.alloc(0)],
     ["no card number", "POST", "/authorize", Buffer.concat([card(""), Buffer.from(message)])],
-    ["a card number that fails the check digit", "POST", "/authorize", Buffer.concat([card("4111111111111112"), Buffer.from(message)])],
+    [
+      "a card number that fails the check digit",
+      "POST",
+      "/authorize",
+      Buffer.concat([card("4111111111111112"), Buffer.from(message)]),
+    ],
     ["a length beyond the body", "POST", "/authorize", Buffer.of(200, 0x34)],
     ["a card and no message", "POST", "/authorize", card("4111111111111111")],
     [
@@ -190,17 +232,35 @@ describe("the acquirer's server", () => {
       "a month that is none",
       "POST",
       "/authorize",
-      Buffer.concat([card("4111111111111111"), Buffer.from(message.replace('"expiryMonth":12', '"expiryMonth":13'))]),
+      Buffer.concat([
+        card("4111111111111111"),
+        Buffer.from(message.replace('"expiryMonth":12', '"expiryMonth":13')),
+      ]),
     ],
     ["a capture without an original", "POST", "/capture", Buffer.from(message)],
-    ["an instruction that is none", "POST", "/instruct", Buffer.from(JSON.stringify({ merchantId, next: "explode", times: 1 }))],
-    ["an instruction for never", "POST", "/instruct", Buffer.from(JSON.stringify({ merchantId, next: "lose_answer", times: 0 }))],
+    [
+      "an instruction that is none",
+      "POST",
+      "/instruct",
+      Buffer.from(JSON.stringify({ merchantId, next: "explode", times: 1 })),
+    ],
+    [
+      "an instruction for never",
+      "POST",
+      "/instruct",
+      Buffer.from(JSON.stringify({ merchantId, next: "lose_answer", times: 0 })),
+    ],
     ["a body beyond 8 KiB", "POST", "/capture", Buffer.alloc(8_193, 0x20)],
   ];
 
   test("control: the message that the bad ones are made of is good", async (context) => {
     const port = await started(context);
-    const { status, text } = await speak(port, "POST", "/authorize", Buffer.concat([card("4111111111111111"), Buffer.from(message)]));
+    const { status, text } = await speak(
+      port,
+      "POST",
+      "/authorize",
+      Buffer.concat([card("4111111111111111"), Buffer.from(message)]),
+    );
     assert.equal(status, 200);
     assert.match(text, /"kind":"approved"/);
   });
@@ -225,24 +285,41 @@ describe("the acquirer's server", () => {
     const server = await startAcquirerServer({ clock: systemClock, scheduler, port: 0 });
     context.after(() => server.close());
     const slow = message.replace('"latencyMs":0', '"latencyMs":250');
-    const { status } = await speak(server.port, "POST", "/authorize", Buffer.concat([card("4111111111111111"), Buffer.from(slow)]));
+    const { status } = await speak(
+      server.port,
+      "POST",
+      "/authorize",
+      Buffer.concat([card("4111111111111111"), Buffer.from(slow)]),
+    );
     assert.equal(status, 200);
     assert.deepEqual(slept, [250]);
   });
 
   test("a request's own fault happens there", async (context) => {
-    const connector = await connectSimulator({ ...ports, address: `http://127.0.0.1:${await started(context)}` });
+    const connector = await connectSimulator({
+      ...ports,
+      address: `http://127.0.0.1:${await started(context)}`,
+    });
     context.after(() => connector.close());
     const declined = await authorize(connector, 30_000, { decline: "high_risk" });
     assert.ok(declined.kind === "declined" && declined.reason === "high_risk");
-    assert.deepEqual(await authorize(connector, 100, "lose_request"), { kind: "unknown", cause: "timeout" });
+    assert.deepEqual(await authorize(connector, 100, "lose_request"), {
+      kind: "unknown",
+      cause: "timeout",
+    });
     // Another fault is no message of ours.
     const exploding: unknown = "explode";
-    assert.deepEqual(await authorize(connector, 30_000, exploding as "lose_answer"), { kind: "unknown", cause: "garbled" });
+    assert.deepEqual(await authorize(connector, 30_000, exploding as "lose_answer"), {
+      kind: "unknown",
+      cause: "garbled",
+    });
   });
 
   test("refuses a reference that named another request before", async (context) => {
-    const connector = await connectSimulator({ ...ports, address: `http://127.0.0.1:${await started(context)}` });
+    const connector = await connectSimulator({
+      ...ports,
+      address: `http://127.0.0.1:${await started(context)}`,
+    });
     context.after(() => connector.close());
     const held = await authorize(connector);
     assert.ok(held.kind === "approved");
@@ -256,9 +333,16 @@ describe("the acquirer's server", () => {
   });
 
   test("an instruction that it refuses rejects at the connector", async (context) => {
-    const connector = await connectSimulator({ ...ports, address: `http://127.0.0.1:${await started(context)}` });
+    const connector = await connectSimulator({
+      ...ports,
+      address: `http://127.0.0.1:${await started(context)}`,
+    });
     context.after(() => connector.close());
-    await connector.instruct(merchantId, { next: { decline: "high_risk" }, times: 1, of: "authorize" });
+    await connector.instruct(merchantId, {
+      next: { decline: "high_risk" },
+      times: 1,
+      of: "authorize",
+    });
     await assert.rejects(connector.instruct(merchantId, { next: "lose_answer", times: 0 }));
 
     const outcome = await authorize(connector);
@@ -279,7 +363,14 @@ async function speak(
   path: string,
   body: Buffer,
 ): Promise<{ readonly status: number | undefined; readonly text: string }> {
-  const request = openRequest({ port, host: "127.0.0.1", method, path, agent: false, headers: { "content-length": body.length } });
+  const request = openRequest({
+    port,
+    host: "127.0.0.1",
+    method,
+    path,
+    agent: false,
+    headers: { "content-length": body.length },
+  });
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   request.on("response", resolve).on("error", reject).end(body);
   const response = await promise;

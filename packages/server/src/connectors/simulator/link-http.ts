@@ -33,7 +33,10 @@ export interface RemoteSimulatorOptions {
 
 /** A connector to an acquirer in a process of its own (acquirer-server.ts). */
 export interface RemoteSimulator extends Connector {
-  /** Queues what is to happen to the merchant's next messages. Rejects when the acquirer does not take it. */
+  /**
+   * Queues what is to happen to the merchant's next messages. Rejects when the acquirer does not
+   * take it.
+   */
   instruct(merchantId: MerchantId, instruction: Instruction): Promise<void>;
   /** A copy of what the acquirer holds. */
   books(): Promise<AcquirerBooks>;
@@ -44,7 +47,9 @@ export interface RemoteSimulator extends Connector {
 type Timed = { readonly deadline: Instant; readonly simulator: SimulatorTreatment };
 type Told = { readonly kind: "told"; readonly body: unknown };
 
-/** An inquiry tells up to 400 references of refunds (follow-up-answers.ts) of 64 characters each. */
+/**
+ * An inquiry tells up to 400 references of refunds (follow-up-answers.ts) of 64 characters each.
+ */
 const largestOutcome = 65_536;
 const largestBooks = 256 * 1_024 * 1_024;
 const housekeepingMs = 10_000;
@@ -55,15 +60,33 @@ const disconnected: Unknown = { kind: "unknown", cause: "connection" };
 const garbled: Unknown = { kind: "unknown", cause: "garbled" };
 const notSent: NotSent = { kind: "not_sent" };
 
-/** Connects to an acquirer process and asks it what it can do. Rejects when nothing there answers. */
-export async function connectSimulator({ clock, scheduler, address }: RemoteSimulatorOptions): Promise<RemoteSimulator> {
+/**
+ * Connects to an acquirer process and asks it what it can do. Rejects when nothing there answers.
+ */
+export async function connectSimulator({
+  clock,
+  scheduler,
+  address,
+}: RemoteSimulatorOptions): Promise<RemoteSimulator> {
   const agent = new http.Agent({ keepAlive: true, maxSockets: mostSockets });
   const exchange = exchangeOver(agent, scheduler, address);
 
-  async function housekeeping(method: "GET" | "POST", path: string, body?: Buffer): Promise<unknown> {
-    const heard = await exchange({ method, path, body, leftMs: housekeepingMs, largestAnswer: largestBooks });
-    if (heard.kind === "not_sent") throw new Error(`the acquirer process could not be reached for ${path}`);
-    if (heard.kind === "unknown") throw new Error(`the acquirer process did not answer ${path}: ${heard.cause}`);
+  async function housekeeping(
+    method: "GET" | "POST",
+    path: string,
+    body?: Buffer,
+  ): Promise<unknown> {
+    const heard = await exchange({
+      method,
+      path,
+      body,
+      leftMs: housekeepingMs,
+      largestAnswer: largestBooks,
+    });
+    if (heard.kind === "not_sent")
+      throw new Error(`the acquirer process could not be reached for ${path}`);
+    if (heard.kind === "unknown")
+      throw new Error(`the acquirer process did not answer ${path}: ${heard.cause}`);
     return heard.body;
   }
 
@@ -75,7 +98,13 @@ export async function connectSimulator({ clock, scheduler, address }: RemoteSimu
   ): Promise<Outcome | NotSent | Unknown> {
     const leftMs = request.deadline - clock.now();
     if (leftMs <= 0) return timedOut;
-    const heard = await exchange({ method: "POST", path, body: body(), leftMs, largestAnswer: largestOutcome });
+    const heard = await exchange({
+      method: "POST",
+      path,
+      body: body(),
+      leftMs,
+      largestAnswer: largestOutcome,
+    });
     if (heard.kind !== "told") return heard;
     try {
       return read(heard.body);
@@ -84,8 +113,15 @@ export async function connectSimulator({ clock, scheduler, address }: RemoteSimu
     }
   }
 
-  /** What follows a payment stays open when it was not sent: recovery asks, and sends it again where that is safe. */
-  async function follow<Outcome>(path: string, request: Timed, read: (body: unknown) => Outcome): Promise<Outcome | Unknown> {
+  /**
+   * What follows a payment stays open when it was not sent: recovery asks, and sends it again where
+   * that is safe.
+   */
+  async function follow<Outcome>(
+    path: string,
+    request: Timed,
+    read: (body: unknown) => Outcome,
+  ): Promise<Outcome | Unknown> {
     const heard = await ask(path, request, () => Buffer.from(encode(request)), read);
     return isNotSent(heard) ? disconnected : heard;
   }
@@ -101,8 +137,10 @@ export async function connectSimulator({ clock, scheduler, address }: RemoteSimu
   return {
     name: "remote_simulator",
     capabilities,
-    authorize: (request, { card }) => ask("/authorize", request, () => letterOf(request, card), readAuthorizeOutcome),
-    verify: (request, { card }) => ask("/verify", request, () => letterOf(request, card), readVerifyOutcome),
+    authorize: (request, { card }) =>
+      ask("/authorize", request, () => letterOf(request, card), readAuthorizeOutcome),
+    verify: (request, { card }) =>
+      ask("/verify", request, () => letterOf(request, card), readVerifyOutcome),
     capture: (request) => follow("/capture", request, readFollowUpOutcome),
     void: (request) => follow("/void", request, readFollowUpOutcome),
     refund: (request) => follow("/refund", request, readFollowUpOutcome),
@@ -119,7 +157,10 @@ export async function connectSimulator({ clock, scheduler, address }: RemoteSimu
 }
 
 /** A request that comes with a card as bytes, of which some are the PAN. */
-function letterOf(request: AuthorizeRequest | VerifyRequest, { pan, expiryMonth, expiryYear }: Card): Buffer {
+function letterOf(
+  request: AuthorizeRequest | VerifyRequest,
+  { pan, expiryMonth, expiryYear }: Card,
+): Buffer {
   const digits = pan.reveal();
   const json = encode({ ...request, expiry: { expiryMonth, expiryYear } });
   const letter = Buffer.alloc(1 + digits.length + Buffer.byteLength(json));
@@ -138,12 +179,26 @@ interface Exchange {
   readonly largestAnswer: number;
 }
 
-/** One request, sent once: node:http never sends again by itself, and neither does this. Never rejects. */
-function exchangeOver(agent: Agent, scheduler: Scheduler, address: string): (exchange: Exchange) => Promise<Told | NotSent | Unknown> {
+/**
+ * One request, sent once: node:http never sends again by itself, and neither does this. Never
+ * rejects.
+ */
+function exchangeOver(
+  agent: Agent,
+  scheduler: Scheduler,
+  address: string,
+): (exchange: Exchange) => Promise<Told | NotSent | Unknown> {
   return ({ method, path, body, leftMs, largestAnswer }) =>
     new Promise((resolve) => {
-      const headers = body === undefined ? {} : { "content-type": "application/octet-stream", "content-length": body.length };
-      const request: ClientRequest = http.request(new URL(path, address), { agent, method, headers });
+      const headers =
+        body === undefined
+          ? {}
+          : { "content-type": "application/octet-stream", "content-length": body.length };
+      const request: ClientRequest = http.request(new URL(path, address), {
+        agent,
+        method,
+        headers,
+      });
       const cancel = scheduler.after(leftMs, () => settle(timedOut));
       let settled = false;
       // What is written before there is a connection stays in this process.

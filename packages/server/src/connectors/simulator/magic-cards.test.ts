@@ -20,8 +20,15 @@ describe("scenario cards", () => {
 
   test("differ from one another, from a magic card, and are none of them", () => {
     const ordinary = traitsOf(cardOf("4111111111111111"));
-    assert.deepEqual(ordinary, { funding: "credit", foreign: false, ecommerce: true, exhausted: false });
-    const traits = [ordinary, ...scenarioCards.map(([, , each]) => each)].map((each) => JSON.stringify(each));
+    assert.deepEqual(ordinary, {
+      funding: "credit",
+      foreign: false,
+      ecommerce: true,
+      exhausted: false,
+    });
+    const traits = [ordinary, ...scenarioCards.map(([, , each]) => each)].map((each) =>
+      JSON.stringify(each),
+    );
     assert.equal(new Set(traits).size, scenarioCards.length + 1);
     const numbers = [...magicCards, ...scenarioCards].map(([digits]) => digits);
     assert.equal(new Set(numbers).size, numbers.length);
@@ -35,7 +42,10 @@ describe("scenario cards", () => {
 describe("magic cards", () => {
   for (const [digits, brand, result] of magicCards) {
     test(`${brand} ${digits}: ${result}`, () => {
-      assert.deepEqual(judge(cardOf(digits), now), result === "approve" ? undefined : issuerDecline(result));
+      assert.deepEqual(
+        judge(cardOf(digits), now),
+        result === "approve" ? undefined : issuerDecline(result),
+      );
     });
   }
 
@@ -62,11 +72,18 @@ describe("magic cards", () => {
 
   test("a magic number that is cut or goes on is another number", () => {
     const cut = magicCards
-      .flatMap(([digits]) => [14, 15, 16, 17, 18].filter((length) => length < digits.length).map((length) => digits.slice(0, length)))
+      .flatMap(([digits]) =>
+        [14, 15, 16, 17, 18]
+          .filter((length) => length < digits.length)
+          .map((length) => digits.slice(0, length)),
+      )
       .filter((digits) => Pan.from(Buffer.from(digits)) !== undefined);
-    const longer = magicCards.filter(([digits]) => digits.length < 19).map(([digits]) => numberUnder(digits, digits.length + 1));
+    const longer = magicCards
+      .filter(([digits]) => digits.length < 19)
+      .map(([digits]) => numberUnder(digits, digits.length + 1));
     assert.ok(cut.length > 0);
-    for (const other of [...cut, ...longer]) assert.equal(judge(cardOf(other), now)?.reason, "invalid_card_number", other);
+    for (const other of [...cut, ...longer])
+      assert.equal(judge(cardOf(other), now)?.reason, "invalid_card_number", other);
   });
 
   test("a refusal by the issuer does not say that it came before the issuer", () => {
@@ -82,7 +99,8 @@ describe("magic cards", () => {
   });
 
   test("a test BIN of another length or with other characters is refused", () => {
-    for (const bin of ["", "42424", "424242424", "4242x2"]) assert.throws(() => cardJudge([bin]), { name: "BrokenInvariant" });
+    for (const bin of ["", "42424", "424242424", "4242x2"])
+      assert.throws(() => cardJudge([bin]), { name: "BrokenInvariant" });
   });
 
   test("a card is good for as long as its month lasts anywhere, and declined as expired after that", () => {

@@ -6,8 +6,15 @@ import type { Brand } from "../../vault/brand.ts";
 import type { Card } from "../../vault/card.ts";
 import type { CardTraits, Decline } from "../connector.ts";
 
-/** Public test numbers and what the sandbox does with them (interface 9). Any other number is refused before the issuer. */
-export const magicCards: readonly (readonly [digits: string, brand: Brand, result: "approve" | DeclineReason])[] = [
+/**
+ * Public test numbers and what the sandbox does with them (interface 9). Any other number is
+ * refused before the issuer.
+ */
+export const magicCards: readonly (readonly [
+  digits: string,
+  brand: Brand,
+  result: "approve" | DeclineReason,
+])[] = [
   ["378282246310005", "amex", "approve"],
   ["378282749798722", "amex", "approve"],
   ["5078601870000127985", "aura", "approve"],
@@ -33,21 +40,31 @@ export const magicCards: readonly (readonly [digits: string, brand: Brand, resul
   ["378568775709157", "amex", "not_accepted"],
   ["4000000000000028", "visa", "insufficient_funds"],
   ["4000000000000002", "visa", "invalid_card"],
-  // 3-D Secure (interface 2.7): without a challenge and with one that succeeds the issuer approves; with one that fails it
-  // asks for 3-D Secure again.
+  // 3-D Secure (interface 2.7): without a challenge and with one that succeeds the issuer approves;
+  // with one that fails it asks for 3-D Secure again.
   ["4000000000001000", "visa", "approve"],
   ["4000000000001091", "visa", "approve"],
   ["4000000000001109", "visa", "three_d_secure_required"],
 ];
 
-const ordinary: CardTraits = { funding: "credit", foreign: false, ecommerce: true, exhausted: false };
+const ordinary: CardTraits = {
+  funding: "credit",
+  foreign: false,
+  ecommerce: true,
+  exhausted: false,
+};
 
 /**
- * Numbers of our own choosing in the range of the magic cards that end in four digits: what refuses them is decided before an issuer
- * is asked, by what the acquirer's tables tell. The issuer itself approves each, so a payment that nothing forbids goes through:
- * the prepaid card in one instalment, the foreign one where foreign cards are processed.
+ * Numbers of our own choosing in the range of the magic cards that end in four digits: what refuses
+ * them is decided before an issuer is asked, by what the acquirer's tables tell. The issuer itself
+ * approves each, so a payment that nothing forbids goes through: the prepaid card in one
+ * instalment, the foreign one where foreign cards are processed.
  */
-export const scenarioCards: readonly (readonly [digits: string, brand: Brand, traits: CardTraits])[] = [
+export const scenarioCards: readonly (readonly [
+  digits: string,
+  brand: Brand,
+  traits: CardTraits,
+])[] = [
   // BP-DR-97: no instalments.
   ["4000000000002206", "visa", { ...ordinary, funding: "prepaid" }],
   // BP-DR-100: no instalments.
@@ -60,8 +77,13 @@ export const scenarioCards: readonly (readonly [digits: string, brand: Brand, tr
   ["4000000000002248", "visa", { ...ordinary, exhausted: true }],
 ];
 
-/** DE 39 (ISO 8583:1987) and merchant advice code of each refusal. Advice: 01 correct the data, 02 try later, 03 do not try again. */
-const declineCodes: Readonly<Record<DeclineReason, { readonly responseCode: string; readonly adviceCode: string | undefined }>> = {
+/**
+ * DE 39 (ISO 8583:1987) and merchant advice code of each refusal. Advice: 01 correct the data, 02
+ * try later, 03 do not try again.
+ */
+const declineCodes: Readonly<
+  Record<DeclineReason, { readonly responseCode: string; readonly adviceCode: string | undefined }>
+> = {
   not_accepted: { responseCode: "05", adviceCode: "02" },
   insufficient_funds: { responseCode: "51", adviceCode: "02" },
   incorrect_customer_data: { responseCode: "12", adviceCode: "01" },
@@ -85,16 +107,26 @@ export function issuerDecline(reason: DeclineReason): Decline {
 }
 
 const expired = issuerDecline("expired_card");
-const notATestCard: Decline = { ...issuerDecline("invalid_card_number"), refusedBeforeIssuer: true };
+const notATestCard: Decline = {
+  ...issuerDecline("invalid_card_number"),
+  refusedBeforeIssuer: true,
+};
 
-/** The numbers as bytes, in the order of `order`, so that a card is found without ever becoming a string or a number. */
+/**
+ * The numbers as bytes, in the order of `order`, so that a card is found without ever becoming a
+ * string or a number.
+ */
 const byDigits = [
   ...magicCards.map(([digits, , result]) => ({
     digits: Uint8Array.from(Buffer.from(digits, "latin1")),
     verdict: result === "approve" ? undefined : issuerDecline(result),
     traits: ordinary,
   })),
-  ...scenarioCards.map(([digits, , traits]) => ({ digits: Uint8Array.from(Buffer.from(digits, "latin1")), verdict: undefined, traits })),
+  ...scenarioCards.map(([digits, , traits]) => ({
+    digits: Uint8Array.from(Buffer.from(digits, "latin1")),
+    verdict: undefined,
+    traits,
+  })),
 ].toSorted((a, b) => order(a.digits, b.digits));
 
 /** Shorter first, then by digits. */
@@ -108,21 +140,29 @@ function order(a: Uint8Array, b: Uint8Array): number {
 }
 
 /**
- * Makes the issuers' judgement of a card, of whose digits nothing is kept. A card that would be approved is declined once its
- * expiry month has passed everywhere: a stored card ages with the account's clock.
+ * Makes the issuers' judgement of a card, of whose digits nothing is kept. A card that would be
+ * approved is declined once its expiry month has passed everywhere: a stored card ages with the
+ * account's clock.
  *
- * `approveTestBins` are prefixes of 6 to 8 digits under which every number approves that is not in the table: for load tests
- * that need more cards than the table has. There are none by default, as a shop that sends some other number must see the
- * refusal that the sandbox it is written for gives.
+ * `approveTestBins` are prefixes of 6 to 8 digits under which every number approves that is not in
+ * the table: for load tests that need more cards than the table has. There are none by default, as
+ * a shop that sends some other number must see the refusal that the sandbox it is written for
+ * gives.
  */
-export function cardJudge(approveTestBins: readonly string[]): (card: Card, now: Instant) => CardVerdict {
+export function cardJudge(
+  approveTestBins: readonly string[],
+): (card: Card, now: Instant) => CardVerdict {
   for (const bin of approveTestBins) assert(/^\d{6,8}$/.test(bin), "a test BIN has 6 to 8 digits");
   const bins = approveTestBins.map((bin) => Uint8Array.from(Buffer.from(bin, "latin1")));
 
   return ({ pan, expiryMonth, expiryYear }, now) => {
     const digits = pan.reveal();
     const known = magicCardOf(digits);
-    if (known === undefined && !bins.some((bin) => bin.every((digit, index) => digits[index] === digit))) return notATestCard;
+    if (
+      known === undefined &&
+      !bins.some((bin) => bin.every((digit, index) => digits[index] === digit))
+    )
+      return notATestCard;
     return known?.verdict ?? (endOfMonth(expiryYear, expiryMonth) < now ? expired : undefined);
   };
 }

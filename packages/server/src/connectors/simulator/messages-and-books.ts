@@ -18,7 +18,10 @@ import type {
   VerifyRequest,
 } from "../connector.ts";
 
-/** What the acquirer itself can do: the part of a connector's capabilities that is not the network's. */
+/**
+ * What the acquirer itself can do: the part of a connector's capabilities that is not the
+ * network's.
+ */
 export interface AcquirerPersonality {
   /** false: a second authorization with the same reference is a second authorization. */
   readonly dedupes: boolean;
@@ -28,7 +31,10 @@ export interface AcquirerPersonality {
   readonly partialCapture: boolean;
 }
 
-/** What the acquirer says: an outcome, or a refusal to say. Whether it reaches anybody is the network's business. */
+/**
+ * What the acquirer says: an outcome, or a refusal to say. Whether it reaches anybody is the
+ * network's business.
+ */
 export type AuthorizeAnswer = Exclude<AuthorizeOutcome, Unknown | NotSent>;
 export type VerifyAnswer = Exclude<VerifyOutcome, Unknown | NotSent>;
 export type FollowUpAnswer = Exclude<FollowUpOutcome, Unknown>;
@@ -81,13 +87,19 @@ export interface BookedAuthorization {
   readonly at: Instant;
   /** true: the money was taken at once. */
   readonly sale: boolean;
-  /** First six and last four of the card; undefined when the books were lost and the merchant's code proved the authorization. */
+  /**
+   * First six and last four of the card; undefined when the books were lost and the merchant's code
+   * proved the authorization.
+   */
   readonly maskedPan: string | undefined;
   readonly storedCredential: StoredCredential | undefined;
   readonly threeDSecure: ThreeDSecure | undefined;
   readonly amount: Money;
   readonly answer: AuthorizeAnswer;
-  /** How often the amount was held or taken: above 1 only at an acquirer that does not dedupe, and never right. */
+  /**
+   * How often the amount was held or taken: above 1 only at an acquirer that does not dedupe, and
+   * never right.
+   */
   readonly approvals: number;
   readonly captures: number;
   /** Minor units taken, what refunds gave back included. */
@@ -106,11 +118,20 @@ export type AuthorizeMessage = Pick<
   AuthorizeRequest,
   "merchantId" | "reference" | "amount" | "capture" | "storedCredential" | "threeDSecure"
 > & { readonly card: Pick<OrderCard, "maskedPan"> };
-export type VerifyMessage = Pick<VerifyRequest, "merchantId" | "reference" | "currency" | "storedCredential"> & {
+export type VerifyMessage = Pick<
+  VerifyRequest,
+  "merchantId" | "reference" | "currency" | "storedCredential"
+> & {
   readonly card: Pick<OrderCard, "maskedPan" | "brand">;
 };
-export type FollowUpMessage = Pick<FollowUpRequest, "merchantId" | "reference" | "original" | "amount">;
-export type OriginalMessage = Pick<ReverseRequest | InquiryRequest, "merchantId" | "reference" | "original">;
+export type FollowUpMessage = Pick<
+  FollowUpRequest,
+  "merchantId" | "reference" | "original" | "amount"
+>;
+export type OriginalMessage = Pick<
+  ReverseRequest | InquiryRequest,
+  "merchantId" | "reference" | "original"
+>;
 
 /** How the network treats the account of a message. */
 export type Personal = { readonly simulator: SimulatorTreatment };

@@ -9,7 +9,14 @@ import { buildAcquirer, defaultPersonality } from "./personality.ts";
 
 const merchantId = "0000000a" as MerchantId;
 const amount = { minor: 100_00n, currency: "BRL" };
-const calm: SimulatorTreatment = { seed: "one", latencyMs: 0, loseAnswer: 0, loseRequest: 0, lateAnswer: 0, doubleRequest: 0 };
+const calm: SimulatorTreatment = {
+  seed: "one",
+  latencyMs: 0,
+  loseAnswer: 0,
+  loseRequest: 0,
+  lateAnswer: 0,
+  doubleRequest: 0,
+};
 
 /** A network whose late requests wait in `late` until a test lets them arrive. */
 function networkWith(lateArrivalMs = defaultPersonality.lateArrivalMs) {
@@ -23,7 +30,10 @@ function networkWith(lateArrivalMs = defaultPersonality.lateArrivalMs) {
   };
   const clock = { now: () => instant(0) };
   return {
-    ...buildAcquirer({ clock, scheduler }, { ...defaultPersonality, rememberedReferences: 4, dedupes: false, lateArrivalMs }),
+    ...buildAcquirer(
+      { clock, scheduler },
+      { ...defaultPersonality, rememberedReferences: 4, dedupes: false, lateArrivalMs },
+    ),
     late,
   };
 }
@@ -33,13 +43,27 @@ type World = ReturnType<typeof networkWith>;
 function authorize({ network }: World, reference: string, simulator = calm, merchant = merchantId) {
   const card = { maskedPan: "411111xxxxxx1111" };
   return network.authorize(
-    { merchantId: merchant, reference, simulator, amount, capture: false, card, storedCredential: undefined, threeDSecure: undefined },
+    {
+      merchantId: merchant,
+      reference,
+      simulator,
+      amount,
+      capture: false,
+      card,
+      storedCredential: undefined,
+      threeDSecure: undefined,
+    },
     undefined,
   );
 }
 
 function inquire({ network }: World, reference: string, simulator = calm) {
-  const original = { reference, amount, authorizationCode: undefined, acquirerReference: undefined };
+  const original = {
+    reference,
+    amount,
+    authorizationCode: undefined,
+    acquirerReference: undefined,
+  };
   return network.inquire({ merchantId, reference: `${reference}-i`, simulator, original });
 }
 
@@ -49,7 +73,11 @@ function approvals({ acquirer }: World, reference: string): number {
 }
 
 /** What the network did to a message, by what was heard and what the acquirer did. */
-function seen(world: World, reference: string, simulator: SimulatorTreatment): NetworkFault | undefined {
+function seen(
+  world: World,
+  reference: string,
+  simulator: SimulatorTreatment,
+): NetworkFault | undefined {
   const waitingBefore = world.late.length;
   const heard = authorize(world, reference, simulator) !== undefined;
   if (world.late.length > waitingBefore) return "late_answer";
@@ -69,7 +97,8 @@ describe("chances of an account", () => {
 
   test("come as often as they are set", () => {
     const expected = { lose_request: 200, lose_answer: 400, late_answer: 300, double_request: 100 };
-    // Five standard deviations of the rarest are 49; the draws are fixed by the seed, so this never wavers.
+    // Five standard deviations of the rarest are 49; the draws are fixed by the seed, so this never
+    // wavers.
     for (const fault of networkFaults) {
       const times = faults.filter((other) => other === fault).length;
       assert.ok(Math.abs(times - expected[fault]) < 80, `${fault}: ${times}`);
@@ -100,8 +129,14 @@ describe("chances of an account", () => {
 test("a request's own fault happens before any instruction and any chance, and leaves the instructions waiting", () => {
   const world = networkWith();
   world.network.instruct(merchantId, { next: "double_request", times: 1 });
-  assert.equal(seen(world, "a", { ...calm, loseAnswer: 1_000, fault: "lose_request" }), "lose_request");
-  assert.equal(seen(world, "b", { ...calm, loseRequest: 1_000, fault: "lose_answer" }), "lose_answer");
+  assert.equal(
+    seen(world, "a", { ...calm, loseAnswer: 1_000, fault: "lose_request" }),
+    "lose_request",
+  );
+  assert.equal(
+    seen(world, "b", { ...calm, loseRequest: 1_000, fault: "lose_answer" }),
+    "lose_answer",
+  );
   const declined = authorize(world, "c", { ...calm, fault: { decline: "high_risk" } });
   assert.ok(declined?.kind === "declined" && declined.reason === "high_risk");
   assert.equal(seen(world, "d", calm), "double_request");
@@ -147,14 +182,26 @@ describe("instructions", () => {
     assert.deepEqual(inquire(world, "a"), { kind: "not_found" });
 
     const declined = authorize(world, "a");
-    assert.ok(declined?.kind === "declined" && declined.reason === "high_risk" && declined.responseCode === "59");
+    assert.ok(
+      declined?.kind === "declined" &&
+        declined.reason === "high_risk" &&
+        declined.responseCode === "59",
+    );
     const approved = { next: "double_request", times: 1, of: "void" } as const;
     world.network.instruct(merchantId, approved);
-    const original = { reference: "a", amount, authorizationCode: undefined, acquirerReference: undefined };
-    assert.deepEqual(world.network.capture({ merchantId, reference: "a-2", simulator: calm, original, amount }), {
-      kind: "declined",
-      responseCode: "59",
-    });
+    const original = {
+      reference: "a",
+      amount,
+      authorizationCode: undefined,
+      acquirerReference: undefined,
+    };
+    assert.deepEqual(
+      world.network.capture({ merchantId, reference: "a-2", simulator: calm, original, amount }),
+      {
+        kind: "declined",
+        responseCode: "59",
+      },
+    );
     assert.equal(authorize(world, "b")?.kind, "approved");
   });
 
@@ -167,10 +214,16 @@ describe("instructions", () => {
       { next: { decline: "high_risk" }, times: 1, of: "inquire" },
       { next: { decline: "high_risk" }, times: 1, of: "reverse" },
     ];
-    for (const instruction of nonsense) assert.throws(() => network.instruct(merchantId, instruction), { name: "InstructionRefused" });
+    for (const instruction of nonsense)
+      assert.throws(() => network.instruct(merchantId, instruction), {
+        name: "InstructionRefused",
+      });
 
-    for (let number = 0; number < 100; number += 1) network.instruct(merchantId, { next: "lose_answer", times: 1 });
-    assert.throws(() => network.instruct(merchantId, { next: "lose_answer", times: 1 }), { name: "InstructionRefused" });
+    for (let number = 0; number < 100; number += 1)
+      network.instruct(merchantId, { next: "lose_answer", times: 1 });
+    assert.throws(() => network.instruct(merchantId, { next: "lose_answer", times: 1 }), {
+      name: "InstructionRefused",
+    });
     network.instruct("0000000b" as MerchantId, { next: "lose_answer", times: 1 });
   });
 });

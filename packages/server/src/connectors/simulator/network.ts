@@ -23,20 +23,38 @@ import type { Echo } from "./echo.ts";
 import { issuerDecline } from "./magic-cards.ts";
 import type { CardVerdict } from "./magic-cards.ts";
 
-export const messageKinds = ["authorize", "verify", "capture", "void", "refund", "reverse", "inquire"] as const;
+export const messageKinds = [
+  "authorize",
+  "verify",
+  "capture",
+  "void",
+  "refund",
+  "reverse",
+  "inquire",
+] as const;
 /** A sale travels as `authorize`. */
 export type MessageKind = (typeof messageKinds)[number];
 
-export const networkFaults = ["lose_request", "lose_answer", "late_answer", "double_request"] as const;
+export const networkFaults = [
+  "lose_request",
+  "lose_answer",
+  "late_answer",
+  "double_request",
+] as const;
 /**
  * - `lose_request`: the acquirer never hears of it.
  * - `lose_answer`: the acquirer does the work, nobody hears of it.
- * - `late_answer`: the acquirer gets the request late (see `lateArrivalMs`) and does the work then; nobody waits any longer.
- * - `double_request`: the acquirer gets the request twice; the first answer is the one that arrives.
+ * - `late_answer`: the acquirer gets the request late (see `lateArrivalMs`) and does the work then;
+ *   nobody waits any longer.
+ * - `double_request`: the acquirer gets the request twice; the first answer is the one that
+ *   arrives.
  */
 export type NetworkFault = (typeof networkFaults)[number];
 
-/** What may be instructed beside a decline. `echo_card`: the acquirer repeats the card in the texts of its answer (echo.ts). */
+/**
+ * What may be instructed beside a decline. `echo_card`: the acquirer repeats the card in the texts
+ * of its answer (echo.ts).
+ */
 export const instructable = [...networkFaults, "echo_card"] as const;
 
 /** What is to happen to the next messages of a merchant. */
@@ -44,7 +62,10 @@ export interface Instruction {
   readonly next: (typeof instructable)[number] | { readonly decline: DeclineReason };
   /** To how many messages; 1 to 10,000. */
   readonly times: number;
-  /** Only to messages of this kind. Without it: to any message that it can happen to. Reversals and inquiries are not declined, and only what brings a card is echoed. */
+  /**
+   * Only to messages of this kind. Without it: to any message that it can happen to. Reversals and
+   * inquiries are not declined, and only what brings a card is echoed.
+   */
   readonly of?: MessageKind;
 }
 
@@ -60,7 +81,11 @@ export interface NetworkOptions {
 export type Heard<Answer> = Answer | undefined;
 
 type Addressed = Pick<OriginalMessage, "merchantId" | "reference"> & Personal;
-type Planned = { readonly kind: MessageKind | undefined; readonly next: Instruction["next"]; left: number };
+type Planned = {
+  readonly kind: MessageKind | undefined;
+  readonly next: Instruction["next"];
+  left: number;
+};
 
 const instructionsPerMerchant = 100;
 const timesAtMost = 10_000;
@@ -78,17 +103,22 @@ interface Late {
   readonly work: Work<unknown>;
 }
 
-/** An instruction that cannot be taken: a count out of bounds, a decline of what cannot be declined, or a full queue. */
+/**
+ * An instruction that cannot be taken: a count out of bounds, a decline of what cannot be declined,
+ * or a full queue.
+ */
 export class InstructionRefused extends Error {
   override readonly name = "InstructionRefused";
 }
 
 /**
- * The network between Cofre and the simulated acquirer. It loses, delays and doubles messages: as a request's own fault says, or
- * as instructed, else by the chances of the account, drawn from its seed, so that a run can be repeated.
+ * The network between Cofre and the simulated acquirer. It loses, delays and doubles messages: as a
+ * request's own fault says, or as instructed, else by the chances of the account, drawn from its
+ * seed, so that a run can be repeated.
  *
- * A request without a fault arrives at once and all of an account's latency is spent by the answer, on the receiver's side:
- * that keeps `lateArrivalMs` true for every latency. Owns the instructions, a count of sendings and what arrives late, all bounded.
+ * A request without a fault arrives at once and all of an account's latency is spent by the answer,
+ * on the receiver's side: that keeps `lateArrivalMs` true for every latency. Owns the instructions,
+ * a count of sendings and what arrives late, all bounded.
  */
 export class SimulatedNetwork {
   readonly #clock: Clock;
@@ -100,28 +130,44 @@ export class SimulatedNetwork {
   #sendings = new BoundedMap<{ times: number }>(sendingsRemembered);
 
   constructor(options: NetworkOptions) {
-    assert(Number.isSafeInteger(options.lateArrivalMs) && options.lateArrivalMs >= 0, "lateArrivalMs is a whole number of milliseconds");
+    assert(
+      Number.isSafeInteger(options.lateArrivalMs) && options.lateArrivalMs >= 0,
+      "lateArrivalMs is a whole number of milliseconds",
+    );
     this.#clock = options.clock;
     this.#scheduler = options.scheduler;
     this.#acquirer = options.acquirer;
     this.#lateArrivalMs = options.lateArrivalMs;
   }
 
-  /** Takes the verdict, not the card: a request that arrives late does so when its sender has wiped the card. `echo` is called before this returns. */
-  authorize(request: AuthorizeMessage & Personal, verdict: CardVerdict, echo?: Echo): Heard<AuthorizeAnswer> {
+  /**
+   * Takes the verdict, not the card: a request that arrives late does so when its sender has wiped
+   * the card. `echo` is called before this returns.
+   */
+  authorize(
+    request: AuthorizeMessage & Personal,
+    verdict: CardVerdict,
+    echo?: Echo,
+  ): Heard<AuthorizeAnswer> {
     const work: Work<AuthorizeAnswer> = (acquirer, decline) =>
       acquirer.authorize(request, decline === undefined ? verdict : issuerDecline(decline));
     return this.#exchange("authorize", request, work, echo);
   }
 
-  verify(request: VerifyMessage & Personal, verdict: CardVerdict, echo?: Echo): Heard<VerifyAnswer> {
+  verify(
+    request: VerifyMessage & Personal,
+    verdict: CardVerdict,
+    echo?: Echo,
+  ): Heard<VerifyAnswer> {
     const work: Work<VerifyAnswer> = (acquirer, decline) =>
       acquirer.verify(request, decline === undefined ? verdict : issuerDecline(decline));
     return this.#exchange("verify", request, work, echo);
   }
 
   capture(request: FollowUpMessage & Personal): Heard<FollowUpAnswer> {
-    return this.#exchange("capture", request, (acquirer, decline) => acquirer.capture(request, decline));
+    return this.#exchange("capture", request, (acquirer, decline) =>
+      acquirer.capture(request, decline),
+    );
   }
 
   void(request: FollowUpMessage & Personal): Heard<FollowUpAnswer> {
@@ -129,7 +175,9 @@ export class SimulatedNetwork {
   }
 
   refund(request: FollowUpMessage & Personal): Heard<FollowUpAnswer> {
-    return this.#exchange("refund", request, (acquirer, decline) => acquirer.refund(request, decline));
+    return this.#exchange("refund", request, (acquirer, decline) =>
+      acquirer.refund(request, decline),
+    );
   }
 
   reverse(request: OriginalMessage & Personal): Heard<ReverseAnswer> {
@@ -151,15 +199,20 @@ export class SimulatedNetwork {
     for (const late of other.#late) this.#arriveLate(late);
   }
 
-  /** Queues what is to happen to this merchant's next messages, after what was queued before. Throws InstructionRefused. */
+  /**
+   * Queues what is to happen to this merchant's next messages, after what was queued before. Throws
+   * InstructionRefused.
+   */
   instruct(merchantId: MerchantId, { next, times, of }: Instruction): void {
     if (!Number.isInteger(times) || times < 1 || times > timesAtMost)
       throw new InstructionRefused("times is a whole number from 1 to 10000");
     if (typeof next === "object" && of !== undefined && !canBeDeclined(of))
       throw new InstructionRefused("reversals and inquiries are never declined");
-    if (next === "echo_card" && of !== undefined && !bringsCard(of)) throw new InstructionRefused("only what brings a card is echoed");
+    if (next === "echo_card" && of !== undefined && !bringsCard(of))
+      throw new InstructionRefused("only what brings a card is echoed");
     const queue = this.#instructions.get(merchantId) ?? [];
-    if (queue.length >= instructionsPerMerchant) throw new InstructionRefused("this merchant has 100 instructions waiting");
+    if (queue.length >= instructionsPerMerchant)
+      throw new InstructionRefused("this merchant has 100 instructions waiting");
     if (queue.length === 0 && this.#instructions.size >= merchantsRemembered)
       throw new InstructionRefused("too many merchants have instructions waiting");
     queue.push({ kind: of, next, left: times });
@@ -172,7 +225,10 @@ export class SimulatedNetwork {
     work: Work<Answer>,
     echo?: <Said extends Answer>(said: Said) => Said,
   ): Heard<Answer> {
-    const next = request.simulator.fault ?? this.#instructed(kind, request.merchantId) ?? this.#drawn(kind, request);
+    const next =
+      request.simulator.fault ??
+      this.#instructed(kind, request.merchantId) ??
+      this.#drawn(kind, request);
     if (next === undefined) return work(this.#acquirer, undefined);
     if (typeof next === "object") return work(this.#acquirer, next.decline);
     if (next === "echo_card") {
@@ -182,7 +238,12 @@ export class SimulatedNetwork {
     return this.#suffer(next, kind, request, work);
   }
 
-  #suffer<Answer>(fault: NetworkFault, kind: MessageKind, request: Addressed, work: Work<Answer>): Heard<Answer> {
+  #suffer<Answer>(
+    fault: NetworkFault,
+    kind: MessageKind,
+    request: Addressed,
+    work: Work<Answer>,
+  ): Heard<Answer> {
     if (fault === "double_request") {
       const first = work(this.#acquirer, undefined);
       work(this.#acquirer, undefined);
@@ -209,7 +270,10 @@ export class SimulatedNetwork {
   /** Somewhere in the second half of the time in which a request may arrive. */
   #delay(kind: MessageKind, request: Addressed): number {
     const half = Math.floor(this.#lateArrivalMs / 2);
-    return this.#lateArrivalMs - (draw(request.simulator.seed, `delay\n${kind}\n${request.reference}`) % (half + 1));
+    return (
+      this.#lateArrivalMs -
+      (draw(request.simulator.seed, `delay\n${kind}\n${request.reference}`) % (half + 1))
+    );
   }
 
   #instructed(kind: MessageKind, merchantId: MerchantId): Instruction["next"] | undefined {
@@ -225,8 +289,9 @@ export class SimulatedNetwork {
   }
 
   /**
-   * One draw decides for all four faults: each has its own thousandths, so they exclude each other. A request that is sent
-   * again is drawn for again: otherwise an inquiry that was lost once would be lost for ever.
+   * One draw decides for all four faults: each has its own thousandths, so they exclude each other.
+   * A request that is sent again is drawn for again: otherwise an inquiry that was lost once would
+   * be lost for ever.
    */
   #drawn(kind: MessageKind, request: Addressed): NetworkFault | undefined {
     const { seed, loseRequest, loseAnswer, lateAnswer, doubleRequest } = request.simulator;

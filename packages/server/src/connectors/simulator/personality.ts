@@ -12,7 +12,10 @@ import { SimulatedNetwork } from "./network.ts";
 export interface Personality {
   /** Authorization codes are derived from it; keep it over restarts. */
   readonly seed: string;
-  /** Prefixes of 6 to 8 digits under which every number approves; none by default (see magic-cards.ts). */
+  /**
+   * Prefixes of 6 to 8 digits under which every number approves; none by default (see
+   * magic-cards.ts).
+   */
   readonly approveTestBins: readonly string[];
   /** How many references the acquirer's books remember. */
   readonly rememberedReferences: number;
@@ -20,7 +23,10 @@ export interface Personality {
   readonly answersInquiries: boolean;
   readonly repeatsFollowUps: boolean;
   readonly partialCapture: boolean;
-  /** true: the texts of all its answers repeat the card (echo.ts), as an instruction `echo_card` does for one. Only in a process of its own. */
+  /**
+   * true: the texts of all its answers repeat the card (echo.ts), as an instruction `echo_card`
+   * does for one. Only in a process of its own.
+   */
   readonly echoes: boolean;
   /** Longest time from sending a request to its arrival, in milliseconds. */
   readonly lateArrivalMs: number;
@@ -35,8 +41,8 @@ export const defaultPersonality: Personality = {
   repeatsFollowUps: true,
   partialCapture: true,
   echoes: false,
-  // Above recovery's first check (5 s) and below its second (30 s): a reversal that finds nothing at the first is seen not
-  // to be the last word, and the second settles it.
+  // Above recovery's first check (5 s) and below its second (30 s): a reversal that finds nothing
+  // at the first is seen not to be the last word, and the second settles it.
   lateArrivalMs: 20_000,
 };
 
@@ -52,7 +58,10 @@ export function capabilitiesOf(personality: Personality): ConnectorCapabilities 
   };
 }
 
-/** An acquirer of this personality behind its network: what runs in Cofre's own process or in acquirer-process.ts. */
+/**
+ * An acquirer of this personality behind its network: what runs in Cofre's own process or in
+ * acquirer-process.ts.
+ */
 export interface AcquirerSite {
   readonly acquirer: SimulatedAcquirer;
   readonly network: SimulatedNetwork;
@@ -60,9 +69,17 @@ export interface AcquirerSite {
   readonly capabilities: ConnectorCapabilities;
 }
 
-export function buildAcquirer(ports: { readonly clock: Clock; readonly scheduler: Scheduler }, personality: Personality): AcquirerSite {
+export function buildAcquirer(
+  ports: { readonly clock: Clock; readonly scheduler: Scheduler },
+  personality: Personality,
+): AcquirerSite {
   const { seed, rememberedReferences } = personality;
-  const acquirer = new SimulatedAcquirer({ clock: ports.clock, seed, rememberedReferences, personality });
+  const acquirer = new SimulatedAcquirer({
+    clock: ports.clock,
+    seed,
+    rememberedReferences,
+    personality,
+  });
   return {
     acquirer,
     network: new SimulatedNetwork({ ...ports, acquirer, lateArrivalMs: personality.lateArrivalMs }),

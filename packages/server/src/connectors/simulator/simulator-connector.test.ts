@@ -9,7 +9,14 @@ import type { AuthorizeOutcome } from "../connector.ts";
 import { createSimulator } from "./simulator-connector.ts";
 
 const merchantId = "0000000a" as MerchantId;
-const calm: SimulatorSettings = { seed: "one", latencyMs: 0, loseAnswer: 0, loseRequest: 0, lateAnswer: 0, doubleRequest: 0 };
+const calm: SimulatorSettings = {
+  seed: "one",
+  latencyMs: 0,
+  loseAnswer: 0,
+  loseRequest: 0,
+  lateAnswer: 0,
+  doubleRequest: 0,
+};
 const deadlineMs = 10_000;
 
 function given() {
@@ -34,7 +41,9 @@ function given() {
       storedCredential: undefined,
       threeDSecure: undefined,
     } as const;
-    return simulator.authorize(request, { card, cvv: undefined, cryptogram: undefined }).then((outcome) => void answered.push(outcome));
+    return simulator
+      .authorize(request, { card, cvv: undefined, cryptogram: undefined })
+      .then((outcome) => void answered.push(outcome));
   }
 
   const held = () => simulator.books().merchants[0]?.money[0]?.held ?? 0n;
@@ -106,7 +115,9 @@ describe("the simulator's connector", () => {
   test("reads the card and keeps nothing of it but the mask", async () => {
     const { simulator, send } = given();
     await send();
-    const books = JSON.stringify(simulator.books(), (_, member: unknown) => (typeof member === "bigint" ? String(member) : member));
+    const books = JSON.stringify(simulator.books(), (_, member: unknown) =>
+      typeof member === "bigint" ? String(member) : member,
+    );
     assert.ok(books.includes("411111xxxxxx1111"));
     assert.ok(!books.includes("4111111111111111"));
   });

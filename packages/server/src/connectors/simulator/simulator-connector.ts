@@ -18,13 +18,19 @@ interface SimulatorPorts {
   readonly scheduler: Scheduler;
 }
 
-/** A connector to an acquirer in this process, and the handles on that acquirer that no real one has. */
+/**
+ * A connector to an acquirer in this process, and the handles on that acquirer that no real one
+ * has.
+ */
 export interface Simulator extends Connector {
   /** Queues what is to happen to the merchant's next messages. Throws InstructionRefused. */
   instruct(merchantId: MerchantId, instruction: Instruction): void;
   /** A copy of what the acquirer holds. */
   books(): AcquirerBooks;
-  /** Another acquirer with the same books, the same instructions and the same late messages on their way. */
+  /**
+   * Another acquirer with the same books, the same instructions and the same late messages on their
+   * way.
+   */
   copy(ports: SimulatorPorts): Simulator;
 }
 
@@ -33,14 +39,19 @@ type Timed = { readonly deadline: Instant; readonly simulator: SimulatorTreatmen
 const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
 
 /**
- * The simulated acquirer, called directly. Without latency and faults nothing waits: the answer is there in the same turn.
- * Whatever is lost or late is `unknown` exactly at the request's deadline, in the scheduler's time.
+ * The simulated acquirer, called directly. Without latency and faults nothing waits: the answer is
+ * there in the same turn. Whatever is lost or late is `unknown` exactly at the request's deadline,
+ * in the scheduler's time.
  */
 export function createSimulator({ clock, scheduler, ...personality }: SimulatorOptions): Simulator {
   return simulatorOf({ clock, scheduler }, { ...defaultPersonality, ...personality });
 }
 
-function simulatorOf({ clock, scheduler }: SimulatorPorts, personality: Personality, before?: AcquirerSite): Simulator {
+function simulatorOf(
+  { clock, scheduler }: SimulatorPorts,
+  personality: Personality,
+  before?: AcquirerSite,
+): Simulator {
   const site = buildAcquirer({ clock, scheduler }, personality);
   const { acquirer, network, judgeCard, capabilities } = site;
   if (before !== undefined) {
@@ -54,17 +65,24 @@ function simulatorOf({ clock, scheduler }: SimulatorPorts, personality: Personal
     if (left <= 0) return Promise.resolve(timedOut);
     const answer = send();
     const { latencyMs, waits = (wait) => wait } = request.simulator;
-    if (answer === undefined || latencyMs > left) return waits(scheduler.sleep(left)).then(() => timedOut);
-    return latencyMs === 0 ? Promise.resolve(answer) : waits(scheduler.sleep(latencyMs)).then(() => answer);
+    if (answer === undefined || latencyMs > left)
+      return waits(scheduler.sleep(left)).then(() => timedOut);
+    return latencyMs === 0
+      ? Promise.resolve(answer)
+      : waits(scheduler.sleep(latencyMs)).then(() => answer);
   }
 
   return {
     name: "simulator",
     capabilities,
     authorize: (request, { card, cvv }) =>
-      exchange(request, () => network.authorize(request, judgeCard(card, clock.now()), echoOf(card, cvv, request))),
+      exchange(request, () =>
+        network.authorize(request, judgeCard(card, clock.now()), echoOf(card, cvv, request)),
+      ),
     verify: (request, { card, cvv }) =>
-      exchange(request, () => network.verify(request, judgeCard(card, clock.now()), echoOf(card, cvv, request))),
+      exchange(request, () =>
+        network.verify(request, judgeCard(card, clock.now()), echoOf(card, cvv, request)),
+      ),
     capture: (request) => exchange(request, () => network.capture(request)),
     void: (request) => exchange(request, () => network.void(request)),
     refund: (request) => exchange(request, () => network.refund(request)),

@@ -31,9 +31,10 @@ import type { Instruction } from "./network.ts";
 import type { Personal } from "./messages-and-books.ts";
 
 /**
- * How messages to the acquirer process and its answers look: JSON, with amounts as decimal text in minor units. A request
- * with a card (authorize, verify) is one byte with the number of PAN digits, the digits, and then the JSON, so that the PAN stays bytes on both sides;
- * the JSON adds when the card expires. Security codes and cryptograms are not sent: the sandbox takes any (interface 9).
+ * How messages to the acquirer process and its answers look: JSON, with amounts as decimal text in
+ * minor units. A request with a card (authorize, verify) is one byte with the number of PAN digits,
+ * the digits, and then the JSON, so that the PAN stays bytes on both sides; the JSON adds when the
+ * card expires. Security codes and cryptograms are not sent: the sandbox takes any (interface 9).
  * Readers take nothing on trust: what is not exactly as expected is `Malformed`.
  */
 export class Malformed extends Error {
@@ -44,7 +45,9 @@ export class Malformed extends Error {
 }
 
 export function encode(value: unknown): string {
-  return JSON.stringify(value, (_, member: unknown) => (typeof member === "bigint" ? member.toString() : member));
+  return JSON.stringify(value, (_, member: unknown) =>
+    typeof member === "bigint" ? member.toString() : member,
+  );
 }
 
 export function decode(text: string): unknown {
@@ -100,12 +103,18 @@ export function readOriginalMessage(value: unknown): OriginalMessage & Personal 
   return { ...readAddress(message), original: readOriginal(message["original"]) };
 }
 
-export function readInstruction(value: unknown): { readonly merchantId: MerchantId; readonly instruction: Instruction } {
+export function readInstruction(value: unknown): {
+  readonly merchantId: MerchantId;
+  readonly instruction: Instruction;
+} {
   const { merchantId, next, times, of } = fields(value);
   return {
     merchantId: readMerchantId(merchantId),
     instruction: {
-      next: typeof next === "object" ? { decline: oneOf(declineReasons, fields(next)["decline"]) } : oneOf(instructable, next),
+      next:
+        typeof next === "object"
+          ? { decline: oneOf(declineReasons, fields(next)["decline"]) }
+          : oneOf(instructable, next),
       times: wholeNumber(times),
       ...(of === undefined ? {} : { of: oneOf(messageKinds, of) }),
     },
@@ -119,7 +128,12 @@ export function readAuthorizeOutcome(value: unknown): AuthorizeOutcome {
 export function readVerifyOutcome(value: unknown): VerifyOutcome {
   const told = fields(value);
   const method = oneOf(["zero_amount", "ghost_authorization"] as const, told["method"]);
-  if (told["kind"] === "good") return { kind: "good", networkTransactionId: optional(told["networkTransactionId"], detail), method };
+  if (told["kind"] === "good")
+    return {
+      kind: "good",
+      networkTransactionId: optional(told["networkTransactionId"], detail),
+      method,
+    };
   return { ...readDecline(told), method };
 }
 
@@ -165,12 +179,16 @@ export function readCapabilities(value: unknown): ConnectorCapabilities {
 
 export function readBooks(value: unknown): AcquirerBooks {
   const { merchants, forgottenReferences } = fields(value);
-  return { merchants: list(merchants).map(readMerchantBooks), forgottenReferences: wholeNumber(forgottenReferences) };
+  return {
+    merchants: list(merchants).map(readMerchantBooks),
+    forgottenReferences: wholeNumber(forgottenReferences),
+  };
 }
 
 function readMerchantBooks(value: unknown): MerchantBooks {
   const { merchantId, totals, money, authorizations } = fields(value);
-  const { approvals, declines, captures, voids, refunds, reversals, verifications, duplicates } = fields(totals);
+  const { approvals, declines, captures, voids, refunds, reversals, verifications, duplicates } =
+    fields(totals);
   return {
     merchantId: readMerchantId(merchantId),
     totals: {
@@ -185,7 +203,12 @@ function readMerchantBooks(value: unknown): MerchantBooks {
     },
     money: list(money).map((balance) => {
       const { currency, held, taken, givenBack } = fields(balance);
-      return { currency: text(currency), held: minorUnits(held), taken: minorUnits(taken), givenBack: minorUnits(givenBack) };
+      return {
+        currency: text(currency),
+        held: minorUnits(held),
+        taken: minorUnits(taken),
+        givenBack: minorUnits(givenBack),
+      };
     }),
     authorizations: list(authorizations).map(readBooked),
   };
@@ -250,7 +273,12 @@ function readVerdict(value: unknown): Approval | Decline {
   return verdict["kind"] === "approved" ? readApproval(verdict) : readDecline(verdict);
 }
 
-function readApproval({ authorizationCode, responseCode, acquirerReference, networkTransactionId }: Fields): Approval {
+function readApproval({
+  authorizationCode,
+  responseCode,
+  acquirerReference,
+  networkTransactionId,
+}: Fields): Approval {
   return {
     kind: "approved",
     authorizationCode: detail(authorizationCode),
@@ -260,7 +288,13 @@ function readApproval({ authorizationCode, responseCode, acquirerReference, netw
   };
 }
 
-function readDecline({ kind, reason, responseCode, adviceCode, refusedBeforeIssuer }: Fields): Decline {
+function readDecline({
+  kind,
+  reason,
+  responseCode,
+  adviceCode,
+  refusedBeforeIssuer,
+}: Fields): Decline {
   if (kind !== "declined") throw new Malformed();
   return {
     kind,
@@ -271,8 +305,16 @@ function readDecline({ kind, reason, responseCode, adviceCode, refusedBeforeIssu
   };
 }
 
-function readAddress({ merchantId, reference, simulator }: Fields): Pick<OriginalMessage, "merchantId" | "reference"> & Personal {
-  return { merchantId: readMerchantId(merchantId), reference: text(reference), simulator: readTreatment(fields(simulator)) };
+function readAddress({
+  merchantId,
+  reference,
+  simulator,
+}: Fields): Pick<OriginalMessage, "merchantId" | "reference"> & Personal {
+  return {
+    merchantId: readMerchantId(merchantId),
+    reference: text(reference),
+    simulator: readTreatment(fields(simulator)),
+  };
 }
 
 function readTreatment(told: Fields): SimulatorTreatment {
@@ -333,7 +375,10 @@ function text(value: unknown): string {
   return value;
 }
 
-/** A detail of an outcome, which holds however long this is: strict-answers.ts drops what does not fit. */
+/**
+ * A detail of an outcome, which holds however long this is: strict-answers.ts drops what does not
+ * fit.
+ */
 function detail(value: unknown): string {
   if (typeof value !== "string") throw new Malformed();
   return value;

@@ -5,7 +5,10 @@ import type { Approval, Decline, VerifyOutcome } from "../connector.ts";
 import { responseCodeOf } from "../response-codes.ts";
 import { saleMark } from "./requests.ts";
 
-/** Readers of the upstream's answers (interface 1.3, 3.4, 4.4). They take nothing on trust: what is not as expected is `Malformed`. */
+/**
+ * Readers of the upstream's answers (interface 1.3, 3.4, 4.4). They take nothing on trust: what is
+ * not as expected is `Malformed`.
+ */
 export class Malformed extends Error {
   override readonly name = "Malformed";
   constructor() {
@@ -42,7 +45,10 @@ export type Answer = { readonly kind: "payment"; readonly payment: SeenPayment }
 /** The error envelope: nothing but a code that says anything. */
 export type Refusal = { readonly kind: "refusal"; readonly code: string };
 
-/** An answer about the payment of this code. One about another payment is no answer to what was asked. */
+/**
+ * An answer about the payment of this code. One about another payment is no answer to what was
+ * asked.
+ */
 export function readAnswer(told: unknown, code: string): Answer {
   const envelope = fields(told);
   const refusal = readRefusal(envelope);
@@ -56,13 +62,23 @@ export function readVerification(told: unknown): VerifyOutcome | Refusal {
   const refusal = readRefusal(envelope);
   if (refusal !== undefined) return refusal;
   const verification = fields(envelope["card_verification"]);
-  const { code, description, iso_code: iso, mac_code: advice } = fields(verification["transaction_status"]);
-  const method = verification["transaction_type"] === "GHOST AUTHORIZATION" ? "ghost_authorization" : "zero_amount";
-  if (code === "OK") return { kind: "good", method, networkTransactionId: detail(verification["mandate_id"]) };
+  const {
+    code,
+    description,
+    iso_code: iso,
+    mac_code: advice,
+  } = fields(verification["transaction_status"]);
+  const method =
+    verification["transaction_type"] === "GHOST AUTHORIZATION"
+      ? "ghost_authorization"
+      : "zero_amount";
+  if (code === "OK")
+    return { kind: "good", method, networkTransactionId: detail(verification["mandate_id"]) };
   const reason = reasonOf(detail(description));
   if (code === "NOK") return { ...declineOf(reason, detail(iso), detail(advice)), method };
   // A verification holds nothing and there is nothing to find out: whoever asked may ask again.
-  if (code === "RETRY") return { kind: "unknown", cause: reason === "timeout" ? "timeout" : "refused_to_say" };
+  if (code === "RETRY")
+    return { kind: "unknown", cause: reason === "timeout" ? "timeout" : "refused_to_say" };
   throw new Malformed();
 }
 
@@ -77,24 +93,38 @@ export function approvalOf(payment: SeenPayment): Approval {
 }
 
 /** Why a payment that was never approved is CA. */
-export function declineOfPayment({ verdict, description, isoCode, adviceCode }: SeenPayment): Decline {
-  return declineOf(reasonOf(description) ?? (verdict === "RETRY" ? "acquirer_error" : "not_accepted"), isoCode, adviceCode);
+export function declineOfPayment({
+  verdict,
+  description,
+  isoCode,
+  adviceCode,
+}: SeenPayment): Decline {
+  return declineOf(
+    reasonOf(description) ?? (verdict === "RETRY" ? "acquirer_error" : "not_accepted"),
+    isoCode,
+    adviceCode,
+  );
 }
 
 /**
- * What a refusal of /ws/direct or /ws/verifycard comes to, when it is certain that nothing was sent to an issuer: the numbers of interface 7.2,
- * which are checks before any authorization, and a key that opens nothing. Undefined: nobody can say what was done.
+ * What a refusal of /ws/direct or /ws/verifycard comes to, when it is certain that nothing was sent
+ * to an issuer: the numbers of interface 7.2, which are checks before any authorization, and a key
+ * that opens nothing. Undefined: nobody can say what was done.
  */
 export function declineOfRefusal(code: string): Decline | undefined {
   if (/^(?:DA-1|BP-DPAR-4|BP-SA-[12]|BP-CH-1)$/.test(code)) return refused("acquirer_error");
   const number = /^BP-DR-(\d{1,3})$/.exec(code)?.[1];
   if (number === undefined || uncertainNumbers.has(number)) return undefined;
-  return refused(refusalReasons.get(number) ?? (isAboutCustomer(Number(number)) ? "incorrect_customer_data" : "acquirer_error"));
+  return refused(
+    refusalReasons.get(number) ??
+      (isAboutCustomer(Number(number)) ? "incorrect_customer_data" : "acquirer_error"),
+  );
 }
 
 /**
- * The code exists: ask what became of it. Tokens, which this connector never sends: it was not this request that was refused, or an earlier
- * copy of it was carried out. A generic problem; an internal failure that leaves the payment unknown (interface 7.2).
+ * The code exists: ask what became of it. Tokens, which this connector never sends: it was not this
+ * request that was refused, or an earlier copy of it was carried out. A generic problem; an
+ * internal failure that leaves the payment unknown (interface 7.2).
  */
 const uncertainNumbers: ReadonlySet<string> = new Set(["0", "64", "65", "90", "119"]);
 
@@ -119,7 +149,10 @@ const refusalReasons: ReadonlyMap<string, DeclineReason> = new Map([
   ["136", "expired_card"],
 ]);
 
-/** BP-DR-13 to 32, 39 and 41 to 46: name, e-mail, document, address, telephone and who is responsible. */
+/**
+ * BP-DR-13 to 32, 39 and 41 to 46: name, e-mail, document, address, telephone and who is
+ * responsible.
+ */
 function isAboutCustomer(number: number): boolean {
   return (number >= 13 && number <= 32) || number === 39 || (number >= 41 && number <= 46);
 }
@@ -152,9 +185,19 @@ function reasonOf(description: string | undefined): DeclineReason | undefined {
   return reasons.get(/declined reason (\w+)$/.exec(words)?.[1] ?? words);
 }
 
-function declineOf(reason: DeclineReason | undefined, isoCode: string | undefined, adviceCode: string | undefined): Decline {
+function declineOf(
+  reason: DeclineReason | undefined,
+  isoCode: string | undefined,
+  adviceCode: string | undefined,
+): Decline {
   const known = reason ?? "not_accepted";
-  return { kind: "declined", reason: known, responseCode: isoCode ?? responseCodeOf[known], adviceCode, refusedBeforeIssuer: false };
+  return {
+    kind: "declined",
+    reason: known,
+    responseCode: isoCode ?? responseCodeOf[known],
+    adviceCode,
+    refusedBeforeIssuer: false,
+  };
 }
 
 function refused(reason: DeclineReason): Decline {
@@ -187,7 +230,10 @@ function readPayment(payment: Fields, code: string): SeenPayment {
     captureAvailable: payment["capture_available"] === true,
     amount: { minor: minorUnits(payment["amount_ext"], scale), currency },
     sale: payment["user_value_1"] === saleMark,
-    mandateId: payment["cof_info"] === undefined ? undefined : detail(fields(payment["cof_info"])["mandate_id"]),
+    mandateId:
+      payment["cof_info"] === undefined
+        ? undefined
+        : detail(fields(payment["cof_info"])["mandate_id"]),
     refunds: list(payment["refunds"]).map((refund) => readRefund(fields(refund), scale)),
   };
 }
@@ -217,8 +263,8 @@ function text(value: unknown): string {
 }
 
 /**
- * A detail of an outcome, which holds whatever this is: strict-answers.ts drops what does not fit. Undefined when there is none.
- * Some servers send codes as numbers.
+ * A detail of an outcome, which holds whatever this is: strict-answers.ts drops what does not fit.
+ * Undefined when there is none. Some servers send codes as numbers.
  */
 function detail(value: unknown): string | undefined {
   if (value === undefined || value === null || value === "") return undefined;

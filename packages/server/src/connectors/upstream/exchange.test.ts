@@ -9,7 +9,10 @@ import { openExchanges } from "./exchange.ts";
 /** More than there are sockets: the last ones wait in the agent's queue. */
 const atOnce = 300;
 
-/** A server that writes down which bodies reached it, in part or whole, and does with each connection what `behave` says. */
+/**
+ * A server that writes down which bodies reached it, in part or whole, and does with each
+ * connection what `behave` says.
+ */
 async function listening(behave: (socket: Socket, isAsked: boolean) => void) {
   const arrived = new Set<number>();
   const server = createServer((socket) => {
@@ -26,9 +29,19 @@ async function listening(behave: (socket: Socket, isAsked: boolean) => void) {
   await once(server, "listening");
   const address = server.address();
   assert(typeof address === "object" && address !== null);
-  const exchanges = openExchanges({ scheduler: systemScheduler, address: new URL(`http://127.0.0.1:${address.port}`), ca: undefined });
+  const exchanges = openExchanges({
+    scheduler: systemScheduler,
+    address: new URL(`http://127.0.0.1:${address.port}`),
+    ca: undefined,
+  });
   const send = async (number: number, leftMs: number) =>
-    (await exchanges.exchange({ path: "/ws/direct", body: Buffer.from(`{"number":${number}}`), leftMs })).kind;
+    (
+      await exchanges.exchange({
+        path: "/ws/direct",
+        body: Buffer.from(`{"number":${number}}`),
+        leftMs,
+      })
+    ).kind;
   const close = async (): Promise<void> => {
     exchanges.close();
     // Resolves after every connection has ended, so all that was sent has been read.
@@ -50,7 +63,9 @@ test("what is said not to have been sent never reached the other side, whenever 
   const kinds = new Map<number, string>();
   for (let round = 0; round < 8; round += 1) {
     const numbers = Array.from({ length: atOnce }, (_, index) => round * atOnce + index);
-    await Promise.all(numbers.map(async (number) => kinds.set(number, await send(number, 1 + draw(120)))));
+    await Promise.all(
+      numbers.map(async (number) => kinds.set(number, await send(number, 1 + draw(120)))),
+    );
   }
   await close();
 
@@ -61,7 +76,9 @@ test("what is said not to have been sent never reached the other side, whenever 
 
 test("what reached the other side without an answer is unknown; where nobody listens nothing was sent", async () => {
   const { arrived, send, close } = await listening(() => undefined);
-  const kinds = await Promise.all(Array.from({ length: atOnce }, (_, number) => send(number, 2_000)));
+  const kinds = await Promise.all(
+    Array.from({ length: atOnce }, (_, number) => send(number, 2_000)),
+  );
   await close();
 
   assert(arrived.size > 0);

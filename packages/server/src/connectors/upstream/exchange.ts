@@ -19,7 +19,10 @@ export interface Exchange {
 export type Told = { readonly kind: "told"; readonly answer: unknown };
 
 export interface Exchanges {
-  /** Sends one request once: node:http never sends again by itself, and neither does this. Never rejects. */
+  /**
+   * Sends one request once: node:http never sends again by itself, and neither does this. Never
+   * rejects.
+   */
   exchange(exchange: Exchange): Promise<Told | NotSent | Unknown>;
   close(): void;
 }
@@ -35,7 +38,9 @@ export interface ExchangeOptions {
 /** A payment with a hundred refunds, each with a description of 1,500 characters. */
 const largestAnswer = 1_048_576;
 const mostSockets = 256;
-/** A host that swallows packets must not use up the time in which another acquirer could be asked. */
+/**
+ * A host that swallows packets must not use up the time in which another acquirer could be asked.
+ */
 const connectMs = 5_000;
 
 const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
@@ -45,8 +50,9 @@ const refusedToSay: Unknown = { kind: "unknown", cause: "refused_to_say" };
 const notSent: NotSent = { kind: "not_sent" };
 
 /**
- * The only way to the upstream. Each request has a connection of its own: what else arrives on a connection can then never be taken for
- * the answer to a later request, and no request meets a connection that the other side is just closing. TLS sessions are resumed.
+ * The only way to the upstream. Each request has a connection of its own: what else arrives on a
+ * connection can then never be taken for the answer to a later request, and no request meets a
+ * connection that the other side is just closing. TLS sessions are resumed.
  */
 export function openExchanges({ scheduler, address, ca }: ExchangeOptions): Exchanges {
   const isTls = address.protocol === "https:";
@@ -64,13 +70,24 @@ export function openExchanges({ scheduler, address, ca }: ExchangeOptions): Exch
   return {
     exchange: ({ path, body, leftMs }) =>
       new Promise((resolve) => {
-        const headers = { "content-type": "application/json", "content-length": body.length, accept: "application/json" };
-        const request: ClientRequest = open(new URL(path, address), { agent, method: "POST", headers });
+        const headers = {
+          "content-type": "application/json",
+          "content-length": body.length,
+          accept: "application/json",
+        };
+        const request: ClientRequest = open(new URL(path, address), {
+          agent,
+          method: "POST",
+          headers,
+        });
         let settled = false;
         let isAnswering = false;
-        // What is written before there is a connection, or before TLS stands, stays in this process.
+        // What is written before there is a connection, or before TLS stands, stays in this
+        // process.
         let isConnected = false;
-        request.on("socket", (socket) => socket.once(isTls ? "secureConnect" : "connect", () => (isConnected = true)));
+        request.on("socket", (socket) =>
+          socket.once(isTls ? "secureConnect" : "connect", () => (isConnected = true)),
+        );
         const cancel = scheduler.after(leftMs, () => settle(timedOut));
         const cancelConnect = scheduler.after(Math.min(connectMs, leftMs), () => {
           if (!isConnected) settle(disconnected);
@@ -117,7 +134,11 @@ async function collect(response: IncomingMessage): Promise<Told | Unknown> {
     pieces.push(piece);
   }
   // An answer without a length ends with its connection: nothing says whether that is all of it.
-  if (!response.complete || (response.headers["content-length"] === undefined && response.headers["transfer-encoding"] === undefined)) {
+  if (
+    !response.complete ||
+    (response.headers["content-length"] === undefined &&
+      response.headers["transfer-encoding"] === undefined)
+  ) {
     return disconnected;
   }
   try {

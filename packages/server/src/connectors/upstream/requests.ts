@@ -4,8 +4,9 @@ import type { AuthorizeRequest, CardToAuthorize, VerifyRequest } from "../connec
 import { orderNumberOf } from "./references.ts";
 
 /**
- * The bodies of requests to the upstream (interface 3, 5). Card numbers, security codes and cryptograms go from their buffers into the
- * body's, and are a string at no time; whoever sends a body wipes it.
+ * The bodies of requests to the upstream (interface 3, 5). Card numbers, security codes and
+ * cryptograms go from their buffers into the body's, and are a string at no time; whoever sends a
+ * body wipes it.
  */
 
 /** Echoed with the payment: an answer shows by it whether the money was to be taken at once. */
@@ -18,8 +19,23 @@ interface Fields {
 }
 type Piece = string | Uint8Array;
 
-export function directBody(key: string, code: string, request: AuthorizeRequest, card: CardToAuthorize): Buffer {
-  const { amount, capture, country, customer, descriptor, instalments, reference, storedCredential, threeDSecure } = request;
+export function directBody(
+  key: string,
+  code: string,
+  request: AuthorizeRequest,
+  card: CardToAuthorize,
+): Buffer {
+  const {
+    amount,
+    capture,
+    country,
+    customer,
+    descriptor,
+    instalments,
+    reference,
+    storedCredential,
+    threeDSecure,
+  } = request;
   const payment = {
     merchant_payment_code: code,
     order_number: orderNumberOf(reference),
@@ -32,7 +48,11 @@ export function directBody(key: string, code: string, request: AuthorizeRequest,
     ...customerFields(customer),
     cof_info: credentialFields(storedCredential),
   };
-  const options = { auto_capture: capture, soft_descriptor: descriptor, ...threeDSecureFields(threeDSecure) };
+  const options = {
+    auto_capture: capture,
+    soft_descriptor: descriptor,
+    ...threeDSecureFields(threeDSecure),
+  };
   return join([
     `{${members({ integration_key: key, operation: "request", mode: "full" })},"payment":{${members(payment)},"creditcard":{`,
     ...cardPieces(card, customer?.name, options),
@@ -40,8 +60,17 @@ export function directBody(key: string, code: string, request: AuthorizeRequest,
   ]);
 }
 
-export function verifyBody(key: string, { country, storedCredential }: VerifyRequest, card: CardToAuthorize): Buffer {
-  const request = { integration_key: key, payment_type_code: "creditcard", country, cof_info: credentialFields(storedCredential) };
+export function verifyBody(
+  key: string,
+  { country, storedCredential }: VerifyRequest,
+  card: CardToAuthorize,
+): Buffer {
+  const request = {
+    integration_key: key,
+    payment_type_code: "creditcard",
+    country,
+    cof_info: credentialFields(storedCredential),
+  };
   return join([`{${members(request)},"card":{`, ...cardPieces(card, undefined, {}), "}}"]);
 }
 
@@ -75,7 +104,8 @@ function cardPieces(
   const due = `${String(card.expiryMonth).padStart(2, "0")}/${card.expiryYear}`;
   const holder = card.holderName === "" ? customerName : card.holderName;
   const rest = {
-    card_name: holder === undefined ? undefined : Array.from(holder).slice(0, longestHolderName).join(""),
+    card_name:
+      holder === undefined ? undefined : Array.from(holder).slice(0, longestHolderName).join(""),
     [isNetworkToken ? "network_token_expire_date" : "card_due_date"]: due,
     ...options,
   };
@@ -86,7 +116,11 @@ function cardPieces(
     ...(cvv === undefined ? [] : [',"card_cvv":"', cvv.reveal(), '"']),
     ...(cryptogram === undefined
       ? []
-      : [`,"${isNetworkToken ? "network_token_cryptogram" : "threeds_cryptogram"}":"`, cryptogram.reveal(), '"']),
+      : [
+          `,"${isNetworkToken ? "network_token_cryptogram" : "threeds_cryptogram"}":"`,
+          cryptogram.reveal(),
+          '"',
+        ]),
   ];
 }
 
@@ -120,7 +154,12 @@ function credentialFields(credential: StoredCredential | undefined): Fields | un
 function threeDSecureFields(found: ThreeDSecure | undefined): Fields {
   if (found === undefined) return {};
   const { eci, version, transactionId, xid } = found;
-  return { threeds_eci: eci, threeds_version: version, threeds_trxid: transactionId, threeds_xid: xid };
+  return {
+    threeds_eci: eci,
+    threeds_version: version,
+    threeds_trxid: transactionId,
+    threeds_xid: xid,
+  };
 }
 
 /** The members of a JSON object, without its braces and without what is not given. */
@@ -132,9 +171,13 @@ function bodyOf(fields: Fields): Buffer {
   return join([JSON.stringify(fields)]);
 }
 
-/** One buffer of its own, filled piece by piece: nothing that was a card's stays in a shared one. */
+/**
+ * One buffer of its own, filled piece by piece: nothing that was a card's stays in a shared one.
+ */
 function join(pieces: readonly Piece[]): Buffer {
-  const lengths = pieces.map((piece) => (typeof piece === "string" ? Buffer.byteLength(piece) : piece.length));
+  const lengths = pieces.map((piece) =>
+    typeof piece === "string" ? Buffer.byteLength(piece) : piece.length,
+  );
   const body = Buffer.alloc(lengths.reduce((sum, length) => sum + length, 0));
   let at = 0;
   for (const [index, piece] of pieces.entries()) {

@@ -30,13 +30,22 @@ import {
   type SeenRefund,
 } from "./answers.ts";
 import { type Exchanges, openExchanges } from "./exchange.ts";
-import { isReversalCode, paymentCodeOf, refundCodeOf, refundReferenceOf, reversalCodeOf } from "./references.ts";
+import {
+  isReversalCode,
+  paymentCodeOf,
+  refundCodeOf,
+  refundReferenceOf,
+  reversalCodeOf,
+} from "./references.ts";
 import { captureBody, directBody, namingBody, refundBody, verifyBody } from "./requests.ts";
 
 export interface UpstreamOptions {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
-  /** Where the server is that has the interface of this one: `https://host[:port]`, or `http://` on loopback. */
+  /**
+   * Where the server is that has the interface of this one: `https://host[:port]`, or `http://` on
+   * loopback.
+   */
   readonly address: URL;
   /** Our secret key there. */
   readonly integrationKey: Secret<string>;
@@ -55,21 +64,24 @@ export interface Upstream extends Connector {
 }
 
 /**
- * After a connection was given up, what the network took of a request may still arrive: the system sends it again for about 100 seconds
- * (eight times, each pause twice the one before), and a proxy on the way may hold it a little longer.
+ * After a connection was given up, what the network took of a request may still arrive: the system
+ * sends it again for about 100 seconds (eight times, each pause twice the one before), and a proxy
+ * on the way may hold it a little longer.
  */
 const lateArrivalMs = 120_000;
 
 /** Each with its reason. What is claimed is tried by the connector contract suite. */
 function capabilitiesWith(lateness: number): ConnectorCapabilities {
   return {
-    // merchant_payment_code is unique for ever: a second request is refused with BP-DR-0, and a query tells what the first became.
+    // merchant_payment_code is unique for ever: a second request is refused with BP-DR-0, and a
+    // query tells what the first became.
     dedupesByReference: true,
     // /ws/query by merchant_payment_code.
     answersInquiries: true,
     // The interface has it; an upstream account that has it off declines with BP-CAP-11.
     partialCapture: true,
-    // BP-CAP-4 for the same amount and BP-CAN-3 for a payment that is CA say that it was done; refunds are recognised by merchant_refund_code.
+    // BP-CAP-4 for the same amount and BP-CAN-3 for a payment that is CA say that it was done;
+    // refunds are recognised by merchant_refund_code.
     repeatsFollowUps: true,
     // A hold by /ws/cancel, a sale by a refund of everything.
     reverses: true,
@@ -77,7 +89,10 @@ function capabilitiesWith(lateness: number): ConnectorCapabilities {
   };
 }
 
-/** A refund is carried out by the upstream's own clock: so often is it looked at before its outcome is left to recovery. */
+/**
+ * A refund is carried out by the upstream's own clock: so often is it looked at before its outcome
+ * is left to recovery.
+ */
 const refundLooksMs = [300, 600, 900, 1_200, 1_500] as const;
 
 const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
@@ -94,7 +109,10 @@ const responseCodes = {
   unknownOriginal: "25",
 } as const;
 
-/** The refusals of /ws/capture, /ws/cancel and /ws/refund that say for certain that nothing was done (interface 5; ours in docs/wire/errors.md). */
+/**
+ * The refusals of /ws/capture, /ws/cancel and /ws/refund that say for certain that nothing was done
+ * (interface 5; ours in docs/wire/errors.md).
+ */
 const certainRefusals: ReadonlyMap<string, string> = new Map([
   ["BP-CAP-2", responseCodes.unknownOriginal],
   ["BP-CAP-3", responseCodes.invalidTransaction],
@@ -124,7 +142,9 @@ type Timed = { readonly deadline: Instant };
 type Named = Pick<InquiryRequest, "merchantId" | "original" | "deadline">;
 
 export function connectUpstream(options: UpstreamOptions): Upstream {
-  const exchanges = options.exchanges ?? openExchanges({ scheduler: options.scheduler, address: options.address, ca: options.ca });
+  const exchanges =
+    options.exchanges ??
+    openExchanges({ scheduler: options.scheduler, address: options.address, ca: options.ca });
   const translator = new Translator(options, exchanges);
   return {
     name: "upstream",
@@ -172,7 +192,12 @@ class Translator {
   }
 
   async verify(request: VerifyRequest, card: CardToAuthorize): Promise<VerifyOutcome> {
-    const answer = await this.#exchange(request, "/ws/verifycard", (key) => verifyBody(key, request, card), readVerification);
+    const answer = await this.#exchange(
+      request,
+      "/ws/verifycard",
+      (key) => verifyBody(key, request, card),
+      readVerification,
+    );
     if (answer.kind !== "refusal") return answer;
     const decline = declineOfRefusal(answer.code);
     return decline === undefined ? refusedToSay : { ...decline, method: "zero_amount" };
@@ -180,37 +205,49 @@ class Translator {
 
   async capture(request: FollowUpRequest): Promise<FollowUpOutcome> {
     const code = originalCodeOf(request);
-    const answer = await this.#ask(request, code, "/ws/capture", (key) => captureBody(key, code, request.amount));
+    const answer = await this.#ask(request, code, "/ws/capture", (key) =>
+      captureBody(key, code, request.amount),
+    );
     if (answer.kind === "unknown") return answer;
-    if (answer.kind === "payment") return isCaptured(answer.payment, request) ? { kind: "approved" } : refusedToSay;
+    if (answer.kind === "payment")
+      return isCaptured(answer.payment, request) ? { kind: "approved" } : refusedToSay;
     if (answer.code !== alreadyCaptured) return refusalOf(answer.code);
     // Ours, sent before, or not: the amount tells, and a sale has no captures.
     const existing = await this.#query(request, code);
     if (existing.kind === "unknown") return existing;
     if (existing.kind === "refusal" || existing.payment.status !== "CO") return refusedToSay;
     const { payment } = existing;
-    return !payment.sale && isCaptured(payment, request) ? { kind: "approved" } : declined(responseCodes.invalidTransaction);
+    return !payment.sale && isCaptured(payment, request)
+      ? { kind: "approved" }
+      : declined(responseCodes.invalidTransaction);
   }
 
   async void(request: FollowUpRequest): Promise<FollowUpOutcome> {
     const code = originalCodeOf(request);
     const answer = await this.#ask(request, code, "/ws/cancel", (key) => namingBody(key, code));
     if (answer.kind === "unknown") return answer;
-    if (answer.kind === "payment") return answer.payment.status === "CA" ? { kind: "approved" } : refusedToSay;
+    if (answer.kind === "payment")
+      return answer.payment.status === "CA" ? { kind: "approved" } : refusedToSay;
     if (answer.code !== notCancellable) return refusalOf(answer.code);
     const existing = await this.#query(request, code);
     if (existing.kind === "unknown") return existing;
     if (existing.kind === "refusal") return refusedToSay;
     if (existing.payment.status === "CO") return declined(responseCodes.cannotBackOut);
     if (existing.payment.status !== "CA") return refusedToSay;
-    // What was held once is held no longer: cancelled before, or lapsed there. What never was held cannot be given up.
-    const wasHeld = request.original.authorizationCode !== undefined || existing.payment.verdict === "OK";
+    // What was held once is held no longer: cancelled before, or lapsed there. What never was held
+    // cannot be given up.
+    const wasHeld =
+      request.original.authorizationCode !== undefined || existing.payment.verdict === "OK";
     return wasHeld ? { kind: "approved" } : declined(responseCodes.invalidTransaction);
   }
 
   async refund(request: FollowUpRequest): Promise<FollowUpOutcome> {
     const { merchantId, original, reference, amount } = request;
-    return this.#giveBack(request, refundCodeOf(merchantId, original.reference, reference), amount.minor);
+    return this.#giveBack(
+      request,
+      refundCodeOf(merchantId, original.reference, reference),
+      amount.minor,
+    );
   }
 
   /** Looks first: what it takes depends on what is there, and often nothing is. */
@@ -218,25 +255,30 @@ class Translator {
     const code = originalCodeOf(request);
     const found = await this.#query(request, code);
     if (found.kind === "unknown") return found;
-    if (found.kind === "refusal") return found.code === paymentUnknown ? { kind: "unknown_original" } : refusedToSay;
+    if (found.kind === "refusal")
+      return found.code === paymentUnknown ? { kind: "unknown_original" } : refusedToSay;
     const { payment } = found;
     if (payment.status === "CA") return { kind: "reversed" };
     if (payment.status === "CO") return this.#reverseSale(request, payment);
     if (!isHeld(payment)) return refusedToSay;
     const answer = await this.#ask(request, code, "/ws/cancel", (key) => namingBody(key, code));
     if (answer.kind === "unknown") return answer;
-    return answer.kind === "payment" && answer.payment.status === "CA" ? { kind: "reversed" } : refusedToSay;
+    return answer.kind === "payment" && answer.payment.status === "CA"
+      ? { kind: "reversed" }
+      : refusedToSay;
   }
 
   async inquire(request: InquiryRequest): Promise<InquiryOutcome> {
     const { merchantId, original } = request;
     const found = await this.#query(request, originalCodeOf(request));
     if (found.kind === "unknown") return found;
-    if (found.kind === "refusal") return found.code === paymentUnknown ? { kind: "not_found" } : refusedToSay;
+    if (found.kind === "refusal")
+      return found.code === paymentUnknown ? { kind: "not_found" } : refusedToSay;
     const { payment } = found;
     if (payment.amount.currency !== original.amount.currency) return garbled;
     if (payment.status === "CA") {
-      const authorization = payment.verdict === "OK" ? approvalOf(payment) : declineOfPayment(payment);
+      const authorization =
+        payment.verdict === "OK" ? approvalOf(payment) : declineOfPayment(payment);
       return { kind: "found", authorization, captured: 0n, voided: true, refunds: [] };
     }
     // In flight there, or under review: nobody knows yet.
@@ -247,7 +289,9 @@ class Translator {
     const done = payment.refunds.filter(({ status }) => status === "CO");
     const reversed = done.some((refund) => isReversal(refund, request));
     const captured = payment.status === "CO" && !reversed ? payment.amount.minor : 0n;
-    const refunds = done.flatMap(({ code }) => (code === undefined ? [] : (refundReferenceOf(merchantId, original.reference, code) ?? [])));
+    const refunds = done.flatMap(({ code }) =>
+      code === undefined ? [] : (refundReferenceOf(merchantId, original.reference, code) ?? []),
+    );
     return { kind: "found", authorization, captured, voided: reversed, refunds };
   }
 
@@ -257,32 +301,49 @@ class Translator {
     const refusal: ReverseOutcome = { kind: "refused", responseCode: responseCodes.cannotBackOut };
     if (!payment.sale) return refusal;
     const reversals = payment.refunds.filter((refund) => isReversal(refund, request));
-    if (payment.refunds.some((refund) => refund.status !== "CA" && !reversals.includes(refund))) return refusal;
+    if (payment.refunds.some((refund) => refund.status !== "CA" && !reversals.includes(refund)))
+      return refusal;
     const failed = reversals.filter(({ status }) => status === "CA").length;
-    const outcome = await this.#giveBack(request, reversalCodeOf(merchantId, original.reference, failed), payment.amount.minor);
+    const outcome = await this.#giveBack(
+      request,
+      reversalCodeOf(merchantId, original.reference, failed),
+      payment.amount.minor,
+    );
     if (outcome.kind === "approved") return { kind: "reversed" };
     // The money is still there; the next attempt has a new name.
     return outcome.kind === "declined" ? refusedToSay : outcome;
   }
 
-  /** One refund by its code, asked for unless it is there already; its outcome, or unknown while the upstream has not carried it out. */
+  /**
+   * One refund by its code, asked for unless it is there already; its outcome, or unknown while the
+   * upstream has not carried it out.
+   */
   async #giveBack(request: Named, refundCode: string, minor: bigint): Promise<FollowUpOutcome> {
     const code = originalCodeOf(request);
     const amount = { minor, currency: request.original.amount.currency };
-    const answer = await this.#ask(request, code, "/ws/refund", (key) => refundBody(key, code, refundCode, amount));
+    const answer = await this.#ask(request, code, "/ws/refund", (key) =>
+      refundBody(key, code, refundCode, amount),
+    );
     if (answer.kind === "unknown") return answer;
-    if (answer.kind === "payment") return this.#outcomeOfRefund(request, answer.payment, refundCode, minor);
+    if (answer.kind === "payment")
+      return this.#outcomeOfRefund(request, answer.payment, refundCode, minor);
     const refusal = answer.code === refundCodeTaken ? refusedToSay : refusalOf(answer.code);
     if (answer.code !== refundCodeTaken && refusal.kind === "unknown") return refusal;
     // The same refund, asked for before, may be why nothing is left for this one.
     const existing = await this.#query(request, code);
     if (existing.kind === "unknown") return existing;
-    if (existing.kind === "refusal") return existing.code === paymentUnknown ? refusal : refusedToSay;
+    if (existing.kind === "refusal")
+      return existing.code === paymentUnknown ? refusal : refusedToSay;
     const known = existing.payment.refunds.some((refund) => refund.code === refundCode);
     return known ? this.#outcomeOfRefund(request, existing.payment, refundCode, minor) : refusal;
   }
 
-  async #outcomeOfRefund(request: Named, payment: SeenPayment, refundCode: string, minor: bigint): Promise<FollowUpOutcome> {
+  async #outcomeOfRefund(
+    request: Named,
+    payment: SeenPayment,
+    refundCode: string,
+    minor: bigint,
+  ): Promise<FollowUpOutcome> {
     let seen: SeenPayment = payment;
     for (const pauseMs of [...refundLooksMs, undefined]) {
       const refund = seen.refunds.find((each) => each.code === refundCode);
@@ -304,9 +365,15 @@ class Translator {
   }
 
   /** What the upstream says about the payment of this code. */
-  async #ask(request: Timed, code: string, path: string, body: (key: string) => Buffer): Promise<Answer | Unknown> {
+  async #ask(
+    request: Timed,
+    code: string,
+    path: string,
+    body: (key: string) => Buffer,
+  ): Promise<Answer | Unknown> {
     const answer = await this.#exchange(request, path, body, (told) => readAnswer(told, code));
-    // What follows a payment stays open when it was not sent: recovery asks, and sends it again where that is safe.
+    // What follows a payment stays open when it was not sent: recovery asks, and sends it again
+    // where that is safe.
     return answer.kind === "not_sent" ? disconnected : answer;
   }
 
@@ -338,17 +405,29 @@ function isHeld({ status, verdict, captureAvailable }: SeenPayment): boolean {
 }
 
 function isCaptured(payment: SeenPayment, { amount }: FollowUpRequest): boolean {
-  return payment.status === "CO" && payment.amount.minor === amount.minor && payment.amount.currency === amount.currency;
+  return (
+    payment.status === "CO" &&
+    payment.amount.minor === amount.minor &&
+    payment.amount.currency === amount.currency
+  );
 }
 
 function isReversal({ code }: SeenRefund, { merchantId, original }: Named): boolean {
   return code !== undefined && isReversalCode(merchantId, original.reference, code);
 }
 
-/** Only exactly what was asked for is an approval; whatever else the payment is, recovery finds out and undoes it. */
-function authorizeOutcomeOf(payment: SeenPayment, { amount, capture }: AuthorizeRequest): AuthorizeOutcome {
-  if (payment.amount.minor !== amount.minor || payment.amount.currency !== amount.currency) return garbled;
-  if (payment.status === "CA") return payment.verdict === "OK" ? refusedToSay : declineOfPayment(payment);
+/**
+ * Only exactly what was asked for is an approval; whatever else the payment is, recovery finds out
+ * and undoes it.
+ */
+function authorizeOutcomeOf(
+  payment: SeenPayment,
+  { amount, capture }: AuthorizeRequest,
+): AuthorizeOutcome {
+  if (payment.amount.minor !== amount.minor || payment.amount.currency !== amount.currency)
+    return garbled;
+  if (payment.status === "CA")
+    return payment.verdict === "OK" ? refusedToSay : declineOfPayment(payment);
   const asAsked = capture ? payment.status === "CO" : isHeld(payment);
   return asAsked ? approvalOf(payment) : refusedToSay;
 }

@@ -7,7 +7,10 @@ import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
 import { explainedPrices } from "./explained-price.ts";
 import { readSelector } from "../../wire/requests/payment-request.ts";
 
-/** `/__cofre/explain`: every fact of a payment, every posting, where its money is and how its amounts came about, by `hash` or `merchant_payment_code`. */
+/**
+ * `/__cofre/explain`: every fact of a payment, every posting, where its money is and how its
+ * amounts came about, by `hash` or `merchant_payment_code`.
+ */
 export function explainEndpoint(runner: OperationRunner): Endpoint {
   return {
     path: "/__cofre/explain",
@@ -15,7 +18,9 @@ export function explainEndpoint(runner: OperationRunner): Endpoint {
     family: "parameters",
     cors: false,
     handle: ({ params, account }) =>
-      answering("query", async () => explanationBody(await runner.run(explainPayment, account, readSelector(params, "query")))),
+      answering("query", async () =>
+        explanationBody(await runner.run(explainPayment, account, readSelector(params, "query"))),
+      ),
   };
 }
 
@@ -38,7 +43,12 @@ function explanationBody({ payment, history, explanation }: ExplainedPayment): s
     postings: explanation.lines.map((line) => ({ ...line, at: formatTimestamp(line.at) })),
     money: explanation.positions.map(({ currency, ...position }) => ({
       currency,
-      ...Object.fromEntries(Object.entries(position).map(([name, minor]) => [name, formatAmount(minor, scaleOf(currency))])),
+      ...Object.fromEntries(
+        Object.entries(position).map(([name, minor]) => [
+          name,
+          formatAmount(minor, scaleOf(currency)),
+        ]),
+      ),
     })),
     price: explainedPrices(payment, explanation),
     problems: explanation.problems,

@@ -4,7 +4,10 @@ import type { Explanation } from "../../ledger/explain.ts";
 import type { Payment } from "../../payment/payment.ts";
 import { type LocalAmounts, priceOfPart } from "../../payment/pricing.ts";
 
-/** How an amount of a payment came to what it is in the country's currency. Amounts are decimal text. */
+/**
+ * How an amount of a payment came to what it is in the country's currency. Amounts are decimal
+ * text.
+ */
 export interface ExplainedPrice {
   readonly of: "payment" | "captured" | "returned";
   readonly amount: string;
@@ -15,11 +18,22 @@ export interface ExplainedPrice {
   readonly text: string;
 }
 
-/** Where the cents of a payment come from: its price, that of what was captured, and the share of that which went back, by refunds or a dispute. */
-export function explainedPrices({ order, captured }: Payment, { positions }: Explanation): readonly ExplainedPrice[] {
+/**
+ * Where the cents of a payment come from: its price, that of what was captured, and the share of
+ * that which went back, by refunds or a dispute.
+ */
+export function explainedPrices(
+  { order, captured }: Payment,
+  { positions }: Explanation,
+): readonly ExplainedPrice[] {
   const { amount, pricing } = order;
   const money = (minor: bigint): Money => ({ minor, currency: amount.currency });
-  const row = (of: ExplainedPrice["of"], minor: bigint, local: Money, words: string): ExplainedPrice => ({
+  const row = (
+    of: ExplainedPrice["of"],
+    minor: bigint,
+    local: Money,
+    words: string,
+  ): ExplainedPrice => ({
     of,
     ...textOf(money(minor)),
     local: textOf(local).amount,
@@ -32,7 +46,9 @@ export function explainedPrices({ order, captured }: Payment, { positions }: Exp
   if (captured === 0n) return rows;
   const price = priceOfPart(pricing, amount, captured);
   rows.push(priced("captured", captured, price));
-  const [asked, local = asked] = positions.map(({ refunded, chargedBack }) => refunded + chargedBack);
+  const [asked, local = asked] = positions.map(
+    ({ refunded, chargedBack }) => refunded + chargedBack,
+  );
   if (asked !== undefined && local !== undefined && asked > 0n) {
     const back = { minor: local, currency: pricing.total.currency };
     const words = `${inWords(money(asked))} of the captured ${inWords(money(captured))} went back: the same share of ${inWords(price.total)}, ${inWords(back)}.`;
@@ -52,7 +68,10 @@ function sumText(amount: Money, rate: string, { gross, tax, total }: LocalAmount
     : `${converted}; with a tax of ${inWords(tax)} the customer pays ${inWords(total)}.`;
 }
 
-function textOf({ minor, currency }: Money): { readonly amount: string; readonly currency: string } {
+function textOf({ minor, currency }: Money): {
+  readonly amount: string;
+  readonly currency: string;
+} {
   return { amount: formatAmount(minor, scaleOf(currency)), currency };
 }
 

@@ -2,7 +2,13 @@ import { closestTo } from "../../kernel/closest.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { declineReasons, type DeclineReason } from "../../payment/payment.ts";
 import { holdsTestNumber } from "../../vault/test-numbers.ts";
-import { type Fault, type FaultBoard, mostFaults, mostTimes, type WaitingFault } from "../faults/fault-board.ts";
+import {
+  type Fault,
+  type FaultBoard,
+  mostFaults,
+  mostTimes,
+  type WaitingFault,
+} from "../faults/fault-board.ts";
 import { type FaultKind, faultKindNames, rowOf } from "../faults/fault-kinds.ts";
 import { isInterfacePath } from "../routes.ts";
 import type { WireAnswer } from "../../wire/answers/answer.ts";
@@ -21,17 +27,20 @@ const usualDelayMs = 5_000;
 const mostNamed = 5;
 
 /**
- * `/__cofre/faults`, in the sandbox only: what goes wrong with the account's next requests. `add`, an object with a
- * `kind` and perhaps `times`, `path`, `merchant_payment_code`, `delay_ms` and `reason`, adds one; `clear`, an id or `all`, takes away. Every answer lists
- * those that wait. `operations` are the endpoints whose requests can be met; nothing goes wrong on purpose where `isSimulated` says that
- * another server carries the account's payments out.
+ * `/__cofre/faults`, in the sandbox only: what goes wrong with the account's next requests. `add`,
+ * an object with a `kind` and perhaps `times`, `path`, `merchant_payment_code`, `delay_ms` and
+ * `reason`, adds one; `clear`, an id or `all`, takes away. Every answer lists those that wait.
+ * `operations` are the endpoints whose requests can be met; nothing goes wrong on purpose where
+ * `isSimulated` says that another server carries the account's payments out.
  */
 export function faultsEndpoint(
   board: FaultBoard,
   operations: readonly Endpoint[],
   isSimulated: (merchantId: MerchantId) => boolean,
 ): Endpoint {
-  const paths = operations.filter(({ key, path }) => key !== "none" && isInterfacePath(path)).map(({ path }) => path);
+  const paths = operations
+    .filter(({ key, path }) => key !== "none" && isInterfacePath(path))
+    .map(({ path }) => path);
   return {
     path: "/__cofre/faults",
     key: "secret",
@@ -56,8 +65,14 @@ export function faultsEndpoint(
   };
 }
 
-function listing(faults: readonly WaitingFault[], more: Readonly<Record<string, unknown>>): WireAnswer {
-  return { status: 200, body: JSON.stringify({ ...more, faults: faults.map(shown), status: "SUCCESS" }) };
+function listing(
+  faults: readonly WaitingFault[],
+  more: Readonly<Record<string, unknown>>,
+): WireAnswer {
+  return {
+    status: 200,
+    body: JSON.stringify({ ...more, faults: faults.map(shown), status: "SUCCESS" }),
+  };
 }
 
 function shown({ id, kind, times, met, path, code, delayMs, reason }: WaitingFault): object {
@@ -93,17 +108,32 @@ function readPath(add: TreeObject, allowed: readonly string[]): string | undefin
   const asked = textOf(add, "path")?.trim().replace(/\/$/, "").toLowerCase();
   const path = allowed.find((each) => each.toLowerCase() === asked);
   if (path !== undefined) return path;
-  const which = allowed.length > mostNamed ? "an operation such as /ws/direct" : `one of ${allowed.join(", ")} for this kind`;
+  const which =
+    allowed.length > mostNamed
+      ? "an operation such as /ws/direct"
+      : `one of ${allowed.join(", ")} for this kind`;
   const closest = asked === undefined ? undefined : closestTo(asked, allowed);
   // What was meant is told, what was written is not.
-  throw refusal("COFRE-92", { paths: which, hint: closest === undefined ? "" : `. Did you mean ${closest}?` });
+  throw refusal("COFRE-92", {
+    paths: which,
+    hint: closest === undefined ? "" : `. Did you mean ${closest}?`,
+  });
 }
 
-/** A payment's code, which may look like a card number by chance: only a published one, which would be kept and listed, is refused. */
+/**
+ * A payment's code, which may look like a card number by chance: only a published one, which would
+ * be kept and listed, is refused.
+ */
 function readCode(add: TreeObject): string | undefined {
   if (!given(add, "merchant_payment_code")) return undefined;
   const code = textOf(add, "merchant_payment_code")?.trim();
-  if (code === undefined || code === "" || lengthOf(code) > longestFaultCode || /\p{Cc}/u.test(code) || holdsTestNumber(code)) {
+  if (
+    code === undefined ||
+    code === "" ||
+    lengthOf(code) > longestFaultCode ||
+    /\p{Cc}/u.test(code) ||
+    holdsTestNumber(code)
+  ) {
     throw refusal("COFRE-93", { longest: longestFaultCode });
   }
   return code;

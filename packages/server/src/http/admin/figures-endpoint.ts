@@ -3,7 +3,14 @@ import { scaleOf } from "../../kernel/currency.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { type Instant, instant } from "../../kernel/instant.ts";
 import { formatAmount } from "../../kernel/money.ts";
-import { type Counted, type CountInput, countPayments, type Period, periods, type Tally } from "../../operations/count-payments.ts";
+import {
+  type Counted,
+  type CountInput,
+  countPayments,
+  type Period,
+  periods,
+  type Tally,
+} from "../../operations/count-payments.ts";
 import type { WireAnswer } from "../../wire/answers/answer.ts";
 import { type CardLikeNames, keptNames } from "../../wire/decode/card-like-names.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
@@ -21,9 +28,11 @@ export const periodNames = ["hour", "day"] as const satisfies readonly Period[];
 type FiguresDeps = Pick<EndpointDeps, "runner" | "clockOf" | "cardLikeNames">;
 
 /**
- * `/__cofre/figures`: how many of the account's payments were made `per` hour or day, how many of them were approved and declined, of each brand too, and what
- * was authorized and captured. The last 24 hours or 30 days of the account's own time unless `from` and `to` say otherwise. 10,000 payments at most,
- * the newest: `complete` says whether these are all. `card_like_names` counts since the process started.
+ * `/__cofre/figures`: how many of the account's payments were made `per` hour or day, how many of
+ * them were approved and declined, of each brand too, and what was authorized and captured. The
+ * last 24 hours or 30 days of the account's own time unless `from` and `to` say otherwise. 10,000
+ * payments at most, the newest: `complete` says whether these are all. `card_like_names` counts
+ * since the process started.
  */
 export function figuresEndpoint({ runner, clockOf, cardLikeNames }: FiguresDeps): Endpoint {
   return {
@@ -54,7 +63,10 @@ function inputOf(params: TreeObject, now: Instant): CountInput | WireAnswer {
   const isRead = toAsked !== undefined && (fromText === undefined || fromAsked !== undefined);
   const to = begin(instant((toAsked ?? now) + (toText === undefined ? length : length - 1)));
   // A world's time may be of the first days that there are.
-  const from = fromAsked === undefined ? instant(Math.max(to - usualPeriods[per] * length, 0)) : begin(fromAsked);
+  const from =
+    fromAsked === undefined
+      ? instant(Math.max(to - usualPeriods[per] * length, 0))
+      : begin(fromAsked);
   const count = (to - from) / length;
   if (isRead && from >= 0 && count >= 1 && count <= mostPeriods) return { per, from, to };
   return refusalAnswer("COFRE-63", { most: mostPeriods });
@@ -62,7 +74,12 @@ function inputOf(params: TreeObject, now: Instant): CountInput | WireAnswer {
 
 /** Each name that is kept, in the wire's small letters. */
 function countsOf(names: CardLikeNames, merchantId: MerchantId): Readonly<Record<string, number>> {
-  return Object.fromEntries(keptNames.map((name) => [name.toLowerCase().replaceAll("-", "_"), names.count(merchantId, name)]));
+  return Object.fromEntries(
+    keptNames.map((name) => [
+      name.toLowerCase().replaceAll("-", "_"),
+      names.count(merchantId, name),
+    ]),
+  );
 }
 
 function figuresBody(
@@ -74,7 +91,10 @@ function figuresBody(
     per,
     from: formatTimestamp(from),
     to: formatTimestamp(to),
-    periods: counted.map(({ from: begin, tally }) => ({ from: formatTimestamp(begin), ...shown(tally) })),
+    periods: counted.map(({ from: begin, tally }) => ({
+      from: formatTimestamp(begin),
+      ...shown(tally),
+    })),
     brands: brands.map(({ brand, tally }) => ({ brand, ...shown(tally) })),
     card_like_names: cardLikeNames,
     looked_at: lookedAt,

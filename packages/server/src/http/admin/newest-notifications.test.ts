@@ -9,17 +9,28 @@ import { newestInput, newestNotifications } from "./newest-notifications.ts";
 const { merchantA, merchantB, start } = given;
 const shop = "shop" as EndpointId;
 
-/** So many notifications of one payment, each on its way to the shop; those that `failed` names have failed. */
+/**
+ * So many notifications of one payment, each on its way to the shop; those that `failed` names have
+ * failed.
+ */
 async function told(count: number, failed: readonly number[] = []): Promise<Store> {
   const store = createMemoryStore();
   const payment = given.newPayment(1);
   await store.commit(given.paymentChange(payment));
   for (let version = 2; version <= count + 1; version += 1) {
     const notifications = [{ kind: "update", paymentId: payment.id }] as const;
-    await store.commit(given.paymentChange({ ...payment, version }, { notifications, deliverTo: [shop] }));
+    await store.commit(
+      given.paymentChange({ ...payment, version }, { notifications, deliverTo: [shop] }),
+    );
   }
   for (const number of failed) {
-    const of = { merchantId: merchantA, endpoint: shop, number, paymentId: payment.id, kind: "update" } as const;
+    const of = {
+      merchantId: merchantA,
+      endpoint: shop,
+      number,
+      paymentId: payment.id,
+      kind: "update",
+    } as const;
     const next = { ...newDelivery(of, start), version: 2, state: "failed" } as const;
     const { outcome } = await store.commit({
       merchantId: merchantA,
@@ -34,8 +45,16 @@ async function told(count: number, failed: readonly number[] = []): Promise<Stor
   return store;
 }
 
-async function numbers(store: Store, input: Partial<Parameters<typeof newestNotifications>[2]>): Promise<readonly unknown[]> {
-  const found = await newestNotifications(store, merchantA, { before: undefined, limit: 3, state: undefined, ...input });
+async function numbers(
+  store: Store,
+  input: Partial<Parameters<typeof newestNotifications>[2]>,
+): Promise<readonly unknown[]> {
+  const found = await newestNotifications(store, merchantA, {
+    before: undefined,
+    limit: 3,
+    state: undefined,
+    ...input,
+  });
   assert.deepEqual(
     found.deliveries.map(({ number }) => number),
     found.rows.map(({ number }) => number),
@@ -47,7 +66,11 @@ async function numbers(store: Store, input: Partial<Parameters<typeof newestNoti
 describe("notifications from the newest down", () => {
   test("there are none of an account that was never told anything", async () => {
     const store = await told(3);
-    const found = await newestNotifications(store, merchantB, { before: undefined, limit: 3, state: undefined });
+    const found = await newestNotifications(store, merchantB, {
+      before: undefined,
+      limit: 3,
+      state: undefined,
+    });
     assert.deepEqual(found, { rows: [], deliveries: [], next: undefined });
   });
 
@@ -65,20 +88,31 @@ describe("notifications from the newest down", () => {
     const store = await told(9, [2, 5, 6, 8]);
     assert.deepEqual(await numbers(store, { state: "failed" }), [[8, 6, 5], 5]);
     assert.deepEqual(await numbers(store, { state: "failed", before: 5 }), [[2], undefined]);
-    assert.deepEqual(await numbers(store, { state: "waiting", limit: 9 }), [[9, 7, 4, 3, 1], undefined]);
+    assert.deepEqual(await numbers(store, { state: "waiting", limit: 9 }), [
+      [9, 7, 4, 3, 1],
+      undefined,
+    ]);
     assert.deepEqual(await numbers(store, { state: "delivered" }), [[], undefined]);
   });
 
   test("one call looks at 2,000 numbers and says where to go on", async () => {
     const store = await told(2_600, [2_300, 2_299, 601, 600]);
-    assert.deepEqual(await numbers(store, { state: "failed", limit: 9 }), [[2_300, 2_299, 601], 601]);
-    assert.deepEqual(await numbers(store, { state: "failed", limit: 9, before: 601 }), [[600], undefined]);
+    assert.deepEqual(await numbers(store, { state: "failed", limit: 9 }), [
+      [2_300, 2_299, 601],
+      601,
+    ]);
+    assert.deepEqual(await numbers(store, { state: "failed", limit: 9, before: 601 }), [
+      [600],
+      undefined,
+    ]);
   });
 
   test("what is asked for in another way is refused", () => {
     const codeOf = (params: Readonly<Record<string, string>>): unknown => {
       const input = newestInput(params);
-      return "status" in input ? (JSON.parse(input.body) as Record<string, unknown>)["status_code"] : undefined;
+      return "status" in input
+        ? (JSON.parse(input.body) as Record<string, unknown>)["status_code"]
+        : undefined;
     };
     assert.equal(codeOf({ order: "newest" }), undefined);
     assert.equal(codeOf({ state: "failed" }), "COFRE-60");
@@ -86,10 +120,13 @@ describe("notifications from the newest down", () => {
     assert.equal(codeOf({ order: "newest", state: "lost" }), "COFRE-60");
     for (const wrong of [{ limit: "0" }, { limit: "101" }, { before: "0" }, { before: "x" }])
       assert.equal(codeOf({ order: "newest", ...wrong }), "COFRE-61");
-    assert.deepEqual(newestInput({ order: "newest", limit: "100", before: "7", state: "waiting" }), {
-      before: 7,
-      limit: 100,
-      state: "waiting",
-    });
+    assert.deepEqual(
+      newestInput({ order: "newest", limit: "100", before: "7", state: "waiting" }),
+      {
+        before: 7,
+        limit: 100,
+        state: "waiting",
+      },
+    );
   });
 });

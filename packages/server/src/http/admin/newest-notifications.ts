@@ -13,7 +13,10 @@ const windowSize = 500;
 const mostLookedAt = 2_000;
 /** Deliveries that are read at once; one notification never has as many. */
 const mostRead = 500;
-/** Deliveries of one notification: more than an account can have endpoints, for some were taken away. */
+/**
+ * Deliveries of one notification: more than an account can have endpoints, for some were taken
+ * away.
+ */
 export const mostOfOne = 64;
 
 export interface NewestInput {
@@ -42,14 +45,25 @@ export function newestInput(params: TreeObject): NewestInput | WireAnswer {
   if (fieldOf(params, "order") !== "newest" || (word !== undefined && state === undefined)) {
     return refusalAnswer("COFRE-60", { list: deliveryStates.join(", ") });
   }
-  if (!/^[1-9]\d{0,2}$/.test(limit) || Number(limit) > mostNewest || (before !== undefined && !/^[1-9]\d{0,14}$/.test(before))) {
+  if (
+    !/^[1-9]\d{0,2}$/.test(limit) ||
+    Number(limit) > mostNewest ||
+    (before !== undefined && !/^[1-9]\d{0,14}$/.test(before))
+  ) {
     return refusalAnswer("COFRE-61", { most: mostNewest });
   }
   return { before: before === undefined ? undefined : Number(before), limit: Number(limit), state };
 }
 
-/** Notifications of this merchant from the greatest number down, each with its deliveries. Looks at 2,000 numbers at most. */
-export async function newestNotifications(store: Reads, merchantId: MerchantId, input: NewestInput): Promise<Newest> {
+/**
+ * Notifications of this merchant from the greatest number down, each with its deliveries. Looks at
+ * 2,000 numbers at most.
+ */
+export async function newestNotifications(
+  store: Reads,
+  merchantId: MerchantId,
+  input: NewestInput,
+): Promise<Newest> {
   const { before, limit, state } = input;
   const numbers: number[] = [];
   const begin = before ?? (await lastNumber(store, merchantId)) + 1;
@@ -61,8 +75,12 @@ export async function newestNotifications(store: Reads, merchantId: MerchantId, 
   }
   const chosen = numbers.slice(0, limit);
   const lowest = numbers.length > limit ? (chosen.at(-1) ?? from) : from;
-  const rows = await Promise.all(chosen.map((number) => store.notificationsOf(merchantId, number - 1, 1)));
-  const deliveries = await Promise.all(chosen.map((number) => store.deliveriesBetween(merchantId, number, number, mostOfOne)));
+  const rows = await Promise.all(
+    chosen.map((number) => store.notificationsOf(merchantId, number - 1, 1)),
+  );
+  const deliveries = await Promise.all(
+    chosen.map((number) => store.deliveriesBetween(merchantId, number, number, mostOfOne)),
+  );
   return {
     rows: rows.flat(),
     deliveries: deliveries.flat(),
@@ -72,7 +90,8 @@ export async function newestNotifications(store: Reads, merchantId: MerchantId, 
 
 /** Numbers have no gap, so the last one is found between one that is there and one that is not. */
 async function lastNumber(store: Reads, merchantId: MerchantId): Promise<number> {
-  const isThere = async (number: number): Promise<boolean> => (await store.notificationsOf(merchantId, number - 1, 1)).length > 0;
+  const isThere = async (number: number): Promise<boolean> =>
+    (await store.notificationsOf(merchantId, number - 1, 1)).length > 0;
   let there = 0;
   let missing = 1;
   while (await isThere(missing)) {
@@ -87,7 +106,10 @@ async function lastNumber(store: Reads, merchantId: MerchantId): Promise<number>
   return there;
 }
 
-/** Numbers from `from` to below `below`, in ascending order; with `state`, of those with a delivery in it. */
+/**
+ * Numbers from `from` to below `below`, in ascending order; with `state`, of those with a delivery
+ * in it.
+ */
 async function numbersBetween(
   store: Reads,
   merchantId: MerchantId,
@@ -104,7 +126,8 @@ async function numbersBetween(
       state === "delivered"
         ? await store.deliveriesBetween(merchantId, next, below - 1, mostRead)
         : await store.deliveriesOf(merchantId, next, mostRead, state);
-    for (const delivery of some) if (delivery.number < below && delivery.state === state) found.add(delivery.number);
+    for (const delivery of some)
+      if (delivery.number < below && delivery.state === state) found.add(delivery.number);
     const last = some.at(-1)?.number;
     if (last === undefined || some.length < mostRead) break;
     // A number whose deliveries were cut in two is read again.

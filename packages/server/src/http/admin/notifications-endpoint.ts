@@ -3,9 +3,17 @@ import { isPaymentId, type MerchantId, type PaymentId } from "../../kernel/ids.t
 import type { Account, AccountSettings } from "../../merchant/account.ts";
 import { endpointsOf, endpointsSwitched } from "../../merchant/notification-endpoints.ts";
 import { type Delivery, openMessage } from "../../notification/events.ts";
-import { receiverPublicKey, receiverSecret, type NotificationKeys } from "../../delivery/notification-keys.ts";
+import {
+  receiverPublicKey,
+  receiverSecret,
+  type NotificationKeys,
+} from "../../delivery/notification-keys.ts";
 import { shownAddress } from "../../merchant/receiver-address.ts";
-import { type NotificationEndpoint, secretName, urlSecretName } from "../../notification/endpoint.ts";
+import {
+  type NotificationEndpoint,
+  secretName,
+  urlSecretName,
+} from "../../notification/endpoint.ts";
 import { replay, type ReplayParts, type ReplaySelection } from "../../delivery/replay.ts";
 import type { OutboxRow } from "../../stores/store.ts";
 import type { WireAnswer } from "../../wire/answers/answer.ts";
@@ -22,17 +30,25 @@ export interface NotificationsDeps extends ReplayParts {
   readonly nudge: () => void;
   /** How the keys know the merchant. */
   readonly name: MerchantId;
-  /** Changes the account's settings, decided from what they are then, and resolves with the account as it is afterwards. */
-  readonly change: (settingsAfter: (current: AccountSettings) => AccountSettings) => Promise<Account>;
+  /**
+   * Changes the account's settings, decided from what they are then, and resolves with the account
+   * as it is afterwards.
+   */
+  readonly change: (
+    settingsAfter: (current: AccountSettings) => AccountSettings,
+  ) => Promise<Account>;
 }
 
 const mostListed = 500;
 const mostOfPayment = 50;
 
 /**
- * `/__cofre/notifications`, with the secret key: what the account was told, from after the number `after` (of one payment with `hash`), with
- * each delivery, and what its receivers verify with. `order=newest` lists from the newest down instead. `replay=failed` (from number `from`), `replay=payment` (`hash`) or `replay=range` (`from`, `to`)
- * has receivers hear again. `switch_on` and `switch_off` take the id of an endpoint; the list follows. A person who is signed in is shown no secret: with it one could tell receivers whatever one likes.
+ * `/__cofre/notifications`, with the secret key: what the account was told, from after the number
+ * `after` (of one payment with `hash`), with each delivery, and what its receivers verify with.
+ * `order=newest` lists from the newest down instead. `replay=failed` (from number `from`),
+ * `replay=payment` (`hash`) or `replay=range` (`from`, `to`) has receivers hear again. `switch_on`
+ * and `switch_off` take the id of an endpoint; the list follows. A person who is signed in is shown
+ * no secret: with it one could tell receivers whatever one likes.
  */
 export function notificationsEndpoint(of: (account: Account) => NotificationsDeps): Endpoint {
   const answerTo = async ({ params, account, person }: WireRequest): Promise<WireAnswer> => {
@@ -42,7 +58,9 @@ export function notificationsEndpoint(of: (account: Account) => NotificationsDep
       const switched = await switchedTo(deps, params, account, asked);
       return "body" in switched ? switched : list(deps, params, switched, person);
     }
-    return textOf(params, "replay") === undefined ? list(deps, params, account, person) : replayed(deps, params, account);
+    return textOf(params, "replay") === undefined
+      ? list(deps, params, account, person)
+      : replayed(deps, params, account);
   };
   return {
     path: "/__cofre/notifications",
@@ -53,7 +71,10 @@ export function notificationsEndpoint(of: (account: Account) => NotificationsDep
   };
 }
 
-/** `/__cofre/certificate.pem`: what the interface's own signatures are verified with. Public, as certificates are. */
+/**
+ * `/__cofre/certificate.pem`: what the interface's own signatures are verified with. Public, as
+ * certificates are.
+ */
 export function certificateEndpoint({ keys }: Pick<NotificationsDeps, "keys">): OpenEndpoint {
   return {
     path: "/__cofre/certificate.pem",
@@ -61,7 +82,11 @@ export function certificateEndpoint({ keys }: Pick<NotificationsDeps, "keys">): 
     isPage: true,
     family: "parameters",
     cors: false,
-    handle: async () => ({ status: 200, body: keys.certificate.pem, type: "application/x-pem-file" }),
+    handle: async () => ({
+      status: 200,
+      body: keys.certificate.pem,
+      type: "application/x-pem-file",
+    }),
   };
 }
 
@@ -77,11 +102,18 @@ async function list(
     return refusalAnswer("COFRE-85");
   }
   // A state alone is refused: whoever forgot the order must not believe that these are all.
-  const asked = textOf(params, "order") === undefined && textOf(params, "state") === undefined ? undefined : newestInput(params);
+  const asked =
+    textOf(params, "order") === undefined && textOf(params, "state") === undefined
+      ? undefined
+      : newestInput(params);
   if (asked !== undefined && "status" in asked) return asked;
-  const told = asked === undefined ? undefined : await newestNotifications(store, account.id, asked);
+  const told =
+    asked === undefined ? undefined : await newestNotifications(store, account.id, asked);
   const { rows, deliveries } =
-    told ?? (hash === undefined ? await toldAfter(store, account, after) : await toldOf(store, account, hash, after));
+    told ??
+    (hash === undefined
+      ? await toldAfter(store, account, after)
+      : await toldOf(store, account, hash, after));
   const notifications = rows.map(({ number, kind, paymentId, at }) => ({
     number,
     notification_type: kind,
@@ -105,13 +137,17 @@ async function list(
     state: stateOf(each),
     ...(each.offAt === undefined ? {} : { off_at: formatTimestamp(each.offAt) }),
     ...(each.goneAt === undefined ? {} : { gone_at: formatTimestamp(each.goneAt) }),
-    ...(person === undefined ? { secret: receiverSecret(keys, name, secretName(each, each.secretVersion)) } : {}),
+    ...(person === undefined
+      ? { secret: receiverSecret(keys, name, secretName(each, each.secretVersion)) }
+      : {}),
   }));
   const body = {
     notifications,
     ...(told === undefined ? {} : { next: told.next ?? null }),
     endpoints,
-    ...(person === undefined ? { payment_url_secret: receiverSecret(keys, name, urlSecretName) } : {}),
+    ...(person === undefined
+      ? { payment_url_secret: receiverSecret(keys, name, urlSecretName) }
+      : {}),
     public_key: receiverPublicKey(keys, name),
     certificate_fingerprint: keys.certificate.fingerprint,
     status: "SUCCESS",
@@ -119,7 +155,10 @@ async function list(
   return { status: 200, body: JSON.stringify(body) };
 }
 
-/** `off`: somebody has switched it off; `gone`: it has answered 410. What is for it is kept either way. */
+/**
+ * `off`: somebody has switched it off; `gone`: it has answered 410. What is for it is kept either
+ * way.
+ */
 function stateOf({ enabled, goneAt }: NotificationEndpoint): "on" | "off" | "gone" {
   if (!enabled) return "off";
   return goneAt === undefined ? "on" : "gone";
@@ -127,7 +166,10 @@ function stateOf({ enabled, goneAt }: NotificationEndpoint): "on" | "off" | "gon
 
 const switches = ["switch_on", "switch_off"] as const;
 
-/** The account with one of its endpoints switched on or off, or the refusal. What was kept for it is sent at once. */
+/**
+ * The account with one of its endpoints switched on or off, or the refusal. What was kept for it is
+ * sent at once.
+ */
 async function switchedTo(
   { change, nudge }: NotificationsDeps,
   params: TreeObject,
@@ -136,12 +178,17 @@ async function switchedTo(
 ): Promise<Account | WireAnswer> {
   const [name = "switch_on"] = asked;
   const id = textOf(params, name) ?? "";
-  if (asked.length > 1 || params["replay"] !== undefined || endpointsSwitched(settings, id, true) === undefined) {
+  if (
+    asked.length > 1 ||
+    params["replay"] !== undefined ||
+    endpointsSwitched(settings, id, true) === undefined
+  ) {
     return refusalAnswer("COFRE-145");
   }
   const account = await change((current) => ({
     ...current,
-    notificationEndpoints: endpointsSwitched(current, id, name === "switch_on") ?? current.notificationEndpoints,
+    notificationEndpoints:
+      endpointsSwitched(current, id, name === "switch_on") ?? current.notificationEndpoints,
   }));
   nudge();
   return account;
@@ -152,49 +199,87 @@ interface Told {
   readonly deliveries: readonly Delivery[];
 }
 
-async function toldAfter(store: NotificationsDeps["store"], account: Account, after: number): Promise<Told> {
+async function toldAfter(
+  store: NotificationsDeps["store"],
+  account: Account,
+  after: number,
+): Promise<Told> {
   const rows = await store.notificationsOf(account.id, after, mostListed);
-  const deliveries = await store.deliveriesBetween(account.id, after + 1, rows.at(-1)?.number ?? after, mostListed);
+  const deliveries = await store.deliveriesBetween(
+    account.id,
+    after + 1,
+    rows.at(-1)?.number ?? after,
+    mostListed,
+  );
   // The last one's deliveries may not all be there: it is listed with the next ones.
-  const upTo = deliveries.length < mostListed ? Number.POSITIVE_INFINITY : (deliveries.at(-1)?.number ?? 0);
+  const upTo =
+    deliveries.length < mostListed ? Number.POSITIVE_INFINITY : (deliveries.at(-1)?.number ?? 0);
   return { rows: rows.filter(({ number }) => number < upTo), deliveries };
 }
 
-/** The last ones that tell of this payment: one that is announced again and again has any number. */
-async function toldOf(store: NotificationsDeps["store"], account: Account, hash: PaymentId, after: number): Promise<Told> {
+/**
+ * The last ones that tell of this payment: one that is announced again and again has any number.
+ */
+async function toldOf(
+  store: NotificationsDeps["store"],
+  account: Account,
+  hash: PaymentId,
+  after: number,
+): Promise<Told> {
   const last = await store.notificationsOfPayment(account.id, hash, mostOfPayment);
   const rows = last.filter(({ number }) => number > after);
-  const deliveries = await Promise.all(rows.map(({ number }) => store.deliveriesBetween(account.id, number, number, mostOfOne)));
+  const deliveries = await Promise.all(
+    rows.map(({ number }) => store.deliveriesBetween(account.id, number, number, mostOfOne)),
+  );
   return { rows, deliveries: deliveries.flat() };
 }
 
-async function replayed(deps: NotificationsDeps, params: TreeObject, account: Account): Promise<WireAnswer> {
+async function replayed(
+  deps: NotificationsDeps,
+  params: TreeObject,
+  account: Account,
+): Promise<WireAnswer> {
   const selection = selectionOf(params);
   if (selection === undefined) {
     return refusalAnswer("COFRE-48");
   }
-  const settings = { endpoints: endpointsOf(account.settings), chaos: account.settings.notificationChaos };
+  const settings = {
+    endpoints: endpointsOf(account.settings),
+    chaos: account.settings.notificationChaos,
+  };
   const { deliveries, next } = await replay(deps, account.id, settings, selection);
   deps.nudge();
-  return { status: 200, body: JSON.stringify({ deliveries, next: next ?? null, status: "SUCCESS" }) };
+  return {
+    status: 200,
+    body: JSON.stringify({ deliveries, next: next ?? null, status: "SUCCESS" }),
+  };
 }
 
 function selectionOf(params: TreeObject): ReplaySelection | undefined {
   const replay = textOf(params, "replay");
-  const [from, to, hash] = [numberOf(params, "from", replay === "failed" ? 1 : undefined), numberOf(params, "to"), hashOf(params)];
+  const [from, to, hash] = [
+    numberOf(params, "from", replay === "failed" ? 1 : undefined),
+    numberOf(params, "to"),
+    hashOf(params),
+  ];
   switch (replay) {
     case "failed":
       return from === undefined ? undefined : { failedFrom: from };
     case "payment":
       return hash !== undefined && isPaymentId(hash) ? { paymentId: hash } : undefined;
     case "range":
-      return from !== undefined && to !== undefined && from >= 1 && to >= from ? { from, to } : undefined;
+      return from !== undefined && to !== undefined && from >= 1 && to >= from
+        ? { from, to }
+        : undefined;
     default:
       return undefined;
   }
 }
 
-/** undefined for what is no whole number; and when there is none, unless that has a meaning of its own. */
+/**
+ * undefined for what is no whole number; and when there is none, unless that has a meaning of its
+ * own.
+ */
 function numberOf(params: TreeObject, name: string, without?: number): number | undefined {
   const text = textOf(params, name);
   if (text === undefined) return without;

@@ -13,20 +13,31 @@ import { paymentAnswer } from "../../wire/answers/payment-answer.ts";
 import { readSelector } from "../../wire/requests/payment-request.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 
-type Act = (runner: OperationRunner, account: Account, selector: PaymentSelector, description: string) => Promise<Payment>;
+type Act = (
+  runner: OperationRunner,
+  account: Account,
+  selector: PaymentSelector,
+  description: string,
+) => Promise<Payment>;
 
-/** What can be made to happen to a payment: each is an operation that exists, with all its refusals. */
+/**
+ * What can be made to happen to a payment: each is an operation that exists, with all its refusals.
+ */
 const actions = {
   /** A reviewer accepts: what was to be paid at once is captured. */
   accept_review: (runner, account, selector) => runner.run(acceptReview, account, selector),
-  /** A reviewer refuses: what is held is given up, and the payment is CA, "High risk transaction". */
+  /**
+   * A reviewer refuses: what is held is given up, and the payment is CA, "High risk transaction".
+   */
   reject_review: (runner, account, selector) => runner.run(rejectReview, account, selector),
   /** The issuer takes back what is left of a paid one. */
-  chargeback: (runner, account, selector, description) => runner.run(openChargeback, account, { selector, description }),
+  chargeback: (runner, account, selector, description) =>
+    runner.run(openChargeback, account, { selector, description }),
   /** The merchant has won it back. */
   chargeback_credit: (runner, account, selector) => runner.run(creditChargeback, account, selector),
   /** The payment simulator's "confirm": an authorized payment is captured. */
-  confirm: (runner, account, selector) => runner.run(capture, account, { selector, amount: undefined }),
+  confirm: (runner, account, selector) =>
+    runner.run(capture, account, { selector, amount: undefined }),
   /** The payment simulator's "cancel": what is not paid yet is given up. */
   cancel: (runner, account, selector) => runner.run(cancel, account, selector),
 } as const satisfies Record<string, Act>;
@@ -37,8 +48,9 @@ export const actionNames = Object.keys(actions) as ActionName[];
 export const longestDescription = 500;
 
 /**
- * `/__cofre/payment`, in the sandbox only: makes something happen to a payment, named by `hash` or `merchant_payment_code`, that
- * otherwise an issuer or a reviewer causes. `action` is one of the list above; `description` is what a chargeback tells.
+ * `/__cofre/payment`, in the sandbox only: makes something happen to a payment, named by `hash` or
+ * `merchant_payment_code`, that otherwise an issuer or a reviewer causes. `action` is one of the
+ * list above; `description` is what a chargeback tells.
  */
 export function paymentEndpoint(runner: OperationRunner): Endpoint {
   return {
@@ -53,7 +65,10 @@ export function paymentEndpoint(runner: OperationRunner): Endpoint {
       const act: Act = actions[name];
       return answering("admin", async () => {
         const description = maskedText(fieldOf(params, "description") ?? "", longestDescription);
-        return paymentAnswer(await act(runner, account, readSelector(params, "query"), description), account);
+        return paymentAnswer(
+          await act(runner, account, readSelector(params, "query"), description),
+          account,
+        );
       });
     },
   };

@@ -21,11 +21,14 @@ export const mostPayments = 100;
 export const longestSearch = 200;
 
 /**
- * `/__cofre/payments`: the account's payments, newest first. `search` is what a person knows of a payment: its code or hash, the
- * customer's name or e-mail address, the masked number or a part of it, the brand, an amount, a currency, a country, a state; each of
- * its words has to be found. `state` is one state or several with commas between them, and one of `refunded`, `partly_refunded`,
- * `charged_back` and `disputed` is what has become of the money. Holds `limit` payments at most, and fewer when it has looked at many: as long as there is a `next`, the same with `before=next`
- * goes on. Never reads a card: a number in `search` is masked before it is looked for.
+ * `/__cofre/payments`: the account's payments, newest first. `search` is what a person knows of a
+ * payment: its code or hash, the customer's name or e-mail address, the masked number or a part of
+ * it, the brand, an amount, a currency, a country, a state; each of its words has to be found.
+ * `state` is one state or several with commas between them, and one of `refunded`,
+ * `partly_refunded`, `charged_back` and `disputed` is what has become of the money. Holds `limit`
+ * payments at most, and fewer when it has looked at many: as long as there is a `next`, the same
+ * with `before=next` goes on. Never reads a card: a number in `search` is masked before it is
+ * looked for.
  */
 export function paymentsEndpoint(runner: OperationRunner): Endpoint {
   return {
@@ -38,7 +41,11 @@ export function paymentsEndpoint(runner: OperationRunner): Endpoint {
       if ("status" in input) return input;
       return answering("query", async () => {
         const { payments, next } = await runner.run(listPayments, account, input);
-        return JSON.stringify({ payments: payments.map(listed), next: next ?? null, status: "SUCCESS" });
+        return JSON.stringify({
+          payments: payments.map(listed),
+          next: next ?? null,
+          status: "SUCCESS",
+        });
       });
     },
   };
@@ -56,10 +63,15 @@ function inputOf(params: TreeObject): ListInput | WireAnswer {
   }
   const brandAsked = fieldOf(params, "brand")?.toLowerCase();
   const brand = brands.find((each) => each === brandAsked);
-  if (brandAsked !== undefined && brand === undefined) return refusalAnswer("COFRE-56", { list: brands.join(", ") });
+  if (brandAsked !== undefined && brand === undefined)
+    return refusalAnswer("COFRE-56", { list: brands.join(", ") });
   const limit = fieldOf(params, "limit") ?? String(defaultLimit);
   const before = fieldOf(params, "before");
-  if (!/^[1-9]\d{0,2}$/.test(limit) || Number(limit) > mostPayments || (before !== undefined && !isPaymentId(before))) {
+  if (
+    !/^[1-9]\d{0,2}$/.test(limit) ||
+    Number(limit) > mostPayments ||
+    (before !== undefined && !isPaymentId(before))
+  ) {
     return refusalAnswer("COFRE-57", { most: mostPayments });
   }
   const search = fieldOf(params, "search");
@@ -80,7 +92,18 @@ function inOnePiece(search: string): string {
   return /^[\d -]+$/.test(search) ? search.replaceAll(/[ -]/g, "") : search;
 }
 
-function listed({ id, state, createdAt, order, authorized, captured, refunded, chargeback, attempt, needsReview }: Payment): unknown {
+function listed({
+  id,
+  state,
+  createdAt,
+  order,
+  authorized,
+  captured,
+  refunded,
+  chargeback,
+  attempt,
+  needsReview,
+}: Payment): unknown {
   const { code, amount, pricing, card, customer, country, instalments } = order;
   const inCurrency = (minor: bigint): string => formatAmount(minor, scaleOf(amount.currency));
   return {

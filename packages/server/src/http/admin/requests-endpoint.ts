@@ -1,6 +1,10 @@
 import { formatInstant } from "../../kernel/calendar.ts";
 import { isPaymentId } from "../../kernel/ids.ts";
-import { type Recorder, recordingBounds, type RecordedRequest } from "../../sandbox/recording/recorder.ts";
+import {
+  type Recorder,
+  recordingBounds,
+  type RecordedRequest,
+} from "../../sandbox/recording/recorder.ts";
 import { maskedText } from "../../wire/decode/card-like.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
 import { hashOf } from "../../wire/requests/fields.ts";
@@ -14,8 +18,9 @@ export const requestsOfPage = 50;
 const longestCode = 128;
 
 /**
- * `/__cofre/requests`, in the sandbox only: the account's newest requests, as far as they are kept, oldest first, a page at a time from after the
- * number `after`; with `hash` or `merchant_payment_code` only those about that payment.
+ * `/__cofre/requests`, in the sandbox only: the account's newest requests, as far as they are kept,
+ * oldest first, a page at a time from after the number `after`; with `hash` or
+ * `merchant_payment_code` only those about that payment.
  */
 export function requestsEndpoint(recorder: Pick<Recorder, "of">): Endpoint {
   return {
@@ -31,12 +36,17 @@ export function requestsEndpoint(recorder: Pick<Recorder, "of">): Endpoint {
         return refusalAnswer("COFRE-85");
       }
       const { since, requests } = recorder.of(account.id);
-      const wanted = requests.filter((request) => request.number > Number(after) && isAbout(request, hash, code));
+      const wanted = requests.filter(
+        (request) => request.number > Number(after) && isAbout(request, hash, code),
+      );
       const page = wanted.slice(0, requestsOfPage);
       const body = {
         requests: page.map(requestView),
         next: wanted.length > page.length ? (page.at(-1)?.number ?? null) : null,
-        recording: { since: since === undefined ? null : formatInstant(since), keeps: recordingBounds.requests },
+        recording: {
+          since: since === undefined ? null : formatInstant(since),
+          keeps: recordingBounds.requests,
+        },
         status: "SUCCESS",
       };
       return { status: 200, body: JSON.stringify(body) };
@@ -44,7 +54,11 @@ export function requestsEndpoint(recorder: Pick<Recorder, "of">): Endpoint {
   };
 }
 
-function isAbout(request: RecordedRequest, asked: string | undefined, askedCode: string | undefined): boolean {
+function isAbout(
+  request: RecordedRequest,
+  asked: string | undefined,
+  askedCode: string | undefined,
+): boolean {
   const { hash, code } = concernedBy(request);
   if (asked !== undefined) return hash === asked;
   return askedCode === undefined || code === maskedText(askedCode, longestCode);

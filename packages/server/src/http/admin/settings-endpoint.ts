@@ -1,7 +1,11 @@
 import type { Account, AccountSettings } from "../../merchant/account.ts";
 import { accountSettings, describedSettings, validateSettings } from "../../merchant/settings.ts";
 import { changeSettings } from "../../operations/change-settings.ts";
-import { type AddressCheck, shownAddress, shownEndpoints } from "../../merchant/receiver-address.ts";
+import {
+  type AddressCheck,
+  shownAddress,
+  shownEndpoints,
+} from "../../merchant/receiver-address.ts";
 import type { AccountDirectory } from "../../operations/account-directory.ts";
 import type { WireAnswer } from "../../wire/answers/answer.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
@@ -12,8 +16,9 @@ import { isTreeObject } from "../../wire/decode/tree.ts";
 import { cardInSettings, holdsCard, typedSettings } from "./typed-settings.ts";
 
 /**
- * `/__cofre/settings`, in the sandbox only: shows an account's switches, and changes those that `settings` names. With `describe` it says of each what it
- * does and takes. Takes the account's secret key, in every encoding of the wire.
+ * `/__cofre/settings`, in the sandbox only: shows an account's switches, and changes those that
+ * `settings` names. With `describe` it says of each what it does and takes. Takes the account's
+ * secret key, in every encoding of the wire.
  */
 export function settingsEndpoint(
   runner: OperationRunner,
@@ -29,16 +34,23 @@ export function settingsEndpoint(
     async handle({ params, account }) {
       const asked = params["settings"];
       // Whoever forgot the brackets must not believe that something was changed.
-      if (Object.keys(params).some((name) => Object.hasOwn(accountSettings, name))) return refusalAnswer("COFRE-30");
-      if (asked === undefined) return { status: 200, body: settingsBody(account.settings, flagOf(params, "describe") === true) };
+      if (Object.keys(params).some((name) => Object.hasOwn(accountSettings, name)))
+        return refusalAnswer("COFRE-30");
+      if (asked === undefined)
+        return {
+          status: 200,
+          body: settingsBody(account.settings, flagOf(params, "describe") === true),
+        };
       if (!isTreeObject(asked)) return refusalAnswer("COFRE-30");
       if (holdsCard(asked)) return refusalAnswer("COFRE-31", { problems: cardInSettings });
       const changes = typedSettings(asked, account.settings);
       const check = checkFor(account);
       const checked = validateSettings(changes, account.settings, check);
-      if ("problems" in checked) return refusalAnswer("COFRE-31", { problems: checked.problems.join(" ") });
+      if ("problems" in checked)
+        return refusalAnswer("COFRE-31", { problems: checked.problems.join(" ") });
       // What was stored before the configuration changed is let be.
-      if (changes["routes"] !== undefined && !leadTo(checked.settings, connectorNames)) return unknownConnector(connectorNames);
+      if (changes["routes"] !== undefined && !leadTo(checked.settings, connectorNames))
+        return unknownConnector(connectorNames);
       return answering("query", async () => {
         const changed = await runner.run(changeSettings, account, (current) => {
           const again = validateSettings(changes, current, check);
@@ -53,16 +65,23 @@ export function settingsEndpoint(
 
 /** Whether all routes lead to one of these connectors. */
 export function leadTo({ routes }: AccountSettings, connectorNames: readonly string[]): boolean {
-  return routes.every(({ connectors }) => connectors.every((name) => connectorNames.includes(name)));
+  return routes.every(({ connectors }) =>
+    connectors.every((name) => connectorNames.includes(name)),
+  );
 }
 
 export function unknownConnector(connectorNames: readonly string[]): WireAnswer {
-  return refusalAnswer("COFRE-31", { problems: `routes names a connector that is none of these: ${connectorNames.join(", ")}.` });
+  return refusalAnswer("COFRE-31", {
+    problems: `routes names a connector that is none of these: ${connectorNames.join(", ")}.`,
+  });
 }
 
 function settingsBody(settings: AccountSettings, describe = false): string {
   const { notificationUrl, notificationEndpoints } = settings;
-  const receivers = { notificationUrl: shownAddress(notificationUrl), notificationEndpoints: shownEndpoints(notificationEndpoints) };
+  const receivers = {
+    notificationUrl: shownAddress(notificationUrl),
+    notificationEndpoints: shownEndpoints(notificationEndpoints),
+  };
   return JSON.stringify({
     settings: { ...settings, ...receivers },
     ...(describe ? { described: describedSettings() } : {}),

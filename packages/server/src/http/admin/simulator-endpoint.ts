@@ -5,8 +5,22 @@ import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { textOf } from "../../wire/decode/tree.ts";
 
 /** What may be asked of the simulated acquirer; connectors/simulator has the meaning of each. */
-export const faults = ["lose_request", "lose_answer", "late_answer", "double_request", "echo_card"] as const;
-export const messages = ["authorize", "verify", "capture", "void", "refund", "reverse", "inquire"] as const;
+export const faults = [
+  "lose_request",
+  "lose_answer",
+  "late_answer",
+  "double_request",
+  "echo_card",
+] as const;
+export const messages = [
+  "authorize",
+  "verify",
+  "capture",
+  "void",
+  "refund",
+  "reverse",
+  "inquire",
+] as const;
 
 export interface SimulatorInstruction {
   readonly next: (typeof faults)[number] | { readonly decline: DeclineReason };
@@ -14,13 +28,21 @@ export interface SimulatorInstruction {
   readonly of?: (typeof messages)[number];
 }
 
-/** Queues an instruction with the simulator of this name, or the first. Throws or rejects when it cannot be taken. */
-export type Instruct = (merchantId: MerchantId, instruction: SimulatorInstruction, connector?: string) => void | Promise<void>;
+/**
+ * Queues an instruction with the simulator of this name, or the first. Throws or rejects when it
+ * cannot be taken.
+ */
+export type Instruct = (
+  merchantId: MerchantId,
+  instruction: SimulatorInstruction,
+  connector?: string,
+) => void | Promise<void>;
 
 /**
- * `/__cofre/simulator`, in the sandbox only: what is to happen to the account's next messages to the simulated acquirer.
- * `next`: `lose_request`, `lose_answer`, `late_answer`, `double_request`, `echo_card` or `decline` with a `reason`; `times`, 1 unless given;
- * `of`: only to messages of this kind; `connector`: which simulator, where there are several, the first unless given.
+ * `/__cofre/simulator`, in the sandbox only: what is to happen to the account's next messages to
+ * the simulated acquirer. `next`: `lose_request`, `lose_answer`, `late_answer`, `double_request`,
+ * `echo_card` or `decline` with a `reason`; `times`, 1 unless given; `of`: only to messages of this
+ * kind; `connector`: which simulator, where there are several, the first unless given.
  */
 export function simulatorEndpoint(instruct: Instruct, names: readonly string[]): Endpoint {
   return {
@@ -31,12 +53,20 @@ export function simulatorEndpoint(instruct: Instruct, names: readonly string[]):
     async handle({ params, account }) {
       const fault = faults.find((name) => name === textOf(params, "next"));
       const reason = declineReasons.find((name) => name === textOf(params, "reason"));
-      const decline = textOf(params, "next") === "decline" && reason !== undefined ? { decline: reason } : undefined;
+      const decline =
+        textOf(params, "next") === "decline" && reason !== undefined
+          ? { decline: reason }
+          : undefined;
       const next = fault ?? decline;
-      if (next === undefined) return refusalAnswer("COFRE-32", { list: faults.join(", "), reasons: declineReasons.join(", ") });
+      if (next === undefined)
+        return refusalAnswer("COFRE-32", {
+          list: faults.join(", "),
+          reasons: declineReasons.join(", "),
+        });
       const asked = textOf(params, "of");
       const of = messages.find((name) => name === asked);
-      if (asked !== undefined && of === undefined) return refusalAnswer("COFRE-33", { list: messages.join(", ") });
+      if (asked !== undefined && of === undefined)
+        return refusalAnswer("COFRE-33", { list: messages.join(", ") });
       const times = textOf(params, "times") ?? "1";
       if (!/^[1-9]\d{0,3}$/.test(times)) return refusalAnswer("COFRE-34");
       const connector = textOf(params, "connector");
@@ -44,7 +74,11 @@ export function simulatorEndpoint(instruct: Instruct, names: readonly string[]):
         return refusalAnswer("COFRE-50", { list: names.join(", ") });
       }
       try {
-        await instruct(account.id, { next, times: Number(times), ...(of === undefined ? {} : { of }) }, connector);
+        await instruct(
+          account.id,
+          { next, times: Number(times), ...(of === undefined ? {} : { of }) },
+          connector,
+        );
       } catch {
         return refusalAnswer("COFRE-35");
       }

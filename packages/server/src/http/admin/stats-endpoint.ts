@@ -15,8 +15,9 @@ export function statsOfWorld({ changes }: { readonly changes: number }): StatsOf
 }
 
 /**
- * `/__cofre/stats`, in the sandbox only: how many durable commits (one fsync each) how many changes took, of all the server's own accounts
- * together, which share a store; of a world, its own. The bench reads it.
+ * `/__cofre/stats`, in the sandbox only: how many durable commits (one fsync each) how many changes
+ * took, of all the server's own accounts together, which share a store; of a world, its own. The
+ * bench reads it.
  */
 export function statsEndpoint(statsOf: (account: Account) => StatsOfStore): Endpoint {
   return {
@@ -26,7 +27,13 @@ export function statsEndpoint(statsOf: (account: Account) => StatsOfStore): Endp
     cors: false,
     async handle({ account }) {
       const { commits, changes, largestBatch, queued } = statsOf(account);
-      return { status: 200, body: JSON.stringify({ store: { commits, changes, largestBatch, queued }, status: "SUCCESS" }) };
+      return {
+        status: 200,
+        body: JSON.stringify({
+          store: { commits, changes, largestBatch, queued },
+          status: "SUCCESS",
+        }),
+      };
     },
   };
 }

@@ -14,17 +14,23 @@ import { timelineOf } from "./timeline-entries.ts";
 
 export interface TimelineDeps {
   readonly runner: OperationRunner;
-  readonly storeOf: (account: Account) => Pick<Store, "notificationsOfPayment" | "deliveriesBetween">;
+  readonly storeOf: (
+    account: Account,
+  ) => Pick<Store, "notificationsOfPayment" | "deliveriesBetween">;
   readonly recorder: Pick<Recorder, "of">;
 }
 
 const mostNotifications = 50;
-/** Deliveries of one notification: more than an account can have endpoints, for some were taken away. */
+/**
+ * Deliveries of one notification: more than an account can have endpoints, for some were taken
+ * away.
+ */
 const mostOfOne = 64;
 
 /**
- * `/__cofre/timeline`, in the sandbox only: all that happened to a payment, named by `hash` or `merchant_payment_code`, as one list in the order of time.
- * Facts, postings and notifications are the store's; requests, calls and attempts are what this process has recorded since it began.
+ * `/__cofre/timeline`, in the sandbox only: all that happened to a payment, named by `hash` or
+ * `merchant_payment_code`, as one list in the order of time. Facts, postings and notifications are
+ * the store's; requests, calls and attempts are what this process has recorded since it began.
  */
 export function timelineEndpoint({ runner, storeOf, recorder }: TimelineDeps): Endpoint {
   return {
@@ -66,8 +72,19 @@ async function toldOf(
   store: ReturnType<TimelineDeps["storeOf"]>,
   merchantId: MerchantId,
   paymentId: Parameters<Store["notificationsOfPayment"]>[1],
-): Promise<{ readonly notifications: readonly OutboxRow[]; readonly deliveries: readonly Delivery[] }> {
-  const notifications = await store.notificationsOfPayment(merchantId, paymentId, mostNotifications);
-  const deliveries = await Promise.all(notifications.map(({ number }) => store.deliveriesBetween(merchantId, number, number, mostOfOne)));
+): Promise<{
+  readonly notifications: readonly OutboxRow[];
+  readonly deliveries: readonly Delivery[];
+}> {
+  const notifications = await store.notificationsOfPayment(
+    merchantId,
+    paymentId,
+    mostNotifications,
+  );
+  const deliveries = await Promise.all(
+    notifications.map(({ number }) =>
+      store.deliveriesBetween(merchantId, number, number, mostOfOne),
+    ),
+  );
   return { notifications, deliveries: deliveries.flat() };
 }

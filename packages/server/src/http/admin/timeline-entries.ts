@@ -37,7 +37,10 @@ export interface TimelineSources extends ExplainedPayment {
   readonly deliveries: readonly Delivery[];
 }
 
-/** An entry and its place: by time, at one time in the order in which it happened, as far as that was seen. */
+/**
+ * An entry and its place: by time, at one time in the order in which it happened, as far as that
+ * was seen.
+ */
 interface Placed {
   readonly at: Instant;
   /** What was not seen to happen was before what was. */
@@ -56,13 +59,22 @@ export function timelineOf(sources: TimelineSources): Timeline {
   const attempts = recording.attempts.filter(({ paymentId }) => paymentId === payment.id);
   const placed: Placed[] = [
     ...sources.history.flatMap((row) => factsOf(row, sequenceOf(row.version), sources)),
-    ...sources.notifications.map((row) => notificationOf(row, sequenceOf(row.version), sources.deliveries)),
-    ...newest(requests).map((each) => placedAs("request", each, requestText(each), requestView(each))),
+    ...sources.notifications.map((row) =>
+      notificationOf(row, sequenceOf(row.version), sources.deliveries),
+    ),
+    ...newest(requests).map((each) =>
+      placedAs("request", each, requestText(each), requestView(each)),
+    ),
     ...newest(calls).map((each) => placedAs("call", each, callText(each), callView(each))),
-    ...newest(attempts).map((each) => placedAs("attempt", each, attemptText(each), attemptView(each))),
+    ...newest(attempts).map((each) =>
+      placedAs("attempt", each, attemptText(each), attemptView(each)),
+    ),
   ];
   const entries = placed.toSorted(inOrder);
-  const leftOut = [requests, calls, attempts].reduce((sum, { length }) => sum + Math.max(0, length - mostOfKind), 0);
+  const leftOut = [requests, calls, attempts].reduce(
+    (sum, { length }) => sum + Math.max(0, length - mostOfKind),
+    0,
+  );
   return { entries: entries.map(({ entry }) => entry), leftOut };
 }
 
@@ -75,12 +87,16 @@ function newest<Item>(items: readonly Item[]): readonly Item[] {
   return items.slice(-mostOfKind);
 }
 
-/** By the payment's hash; by its code, when that is all that the request named; or by the stored card that it is paid with. */
+/**
+ * By the payment's hash; by its code, when that is all that the request named; or by the stored
+ * card that it is paid with.
+ */
 function isAbout(request: RecordedRequest, { id, order, createdAt }: Payment): boolean {
   const { answer, at } = request;
   const { hash, code } = concernedBy(request);
   if (hash !== undefined) return hash === id;
-  if (answer?.tokenDigest !== undefined) return answer.tokenDigest === order.card.tokenDigest && at <= createdAt;
+  if (answer?.tokenDigest !== undefined)
+    return answer.tokenDigest === order.card.tokenDigest && at <= createdAt;
   return code !== undefined && code === maskedText(order.code, longestCode);
 }
 
@@ -111,19 +127,37 @@ function factsOf(
       by,
       ...connector,
       ...detail,
-      postings: postings.map(({ kind, account, currency, amount, balance }) => ({ kind, account, currency, amount, balance })),
+      postings: postings.map(({ kind, account, currency, amount, balance }) => ({
+        kind,
+        account,
+        currency,
+        amount,
+        balance,
+      })),
     };
-    const entry: TimelineEntry = { at: formatInstant(at), kind: "fact", text: factText(record, isLast ? entries : []), data };
+    const entry: TimelineEntry = {
+      at: formatInstant(at),
+      kind: "fact",
+      text: factText(record, isLast ? entries : []),
+      data,
+    };
     return { at, sequence, rank: rankOf(version, index), entry };
   });
 }
 
-/** Versions in their order where nothing was seen; of one version its facts, then whom they are told to. */
+/**
+ * Versions in their order where nothing was seen; of one version its facts, then whom they are told
+ * to.
+ */
 function rankOf(version: number, index: number): number {
   return version * 1_000 + index;
 }
 
-function notificationOf({ number, kind, version, at }: OutboxRow, sequence: number, deliveries: readonly Delivery[]): Placed {
+function notificationOf(
+  { number, kind, version, at }: OutboxRow,
+  sequence: number,
+  deliveries: readonly Delivery[],
+): Placed {
   const own = deliveries.filter((delivery) => delivery.number === number);
   const shown = own.map(({ endpoint, state, attempts, outcome, dueAt, message = openMessage }) => ({
     endpoint,

@@ -2,7 +2,13 @@ import { scaleOf } from "../../kernel/currency.ts";
 import { formatAmount } from "../../kernel/money.ts";
 import type { EntryKind, JournalEntry, LedgerAccount } from "../../ledger/journal.ts";
 import type { FactRecord, FactSource, HistoryFact } from "../../stores/change.ts";
-import type { CallKind, OutcomeFacts, RecordedAttempt, RecordedCall, RecordedRequest } from "../../sandbox/recording/recorder.ts";
+import type {
+  CallKind,
+  OutcomeFacts,
+  RecordedAttempt,
+  RecordedCall,
+  RecordedRequest,
+} from "../../sandbox/recording/recorder.ts";
 
 /** What a timeline says of each of its entries: one sentence of plain English, in words of ours. */
 
@@ -11,8 +17,12 @@ export function requestText({ method, path, key, answer, durationMs }: RecordedR
   if (answer === undefined) return `${asked} is being carried out.`;
   const { status, code, isReplayed } = answer;
   // As access logs tell it: nothing of the answer, or not all of it, was written.
-  if (status === 444) return `${asked} was carried out, and its connection was cut by a fault after ${shortMs(durationMs)}.`;
-  const how = code === undefined ? `was answered with HTTP ${status}` : `was refused with ${code} (HTTP ${status})`;
+  if (status === 444)
+    return `${asked} was carried out, and its connection was cut by a fault after ${shortMs(durationMs)}.`;
+  const how =
+    code === undefined
+      ? `was answered with HTTP ${status}`
+      : `was refused with ${code} (HTTP ${status})`;
   const again = isReplayed ? ", as the request of the same Idempotency-Key before it" : "";
   return `${asked} ${how} after ${shortMs(durationMs)}${again}.`;
 }
@@ -38,7 +48,8 @@ const facts = {
   lapse_approved: "The payment expired: nothing is held any more",
   attempt_unanswered: "The acquirer's answer did not settle the question: the outcome is unknown",
   authorization_rerouted: "The acquirer certainly holds nothing, and another one is asked",
-  attempt_repeated: "The request was sent again under the same reference, or what undoes a late approval was sent",
+  attempt_repeated:
+    "The request was sent again under the same reference, or what undoes a late approval was sent",
   approval_came_late: "The acquirer approved an attempt that counted as not done",
   late_approval_undone: "The effect of a late approval was undone at the acquirer",
   notification_resent: "The merchant asked to be told once more",
@@ -81,7 +92,10 @@ const shownAccounts = {
 function bookedText({ kind, postings }: JournalEntry): string {
   const amounts = postings
     .filter(({ account }) => account === shownAccounts[kind])
-    .map(({ currency, minor }) => `${formatAmount(minor < 0n ? -minor : minor, scaleOf(currency))} ${currency}`);
+    .map(
+      ({ currency, minor }) =>
+        `${formatAmount(minor < 0n ? -minor : minor, scaleOf(currency))} ${currency}`,
+    );
   const [first = "nothing", ...others] = amounts;
   return `${kind.replaceAll("_", " ")} of ${first}${others.map((other) => ` (${other})`).join("")}`;
 }
@@ -96,7 +110,14 @@ const asked = {
   inquire: "say what became of it",
 } as const satisfies Record<CallKind, string>;
 
-export function callText({ connector, kind, amount, currency, capture, answered }: RecordedCall): string {
+export function callText({
+  connector,
+  kind,
+  amount,
+  currency,
+  capture,
+  answered,
+}: RecordedCall): string {
   const money = amount === undefined ? "" : ` ${amount} ${currency ?? ""}`;
   const verb = capture === true ? "authorize and capture" : asked[kind];
   const question = `The acquirer ${connector} was asked to ${verb}${money}`;
@@ -133,8 +154,13 @@ function outcomeText(outcome: OutcomeFacts): string {
   }
 }
 
-export function notificationText(number: number, kind: string, endpoints: readonly string[]): string {
-  const whom = endpoints.length === 0 ? "nobody, for the account has no address" : endpoints.join(", ");
+export function notificationText(
+  number: number,
+  kind: string,
+  endpoints: readonly string[],
+): string {
+  const whom =
+    endpoints.length === 0 ? "nobody, for the account has no address" : endpoints.join(", ");
   return `Notification ${number} (${kind}) was written down for ${whom}.`;
 }
 
@@ -145,7 +171,13 @@ const verdicts = {
   gone: ", and the endpoint was switched off",
 } as const satisfies Record<RecordedAttempt["verdict"], string>;
 
-export function attemptText({ attempt, number, endpoint, outcome, verdict }: RecordedAttempt): string {
+export function attemptText({
+  attempt,
+  number,
+  endpoint,
+  outcome,
+  verdict,
+}: RecordedAttempt): string {
   const how = /^\d+$/.test(outcome)
     ? `was answered with HTTP ${outcome}`
     : outcome === "dropped"

@@ -17,9 +17,10 @@ const defaultLimit = 100;
 const longestMask = 19;
 
 /**
- * `/__cofre/tokens`: the account's stored cards, newest first: mask, brand, when each was stored and used last, and until when its token works. No token: only
- * its digest is kept. `brand` and `card`, the first or last digits of the masked number, narrow it. One call looks at 1,000 cards: as long as there is a
- * `next`, the same with `after=next` goes on among the others. Opens no card.
+ * `/__cofre/tokens`: the account's stored cards, newest first: mask, brand, when each was stored
+ * and used last, and until when its token works. No token: only its digest is kept. `brand` and
+ * `card`, the first or last digits of the masked number, narrow it. One call looks at 1,000 cards:
+ * as long as there is a `next`, the same with `after=next` goes on among the others. Opens no card.
  */
 export function tokensEndpoint(runner: OperationRunner): Endpoint {
   return {
@@ -32,7 +33,12 @@ export function tokensEndpoint(runner: OperationRunner): Endpoint {
       if ("status" in input) return input;
       return answering("query", async () => {
         const { cards, found, next } = await runner.run(listCards, account, input);
-        return JSON.stringify({ tokens: cards.map(shown), found, next: next ?? null, status: "SUCCESS" });
+        return JSON.stringify({
+          tokens: cards.map(shown),
+          found,
+          next: next ?? null,
+          status: "SUCCESS",
+        });
       });
     },
   };
@@ -41,10 +47,15 @@ export function tokensEndpoint(runner: OperationRunner): Endpoint {
 function inputOf(params: TreeObject): CardsInput | WireAnswer {
   const brandAsked = fieldOf(params, "brand")?.toLowerCase();
   const brand = brands.find((each) => each === brandAsked);
-  if (brandAsked !== undefined && brand === undefined) return refusalAnswer("COFRE-56", { list: brands.join(", ") });
+  if (brandAsked !== undefined && brand === undefined)
+    return refusalAnswer("COFRE-56", { list: brands.join(", ") });
   const limit = fieldOf(params, "limit") ?? String(defaultLimit);
   const after = fieldOf(params, "after");
-  if (!/^[1-9]\d{0,3}$/.test(limit) || Number(limit) > mostCardsLookedAt || (after !== undefined && !/^[0-9a-f]{64}$/.test(after))) {
+  if (
+    !/^[1-9]\d{0,3}$/.test(limit) ||
+    Number(limit) > mostCardsLookedAt ||
+    (after !== undefined && !/^[0-9a-f]{64}$/.test(after))
+  ) {
     return refusalAnswer("COFRE-64", { most: mostCardsLookedAt });
   }
   const card = fieldOf(params, "card");

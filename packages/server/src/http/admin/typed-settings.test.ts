@@ -21,7 +21,8 @@ describe("settings hold a card number", () => {
   });
 
   test("and otherwise do not", () => {
-    for (const asked of ["", "4111111111111112", [], ["a"], {}, { a: "1", b: ["2", { c: "3" }] }]) assert.equal(holdsCard(asked), false);
+    for (const asked of ["", "4111111111111112", [], ["a"], {}, { a: "1", b: ["2", { c: "3" }] }])
+      assert.equal(holdsCard(asked), false);
   });
 });
 
@@ -30,9 +31,15 @@ describe("texts become what the setting of that name is", () => {
 
   test("numbers, of digits alone and no more than are exact", () => {
     assert.deepEqual(typedSettings({ captureWindowDays: "07" }, current), { captureWindowDays: 7 });
-    assert.deepEqual(typedSettings({ captureWindowDays: "9".repeat(15) }, current), { captureWindowDays: 999_999_999_999_999 });
+    assert.deepEqual(typedSettings({ captureWindowDays: "9".repeat(15) }, current), {
+      captureWindowDays: 999_999_999_999_999,
+    });
     for (const text of ["", "1.5", "-1", "1e3", "x1", "1x", "9".repeat(16)]) {
-      assert.deepEqual(typedSettings({ captureWindowDays: text }, current), { captureWindowDays: undefined }, text);
+      assert.deepEqual(
+        typedSettings({ captureWindowDays: text }, current),
+        { captureWindowDays: undefined },
+        text,
+      );
     }
   });
 
@@ -50,15 +57,21 @@ describe("texts become what the setting of that name is", () => {
   });
 
   test("texts, also of what is no setting: it is refused by its name", () => {
-    assert.deepEqual(typedSettings({ descriptor: "1", unknown: "1" }, current), { descriptor: "1", unknown: "1" });
+    assert.deepEqual(typedSettings({ descriptor: "1", unknown: "1" }, current), {
+      descriptor: "1",
+      unknown: "1",
+    });
   });
 
   test("and a value of another form is none", () => {
-    assert.deepEqual(typedSettings({ descriptor: {}, captureWindowDays: ["1"], createToken: { a: "1" } }, current), {
-      descriptor: undefined,
-      captureWindowDays: undefined,
-      createToken: undefined,
-    });
+    assert.deepEqual(
+      typedSettings({ descriptor: {}, captureWindowDays: ["1"], createToken: { a: "1" } }, current),
+      {
+        descriptor: undefined,
+        captureWindowDays: undefined,
+        createToken: undefined,
+      },
+    );
     assert.deepEqual(typedSettings({ simulator: ["1"], unknown: {}, other: [] }, current), {
       simulator: undefined,
       unknown: undefined,
@@ -67,16 +80,35 @@ describe("texts become what the setting of that name is", () => {
   });
 
   test("within an object by its own settings", () => {
-    assert.deepEqual(typedSettings({ simulator: { latencyMs: "5", seed: "5", unknown: "5" } }, current), {
-      simulator: { latencyMs: 5, seed: "5", unknown: "5" },
-    });
+    assert.deepEqual(
+      typedSettings({ simulator: { latencyMs: "5", seed: "5", unknown: "5" } }, current),
+      {
+        simulator: { latencyMs: 5, seed: "5", unknown: "5" },
+      },
+    );
   });
 
   test("in a list by their form alone: a number has no zero before it", () => {
-    const routes = [{ connectors: ["a"], fromUsd: "10", bins: ["0123", "411111"], deep: [["0", "true", "false", "TRUE", "9".repeat(16)]] }];
+    const routes = [
+      {
+        connectors: ["a"],
+        fromUsd: "10",
+        bins: ["0123", "411111"],
+        deep: [["0", "true", "false", "TRUE", "9".repeat(16)]],
+      },
+    ];
     assert.deepEqual(typedSettings({ routes }, current), {
-      routes: [{ connectors: ["a"], fromUsd: 10, bins: ["0123", 411_111], deep: [[0, true, false, "TRUE", "9".repeat(16)]] }],
+      routes: [
+        {
+          connectors: ["a"],
+          fromUsd: 10,
+          bins: ["0123", 411_111],
+          deep: [[0, true, false, "TRUE", "9".repeat(16)]],
+        },
+      ],
     });
-    assert.deepEqual(typedSettings({ routes: ["-1", "1x", "x1"] }, current), { routes: ["-1", "1x", "x1"] });
+    assert.deepEqual(typedSettings({ routes: ["-1", "1x", "x1"] }, current), {
+      routes: ["-1", "1x", "x1"],
+    });
   });
 });

@@ -10,17 +10,28 @@ export const cardInSettings = "A setting holds a card number.";
 export function holdsCard(asked: Tree): boolean {
   if (typeof asked === "string") return holdsCardNumber(asked);
   if (Array.isArray(asked)) return asked.some(holdsCard);
-  return isTreeObject(asked) && Object.entries(asked).some(([name, value]) => holdsCardNumber(name) || holdsCard(value));
+  return (
+    isTreeObject(asked) &&
+    Object.entries(asked).some(([name, value]) => holdsCardNumber(name) || holdsCard(value))
+  );
 }
 
 /** The wire's scalars are all text: they become what the setting of that name is now. */
-export function typedSettings(asked: TreeObject, current: AccountSettings | SimulatorSettings): Record<string, unknown> {
+export function typedSettings(
+  asked: TreeObject,
+  current: AccountSettings | SimulatorSettings,
+): Record<string, unknown> {
   const now: Readonly<Record<string, unknown>> = { ...current };
-  return Object.fromEntries(Object.entries(asked).map(([name, value]) => [name, typedValue(value, ownValue(now, name))]));
+  return Object.fromEntries(
+    Object.entries(asked).map(([name, value]) => [name, typedValue(value, ownValue(now, name))]),
+  );
 }
 
 function typedValue(value: Tree, now: unknown): unknown {
-  if (isTreeObject(value)) return typeof now === "object" && now !== null ? typedSettings(value, now as SimulatorSettings) : undefined;
+  if (isTreeObject(value))
+    return typeof now === "object" && now !== null
+      ? typedSettings(value, now as SimulatorSettings)
+      : undefined;
   if (Array.isArray(value)) return Array.isArray(now) ? value.map(plain) : undefined;
   if (typeof value !== "string") return undefined;
   if (typeof now === "number") return /^\d{1,15}$/.test(value) ? Number(value) : undefined;
@@ -28,9 +39,13 @@ function typedValue(value: Tree, now: unknown): unknown {
   return value;
 }
 
-/** A member of a list says by its form alone what it is. A number has no zero before it: a BIN may, and is text. */
+/**
+ * A member of a list says by its form alone what it is. A number has no zero before it: a BIN may,
+ * and is text.
+ */
 function plain(value: Tree): unknown {
-  if (isTreeObject(value)) return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plain(member)]));
+  if (isTreeObject(value))
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plain(member)]));
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== "string") return undefined;
   return /^(?:0|[1-9]\d{0,14})$/.test(value) ? Number(value) : (words.get(value) ?? value);

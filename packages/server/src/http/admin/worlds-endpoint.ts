@@ -27,7 +27,10 @@ export interface WorldsDeps {
   readonly isTaken: (key: string) => Promise<boolean>;
   /** Whether a key is the secret one of an account that is no world. */
   readonly opensAccount: (key: string) => Promise<boolean>;
-  /** What this server is called, in small letters, beside addresses and names that nobody else can have. */
+  /**
+   * What this server is called, in small letters, beside addresses and names that nobody else can
+   * have.
+   */
   readonly ownNames: ReadonlySet<string>;
   /** Whether an account that is no world has this id. */
   readonly isAccount: (id: MerchantId) => boolean;
@@ -35,7 +38,10 @@ export interface WorldsDeps {
   readonly connectorNames: readonly string[];
   /** Where notifications of worlds may go. */
   readonly checkAddress: AddressCheck;
-  /** Whether a list of worlds, and a new one, takes a key of the server's own accounts: where people sign in, it does. */
+  /**
+   * Whether a list of worlds, and a new one, takes a key of the server's own accounts: where people
+   * sign in, it does.
+   */
   readonly isClosed: boolean;
 }
 
@@ -46,39 +52,66 @@ const endOfTime = parseInstant("9900-01-01") as Instant;
 
 /**
  * What makes, shows and moves worlds (docs/twin.md), in the sandbox only:
- * - `/__cofre/worlds`: POST makes one, GET lists all. Takes no key, for whoever reaches a sandbox may make worlds in it. But where people sign in,
- *   and of what may be another site's page in somebody's browser, it takes a secret key of the server's own accounts.
- * - `/__cofre/world`, with the world's secret key: shows it; `do`: `reset`, `snapshot`, `restore`, `delete`.
- * - `/__cofre/clock`, with the secret key: shows the account's time; `set`, `advance` and `run` move a world's.
+ * - `/__cofre/worlds`: POST makes one, GET lists all. Takes no key, for whoever reaches a sandbox
+ *   may make worlds in it. But where people sign in, and of what may be another site's page in
+ *   somebody's browser, it takes a secret key of the server's own accounts.
+ * - `/__cofre/world`, with the world's secret key: shows it; `do`: `reset`, `snapshot`, `restore`,
+ *   `delete`.
+ * - `/__cofre/clock`, with the secret key: shows the account's time; `set`, `advance` and `run`
+ *   move a world's.
  */
 export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
   const row = { family: "parameters", cors: false } as const;
   const all = { ...row, path: "/__cofre/worlds" } as const;
-  const answerAll = async ({ method, params, person }: Pick<WireRequest, "method" | "params" | "person">) =>
-    method === "POST" ? create(deps, params, person) : answer({ worlds: deps.worlds.list().map((world) => shown(world, person)) });
+  const answerAll = async ({
+    method,
+    params,
+    person,
+  }: Pick<WireRequest, "method" | "params" | "person">) =>
+    method === "POST"
+      ? create(deps, params, person)
+      : answer({ worlds: deps.worlds.list().map((world) => shown(world, person)) });
   return [
     deps.isClosed
       ? {
           ...all,
           key: "secret",
           // A world's key opens that world, and shows no others.
-          handle: async (request) => (request.person !== undefined || deps.isAccount(request.account.id) ? answerAll(request) : wrongKey),
+          handle: async (request) =>
+            request.person !== undefined || deps.isAccount(request.account.id)
+              ? answerAll(request)
+              : wrongKey,
         }
       : {
           ...all,
           key: "none",
           handle: async (request) => ((await mayAsk(deps, request)) ? answerAll(request) : foreign),
         },
-    { ...row, path: "/__cofre/world", key: "secret", handle: ({ params, account, person }) => act(deps, params, account, person) },
-    { ...row, path: "/__cofre/clock", key: "secret", handle: ({ params, account }) => clock(deps, params, account) },
+    {
+      ...row,
+      path: "/__cofre/world",
+      key: "secret",
+      handle: ({ params, account, person }) => act(deps, params, account, person),
+    },
+    {
+      ...row,
+      path: "/__cofre/clock",
+      key: "secret",
+      handle: ({ params, account }) => clock(deps, params, account),
+    },
   ];
 }
 
 const wrongKey = refusalAnswer("BP-SA-2");
 
 /** The list shows keys, and a page could make as many worlds as there may be. */
-async function mayAsk({ opensAccount, ownNames }: WorldsDeps, { headers, params }: OpenRequest): Promise<boolean> {
-  return !headers.isForeign(ownNames) || answered(opensAccount(textOf(params, "integration_key") ?? ""));
+async function mayAsk(
+  { opensAccount, ownNames }: WorldsDeps,
+  { headers, params }: OpenRequest,
+): Promise<boolean> {
+  return (
+    !headers.isForeign(ownNames) || answered(opensAccount(textOf(params, "integration_key") ?? ""))
+  );
 }
 
 /** A store that cannot be read is told as such. */
@@ -97,8 +130,15 @@ async function create(deps: WorldsDeps, params: TreeObject, person: Person): Pro
   if ("status" in read) return read;
   const { plan } = read;
   const { integrationKey, publicIntegrationKey } = plan.keys;
-  const taken = await answered(Promise.all([integrationKey, publicIntegrationKey].map((key) => deps.isTaken(key))));
-  if (taken.includes(true) || integrationKey === publicIntegrationKey || deps.isAccount(plan.account.id)) return keyTaken;
+  const taken = await answered(
+    Promise.all([integrationKey, publicIntegrationKey].map((key) => deps.isTaken(key))),
+  );
+  if (
+    taken.includes(true) ||
+    integrationKey === publicIntegrationKey ||
+    deps.isAccount(plan.account.id)
+  )
+    return keyTaken;
   try {
     return answer({ world: shown(await deps.worlds.create(plan), person) });
   } catch (error) {
@@ -118,32 +158,50 @@ function readPlan(
   { clock, random, connectorNames, checkAddress }: WorldsDeps,
   params: TreeObject,
 ): { readonly plan: WorldPlan } | WireAnswer {
-  const unknown = Object.keys(params).find((name) => !creating.includes(name) && !keys.includes(name));
+  const unknown = Object.keys(params).find(
+    (name) => !creating.includes(name) && !keys.includes(name),
+  );
   if (unknown !== undefined) return refusalAnswer("COFRE-70", { list: creating.join(", ") });
   for (const name of creating) {
-    if (name !== "settings" && params[name] !== undefined && !isText(params[name])) return invalid(name, textForm);
+    if (name !== "settings" && params[name] !== undefined && !isText(params[name]))
+      return invalid(name, textForm);
   }
   const seed = textOf(params, "seed");
   const at = textOf(params, "clock");
-  const now = at === undefined ? (seed === undefined ? clock.now() : seededStart) : worldTime(parseInstant(at));
+  const now =
+    at === undefined
+      ? seed === undefined
+        ? clock.now()
+        : seededStart
+      : worldTime(parseInstant(at));
   if (now === undefined) return invalid("clock", timeForm);
-  const running = booleanOf(textOf(params, "running") ?? (seed === undefined && at === undefined ? "true" : "false"));
+  const running = booleanOf(
+    textOf(params, "running") ?? (seed === undefined && at === undefined ? "true" : "false"),
+  );
   if (running === undefined) return invalid("running", "true or false");
   const integrationKey = textOf(params, "new_integration_key") ?? newKey("test_ik_", random);
-  const publicIntegrationKey = textOf(params, "new_public_integration_key") ?? newKey("test_pk_", random);
+  const publicIntegrationKey =
+    textOf(params, "new_public_integration_key") ?? newKey("test_pk_", random);
   for (const [name, key] of [
     ["new_integration_key", integrationKey],
     ["new_public_integration_key", publicIntegrationKey],
   ] as const) {
-    if (!/^[\x21-\x7e]+$/.test(key)) return invalid(name, "of 1 to 100 printable characters without blanks");
+    if (!/^[\x21-\x7e]+$/.test(key))
+      return invalid(name, "of 1 to 100 printable characters without blanks");
   }
   const asked = params["settings"] ?? {};
-  if (!isTreeObject(asked)) return invalid("settings", "an object, in a form such as settings[partialCapture]=true");
+  if (!isTreeObject(asked))
+    return invalid("settings", "an object, in a form such as settings[partialCapture]=true");
   if (holdsCard(asked)) return refusalAnswer("COFRE-31", { problems: cardInSettings });
   const plain = validateSettings({});
   if ("problems" in plain) throw new Error("settings have defaults");
-  const checked = validateSettings(typedSettings(asked, plain.settings), plain.settings, checkAddress);
-  if ("problems" in checked) return refusalAnswer("COFRE-31", { problems: checked.problems.join(" ") });
+  const checked = validateSettings(
+    typedSettings(asked, plain.settings),
+    plain.settings,
+    checkAddress,
+  );
+  if ("problems" in checked)
+    return refusalAnswer("COFRE-31", { problems: checked.problems.join(" ") });
   if (!leadTo(checked.settings, connectorNames)) return unknownConnector(connectorNames);
   const id = newMerchantId(random);
   const name = textOf(params, "name") ?? `World ${id}`;
@@ -159,14 +217,27 @@ function readPlan(
   };
 }
 
-const creating = ["name", "seed", "clock", "running", "new_integration_key", "new_public_integration_key", "settings"];
+const creating = [
+  "name",
+  "seed",
+  "clock",
+  "running",
+  "new_integration_key",
+  "new_public_integration_key",
+  "settings",
+];
 
 /** Clients send them with everything. Nobody is asked who makes a world. */
 const keys = ["integration_key", "public_integration_key"];
 
-/** Nothing that people type here is longer. A name is shown in lists: it is not a card number that people test with. */
+/**
+ * Nothing that people type here is longer. A name is shown in lists: it is not a card number that
+ * people test with.
+ */
 function isText(value: unknown): boolean {
-  return typeof value === "string" && value.length >= 1 && value.length <= 100 && !holdsTestNumber(value);
+  return (
+    typeof value === "string" && value.length >= 1 && value.length <= 100 && !holdsTestNumber(value)
+  );
 }
 
 function booleanOf(text: string): boolean | undefined {
@@ -176,7 +247,8 @@ function booleanOf(text: string): boolean | undefined {
 
 const textForm = "a text of 1 to 100 characters, and no card number";
 const timeForm = "a time in UTC of the years 1970 to 9899, such as 2026-01-31 12:00:00";
-const spanForm = "a span such as 10s, 30min, 36h, 4d or 14months that ends by the year 9899, or next";
+const spanForm =
+  "a span such as 10s, 30min, 36h, 4d or 14months that ends by the year 9899, or next";
 
 function invalid(name: string, form: string): WireAnswer {
   return refusalAnswer("COFRE-73", { name, form });
@@ -186,16 +258,28 @@ const noWorld = refusalAnswer("COFRE-74");
 
 export const worldActions = ["reset", "snapshot", "restore", "delete"] as const;
 
-async function act({ worlds }: WorldsDeps, params: TreeObject, { id }: Account, person: Person): Promise<WireAnswer> {
+async function act(
+  { worlds }: WorldsDeps,
+  params: TreeObject,
+  { id }: Account,
+  person: Person,
+): Promise<WireAnswer> {
   const world = worlds.of(id);
   const asked = params["do"];
-  if (asked === undefined) return answer({ world: world === undefined ? null : shown(world, person) });
+  if (asked === undefined)
+    return answer({ world: world === undefined ? null : shown(world, person) });
   if (world === undefined) return noWorld;
   const action = worldActions.find((name) => name === asked);
   if (action === undefined) return refusalAnswer("COFRE-75", { list: worldActions.join(", ") });
   const name = textOf(params, "name") ?? "";
-  if ((action === "snapshot" || action === "restore") && (!/^[\w.-]{1,50}$/.test(name) || holdsTestNumber(name))) {
-    return invalid("name", "of 1 to 50 letters, digits, dots, dashes and underscores, and no card number");
+  if (
+    (action === "snapshot" || action === "restore") &&
+    (!/^[\w.-]{1,50}$/.test(name) || holdsTestNumber(name))
+  ) {
+    return invalid(
+      "name",
+      "of 1 to 50 letters, digits, dots, dashes and underscores, and no card number",
+    );
   }
   if (action === "delete") {
     await worlds.delete(world);
@@ -212,7 +296,10 @@ async function clock(deps: WorldsDeps, params: TreeObject, { id }: Account): Pro
   const { worlds } = deps;
   const world = worlds.of(id);
   const moves = ["set", "advance", "run"].filter((name) => params[name] !== undefined);
-  if (world === undefined) return moves.length === 0 ? answer({ clock: { now: formatInstant(deps.clock.now()), running: true } }) : noWorld;
+  if (world === undefined)
+    return moves.length === 0
+      ? answer({ clock: { now: formatInstant(deps.clock.now()), running: true } })
+      : noWorld;
   if (moves.length > 1) return refusalAnswer("COFRE-78");
   const [move] = moves;
   if (move === undefined) return answer({ clock: clockOf(world) });
@@ -228,19 +315,30 @@ async function clock(deps: WorldsDeps, params: TreeObject, { id }: Account): Pro
   if (moved === undefined) return invalid(move, move === "set" ? timeForm : spanForm);
   const { done, left, isGivenUp } = moved;
   if (isGivenUp) return refusalAnswer("COFRE-162");
-  const rest = left === undefined ? { complete: true } : { complete: false, to: formatInstant(left) };
+  const rest =
+    left === undefined ? { complete: true } : { complete: false, to: formatInstant(left) };
   return answer({ clock: clockOf(world), done, ...rest });
 }
 
-/** Where the time is to be moved; undefined when the request does not say it so that it can be understood, or to no time of a world. */
-function targetOf(params: TreeObject, now: Instant, nextDue: Instant | undefined): Instant | undefined {
+/**
+ * Where the time is to be moved; undefined when the request does not say it so that it can be
+ * understood, or to no time of a world.
+ */
+function targetOf(
+  params: TreeObject,
+  now: Instant,
+  nextDue: Instant | undefined,
+): Instant | undefined {
   const [set, advance] = [textOf(params, "set"), textOf(params, "advance")];
   if (set !== undefined) return worldTime(parseInstant(set));
   if (advance === "next") return nextDue === undefined ? now : worldTime(nextDue);
   return advance === undefined ? undefined : worldTime(afterSpan(now, advance));
 }
 
-/** Hashes and signatures hold no time before 1970; and whatever is due after the last time still is in a year of four digits. */
+/**
+ * Hashes and signatures hold no time before 1970; and whatever is due after the last time still is
+ * in a year of four digits.
+ */
 function worldTime(at: Instant | undefined): Instant | undefined {
   return at !== undefined && at >= 0 && at < endOfTime ? at : undefined;
 }
@@ -248,12 +346,18 @@ function worldTime(at: Instant | undefined): Instant | undefined {
 function clockOf(world: World): object {
   const { now, running } = world.time;
   const next = world.nextDue;
-  return { now: formatInstant(now), running, next_due: next === undefined ? null : formatInstant(next) };
+  return {
+    now: formatInstant(now),
+    running,
+    next_due: next === undefined ? null : formatInstant(next),
+  };
 }
 
 type Person = WireRequest["person"];
 
-/** A person is shown no key: whoever has it may do everything in that world, whatever their role. */
+/**
+ * A person is shown no key: whoever has it may do everything in that world, whatever their role.
+ */
 function shown(world: World, person: Person): object {
   const { id, payments, snapshots } = world;
   const { name, seed, keys } = world.plan;
@@ -262,7 +366,9 @@ function shown(world: World, person: Person): object {
     id,
     name,
     seed,
-    ...(person === undefined ? { integration_key: keys.integrationKey, public_integration_key: keys.publicIntegrationKey } : {}),
+    ...(person === undefined
+      ? { integration_key: keys.integrationKey, public_integration_key: keys.publicIntegrationKey }
+      : {}),
     clock: { now: formatInstant(now), running },
     payments,
     snapshots,

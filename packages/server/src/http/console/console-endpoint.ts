@@ -32,17 +32,25 @@ const scripts = [
   "worlds",
 ] as const;
 
-/** What the page is made of: `/` and its parts, each a file in page/. Nothing else of that folder is served. */
+/**
+ * What the page is made of: `/` and its parts, each a file in page/. Nothing else of that folder is
+ * served.
+ */
 const parts = [
   { path: "/", file: "index.html", type: "text/html; charset=utf-8" },
   { path: "/console/icon.svg", file: "icon.svg", type: "image/svg+xml" },
   { path: "/console/style.css", file: "style.css", type: "text/css; charset=utf-8" },
-  ...scripts.map((name) => ({ path: `/console/${name}.js`, file: `${name}.js`, type: "text/javascript; charset=utf-8" })),
+  ...scripts.map((name) => ({
+    path: `/console/${name}.js`,
+    file: `${name}.js`,
+    type: "text/javascript; charset=utf-8",
+  })),
 ] as const;
 
 /**
- * Scripts, style, icon and calls of this server only; no frame, no form that leaves, no text that becomes a script or HTML: the page has no
- * Trusted Types policy, so the browser refuses every way to make one.
+ * Scripts, style, icon and calls of this server only; no frame, no form that leaves, no text that
+ * becomes a script or HTML: the page has no Trusted Types policy, so the browser refuses every way
+ * to make one.
  */
 const policy = [
   "default-src 'none'",
@@ -59,7 +67,8 @@ const policy = [
 
 const headers = [
   ["Content-Security-Policy", policy],
-  // Neither a window that opened the page nor another origin's page gets hold of it or of its parts.
+  // Neither a window that opened the page nor another origin's page gets hold of it or of its
+  // parts.
   ["Cross-Origin-Opener-Policy", "same-origin"],
   ["Cross-Origin-Resource-Policy", "same-origin"],
 ] as const;
@@ -68,10 +77,15 @@ const headers = [
 const modeMark = '<meta name="cofre-console" content="key" />';
 
 /**
- * The console (docs/console.md): the page at `/` and its parts. The files are open to everybody, for they know nothing; whoever uses the page gives it
- * the secret key (docs/decisions/0010-console.md), in the sandbox only, or signs in (0013-people.md). Read when they are first asked for.
+ * The console (docs/console.md): the page at `/` and its parts. The files are open to everybody,
+ * for they know nothing; whoever uses the page gives it the secret key
+ * (docs/decisions/0010-console.md), in the sandbox only, or signs in (0013-people.md). Read when
+ * they are first asked for.
  */
-export function consoleEndpoints(environment: string, mode: "key" | "login" | "off"): readonly OpenEndpoint[] {
+export function consoleEndpoints(
+  environment: string,
+  mode: "key" | "login" | "off",
+): readonly OpenEndpoint[] {
   if (mode === "off" || (mode === "key" && environment !== "sandbox")) return [];
   return parts.map(({ path, file, type }) => {
     let body: Promise<string> | undefined;
@@ -84,7 +98,12 @@ export function consoleEndpoints(environment: string, mode: "key" | "login" | "o
       async handle() {
         body ??= readFile(new URL(`page/${file}`, import.meta.url), "utf8");
         const text = await body;
-        return { status: 200, type, body: path === "/" ? text.replace(modeMark, modeMark.replace("key", mode)) : text, headers };
+        return {
+          status: 200,
+          type,
+          body: path === "/" ? text.replace(modeMark, modeMark.replace("key", mode)) : text,
+          headers,
+        };
       },
     };
   });

@@ -5,7 +5,14 @@ import { type Fault, FaultBoard, mostFaults } from "./fault-board.ts";
 
 const one = "0000000a" as MerchantId;
 const other = "0000000b" as MerchantId;
-const plain: Omit<Fault, "id"> = { kind: "throttle", times: 1, path: undefined, code: undefined, delayMs: 1, reason: undefined };
+const plain: Omit<Fault, "id"> = {
+  kind: "throttle",
+  times: 1,
+  path: undefined,
+  code: undefined,
+  delayMs: 1,
+  reason: undefined,
+};
 
 describe("a board of faults", () => {
   test("gives each to as many requests as it is for, in the order in which they came", () => {
@@ -20,7 +27,8 @@ describe("a board of faults", () => {
   test("keeps one for ever that is for all requests, and counts", () => {
     const board = new FaultBoard();
     board.add(one, { ...plain, times: 0 });
-    for (let request = 0; request < 2_000; request += 1) assert.equal(board.take(one, "/ws/query", undefined)?.id, "f1");
+    for (let request = 0; request < 2_000; request += 1)
+      assert.equal(board.take(one, "/ws/query", undefined)?.id, "f1");
     assert.equal(board.list(one)[0]?.met, 2_000);
   });
 
@@ -39,14 +47,18 @@ describe("a board of faults", () => {
   test("keeps what is for the acquirer for those operations that speak with it", () => {
     const board = new FaultBoard();
     board.add(one, { ...plain, kind: "acquirer_unknown_then_no" });
-    for (const path of ["/ws/query", "/ws/capture", "/ws/token"]) assert.equal(board.take(one, path, undefined), undefined);
+    for (const path of ["/ws/query", "/ws/capture", "/ws/token"])
+      assert.equal(board.take(one, path, undefined), undefined);
     assert.equal(board.take(one, "/ws/direct", undefined)?.id, "f1");
   });
 
   test("has nothing for another account", () => {
     const board = new FaultBoard();
     board.add(one, plain);
-    assert.deepEqual([board.waitsFor(other), board.take(other, "/ws/direct", undefined), board.clear(other)], [false, undefined, 0]);
+    assert.deepEqual(
+      [board.waitsFor(other), board.take(other, "/ws/direct", undefined), board.clear(other)],
+      [false, undefined, 0],
+    );
     assert.deepEqual(board.list(other), []);
     assert.equal(board.list(one).length, 1);
   });
@@ -54,7 +66,10 @@ describe("a board of faults", () => {
   test("takes one away by its id, or all; an id is not given a second time", () => {
     const board = new FaultBoard();
     for (let count = 0; count < 3; count += 1) board.add(one, plain);
-    assert.deepEqual([board.clear(one, "f2"), board.clear(one, "f2"), board.list(one).map(({ id }) => id)], [1, 0, ["f1", "f3"]]);
+    assert.deepEqual(
+      [board.clear(one, "f2"), board.clear(one, "f2"), board.list(one).map(({ id }) => id)],
+      [1, 0, ["f1", "f3"]],
+    );
     assert.equal(board.clear(one), 2);
     assert.equal(board.add(one, plain)?.id, "f4");
     board.forget(one);
@@ -63,9 +78,11 @@ describe("a board of faults", () => {
 
   test("holds a hundred of an account, and those of ten thousand accounts", () => {
     const board = new FaultBoard();
-    for (let count = 0; count < mostFaults; count += 1) assert.ok(board.add(one, plain) !== undefined);
+    for (let count = 0; count < mostFaults; count += 1)
+      assert.ok(board.add(one, plain) !== undefined);
     assert.equal(board.add(one, plain), undefined);
-    for (let count = 1; count < 10_000; count += 1) board.add((0x10000000 + count).toString(16) as MerchantId, plain);
+    for (let count = 1; count < 10_000; count += 1)
+      board.add((0x10000000 + count).toString(16) as MerchantId, plain);
     assert.equal(board.add(other, plain), undefined);
     // An account for which nothing waits gives its place away.
     board.clear(one);

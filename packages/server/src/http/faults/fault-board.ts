@@ -33,8 +33,8 @@ interface Entry {
 }
 
 /**
- * The faults that wait, by account, in memory: at most 100 of an account and of 10,000 accounts, gone when the process ends. The first that fits a
- * request meets it, and no other one does.
+ * The faults that wait, by account, in memory: at most 100 of an account and of 10,000 accounts,
+ * gone when the process ends. The first that fits a request meets it, and no other one does.
  */
 export class FaultBoard {
   readonly #entries = new Map<MerchantId, Entry>();
@@ -76,17 +76,26 @@ export class FaultBoard {
 
   /** Whether one that waits for requests of this operation wants a certain payment. */
   asksForCode(merchantId: MerchantId, path: string): boolean {
-    return this.list(merchantId).some((fault) => fault.code !== undefined && meetsPath(fault, path));
+    return this.list(merchantId).some(
+      (fault) => fault.code !== undefined && meetsPath(fault, path),
+    );
   }
 
-  /** The fault that meets a request of this operation about the payment with this code, if any: it has met one more then. */
+  /**
+   * The fault that meets a request of this operation about the payment with this code, if any: it
+   * has met one more then.
+   */
   take(merchantId: MerchantId, path: string, code: string | undefined): Fault | undefined {
     const entry = this.#entries.get(merchantId);
-    const fault = entry?.waiting.find((each) => meetsPath(each, path) && (each.code === undefined || each.code === code));
+    const fault = entry?.waiting.find(
+      (each) => meetsPath(each, path) && (each.code === undefined || each.code === code),
+    );
     if (entry === undefined || fault === undefined) return undefined;
     const met = fault.met + 1;
     const isOver = met === fault.times;
-    entry.waiting = entry.waiting.flatMap((each) => (each !== fault ? [each] : isOver ? [] : [{ ...fault, met }]));
+    entry.waiting = entry.waiting.flatMap((each) =>
+      each !== fault ? [each] : isOver ? [] : [{ ...fault, met }],
+    );
     return fault;
   }
 

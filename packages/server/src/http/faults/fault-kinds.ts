@@ -1,11 +1,17 @@
 interface FaultKindRow {
-  /** What becomes of the request itself: nothing is done, all of it is, or all of it with something happening on the way to the acquirer. */
+  /**
+   * What becomes of the request itself: nothing is done, all of it is, or all of it with something
+   * happening on the way to the acquirer.
+   */
   readonly work: "none" | "done" | "acquirer";
   /** Takes `delay_ms`. */
   readonly waits: boolean;
   /** Operations whose requests it can meet; every operation when there is no list. */
   readonly paths?: readonly string[];
-  /** What the client sees, what the books say then, and what a good client does: one cell each of the table in docs/wire/sandbox.md. */
+  /**
+   * What the client sees, what the books say then, and what a good client does: one cell each of
+   * the table in docs/wire/sandbox.md.
+   */
   readonly seen: string;
   readonly books: string;
   readonly advice: string;
@@ -13,7 +19,8 @@ interface FaultKindRow {
 
 const asAsked = "what the request asked for, as if it had been answered";
 const untouched = "nothing of it";
-const asksFirst = "query by `merchant_payment_code`; sent again, the same code gets BP-DR-0 and never a second charge";
+const asksFirst =
+  "query by `merchant_payment_code`; sent again, the same code gets BP-DR-0 and never a second charge";
 
 /** What can go wrong for a client, one row each. */
 export const faultKinds = {
@@ -52,7 +59,13 @@ export const faultKinds = {
     books: asAsked,
     advice: asksFirst,
   },
-  error_after_commit: { work: "done", waits: false, seen: "HTTP 500, COFRE-14", books: asAsked, advice: asksFirst },
+  error_after_commit: {
+    work: "done",
+    waits: false,
+    seen: "HTTP 500, COFRE-14",
+    books: asAsked,
+    advice: asksFirst,
+  },
   garbage_after_commit: {
     work: "done",
     waits: false,
@@ -86,7 +99,8 @@ export const faultKinds = {
     waits: false,
     paths: ["/ws/direct", "/ws/verifycard", "/ws/cardverify", "/ws/capture", "/ws/cancel"],
     seen: "a charge that is CA with the `reason`, an invalid card; a refused capture or cancel, BP-CAP-7 or BP-CAN-4",
-    books: "`declined`, and no money; the authorization that was not captured or given up stays as it was",
+    books:
+      "`declined`, and no money; the authorization that was not captured or given up stays as it was",
     advice: "another card, under a new `merchant_payment_code`",
   },
   acquirer_unknown_then_yes: {
@@ -94,7 +108,8 @@ export const faultKinds = {
     waits: false,
     paths: ["/ws/direct", "/ws/capture", "/ws/cancel"],
     seen: "after the acquirer's time limit, a charge that is PE; COFRE-22 for a capture or a cancel",
-    books: "in flight (`authorizing`, `capturing`, `voiding`) until recovery has asked, some seconds later: then done",
+    books:
+      "in flight (`authorizing`, `capturing`, `voiding`) until recovery has asked, some seconds later: then done",
     advice: "wait for the notification, or query until it is no longer PE",
   },
   acquirer_unknown_then_no: {
@@ -102,8 +117,10 @@ export const faultKinds = {
     waits: false,
     paths: ["/ws/direct"],
     seen: "after the acquirer's time limit, a charge that is PE",
-    books: "`authorizing` until recovery is certain, half a minute later: then `voided` (CA), and no money",
-    advice: "wait for the notification, or query until it is no longer PE; then again, under a new code",
+    books:
+      "`authorizing` until recovery is certain, half a minute later: then `voided` (CA), and no money",
+    advice:
+      "wait for the notification, or query until it is no longer PE; then again, under a new code",
   },
 } as const satisfies Readonly<Record<string, FaultKindRow>>;
 
@@ -121,5 +138,9 @@ export function faultKindsAsMarkdown(): string {
     const { seen, books, advice } = faultKinds[kind];
     return `| \`${kind}\` | ${seen} | ${books} | ${advice} |`;
   });
-  return ["| kind | what the client sees | what the books say | what the client should do |", "|---|---|---|---|", ...rows].join("\n");
+  return [
+    "| kind | what the client sees | what the books say | what the client should do |",
+    "|---|---|---|---|",
+    ...rows,
+  ].join("\n");
 }

@@ -16,9 +16,19 @@ const settings = defaultAccountSettings();
 const ana: Account = { id: "0000000a" as MerchantId, version: 1, name: "Ana", settings };
 const bea: Account = { id: "0000000b" as MerchantId, version: 1, name: "Bea", settings };
 const accounts = new Map([ana, bea].map((account) => [account.name, account]));
-const plain: Omit<Fault, "id"> = { kind: "throttle", times: 1, path: undefined, code: undefined, delayMs: 1, reason: undefined };
+const plain: Omit<Fault, "id"> = {
+  kind: "throttle",
+  times: 1,
+  path: undefined,
+  code: undefined,
+  delayMs: 1,
+  reason: undefined,
+};
 
-/** The real server with two accounts whose keys are their names, and endpoints that say what they were given. */
+/**
+ * The real server with two accounts whose keys are their names, and endpoints that say what they
+ * were given.
+ */
 async function serving(context: TestContext) {
   const board = new FaultBoard();
   const handled: string[] = [];
@@ -32,10 +42,17 @@ async function serving(context: TestContext) {
         path: "/ws/direct",
         async handle({ account }: WireRequest) {
           handled.push(account.name);
-          return { status: 200, body: JSON.stringify({ simulator: account.settings.simulator, status: "SUCCESS" }) };
+          return {
+            status: 200,
+            body: JSON.stringify({ simulator: account.settings.simulator, status: "SUCCESS" }),
+          };
         },
       },
-      { ...row, path: "/ws/capture", handle: () => Promise.reject(new WireError("BP-CAP-1", "refused")) },
+      {
+        ...row,
+        path: "/ws/capture",
+        handle: () => Promise.reject(new WireError("BP-CAP-1", "refused")),
+      },
       { ...row, path: "/__cofre/any", handle: async () => ({ status: 200, body: "{}" }) },
     ],
     resolveKey: async (key) => {
@@ -72,7 +89,12 @@ describe("faults", () => {
     const { board, ask } = await serving(context);
     board.add(ana.id, { ...plain, kind: "decline", reason: "high_risk" });
     const told = async (): Promise<unknown> =>
-      ((await (await ask("/ws/direct", { integration_key: "Ana" })).json()) as Record<string, unknown>)["simulator"];
+      (
+        (await (await ask("/ws/direct", { integration_key: "Ana" })).json()) as Record<
+          string,
+          unknown
+        >
+      )["simulator"];
     assert.deepEqual(await told(), { ...settings.simulator, fault: { decline: "high_risk" } });
     assert.deepEqual(await told(), settings.simulator);
   });
@@ -96,9 +118,20 @@ describe("faults", () => {
   test("for a payment do not meet a request whose payment cannot be found out", async (context) => {
     const { board, ask } = await serving(context);
     board.add(ana.id, { ...plain, code: "order-1" });
-    assert.equal((await ask("/ws/direct", { integration_key: "Ana", hash: "0".repeat(48) })).status, 200);
-    assert.equal((await ask("/ws/direct", { integration_key: "Ana", merchant_payment_code: "order-2" })).status, 200);
-    assert.equal((await ask("/ws/direct", { integration_key: "Ana", merchant_payment_code: "order-1" })).status, 429);
+    assert.equal(
+      (await ask("/ws/direct", { integration_key: "Ana", hash: "0".repeat(48) })).status,
+      200,
+    );
+    assert.equal(
+      (await ask("/ws/direct", { integration_key: "Ana", merchant_payment_code: "order-2" }))
+        .status,
+      200,
+    );
+    assert.equal(
+      (await ask("/ws/direct", { integration_key: "Ana", merchant_payment_code: "order-1" }))
+        .status,
+      429,
+    );
   });
 
   test("waits end at once, those too that begin later, when nothing is waited for any more", async () => {

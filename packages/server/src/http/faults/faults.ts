@@ -24,7 +24,10 @@ export interface Delivery {
   readonly answer: WireAnswer;
   /** Before anything of it is written; of `half`, after that. */
   readonly waitMs: number;
-  /** `half`: the head and half of the body, and then the connection is cut; `nothing`: it is cut at once. */
+  /**
+   * `half`: the head and half of the body, and then the connection is cut; `nothing`: it is cut at
+   * once.
+   */
   readonly form: "whole" | "half" | "nothing";
 }
 
@@ -32,12 +35,15 @@ type Waits = NonNullable<SimulatorTreatment["waits"]>;
 type Handle = (request: WireRequest) => Promise<WireAnswer>;
 
 /**
- * Carries faults out, for the server: which one meets a request, what is done of the request then, and how the answer goes out. Owns
- * the waits, each of which belongs to a request.
+ * Carries faults out, for the server: which one meets a request, what is done of the request then,
+ * and how the answer goes out. Owns the waits, each of which belongs to a request.
  */
 export class Faults {
   readonly #parts: FaultParts;
-  /** What cuts each wait short, with whose it is; undefined: it waits with an answer to what was done. */
+  /**
+   * What cuts each wait short, with whose it is; undefined: it waits with an answer to what was
+   * done.
+   */
   readonly #waits = new Map<() => void, MerchantId | undefined>();
   #isClosed = false;
 
@@ -52,28 +58,48 @@ export class Faults {
   /** The fault that meets this request, if any. */
   async meet(path: string, { account, params }: WireRequest): Promise<Fault | undefined> {
     const { board } = this.#parts;
-    const code = board.asksForCode(account.id, path) ? await this.#codeIn(params, account) : undefined;
+    const code = board.asksForCode(account.id, path)
+      ? await this.#codeIn(params, account)
+      : undefined;
     return board.take(account.id, path, code);
   }
 
-  /** What is done and answered under a fault. `handle` never rejects; `waits` is passed each wait before it. */
-  async answer(fault: Fault, request: WireRequest, handle: Handle, waits: Waits): Promise<Delivery> {
-    const delivery = await ways[fault.kind](fault, request, handle, (ms) => waits(this.#waitUndone(ms, request.account.id)));
-    const headers = [...(delivery.answer.headers ?? []), ["X-Cofre-Fault", `${fault.id} ${fault.kind}`] as const];
+  /**
+   * What is done and answered under a fault. `handle` never rejects; `waits` is passed each wait
+   * before it.
+   */
+  async answer(
+    fault: Fault,
+    request: WireRequest,
+    handle: Handle,
+    waits: Waits,
+  ): Promise<Delivery> {
+    const delivery = await ways[fault.kind](fault, request, handle, (ms) =>
+      waits(this.#waitUndone(ms, request.account.id)),
+    );
+    const headers = [
+      ...(delivery.answer.headers ?? []),
+      ["X-Cofre-Fault", `${fault.id} ${fault.kind}`] as const,
+    ];
     return { ...delivery, answer: { ...delivery.answer, headers } };
   }
 
-  /** What a request is refused with that has waited for nothing; undefined: it is to be carried out. */
+  /**
+   * What a request is refused with that has waited for nothing; undefined: it is to be carried out.
+   */
   async #waitUndone(ms: number, merchantId: MerchantId): Promise<WireAnswer | undefined> {
     if (await this.pause(ms, { of: merchantId })) return undefined;
     return this.#isClosed ? answers.stopping : unavailable;
   }
 
   /**
-   * Resolves after so many milliseconds with true, or with false as soon as nothing is waited for any more: of the account `of`, of a client that
-   * is `gone`, or at all.
+   * Resolves after so many milliseconds with true, or with false as soon as nothing is waited for
+   * any more: of the account `of`, of a client that is `gone`, or at all.
    */
-  pause(ms: number, { of, gone }: { readonly of?: MerchantId; readonly gone?: AbortSignal } = {}): Promise<boolean> {
+  pause(
+    ms: number,
+    { of, gone }: { readonly of?: MerchantId; readonly gone?: AbortSignal } = {},
+  ): Promise<boolean> {
     if (this.#isClosed || gone?.aborted === true) return Promise.resolve(false);
     return new Promise((resolve) => {
       const end = (isOver: boolean): void => {
@@ -91,7 +117,10 @@ export class Faults {
     });
   }
 
-  /** Ends the waits of requests of which nothing is done yet: what the account was when they came it is no more. */
+  /**
+   * Ends the waits of requests of which nothing is done yet: what the account was when they came it
+   * is no more.
+   */
   forget(merchantId: MerchantId): void {
     for (const [cut, of] of this.#waits) if (of === merchantId) cut();
   }
@@ -109,11 +138,15 @@ export class Faults {
     const hash = hashOf(params);
     if (hash !== undefined && hash !== "") return this.#codeOf(account, hash);
     return (
-      textOf(params, "merchant_payment_code") ?? (isTreeObject(payment) ? textOf(payment, "merchant_payment_code") : undefined)
+      textOf(params, "merchant_payment_code") ??
+      (isTreeObject(payment) ? textOf(payment, "merchant_payment_code") : undefined)
     )?.trim();
   }
 
-  /** Undefined when there is no such payment, or it cannot be read now: the request itself will say so. */
+  /**
+   * Undefined when there is no such payment, or it cannot be read now: the request itself will say
+   * so.
+   */
   async #codeOf(account: Account, hash: string): Promise<string | undefined> {
     try {
       return (await this.#parts.runner.run(query, account, { hash })).order.code;
@@ -142,16 +175,33 @@ const ways: Readonly<Record<FaultKind, Way>> = {
   unavailable: nothingDone(unavailable),
   throttle: nothingDone(throttled),
   drop_before_commit: async () => ({ answer: failure, waitMs: 0, form: "nothing" }),
-  drop_after_commit: async (_, request, handle) => ({ answer: await handle(request), waitMs: 0, form: "nothing" }),
+  drop_after_commit: async (_, request, handle) => ({
+    answer: await handle(request),
+    waitMs: 0,
+    form: "nothing",
+  }),
   error_after_commit: doneAndAnswered(failure),
   garbage_after_commit: doneAndAnswered(garbage),
-  stall_in_body: async ({ delayMs }, request, handle) => ({ answer: await handle(request), waitMs: delayMs, form: "half" }),
-  late_answer: async ({ delayMs }, request, handle) => ({ answer: await handle(request), waitMs: delayMs, form: "whole" }),
-  // Not for the client's sake: a gateway does what it was asked for also when nobody waits any more.
-  slow: async ({ delayMs }, request, handle, wait) => whole((await wait(delayMs)) ?? (await handle(request))),
-  decline: async ({ reason }, request, handle) => whole(await handle(treated(request, { decline: reason ?? "not_accepted" }))),
-  acquirer_unknown_then_yes: async (_, request, handle) => whole(await handle(treated(request, "lose_answer"))),
-  acquirer_unknown_then_no: async (_, request, handle) => whole(await handle(treated(request, "lose_request"))),
+  stall_in_body: async ({ delayMs }, request, handle) => ({
+    answer: await handle(request),
+    waitMs: delayMs,
+    form: "half",
+  }),
+  late_answer: async ({ delayMs }, request, handle) => ({
+    answer: await handle(request),
+    waitMs: delayMs,
+    form: "whole",
+  }),
+  // Not for the client's sake: a gateway does what it was asked for also when nobody waits any
+  // more.
+  slow: async ({ delayMs }, request, handle, wait) =>
+    whole((await wait(delayMs)) ?? (await handle(request))),
+  decline: async ({ reason }, request, handle) =>
+    whole(await handle(treated(request, { decline: reason ?? "not_accepted" }))),
+  acquirer_unknown_then_yes: async (_, request, handle) =>
+    whole(await handle(treated(request, "lose_answer"))),
+  acquirer_unknown_then_no: async (_, request, handle) =>
+    whole(await handle(treated(request, "lose_request"))),
 };
 
 function whole(answer: WireAnswer): Delivery {
@@ -169,7 +219,9 @@ function doneAndAnswered(answer: WireAnswer): Way {
   };
 }
 
-/** The same request, which the simulated acquirer treats in another way than it treats the account. */
+/**
+ * The same request, which the simulated acquirer treats in another way than it treats the account.
+ */
 function treated(request: WireRequest, fault: AcquirerFault): WireRequest {
   const { account } = request;
   const simulator: SimulatorTreatment = { ...account.settings.simulator, fault };

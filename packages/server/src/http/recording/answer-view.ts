@@ -13,8 +13,9 @@ const codeMember = /"merchant_payment_code":"((?:[^"\\]|\\.)*)"/;
 const refundCodeMembers = /"merchant_refund_code":"((?:[^"\\]|\\.)*)"/g;
 
 /**
- * What may be kept of an answer. Answers hold no card data; what is taken out are tokens, and card numbers in the names that a merchant
- * chose where the account allows them. On the way of every request: most answers are kept as they are.
+ * What may be kept of an answer. Answers hold no card data; what is taken out are tokens, and card
+ * numbers in the names that a merchant chose where the account allows them. On the way of every
+ * request: most answers are kept as they are.
  */
 export function answerFactsOf(
   { status, code, body, headers }: WireAnswer,
@@ -23,7 +24,10 @@ export function answerFactsOf(
 ): AnswerFacts {
   const token = body.includes('"token":"') ? textIn(tokenMember.exec(body)?.[1]) : undefined;
   const isPayment = body.startsWith(paymentStart);
-  const isToMask = !isPayment || holdsCardNumber(textIn(codeMember.exec(body)?.[1]) ?? "") || refundCodesHoldCard(body);
+  const isToMask =
+    !isPayment ||
+    holdsCardNumber(textIn(codeMember.exec(body)?.[1]) ?? "") ||
+    refundCodesHoldCard(body);
   const shown = isToMask || token !== undefined ? shownOf(body) : body;
   const isCut = shown.length > characters;
   return {
@@ -45,7 +49,10 @@ function shownOf(body: string): string {
   }
 }
 
-/** The same with every token shortened, and every text but a payment's hash without the middle of any card number in it. */
+/**
+ * The same with every token shortened, and every text but a payment's hash without the middle of
+ * any card number in it.
+ */
 function shownIn(value: unknown, name = ""): unknown {
   if (typeof value === "string") {
     if (name === "token") return shortened(value);
@@ -53,12 +60,15 @@ function shownIn(value: unknown, name = ""): unknown {
   }
   if (Array.isArray(value)) return value.map((member: unknown) => shownIn(member));
   if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, shownIn(member, key)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [key, shownIn(member, key)]),
+  );
 }
 
 function refundCodesHoldCard(body: string): boolean {
   if (!body.includes('"merchant_refund_code":"')) return false;
-  for (const [, written] of body.matchAll(refundCodeMembers)) if (holdsCardNumber(textIn(written) ?? "")) return true;
+  for (const [, written] of body.matchAll(refundCodeMembers))
+    if (holdsCardNumber(textIn(written) ?? "")) return true;
   return false;
 }
 
@@ -71,7 +81,9 @@ function textIn(written: string | undefined): string | undefined {
 /** The payment that a kept answer tells of. */
 export function paymentToldBy({
   body,
-}: Pick<AnswerFacts, "body">): { readonly hash: string; readonly code: string | undefined } | undefined {
+}: Pick<AnswerFacts, "body">):
+  | { readonly hash: string; readonly code: string | undefined }
+  | undefined {
   if (!body.startsWith(paymentStart)) return undefined;
   const hash = body.slice(paymentStart.length, paymentStart.length + 48);
   return { hash, code: textIn(codeMember.exec(body)?.[1]) };

@@ -7,7 +7,12 @@ import { apart } from "./apart.ts";
 const longestUrl = 300;
 
 /** What is recorded of an attempt to deliver a notification. */
-export function attemptFactsOf({ number: attempt, url, verdict, delivery }: DeliveryAttempt): AttemptFacts {
+export function attemptFactsOf({
+  number: attempt,
+  url,
+  verdict,
+  delivery,
+}: DeliveryAttempt): AttemptFacts {
   const { paymentId, endpoint, number, kind, state, outcome, dueAt } = delivery;
   return {
     paymentId,

@@ -32,7 +32,13 @@ function objectOf(list: ParameterList): Record<string, unknown> {
 
 describe("the view of a request's parameters", () => {
   test("shows what is on its list, and of the card the mask alone", () => {
-    const creditcard = { card_number: pan, card_cvv: "987", card_name: "Ana Lima", card_due_date: "12/2035", auto_capture: true };
+    const creditcard = {
+      card_number: pan,
+      card_cvv: "987",
+      card_name: "Ana Lima",
+      card_due_date: "12/2035",
+      auto_capture: true,
+    };
     const { shown, leftOut } = viewed({
       integration_key: "k-secret",
       operation: "request",
@@ -55,7 +61,8 @@ describe("the view of a request's parameters", () => {
   });
 
   test("tells nothing of a security code, not even that there was one, nor of a number that is none", () => {
-    const of = (card_cvv: unknown, card_number: unknown): unknown => viewed({ creditcard: { card_cvv, card_number } }).shown;
+    const of = (card_cvv: unknown, card_number: unknown): unknown =>
+      viewed({ creditcard: { card_cvv, card_number } }).shown;
     for (const code of ["1", "123", "1234", "12 34", ["123"], { code: "123" }]) {
       assert.deepEqual(of(code, "12345"), { creditcard: { card_number: "[not kept]" } });
     }
@@ -63,7 +70,12 @@ describe("the view of a request's parameters", () => {
   });
 
   test("leaves out what is not on its list, and says how much, by no name", () => {
-    const { shown, leftOut } = viewed({ [pan]: pan, metadata: { card: pan }, items: [pan], payment: { cvv: "123", note: "x" } });
+    const { shown, leftOut } = viewed({
+      [pan]: pan,
+      metadata: { card: pan },
+      items: [pan],
+      payment: { cvv: "123", note: "x" },
+    });
     assert.deepEqual(shown, { payment: { note: "x" } });
     assert.equal(leftOut, 4);
   });
@@ -105,11 +117,15 @@ describe("the view of a request's parameters", () => {
   });
 
   test("shows no security code that is named in a text, or glued to the number", () => {
-    assert.deepEqual(viewed({ note: "cvv 837", payment: { address: "o código de segurança é 8370" } }).shown, {
-      note: "cvv xxx",
-      payment: { address: "o código de segurança é xxxx" },
-    });
-    const of = (card_number: string): unknown => viewed({ creditcard: { card_number } }).shown["creditcard"];
+    assert.deepEqual(
+      viewed({ note: "cvv 837", payment: { address: "o código de segurança é 8370" } }).shown,
+      {
+        note: "cvv xxx",
+        payment: { address: "o código de segurança é xxxx" },
+      },
+    );
+    const of = (card_number: string): unknown =>
+      viewed({ creditcard: { card_number } }).shown["creditcard"];
     // Seventeen digits and more may be a number with its code, also one with a wrong digit.
     for (const [number, code] of [
       [pan, "837"],
@@ -118,17 +134,25 @@ describe("the view of a request's parameters", () => {
       ["378282246310005", "8370"],
       ["30569309025904", "837"],
     ] as const) {
-      assert.deepEqual(of(number + code), { card_number: number.slice(0, 6) + "x".repeat(number.length + code.length - 6) });
+      assert.deepEqual(of(number + code), {
+        card_number: number.slice(0, 6) + "x".repeat(number.length + code.length - 6),
+      });
     }
     assert.deepEqual(of(pan), { card_number: "411111xxxxxx1111" });
   });
 
   test("is never longer than it may be", () => {
     const wide = Object.fromEntries(
-      ["note", "name", "email", "city", "state", "address", "description"].map((name) => [name, '"\\\u0000'.repeat(300)]),
+      ["note", "name", "email", "city", "state", "address", "description"].map((name) => [
+        name,
+        '"\\\u0000'.repeat(300),
+      ]),
     );
     for (const characters of [64, 500, 2_000]) {
-      const { characters: held, leftOut } = viewed({ ...wide, payment: { ...wide, creditcard: wide } }, characters);
+      const { characters: held, leftOut } = viewed(
+        { ...wide, payment: { ...wide, creditcard: wide } },
+        characters,
+      );
       assert.ok(held > 0 && held <= characters, `${held}`);
       assert.ok(leftOut > 0);
     }
@@ -137,8 +161,10 @@ describe("the view of a request's parameters", () => {
 
 describe("what is kept of an answer", () => {
   const hash = "6b0725480000".padEnd(48, "a");
-  const payment = (members: string): string => `{"payment":{"hash":"${hash}",${members}},"status":"SUCCESS"}`;
-  const kept = (body: string, characters = 4_096) => answerFactsOf({ status: 200, body }, characters, unkeyedDigest);
+  const payment = (members: string): string =>
+    `{"payment":{"hash":"${hash}",${members}},"status":"SUCCESS"}`;
+  const kept = (body: string, characters = 4_096) =>
+    answerFactsOf({ status: 200, body }, characters, unkeyedDigest);
 
   test("is the answer itself where nothing is to be taken out, and which payment it tells of", () => {
     const body = payment('"merchant_payment_code":"order \\"1\\"","status":"CO"');
@@ -150,8 +176,13 @@ describe("what is kept of an answer", () => {
 
   test("has no whole token in it, but knows which one it was where it tells of no payment", () => {
     const token = "fedcba9876543210".repeat(8);
-    const stored = kept(`{"status":"SUCCESS","token":"${token}","masked_card_number":"411111xxxxxx1111"}`);
-    assert.equal(stored.body, '{"status":"SUCCESS","token":"fedcba98…","masked_card_number":"411111xxxxxx1111"}');
+    const stored = kept(
+      `{"status":"SUCCESS","token":"${token}","masked_card_number":"411111xxxxxx1111"}`,
+    );
+    assert.equal(
+      stored.body,
+      '{"status":"SUCCESS","token":"fedcba98…","masked_card_number":"411111xxxxxx1111"}',
+    );
     assert.match(stored.tokenDigest ?? "", /^[0-9a-f]{64}$/);
     const paid = kept(payment(`"merchant_payment_code":"a","token":"${token}"`));
     assert.ok(!paid.body.includes(token.slice(0, 12)));

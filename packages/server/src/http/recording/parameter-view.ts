@@ -2,7 +2,12 @@ import { shownAddress } from "../../merchant/receiver-address.ts";
 import { isPaymentId } from "../../kernel/ids.ts";
 import { maskOfDigits } from "../../vault/mask.ts";
 import type { ParameterList } from "../../sandbox/recording/recorder.ts";
-import { longestWithoutCode, maskedText, mayBeSensitive, oneLine } from "../../wire/decode/card-like.ts";
+import {
+  longestWithoutCode,
+  maskedText,
+  mayBeSensitive,
+  oneLine,
+} from "../../wire/decode/card-like.ts";
 import { isTreeObject, Lifted, type Tree, type TreeObject } from "../../wire/decode/tree.ts";
 import { apart } from "./apart.ts";
 
@@ -12,34 +17,83 @@ type Showing = "text" | "name" | "address" | "token" | "hash" | "number" | "secr
 const rows: ReadonlyMap<string, Showing> = new Map([
   ...shownAs(
     "text",
-    ["operation", "mode", "country", "currency_code", "currency_base_code", "currency_base", "payment_type_code"],
-    ["amount", "amount_total", "amount_itens", "amount_shipping", "instalments", "create_token", "auto_capture", "manual_review"],
+    [
+      "operation",
+      "mode",
+      "country",
+      "currency_code",
+      "currency_base_code",
+      "currency_base",
+      "payment_type_code",
+    ],
+    [
+      "amount",
+      "amount_total",
+      "amount_itens",
+      "amount_shipping",
+      "instalments",
+      "create_token",
+      "auto_capture",
+      "manual_review",
+    ],
     ["description"],
-    ["name", "email", "document", "document_type", "person_type", "birth_date", "phone_number", "customer_ip", "device_id"],
+    [
+      "name",
+      "email",
+      "document",
+      "document_type",
+      "person_type",
+      "birth_date",
+      "phone_number",
+      "customer_ip",
+      "device_id",
+    ],
     ["zipcode", "address", "street_number", "street_complement", "city", "state"],
-    ["note", "user_value_1", "user_value_2", "user_value_3", "user_value_4", "user_value_5", "soft_descriptor"],
+    [
+      "note",
+      "user_value_1",
+      "user_value_2",
+      "user_value_3",
+      "user_value_4",
+      "user_value_5",
+      "soft_descriptor",
+    ],
     ["cof_type", "initiator", "trans_type", "transType", "mandate_id"],
     ["threeds_eci", "threeds_version", "threeds_trxid", "threeds_xid"],
     ["action", "next", "reason", "times", "of", "connector"],
     ["set", "advance", "run", "kind", "path", "delay_ms", "clear"],
   ),
   // Kept unchanged elsewhere, and looked for by the whole name.
-  ...shownAs("name", ["merchant_payment_code", "merchant_refund_code", "merchant_capture_code", "refund_id", "order_number"]),
+  ...shownAs("name", [
+    "merchant_payment_code",
+    "merchant_refund_code",
+    "merchant_capture_code",
+    "refund_id",
+    "order_number",
+  ]),
   ...shownAs("address", ["notification_url", "url_status_change_notification"]),
   ...shownAs("token", ["token"]),
   ...shownAs("hash", ["hash"]),
   ...shownAs("number", ["card_number", "network_token_pan"]),
-  // Sealed with the card: only that they were there. Of security codes and cryptograms not even that is kept.
+  // Sealed with the card: only that they were there. Of security codes and cryptograms not even
+  // that is kept.
   ...shownAs("secret", ["card_name", "card_due_date", "network_token_expire_date"]),
   ...shownAs("node", ["payment", "creditcard", "card", "responsible", "cof_info", "add"]),
 ]);
 
-function shownAs(how: Showing, ...names: readonly (readonly string[])[]): readonly (readonly [string, Showing])[] {
+function shownAs(
+  how: Showing,
+  ...names: readonly (readonly string[])[]
+): readonly (readonly [string, Showing])[] {
   return names.flat().map((name) => [name, how]);
 }
 
 /** Told by the key's kind alone. */
-const keys: ReadonlySet<string> = new Set(["integration_key", "public_integration_key", "publicIntegrationKey"]);
+const keys: ReadonlySet<string> = new Set([
+  "integration_key",
+  "public_integration_key",
+  "publicIntegrationKey",
+]);
 
 const longestValue = 200;
 
@@ -51,8 +105,9 @@ export interface ParameterView {
 }
 
 /**
- * What may be shown and kept of a request's parameters: those of the table above, card numbers as their masks, whatever looks like one
- * masked, tokens shortened. On the way of every request, so what needs nothing done to it is only copied.
+ * What may be shown and kept of a request's parameters: those of the table above, card numbers as
+ * their masks, whatever looks like one masked, tokens shortened. On the way of every request, so
+ * what needs nothing done to it is only copied.
  */
 export function viewOf(params: TreeObject, characters: number): ParameterView {
   const view = new View(characters);
@@ -84,7 +139,8 @@ class View {
   }
 
   #member(name: string, value: Tree, how: Showing): string | ParameterList | undefined {
-    if (how === "node") return isTreeObject(value) && this.#takes(name.length) ? this.node(value) : undefined;
+    if (how === "node")
+      return isTreeObject(value) && this.#takes(name.length) ? this.node(value) : undefined;
     const text = textOf(value, how);
     return text !== undefined && this.#takes(name.length + text.length) ? text : undefined;
   }
@@ -116,15 +172,19 @@ function textOf(value: Tree, how: Exclude<Showing, "node">): string | undefined 
 }
 
 function masked(text: string): string {
-  return apart(text.length <= longestValue && !mayBeSensitive(text) ? text : withoutDigits(maskedText(oneLine(text), longestValue)));
+  return apart(
+    text.length <= longestValue && !mayBeSensitive(text)
+      ? text
+      : withoutDigits(maskedText(oneLine(text), longestValue)),
+  );
 }
 
 /** As many digits as a card number has at least, however far apart, with no letter between them. */
 const manyDigits = /\p{Nd}(?:[^\p{L}\p{N}]*\p{Nd}){12,}/gu;
 
 /**
- * What is kept for people to look at may lose more than a name that has to be kept as it is: what may have been a card number before somebody
- * spoilt it is shown without its digits.
+ * What is kept for people to look at may lose more than a name that has to be kept as it is: what
+ * may have been a card number before somebody spoilt it is shown without its digits.
  */
 function withoutDigits(text: string): string {
   return text.replaceAll(manyDigits, (digits) => digits.replaceAll(/\p{Nd}/gu, "x"));
@@ -141,8 +201,11 @@ export function shortened(token: string): string {
 
 /** Digits that no mask fits are no card number, but may have been meant for one. */
 function maskOfLifted({ bytes }: Lifted): string {
-  const isNumber = bytes.length >= 14 && bytes.length <= 19 && bytes.every((byte) => byte >= 0x30 && byte <= 0x39);
+  const isNumber =
+    bytes.length >= 14 && bytes.length <= 19 && bytes.every((byte) => byte >= 0x30 && byte <= 0x39);
   if (!isNumber) return secret;
   const mask = maskOfDigits(bytes);
-  return bytes.length > longestWithoutCode ? mask.slice(0, shownFirst).padEnd(bytes.length, "x") : mask;
+  return bytes.length > longestWithoutCode
+    ? mask.slice(0, shownFirst).padEnd(bytes.length, "x")
+    : mask;
 }

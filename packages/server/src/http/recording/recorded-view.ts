@@ -1,6 +1,12 @@
 import { formatInstant } from "../../kernel/calendar.ts";
 import { isPaymentId } from "../../kernel/ids.ts";
-import type { AnswerFacts, ParameterList, RecordedAttempt, RecordedCall, RecordedRequest } from "../../sandbox/recording/recorder.ts";
+import type {
+  AnswerFacts,
+  ParameterList,
+  RecordedAttempt,
+  RecordedCall,
+  RecordedRequest,
+} from "../../sandbox/recording/recorder.ts";
 import { paymentToldBy } from "./answer-view.ts";
 
 /** The payment that a request was about, as far as it named it or was told. */
@@ -10,12 +16,18 @@ export interface Concerned {
   readonly code: string | undefined;
 }
 
-export function concernedBy({ parameters, answer }: Pick<RecordedRequest, "parameters" | "answer">): Concerned {
+export function concernedBy({
+  parameters,
+  answer,
+}: Pick<RecordedRequest, "parameters" | "answer">): Concerned {
   const told = answer === undefined ? undefined : paymentToldBy(answer);
   if (told !== undefined) return told;
   const hash = memberOf(parameters, "hash");
   const payment = memberOf(parameters, "payment");
-  const code = memberOf(typeof payment === "object" ? payment : parameters, "merchant_payment_code");
+  const code = memberOf(
+    typeof payment === "object" ? payment : parameters,
+    "merchant_payment_code",
+  );
   return {
     hash: typeof hash === "string" && isPaymentId(hash) ? hash : undefined,
     code: typeof code === "string" ? code : undefined,
@@ -23,7 +35,8 @@ export function concernedBy({ parameters, answer }: Pick<RecordedRequest, "param
 }
 
 function memberOf(list: ParameterList, name: string): string | ParameterList | undefined {
-  for (let index = 0; index < list.length; index += 2) if (list[index] === name) return list[index + 1];
+  for (let index = 0; index < list.length; index += 2)
+    if (list[index] === name) return list[index + 1];
   return undefined;
 }
 
@@ -31,7 +44,8 @@ function objectOf(list: ParameterList): Readonly<Record<string, unknown>> {
   const members: [string, unknown][] = [];
   for (let index = 0; index + 1 < list.length; index += 2) {
     const [name, value] = [list[index], list[index + 1]];
-    if (typeof name === "string") members.push([name, typeof value === "object" ? objectOf(value) : value]);
+    if (typeof name === "string")
+      members.push([name, typeof value === "object" ? objectOf(value) : value]);
   }
   return Object.fromEntries(members);
 }
@@ -74,7 +88,19 @@ function answerView({ body, isCut }: AnswerFacts): Readonly<Record<string, unkno
 
 /** A recorded call of an acquirer. What is missing is left out. */
 export function callView(call: RecordedCall): Readonly<Record<string, unknown>> {
-  const { at, connector, kind, reference, originalReference, amount, currency, capture, brand, maskedPan, answered } = call;
+  const {
+    at,
+    connector,
+    kind,
+    reference,
+    originalReference,
+    amount,
+    currency,
+    capture,
+    brand,
+    maskedPan,
+    answered,
+  } = call;
   return {
     connector,
     kind,
@@ -94,7 +120,16 @@ export function callView(call: RecordedCall): Readonly<Record<string, unknown>> 
 
 /** A recorded attempt to deliver a notification. */
 export function attemptView(attempt: RecordedAttempt): Readonly<Record<string, unknown>> {
-  const { number, notificationType, endpoint, url, attempt: count, outcome, verdict, dueAt } = attempt;
+  const {
+    number,
+    notificationType,
+    endpoint,
+    url,
+    attempt: count,
+    outcome,
+    verdict,
+    dueAt,
+  } = attempt;
   return {
     number,
     notification_type: notificationType,

@@ -20,14 +20,26 @@ export interface RequestToRecord {
 
 /** Port: told of the requests of accounts. */
 export interface RequestRecorder {
-  /** Before the request is carried out. What it returns is called with the answer; undefined when the request is not recorded. Never throws. */
+  /**
+   * Before the request is carried out. What it returns is called with the answer; undefined when
+   * the request is not recorded. Never throws.
+   */
   begin(request: RequestToRecord): ((answer: WireAnswer) => void) | undefined;
 }
 
-/** Beside the interface itself only what makes something happen: the console asks for the rest every few seconds. */
-const recordedOfSandbox: ReadonlySet<string> = new Set(["/__cofre/payment", "/__cofre/simulator", "/__cofre/clock", "/__cofre/faults"]);
+/**
+ * Beside the interface itself only what makes something happen: the console asks for the rest every
+ * few seconds.
+ */
+const recordedOfSandbox: ReadonlySet<string> = new Set([
+  "/__cofre/payment",
+  "/__cofre/simulator",
+  "/__cofre/clock",
+  "/__cofre/faults",
+]);
 
-const isRecorded = (path: string): boolean => path.startsWith("/ws/") || recordedOfSandbox.has(path);
+const isRecorded = (path: string): boolean =>
+  path.startsWith("/ws/") || recordedOfSandbox.has(path);
 
 export function createRequestRecorder(
   recorder: Pick<Recorder, "request">,
@@ -37,10 +49,18 @@ export function createRequestRecorder(
   return {
     begin({ merchantId, method, path, key, params }) {
       if (!isRecorded(path)) return undefined;
-      const { parameters, characters, leftOut } = viewOf(params, recordingBounds.parameterCharacters);
+      const { parameters, characters, leftOut } = viewOf(
+        params,
+        recordingBounds.parameterCharacters,
+      );
       const facts = { method, path, key, parameters, characters, leftOut };
       const answered = recorder.request(merchantId, clockOf(merchantId).now(), facts);
-      return (answer) => answered(answerFactsOf(answer, recordingBounds.answerCharacters, (token) => digestOf(merchantId, token)));
+      return (answer) =>
+        answered(
+          answerFactsOf(answer, recordingBounds.answerCharacters, (token) =>
+            digestOf(merchantId, token),
+          ),
+        );
     },
   };
 }

@@ -59,7 +59,10 @@ describe("who sent a request", () => {
     }
     assert.equal(from("x-real-ip", "198.51.100.7"), "192.0.2.1");
     assert.equal(from(undefined, "198.51.100.7"), "192.0.2.1");
-    assert.equal(callerOf(["X-Real-IP", "198.51.100.7", "X-Real-IP"], plain, "x-real-ip").address, "198.51.100.7");
+    assert.equal(
+      callerOf(["X-Real-IP", "198.51.100.7", "X-Real-IP"], plain, "x-real-ip").address,
+      "198.51.100.7",
+    );
   });
 
   test("came by TLS, or from a page that did", () => {
@@ -71,12 +74,20 @@ describe("who sent a request", () => {
 });
 
 describe("the cookies of a request", () => {
-  const sessionIn = (cookie: string, socket = plain): string | undefined => callerOf(["Cookie", cookie], socket).session;
+  const sessionIn = (cookie: string, socket = plain): string | undefined =>
+    callerOf(["Cookie", cookie], socket).session;
 
   test("have the session in the one of its name", () => {
     assert.equal(sessionIn("cofre_session=abc"), "abc");
     assert.equal(sessionIn("a=b;  cofre_session=a=b ; c=d"), "a=b");
-    for (const cookie of ["", "cofre_session", "cofre_session=", "xcofre_session=abc", "cofre_sessions=abc", "a=cofre_session=abc"]) {
+    for (const cookie of [
+      "",
+      "cofre_session",
+      "cofre_session=",
+      "xcofre_session=abc",
+      "cofre_sessions=abc",
+      "a=cofre_session=abc",
+    ]) {
       assert.equal(sessionIn(cookie), undefined, cookie);
     }
   });
@@ -90,17 +101,25 @@ describe("the cookies of a request", () => {
   test("hold printable ASCII of 500 characters at most", () => {
     const longest = "x".repeat(500);
     assert.equal(sessionIn(`cofre_session=${longest}`), longest);
-    for (const value of [`${longest}x`, "a\tb", "a b", "\u00e9", "a\u007f"]) assert.equal(sessionIn(`cofre_session=${value}`), undefined);
+    for (const value of [`${longest}x`, "a\tb", "a b", "\u00e9", "a\u007f"])
+      assert.equal(sessionIn(`cofre_session=${value}`), undefined);
     assert.equal(sessionIn("cofre_session=!~"), "!~");
   });
 
   test("with two sessions are of somebody else's page", () => {
-    assert.equal(callerOf(["Cookie", "cofre_session=a; cofre_session=b"], plain).isSameOrigin, false);
-    assert.equal(callerOf(["Cookie", "cofre_session=a; __Host-cofre_session=b"], plain).isSameOrigin, true);
+    assert.equal(
+      callerOf(["Cookie", "cofre_session=a; cofre_session=b"], plain).isSameOrigin,
+      false,
+    );
+    assert.equal(
+      callerOf(["Cookie", "cofre_session=a; __Host-cofre_session=b"], plain).isSameOrigin,
+      true,
+    );
   });
 
   test("have four marks at most, from the last one on", () => {
-    const marksIn = (cookie: string): readonly string[] => callerOf(["Cookie", cookie], plain).marks;
+    const marksIn = (cookie: string): readonly string[] =>
+      callerOf(["Cookie", cookie], plain).marks;
     assert.deepEqual(marksIn("cofre_browser=a.1~b.2~c.3~d.4~e.5"), ["a.1", "b.2", "c.3", "d.4"]);
     assert.deepEqual(marksIn("cofre_session=s"), []);
   });
@@ -111,17 +130,35 @@ describe("a request of this server's own page", () => {
 
   test("is what the browser says is of the same origin", () => {
     assert.equal(isOwn("Sec-Fetch-Site", "same-origin"), true);
-    for (const site of ["none", "same-site", "cross-site", ""]) assert.equal(isOwn("Sec-Fetch-Site", site), false, site);
+    for (const site of ["none", "same-site", "cross-site", ""])
+      assert.equal(isOwn("Sec-Fetch-Site", site), false, site);
     assert.equal(isOwn("Host", "cofre:8787", "Origin", "http://cofre:8787"), true);
     assert.equal(isOwn("Host", "cofre:8787", "Origin", "https://cofre:8787"), true);
-    for (const origin of ["null", "", "http://cofre", "http://cofre:8787.example", "xhttp://cofre:8787"]) {
+    for (const origin of [
+      "null",
+      "",
+      "http://cofre",
+      "http://cofre:8787.example",
+      "xhttp://cofre:8787",
+    ]) {
       assert.equal(isOwn("Host", "cofre:8787", "Origin", origin), false, origin);
     }
-    assert.equal(isOwn("Host", "cofre:8787", "Origin", "http://cofre:8787", "Sec-Fetch-Site", "cross-site"), false);
+    assert.equal(
+      isOwn("Host", "cofre:8787", "Origin", "http://cofre:8787", "Sec-Fetch-Site", "cross-site"),
+      false,
+    );
   });
 
   test("says nothing twice of what is looked at", () => {
-    for (const name of ["Cookie", "Host", "Origin", "Sec-Fetch-Site", "X-Cofre-Account", "X-Cofre-Background", "X-Cofre-Csrf"]) {
+    for (const name of [
+      "Cookie",
+      "Host",
+      "Origin",
+      "Sec-Fetch-Site",
+      "X-Cofre-Account",
+      "X-Cofre-Background",
+      "X-Cofre-Csrf",
+    ]) {
       const value = name === "Sec-Fetch-Site" ? "same-origin" : "";
       const head = name === "Origin" ? ["Host", "a", name, "http://a"] : [name, value];
       assert.equal(isOwn(...head), true, name);
@@ -133,7 +170,10 @@ describe("a request of this server's own page", () => {
 
 describe("the cookies that are set", () => {
   test("are read by no script, sent with no other site's request, and by TLS alone where there is TLS", () => {
-    assert.deepEqual(cookieHeader({ isSecure: false }, "s"), ["Set-Cookie", "cofre_session=s; Path=/; HttpOnly; SameSite=Strict"]);
+    assert.deepEqual(cookieHeader({ isSecure: false }, "s"), [
+      "Set-Cookie",
+      "cofre_session=s; Path=/; HttpOnly; SameSite=Strict",
+    ]);
     assert.deepEqual(cookieHeader({ isSecure: true }, "s"), [
       "Set-Cookie",
       "__Host-cofre_session=s; Path=/; HttpOnly; SameSite=Strict; Secure",

@@ -10,7 +10,15 @@ const betweenMarks = "~";
 /** A mark is good for 90 days (known-browser.ts). */
 const marksSeconds = 90 * 24 * 60 * 60;
 
-const meant = ["cookie", "host", "origin", "sec-fetch-site", "x-cofre-account", "x-cofre-background", "x-cofre-csrf"] as const;
+const meant = [
+  "cookie",
+  "host",
+  "origin",
+  "sec-fetch-site",
+  "x-cofre-account",
+  "x-cofre-background",
+  "x-cofre-csrf",
+] as const;
 type Meant = (typeof meant)[number];
 
 /** What is looked at of a socket; `encrypted` is TLS's. */
@@ -20,10 +28,15 @@ interface CallerSocket {
 }
 
 /**
- * `rawHeaders`: names and values in turns. Read for requests without a key only. `addressHeader`, in lower case: in which the proxy in front says who
- * asked it; whatever came to the proxy under that name stands before what it wrote itself, so the last address counts.
+ * `rawHeaders`: names and values in turns. Read for requests without a key only. `addressHeader`,
+ * in lower case: in which the proxy in front says who asked it; whatever came to the proxy under
+ * that name stands before what it wrote itself, so the last address counts.
  */
-export function callerOf(rawHeaders: readonly string[], socket: CallerSocket, addressHeader?: string): Caller {
+export function callerOf(
+  rawHeaders: readonly string[],
+  socket: CallerSocket,
+  addressHeader?: string,
+): Caller {
   const headers = new Map<Meant, string>();
   let isClear = true;
   let told = "";
@@ -51,18 +64,26 @@ export function callerOf(rawHeaders: readonly string[], socket: CallerSocket, ad
     csrf: headers.get("x-cofre-csrf"),
     account: headers.get("x-cofre-account"),
     isBackground: headers.has("x-cofre-background"),
-    isSameOrigin: isClear && others.length === 0 && isOwnPage(headers.get("sec-fetch-site"), origin, headers.get("host")),
+    isSameOrigin:
+      isClear &&
+      others.length === 0 &&
+      isOwnPage(headers.get("sec-fetch-site"), origin, headers.get("host")),
   };
 }
 
 /** Browsers say both, and scripts cannot; what other programs leave out is no page's. */
-function isOwnPage(site: string | undefined, origin: string | undefined, host: string | undefined): boolean {
+function isOwnPage(
+  site: string | undefined,
+  origin: string | undefined,
+  host: string | undefined,
+): boolean {
   if (site !== undefined && site !== "same-origin") return false;
   return origin === undefined || origin === `http://${host}` || origin === `https://${host}`;
 }
 
 /**
- * With TLS only the name that another host of the domain cannot set counts. Two sessions are none: one of them may be somebody else's.
+ * With TLS only the name that another host of the domain cannot set counts. Two sessions are none:
+ * one of them may be somebody else's.
  */
 function valuesOf(name: string, cookies: string, isTls: boolean): readonly string[] {
   for (const each of isTls ? [`${secureMark}${name}`] : [`${secureMark}${name}`, name]) {
@@ -79,7 +100,9 @@ function valuesOf(name: string, cookies: string, isTls: boolean): readonly strin
 
 type Header = readonly [name: string, value: string];
 
-/** Gone with the browser's session; no script reads it, and no other site's request brings it along. */
+/**
+ * Gone with the browser's session; no script reads it, and no other site's request brings it along.
+ */
 export function cookieHeader(caller: Pick<Caller, "isSecure">, session: string): Header {
   return cookie(caller, sessionCookie, session);
 }
@@ -89,13 +112,26 @@ export function withoutCookieHeader(caller: Pick<Caller, "isSecure">): Header {
 }
 
 /** As guarded as the session's, and there when the browser is opened again. */
-export function browserCookieHeader(caller: Pick<Caller, "isSecure" | "marks">, mark: string): Header {
+export function browserCookieHeader(
+  caller: Pick<Caller, "isSecure" | "marks">,
+  mark: string,
+): Header {
   const whose = mark.slice(0, mark.indexOf("."));
   const others = caller.marks.filter((each) => !each.startsWith(`${whose}.`));
-  return cookie(caller, browserCookie, [mark, ...others].slice(0, mostMarks).join(betweenMarks), marksSeconds);
+  return cookie(
+    caller,
+    browserCookie,
+    [mark, ...others].slice(0, mostMarks).join(betweenMarks),
+    marksSeconds,
+  );
 }
 
-function cookie({ isSecure }: Pick<Caller, "isSecure">, name: string, value: string, seconds?: number): Header {
+function cookie(
+  { isSecure }: Pick<Caller, "isSecure">,
+  name: string,
+  value: string,
+  seconds?: number,
+): Header {
   const lasts = seconds === undefined ? "" : `; Max-Age=${seconds}`;
   return [
     "Set-Cookie",

@@ -12,7 +12,9 @@ export interface ConsolePeople {
   inviteFirstAdmin(force: boolean): Promise<Secret<string> | undefined>;
 }
 
-export function consolePeople(parts: Omit<PeopleGateParts, "people"> & { readonly people: People }): ConsolePeople {
+export function consolePeople(
+  parts: Omit<PeopleGateParts, "people"> & { readonly people: People },
+): ConsolePeople {
   const { people, clock } = parts;
   const gate = new PeopleGate(parts);
   return {

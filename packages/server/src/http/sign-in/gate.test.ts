@@ -11,7 +11,14 @@ import type { Act } from "../../user/audit.ts";
 import type { Role } from "../../user/user.ts";
 import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
 import { wireErrorOf } from "../../wire/answers/errors.ts";
-import { type Admitted, auditPath, fromOwnPage, PeopleGate, type PeopleGateParts, sessionHeaders } from "./gate.ts";
+import {
+  type Admitted,
+  auditPath,
+  fromOwnPage,
+  PeopleGate,
+  type PeopleGateParts,
+  sessionHeaders,
+} from "./gate.ts";
 
 const first = "0a0b0c0d" as MerchantId;
 const other = "1a1b1c1d" as MerchantId;
@@ -20,7 +27,10 @@ const refund = { method: "POST", params: { hash, amount: "1.50" } } as const;
 const nothing = { method: "GET", params: {} } as const;
 const done: WireAnswer = { status: 200, body: "{}" };
 
-/** A gate over people that are written down, with an operator who is signed in; `fail` makes writing down fail from then on. */
+/**
+ * A gate over people that are written down, with an operator who is signed in; `fail` makes writing
+ * down fail from then on.
+ */
 async function openGate({ role = "operator" }: { readonly role?: Role } = {}) {
   const office = await openOffice();
   const { people, clock } = office;
@@ -62,7 +72,13 @@ async function openGate({ role = "operator" }: { readonly role?: Role } = {}) {
     /** What was written down since: act, target, result, what it ends, and its detail. */
     written: async () => {
       const entries = (await people.audit(undefined, 1_000)).toReversed().slice(since);
-      return entries.map(({ act, target, result, of, detail }) => [act, target, result, of, detail]);
+      return entries.map(({ act, target, result, of, detail }) => [
+        act,
+        target,
+        result,
+        of,
+        detail,
+      ]);
     },
     since,
     recorded: () => recorded,
@@ -79,7 +95,10 @@ const refusedWith = (statusCode: string) => ({ name: "WireError", statusCode });
 describe("who is let in without a key", () => {
   test("nobody whose request says nothing of a session: it is asked for a key", async () => {
     const { gate, caller, written } = await openGate();
-    assert.equal(await gate.admit("/ws/refund", refund, caller({ session: undefined, csrf: undefined })), undefined);
+    assert.equal(
+      await gate.admit("/ws/refund", refund, caller({ session: undefined, csrf: undefined })),
+      undefined,
+    );
     assert.deepEqual(await written(), []);
   });
 
@@ -149,28 +168,51 @@ describe("what a person does", () => {
     const asked = ["refund", hash, "asked", undefined, `account ${first}, amount 1.50`];
     assert.deepEqual(await written(), [asked]);
     await admitted.end(done);
-    assert.deepEqual(await written(), [asked, ["refund", hash, "done", since + 1, `account ${first}, status 200`]]);
+    assert.deepEqual(await written(), [
+      asked,
+      ["refund", hash, "done", since + 1, `account ${first}, status 200`],
+    ]);
     for (const { actor, origin } of await people.audit(undefined, 2)) {
-      assert.deepEqual([actor, origin], [{ kind: "person", id: joined.signedIn.person.id, name: "Olga" }, "198.51.100.7"]);
+      assert.deepEqual(
+        [actor, origin],
+        [{ kind: "person", id: joined.signedIn.person.id, name: "Olga" }, "198.51.100.7"],
+      );
     }
   });
 
   test("has ended well, not at all, or nobody knows how", async () => {
     const { gate, caller, written, since } = await openGate();
     const made = "f".repeat(48);
-    const rows: readonly (readonly [answer: WireAnswer, result: string, target: string, detail: string])[] = [
-      [{ status: 200, body: `{"payment":{"hash":"${made}","merchant_payment_code":"a"}}` }, "done", made, "status 200"],
+    const rows: readonly (readonly [
+      answer: WireAnswer,
+      result: string,
+      target: string,
+      detail: string,
+    ])[] = [
+      [
+        { status: 200, body: `{"payment":{"hash":"${made}","merchant_payment_code":"a"}}` },
+        "done",
+        made,
+        "status 200",
+      ],
       [{ status: 502, body: "" }, "unknown", hash, "status 502"],
       [errorAnswer("BP-R-3", "No"), "refused", hash, "status 200, BP-R-3"],
       [errorAnswer("COFRE-14", "Nobody knows"), "unknown", hash, "status 200, COFRE-14"],
       [errorAnswer("COFRE-22", "Nobody knows", 503), "unknown", hash, "status 503, COFRE-22"],
       [errorAnswer("BP-DR-119", "Nobody knows"), "unknown", hash, "status 200, BP-DR-119"],
     ];
-    for (const [answer] of rows) await admittedBy(await gate.admit("/ws/refund", refund, caller())).end(answer);
+    for (const [answer] of rows)
+      await admittedBy(await gate.admit("/ws/refund", refund, caller())).end(answer);
     const ends = (await written()).filter((_, index) => index % 2 === 1);
     assert.deepEqual(
       ends,
-      rows.map(([, result, target, detail], index) => ["refund", target, result, since + 2 * index + 1, `account ${first}, ${detail}`]),
+      rows.map(([, result, target, detail], index) => [
+        "refund",
+        target,
+        result,
+        since + 2 * index + 1,
+        `account ${first}, ${detail}`,
+      ]),
     );
   });
 
@@ -214,11 +256,21 @@ describe("what a person does", () => {
 
   test("is of the account that is meant, of the first when none is, and of none that is not there", async () => {
     const { gate, caller, written } = await openGate();
-    assert.equal(admittedBy(await gate.admit("/ws/refund", refund, caller({ account: other }))).account.id, other);
-    await assert.rejects(gate.admit("/ws/refund", refund, caller({ account: "ffffffff" })), refusedWith("COFRE-119"));
+    assert.equal(
+      admittedBy(await gate.admit("/ws/refund", refund, caller({ account: other }))).account.id,
+      other,
+    );
+    await assert.rejects(
+      gate.admit("/ws/refund", refund, caller({ account: "ffffffff" })),
+      refusedWith("COFRE-119"),
+    );
     // The list of worlds is the server's, whichever account is open.
     const list = { method: "GET", params: {} } as const;
-    assert.equal(admittedBy(await gate.admit("/__cofre/worlds", list, caller({ account: "ffffffff" }))).account.id, first);
+    assert.equal(
+      admittedBy(await gate.admit("/__cofre/worlds", list, caller({ account: "ffffffff" }))).account
+        .id,
+      first,
+    );
     assert.equal((await written()).length, 1);
   });
 });
@@ -242,7 +294,9 @@ describe("what a program does with a key", () => {
 
   test("is written down with its client and its end where it changes how the server behaves", async () => {
     const { gate, caller, people, written } = await openGate();
-    const end = await gate.byKey("/ws/merchantIntegrationProperties/edit", settings, account, () => caller());
+    const end = await gate.byKey("/ws/merchantIntegrationProperties/edit", settings, account, () =>
+      caller(),
+    );
     assert.ok(end !== undefined);
     assert.deepEqual(await end(done), done);
     assert.deepEqual(
@@ -277,28 +331,44 @@ describe("what a role does not allow", () => {
 
   test("is whatever no rule speaks of, for an admin too", async () => {
     const { gate, callerOf, admin, written } = await openGate();
-    await assert.rejects(gate.admit("/__cofre/unknown", nothing, callerOf(admin)), refusedWith("COFRE-113"));
-    assert.deepEqual(await written(), [["request", "/__cofre/unknown", "refused", undefined, "role admin"]]);
+    await assert.rejects(
+      gate.admit("/__cofre/unknown", nothing, callerOf(admin)),
+      refusedWith("COFRE-113"),
+    );
+    assert.deepEqual(await written(), [
+      ["request", "/__cofre/unknown", "refused", undefined, "role admin"],
+    ]);
   });
 
   test("is people and their audit log, for all but admins", async () => {
     const { gate, caller, callerOf, admin, written } = await openGate();
     await assert.rejects(gate.admin(auditPath, caller()), refusedWith("COFRE-113"));
     assert.equal((await gate.admin("/__cofre/people", callerOf(admin))).person.name, admin.name);
-    assert.deepEqual(await written(), [["request", auditPath, "refused", undefined, "role operator"]]);
+    assert.deepEqual(await written(), [
+      ["request", auditPath, "refused", undefined, "role operator"],
+    ]);
     await gate.admin(auditPath, callerOf(admin));
-    assert.deepEqual((await written()).slice(1), [["looked", auditPath, "done", undefined, undefined]]);
+    assert.deepEqual((await written()).slice(1), [
+      ["looked", auditPath, "done", undefined, undefined],
+    ]);
   });
 });
 
 describe("a look", () => {
-  const look = (account: MerchantId = first): unknown[] => ["looked", hash, "done", undefined, `account ${account}`];
+  const look = (account: MerchantId = first): unknown[] => [
+    "looked",
+    hash,
+    "done",
+    undefined,
+    `account ${account}`,
+  ];
 
   test("is written down once in ten minutes, of each person, account and payment", async () => {
     const office = await openGate({ role: "viewer" });
     const { gate, caller, callerOf, admin, written, clock } = office;
     const asked = { method: "GET", params: { hash } } as const;
-    const seen = async (over: Partial<Caller> = {}): Promise<void> => void (await gate.admit("/ws/query", asked, caller(over)));
+    const seen = async (over: Partial<Caller> = {}): Promise<void> =>
+      void (await gate.admit("/ws/query", asked, caller(over)));
     await Promise.all([seen(), seen(), seen()]);
     assert.deepEqual(await written(), [look()]);
     clock.advance(10 * minute - 1);
@@ -312,7 +382,9 @@ describe("a look", () => {
     await gate.admit("/ws/query", asked, callerOf(admin));
     assert.equal((await written()).length, 4);
     await gate.admit("/ws/query", { method: "GET", params: {} }, caller());
-    assert.deepEqual((await written()).slice(4), [["looked", "/ws/query", "done", undefined, `account ${first}`]]);
+    assert.deepEqual((await written()).slice(4), [
+      ["looked", "/ws/query", "done", undefined, `account ${first}`],
+    ]);
     // A clock that was set back does not keep it from being written down.
     clock.advance(-1 * minute);
     await seen();
@@ -359,7 +431,9 @@ test("an account that this node does not have is refused, and the list of worlds
   const { gate, caller } = await openGate({ role: "admin" });
   const refused = { ...refusedWith("COFRE-119"), message: "Header X-Cofre-Account is invalid" };
   await assert.rejects(gate.admit("/ws/refund", refund, caller({ account: "ffffffff" })), refused);
-  const { account } = admittedBy(await gate.admit("/__cofre/worlds", nothing, caller({ account: "ffffffff" })));
+  const { account } = admittedBy(
+    await gate.admit("/__cofre/worlds", nothing, caller({ account: "ffffffff" })),
+  );
   assert.equal(account.id, first);
 });
 
@@ -367,7 +441,14 @@ test("how long a session lasts is told in whole seconds, down, until the first o
   const { joined, clock } = await openGate();
   const now = clock.now();
   const at = (idleMs: number, endMs: number) =>
-    sessionHeaders({ ...joined.signedIn, idleUntil: (now + idleMs) as typeof now, endsAt: (now + endMs) as typeof now }, clock)[0]?.[1];
+    sessionHeaders(
+      {
+        ...joined.signedIn,
+        idleUntil: (now + idleMs) as typeof now,
+        endsAt: (now + endMs) as typeof now,
+      },
+      clock,
+    )[0]?.[1];
   assert.equal(at(2 * second - 1, 9 * second), "1");
   assert.equal(at(9 * second, 2 * second), "2");
   assert.equal(at(-1, 9 * second), "0");

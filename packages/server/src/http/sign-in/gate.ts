@@ -17,7 +17,10 @@ import { detailOf, type Need, rules, targetOf } from "./rules.ts";
 
 export interface PeopleGateParts {
   readonly people: Pick<People, "resume" | "record">;
-  /** The account of this id, a world's too; the first one when nobody says which. undefined: there is none. */
+  /**
+   * The account of this id, a world's too; the first one when nobody says which. undefined: there
+   * is none.
+   */
   readonly accountOf: (id: string | undefined) => Promise<Account | undefined>;
   readonly clock: Clock;
   readonly log: Log;
@@ -50,8 +53,9 @@ type Asked = Pick<OpenRequest, "method" | "params">;
 const openCodes: ReadonlySet<string> = new Set<ErrorCode>(["COFRE-14", "COFRE-22", "BP-DR-119"]);
 
 /**
- * Lets people in where otherwise a key is needed, and writes down what they do. Owns a bounded list of who has looked at what of late. What is to
- * change something is written down before, and what cannot be written down does not happen.
+ * Lets people in where otherwise a key is needed, and writes down what they do. Owns a bounded list
+ * of who has looked at what of late. What is to change something is written down before, and what
+ * cannot be written down does not happen.
  */
 export class PeopleGate {
   readonly #parts: PeopleGateParts;
@@ -61,7 +65,10 @@ export class PeopleGate {
     this.#parts = parts;
   }
 
-  /** undefined when nobody's session comes with the request. Throws a WireError when one does that may not do this, or not now. */
+  /**
+   * undefined when nobody's session comes with the request. Throws a WireError when one does that
+   * may not do this, or not now.
+   */
   async admit(path: string, request: Asked, caller: Caller): Promise<Admitted | undefined> {
     if (caller.session === undefined && caller.csrf === undefined) return undefined;
     try {
@@ -71,7 +78,12 @@ export class PeopleGate {
     }
   }
 
-  async #admit(path: string, request: Asked, signedIn: SignedIn, caller: Caller): Promise<Admitted> {
+  async #admit(
+    path: string,
+    request: Asked,
+    signedIn: SignedIn,
+    caller: Caller,
+  ): Promise<Admitted> {
     const { accountOf, clock } = this.#parts;
     const { person } = signedIn;
     const need = rules.get(path)?.(request);
@@ -79,7 +91,12 @@ export class PeopleGate {
     const by = { actor: actorOf(person), origin: caller.address, target };
     if (need === undefined || (need.kind === "act" && !mayDo(person.role, need.role))) {
       const refused = need?.kind === "act" ? need.act : "request";
-      await this.#seldom(signedIn, `refused ${refused}`, { ...by, act: refused, result: "refused", detail: `role ${person.role}` });
+      await this.#seldom(signedIn, `refused ${refused}`, {
+        ...by,
+        act: refused,
+        result: "refused",
+        detail: `role ${person.role}`,
+      });
       throw peopleError("role");
     }
     const account = await accountOf(ofServer.has(path) ? undefined : caller.account);
@@ -89,20 +106,31 @@ export class PeopleGate {
       account,
       person,
       end: async (answer) => {
-        if (need.kind === "act") await this.#ended({ ...by, act: need.act, of: number }, account, answer);
-        return { ...answer, headers: [...(answer.headers ?? []), ...sessionHeaders(signedIn, clock)] };
+        if (need.kind === "act")
+          await this.#ended({ ...by, act: need.act, of: number }, account, answer);
+        return {
+          ...answer,
+          headers: [...(answer.headers ?? []), ...sessionHeaders(signedIn, clock)],
+        };
       },
     };
   }
 
   /**
-   * What a program does with a key that changes how the server behaves; the same acts of people are written down, and so are these. Resolves with what is to be
-   * called with the answer; undefined at once where nothing is written down: payments by key are in their own histories. `callerOf` is called only
-   * when something is written down.
+   * What a program does with a key that changes how the server behaves; the same acts of people are
+   * written down, and so are these. Resolves with what is to be called with the answer; undefined
+   * at once where nothing is written down: payments by key are in their own histories. `callerOf`
+   * is called only when something is written down.
    */
-  byKey(path: string, request: Asked, account: Account, callerOf: () => Caller): Promise<EndByKey> | undefined {
+  byKey(
+    path: string,
+    request: Asked,
+    account: Account,
+    callerOf: () => Caller,
+  ): Promise<EndByKey> | undefined {
     const need = rules.get(path)?.(request);
-    if (need?.kind !== "act" || (need.role !== "admin" && !path.startsWith("/__cofre/"))) return undefined;
+    if (need?.kind !== "act" || (need.role !== "admin" && !path.startsWith("/__cofre/")))
+      return undefined;
     return this.#writeDownByKey(need, targetOf(path, request.params), account, callerOf().address);
   }
 
@@ -114,7 +142,13 @@ export class PeopleGate {
   ): Promise<EndByKey> {
     const by = { actor: { kind: "key" }, origin, target } as const;
     try {
-      const of = await this.#before({ ...by, act: need.act, result: "asked", of: undefined, detail: detailOf(account.id, need.detail) });
+      const of = await this.#before({
+        ...by,
+        act: need.act,
+        result: "asked",
+        of: undefined,
+        detail: detailOf(account.id, need.detail),
+      });
       return async (answer) => {
         await this.#ended({ ...by, act: need.act, of }, account, answer);
         return answer;
@@ -124,44 +158,72 @@ export class PeopleGate {
     }
   }
 
-  /** The admin whose request about people it is. Throws as `admit` does; a look at the audit log is written into it. */
+  /**
+   * The admin whose request about people it is. Throws as `admit` does; a look at the audit log is
+   * written into it.
+   */
   async admin(path: string, caller: Caller): Promise<SignedIn> {
     const signedIn = await signedInBy(this.#parts.people, caller);
     const { person } = signedIn;
     const by = { actor: actorOf(person), origin: caller.address, target: path };
     if (!mayDo(person.role, "admin")) {
-      await this.#seldom(signedIn, "refused request", { ...by, act: "request", result: "refused", detail: `role ${person.role}` });
+      await this.#seldom(signedIn, "refused request", {
+        ...by,
+        act: "request",
+        result: "refused",
+        detail: `role ${person.role}`,
+      });
       throw peopleError("role");
     }
-    if (path === auditPath) await this.#seldom(signedIn, "looked", { ...by, act: "looked", result: "done", detail: undefined });
+    if (path === auditPath)
+      await this.#seldom(signedIn, "looked", {
+        ...by,
+        act: "looked",
+        result: "done",
+        detail: undefined,
+      });
     return signedIn;
   }
 
   /** The number of the entry that the end of an act will name. */
-  async #writeDown(need: Need, account: Account, signedIn: SignedIn, by: By): Promise<number | undefined> {
+  async #writeDown(
+    need: Need,
+    account: Account,
+    signedIn: SignedIn,
+    by: By,
+  ): Promise<number | undefined> {
     if (need.kind === "act") {
       const detail = detailOf(account.id, need.detail);
       return this.#before({ ...by, act: need.act, result: "asked", of: undefined, detail });
     }
     if (need.kind === "look") {
-      await this.#seldom(signedIn, account.id, { ...by, act: "looked", result: "done", detail: detailOf(account.id) });
+      await this.#seldom(signedIn, account.id, {
+        ...by,
+        act: "looked",
+        result: "done",
+        detail: detailOf(account.id),
+      });
     }
     return undefined;
   }
 
-  /** Whether the entry was written or not, nobody knows at times; that nothing else is done is certain. */
+  /**
+   * Whether the entry was written or not, nobody knows at times; that nothing else is done is
+   * certain.
+   */
   async #before(act: Act): Promise<number> {
     try {
       return await this.#parts.people.record(act);
     } catch (error) {
-      if (!(error instanceof ServiceError)) this.#parts.log.write({ event: "audit_failed", ...errorFacts(error) });
+      if (!(error instanceof ServiceError))
+        this.#parts.log.write({ event: "audit_failed", ...errorFacts(error) });
       throw new ServiceError("store_unavailable");
     }
   }
 
   /**
-   * Once in ten minutes: the page asks for the same every two seconds, and is looked at for hours. Whoever asks for it at the same time waits for
-   * the one entry.
+   * Once in ten minutes: the page asks for the same every two seconds, and is looked at for hours.
+   * Whoever asks for it at the same time waits for the one entry.
    */
   async #seldom({ person, csrf }: SignedIn, kind: string, act: Omit<Act, "of">): Promise<void> {
     const now = this.#parts.clock.now();
@@ -184,7 +246,11 @@ export class PeopleGate {
     }
   }
 
-  async #ended(act: By & Pick<Act, "act" | "of">, account: Account, answer: WireAnswer): Promise<void> {
+  async #ended(
+    act: By & Pick<Act, "act" | "of">,
+    account: Account,
+    answer: WireAnswer,
+  ): Promise<void> {
     const { status, code } = answer;
     const target = paymentToldBy(answer)?.hash ?? act.target;
     try {
@@ -213,10 +279,13 @@ function actorOf({ id, name }: PersonView): Actor {
 }
 
 /**
- * Whose session a request comes with: by its cookie, the header that only this server's page can send with it, and from no other page. Throws
- * WireError, PeopleError or ServiceError.
+ * Whose session a request comes with: by its cookie, the header that only this server's page can
+ * send with it, and from no other page. Throws WireError, PeopleError or ServiceError.
  */
-export async function signedInBy(people: Pick<People, "resume">, caller: Caller): Promise<SignedIn> {
+export async function signedInBy(
+  people: Pick<People, "resume">,
+  caller: Caller,
+): Promise<SignedIn> {
   fromOwnPage(caller);
   if (caller.session === undefined) throw peopleError("not_signed_in");
   const signedIn = await people.resume(caller.session, !caller.isBackground);
@@ -224,7 +293,10 @@ export async function signedInBy(people: Pick<People, "resume">, caller: Caller)
   return signedIn;
 }
 
-/** A header of one's own cannot be sent to another origin that does not allow it, so one that is there says much, whatever it says. */
+/**
+ * A header of one's own cannot be sent to another origin that does not allow it, so one that is
+ * there says much, whatever it says.
+ */
 export function fromOwnPage({ isSameOrigin, csrf }: Caller): void {
   if (!isSameOrigin || csrf === undefined) throw peopleError("not_from_page");
 }
@@ -234,8 +306,14 @@ function isSame(given: string, expected: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
-/** For the page to say when the session is about to end, in whole seconds from now, and to show what the person may do now. */
-export function sessionHeaders({ person, idleUntil, endsAt }: SignedIn, clock: Clock): readonly (readonly [name: string, value: string])[] {
+/**
+ * For the page to say when the session is about to end, in whole seconds from now, and to show what
+ * the person may do now.
+ */
+export function sessionHeaders(
+  { person, idleUntil, endsAt }: SignedIn,
+  clock: Clock,
+): readonly (readonly [name: string, value: string])[] {
   const leftMs = Math.min(idleUntil, endsAt) - clock.now();
   return [
     ["X-Cofre-Session-Seconds", String(Math.max(0, Math.floor(leftMs / 1_000)))],

@@ -25,15 +25,22 @@ const usualEntries = 50;
 const mostEntries = 200;
 
 /**
- * What the console asks about people (docs/wire/sandbox.md), where they sign in. By POST alone: what is asked for stands in no address.
- * - `/__cofre/session`: who is signed in; `do`: `sign_in` with `name`, `password` and `code`, `sign_out`.
+ * What the console asks about people (docs/wire/sandbox.md), where they sign in. By POST alone:
+ * what is asked for stands in no address.
+ * - `/__cofre/session`: who is signed in; `do`: `sign_in` with `name`, `password` and `code`,
+ *   `sign_out`.
  * - `/__cofre/enrolment`: what an `invitation` is for; with `password` and `code` it is accepted.
  * - `/__cofre/password`: one's own; `password`, `code` and `new_password`.
- * - `/__cofre/people`, of admins: all of them; `do`: `invite` with `name` and `role`, and with an `id` `invite_again`, `set_role`, `disable`, `unlock`.
- * - `/__cofre/audit`, of admins: entries from the newest down; with `verify` whether the chain is whole.
+ * - `/__cofre/people`, of admins: all of them; `do`: `invite` with `name` and `role`, and with an
+ *   `id` `invite_again`, `set_role`, `disable`, `unlock`.
+ * - `/__cofre/audit`, of admins: entries from the newest down; with `verify` whether the chain is
+ *   whole.
  */
 export function peopleEndpoints(deps: PeopleDeps): readonly PeopleEndpoint[] {
-  const row = (path: string, handle: (deps: PeopleDeps, request: PeopleRequest) => Promise<WireAnswer>): PeopleEndpoint => ({
+  const row = (
+    path: string,
+    handle: (deps: PeopleDeps, request: PeopleRequest) => Promise<WireAnswer>,
+  ): PeopleEndpoint => ({
     path,
     key: "session",
     family: "parameters",
@@ -67,15 +74,25 @@ function session(deps: PeopleDeps, request: PeopleRequest): Promise<WireAnswer> 
 }
 
 /** The only call that needs no value for the header: whoever is signed in learns it here. */
-async function whoIsIt({ people, clock }: PeopleDeps, { caller }: PeopleRequest): Promise<WireAnswer> {
+async function whoIsIt(
+  { people, clock }: PeopleDeps,
+  { caller }: PeopleRequest,
+): Promise<WireAnswer> {
   fromOwnPage(caller);
   if (caller.session === undefined) throw peopleError("not_signed_in");
   return signedInAnswer(await people.resume(caller.session, !caller.isBackground), clock);
 }
 
-async function signIn({ people, clock }: PeopleDeps, { params, caller }: PeopleRequest): Promise<WireAnswer> {
+async function signIn(
+  { people, clock }: PeopleDeps,
+  { params, caller }: PeopleRequest,
+): Promise<WireAnswer> {
   fromOwnPage(caller);
-  const given = { name: textIn(params, "name"), password: textIn(params, "password"), code: textIn(params, "code") };
+  const given = {
+    name: textIn(params, "name"),
+    password: textIn(params, "password"),
+    code: textIn(params, "code"),
+  };
   const begun = await people.signIn({ ...given, origin: caller.address, marks: caller.marks });
   return begunAnswer(people, caller, begun, clock);
 }
@@ -87,7 +104,10 @@ async function signOut({ people }: PeopleDeps, { caller }: PeopleRequest): Promi
   return answer({}, withoutCookieHeader(caller));
 }
 
-async function enrolment({ people, clock }: PeopleDeps, { params, caller }: PeopleRequest): Promise<WireAnswer> {
+async function enrolment(
+  { people, clock }: PeopleDeps,
+  { params, caller }: PeopleRequest,
+): Promise<WireAnswer> {
   fromOwnPage(caller);
   const invitation = textIn(params, "invitation");
   if (params["password"] === undefined && params["code"] === undefined) {
@@ -95,34 +115,56 @@ async function enrolment({ people, clock }: PeopleDeps, { params, caller }: Peop
     return answer({ name, role, secret, uri, ...(await qrCode(uri)) });
   }
   const given = { invitation, password: textIn(params, "password"), code: textIn(params, "code") };
-  return begunAnswer(people, caller, await people.enrol({ ...given, origin: caller.address }), clock);
+  return begunAnswer(
+    people,
+    caller,
+    await people.enrol({ ...given, origin: caller.address }),
+    clock,
+  );
 }
 
-async function password({ people, clock }: PeopleDeps, { params, caller }: PeopleRequest): Promise<WireAnswer> {
+async function password(
+  { people, clock }: PeopleDeps,
+  { params, caller }: PeopleRequest,
+): Promise<WireAnswer> {
   const signedIn = await signedInBy(people, caller);
-  const given = { password: textIn(params, "password"), code: textIn(params, "code"), newPassword: textIn(params, "new_password") };
+  const given = {
+    password: textIn(params, "password"),
+    code: textIn(params, "code"),
+    newPassword: textIn(params, "new_password"),
+  };
   await people.changePassword({ ...given, session: caller.session ?? "", origin: caller.address });
   return answer({}, ...sessionHeaders(signedIn, clock));
 }
 
 const peoplePath = "/__cofre/people";
 
-async function peopleList({ people, gate, clock }: PeopleDeps, { params, caller }: PeopleRequest): Promise<WireAnswer> {
+async function peopleList(
+  { people, gate, clock }: PeopleDeps,
+  { params, caller }: PeopleRequest,
+): Promise<WireAnswer> {
   const by = await gate.admin(peoplePath, caller);
   const headers = sessionHeaders(by, clock);
   const { address: origin } = caller;
   const asked = textOf(params, "do");
-  if (params["do"] === undefined) return answer({ people: (await people.list()).map(shown) }, ...headers);
+  if (params["do"] === undefined)
+    return answer({ people: (await people.list()).map(shown) }, ...headers);
   if (asked === "invite") {
     const role = roleIn(params);
-    return invited(await people.invite(by, { name: textIn(params, "name"), role, origin }), headers);
+    return invited(
+      await people.invite(by, { name: textIn(params, "name"), role, origin }),
+      headers,
+    );
   }
   const id = idIn(params);
   switch (asked) {
     case "invite_again":
       return invited(await people.inviteAgain(by, id, origin), headers);
     case "set_role":
-      return answer({ person: shown(await people.setRole(by, id, roleIn(params), origin)) }, ...headers);
+      return answer(
+        { person: shown(await people.setRole(by, id, roleIn(params), origin)) },
+        ...headers,
+      );
     case "disable":
       return answer({ person: shown(await people.disable(by, id, origin)) }, ...headers);
     case "unlock":
@@ -132,28 +174,54 @@ async function peopleList({ people, gate, clock }: PeopleDeps, { params, caller 
   }
 }
 
-async function audit({ people, gate, clock }: PeopleDeps, { params, caller }: PeopleRequest): Promise<WireAnswer> {
+async function audit(
+  { people, gate, clock }: PeopleDeps,
+  { params, caller }: PeopleRequest,
+): Promise<WireAnswer> {
   const headers = sessionHeaders(await gate.admin(auditPath, caller), clock);
   if (params["verify"] !== undefined) {
     const { entries, firstBad, head } = await people.verifyAudit();
-    return answer({ verified: { entries, first_bad: firstBad ?? null, head: head.number === 0 ? null : headText(head) } }, ...headers);
+    return answer(
+      {
+        verified: {
+          entries,
+          first_bad: firstBad ?? null,
+          head: head.number === 0 ? null : headText(head),
+        },
+      },
+      ...headers,
+    );
   }
   const limit = numberIn(params, "limit", mostEntries) ?? usualEntries;
   const entries = await people.audit(numberIn(params, "before", Number.MAX_SAFE_INTEGER), limit);
   const last = entries.at(-1)?.number ?? 1;
-  return answer({ entries: entries.map(shownEntry), next: entries.length === limit && last > 1 ? last : null }, ...headers);
+  return answer(
+    { entries: entries.map(shownEntry), next: entries.length === limit && last > 1 ? last : null },
+    ...headers,
+  );
 }
 
 /** A session of its own each time, whatever cookie came; the one that was there before ends. */
-async function begunAnswer(people: People, caller: Caller, { session: begun, signedIn, mark }: Begun, clock: Clock): Promise<WireAnswer> {
+async function begunAnswer(
+  people: People,
+  caller: Caller,
+  { session: begun, signedIn, mark }: Begun,
+  clock: Clock,
+): Promise<WireAnswer> {
   if (caller.session !== undefined) await people.signOut(caller.session, caller.address);
   const made = signedInAnswer(signedIn, clock);
-  const cookies = [cookieHeader(caller, begun.reveal()), browserCookieHeader(caller, mark.reveal())];
+  const cookies = [
+    cookieHeader(caller, begun.reveal()),
+    browserCookieHeader(caller, mark.reveal()),
+  ];
   return { ...made, headers: [...(made.headers ?? []), ...cookies] };
 }
 
 function signedInAnswer(signedIn: SignedIn, clock: Clock): WireAnswer {
-  return answer({ person: shown(signedIn.person), csrf: signedIn.csrf }, ...sessionHeaders(signedIn, clock));
+  return answer(
+    { person: shown(signedIn.person), csrf: signedIn.csrf },
+    ...sessionHeaders(signedIn, clock),
+  );
 }
 
 function invited(
@@ -163,7 +231,15 @@ function invited(
   return answer({ person: shown(person), invitation: invitation.reveal() }, ...headers);
 }
 
-function shown({ id, name, role, state, createdAt, lastSignedInAt, lockedUntil }: PersonView): object {
+function shown({
+  id,
+  name,
+  role,
+  state,
+  createdAt,
+  lastSignedInAt,
+  lockedUntil,
+}: PersonView): object {
   return {
     id,
     name,
@@ -201,6 +277,9 @@ function numberIn(params: TreeObject, name: string, most: number): number | unde
   return number;
 }
 
-function answer(body: object, ...headers: readonly (readonly [name: string, value: string])[]): WireAnswer {
+function answer(
+  body: object,
+  ...headers: readonly (readonly [name: string, value: string])[]
+): WireAnswer {
   return { status: 200, body: JSON.stringify({ ...body, status: "SUCCESS" }), headers };
 }

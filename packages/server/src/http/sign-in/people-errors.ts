@@ -42,7 +42,9 @@ export async function answeringPeople(work: () => Promise<WireAnswer>): Promise<
     return await work();
   } catch (error) {
     const answer = answerOf(refusalOf(error));
-    return error instanceof PeopleError && error.waitMs !== undefined ? { ...answer, headers: [retryAfter(error.waitMs)] } : answer;
+    return error instanceof PeopleError && error.waitMs !== undefined
+      ? { ...answer, headers: [retryAfter(error.waitMs)] }
+      : answer;
   }
 }
 

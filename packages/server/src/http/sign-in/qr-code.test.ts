@@ -3,14 +3,17 @@ import { describe, test } from "node:test";
 import { sha256Hex } from "../../kernel/digest.ts";
 import { qrCode } from "./qr-code.ts";
 
-const uri = (length: number): string => "otpauth://totp/Cofre:ana?secret=".padEnd(length, "ABCDEFGHIJKLMNOP234567&").slice(0, length);
+const uri = (length: number): string =>
+  "otpauth://totp/Cofre:ana?secret=".padEnd(length, "ABCDEFGHIJKLMNOP234567&").slice(0, length);
 
 /** The rows of a QR code, read from its path. */
 async function drawn(text: string): Promise<readonly string[]> {
   const { squares, size } = await qrCode(text);
   assert.match(squares, /^(?:M\d+ \d+h1v1h-1z)+$/);
   const dark = new Set(Array.from(squares.matchAll(/M(\d+) (\d+)h/g), ([, x, y]) => `${x} ${y}`));
-  return Array.from({ length: size }, (_row, y) => Array.from({ length: size }, (_, x) => (dark.has(`${x} ${y}`) ? "#" : ".")).join(""));
+  return Array.from({ length: size }, (_row, y) =>
+    Array.from({ length: size }, (_, x) => (dark.has(`${x} ${y}`) ? "#" : ".")).join(""),
+  );
 }
 
 describe("a QR code", () => {
@@ -31,8 +34,13 @@ describe("a QR code", () => {
   test("has its three finders, and no border", async () => {
     const rows = await drawn(uri(120));
     const finder = ["#######", "#.....#", "#.###.#", "#.###.#", "#.###.#", "#.....#", "#######"];
-    const corner = (x: number, y: number): string[] => rows.slice(y, y + 7).map((row) => row.slice(x, x + 7));
-    for (const [x, y] of [[0, 0] as const, [rows.length - 7, 0] as const, [0, rows.length - 7] as const]) {
+    const corner = (x: number, y: number): string[] =>
+      rows.slice(y, y + 7).map((row) => row.slice(x, x + 7));
+    for (const [x, y] of [
+      [0, 0] as const,
+      [rows.length - 7, 0] as const,
+      [0, rows.length - 7] as const,
+    ]) {
       assert.deepEqual(corner(x, y), finder);
     }
   });

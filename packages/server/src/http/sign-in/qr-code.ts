@@ -1,4 +1,7 @@
-/** A QR code as an SVG path: one unit for each dark square, and the number of squares in each direction. */
+/**
+ * A QR code as an SVG path: one unit for each dark square, and the number of squares in each
+ * direction.
+ */
 export interface QrCode {
   readonly squares: string;
   readonly size: number;
@@ -8,6 +11,8 @@ export interface QrCode {
 export async function qrCode(text: string): Promise<QrCode> {
   const { encode } = await import("uqr");
   const { data, size } = encode(text, { ecc: "L", border: 0 });
-  const squares = data.map((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : "")).join("")).join("");
+  const squares = data
+    .map((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : "")).join(""))
+    .join("");
   return { squares, size };
 }

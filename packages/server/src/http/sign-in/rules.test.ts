@@ -14,7 +14,11 @@ function act(role: "operator" | "admin", name: string, detail?: string): object 
   return { kind: "act", role, act: name, detail };
 }
 
-function need(path: string, params: TreeObject = {}, method: "GET" | "POST" = "POST"): Need | undefined {
+function need(
+  path: string,
+  params: TreeObject = {},
+  method: "GET" | "POST" = "POST",
+): Need | undefined {
   return rules.get(path)?.({ method, params });
 }
 
@@ -62,12 +66,28 @@ describe("what a person needs", () => {
   test("is more when a parameter is there, whatever it says", () => {
     for (const value of ["", "0", {}, []]) {
       for (const name of ["switch_on", "switch_off"]) {
-        assert.deepEqual(need("/__cofre/notifications", { [name]: value }), act("admin", "receiver_switched"));
+        assert.deepEqual(
+          need("/__cofre/notifications", { [name]: value }),
+          act("admin", "receiver_switched"),
+        );
       }
-      assert.deepEqual(need("/__cofre/notifications", { replay: value, switch_off: value }), act("admin", "receiver_switched"));
-      assert.deepEqual(need("/__cofre/notifications", { replay: value }), act("operator", "notification_sent_again"));
-      assert.deepEqual(need("/__cofre/settings", { settings: value }), act("admin", "settings_changed"));
-      for (const name of ["add", "clear"]) assert.deepEqual(need("/__cofre/faults", { [name]: value }), act("admin", "faults_changed"));
+      assert.deepEqual(
+        need("/__cofre/notifications", { replay: value, switch_off: value }),
+        act("admin", "receiver_switched"),
+      );
+      assert.deepEqual(
+        need("/__cofre/notifications", { replay: value }),
+        act("operator", "notification_sent_again"),
+      );
+      assert.deepEqual(
+        need("/__cofre/settings", { settings: value }),
+        act("admin", "settings_changed"),
+      );
+      for (const name of ["add", "clear"])
+        assert.deepEqual(
+          need("/__cofre/faults", { [name]: value }),
+          act("admin", "faults_changed"),
+        );
       assert.deepEqual(need("/__cofre/world", { do: value }), act("admin", "world_changed"));
       for (const name of ["set", "advance", "run"]) {
         assert.deepEqual(need("/__cofre/clock", { [name]: value }), act("admin", "clock_moved"));
@@ -85,8 +105,20 @@ describe("what is written down of an act", () => {
 
   test("is an amount, of too few digits for a card number", () => {
     for (const path of ["/ws/capture", "/ws/refund", "/ws/refundOrCancel"]) {
-      for (const amount of ["1", "123456789.99", "0.5"]) assert.equal(detail(path, { amount }), `amount ${amount}`);
-      for (const amount of ["", "1234567890", "1.999", "1.", ".5", "-1", "x1", "1x", "1x50", visa]) {
+      for (const amount of ["1", "123456789.99", "0.5"])
+        assert.equal(detail(path, { amount }), `amount ${amount}`);
+      for (const amount of [
+        "",
+        "1234567890",
+        "1.999",
+        "1.",
+        ".5",
+        "-1",
+        "x1",
+        "1x",
+        "1x50",
+        visa,
+      ]) {
         assert.equal(detail(path, { amount }), undefined, amount);
       }
     }
@@ -100,11 +132,18 @@ describe("what is written down of an act", () => {
     assert.equal(detail("/__cofre/notifications", { switch_on: "hook-1" }), "switch_on hook-1");
     assert.equal(detail("/__cofre/notifications", { switch_off: "hook-1" }), "switch_off hook-1");
     assert.equal(detail("/__cofre/notifications", { switch_off: visa }), undefined);
-    assert.equal(detail("/__cofre/settings", { settings: { profile: "X", [visa]: "1", toString: "1", country: "br" } }), "profile country");
+    assert.equal(
+      detail("/__cofre/settings", {
+        settings: { profile: "X", [visa]: "1", toString: "1", country: "br" },
+      }),
+      "profile country",
+    );
     const all = Object.keys(accountSettings).join(" ");
     assert.ok(all.length > 400);
     assert.equal(
-      detail("/__cofre/settings", { settings: Object.fromEntries(all.split(" ").map((name) => [name, ""])) }),
+      detail("/__cofre/settings", {
+        settings: Object.fromEntries(all.split(" ").map((name) => [name, ""])),
+      }),
       all.slice(0, 400),
     );
     for (const settings of [{}, { [visa]: "1" }, "profile", ["profile"]])
@@ -123,7 +162,10 @@ describe("what is written down of an act", () => {
   test("begins with the account and is no longer than 500 characters", () => {
     const account = "0a0b0c0d" as MerchantId;
     assert.equal(detailOf(account), "account 0a0b0c0d");
-    assert.equal(detailOf(account, undefined, "status 200", "BP-1"), "account 0a0b0c0d, status 200, BP-1");
+    assert.equal(
+      detailOf(account, undefined, "status 200", "BP-1"),
+      "account 0a0b0c0d, status 200, BP-1",
+    );
     assert.equal(detailOf(account, "x".repeat(600)).length, 500);
   });
 });

@@ -33,12 +33,16 @@ function act(role: Role, name: string, detail?: (params: TreeObject) => string |
 
 /** `changing` when one of the parameters is there, whatever it says; `otherwise` when none is. */
 function when(names: readonly string[], changing: Rule, otherwise: Rule): Rule {
-  return (request) => (names.some((name) => request.params[name] !== undefined) ? changing(request) : otherwise(request));
+  return (request) =>
+    names.some((name) => request.params[name] !== undefined)
+      ? changing(request)
+      : otherwise(request);
 }
 
 /**
- * What people may ask with their session instead of a key, path by path: a path without a row is refused to them, and a test holds that every path
- * that takes a key has its row. Viewers look, operators move money and tell merchants again, admins change how the server behaves.
+ * What people may ask with their session instead of a key, path by path: a path without a row is
+ * refused to them, and a test holds that every path that takes a key has its row. Viewers look,
+ * operators move money and tell merchants again, admins change how the server behaves.
  */
 export const rules: ReadonlyMap<string, Rule> = new Map([
   ["/ws/query", look],
@@ -77,7 +81,10 @@ export const rules: ReadonlyMap<string, Rule> = new Map([
   ["/__cofre/settings", when(["settings"], act("admin", "settings_changed", settingsIn), read)],
   ["/__cofre/simulator", act("admin", "simulator_told")],
   ["/__cofre/faults", when(["add", "clear"], act("admin", "faults_changed"), read)],
-  ["/__cofre/worlds", (request) => (request.method === "POST" ? act("admin", "world_made")(request) : read(request))],
+  [
+    "/__cofre/worlds",
+    (request) => (request.method === "POST" ? act("admin", "world_made")(request) : read(request)),
+  ],
   ["/__cofre/world", when(["do"], act("admin", "world_changed", wordIn("do", worldActions)), read)],
   ["/__cofre/clock", when(["set", "advance", "run"], act("admin", "clock_moved"), read)],
 ] satisfies readonly (readonly [string, Rule])[]);
@@ -88,11 +95,17 @@ function amountIn(params: TreeObject): string | undefined {
   return /^\d{1,9}(?:\.\d{1,2})?$/.test(amount) ? `amount ${amount}` : undefined;
 }
 
-function wordIn(name: string, words: readonly string[]): (params: TreeObject) => string | undefined {
+function wordIn(
+  name: string,
+  words: readonly string[],
+): (params: TreeObject) => string | undefined {
   return (params) => words.find((word) => word === textOf(params, name)?.toLowerCase());
 }
 
-/** Which receiver, as far as that can be an id: a text of somebody's own does not belong into the log. */
+/**
+ * Which receiver, as far as that can be an id: a text of somebody's own does not belong into the
+ * log.
+ */
 function switchIn(params: TreeObject): string | undefined {
   const name = ["switch_on", "switch_off"].find((each) => params[each] !== undefined) ?? "";
   const id = textOf(params, name) ?? "";
@@ -100,11 +113,15 @@ function switchIn(params: TreeObject): string | undefined {
 }
 
 function settingsIn({ settings = {} }: TreeObject): string | undefined {
-  const names = isTreeObject(settings) ? Object.keys(settings).filter((name) => Object.hasOwn(accountSettings, name)) : [];
+  const names = isTreeObject(settings)
+    ? Object.keys(settings).filter((name) => Object.hasOwn(accountSettings, name))
+    : [];
   return names.length === 0 ? undefined : names.join(" ").slice(0, 400);
 }
 
-/** The payment that a request names by its hash, also one that is searched for; otherwise the path. */
+/**
+ * The payment that a request names by its hash, also one that is searched for; otherwise the path.
+ */
 export function targetOf(path: string, params: TreeObject): string {
   const hash = textOf(params, "hash") ?? textOf(params, "search");
   return hash !== undefined && isPaymentId(hash) ? hash : path;
@@ -112,5 +129,7 @@ export function targetOf(path: string, params: TreeObject): string {
 
 /** `account 0a1b2c3d`, and what else there is to say. */
 export function detailOf(account: MerchantId, ...more: readonly (string | undefined)[]): string {
-  return [`account ${account}`, ...more.filter((each) => each !== undefined)].join(", ").slice(0, 500);
+  return [`account ${account}`, ...more.filter((each) => each !== undefined)]
+    .join(", ")
+    .slice(0, 500);
 }

@@ -15,8 +15,15 @@ import { formatAmount, formatMoney, type Money } from "../../kernel/money.ts";
 import type { OrderCard } from "../../payment/payment.ts";
 import type { CallFacts, CallKind, OutcomeFacts, Recorder } from "./recorder.ts";
 
-/** The connectors, with each of their calls recorded: by the request, never by the card that goes with it. */
-export function recordingConnectors(connectors: Connectors, recorder: Pick<Recorder, "call">, clock: Clock): Connectors {
+/**
+ * The connectors, with each of their calls recorded: by the request, never by the card that goes
+ * with it.
+ */
+export function recordingConnectors(
+  connectors: Connectors,
+  recorder: Pick<Recorder, "call">,
+  clock: Clock,
+): Connectors {
   const recording = new Map<string, Connector>();
   return {
     names: connectors.names,
@@ -26,20 +33,29 @@ export function recordingConnectors(connectors: Connectors, recorder: Pick<Recor
       if (known !== undefined) return known;
       const connector = recordingCalls(connectors.of(name), recorder, clock);
       // Names come from payments, too, which may know connectors that are not there any more.
-      if (name === undefined || connectors.names.includes(name)) recording.set(name ?? "", connector);
+      if (name === undefined || connectors.names.includes(name))
+        recording.set(name ?? "", connector);
       return connector;
     },
   };
 }
 
-function recordingCalls(connector: Connector, recorder: Pick<Recorder, "call">, clock: Clock): Connector {
+function recordingCalls(
+  connector: Connector,
+  recorder: Pick<Recorder, "call">,
+  clock: Clock,
+): Connector {
   async function recorded<Outcome extends AnyOutcome>(
     kind: CallKind,
     request: CallRequest,
     card: OrderCard | undefined,
     ask: () => Promise<Outcome>,
   ): Promise<Outcome> {
-    const answered = recorder.call(request.merchantId, clock.now(), factsOf(connector.name, kind, request, card));
+    const answered = recorder.call(
+      request.merchantId,
+      clock.now(),
+      factsOf(connector.name, kind, request, card),
+    );
     try {
       const outcome = await ask();
       answered(outcomeOf(outcome, request.original), clock.now());
@@ -55,8 +71,10 @@ function recordingCalls(connector: Connector, recorder: Pick<Recorder, "call">, 
   return {
     name: connector.name,
     capabilities: connector.capabilities,
-    authorize: (request, card) => recorded("authorize", request, request.card, () => connector.authorize(request, card)),
-    verify: (request, card) => recorded("verify", request, request.card, () => connector.verify(request, card)),
+    authorize: (request, card) =>
+      recorded("authorize", request, request.card, () => connector.authorize(request, card)),
+    verify: (request, card) =>
+      recorded("verify", request, request.card, () => connector.verify(request, card)),
     capture: (request) => recorded("capture", request, undefined, () => connector.capture(request)),
     void: (request) => recorded("void", request, undefined, () => connector.void(request)),
     refund: (request) => recorded("refund", request, undefined, () => connector.refund(request)),
@@ -66,7 +84,12 @@ function recordingCalls(connector: Connector, recorder: Pick<Recorder, "call">, 
   };
 }
 
-type AnyOutcome = AuthorizeOutcome | VerifyOutcome | FollowUpOutcome | ReverseOutcome | InquiryOutcome;
+type AnyOutcome =
+  | AuthorizeOutcome
+  | VerifyOutcome
+  | FollowUpOutcome
+  | ReverseOutcome
+  | InquiryOutcome;
 
 interface CallRequest {
   readonly merchantId: MerchantId;
@@ -76,10 +99,16 @@ interface CallRequest {
   readonly original?: OriginalAuthorization;
 }
 
-function factsOf(connector: string, kind: CallKind, request: CallRequest, card: OrderCard | undefined): CallFacts {
+function factsOf(
+  connector: string,
+  kind: CallKind,
+  request: CallRequest,
+  card: OrderCard | undefined,
+): CallFacts {
   const { reference, original } = request;
   // A reversal undoes the whole authorization; an inquiry moves nothing, whatever its request says.
-  const amount = kind === "inquire" ? undefined : kind === "reverse" ? original?.amount : request.amount;
+  const amount =
+    kind === "inquire" ? undefined : kind === "reverse" ? original?.amount : request.amount;
   const id = (original?.reference ?? reference).slice(0, 48);
   return {
     connector,
@@ -128,7 +157,10 @@ function outcomeOf(outcome: AnyOutcome, original: OriginalAuthorization | undefi
       return {
         kind: "found",
         authorization: outcome.authorization.kind,
-        captured: original === undefined ? String(outcome.captured) : formatAmount(outcome.captured, scaleOf(original.amount.currency)),
+        captured:
+          original === undefined
+            ? String(outcome.captured)
+            : formatAmount(outcome.captured, scaleOf(original.amount.currency)),
         voided: outcome.voided,
         refunds: String(outcome.refunds.length),
       };

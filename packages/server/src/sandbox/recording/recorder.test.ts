@@ -3,7 +3,14 @@ import { describe, test } from "node:test";
 import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
 import { instant } from "../../kernel/instant.ts";
 import type { EndpointId } from "../../notification/events.ts";
-import { type AnswerFacts, type CallFacts, Recorder, recordingBounds, type RecordingBounds, type RequestFacts } from "./recorder.ts";
+import {
+  type AnswerFacts,
+  type CallFacts,
+  Recorder,
+  recordingBounds,
+  type RecordingBounds,
+  type RequestFacts,
+} from "./recorder.ts";
 import { Ring } from "./ring.ts";
 
 const merchant = (number: number) => String(number).padStart(8, "0") as MerchantId;
@@ -11,7 +18,14 @@ const payment = "a".repeat(48) as PaymentId;
 const one = merchant(1);
 
 function asked(text = ""): RequestFacts {
-  return { method: "POST", path: "/ws/query", key: "secret", parameters: ["x", text], characters: text.length, leftOut: 0 };
+  return {
+    method: "POST",
+    path: "/ws/query",
+    key: "secret",
+    parameters: ["x", text],
+    characters: text.length,
+    leftOut: 0,
+  };
 }
 
 function answer(body = "{}"): AnswerFacts {
@@ -32,9 +46,15 @@ const call: CallFacts = {
   paymentId: payment,
 };
 
-function recorderWith(bounds: Partial<RecordingBounds> = {}): { readonly recorder: Recorder; readonly elapse: (ms: number) => void } {
+function recorderWith(bounds: Partial<RecordingBounds> = {}): {
+  readonly recorder: Recorder;
+  readonly elapse: (ms: number) => void;
+} {
   let elapsed = 0;
-  const recorder = new Recorder({ elapsedMs: () => elapsed, bounds: { ...recordingBounds, ...bounds } });
+  const recorder = new Recorder({
+    elapsedMs: () => elapsed,
+    bounds: { ...recordingBounds, ...bounds },
+  });
   return { recorder, elapse: (ms) => void (elapsed += ms) };
 }
 
@@ -53,13 +73,18 @@ describe("a recorder", () => {
     const { recorder, elapse } = recorderWith();
     const answered = recorder.request(one, instant(5), asked("h"));
     assert.deepEqual(
-      recorder.of(one).requests.map(({ number, at, parameters, answer: none }) => [number, at, parameters, none]),
+      recorder
+        .of(one)
+        .requests.map(({ number, at, parameters, answer: none }) => [number, at, parameters, none]),
       [[1, 5, ["x", "h"], undefined]],
     );
     elapse(12.5);
     answered(answer('{"status":"SUCCESS"}'));
     const [request] = recorder.of(one).requests;
-    assert.deepEqual([request?.answer, request?.durationMs], [answer('{"status":"SUCCESS"}'), 12.5]);
+    assert.deepEqual(
+      [request?.answer, request?.durationMs],
+      [answer('{"status":"SUCCESS"}'), 12.5],
+    );
   });
 
   test("counts what happens of all kinds in one order", () => {

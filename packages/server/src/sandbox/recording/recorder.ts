@@ -15,7 +15,10 @@ export const recordingBounds = {
   /** Characters of one request's parameters, and of one answer's body. */
   parameterCharacters: 4_096,
   answerCharacters: 4_096,
-  /** Characters of all requests and answers together, so that many accounts cannot hold what each of them may. */
+  /**
+   * Characters of all requests and answers together, so that many accounts cannot hold what each of
+   * them may.
+   */
   characters: 32 * 1024 * 1024,
   /** Beyond these, the account of which nothing was recorded for longest is forgotten. */
   accounts: 2_000,
@@ -32,7 +35,10 @@ interface Recorded {
   readonly at: Instant;
 }
 
-/** One request of an account, as far as it may be kept: whoever records it has taken out what must not be. */
+/**
+ * One request of an account, as far as it may be kept: whoever records it has taken out what must
+ * not be.
+ */
 export interface RequestFacts {
   readonly method: string;
   /** The endpoint's own, never what the client wrote. */
@@ -47,7 +53,10 @@ export interface RequestFacts {
   readonly leftOut: number;
 }
 
-/** Names and values in turns: made quickly, and read when somebody asks. A value is text, or a list of its own. */
+/**
+ * Names and values in turns: made quickly, and read when somebody asks. A value is text, or a list
+ * of its own.
+ */
 export interface ParameterList extends ReadonlyArray<string | ParameterList> {}
 
 export interface AnswerFacts {
@@ -71,7 +80,15 @@ export interface RecordedRequest extends Recorded, RequestFacts {
   readonly durationMs: number;
 }
 
-export const callKinds = ["authorize", "capture", "void", "refund", "verify", "reverse", "inquire"] as const;
+export const callKinds = [
+  "authorize",
+  "capture",
+  "void",
+  "refund",
+  "verify",
+  "reverse",
+  "inquire",
+] as const;
 export type CallKind = (typeof callKinds)[number];
 
 /** What was asked of an acquirer. Holds no card: what it says of one is the mask. */
@@ -99,7 +116,9 @@ export interface OutcomeFacts {
 
 export interface RecordedCall extends Recorded, CallFacts {
   /** Undefined while it is under way. */
-  readonly answered: { readonly at: Instant; readonly durationMs: number; readonly outcome: OutcomeFacts } | undefined;
+  readonly answered:
+    | { readonly at: Instant; readonly durationMs: number; readonly outcome: OutcomeFacts }
+    | undefined;
 }
 
 /** One attempt to deliver a notification, when it had ended. */
@@ -123,7 +142,9 @@ export type RecordedAttempt = Recorded & AttemptFacts;
 
 /** What was recorded of one account, oldest first. */
 export interface Recording {
-  /** By the account's clock: not all of what happened before is recorded. Undefined when nothing is. */
+  /**
+   * By the account's clock: not all of what happened before is recorded. Undefined when nothing is.
+   */
   readonly since: Instant | undefined;
   readonly requests: readonly RecordedRequest[];
   readonly calls: readonly RecordedCall[];
@@ -159,9 +180,10 @@ export interface RecorderParts {
 }
 
 /**
- * What the accounts of a sandbox have asked, what acquirers were asked for them, and how their notifications went: the newest of each,
- * in memory, gone with the process. Owns a bounded ring of each kind for each account. What it is given it keeps as it is, so nothing that
- * may not be shown is given to it. Its methods never throw and wait for nothing.
+ * What the accounts of a sandbox have asked, what acquirers were asked for them, and how their
+ * notifications went: the newest of each, in memory, gone with the process. Owns a bounded ring of
+ * each kind for each account. What it is given it keeps as it is, so nothing that may not be shown
+ * is given to it. Its methods never throw and wait for nothing.
  */
 export class Recorder {
   readonly #elapsedMs: ElapsedMs;
@@ -177,7 +199,10 @@ export class Recorder {
     this.#bounds = bounds;
   }
 
-  /** A request has come, `at` by the account's clock. What it returns is to be called once, with the answer. */
+  /**
+   * A request has come, `at` by the account's clock. What it returns is to be called once, with the
+   * answer.
+   */
   request(merchantId: MerchantId, at: Instant, facts: RequestFacts): (answer: AnswerFacts) => void {
     const account = this.#accountOf(merchantId, at);
     account.number += 1;
@@ -213,9 +238,18 @@ export class Recorder {
   }
 
   /** An acquirer is asked. What it returns is to be called once, with what came of it, and when. */
-  call(merchantId: MerchantId, at: Instant, facts: CallFacts): (outcome: OutcomeFacts, answeredAt: Instant) => void {
+  call(
+    merchantId: MerchantId,
+    at: Instant,
+    facts: CallFacts,
+  ): (outcome: OutcomeFacts, answeredAt: Instant) => void {
     const account = this.#accountOf(merchantId, at);
-    const entry: Growing<RecordedCall> = { sequence: this.#next(), at, ...facts, answered: undefined };
+    const entry: Growing<RecordedCall> = {
+      sequence: this.#next(),
+      at,
+      ...facts,
+      answered: undefined,
+    };
     const began = this.#elapsedMs();
     this.#dropped(account, account.calls.add(entry));
     return (outcome, answeredAt) => {
@@ -237,7 +271,13 @@ export class Recorder {
   of(merchantId: MerchantId): Recording {
     const account = this.#accounts.get(merchantId);
     if (account === undefined) {
-      return { since: undefined, requests: [], calls: [], attempts: [], commitsOf: () => new Map() };
+      return {
+        since: undefined,
+        requests: [],
+        calls: [],
+        attempts: [],
+        commitsOf: () => new Map(),
+      };
     }
     const { began, goneAt, requests, calls, attempts, commits } = account;
     return {
@@ -246,7 +286,13 @@ export class Recorder {
       calls: calls.items(),
       attempts: attempts.items(),
       commitsOf: (paymentId) =>
-        new Map(commits.items().flatMap((commit) => (commit.paymentId === paymentId ? [[commit.version, commit.sequence]] : []))),
+        new Map(
+          commits
+            .items()
+            .flatMap((commit) =>
+              commit.paymentId === paymentId ? [[commit.version, commit.sequence]] : [],
+            ),
+        ),
     };
   }
 
@@ -298,7 +344,8 @@ export class Recorder {
   }
 
   #dropped(account: AccountRecording, gone: Recorded | undefined): void {
-    if (gone !== undefined && (account.goneAt === undefined || gone.at > account.goneAt)) account.goneAt = gone.at;
+    if (gone !== undefined && (account.goneAt === undefined || gone.at > account.goneAt))
+      account.goneAt = gone.at;
   }
 
   #count(account: AccountRecording, characters: number): void {
@@ -308,7 +355,8 @@ export class Recorder {
 
   /** One account alone never has too much: its requests are bounded themselves. */
   #makeRoom(merchantId: MerchantId): void {
-    while (this.#characters > this.#bounds.characters && this.#accounts.size > 1) this.#forgetOldest(merchantId);
+    while (this.#characters > this.#bounds.characters && this.#accounts.size > 1)
+      this.#forgetOldest(merchantId);
   }
 
   #forgetOldest(but: MerchantId): void {

@@ -1,6 +1,9 @@
 import { assert } from "../../kernel/assert.ts";
 
-/** Holds the newest `limit` items and lets the older ones go. Takes memory for what it holds, not for what it may hold. */
+/**
+ * Holds the newest `limit` items and lets the older ones go. Takes memory for what it holds, not
+ * for what it may hold.
+ */
 export class Ring<Item> {
   readonly #limit: number;
   readonly #items: Item[] = [];

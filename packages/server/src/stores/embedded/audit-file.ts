@@ -5,22 +5,32 @@ import { hasDatabase } from "./data-folder.ts";
 import { EmbeddedPeople } from "./embedded-people.ts";
 import { peopleMacs } from "./migrations/009-people-macs.ts";
 import { migrations } from "./migrations/index.ts";
-import { isSafeVersion, openForReading, Refused, refuseForeign, translated } from "./open-database.ts";
+import {
+  isSafeVersion,
+  openForReading,
+  Refused,
+  refuseForeign,
+  translated,
+} from "./open-database.ts";
 import { StoreOpenError } from "./open-error.ts";
 
 /** The version of the tables from which on the audit log has the columns of today. */
 const firstWithAudit = migrations.indexOf(peopleMacs) + 1;
 
 /**
- * Opens the audit log of a file for reading, whether a server has the file or not: a reader's connection holds up no writer, and no read lasts longer than a
- * piece. Throws StoreOpenError.
+ * Opens the audit log of a file for reading, whether a server has the file or not: a reader's
+ * connection holds up no writer, and no read lasts longer than a piece. Throws StoreOpenError.
  */
 export function openAuditFile(file: string): { readonly log: AuditLog; close(): Promise<void> } {
   if (!hasDatabase(file)) throw new StoreOpenError("nothing", file);
   try {
     const reader = translated(() => readerOf(file));
     return {
-      log: new EmbeddedPeople(reader, { submitPeople: () => Promise.reject(new StoreError("closed")) }, () => !reader.isOpen),
+      log: new EmbeddedPeople(
+        reader,
+        { submitPeople: () => Promise.reject(new StoreError("closed")) },
+        () => !reader.isOpen,
+      ),
       close: async () => reader.close(),
     };
   } catch (error) {
@@ -33,7 +43,10 @@ function readerOf(file: string): DatabaseSync {
   const reader = openForReading(file);
   try {
     refuseForeign(reader, false);
-    if (Number(Object.values(reader.prepare("PRAGMA user_version").get() ?? {})[0]) < firstWithAudit) throw new Refused("no_audit");
+    if (
+      Number(Object.values(reader.prepare("PRAGMA user_version").get() ?? {})[0]) < firstWithAudit
+    )
+      throw new Refused("no_audit");
     return reader;
   } catch (error) {
     reader.close();

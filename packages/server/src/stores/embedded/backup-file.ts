@@ -2,8 +2,23 @@ import { closeSync, copyFileSync, linkSync, openSync, renameSync, rmSync, statSy
 import { dirname, join } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import type { BackedUp, Restored } from "../backup.ts";
-import { codeOf, hasDatabase, isSystemError, makeFilesPrivate, makeFolderOf, syncPath } from "./data-folder.ts";
-import { isSafeVersion, lockFile, openForReading, openForWriting, Refused, refuseForeign, translated } from "./open-database.ts";
+import {
+  codeOf,
+  hasDatabase,
+  isSystemError,
+  makeFilesPrivate,
+  makeFolderOf,
+  syncPath,
+} from "./data-folder.ts";
+import {
+  isSafeVersion,
+  lockFile,
+  openForReading,
+  openForWriting,
+  Refused,
+  refuseForeign,
+  translated,
+} from "./open-database.ts";
 import { StoreOpenError } from "./open-error.ts";
 
 /** Why no copy was made or restored. The message may be shown. */
@@ -18,10 +33,13 @@ export class BackupError extends Error {
 }
 
 const backupRefusals = {
-  exists: "a file of this name exists, and a backup overwrites nothing: name another directory for each backup",
-  damaged_copy: "the copy did not pass SQLite's integrity check and was removed: the database or the disk is damaged",
+  exists:
+    "a file of this name exists, and a backup overwrites nothing: name another directory for each backup",
+  damaged_copy:
+    "the copy did not pass SQLite's integrity check and was removed: the database or the disk is damaged",
   not_a_copy: "this is not a copy that cofre backup made",
-  occupied: "there is a database in the data directory: with --replace it is kept under another name, and the copy takes its place",
+  occupied:
+    "there is a database in the data directory: with --replace it is kept under another name, and the copy takes its place",
 } as const;
 export type BackupRefusal = keyof typeof backupRefusals;
 
@@ -30,11 +48,16 @@ const name = "cofre.db";
 const parts = ["", "-wal", "-shm"] as const;
 
 /**
- * Copies the database into `directory` while a server may have it, with SQLite's own backup: all pages as of one moment. The copy gets its
- * name when it is complete, checked and on the disk, so a run that is killed leaves only a file that ends in `.part`. `unique` keeps two runs apart.
- * Throws StoreOpenError and BackupError.
+ * Copies the database into `directory` while a server may have it, with SQLite's own backup: all
+ * pages as of one moment. The copy gets its name when it is complete, checked and on the disk, so a
+ * run that is killed leaves only a file that ends in `.part`. `unique` keeps two runs apart. Throws
+ * StoreOpenError and BackupError.
  */
-export async function backUpFile(file: string, directory: string, unique: string): Promise<BackedUp> {
+export async function backUpFile(
+  file: string,
+  directory: string,
+  unique: string,
+): Promise<BackedUp> {
   if (!hasDatabase(file)) throw new StoreOpenError("nothing", file);
   const target = join(directory, name);
   const partial = `${target}.${unique}.part`;
@@ -50,10 +73,16 @@ export async function backUpFile(file: string, directory: string, unique: string
 }
 
 /**
- * Puts a copy that `backUpFile` made in place of the database. Holds the lock that a server holds. A database that is there is
- * refused, or kept under another name with `replace`; with it goes its log, which would damage the copy.
+ * Puts a copy that `backUpFile` made in place of the database. Holds the lock that a server holds.
+ * A database that is there is refused, or kept under another name with `replace`; with it goes its
+ * log, which would damage the copy.
  */
-export function restoreFile(directory: string, file: string, unique: string, replace: boolean): Restored {
+export function restoreFile(
+  directory: string,
+  file: string,
+  unique: string,
+  replace: boolean,
+): Restored {
   const copy = join(directory, name);
   if (!hasDatabase(copy)) throw new StoreOpenError("nothing", copy);
   makeFolderOf(file);
@@ -68,8 +97,10 @@ export function restoreFile(directory: string, file: string, unique: string, rep
       const counts = opened(copy, () => checked(partial));
       if (counts === undefined) throw new BackupError("not_a_copy", copy);
       syncPath(partial);
-      // The database goes before its log: without one the next start is refused, without its log it would be an older one.
-      if (replaced !== undefined) for (const end of parts) if (exists(file + end)) renameSync(file + end, replaced + end);
+      // The database goes before its log: without one the next start is refused, without its log it
+      // would be an older one.
+      if (replaced !== undefined)
+        for (const end of parts) if (exists(file + end)) renameSync(file + end, replaced + end);
       renameSync(partial, file);
       syncPath(dirname(file));
       makeFilesPrivate(file);
@@ -86,7 +117,12 @@ export function markAsPutBack(file: string): void {
   opened(file, () => {
     const lock = lockFile(file);
     try {
-      const database = openForWriting({ file, durable: true, maxFileBytes: undefined, expectTables: true });
+      const database = openForWriting({
+        file,
+        durable: true,
+        maxFileBytes: undefined,
+        expectTables: true,
+      });
       database.exec(markAsCopy);
       database.close();
     } finally {
@@ -95,7 +131,8 @@ export function markAsPutBack(file: string): void {
   });
 }
 
-const markAsCopy = "INSERT INTO identity VALUES (1, NULL, 0, 0, 1, NULL) ON CONFLICT (one) DO UPDATE SET is_copy = 1";
+const markAsCopy =
+  "INSERT INTO identity VALUES (1, NULL, 0, 0, 1, NULL) ON CONFLICT (one) DO UPDATE SET is_copy = 1";
 
 async function copyPages(file: string, partial: string): Promise<void> {
   // Made here, for SQLite would make it readable for others.
@@ -129,7 +166,9 @@ function readable(file: string): DatabaseSync {
   });
 }
 
-/** Makes the copy a file that stands alone, and reads it to its end; undefined when it is damaged. */
+/**
+ * Makes the copy a file that stands alone, and reads it to its end; undefined when it is damaged.
+ */
 function settle(partial: string): Pick<BackedUp, "payments" | "cards"> | undefined {
   return opened(partial, () =>
     translated(() => {
@@ -137,7 +176,8 @@ function settle(partial: string): Pick<BackedUp, "payments" | "cards"> | undefin
       try {
         database.exec("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL");
         // A file of an earlier version has no such table.
-        if (numberOf(database, "SELECT count(*) FROM sqlite_schema WHERE name = 'identity'") > 0) database.exec(markAsCopy);
+        if (numberOf(database, "SELECT count(*) FROM sqlite_schema WHERE name = 'identity'") > 0)
+          database.exec(markAsCopy);
       } finally {
         database.close();
       }
@@ -153,7 +193,11 @@ function checked(path: string): Pick<BackedUp, "payments" | "cards"> | undefined
     try {
       refuseForeign(database, false);
       if (numberOf(database, "PRAGMA user_version") === 0) return undefined;
-      if (textOf(database, "PRAGMA journal_mode") !== "delete" || textOf(database, "PRAGMA integrity_check") !== "ok") return undefined;
+      if (
+        textOf(database, "PRAGMA journal_mode") !== "delete" ||
+        textOf(database, "PRAGMA integrity_check") !== "ok"
+      )
+        return undefined;
       return {
         payments: numberOf(database, "SELECT count(*) FROM payment"),
         cards: numberOf(database, "SELECT count(*) FROM card"),
@@ -178,8 +222,9 @@ function keep(partial: string, target: string): void {
 }
 
 /**
- * The same where the file system has no hard links (exFAT, most SMB shares and FUSE mounts), which each reports with a code of its own. A rename
- * replaces what has the name, so the name is taken first, by an empty file that no other program can have made.
+ * The same where the file system has no hard links (exFAT, most SMB shares and FUSE mounts), which
+ * each reports with a code of its own. A rename replaces what has the name, so the name is taken
+ * first, by an empty file that no other program can have made.
  */
 function keepWithoutLinks(partial: string, target: string): void {
   try {
@@ -202,7 +247,9 @@ function removingAtFailure<T>(partial: string, work: () => T): T {
   };
   const failed = (error: unknown): never => {
     remove();
-    throw isSystemError(error) ? new StoreOpenError(error.code === "ENOSPC" ? "full" : "cannot_open", partial) : error;
+    throw isSystemError(error)
+      ? new StoreOpenError(error.code === "ENOSPC" ? "full" : "cannot_open", partial)
+      : error;
   };
   try {
     const result = work();

@@ -25,14 +25,28 @@ function count(database: DatabaseSync, table: string): number {
   return Number(database.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.["n"]);
 }
 
-/** Changes that the rules in front of every store would have caught: the database is the last wall. */
+/**
+ * Changes that the rules in front of every store would have caught: the database is the last wall.
+ */
 const broken: Readonly<Record<string, Change>> = {
-  "captured above authorized": given.paymentChange(given.newPayment(7, { authorized: 1n, captured: 2n })),
-  "captured below zero": given.paymentChange(given.newPayment(7, { authorized: 1n, captured: -1n })),
-  "refunded above captured": given.paymentChange(given.newPayment(7, { authorized: 2n, captured: 1n, refunded: 2n, review: "waiting" })),
-  "refunded below zero": given.paymentChange(given.newPayment(7, { authorized: 1n, captured: 1n, refunded: -1n, review: "waiting" })),
-  "a refund's id beyond 31 bits": given.paymentChange(given.newPayment(7, { refunds: [given.newRefund(2 ** 31)] })),
-  "a short payment id": given.paymentChange(given.newPayment(7, { id: given.paymentId(7).slice(2) as PaymentId })),
+  "captured above authorized": given.paymentChange(
+    given.newPayment(7, { authorized: 1n, captured: 2n }),
+  ),
+  "captured below zero": given.paymentChange(
+    given.newPayment(7, { authorized: 1n, captured: -1n }),
+  ),
+  "refunded above captured": given.paymentChange(
+    given.newPayment(7, { authorized: 2n, captured: 1n, refunded: 2n, review: "waiting" }),
+  ),
+  "refunded below zero": given.paymentChange(
+    given.newPayment(7, { authorized: 1n, captured: 1n, refunded: -1n, review: "waiting" }),
+  ),
+  "a refund's id beyond 31 bits": given.paymentChange(
+    given.newPayment(7, { refunds: [given.newRefund(2 ** 31)] }),
+  ),
+  "a short payment id": given.paymentChange(
+    given.newPayment(7, { id: given.paymentId(7).slice(2) as PaymentId }),
+  ),
   "a version of zero": given.paymentChange(given.newPayment(7), {
     payment: { next: given.newPayment(7, { version: 0 }), replaces: undefined },
   }),
@@ -55,7 +69,10 @@ for (const [name, change] of Object.entries(broken)) {
     assert.equal(commits, 2, "each change had a transaction of its own");
     assert.equal(count(database, "payment"), 1);
     assert.equal(count(database, "history"), 2);
-    assert.deepEqual(writer.write([messageOf(given.paymentChange(given.newPayment(2)))]), { outcomes: ["committed"], commits: 1 });
+    assert.deepEqual(writer.write([messageOf(given.paymentChange(given.newPayment(2)))]), {
+      outcomes: ["committed"],
+      commits: 1,
+    });
   });
 }
 
@@ -63,8 +80,14 @@ test("a batch without a failure is one commit, and one without an effect is none
   const writer = new BatchWriter(newDatabase(context));
   const change = messageOf(given.paymentChange(given.newPayment(1)));
 
-  assert.deepEqual(writer.write([change, change]), { outcomes: ["committed", "payment_code"], commits: 1 });
-  assert.deepEqual(writer.write([change, change]), { outcomes: ["payment_code", "payment_code"], commits: 0 });
+  assert.deepEqual(writer.write([change, change]), {
+    outcomes: ["committed", "payment_code"],
+    commits: 1,
+  });
+  assert.deepEqual(writer.write([change, change]), {
+    outcomes: ["payment_code", "payment_code"],
+    commits: 0,
+  });
 });
 
 test("an attempt that nothing would ever look at again is refused by the database", (context) => {
@@ -86,24 +109,54 @@ test("what is due, in flight, to be delivered, or named by a refund or mandate i
       .map((row) => String(row["detail"]))
       .join("; ");
 
-  assert.match(plan("paymentsDue"), /^SEARCH payment USING INDEX payment_due \(due_at>\? AND due_at<\?\)/);
-  assert.match(plan("nextDue"), /^SEARCH payment USING COVERING INDEX payment_due \(due_at>\? AND due_at<\?\)/);
-  assert.match(plan("paymentsDueAt"), /^SEARCH payment USING INDEX payment_due \(due_at=\? AND <expr>=\? AND rowid>\?\)/);
+  assert.match(
+    plan("paymentsDue"),
+    /^SEARCH payment USING INDEX payment_due \(due_at>\? AND due_at<\?\)/,
+  );
+  assert.match(
+    plan("nextDue"),
+    /^SEARCH payment USING COVERING INDEX payment_due \(due_at>\? AND due_at<\?\)/,
+  );
+  assert.match(
+    plan("paymentsDueAt"),
+    /^SEARCH payment USING INDEX payment_due \(due_at=\? AND <expr>=\? AND rowid>\?\)/,
+  );
   assert.doesNotMatch(plan("paymentsDueAt"), /TEMP B-TREE/);
   assert.match(plan("paymentsInFlight"), /; SEARCH payment USING COVERING INDEX payment_due /);
-  assert.match(plan("paymentByMandate"), /^SEARCH payment USING INDEX payment_mandate \(merchant=\? AND mandate=\?\)$/);
+  assert.match(
+    plan("paymentByMandate"),
+    /^SEARCH payment USING INDEX payment_mandate \(merchant=\? AND mandate=\?\)$/,
+  );
   assert.match(plan("paymentByRefundId"), /SEARCH refund USING INTEGER PRIMARY KEY/);
-  assert.match(plan("merchantsDue"), /^SEARCH due_merchant USING (COVERING )?INDEX due_merchant_due \(\(due_at,merchant\)>/);
-  assert.match(plan("queuesDue"), /^SEARCH due_queue USING (COVERING )?INDEX due_queue_due \(merchant=\? AND \(due_at,queue\)>/);
+  assert.match(
+    plan("merchantsDue"),
+    /^SEARCH due_merchant USING (COVERING )?INDEX due_merchant_due \(\(due_at,merchant\)>/,
+  );
+  assert.match(
+    plan("queuesDue"),
+    /^SEARCH due_queue USING (COVERING )?INDEX due_queue_due \(merchant=\? AND \(due_at,queue\)>/,
+  );
   assert.match(
     plan("deliveriesDue"),
     /^SEARCH due_delivery USING PRIMARY KEY \(queue=\? AND due_at<\?\); SEARCH delivery USING PRIMARY KEY/,
   );
   assert.doesNotMatch(plan("deliveriesDue"), /TEMP B-TREE/);
-  assert.match(plan("paymentByRefundCode"), /SEARCH refund USING (COVERING )?INDEX refund_code \(merchant=\? AND code=\?\)/);
-  assert.match(plan("deliveriesWaiting"), /^SEARCH delivery USING INDEX delivery_waiting \(<expr>=\? AND number>\?\)/);
-  assert.match(plan("deliveriesFailed"), /^SEARCH delivery USING INDEX delivery_failed \(<expr>=\? AND number>\?\)/);
-  assert.match(plan("deliveriesOfMessage"), /^SEARCH delivery USING INDEX delivery_message \(lane=\? AND message=\?\)/);
+  assert.match(
+    plan("paymentByRefundCode"),
+    /SEARCH refund USING (COVERING )?INDEX refund_code \(merchant=\? AND code=\?\)/,
+  );
+  assert.match(
+    plan("deliveriesWaiting"),
+    /^SEARCH delivery USING INDEX delivery_waiting \(<expr>=\? AND number>\?\)/,
+  );
+  assert.match(
+    plan("deliveriesFailed"),
+    /^SEARCH delivery USING INDEX delivery_failed \(<expr>=\? AND number>\?\)/,
+  );
+  assert.match(
+    plan("deliveriesOfMessage"),
+    /^SEARCH delivery USING INDEX delivery_message \(lane=\? AND message=\?\)/,
+  );
   const names = Object.keys(sql) as (keyof typeof sql)[];
   assert.deepEqual(
     names.filter((name) => plan(name).includes("TEMP B-TREE")),
@@ -157,12 +210,23 @@ test("history can neither be changed nor deleted", (context) => {
 test("the journal view shows each posting as a row", (context) => {
   const database = newDatabase(context);
   const writer = new BatchWriter(database);
-  writer.write([messageOf(given.paymentChange(given.newPayment(1))), messageOf(given.paidChange(given.newPayment(1)))]);
+  writer.write([
+    messageOf(given.paymentChange(given.newPayment(1))),
+    messageOf(given.paidChange(given.newPayment(1))),
+  ]);
 
-  const rows = database.prepare("SELECT version, entry, account, currency, minor FROM journal").all();
+  const rows = database
+    .prepare("SELECT version, entry, account, currency, minor FROM journal")
+    .all();
 
   const expected = given.saleEntries.flatMap(({ postings }, index) =>
-    postings.map(({ account, currency, minor }) => ({ version: 2, entry: index + 1, account, currency, minor: Number(minor) })),
+    postings.map(({ account, currency, minor }) => ({
+      version: 2,
+      entry: index + 1,
+      account,
+      currency,
+      minor: Number(minor),
+    })),
   );
   assert.deepEqual(
     rows.map((row) => ({ ...row })),
@@ -170,7 +234,10 @@ test("the journal view shows each posting as a row", (context) => {
   );
 });
 
-/** A connection whose COMMIT fails when the test says so, with the transaction still open, as SQLite leaves it. */
+/**
+ * A connection whose COMMIT fails when the test says so, with the transaction still open, as SQLite
+ * leaves it.
+ */
 class FailingDatabase extends DatabaseSync {
   /** SQLite's result code of the next COMMITs, one for each. */
   readonly failures: number[] = [];
@@ -197,7 +264,9 @@ function newFailingDatabase(context: TestContext): FailingDatabase {
   return database;
 }
 
-const [first, second, third] = [1, 2, 3].map((number) => messageOf(given.paymentChange(given.newPayment(number))));
+const [first, second, third] = [1, 2, 3].map((number) =>
+  messageOf(given.paymentChange(given.newPayment(number))),
+);
 assert.ok(first !== undefined && second !== undefined && third !== undefined);
 
 test("a batch that finds the disk full at its commit was not applied, once its remains could be overwritten", (context) => {
@@ -205,7 +274,10 @@ test("a batch that finds the disk full at its commit was not applied, once its r
   const writer = new BatchWriter(database);
   database.failures.push(fullDisk);
 
-  assert.deepEqual(writer.write([first, first]), { outcomes: ["unavailable", "unavailable"], commits: 0 });
+  assert.deepEqual(writer.write([first, first]), {
+    outcomes: ["unavailable", "unavailable"],
+    commits: 0,
+  });
   assert.deepEqual(writer.write([first]), { outcomes: ["committed"], commits: 1 });
 });
 
@@ -215,7 +287,11 @@ test("while its remains cannot be overwritten its outcome is unknown, and nothin
   database.failures.push(fullDisk, fullDisk, fullDisk, fullDisk);
 
   assert.deepEqual(writer.write([first]).outcomes, ["commit_unknown"]);
-  assert.deepEqual(writer.write([second]).outcomes, ["unavailable"], "still full: it is not even tried");
+  assert.deepEqual(
+    writer.write([second]).outcomes,
+    ["unavailable"],
+    "still full: it is not even tried",
+  );
   assert.deepEqual(writer.write([second]).outcomes, ["unavailable"]);
   assert.deepEqual(writer.write([third]).outcomes, ["committed"], "there is room again");
   assert.equal(count(database, "payment"), 1);
@@ -226,7 +302,11 @@ test("after a failed sync the outcome is unknown and the writer stops for good",
   const writer = new BatchWriter(database);
   database.failures.push(failedSync);
 
-  assert.deepEqual(writer.write([first, second, first]).outcomes, ["commit_unknown", "commit_unknown", "unavailable"]);
+  assert.deepEqual(writer.write([first, second, first]).outcomes, [
+    "commit_unknown",
+    "commit_unknown",
+    "unavailable",
+  ]);
   assert.deepEqual(writer.write([third]).outcomes, ["unavailable"]);
   assert.equal(count(database, "payment"), 0);
 });

@@ -27,14 +27,16 @@ const raiseIdentity = `INSERT INTO identity VALUES (1, :keys, :epoch, coalesce(:
 const triedBytes = 65_536;
 
 /**
- * Writes batches of changes, one transaction and one fsync for each batch. A change that fails unexpectedly takes the batch
- * back; then each change is tried in a transaction of its own, so that it fails alone.
+ * Writes batches of changes, one transaction and one fsync for each batch. A change that fails
+ * unexpectedly takes the batch back; then each change is tried in a transaction of its own, so that
+ * it fails alone.
  *
- * What a COMMIT that fails leaves in the write-ahead log might be found and applied when the file is opened after a crash. So:
- * - disk full: nothing more is accepted until a small transaction has overwritten the remains. When that works at once, the
- *   batch is known not to be applied; else its outcome is unknown.
- * - anything else (a failed fsync above all, after which the system may call lost pages clean): the outcome is unknown and
- *   the writer stops for good. Opening the file again decides.
+ * What a COMMIT that fails leaves in the write-ahead log might be found and applied when the file
+ * is opened after a crash. So:
+ * - disk full: nothing more is accepted until a small transaction has overwritten the remains. When
+ *   that works at once, the batch is known not to be applied; else its outcome is unknown.
+ * - anything else (a failed fsync above all, after which the system may call lost pages clean): the
+ *   outcome is unknown and the writer stops for good. Opening the file again decides.
  */
 export class BatchWriter {
   readonly #database: DatabaseSync;
@@ -54,10 +56,16 @@ export class BatchWriter {
     const together = this.#tryTogether(batch);
     if (together !== undefined) return together;
     const single = batch.map((message) => this.#writeAlone(message));
-    return { outcomes: single, commits: single.filter((outcome) => outcome === "committed").length };
+    return {
+      outcomes: single,
+      commits: single.filter((outcome) => outcome === "committed").length,
+    };
   }
 
-  /** A change of people, in a transaction of its own: there are few, and nobody's payment waits for one that fails. */
+  /**
+   * A change of people, in a transaction of its own: there are few, and nobody's payment waits for
+   * one that fails.
+   */
   writePeople(message: PeopleMessage): PeopleAnswer {
     if (this.#state === "in_doubt") this.#settle();
     if (this.#state !== "ready") return { outcome: "unavailable", number: 0 };
@@ -85,9 +93,12 @@ export class BatchWriter {
     if (this.#state !== "ready") return "unavailable";
     try {
       this.#database.exec("BEGIN IMMEDIATE");
-      this.#database
-        .prepare(raiseIdentity)
-        .run({ keys: keys ?? null, epoch: epoch ?? 0, beat: beat ?? null, isCopy: isServed === true ? 0 : 1 });
+      this.#database.prepare(raiseIdentity).run({
+        keys: keys ?? null,
+        epoch: epoch ?? 0,
+        beat: beat ?? null,
+        isCopy: isServed === true ? 0 : 1,
+      });
     } catch (error) {
       sqliteCode(error);
       this.#rollBack();
@@ -96,7 +107,10 @@ export class BatchWriter {
     return this.#commit(["committed"]).outcomes[0] ?? "unavailable";
   }
 
-  /** Whether a change could be written now, found out by writing as much as a change needs and taking it away again. */
+  /**
+   * Whether a change could be written now, found out by writing as much as a change needs and
+   * taking it away again.
+   */
   tryWriting(): boolean {
     if (this.#state === "in_doubt") this.#settle();
     if (this.#state !== "ready") return false;
@@ -125,13 +139,14 @@ export class BatchWriter {
   }
 
   /**
-   * Copies what is only in the write-ahead log into the database file; whether all of it is there now. A failure loses nothing: the log
-   * keeps what was not copied.
+   * Copies what is only in the write-ahead log into the database file; whether all of it is there
+   * now. A failure loses nothing: the log keeps what was not copied.
    */
   checkpoint(): boolean {
     if (this.#state !== "ready") return false;
     try {
-      const { busy, log, checkpointed } = this.#database.prepare("PRAGMA wal_checkpoint(PASSIVE)").get() ?? {};
+      const { busy, log, checkpointed } =
+        this.#database.prepare("PRAGMA wal_checkpoint(PASSIVE)").get() ?? {};
       return busy === 0 && log === checkpointed;
     } catch (error) {
       sqliteCode(error);
@@ -148,7 +163,8 @@ export class BatchWriter {
     } catch (error) {
       const code = sqliteCode(error);
       this.#rollBack();
-      // Another program held the database for as long as the writer waits. Each change alone would wait as long again.
+      // Another program held the database for as long as the writer waits. Each change alone would
+      // wait as long again.
       return code === "busy" ? { outcomes: batch.map(() => "unavailable"), commits: 0 } : undefined;
     }
     return this.#commit(outcomes);
@@ -176,13 +192,20 @@ export class BatchWriter {
       this.#state = full ? "in_doubt" : "stopped";
       this.#rollBack();
       const failed = full && this.#settle() ? "unavailable" : "commit_unknown";
-      // Conflicts may have been with changes that are gone now: those were not applied either, and may come again.
-      return { outcomes: outcomes.map((outcome) => (outcome === "committed" ? failed : "unavailable")), commits: 0 };
+      // Conflicts may have been with changes that are gone now: those were not applied either, and
+      // may come again.
+      return {
+        outcomes: outcomes.map((outcome) => (outcome === "committed" ? failed : "unavailable")),
+        commits: 0,
+      };
     }
     return { outcomes, commits: outcomes.includes("committed") ? 1 : 0 };
   }
 
-  /** Setting the version that is already set writes page 1 and nothing else: over what the failed commit left behind. */
+  /**
+   * Setting the version that is already set writes page 1 and nothing else: over what the failed
+   * commit left behind.
+   */
   #settle(): boolean {
     try {
       const version = Number(this.#database.prepare("PRAGMA user_version").get()?.["user_version"]);

@@ -13,7 +13,10 @@ import type {
 } from "../change-message.ts";
 import { DeliveryWriter } from "./delivery-writer.ts";
 
-/** Writes one change within the transaction that is open. Owns the prepared statements of the writer's connection. */
+/**
+ * Writes one change within the transaction that is open. Owns the prepared statements of the
+ * writer's connection.
+ */
 export class ChangeWriter {
   readonly #database: DatabaseSync;
   /** For payments without anything rare, where constants save a third of what is bound. */
@@ -40,9 +43,15 @@ export class ChangeWriter {
     this.#database = database;
     this.#ordinary = paymentStatements(database, ["0", "NULL", "NULL", "NULL", "NULL", "NULL"]);
     this.#rare = paymentStatements(database, ["?", "?", "?", "?", "?", "?"]);
-    this.#paymentNo = database.prepare("SELECT no FROM payment WHERE merchant = unhex(?) AND id = unhex(?)");
-    this.#paymentCodeTaken = database.prepare("SELECT 1 FROM payment WHERE merchant = unhex(?) AND code = ?");
-    this.#insertHistory = database.prepare("INSERT INTO history (payment, version, at, facts, detail, entries) VALUES (?, ?, ?, ?, ?, ?)");
+    this.#paymentNo = database.prepare(
+      "SELECT no FROM payment WHERE merchant = unhex(?) AND id = unhex(?)",
+    );
+    this.#paymentCodeTaken = database.prepare(
+      "SELECT 1 FROM payment WHERE merchant = unhex(?) AND code = ?",
+    );
+    this.#insertHistory = database.prepare(
+      "INSERT INTO history (payment, version, at, facts, detail, entries) VALUES (?, ?, ?, ?, ?, ?)",
+    );
     this.#deliveries = new DeliveryWriter(database);
     this.#insertRefund = database.prepare(
       "INSERT INTO refund (id, merchant, code, payment) VALUES (?, unhex(?), ?, ?) ON CONFLICT DO NOTHING",
@@ -59,7 +68,9 @@ export class ChangeWriter {
     this.#useCard = database.prepare(
       "UPDATE card SET last_used_at = ?3 WHERE merchant = unhex(?1) AND token_digest = unhex(?2) AND last_used_at < ?3",
     );
-    this.#eraseCard = database.prepare("DELETE FROM card WHERE merchant = unhex(?) AND token_digest = unhex(?) AND last_used_at < ?");
+    this.#eraseCard = database.prepare(
+      "DELETE FROM card WHERE merchant = unhex(?) AND token_digest = unhex(?) AND last_used_at < ?",
+    );
     this.#insertRequest = database.prepare(
       `INSERT INTO named_request (merchant, key, digest, claimed_at, status, body)
        VALUES (unhex(?), ?, unhex(?), ?, ?, ?) ON CONFLICT DO NOTHING`,
@@ -73,18 +84,26 @@ export class ChangeWriter {
     this.#insertAccount = database.prepare(
       "INSERT INTO account (id, version, name, settings) VALUES (unhex(?), ?, ?, ?) ON CONFLICT DO NOTHING",
     );
-    this.#updateAccount = database.prepare("UPDATE account SET version = ?, name = ?, settings = ? WHERE id = unhex(?) AND version = ?");
+    this.#updateAccount = database.prepare(
+      "UPDATE account SET version = ?, name = ?, settings = ? WHERE id = unhex(?) AND version = ?",
+    );
     this.#insertAccountKey = database.prepare(
       `INSERT INTO account_key (digest, account, grants, mac) VALUES (unhex(?), unhex(?), ?, ?) ON CONFLICT (digest) DO UPDATE SET mac = excluded.mac
        WHERE mac IS NULL AND excluded.mac IS NOT NULL AND account = excluded.account AND grants = excluded.grants`,
     );
   }
 
-  /** Unless it answers `committed`, the change has left no trace. Throws what SQLite throws; then the caller rolls back. */
+  /**
+   * Unless it answers `committed`, the change has left no trace. Throws what SQLite throws; then
+   * the caller rolls back.
+   */
   write(message: ChangeMessage): Outcome {
     const [, , payment, card, , account] = message;
-    // A lone payment or card finds its conflict with the first statement, before anything of it is written.
-    const mayConflictLate = account !== undefined || (payment !== undefined && (card !== undefined || payment[18] !== undefined));
+    // A lone payment or card finds its conflict with the first statement, before anything of it is
+    // written.
+    const mayConflictLate =
+      account !== undefined ||
+      (payment !== undefined && (card !== undefined || payment[18] !== undefined));
     if (!mayConflictLate) return this.#writeParts(message);
     this.#database.exec("SAVEPOINT change");
     const outcome = this.#writeParts(message);
@@ -94,27 +113,89 @@ export class ChangeWriter {
   }
 
   #writeParts(message: ChangeMessage): Outcome {
-    const [merchant, at, payment, card, cardUse, account, request, cardErasure, deliveries, parking, requestDeletion, deliveryDeletion] =
-      message;
-    if (deliveries !== undefined && !this.#deliveries.isCurrent(merchant, deliveries)) return "stale";
+    const [
+      merchant,
+      at,
+      payment,
+      card,
+      cardUse,
+      account,
+      request,
+      cardErasure,
+      deliveries,
+      parking,
+      requestDeletion,
+      deliveryDeletion,
+    ] = message;
+    if (deliveries !== undefined && !this.#deliveries.isCurrent(merchant, deliveries))
+      return "stale";
     let outcome: Outcome = "committed";
-    if (payment !== undefined) outcome = this.#writePayment(merchant, at, payment, deliveries ?? nobody);
+    if (payment !== undefined)
+      outcome = this.#writePayment(merchant, at, payment, deliveries ?? nobody);
     if (outcome === "committed" && card !== undefined) outcome = this.#writeCard(merchant, card);
-    if (outcome === "committed" && account !== undefined) outcome = this.#writeAccount(merchant, account);
-    if (outcome === "committed" && request !== undefined) outcome = this.#writeRequest(merchant, request);
-    if (outcome === "committed" && cardErasure !== undefined) this.#eraseCard.run(merchant, ...cardErasure);
+    if (outcome === "committed" && account !== undefined)
+      outcome = this.#writeAccount(merchant, account);
+    if (outcome === "committed" && request !== undefined)
+      outcome = this.#writeRequest(merchant, request);
+    if (outcome === "committed" && cardErasure !== undefined)
+      this.#eraseCard.run(merchant, ...cardErasure);
     if (outcome === "committed" && cardUse !== undefined) this.#useCard.run(merchant, ...cardUse);
-    if (outcome === "committed" && deliveries !== undefined) this.#deliveries.move(merchant, deliveries);
+    if (outcome === "committed" && deliveries !== undefined)
+      this.#deliveries.move(merchant, deliveries);
     if (outcome === "committed" && parking !== undefined) this.#deliveries.park(merchant, parking);
-    if (outcome === "committed" && requestDeletion !== undefined) this.#deleteRequests(merchant, requestDeletion);
-    if (outcome === "committed" && deliveryDeletion !== undefined) this.#deliveries.deleteEnded(merchant, deliveryDeletion);
+    if (outcome === "committed" && requestDeletion !== undefined)
+      this.#deleteRequests(merchant, requestDeletion);
+    if (outcome === "committed" && deliveryDeletion !== undefined)
+      this.#deliveries.deleteEnded(merchant, deliveryDeletion);
     return outcome;
   }
 
-  #writePayment(merchant: string, at: number, part: PaymentPart, deliveries: DeliveriesPart): Outcome {
-    const [id, replaces, version, state, statusAt, capturedAt, captureBy, authorized, captured, attempts, attempt, due, verdict, review] =
-      part;
-    const [, , , , , , , , , , , , , , facts, detail, entries, notifications, rare, code, createdAt, orderJson] = part;
+  #writePayment(
+    merchant: string,
+    at: number,
+    part: PaymentPart,
+    deliveries: DeliveriesPart,
+  ): Outcome {
+    const [
+      id,
+      replaces,
+      version,
+      state,
+      statusAt,
+      capturedAt,
+      captureBy,
+      authorized,
+      captured,
+      attempts,
+      attempt,
+      due,
+      verdict,
+      review,
+    ] = part;
+    const [
+      ,
+      ,
+      ,
+      ,
+      ,
+      ,
+      ,
+      ,
+      ,
+      ,
+      ,
+      ,
+      ,
+      ,
+      facts,
+      detail,
+      entries,
+      notifications,
+      rare,
+      code,
+      createdAt,
+      orderJson,
+    ] = part;
     const [columns, refunds] = rare ?? [[], []];
     const { insert, update } = rare === undefined ? this.#ordinary : this.#rare;
     // What every version of a payment brings, in the order of both statements.
@@ -134,14 +215,20 @@ export class ChangeWriter {
     ] as const;
     let no: number | bigint;
     if (replaces === undefined) {
-      assert(code !== undefined && createdAt !== undefined && orderJson !== undefined, "a payment that is new brings its fixed columns");
+      assert(
+        code !== undefined && createdAt !== undefined && orderJson !== undefined,
+        "a payment that is new brings its fixed columns",
+      );
       const inserted = insert.run(...columns, merchant, id, code, createdAt, orderJson, ...moving);
       if (Number(inserted.changes) === 0) {
-        return this.#paymentCodeTaken.get(merchant, code) === undefined ? "payment_id" : "payment_code";
+        return this.#paymentCodeTaken.get(merchant, code) === undefined
+          ? "payment_id"
+          : "payment_code";
       }
       no = inserted.lastInsertRowid;
     } else {
-      // A look-up first: the table that SQLite builds for a RETURNING costs more than this statement.
+      // A look-up first: the table that SQLite builds for a RETURNING costs more than this
+      // statement.
       const stored = this.#paymentNo.get(merchant, id);
       if (stored === undefined) return "stale";
       no = Number(stored["no"]);
@@ -150,7 +237,13 @@ export class ChangeWriter {
     }
     this.#insertHistory.run(no, version, at, facts, detail, entries);
     if (notifications !== "") {
-      this.#deliveries.notify(merchant, at, no, { paymentId: id, version, kinds: notifications.split(" ") }, deliveries);
+      this.#deliveries.notify(
+        merchant,
+        at,
+        no,
+        { paymentId: id, version, kinds: notifications.split(" ") },
+        deliveries,
+      );
     }
     for (const refund of refunds) {
       const outcome = this.#nameRefund(merchant, no, refund);
@@ -159,26 +252,52 @@ export class ChangeWriter {
     return "committed";
   }
 
-  /** A refund that its payment had before keeps its names; a new one takes them, unless they are taken. */
+  /**
+   * A refund that its payment had before keeps its names; a new one takes them, unless they are
+   * taken.
+   */
   #nameRefund(merchant: string, payment: number | bigint, [id, code]: RefundName): Outcome {
-    if (Number(this.#insertRefund.run(id, merchant, code, payment).changes) === 1) return "committed";
+    if (Number(this.#insertRefund.run(id, merchant, code, payment).changes) === 1)
+      return "committed";
     const owner = this.#paymentOfRefund.get(id);
     if (owner === undefined) return "refund_code";
     return Number(owner["payment"]) === Number(payment) ? "committed" : "refund_id";
   }
 
   #writeCard(merchant: string, part: CardPart): Outcome {
-    const [tokenDigest, version, replaces, createdAt, lastUsedAt, brand, maskedPan, fingerprint, ref, mac, from] = part;
+    const [
+      tokenDigest,
+      version,
+      replaces,
+      createdAt,
+      lastUsedAt,
+      brand,
+      maskedPan,
+      fingerprint,
+      ref,
+      mac,
+      from,
+    ] = part;
     const changing = [lastUsedAt, brand, maskedPan, fingerprint, ref, mac] as const;
     if (replaces === undefined) {
       const inserted = this.#insertCard.run(merchant, tokenDigest, version, createdAt, ...changing);
       return Number(inserted.changes) === 0 ? "token" : "committed";
     }
-    const updated = this.#updateCard.run(version, ...changing, tokenDigest, merchant, from, replaces);
+    const updated = this.#updateCard.run(
+      version,
+      ...changing,
+      tokenDigest,
+      merchant,
+      from,
+      replaces,
+    );
     return Number(updated.changes) === 0 ? "stale" : "committed";
   }
 
-  #writeRequest(merchant: string, [claims, key, digest, claimedAt, status, body]: RequestPart): Outcome {
+  #writeRequest(
+    merchant: string,
+    [claims, key, digest, claimedAt, status, body]: RequestPart,
+  ): Outcome {
     if (claims) {
       const claimed = this.#insertRequest.run(merchant, key, digest, claimedAt, status, body);
       return Number(claimed.changes) === 0 ? "request_key" : "committed";
@@ -193,11 +312,17 @@ export class ChangeWriter {
 
   #writeAccount(merchant: string, [version, replaces, name, settings, keys]: AccountPart): Outcome {
     if (replaces === undefined) {
-      if (Number(this.#insertAccount.run(merchant, version, name, settings).changes) === 0) return "account";
-    } else if (Number(this.#updateAccount.run(version, name, settings, merchant, replaces).changes) === 0) {
+      if (Number(this.#insertAccount.run(merchant, version, name, settings).changes) === 0)
+        return "account";
+    } else if (
+      Number(this.#updateAccount.run(version, name, settings, merchant, replaces).changes) === 0
+    ) {
       return "stale";
     }
-    const added = keys.every(([digest, grants, mac]) => Number(this.#insertAccountKey.run(digest, merchant, grants, mac).changes) === 1);
+    const added = keys.every(
+      ([digest, grants, mac]) =>
+        Number(this.#insertAccountKey.run(digest, merchant, grants, mac).changes) === 1,
+    );
     return added ? "committed" : "account_key";
   }
 }
@@ -210,7 +335,10 @@ interface PaymentStatements {
 }
 
 /** `rare` is what SQL says for each of the rare columns (change-message.ts), in their order. */
-function paymentStatements(database: DatabaseSync, rare: readonly [string, string, string, string, string, string]): PaymentStatements {
+function paymentStatements(
+  database: DatabaseSync,
+  rare: readonly [string, string, string, string, string, string],
+): PaymentStatements {
   const [refunded, refunds, chargeback, review, mandate, rerouted] = rare;
   return {
     insert: database.prepare(

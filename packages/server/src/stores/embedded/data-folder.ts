@@ -2,15 +2,18 @@ import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, readSync, statSyn
 import { dirname } from "node:path";
 import { StoreOpenError } from "./open-error.ts";
 
-/** The folder that holds the database, and what keeps other users of the machine away from the files in it. */
+/**
+ * The folder that holds the database, and what keeps other users of the machine away from the files
+ * in it.
+ */
 
 const filesBesideIt = ["", "-wal", "-shm", "-lock"] as const;
 /** Windows has no bits that tell owner from others. */
 const isPosix = process.platform !== "win32";
 
 /**
- * Makes the folder of a file when it is not there, readable by its owner alone. One level after the other: Node's own recursive
- * way never returns where nothing can be made, as below /proc.
+ * Makes the folder of a file when it is not there, readable by its owner alone. One level after the
+ * other: Node's own recursive way never returns where nothing can be made, as below /proc.
  */
 export function makeFolderOf(file: string): void {
   makeFolder(dirname(file), file);
@@ -42,21 +45,29 @@ function kindOf(path: string): "folder" | "other" | "nothing" {
 }
 
 const walHeaderBytes = 32;
-/** Offset of the file format's write version: 1 without a write-ahead log, 2 with one (sqlite.org/fileformat.html, 1.3). */
+/**
+ * Offset of the file format's write version: 1 without a write-ahead log, 2 with one
+ * (sqlite.org/fileformat.html, 1.3).
+ */
 const writeVersionAt = 18;
 
 /**
- * Whether a database that was never served, such as a copy that `cofre backup` made, lies beside a write-ahead log. The log belongs to
- * another database then, and SQLite would apply it. To be called with the lock of the file, because closing a file lets go of all locks
- * that this process has on it.
+ * Whether a database that was never served, such as a copy that `cofre backup` made, lies beside a
+ * write-ahead log. The log belongs to another database then, and SQLite would apply it. To be
+ * called with the lock of the file, because closing a file lets go of all locks that this process
+ * has on it.
  */
 export function hasForeignLog(file: string): boolean {
   try {
-    if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) <= walHeaderBytes) return false;
+    if ((statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) <= walHeaderBytes)
+      return false;
     const header = Buffer.alloc(writeVersionAt + 1);
     const descriptor = openSync(file, "r");
     try {
-      return readSync(descriptor, header, 0, header.length, 0) === header.length && header[writeVersionAt] === 1;
+      return (
+        readSync(descriptor, header, 0, header.length, 0) === header.length &&
+        header[writeVersionAt] === 1
+      );
     } finally {
       closeSync(descriptor);
     }
@@ -81,9 +92,9 @@ export function sizeOf(file: string): number {
 }
 
 /**
- * Makes the files that SQLite opens with mode 0600, and gives it to those that are there from before; SQLite gives the log the
- * mode of the database. A file that is there is never opened for this: closing it would let go of the locks that another store of
- * this process holds.
+ * Makes the files that SQLite opens with mode 0600, and gives it to those that are there from
+ * before; SQLite gives the log the mode of the database. A file that is there is never opened for
+ * this: closing it would let go of the locks that another store of this process holds.
  */
 export function makeFilesPrivate(file: string): void {
   for (const end of filesBesideIt) {
@@ -94,14 +105,18 @@ export function makeFilesPrivate(file: string): void {
       // It is there, or cannot be made: then SQLite says why.
     }
     try {
-      if (isPosix && ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0) chmodSync(path, 0o600);
+      if (isPosix && ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0)
+        chmodSync(path, 0o600);
     } catch {
       // Another user's file: whether it can be used shows when it is opened.
     }
   }
 }
 
-/** The mode of a folder that others than its owner may enter or read, such as `0755`; undefined when they may not. */
+/**
+ * The mode of a folder that others than its owner may enter or read, such as `0755`; undefined when
+ * they may not.
+ */
 export function modeOpenToOthers(folder: string): string | undefined {
   if (!isPosix) return undefined;
   const mode = (statSync(folder, { throwIfNoEntry: false })?.mode ?? 0) & 0o777;

@@ -31,8 +31,8 @@ import { openForReading, openForWriting, type Upgrading } from "./open-database.
 import { until } from "../../../test/until.ts";
 
 /*
- * A deleted card was readable in free pages and in the write-ahead log of the data folder, and the keys that open it lay beside it. Older tests asked
- * the store for the card, never the files.
+ * A deleted card was readable in free pages and in the write-ahead log of the data folder, and the
+ * keys that open it lay beside it. Older tests asked the store for the card, never the files.
  */
 
 const noDisk = whyNoSmallDisk() ?? false;
@@ -64,7 +64,9 @@ function cardOf(lastUsedAt: StoredCard["lastUsedAt"]): StoredCard {
 /** Cards of which any part of the sealed reference is in a file of the folder. */
 function readable(folder: string, cards: readonly StoredCard[]): number {
   const bytes = Buffer.concat(readdirSync(folder).map((name) => readFileSync(join(folder, name))));
-  return cards.filter(({ ref }) => [0, 32, 64, 96].some((from) => bytes.includes(ref.subarray(from, from + 24)))).length;
+  return cards.filter(({ ref }) =>
+    [0, 32, 64, 96].some((from) => bytes.includes(ref.subarray(from, from + 24))),
+  ).length;
 }
 
 describe("what a deleted card leaves in the files of the embedded store", () => {
@@ -77,15 +79,33 @@ describe("what a deleted card leaves in the files of the embedded store", () => 
     const all = expired.flatMap((card, index) => [card, kept[index] ?? card]);
     await Promise.all(
       all.map((card) =>
-        store.commit({ merchantId, at: now, card: { next: card, replaces: undefined }, facts: [], entries: [], notifications: [] }),
+        store.commit({
+          merchantId,
+          at: now,
+          card: { next: card, replaces: undefined },
+          facts: [],
+          entries: [],
+          notifications: [],
+        }),
       ),
     );
-    assert.deepEqual([readable(folder, expired), readable(folder, kept)], [300, 300], "control: the cards are in the files at first");
+    assert.deepEqual(
+      [readable(folder, expired), readable(folder, kept)],
+      [300, 300],
+      "control: the cards are in the files at first",
+    );
 
     let forgotten = 0;
     const scheduler = { sleep: () => Promise.resolve(), after: () => () => undefined };
-    const report = (round: { readonly forgotten: number }): void => void (forgotten = round.forgotten);
-    await new CardExpiryJob({ store, scheduler, share: wholeShare, clock: { now: () => laterBy(now, minute) }, report }).runOnce();
+    const report = (round: { readonly forgotten: number }): void =>
+      void (forgotten = round.forgotten);
+    await new CardExpiryJob({
+      store,
+      scheduler,
+      share: wholeShare,
+      clock: { now: () => laterBy(now, minute) },
+      report,
+    }).runOnce();
 
     assert.equal(forgotten, 300);
     assert.deepEqual([readable(folder, expired), readable(folder, kept)], [0, 300]);
@@ -102,7 +122,10 @@ describe("what a deleted card leaves in the files of the embedded store", () => 
     const reader = openForReading(file);
     const rows = reader.prepare("SELECT no FROM card").iterate();
     rows.next();
-    await store.commit({ ...common, cardErasure: { tokenDigest: card.tokenDigest, unusedSince: now } });
+    await store.commit({
+      ...common,
+      cardErasure: { tokenDigest: card.tokenDigest, unusedSince: now },
+    });
 
     assert.equal(await store.eraseRemains(), false);
     reader.close();
@@ -113,7 +136,10 @@ describe("what a deleted card leaves in the files of the embedded store", () => 
   test("is removed from a file of an earlier version when that is opened", (context) => {
     const folder = folderOf(context);
     const { file, kept, deleted } = earlierFile(folder, 60);
-    assert.ok(readable(folder, deleted) > 20, "control: the version before left them in free pages");
+    assert.ok(
+      readable(folder, deleted) > 20,
+      "control: the version before left them in free pages",
+    );
 
     const database = openForWriting({ file, durable: true, maxFileBytes: undefined });
     context.after(() => database.close());
@@ -122,13 +148,17 @@ describe("what a deleted card leaves in the files of the embedded store", () => 
     assert.equal(database.prepare("SELECT count(*) AS n FROM card").get()?.["n"], 30);
   });
 
-  // The new file was made in the system's folder for temporary files, which may be small and in memory, and the start said nothing meanwhile.
+  // The new file was made in the system's folder for temporary files, which may be small and in
+  // memory, and the start said nothing meanwhile.
   test("is removed by a new file beside the old one, which is reported, for the owner alone, and no other file is left", async (context) => {
     const folder = folderOf(context);
     const { file, deleted } = earlierFile(folder, 3_000);
     const before = statSync(file);
     const reported: Upgrading[] = [];
-    const store = await openEmbeddedStore({ file, onUpgrading: (upgrading) => void reported.push(upgrading) });
+    const store = await openEmbeddedStore({
+      file,
+      onUpgrading: (upgrading) => void reported.push(upgrading),
+    });
     const [rewriting, ...migrating] = reported;
     assert.ok(rewriting?.kind === "rewriting");
     assert.equal(rewriting.copy, `${realpathSync(file)}.rewrite`);
@@ -140,7 +170,10 @@ describe("what a deleted card leaves in the files of the embedded store", () => 
     assert.equal(readable(folder, deleted), 0);
     assert.deepEqual(readdirSync(folder).toSorted(), ["cofre.db", "cofre.db-lock"]);
 
-    const again = await openEmbeddedStore({ file, onUpgrading: () => assert.fail("it is done once") });
+    const again = await openEmbeddedStore({
+      file,
+      onUpgrading: () => assert.fail("it is done once"),
+    });
     await again.close();
   });
 
@@ -159,7 +192,9 @@ describe("what a deleted card leaves in the files of the embedded store", () => 
     const { file, deleted } = earlierFile(folder, 60);
     const other = new DatabaseSync(file, { readOnly: true });
     other.prepare("SELECT no FROM card").iterate().next();
-    assert.throws(() => openForWriting({ file, durable: true, maxFileBytes: undefined }), { code: "locked" });
+    assert.throws(() => openForWriting({ file, durable: true, maxFileBytes: undefined }), {
+      code: "locked",
+    });
     other.close();
     assert.ok(readable(folder, deleted) > 20);
     assert.deepEqual(versionOf(file), { version: 4, check: "ok" });
@@ -179,13 +214,21 @@ describe("what a deleted card leaves in the files of the embedded store", () => 
         disk.fill();
         const ballast = join(disk.directory, "ballast");
         truncateSync(ballast, statSync(ballast).size - room);
-        assert.throws(() => openForWriting({ file, durable: true, maxFileBytes: undefined }), { code: "no_room" });
+        assert.throws(() => openForWriting({ file, durable: true, maxFileBytes: undefined }), {
+          code: "no_room",
+        });
         assert.ok(!readdirSync(disk.directory).includes("cofre.db.rewrite"));
 
         disk.empty();
         assert.deepEqual(versionOf(file), { version: 4, check: "ok" });
         openForWriting({ file, durable: true, maxFileBytes: undefined }).close();
-        assert.deepEqual([readable(disk.directory, deleted.slice(0, 50)), readable(disk.directory, kept.slice(0, 50))], [0, 50]);
+        assert.deepEqual(
+          [
+            readable(disk.directory, deleted.slice(0, 50)),
+            readable(disk.directory, kept.slice(0, 50)),
+          ],
+          [0, 50],
+        );
       },
     );
   }
@@ -200,10 +243,18 @@ describe("what a deleted card leaves in the files of the embedded store", () => 
     for (let part = 0; part < 6; part += 1) {
       for (const name of readdirSync(folder)) rmSync(join(folder, name));
       copyFileSync(original.file, file);
-      const child = spawn(process.execPath, ["--input-type=module", "--eval", opening], { stdio: "ignore" });
+      const child = spawn(process.execPath, ["--input-type=module", "--eval", opening], {
+        stdio: "ignore",
+      });
       const exited = once(child, "exit");
-      const isFarEnough = (): boolean => sizeOf(`${file}.rewrite`) >= part * 400_000 && readdirSync(folder).includes("cofre.db.rewrite");
-      await until("the upgrade is far enough, or complete", () => child.exitCode !== null || isFarEnough(), { everyMs: 0 });
+      const isFarEnough = (): boolean =>
+        sizeOf(`${file}.rewrite`) >= part * 400_000 &&
+        readdirSync(folder).includes("cofre.db.rewrite");
+      await until(
+        "the upgrade is far enough, or complete",
+        () => child.exitCode !== null || isFarEnough(),
+        { everyMs: 0 },
+      );
       child.kill("SIGKILL");
       await exited;
       isCut ||= readdirSync(folder).includes("cofre.db.rewrite");
@@ -219,25 +270,38 @@ describe("what a deleted card leaves in the files of the embedded store", () => 
   });
 });
 
-/** A file of the last version that did not overwrite what was deleted, with half of its cards deleted. */
+/**
+ * A file of the last version that did not overwrite what was deleted, with half of its cards
+ * deleted.
+ */
 function earlierFile(folder: string, count: number) {
   const file = join(folder, "cofre.db");
   const cards = Array.from({ length: count }, () => cardOf(unused));
   const earlier = new DatabaseSync(file);
-  earlier.exec("PRAGMA journal_mode = WAL; PRAGMA secure_delete = OFF; PRAGMA synchronous = OFF; BEGIN");
+  earlier.exec(
+    "PRAGMA journal_mode = WAL; PRAGMA secure_delete = OFF; PRAGMA synchronous = OFF; BEGIN",
+  );
   for (const text of migrations.slice(0, 4)) earlier.exec(text);
   earlier.exec("PRAGMA application_id = 0x436f6672; PRAGMA user_version = 4");
-  const insert = earlier.prepare("INSERT INTO card VALUES (NULL, unhex(?), unhex(?), 1, 1, 1, 'visa', '411111xxxxxx1111', ?, ?)");
-  for (const { tokenDigest, fingerprint, ref } of cards) insert.run(merchantId, tokenDigest, fingerprint, ref);
+  const insert = earlier.prepare(
+    "INSERT INTO card VALUES (NULL, unhex(?), unhex(?), 1, 1, 1, 'visa', '411111xxxxxx1111', ?, ?)",
+  );
+  for (const { tokenDigest, fingerprint, ref } of cards)
+    insert.run(merchantId, tokenDigest, fingerprint, ref);
   earlier.exec("COMMIT; DELETE FROM card WHERE no % 2 = 0");
   earlier.close();
-  return { file, kept: cards.filter((_, index) => index % 2 === 0), deleted: cards.filter((_, index) => index % 2 === 1) };
+  return {
+    file,
+    kept: cards.filter((_, index) => index % 2 === 0),
+    deleted: cards.filter((_, index) => index % 2 === 1),
+  };
 }
 
 function versionOf(file: string): { readonly version: unknown; readonly check: unknown } {
   const database = new DatabaseSync(file, { readOnly: true });
   try {
-    const value = (name: string): unknown => Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0];
+    const value = (name: string): unknown =>
+      Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0];
     return { version: value("user_version"), check: value("integrity_check") };
   } finally {
     database.close();

@@ -1,6 +1,12 @@
 import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
-import type { Delivery, DeliveryState, EndpointId, EndpointKey, NotificationKind } from "../../notification/events.ts";
+import type {
+  Delivery,
+  DeliveryState,
+  EndpointId,
+  EndpointKey,
+  NotificationKind,
+} from "../../notification/events.ts";
 import type { OpenDeliveryState } from "../store.ts";
 
 /** How notifications and deliveries are read. */
@@ -30,14 +36,29 @@ export interface DeliveryRow {
   readonly message: number | null;
 }
 
-/** State and merchant are written as in the index of that state: only then the index is used. A lane begins with its merchant. */
+/**
+ * State and merchant are written as in the index of that state: only then the index is used. A lane
+ * begins with its merchant.
+ */
 export function deliveriesInState(state: OpenDeliveryState): string {
   return `SELECT ${deliveryColumns} FROM delivery CROSS JOIN payment ON payment.no = delivery.payment
     WHERE delivery.state = '${state}' AND substr(lane, 1, 8) = ? AND delivery.number >= ? ORDER BY delivery.number, lane LIMIT ?`;
 }
 
-export function deliveryFromRow({ lane, outcome, inOrder, message, ...row }: DeliveryRow): Delivery {
-  return { ...keyOfLane(lane), ...row, outcome: outcome ?? undefined, inOrder: inOrder === 1, message: message ?? undefined };
+export function deliveryFromRow({
+  lane,
+  outcome,
+  inOrder,
+  message,
+  ...row
+}: DeliveryRow): Delivery {
+  return {
+    ...keyOfLane(lane),
+    ...row,
+    outcome: outcome ?? undefined,
+    inOrder: inOrder === 1,
+    message: message ?? undefined,
+  };
 }
 
 /** The merchant and the endpoint that a lane is made of (delivery-writer.ts). */

@@ -3,7 +3,12 @@ import { assert } from "../../kernel/assert.ts";
 import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { type EndpointId, newDelivery, type NotificationKind } from "../../notification/events.ts";
-import { deliveryColumns, type DeliveriesPart, type DeliveryDeletionPart, type ParkingPart } from "../change-message.ts";
+import {
+  deliveryColumns,
+  type DeliveriesPart,
+  type DeliveryDeletionPart,
+  type ParkingPart,
+} from "../change-message.ts";
 
 /** Writes a change's notifications and deliveries. Owns the prepared statements for it. */
 export class DeliveryWriter {
@@ -17,12 +22,18 @@ export class DeliveryWriter {
   readonly #delete: StatementSync;
 
   constructor(database: DatabaseSync) {
-    this.#lastNumber = database.prepare("SELECT max(number) AS number FROM outbox WHERE merchant = unhex(?)");
+    this.#lastNumber = database.prepare(
+      "SELECT max(number) AS number FROM outbox WHERE merchant = unhex(?)",
+    );
     this.#insertNotification = database.prepare(
       "INSERT INTO outbox (merchant, number, payment, version, kind) VALUES (unhex(?), ?, ?, ?, ?)",
     );
-    this.#versionOf = database.prepare("SELECT version FROM delivery WHERE lane = ? AND number = ?");
-    this.#paymentNo = database.prepare("SELECT no FROM payment WHERE merchant = unhex(?) AND id = unhex(?)");
+    this.#versionOf = database.prepare(
+      "SELECT version FROM delivery WHERE lane = ? AND number = ?",
+    );
+    this.#paymentNo = database.prepare(
+      "SELECT no FROM payment WHERE merchant = unhex(?) AND id = unhex(?)",
+    );
     this.#insert = database.prepare(
       `INSERT INTO delivery (lane, number, payment, kind, version, state, asked_at, due_at, attempts, outcome, in_order, message)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -31,7 +42,9 @@ export class DeliveryWriter {
       `UPDATE delivery SET version = ?, state = ?, asked_at = ?, due_at = ?, attempts = ?, outcome = ?, in_order = ?, message = ?
        WHERE lane = ? AND number = ?`,
     );
-    this.#delete = database.prepare("DELETE FROM delivery WHERE lane = ? AND number = ? AND state <> 'waiting' AND due_at < ?");
+    this.#delete = database.prepare(
+      "DELETE FROM delivery WHERE lane = ? AND number = ? AND state <> 'waiting' AND due_at < ?",
+    );
     this.#park = database.prepare(
       `UPDATE due_queue SET parked_until = ?2, due_at = max(first_at, ?2)
        WHERE queue = ?1 AND (SELECT version FROM account WHERE id = unhex(?3)) = ?4`,
@@ -39,7 +52,13 @@ export class DeliveryWriter {
   }
 
   /** Numbers the notifications of a payment's version, and makes their deliveries. */
-  notify(merchant: string, at: number, payment: number | bigint, about: Told, [endpoints, , gathering]: DeliveriesPart): void {
+  notify(
+    merchant: string,
+    at: number,
+    payment: number | bigint,
+    about: Told,
+    [endpoints, , gathering]: DeliveriesPart,
+  ): void {
     for (const kind of about.kinds) {
       const number = Number(this.#lastNumber.get(merchant)?.["number"] ?? 0) + 1;
       this.#insertNotification.run(merchant, number, payment, about.version, kind);
@@ -55,7 +74,13 @@ export class DeliveryWriter {
           at as Instant,
           gathering.includes(endpoint),
         );
-        this.#insert.run(laneOf(merchant, endpoint), number, payment, kind, ...deliveryColumns(fresh));
+        this.#insert.run(
+          laneOf(merchant, endpoint),
+          number,
+          payment,
+          kind,
+          ...deliveryColumns(fresh),
+        );
       }
     }
   }
@@ -82,7 +107,8 @@ export class DeliveryWriter {
   }
 
   deleteEnded(merchant: string, [deliveries, endedBefore]: DeliveryDeletionPart): void {
-    for (const [endpoint, number] of deliveries) this.#delete.run(laneOf(merchant, endpoint), number, endedBefore);
+    for (const [endpoint, number] of deliveries)
+      this.#delete.run(laneOf(merchant, endpoint), number, endedBefore);
   }
 
   park(merchant: string, [queue, until, accountVersion]: ParkingPart): void {

@@ -2,14 +2,30 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { BrokenInvariant } from "../../kernel/assert.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { auditBeginning, type AuditHead, type AuditRow } from "../../user/audit-chain.ts";
-import type { PeopleChange, PeopleResult, PeopleStore, PersonRecord, SessionRecord } from "../../user/user-store.ts";
+import type {
+  PeopleChange,
+  PeopleResult,
+  PeopleStore,
+  PersonRecord,
+  SessionRecord,
+} from "../../user/user-store.ts";
 import type { PersonId } from "../../user/user.ts";
-import { type AuditEntryRow, entryFromRow, personFromRow, type PersonRow, sessionFromRow, type SignedInRow } from "../people-rows.ts";
+import {
+  type AuditEntryRow,
+  entryFromRow,
+  personFromRow,
+  type PersonRow,
+  sessionFromRow,
+  type SignedInRow,
+} from "../people-rows.ts";
 import { StoreError } from "../store.ts";
 import type { PeopleMessage } from "./people-writer.ts";
 import type { Writer } from "./writer.ts";
 
-/** People in the embedded store's file: read on the caller's thread, written by the writer's. Owned, with both connections, by the store. */
+/**
+ * People in the embedded store's file: read on the caller's thread, written by the writer's. Owned,
+ * with both connections, by the store.
+ */
 export class EmbeddedPeople implements PeopleStore {
   readonly #writer: Pick<Writer, "submitPeople">;
   readonly #isClosed: () => boolean;
@@ -46,13 +62,17 @@ export class EmbeddedPeople implements PeopleStore {
     return this.#rows<PersonRow>("people").map(personFromRow);
   }
 
-  async session(digest: string): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined> {
+  async session(
+    digest: string,
+  ): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined> {
     const [row] = this.#rows<SignedInRow>("session", digest);
     return row === undefined ? undefined : sessionFromRow(digest, row);
   }
 
   async auditBefore(before: number | undefined, limit: number): Promise<readonly AuditRow[]> {
-    return this.#rows<AuditEntryRow>("auditBefore", before ?? Number.MAX_SAFE_INTEGER, limit).map(entryFromRow);
+    return this.#rows<AuditEntryRow>("auditBefore", before ?? Number.MAX_SAFE_INTEGER, limit).map(
+      entryFromRow,
+    );
   }
 
   async auditAfter(after: number, limit: number): Promise<readonly AuditRow[]> {
@@ -73,11 +93,14 @@ export class EmbeddedPeople implements PeopleStore {
     await this.#write({ people: "use", digest, at });
   }
 
-  async #write(message: PeopleMessage): Promise<{ readonly outcome: PeopleResult["outcome"]; readonly number: number }> {
+  async #write(
+    message: PeopleMessage,
+  ): Promise<{ readonly outcome: PeopleResult["outcome"]; readonly number: number }> {
     if (this.#isClosed()) throw new StoreError("closed");
     const { outcome, number } = await this.#writer.submitPeople(message);
     if (outcome === "unavailable" || outcome === "commit_unknown") throw new StoreError(outcome);
-    if (outcome === "broken") throw new BrokenInvariant("a change of people keeps the constraints of the database");
+    if (outcome === "broken")
+      throw new BrokenInvariant("a change of people keeps the constraints of the database");
     return { outcome, number };
   }
 
@@ -98,7 +121,8 @@ export class EmbeddedPeople implements PeopleStore {
 
 const person = `lower(hex(person.id)) AS id, version, name, role, state, created_at, last_signed_in_at, passwords, nullif(lower(hex(totp)), '') AS totp, totp_step,
   failures, locked_until, nullif(lower(hex(invitation)), '') AS invitation, invitation_ends_at, nullif(lower(hex(person.mac)), '') AS mac`;
-const entry = "no AS number, body, lower(hex(digest)) AS digest, nullif(lower(hex(mac)), '') AS mac FROM audit_entry";
+const entry =
+  "no AS number, body, lower(hex(digest)) AS digest, nullif(lower(hex(mac)), '') AS mac FROM audit_entry";
 
 const sql = {
   person: `SELECT ${person} FROM person WHERE person.id = unhex(?)`,

@@ -1,5 +1,13 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readlinkSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -48,7 +56,11 @@ test("a file that a store has open is refused to a second one, until the first i
   const file = newFile(context);
   const first = await openEmbeddedStore({ file });
   await assertRefused(file, "locked");
-  assert.deepEqual(await first.commit(given.paymentChange(given.newPayment(1))), committed, "the first goes on");
+  assert.deepEqual(
+    await first.commit(given.paymentChange(given.newPayment(1))),
+    committed,
+    "the first goes on",
+  );
   await first.close();
 
   const second = await openEmbeddedStore({ file });
@@ -85,7 +97,8 @@ test("someone else's database, and a file that is none, are refused and left as 
 test("a database that lost its end is refused as damaged", async (context) => {
   const file = newFile(context);
   const store = await openEmbeddedStore({ file });
-  for (let number = 0; number < 50; number += 1) await store.commit(given.paymentChange(given.newPayment(number)));
+  for (let number = 0; number < 50; number += 1)
+    await store.commit(given.paymentChange(given.newPayment(number)));
   await store.close();
   truncateSync(file, statSync(file).size - 3 * 4096);
 
@@ -99,7 +112,9 @@ test("a folder that is not there is made, for its owner alone; one that cannot b
   assert.equal(statSync(made).mode & 0o777, 0o700);
 
   writeFileSync(join(folder, "file"), "no folder");
-  await assert.rejects(openEmbeddedStore({ file: join(folder, "file", "store.db") }), { code: "no_directory" });
+  await assert.rejects(openEmbeddedStore({ file: join(folder, "file", "store.db") }), {
+    code: "no_directory",
+  });
 });
 
 test("a closed store leaves everything in the one file, its write-ahead log gone", async (context) => {
@@ -126,7 +141,9 @@ test("a store in memory leaves no file behind", async (context) => {
   // While it is open, too: a process that is killed removes nothing.
   if (process.platform !== "win32") assert.deepEqual(readdirSync(folder), []);
   if (process.platform === "linux") {
-    const open = readdirSync("/proc/self/fd").filter((fd) => (readlinkOf(`/proc/self/fd/${fd}`) ?? "").startsWith(folder));
+    const open = readdirSync("/proc/self/fd").filter((fd) =>
+      (readlinkOf(`/proc/self/fd/${fd}`) ?? "").startsWith(folder),
+    );
     assert.ok(open.length > 0, "control: it is in this folder all the same");
   }
   assert.equal((await store.paymentById(payment.merchantId, payment.id))?.id, payment.id);
@@ -148,11 +165,15 @@ test("a database that may not grow refuses changes as unavailable, loses nothing
   const file = newFile(context);
   const small = await openEmbeddedStore({ file, maxFileBytes: 400_000 });
   const results = await Promise.allSettled(
-    Array.from({ length: 400 }, (_, number) => small.commit(given.paymentChange(given.newPayment(number)))),
+    Array.from({ length: 400 }, (_, number) =>
+      small.commit(given.paymentChange(given.newPayment(number))),
+    ),
   );
   const kept = results.flatMap((result, number) => (result.status === "fulfilled" ? [number] : []));
   assert.ok(kept.length > 100 && kept.length < 400, `control: ${kept.length} of 400 fit`);
-  for (const result of results) if (result.status === "rejected") assert.equal((result.reason as { code: string }).code, "unavailable");
+  for (const result of results)
+    if (result.status === "rejected")
+      assert.equal((result.reason as { code: string }).code, "unavailable");
   const [first = 0] = kept;
   assert.deepEqual(
     await small.commit(given.paymentChange(given.newPayment(first))),
@@ -173,10 +194,18 @@ test("a database that may not grow refuses changes as unavailable, loses nothing
 test("a store that begins to fail says so once, finds out by itself that it still does, and says when writing works again", async (context) => {
   const file = newFile(context);
   const told: boolean[] = [];
-  const store = await openEmbeddedStore({ file, maxFileBytes: 400_000, onWriting: (works) => void told.push(works) });
+  const store = await openEmbeddedStore({
+    file,
+    maxFileBytes: 400_000,
+    onWriting: (works) => void told.push(works),
+  });
   assert.equal(await store.tryWriting(), true);
   const fill = (from: number) =>
-    Promise.allSettled(Array.from({ length: 400 }, (_, number) => store.commit(given.paymentChange(given.newPayment(from + number)))));
+    Promise.allSettled(
+      Array.from({ length: 400 }, (_, number) =>
+        store.commit(given.paymentChange(given.newPayment(from + number))),
+      ),
+    );
   await fill(0);
   await fill(1_000);
   assert.deepEqual([told, store.isWriting], [[false], false]);
@@ -214,10 +243,13 @@ test("while another program keeps the database, all changes that wait are refuse
   context.after(() => store.close());
   const other = new DatabaseSync(file);
   context.after(() => other.close());
-  const change = (number: number): Promise<unknown> => store.commit(given.paymentChange(given.newPayment(number)));
+  const change = (number: number): Promise<unknown> =>
+    store.commit(given.paymentChange(given.newPayment(number)));
 
   other.exec("BEGIN IMMEDIATE");
-  const refused = Array.from({ length: 50 }, (_, number) => assert.rejects(change(number + 1), { code: "unavailable" }));
+  const refused = Array.from({ length: 50 }, (_, number) =>
+    assert.rejects(change(number + 1), { code: "unavailable" }),
+  );
   await Promise.all(refused);
   other.exec("COMMIT");
 
@@ -244,15 +276,21 @@ test("when the writer thread dies, what waited is unknown, later changes are una
   const file = newFile(context);
   const { store, worker } = await openWithWorker(file);
   await store.commit(given.paymentChange(given.newPayment(1)));
-  const waiting = Array.from({ length: 200 }, (_, number) => store.commit(given.paymentChange(given.newPayment(number + 2))));
+  const waiting = Array.from({ length: 200 }, (_, number) =>
+    store.commit(given.paymentChange(given.newPayment(number + 2))),
+  );
   const settled = Promise.allSettled(waiting);
   await worker.terminate();
 
   const results = await settled;
   const rejections = results.filter((result) => result.status === "rejected");
   assert.ok(rejections.length > 0, "control: it died before it had answered all");
-  for (const { reason } of rejections) assert.equal((reason as { code: string }).code, "commit_unknown");
-  await assert.rejects(store.commit(given.paymentChange(given.newPayment(900))), { name: "StoreError", code: "unavailable" });
+  for (const { reason } of rejections)
+    assert.equal((reason as { code: string }).code, "commit_unknown");
+  await assert.rejects(store.commit(given.paymentChange(given.newPayment(900))), {
+    name: "StoreError",
+    code: "unavailable",
+  });
   assert.deepEqual(await store.paymentById(merchantA, given.paymentId(1)), given.newPayment(1));
   await store.close();
 
@@ -274,21 +312,31 @@ for (const { where, fileOf } of bothWriters) {
   test(`more changes than may wait are refused as overloaded ${where}, and nothing of them is written`, async (context) => {
     const store = await openEmbeddedStore({ file: fileOf(context), maxQueued: 3 });
     context.after(() => store.close());
-    const results = await Promise.allSettled([1, 2, 3, 4, 5].map((number) => store.commit(given.paymentChange(given.newPayment(number)))));
+    const results = await Promise.allSettled(
+      [1, 2, 3, 4, 5].map((number) => store.commit(given.paymentChange(given.newPayment(number)))),
+    );
 
     assert.deepEqual(
       results.map(({ status }) => status),
       ["fulfilled", "fulfilled", "fulfilled", "rejected", "rejected"],
     );
-    for (const result of results) if (result.status === "rejected") assert.equal((result.reason as { code: string }).code, "overloaded");
+    for (const result of results)
+      if (result.status === "rejected")
+        assert.equal((result.reason as { code: string }).code, "overloaded");
     assert.equal(await store.paymentById(merchantA, given.paymentId(4)), undefined);
-    assert.deepEqual(await store.commit(given.paymentChange(given.newPayment(4))), committed, "there is room again");
+    assert.deepEqual(
+      await store.commit(given.paymentChange(given.newPayment(4))),
+      committed,
+      "there is room again",
+    );
   });
 
   test(`the counters of a store ${where} count changes, the commits that they shared, and the queue`, async (context) => {
     const store = await openEmbeddedStore({ file: fileOf(context) });
     context.after(() => store.close());
-    const waiting = Array.from({ length: 100 }, (_, number) => store.commit(given.paymentChange(given.newPayment(number))));
+    const waiting = Array.from({ length: 100 }, (_, number) =>
+      store.commit(given.paymentChange(given.newPayment(number))),
+    );
     const again = store.commit(given.paymentChange(given.newPayment(0)));
     await Promise.resolve();
     assert.equal(store.stats().queued, 101);
@@ -297,7 +345,10 @@ for (const { where, fileOf } of bothWriters) {
 
     const { changes, commits, largestBatch, queued } = store.stats();
     assert.deepEqual({ changes, queued }, { changes: 101, queued: 0 });
-    assert.ok(1 <= commits && commits <= 100 && largestBatch >= 101 / commits, JSON.stringify(store.stats()));
+    assert.ok(
+      1 <= commits && commits <= 100 && largestBatch >= 101 / commits,
+      JSON.stringify(store.stats()),
+    );
   });
 }
 
@@ -308,7 +359,10 @@ test("a store in memory starts no thread", async (context) => {
   context.after(() => process.off("worker", count));
   const inMemory = await openEmbeddedStore({ file: ":memory:" });
   context.after(() => inMemory.close());
-  assert.deepEqual([await inMemory.commit(given.paymentChange(given.newPayment(1))), threads], [committed, 0]);
+  assert.deepEqual(
+    [await inMemory.commit(given.paymentChange(given.newPayment(1))), threads],
+    [committed, 0],
+  );
 
   const onFile = await openEmbeddedStore({ file: newFile(context) });
   context.after(() => onFile.close());
@@ -334,11 +388,18 @@ test("a store in memory commits no more changes in one turn than a batch holds, 
 
 test("what waits when a store in memory is closed is written before it closes", async () => {
   const store = await openEmbeddedStore({ file: ":memory:" });
-  const waiting = Array.from({ length: 1_200 }, (_, number) => store.commit(given.paymentChange(given.newPayment(number))));
+  const waiting = Array.from({ length: 1_200 }, (_, number) =>
+    store.commit(given.paymentChange(given.newPayment(number))),
+  );
   await store.close();
 
-  assert.deepEqual([...new Set((await Promise.all(waiting)).map(({ outcome }) => outcome))], ["committed"]);
-  await assert.rejects(store.commit(given.paymentChange(given.newPayment(9_000))), { code: "closed" });
+  assert.deepEqual(
+    [...new Set((await Promise.all(waiting)).map(({ outcome }) => outcome))],
+    ["committed"],
+  );
+  await assert.rejects(store.commit(given.paymentChange(given.newPayment(9_000))), {
+    code: "closed",
+  });
 });
 
 test("after an error that is not SQLite's, the writer of a store in memory reports what waited as unknown and writes nothing more", async (context) => {
@@ -350,12 +411,23 @@ test("after an error that is not SQLite's, the writer of a store in memory repor
   context.after(() => writer.close());
   const change = (number: number) => messageOf(given.paymentChange(given.newPayment(number)));
   const [merchant, at] = change(1);
-  const unusable = [merchant, at, ...Array<undefined>(3), [{}]] as unknown as ReturnType<typeof change>;
+  const unusable = [merchant, at, ...Array<undefined>(3), [{}]] as unknown as ReturnType<
+    typeof change
+  >;
 
   // More than one batch: the second begins after the error.
   const numbers = Array.from({ length: 511 + 5 }, (_, number) => 10 + number);
-  const outcomes = await Promise.all([writer.submit(unusable), ...numbers.map((number) => writer.submit(change(number)))]);
-  assert.deepEqual(outcomes, [...Array<string>(512).fill("commit_unknown"), ...Array<string>(5).fill("unavailable")]);
+  const outcomes = await Promise.all([
+    writer.submit(unusable),
+    ...numbers.map((number) => writer.submit(change(number))),
+  ]);
+  assert.deepEqual(outcomes, [
+    ...Array<string>(512).fill("commit_unknown"),
+    ...Array<string>(5).fill("unavailable"),
+  ]);
   await assert.rejects(writer.submit(change(2)), { name: "StoreError", code: "unavailable" });
-  assert.deepEqual([writer.isWriting, states, await writer.tryWriting(), await writer.truncateLog()], [false, [false], false, false]);
+  assert.deepEqual(
+    [writer.isWriting, states, await writer.tryWriting(), await writer.truncateLog()],
+    [false, [false], false, false],
+  );
 });

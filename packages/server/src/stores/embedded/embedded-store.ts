@@ -37,9 +37,22 @@ import type {
 } from "../store.ts";
 import { messageOf } from "../change-message.ts";
 import { commitResultOf } from "../commit-result.ts";
-import { type Identity, identityFromRow, type IdentityRaise, type IdentityRow, type IdentityStore } from "../identity.ts";
+import {
+  type Identity,
+  identityFromRow,
+  type IdentityRaise,
+  type IdentityRow,
+  type IdentityStore,
+} from "../identity.ts";
 import { makeFilesPrivate, makeFolderOf } from "./data-folder.ts";
-import { deliveriesInState, deliveryColumns, deliveryFromRow, type DeliveryRow, keyOfLane, notificationColumns } from "./delivery-rows.ts";
+import {
+  deliveriesInState,
+  deliveryColumns,
+  deliveryFromRow,
+  type DeliveryRow,
+  keyOfLane,
+  notificationColumns,
+} from "./delivery-rows.ts";
 import { laneOf } from "./delivery-writer.ts";
 import { EmbeddedPeople } from "./embedded-people.ts";
 import { InlineWriter } from "./inline-writer.ts";
@@ -55,7 +68,14 @@ import {
   paymentColumns,
   paymentFromRow,
 } from "../rows.ts";
-import type { AccountKeyRow, AccountRow, FigureRow, NamedRequestRow, PackedHistoryRow, PaymentRow } from "../rows.ts";
+import type {
+  AccountKeyRow,
+  AccountRow,
+  FigureRow,
+  NamedRequestRow,
+  PackedHistoryRow,
+  PaymentRow,
+} from "../rows.ts";
 import { temporaryFile } from "./temporary-file.ts";
 import { WriterThread } from "./writer-thread.ts";
 import type { Writer } from "./writer.ts";
@@ -63,26 +83,37 @@ import { WrittenPayments } from "./written-payments.ts";
 
 export interface EmbeddedStoreOptions {
   /**
-   * Path of the database file, made with its directory when it is not there; `-wal`, `-shm` and `-lock` files live beside it. `:memory:`: the same
-   * code on a private temporary file that is never synced and has no name any more once it is open: whatever ends the process, its
-   * blocks are free then. (On Windows, where an open file keeps its name, it is removed when the store is closed.)
+   * Path of the database file, made with its directory when it is not there; `-wal`, `-shm` and
+   * `-lock` files live beside it. `:memory:`: the same code on a private temporary file that is
+   * never synced and has no name any more once it is open: whatever ends the process, its blocks
+   * are free then. (On Windows, where an open file keeps its name, it is removed when the store is
+   * closed.)
    */
   readonly file: string;
-  /** How many changes may wait for their commit; more are refused as `overloaded`. Default 4,096. */
+  /**
+   * How many changes may wait for their commit; more are refused as `overloaded`. Default 4,096.
+   */
   readonly maxQueued?: number;
-  /** The file grows to this and no further: then changes are refused as `unavailable`, reads go on. Default: no limit. */
+  /**
+   * The file grows to this and no further: then changes are refused as `unavailable`, reads go on.
+   * Default: no limit.
+   */
   readonly maxFileBytes?: number;
   /** true: the installation exists, so a file without tables is refused. */
   readonly expectTables?: boolean;
   /** Called when writing begins to fail, and when it works again. */
   readonly onWriting?: (works: boolean) => void;
-  /** Called before the store is open, before each long step of the upgrade of an earlier version's file. */
+  /**
+   * Called before the store is open, before each long step of the upgrade of an earlier version's
+   * file.
+   */
   readonly onUpgrading?: (upgrading: Upgrading) => void;
 }
 
 /**
- * The default store: one SQLite file, a writer thread that gathers changes into durable commits, point reads on the caller's
- * thread. A `:memory:` store writes on the caller's thread too. Rejects with StoreOpenError when the file is locked, foreign, damaged or of a newer version.
+ * The default store: one SQLite file, a writer thread that gathers changes into durable commits,
+ * point reads on the caller's thread. A `:memory:` store writes on the caller's thread too. Rejects
+ * with StoreOpenError when the file is locked, foreign, damaged or of a newer version.
  */
 export async function openEmbeddedStore({
   file: named,
@@ -99,7 +130,9 @@ export async function openEmbeddedStore({
   try {
     const database = { file, durable: temporary === undefined, maxFileBytes, expectTables };
     const options = { maxQueued, onWriting };
-    const writer = database.durable ? await WriterThread.start(database, options, onUpgrading) : new InlineWriter(database, options);
+    const writer = database.durable
+      ? await WriterThread.start(database, options, onUpgrading)
+      : new InlineWriter(database, options);
     const store = new SqliteStore(openForReading(file), writer, () => temporary?.remove());
     // Every connection has read something, so all the files that SQLite works on are open.
     if (process.platform !== "win32") temporary?.remove();
@@ -110,10 +143,16 @@ export async function openEmbeddedStore({
   }
 }
 
-/** Owns the read-only connection and its statements, the writer, and the payments that it wrote last. */
+/**
+ * Owns the read-only connection and its statements, the writer, and the payments that it wrote
+ * last.
+ */
 class SqliteStore implements RunningStore {
   readonly people: PeopleStore;
-  readonly identity: IdentityStore = { read: async () => this.#identity(), raise: (raise) => this.#raiseIdentity(raise) };
+  readonly identity: IdentityStore = {
+    read: async () => this.#identity(),
+    raise: (raise) => this.#raiseIdentity(raise),
+  };
   readonly #reader: DatabaseSync;
   readonly #writer: Writer;
   readonly #afterClose: () => void;
@@ -131,8 +170,12 @@ class SqliteStore implements RunningStore {
   }
 
   async accountByKey(digest: KeyDigest): Promise<AccountByKey | undefined> {
-    const [row] = this.#rows<AccountRow & { readonly grants: KeyGrant; readonly mac: Uint8Array | null }>("accountByKey", digest);
-    return row === undefined ? undefined : { account: accountFromRow(row), grants: row.grants, mac: row.mac ?? undefined };
+    const [row] = this.#rows<
+      AccountRow & { readonly grants: KeyGrant; readonly mac: Uint8Array | null }
+    >("accountByKey", digest);
+    return row === undefined
+      ? undefined
+      : { account: accountFromRow(row), grants: row.grants, mac: row.mac ?? undefined };
   }
 
   async accountKeys(): Promise<readonly StoredAccountKey[]> {
@@ -181,28 +224,47 @@ class SqliteStore implements RunningStore {
     return row === undefined ? undefined : paymentFromRow(row);
   }
 
-  async paymentsDue(now: Instant, limit: number, slots: Slots = everySlot, after?: Payment): Promise<readonly Payment[]> {
+  async paymentsDue(
+    now: Instant,
+    limit: number,
+    slots: Slots = everySlot,
+    after?: Payment,
+  ): Promise<readonly Payment[]> {
     const from = after === undefined ? undefined : dueAt(after);
     // A read is over at once: without this, no request would be answered between two pages.
     if (from !== undefined) await endOfTurn();
     const rows = from === undefined ? [] : this.#dueTogether(from, slots, limit, after);
-    const [next] = rows.length < limit ? this.#rows<{ readonly at: Instant | null }>("nextDue", from ?? beforeAllTime, now) : [];
+    const [next] =
+      rows.length < limit
+        ? this.#rows<{ readonly at: Instant | null }>("nextDue", from ?? beforeAllTime, now)
+        : [];
     const nextAt = next?.at ?? undefined;
     if (nextAt !== undefined) rows.push(...this.#dueTogether(nextAt, slots, limit - rows.length));
     if (nextAt !== undefined && rows.length < limit)
-      rows.push(...this.#rows<PaymentRow>("paymentsDue", nextAt, now, slotMask(slots), limit - rows.length));
+      rows.push(
+        ...this.#rows<PaymentRow>("paymentsDue", nextAt, now, slotMask(slots), limit - rows.length),
+      );
     return rows.map(paymentFromRow);
   }
 
   /**
-   * Payments that are due at one moment, in the order of their numbers, behind the payment `after`. There may be thousands. The index sorts them by whether
-   * an attempt is under way, and then by number. So two reads, each of one page at most, are merged; one read would sort all of them.
+   * Payments that are due at one moment, in the order of their numbers, behind the payment `after`.
+   * There may be thousands. The index sorts them by whether an attempt is under way, and then by
+   * number. So two reads, each of one page at most, are merged; one read would sort all of them.
    */
   #dueTogether(at: Instant, slots: Slots, limit: number, after?: Payment): PaymentRow[] {
     const { merchantId = "", id = "" } = after ?? {};
     return [0, 1]
       .flatMap((inFlight) =>
-        this.#rows<PaymentRow & { readonly place: number }>("paymentsDueAt", at, inFlight, merchantId, id, slotMask(slots), limit),
+        this.#rows<PaymentRow & { readonly place: number }>(
+          "paymentsDueAt",
+          at,
+          inFlight,
+          merchantId,
+          id,
+          slotMask(slots),
+          limit,
+        ),
       )
       .toSorted((left, right) => left.place - right.place)
       .slice(0, limit);
@@ -212,18 +274,40 @@ class SqliteStore implements RunningStore {
     return this.#rows<PaymentRow>("paymentsInFlight", limit).map(paymentFromRow);
   }
 
-  async paymentsListed(merchantId: MerchantId, filter: PaymentFilter, page: ListPage): Promise<PaymentList> {
+  async paymentsListed(
+    merchantId: MerchantId,
+    filter: PaymentFilter,
+    page: ListPage,
+  ): Promise<PaymentList> {
     const read = (before: string, limit: number) =>
-      this.#lists.take(() => this.#rows<PaymentRow>("paymentsListed", merchantId, before, limit).map(listedRow));
+      this.#lists.take(() =>
+        this.#rows<PaymentRow>("paymentsListed", merchantId, before, limit).map(listedRow),
+      );
     return pageInPieces(read, rowsInPiece, filter, page);
   }
 
-  async paymentFigures(merchantId: MerchantId, before: PaymentId | undefined, limit: number): Promise<readonly PaymentFigure[]> {
-    return this.#lists.take(() => this.#rows<FigureRow>("paymentFigures", merchantId, before ?? aboveAllIds, limit).map(figureFromRow));
+  async paymentFigures(
+    merchantId: MerchantId,
+    before: PaymentId | undefined,
+    limit: number,
+  ): Promise<readonly PaymentFigure[]> {
+    return this.#lists.take(() =>
+      this.#rows<FigureRow>("paymentFigures", merchantId, before ?? aboveAllIds, limit).map(
+        figureFromRow,
+      ),
+    );
   }
 
-  async cardsListed(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly ListedCard[]> {
-    return this.#lists.take(() => this.#rows<ListedCard>("cardsListed", merchantId, after ?? "", limit).map((row) => ({ ...row })));
+  async cardsListed(
+    merchantId: MerchantId,
+    after: TokenDigest | undefined,
+    limit: number,
+  ): Promise<readonly ListedCard[]> {
+    return this.#lists.take(() =>
+      this.#rows<ListedCard>("cardsListed", merchantId, after ?? "", limit).map((row) => ({
+        ...row,
+      })),
+    );
   }
 
   async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {
@@ -256,57 +340,134 @@ class SqliteStore implements RunningStore {
     };
   }
 
-  async cardsWithoutMac(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly StoredCard[]> {
-    const rows = this.#rows<CardRow & Pick<StoredCard, "tokenDigest">>("cardsWithoutMac", merchantId, after ?? "", limit);
+  async cardsWithoutMac(
+    merchantId: MerchantId,
+    after: TokenDigest | undefined,
+    limit: number,
+  ): Promise<readonly StoredCard[]> {
+    const rows = this.#rows<CardRow & Pick<StoredCard, "tokenDigest">>(
+      "cardsWithoutMac",
+      merchantId,
+      after ?? "",
+      limit,
+    );
     return rows.map((row) => ({ ...row, merchantId, mac: undefined }));
   }
 
-  async notificationsOf(merchantId: MerchantId, number: number, limit: number): Promise<readonly OutboxRow[]> {
-    return this.#lists.take(() => this.#rows<OutboxRow>("notificationsOf", merchantId, number, limit).map((row) => ({ ...row })));
+  async notificationsOf(
+    merchantId: MerchantId,
+    number: number,
+    limit: number,
+  ): Promise<readonly OutboxRow[]> {
+    return this.#lists.take(() =>
+      this.#rows<OutboxRow>("notificationsOf", merchantId, number, limit).map((row) => ({
+        ...row,
+      })),
+    );
   }
 
-  async notificationsOfPayment(merchantId: MerchantId, id: PaymentId, limit: number): Promise<readonly OutboxRow[]> {
+  async notificationsOfPayment(
+    merchantId: MerchantId,
+    id: PaymentId,
+    limit: number,
+  ): Promise<readonly OutboxRow[]> {
     return this.#rows<OutboxRow>("notificationsOfPayment", merchantId, id, limit)
       .map((row) => ({ ...row }))
       .toReversed();
   }
 
-  async deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]> {
+  async deliveriesOf(
+    merchantId: MerchantId,
+    from: number,
+    limit: number,
+    state?: OpenDeliveryState,
+  ): Promise<readonly Delivery[]> {
     return this.#lists.take(() => {
-      const name = state === undefined ? "deliveriesOf" : state === "failed" ? "deliveriesFailed" : "deliveriesWaiting";
+      const name =
+        state === undefined
+          ? "deliveriesOf"
+          : state === "failed"
+            ? "deliveriesFailed"
+            : "deliveriesWaiting";
       return this.#rows<DeliveryRow>(name, merchantId, from, limit).map(deliveryFromRow);
     });
   }
 
-  async deliveriesBetween(merchantId: MerchantId, first: number, last: number, limit: number): Promise<readonly Delivery[]> {
-    return this.#lists.take(() => this.#rows<DeliveryRow>("deliveriesBetween", merchantId, first, last, limit).map(deliveryFromRow));
-  }
-
-  async endedDeliveries(before: Instant, limit: number): Promise<readonly EndedDelivery[]> {
-    return this.#rows<Pick<DeliveryRow, "lane" | "number">>("endedDeliveries", before, limit).map(({ lane, number }) => ({
-      ...keyOfLane(lane),
-      number,
-    }));
-  }
-
-  async merchantsDue(now: Instant, after: DueMerchant | undefined, limit: number, slots = everySlot): Promise<readonly DueMerchant[]> {
-    const { dueAt: from = beforeAllTime, merchantId = "" } = after ?? {};
-    return this.#rows<DueMerchant>("merchantsDue", from, merchantId, now, slotMask(slots), limit).map((row) => ({ ...row }));
-  }
-
-  async queuesDue(merchantId: MerchantId, now: Instant, after: DueQueue | undefined, limit: number): Promise<readonly DueQueue[]> {
-    const { dueAt: from = beforeAllTime, queue } = after ?? {};
-    return this.#rows<DueQueue>("queuesDue", merchantId, from, queue === undefined ? "" : laneOf(merchantId, queue), now, limit).map(
-      (row) => ({ ...row }),
+  async deliveriesBetween(
+    merchantId: MerchantId,
+    first: number,
+    last: number,
+    limit: number,
+  ): Promise<readonly Delivery[]> {
+    return this.#lists.take(() =>
+      this.#rows<DeliveryRow>("deliveriesBetween", merchantId, first, last, limit).map(
+        deliveryFromRow,
+      ),
     );
   }
 
-  async deliveriesDue({ merchantId, queue }: QueueKey, now: Instant, limit: number): Promise<readonly Delivery[]> {
-    return this.#rows<DeliveryRow>("deliveriesDue", laneOf(merchantId, queue), now, limit).map(deliveryFromRow);
+  async endedDeliveries(before: Instant, limit: number): Promise<readonly EndedDelivery[]> {
+    return this.#rows<Pick<DeliveryRow, "lane" | "number">>("endedDeliveries", before, limit).map(
+      ({ lane, number }) => ({
+        ...keyOfLane(lane),
+        number,
+      }),
+    );
   }
 
-  async deliveriesOfMessage({ merchantId, endpoint }: EndpointKey, message: number): Promise<readonly Delivery[]> {
-    return this.#rows<DeliveryRow>("deliveriesOfMessage", laneOf(merchantId, endpoint), message).map(deliveryFromRow);
+  async merchantsDue(
+    now: Instant,
+    after: DueMerchant | undefined,
+    limit: number,
+    slots = everySlot,
+  ): Promise<readonly DueMerchant[]> {
+    const { dueAt: from = beforeAllTime, merchantId = "" } = after ?? {};
+    return this.#rows<DueMerchant>(
+      "merchantsDue",
+      from,
+      merchantId,
+      now,
+      slotMask(slots),
+      limit,
+    ).map((row) => ({ ...row }));
+  }
+
+  async queuesDue(
+    merchantId: MerchantId,
+    now: Instant,
+    after: DueQueue | undefined,
+    limit: number,
+  ): Promise<readonly DueQueue[]> {
+    const { dueAt: from = beforeAllTime, queue } = after ?? {};
+    return this.#rows<DueQueue>(
+      "queuesDue",
+      merchantId,
+      from,
+      queue === undefined ? "" : laneOf(merchantId, queue),
+      now,
+      limit,
+    ).map((row) => ({ ...row }));
+  }
+
+  async deliveriesDue(
+    { merchantId, queue }: QueueKey,
+    now: Instant,
+    limit: number,
+  ): Promise<readonly Delivery[]> {
+    return this.#rows<DeliveryRow>("deliveriesDue", laneOf(merchantId, queue), now, limit).map(
+      deliveryFromRow,
+    );
+  }
+
+  async deliveriesOfMessage(
+    { merchantId, endpoint }: EndpointKey,
+    message: number,
+  ): Promise<readonly Delivery[]> {
+    return this.#rows<DeliveryRow>(
+      "deliveriesOfMessage",
+      laneOf(merchantId, endpoint),
+      message,
+    ).map(deliveryFromRow);
   }
 
   async commit(change: Change): Promise<CommitResult> {
@@ -369,7 +530,8 @@ class SqliteStore implements RunningStore {
   async #raiseIdentity(raise: IdentityRaise): Promise<Identity> {
     if (this.#closed !== undefined) throw new StoreError("closed");
     const outcome = await this.#writer.raiseIdentity({ raise });
-    if (outcome !== "committed") throw new StoreError(outcome === "commit_unknown" ? outcome : "unavailable");
+    if (outcome !== "committed")
+      throw new StoreError(outcome === "commit_unknown" ? outcome : "unavailable");
     return this.#identity();
   }
 
@@ -386,7 +548,8 @@ class SqliteStore implements RunningStore {
 
   async #close(): Promise<void> {
     await this.#writer.drained();
-    // The last connection to close empties the write-ahead log into the file, and only the writer's can.
+    // The last connection to close empties the write-ahead log into the file, and only the writer's
+    // can.
     this.#reader.close();
     await this.#writer.close();
     this.#afterClose();
@@ -415,7 +578,8 @@ export const sql = {
   accountByKey: `SELECT lower(hex(account.id)) AS id, version, name, settings, grants, mac FROM account_key
     JOIN account ON account.id = account_key.account WHERE digest = unhex(?)`,
   accountKeys: `SELECT lower(hex(digest)) AS digest, lower(hex(account)) AS "merchantId", grants, mac FROM account_key ORDER BY account_key.digest`,
-  accountById: "SELECT lower(hex(id)) AS id, version, name, settings FROM account WHERE account.id = unhex(?)",
+  accountById:
+    "SELECT lower(hex(id)) AS id, version, name, settings FROM account WHERE account.id = unhex(?)",
   accounts: "SELECT lower(hex(id)) AS id, version, name, settings FROM account ORDER BY account.id",
   paymentById: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND id = unhex(?)`,
   paymentByCode: `SELECT ${paymentColumns} FROM payment WHERE merchant = unhex(?) AND code = ?`,
@@ -475,7 +639,9 @@ export const sql = {
 } as const;
 type StatementName = keyof typeof sql;
 
-type CardRow = Omit<StoredCard, "merchantId" | "tokenDigest" | "mac"> & { readonly mac: Uint8Array | null };
+type CardRow = Omit<StoredCard, "merchantId" | "tokenDigest" | "mac"> & {
+  readonly mac: Uint8Array | null;
+};
 
 /** A charge's own read. For a row as an object Node looks up each column's name at each read. */
 type CardByTokenRow = readonly [

@@ -25,8 +25,10 @@ export function readIncarnation(directory: string): IncarnationNote | undefined 
     const path = join(directory, name);
     if (statSync(path).size > largest) return undefined;
     const note: unknown = JSON.parse(readFileSync(path, "utf8"));
-    if (typeof note !== "object" || note === null || !("format" in note) || note.format !== format) return undefined;
-    if (!("epoch" in note && isCount(note.epoch) && "beat" in note && isCount(note.beat))) return undefined;
+    if (typeof note !== "object" || note === null || !("format" in note) || note.format !== format)
+      return undefined;
+    if (!("epoch" in note && isCount(note.epoch) && "beat" in note && isCount(note.beat)))
+      return undefined;
     const place = "place" in note && typeof note.place === "string" ? note.place : undefined;
     const at = "at" in note && isCount(note.at) ? instant(note.at) : undefined;
     return { epoch: note.epoch, beat: note.beat, place, at };
@@ -35,7 +37,10 @@ export function readIncarnation(directory: string): IncarnationNote | undefined 
   }
 }
 
-/** Replaces the note whole. `durable`: it outlives a loss of power; without, an earlier one may be there then. Throws what the system says. */
+/**
+ * Replaces the note whole. `durable`: it outlives a loss of power; without, an earlier one may be
+ * there then. Throws what the system says.
+ */
 export function writeIncarnation(directory: string, note: IncarnationNote, durable: boolean): void {
   const path = join(directory, name);
   const partial = `${path}.new`;
@@ -50,8 +55,9 @@ export function writeIncarnation(directory: string, note: IncarnationNote, durab
 }
 
 /**
- * Tells a file from a copy of it, on systems that number files and note when they were made; undefined where that cannot be told. The name of the
- * file is not part of it: a directory may be moved.
+ * Tells a file from a copy of it, on systems that number files and note when they were made;
+ * undefined where that cannot be told. The name of the file is not part of it: a directory may be
+ * moved.
  */
 export function placeOf(file: string): string | undefined {
   const look = (): BigIntStats => statSync(file, { bigint: true });
@@ -59,8 +65,9 @@ export function placeOf(file: string): string | undefined {
 }
 
 /**
- * The same by what the system says of a file. Where a file system has no time of birth, Node gives the time of the last change, which every commit moves.
- * The two are also equal for a copy on which nothing was changed yet, so `change` changes nothing but the time of the last change.
+ * The same by what the system says of a file. Where a file system has no time of birth, Node gives
+ * the time of the last change, which every commit moves. The two are also equal for a copy on which
+ * nothing was changed yet, so `change` changes nothing but the time of the last change.
  */
 export function placeBy(look: () => FileFacts, change: () => void): string | undefined {
   const { ino, birthtimeNs, ctimeNs } = look();

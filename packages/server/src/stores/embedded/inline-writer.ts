@@ -16,8 +16,9 @@ interface Waiting {
 const nothingWritten: BatchResult = { outcomes: [], commits: 0 };
 
 /**
- * Writes on the caller's thread, at the end of each turn of the event loop. It is for files that are never synced: a commit then waits for
- * no disk, and the two hops to another thread and back cost more than the write.
+ * Writes on the caller's thread, at the end of each turn of the event loop. It is for files that
+ * are never synced: a commit then waits for no disk, and the two hops to another thread and back
+ * cost more than the write.
  */
 export class InlineWriter implements Writer {
   readonly #maxQueued: number;
@@ -54,14 +55,19 @@ export class InlineWriter implements Writer {
 
   async submitPeople(message: PeopleMessage): Promise<PeopleAnswer> {
     if (this.#state !== "open") throw new StoreError("unavailable");
-    const answer = this.#attempt<PeopleAnswer>(() => this.#writer.writePeople(message), { outcome: "commit_unknown", number: 0 });
+    const answer = this.#attempt<PeopleAnswer>(() => this.#writer.writePeople(message), {
+      outcome: "commit_unknown",
+      number: 0,
+    });
     if (answer.outcome === "committed") this.#commits += 1;
     this.#writing.judge(answer.outcome);
     return answer;
   }
 
   async raiseIdentity(message: IdentityMessage): Promise<Outcome> {
-    return this.#state === "open" ? this.#attempt(() => this.#writer.raiseIdentity(message), "commit_unknown") : "unavailable";
+    return this.#state === "open"
+      ? this.#attempt(() => this.#writer.raiseIdentity(message), "commit_unknown")
+      : "unavailable";
   }
 
   async tryWriting(): Promise<boolean> {
@@ -91,7 +97,12 @@ export class InlineWriter implements Writer {
   }
 
   stats(): StoreStats {
-    return { commits: this.#commits, changes: this.#changes, largestBatch: this.#largestBatch, queued: this.#waiting.length };
+    return {
+      commits: this.#commits,
+      changes: this.#changes,
+      largestBatch: this.#largestBatch,
+      queued: this.#waiting.length,
+    };
   }
 
   get isWriting(): boolean {
@@ -106,7 +117,10 @@ export class InlineWriter implements Writer {
     const result =
       this.#state === "failed"
         ? nothingWritten
-        : this.#attempt<BatchResult>(() => this.#writer.write(batch.map(({ message }) => message)), unknown);
+        : this.#attempt<BatchResult>(
+            () => this.#writer.write(batch.map(({ message }) => message)),
+            unknown,
+          );
     this.#commits += result.commits;
     this.#changes += batch.length;
     this.#largestBatch = Math.max(this.#largestBatch, batch.length);
@@ -117,7 +131,10 @@ export class InlineWriter implements Writer {
     }
   }
 
-  /** After an error that the batch writer does not expect, the state of its connection is unknown: nothing is written any more. */
+  /**
+   * After an error that the batch writer does not expect, the state of its connection is unknown:
+   * nothing is written any more.
+   */
   #attempt<T>(work: () => T, ofAnError: T): T {
     try {
       return work();

@@ -16,7 +16,11 @@ async function newFile(context: TestContext, payments = 1): Promise<string> {
   context.after(() => rmSync(folder, { recursive: true }));
   const file = join(folder, "cofre.db");
   const store = await openEmbeddedStore({ file });
-  await Promise.all(Array.from({ length: payments }, (_, number) => store.commit(given.paymentChange(given.newPayment(number)))));
+  await Promise.all(
+    Array.from({ length: payments }, (_, number) =>
+      store.commit(given.paymentChange(given.newPayment(number))),
+    ),
+  );
   await store.close();
   return file;
 }
@@ -70,7 +74,10 @@ test("no file, an empty one and somebody else's are refused", async (context) =>
   const foreign = new DatabaseSync(`${file}.foreign`);
   foreign.exec("CREATE TABLE theirs (x)");
   foreign.close();
-  await assert.rejects(openMoveSource(`${file}.foreign`), { name: "StoreOpenError", code: "foreign" });
+  await assert.rejects(openMoveSource(`${file}.foreign`), {
+    name: "StoreOpenError",
+    code: "foreign",
+  });
 });
 
 test("all rows come once, in the order of their keys, some at a time", async (context) => {
@@ -103,6 +110,7 @@ test("no kind of row is sorted or gathered before the first of it comes: memory 
       .all()
       .map((row) => String(row["detail"]))
       .join("; ");
-  for (const kind of transferKinds) assert.doesNotMatch(plan(rowsOf[kind]), /TEMP B-TREE|AUTOMATIC|MATERIALIZE/, kind);
+  for (const kind of transferKinds)
+    assert.doesNotMatch(plan(rowsOf[kind]), /TEMP B-TREE|AUTOMATIC|MATERIALIZE/, kind);
   assert.match(plan("SELECT * FROM payment ORDER BY order_json"), /TEMP B-TREE/, "control");
 });

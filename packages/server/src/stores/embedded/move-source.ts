@@ -1,16 +1,28 @@
 import type { DatabaseSync } from "node:sqlite";
 import { assert } from "../../kernel/assert.ts";
-import { type MoveMark, TransferError, type TransferKind, type TransferRow, type TransferSource } from "../transfer.ts";
+import {
+  type MoveMark,
+  TransferError,
+  type TransferKind,
+  type TransferRow,
+  type TransferSource,
+} from "../transfer.ts";
 import { hasDatabase, makeFilesPrivate } from "./data-folder.ts";
-import { lockFile, movedApplicationId, openForWriting, ourApplicationId, Refused } from "./open-database.ts";
+import {
+  lockFile,
+  movedApplicationId,
+  openForWriting,
+  ourApplicationId,
+  Refused,
+} from "./open-database.ts";
 import { StoreOpenError } from "./open-error.ts";
 
 /** Rows of one piece: what a copy holds of each side at a time. */
 const pieceRows = 1_000;
 
 /**
- * Opens the file to be moved, or one that was. Holds the lock that a server holds: rejects with StoreOpenError while one has the file, and with
- * TransferError when there is none.
+ * Opens the file to be moved, or one that was. Holds the lock that a server holds: rejects with
+ * StoreOpenError while one has the file, and with TransferError when there is none.
  */
 export async function openMoveSource(file: string): Promise<TransferSource> {
   if (!hasDatabase(file)) throw new TransferError("no_file");
@@ -18,7 +30,16 @@ export async function openMoveSource(file: string): Promise<TransferSource> {
   let lock: DatabaseSync | undefined;
   try {
     lock = lockFile(file);
-    return new MoveSource(openForWriting({ file, durable: true, maxFileBytes: undefined, alsoMoved: true, expectTables: true }), lock);
+    return new MoveSource(
+      openForWriting({
+        file,
+        durable: true,
+        maxFileBytes: undefined,
+        alsoMoved: true,
+        expectTables: true,
+      }),
+      lock,
+    );
   } catch (error) {
     lock?.close();
     throw error instanceof Refused ? new StoreOpenError(error.code, file) : error;
@@ -56,13 +77,19 @@ class MoveSource implements TransferSource {
   }
 
   async count(kind: TransferKind): Promise<number> {
-    return readable(() => Number(this.#database.prepare(`SELECT count(*) AS n FROM ${kind}`).get()?.["n"]));
+    return readable(() =>
+      Number(this.#database.prepare(`SELECT count(*) AS n FROM ${kind}`).get()?.["n"]),
+    );
   }
 
   async *pieces(kind: TransferKind): AsyncGenerator<readonly TransferRow[]> {
     let piece: TransferRow[] = [];
     const rows = readable(() => this.#database.prepare(rowsOf[kind]).iterate());
-    for (let next = readable(() => rows.next()); next.done !== true; next = readable(() => rows.next())) {
+    for (
+      let next = readable(() => rows.next());
+      next.done !== true;
+      next = readable(() => rows.next())
+    ) {
       piece.push(next.value as TransferRow);
       if (piece.length < pieceRows) continue;
       yield piece;
@@ -77,7 +104,10 @@ class MoveSource implements TransferSource {
   }
 }
 
-/** The columns of transfer.ts, in the order of its keys. CROSS JOIN keeps SQLite from turning a join round and sorting everything. */
+/**
+ * The columns of transfer.ts, in the order of its keys. CROSS JOIN keeps SQLite from turning a join
+ * round and sorting everything.
+ */
 export const rowsOf: Readonly<Record<TransferKind, string>> = {
   account: "SELECT lower(hex(id)) AS merchant, version, name, settings FROM account ORDER BY id",
   account_key:
@@ -102,15 +132,20 @@ export const rowsOf: Readonly<Record<TransferKind, string>> = {
   person: `SELECT lower(hex(id)) AS id, version, name, name_key, role, state, created_at, last_signed_in_at, passwords,
     nullif(lower(hex(totp)), '') AS totp, totp_step, failures, locked_until, nullif(lower(hex(invitation)), '') AS invitation, invitation_ends_at,
     nullif(lower(hex(mac)), '') AS mac FROM person ORDER BY person.id`,
-  audit_entry: "SELECT no, lower(hex(digest)) AS digest, body, nullif(lower(hex(mac)), '') AS mac FROM audit_entry ORDER BY no",
+  audit_entry:
+    "SELECT no, lower(hex(digest)) AS digest, body, nullif(lower(hex(mac)), '') AS mac FROM audit_entry ORDER BY no",
   identity: "SELECT one, keys, epoch, beat, is_copy FROM identity ORDER BY one",
   audit_head: "SELECT one, no, lower(hex(digest)) AS digest FROM audit_head ORDER BY one",
 };
 
 function readMark(database: DatabaseSync): MoveMark {
-  if (database.prepare("PRAGMA application_id").get()?.["application_id"] !== movedApplicationId) return { state: "free" };
+  if (database.prepare("PRAGMA application_id").get()?.["application_id"] !== movedApplicationId)
+    return { state: "free" };
   const { state, move } = database.prepare("SELECT state, move FROM move").get() ?? {};
-  assert((state === "moving" || state === "moved") && typeof move === "string", "a file that is marked says what it was moved by");
+  assert(
+    (state === "moving" || state === "moved") && typeof move === "string",
+    "a file that is marked says what it was moved by",
+  );
   return { state, move };
 }
 

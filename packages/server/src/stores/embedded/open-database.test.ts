@@ -26,8 +26,12 @@ test("a durable database syncs each commit, and an empty file gets all tables an
 });
 
 test("a database where the settings of durability do not hold is refused", () => {
-  // A database in memory cannot have a write-ahead log: what SQLite answers is read, not taken for granted.
-  assert.throws(() => openForWriting({ file: ":memory:", durable: true, maxFileBytes: undefined }), { code: "not_durable" });
+  // A database in memory cannot have a write-ahead log: what SQLite answers is read, not taken for
+  // granted.
+  assert.throws(
+    () => openForWriting({ file: ":memory:", durable: true, maxFileBytes: undefined }),
+    { code: "not_durable" },
+  );
 });
 
 test("the reading connection cannot write", (context) => {
@@ -44,6 +48,8 @@ test("the reading connection cannot write", (context) => {
 });
 
 test("a SQLite with the write-ahead log race is not safe", () => {
-  for (const version of ["3.51.2", "3.50.99", "3.9.0", "2.99.99", "0", ""]) assert.equal(isSafeVersion(version), false, version);
-  for (const version of ["3.51.3", "3.52.0", "3.53.4", "4.0.0"]) assert.equal(isSafeVersion(version), true, version);
+  for (const version of ["3.51.2", "3.50.99", "3.9.0", "2.99.99", "0", ""])
+    assert.equal(isSafeVersion(version), false, version);
+  for (const version of ["3.51.3", "3.52.0", "3.53.4", "4.0.0"])
+    assert.equal(isSafeVersion(version), true, version);
 });

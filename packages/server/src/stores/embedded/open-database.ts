@@ -16,20 +16,29 @@ export interface DatabaseOptions {
   readonly maxFileBytes: number | undefined;
   /** true: a file that was moved to another store is opened too. */
   readonly alsoMoved?: boolean;
-  /** true: the installation exists, so a file without tables is what is left of its database and is refused. */
+  /**
+   * true: the installation exists, so a file without tables is what is left of its database and is
+   * refused.
+   */
   readonly expectTables?: boolean;
 }
 
 /** `Cofr`, in the header of the file: the file is ours. */
 export const ourApplicationId = 0x436f6672;
-/** `Cofm`: it was moved to another store, and must not be served beside it. A version that does not know this takes the file for none of ours. */
+/**
+ * `Cofm`: it was moved to another store, and must not be served beside it. A version that does not
+ * know this takes the file for none of ours.
+ */
 export const movedApplicationId = 0x436f666d;
 const pageBytes = 4096;
-/** Checkpoints when the log has 8,000 pages, 32 MB: fewer, larger ones are cheaper (1,000 pages: 20 % slower, twice the p99). */
+/**
+ * Checkpoints when the log has 8,000 pages, 32 MB: fewer, larger ones are cheaper (1,000 pages: 20
+ * % slower, twice the p99).
+ */
 const checkpointPages = 8_000;
 /**
- * How long the writer waits when another program holds the database, in milliseconds. Backup tools and the sqlite3 shell hold it for
- * less. Cofre itself never does: one process has the file.
+ * How long the writer waits when another program holds the database, in milliseconds. Backup tools
+ * and the sqlite3 shell hold it for less. Cofre itself never does: one process has the file.
  */
 const writerWaitMs = 2_000;
 const writerCacheKib = 32 * 1024;
@@ -45,8 +54,9 @@ export class Refused extends Error {
 }
 
 /**
- * Takes the lock that keeps other processes away. SQLite's own locks let several processes write in turn, but our reads and
- * batches belong to one. Held as a lock on an empty database beside the file: the system lets go of it when the process dies.
+ * Takes the lock that keeps other processes away. SQLite's own locks let several processes write in
+ * turn, but our reads and batches belong to one. Held as a lock on an empty database beside the
+ * file: the system lets go of it when the process dies.
  */
 export function lockFile(file: string): DatabaseSync {
   return translated(() => {
@@ -56,12 +66,17 @@ export function lockFile(file: string): DatabaseSync {
   });
 }
 
-/** What the first start of a version does with the file of an earlier one. Each takes up to half a minute for a gigabyte. */
-export type Upgrading = Rewriting | { readonly kind: "migrating"; readonly from: number; readonly to: number };
+/**
+ * What the first start of a version does with the file of an earlier one. Each takes up to half a
+ * minute for a gigabyte.
+ */
+export type Upgrading =
+  | Rewriting
+  | { readonly kind: "migrating"; readonly from: number; readonly to: number };
 
 /**
- * Opens the file for writing, brings its tables up to date and checks that commits will be durable. The caller has the lock. `began` is called before
- * each long step of an upgrade.
+ * Opens the file for writing, brings its tables up to date and checks that commits will be durable.
+ * The caller has the lock. `began` is called before each long step of an upgrade.
  */
 export function openForWriting(
   { file, durable, maxFileBytes, alsoMoved = false, expectTables = false }: DatabaseOptions,
@@ -73,7 +88,8 @@ export function openForWriting(
     let database = new DatabaseSync(file, { timeout: writerWaitMs });
     try {
       refuseForeign(database, alsoMoved);
-      if (expectTables && readNumber(database, "PRAGMA user_version") === 0) throw new Refused("missing");
+      if (expectTables && readNumber(database, "PRAGMA user_version") === 0)
+        throw new Refused("missing");
       if (mayHoldDeleted(database)) {
         dropDeleted(database, file, began);
         database = new DatabaseSync(file, { timeout: writerWaitMs });
@@ -82,10 +98,17 @@ export function openForWriting(
       database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durable ? "FULL" : "OFF"}; PRAGMA fullfsync = ON;
         PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA journal_size_limit = ${4 * checkpointPages * pageBytes};
         PRAGMA cache_size = -${writerCacheKib}; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON`);
-      if (maxFileBytes !== undefined) database.exec(`PRAGMA max_page_count = ${Math.ceil(maxFileBytes / pageBytes)}`);
-      const durability = { journal_mode: "wal", synchronous: durable ? 2 : 0, fullfsync: 1, wal_autocheckpoint: checkpointPages };
+      if (maxFileBytes !== undefined)
+        database.exec(`PRAGMA max_page_count = ${Math.ceil(maxFileBytes / pageBytes)}`);
+      const durability = {
+        journal_mode: "wal",
+        synchronous: durable ? 2 : 0,
+        fullfsync: 1,
+        wal_autocheckpoint: checkpointPages,
+      };
       if (!holds(database, durability)) throw new Refused("not_durable");
-      // Overwrites deleted rows with zeros: what was deleted is otherwise readable in free pages until they are used again.
+      // Overwrites deleted rows with zeros: what was deleted is otherwise readable in free pages
+      // until they are used again.
       if (!holds(database, { secure_delete: 1, temp_store: 2 })) throw new Refused("keeps_deleted");
       migrate(database, began);
       return database;
@@ -96,36 +119,49 @@ export function openForWriting(
   });
 }
 
-/** A connection that sees what was committed, for point reads. The writer's connection must be open. */
+/**
+ * A connection that sees what was committed, for point reads. The writer's connection must be open.
+ */
 export function openForReading(file: string): DatabaseSync {
   const database = new DatabaseSync(file, { readOnly: true, timeout: 100 });
   database.exec(`PRAGMA cache_size = -${readerCacheKib}; PRAGMA query_only = ON`);
-  database.function("slot_of", { deterministic: true }, (merchant) => (merchant === null ? null : slotOf(merchant as MerchantId)));
+  database.function("slot_of", { deterministic: true }, (merchant) =>
+    merchant === null ? null : slotOf(merchant as MerchantId),
+  );
   return database;
 }
 
-/** The race between a checkpoint and a commit that can corrupt a write-ahead log is gone since SQLite 3.51.3. */
+/**
+ * The race between a checkpoint and a commit that can corrupt a write-ahead log is gone since
+ * SQLite 3.51.3.
+ */
 export function isSafeVersion(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
   return major * 1_000_000 + minor * 1_000 + patch >= 3_051_003;
 }
 
-/** Of a file that another program wrote, that was moved unless `alsoMoved`, or that a newer version has. */
+/**
+ * Of a file that another program wrote, that was moved unless `alsoMoved`, or that a newer version
+ * has.
+ */
 export function refuseForeign(database: DatabaseSync, alsoMoved: boolean): void {
   const tables = readNumber(database, "SELECT count(*) FROM sqlite_schema");
   const id = readNumber(database, "PRAGMA application_id");
   if (id === movedApplicationId && !alsoMoved) throw new Refused("moved");
-  if (tables > 0 && id !== ourApplicationId && id !== movedApplicationId) throw new Refused("foreign");
+  if (tables > 0 && id !== ourApplicationId && id !== movedApplicationId)
+    throw new Refused("foreign");
   if (readNumber(database, "PRAGMA user_version") > migrations.length) throw new Refused("newer");
 }
 
 function holds(database: DatabaseSync, expected: Readonly<Record<string, unknown>>): boolean {
-  return Object.entries(expected).every(([name, value]) => Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0] === value);
+  return Object.entries(expected).every(
+    ([name, value]) => Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0] === value,
+  );
 }
 
 /**
- * Empties the write-ahead log into the file and truncates it: the log holds pages as they were before rows on them were deleted. Returns false
- * when another connection reads from the log.
+ * Empties the write-ahead log into the file and truncates it: the log holds pages as they were
+ * before rows on them were deleted. Returns false when another connection reads from the log.
  */
 export function truncateLog(database: DatabaseSync): boolean {
   // Commits would wait as long as this waits for a reader, such as a backup.
@@ -146,21 +182,35 @@ function mayHoldDeleted(database: DatabaseSync): boolean {
   return version > 0 && version < securelyDeletingVersion;
 }
 
-/** Closes the database. Its version changes afterwards: when this fails or the process ends, the next start does it again. */
-function dropDeleted(database: DatabaseSync, file: string, began: (rewriting: Rewriting) => void): void {
+/**
+ * Closes the database. Its version changes afterwards: when this fails or the process ends, the
+ * next start does it again.
+ */
+function dropDeleted(
+  database: DatabaseSync,
+  file: string,
+  began: (rewriting: Rewriting) => void,
+): void {
   try {
     rewriteFile(database, file, began);
   } catch (error) {
-    if (codeOf(error) === "ENOSPC" || (!isSystemError(error) && sqliteCode(error) === "full")) throw new Refused("no_room");
+    if (codeOf(error) === "ENOSPC" || (!isSystemError(error) && sqliteCode(error) === "full"))
+      throw new Refused("no_room");
     throw isSystemError(error) ? new Refused("cannot_open") : error;
   }
 }
 
 function migrate(database: DatabaseSync, began: (upgrading: Upgrading) => void): void {
-  database.function("without_token_digest", { deterministic: true }, (order) => withoutTokenDigest(String(order)));
-  const id = readNumber(database, "PRAGMA application_id") === movedApplicationId ? movedApplicationId : ourApplicationId;
+  database.function("without_token_digest", { deterministic: true }, (order) =>
+    withoutTokenDigest(String(order)),
+  );
+  const id =
+    readNumber(database, "PRAGMA application_id") === movedApplicationId
+      ? movedApplicationId
+      : ourApplicationId;
   const from = readNumber(database, "PRAGMA user_version");
-  if (0 < from && from < migrations.length) began({ kind: "migrating", from, to: migrations.length });
+  if (0 < from && from < migrations.length)
+    began({ kind: "migrating", from, to: migrations.length });
   for (let version = from; version < migrations.length; version += 1) {
     database.exec(`BEGIN IMMEDIATE; ${migrations[version]};
       PRAGMA application_id = ${id}; PRAGMA user_version = ${version + 1}; COMMIT`);

@@ -1,4 +1,7 @@
-/** Why the file was not opened. The process should stop and show the message: none of these goes away by itself. */
+/**
+ * Why the file was not opened. The process should stop and show the message: none of these goes
+ * away by itself.
+ */
 export class StoreOpenError extends Error {
   override readonly name = "StoreOpenError";
   readonly code: OpenRefusal;
@@ -16,7 +19,8 @@ const openRefusals = {
   damaged: "the database is damaged; restore it from a backup",
   no_directory: "this is not a directory",
   nothing: "there is no database here",
-  no_audit: "the database was last used by a version of Cofre whose audit log this one does not read; start this one once",
+  no_audit:
+    "the database was last used by a version of Cofre whose audit log this one does not read; start this one once",
   missing:
     "the database is missing, empty or without its tables (a copy of cofre.db that was made without cofre.db-wal looks like this), but there are keys beside it: restore it from a copy that cofre backup made, or together with its -wal, or remove root.key, keys.*.json and *.sealed to begin a new installation",
   other_keys:
@@ -32,6 +36,7 @@ const openRefusals = {
   failed: "the database could not be opened",
   not_durable: "SQLite did not accept the settings that make commits durable",
   keeps_deleted: "SQLite did not accept the settings that overwrite what is deleted",
-  sqlite_too_old: "this Node.js brings a SQLite older than 3.51.3, which can corrupt a write-ahead log; use a newer Node.js",
+  sqlite_too_old:
+    "this Node.js brings a SQLite older than 3.51.3, which can corrupt a write-ahead log; use a newer Node.js",
 } as const;
 export type OpenRefusal = keyof typeof openRefusals;

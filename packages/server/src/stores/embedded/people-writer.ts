@@ -1,7 +1,12 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Instant } from "../../kernel/instant.ts";
 import { auditBeginning, type AuditHead, chainOf, isSameHead } from "../../user/audit-chain.ts";
-import { nameKeyOf, type PeopleChange, type PeopleOutcome, type PersonRecord } from "../../user/user-store.ts";
+import {
+  nameKeyOf,
+  type PeopleChange,
+  type PeopleOutcome,
+  type PersonRecord,
+} from "../../user/user-store.ts";
 import type { Outcome } from "../change-message.ts";
 
 /** On its way to the writer thread. */
@@ -15,7 +20,10 @@ export interface PeopleAnswer {
   readonly number: number;
 }
 
-/** Writes one change of people, with its entries of the audit log, within the transaction that is open. Owns its prepared statements. */
+/**
+ * Writes one change of people, with its entries of the audit log, within the transaction that is
+ * open. Owns its prepared statements.
+ */
 export class PeopleWriter {
   readonly #hasOtherAdmin: StatementSync;
   readonly #insertPerson: StatementSync;
@@ -31,7 +39,9 @@ export class PeopleWriter {
   readonly #insertEntry: StatementSync;
 
   constructor(database: DatabaseSync) {
-    this.#hasOtherAdmin = database.prepare("SELECT 1 FROM person WHERE role = 'admin' AND state = 'active' AND id <> unhex(?) LIMIT 1");
+    this.#hasOtherAdmin = database.prepare(
+      "SELECT 1 FROM person WHERE role = 'admin' AND state = 'active' AND id <> unhex(?) LIMIT 1",
+    );
     this.#insertPerson = database.prepare(
       `INSERT INTO person (id, version, name, name_key, role, state, created_at, last_signed_in_at, passwords, totp, totp_step, failures,
          locked_until, invitation, invitation_ends_at, mac)
@@ -41,22 +51,35 @@ export class PeopleWriter {
       `UPDATE person SET version = ?, role = ?, state = ?, last_signed_in_at = ?, passwords = ?, totp = ?, totp_step = ?, failures = ?,
          locked_until = ?, invitation = unhex(?), invitation_ends_at = ?, mac = ? WHERE id = unhex(?) AND version = ?`,
     );
-    this.#personByName = database.prepare("SELECT id = unhex(?) AS same FROM person WHERE name_key = ? OR id = unhex(?)");
+    this.#personByName = database.prepare(
+      "SELECT id = unhex(?) AS same FROM person WHERE name_key = ? OR id = unhex(?)",
+    );
     this.#endSession = database.prepare("DELETE FROM person_session WHERE digest = unhex(?)");
-    this.#endSessions = database.prepare("DELETE FROM person_session WHERE person = unhex(?) AND digest <> unhex(?)");
+    this.#endSessions = database.prepare(
+      "DELETE FROM person_session WHERE person = unhex(?) AND digest <> unhex(?)",
+    );
     this.#forgetSessions = database.prepare("DELETE FROM person_session WHERE ends_at <= ?");
     this.#insertSession = database.prepare(
       "INSERT INTO person_session (digest, person, started_at, last_used_at, ends_at, mac) VALUES (unhex(?), unhex(?), ?, ?, ?, ?)",
     );
-    this.#useSession = database.prepare("UPDATE person_session SET last_used_at = ?2 WHERE digest = unhex(?1) AND last_used_at < ?2");
-    this.#head = database.prepare("SELECT no AS number, lower(hex(digest)) AS digest FROM audit_head");
+    this.#useSession = database.prepare(
+      "UPDATE person_session SET last_used_at = ?2 WHERE digest = unhex(?1) AND last_used_at < ?2",
+    );
+    this.#head = database.prepare(
+      "SELECT no AS number, lower(hex(digest)) AS digest FROM audit_head",
+    );
     this.#moveHead = database.prepare(
       `INSERT INTO audit_head (one, no, digest) VALUES (1, ?, unhex(?)) ON CONFLICT (one) DO UPDATE SET no = excluded.no, digest = excluded.digest`,
     );
-    this.#insertEntry = database.prepare("INSERT INTO audit_entry (no, digest, body, mac) VALUES (?, unhex(?), ?, unhex(?))");
+    this.#insertEntry = database.prepare(
+      "INSERT INTO audit_entry (no, digest, body, mac) VALUES (?, unhex(?), ?, unhex(?))",
+    );
   }
 
-  /** Unless it answers `committed`, the transaction is to be rolled back. Throws what SQLite throws; then too. */
+  /**
+   * Unless it answers `committed`, the transaction is to be rolled back. Throws what SQLite throws;
+   * then too.
+   */
   write(message: PeopleMessage): PeopleAnswer {
     if (message.people === "change") return this.#change(message.change);
     this.#useSession.run(message.digest, message.at);
@@ -65,8 +88,10 @@ export class PeopleWriter {
 
   #change({ at, acts, person, ends, begins, keepsAdmin, chain }: PeopleChange): PeopleAnswer {
     let head = (this.#head.get() as AuditHead | undefined) ?? auditBeginning;
-    if (chain !== undefined && !isSameHead(chain.after, head)) return { outcome: "head_moved", number: 0 };
-    if (keepsAdmin === true && !this.#keepsAdmin(person?.next)) return { outcome: "no_admin", number: 0 };
+    if (chain !== undefined && !isSameHead(chain.after, head))
+      return { outcome: "head_moved", number: 0 };
+    if (keepsAdmin === true && !this.#keepsAdmin(person?.next))
+      return { outcome: "no_admin", number: 0 };
     const outcome = person === undefined ? "committed" : this.#person(person.next, person.replaces);
     if (outcome !== "committed") return { outcome, number: 0 };
     if (ends !== undefined) {
@@ -75,7 +100,14 @@ export class PeopleWriter {
     }
     if (begins !== undefined) {
       this.#forgetSessions.run(at);
-      this.#insertSession.run(begins.digest, begins.personId, begins.startedAt, begins.lastUsedAt, begins.endsAt, begins.mac ?? null);
+      this.#insertSession.run(
+        begins.digest,
+        begins.personId,
+        begins.startedAt,
+        begins.lastUsedAt,
+        begins.endsAt,
+        begins.mac ?? null,
+      );
     }
     const number = head.number + 1;
     for (const row of chain?.rows ?? chainOf(head, at, acts)) {
@@ -92,7 +124,20 @@ export class PeopleWriter {
   }
 
   #person(next: PersonRecord, replaces: number | undefined): "committed" | "stale" | "name_taken" {
-    const { id, version, name, role, state, createdAt, lastSignedInAt, totp, totpStep, failures, lockedUntil, invitation } = next;
+    const {
+      id,
+      version,
+      name,
+      role,
+      state,
+      createdAt,
+      lastSignedInAt,
+      totp,
+      totpStep,
+      failures,
+      lockedUntil,
+      invitation,
+    } = next;
     const rest = [
       lastSignedInAt ?? null,
       JSON.stringify(next.passwords),

@@ -8,10 +8,18 @@ const codes: Readonly<Record<number, SqliteCode>> = {
   26: "not_a_database",
 };
 
-export type SqliteCode = "busy" | "corrupt" | "full" | "cannot_open" | "constraint" | "not_a_database" | "other";
+export type SqliteCode =
+  | "busy"
+  | "corrupt"
+  | "full"
+  | "cannot_open"
+  | "constraint"
+  | "not_a_database"
+  | "other";
 
 /** What SQLite said; an error that is not SQLite's is thrown on. */
 export function sqliteCode(error: unknown): SqliteCode {
-  if (!(error instanceof Error && "errcode" in error && typeof error.errcode === "number")) throw error;
+  if (!(error instanceof Error && "errcode" in error && typeof error.errcode === "number"))
+    throw error;
   return codes[error.errcode & 0xff] ?? "other";
 }

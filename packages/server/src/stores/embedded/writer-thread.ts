@@ -38,11 +38,13 @@ interface TruncateAnswer {
 const mostPeopleWaiting = 256;
 
 /**
- * The main thread's end of the writer thread. Answers come in the order of the changes, so a queue tells whose they are.
+ * The main thread's end of the writer thread. Answers come in the order of the changes, so a queue
+ * tells whose they are.
  *
- * What one turn of the event loop brings is posted together at its end, never later: a writer that is woken for each change commits
- * ones and twos, and an fsync for each of them is the largest part of its work. Parts of a turn, posted as they come, made twice as
- * many commits and no more charges a second at 16, 64 and 256 requests under way.
+ * What one turn of the event loop brings is posted together at its end, never later: a writer that
+ * is woken for each change commits ones and twos, and an fsync for each of them is the largest part
+ * of its work. Parts of a turn, posted as they come, made twice as many commits and no more charges
+ * a second at 16, 64 and 256 requests under way.
  */
 export class WriterThread implements Writer {
   readonly #worker: Worker;
@@ -66,28 +68,41 @@ export class WriterThread implements Writer {
     this.#worker = worker;
     this.#maxQueued = maxQueued;
     this.#writing = new WritingState(onWriting);
-    worker.on("message", (answer: BatchAnswer | PeopleAnswer | TruncateAnswer | IdentityAnswer | boolean) => {
-      if (typeof answer === "boolean") this.#tried(answer);
-      else if ("truncated" in answer) for (const resolve of this.#whenTruncated.splice(0)) resolve(answer.truncated);
-      else if ("raised" in answer) this.#whenRaised.shift()?.(answer.raised);
-      else if ("outcome" in answer) this.#answeredPeople(answer);
-      else this.#answered(answer);
-    });
+    worker.on(
+      "message",
+      (answer: BatchAnswer | PeopleAnswer | TruncateAnswer | IdentityAnswer | boolean) => {
+        if (typeof answer === "boolean") this.#tried(answer);
+        else if ("truncated" in answer)
+          for (const resolve of this.#whenTruncated.splice(0)) resolve(answer.truncated);
+        else if ("raised" in answer) this.#whenRaised.shift()?.(answer.raised);
+        else if ("outcome" in answer) this.#answeredPeople(answer);
+        else this.#answered(answer);
+      },
+    );
     this.#exited = new Promise((resolve) => {
       worker.on("exit", () => {
         this.#died();
         resolve();
       });
     });
-    // An uncaught error of the thread: `exit` follows. The error's words stay inside, they may quote data.
+    // An uncaught error of the thread: `exit` follows. The error's words stay inside, they may
+    // quote data.
     worker.on("error", () => this.#died());
   }
 
-  static async start(options: DatabaseOptions, writerOptions: WriterOptions, onUpgrading: UpgradeReport): Promise<WriterThread> {
+  static async start(
+    options: DatabaseOptions,
+    writerOptions: WriterOptions,
+    onUpgrading: UpgradeReport,
+  ): Promise<WriterThread> {
     // The worker's file has the ending that this file has: .ts here, .js once built.
     const here = import.meta.url;
-    const worker = new Worker(new URL(`./writer-worker${here.slice(here.lastIndexOf("."))}`, here), { workerData: options });
-    // Listened for from the start: a thread that refuses may end in the same turn in which its last message is read.
+    const worker = new Worker(
+      new URL(`./writer-worker${here.slice(here.lastIndexOf("."))}`, here),
+      { workerData: options },
+    );
+    // Listened for from the start: a thread that refuses may end in the same turn in which its last
+    // message is read.
     const exited = new Promise<void>((resolve) => void worker.once("exit", () => resolve()));
     const greeting = await greetingOf(worker, onUpgrading);
     if (greeting === "ready") return new WriterThread(worker, writerOptions);
@@ -125,7 +140,9 @@ export class WriterThread implements Writer {
     return this.#writing.works;
   }
 
-  /** Resolves when a small write has worked or failed. Those who ask meanwhile hear of the same one. */
+  /**
+   * Resolves when a small write has worked or failed. Those who ask meanwhile hear of the same one.
+   */
   tryWriting(): Promise<boolean> {
     return new Promise((resolve) => {
       if (!this.#alive) {
@@ -136,7 +153,10 @@ export class WriterThread implements Writer {
     });
   }
 
-  /** Resolves with whether the write-ahead log was emptied into the file and truncated. Calls made meanwhile share one attempt. */
+  /**
+   * Resolves with whether the write-ahead log was emptied into the file and truncated. Calls made
+   * meanwhile share one attempt.
+   */
   truncateLog(): Promise<boolean> {
     return new Promise((resolve) => {
       if (!this.#alive) {
@@ -182,7 +202,12 @@ export class WriterThread implements Writer {
   }
 
   stats(): StoreStats {
-    return { commits: this.#commits, changes: this.#changes, largestBatch: this.#largestBatch, queued: this.#waiting.length };
+    return {
+      commits: this.#commits,
+      changes: this.#changes,
+      largestBatch: this.#largestBatch,
+      queued: this.#waiting.length,
+    };
   }
 
   #answered([commits = 0, ...answers]: BatchAnswer): void {
@@ -209,7 +234,8 @@ export class WriterThread implements Writer {
   }
 
   #tellDrained(): void {
-    if (this.#waiting.length + this.#waitingForPeople.length === 0) for (const resolve of this.#whenDrained.splice(0)) resolve();
+    if (this.#waiting.length + this.#waitingForPeople.length === 0)
+      for (const resolve of this.#whenDrained.splice(0)) resolve();
   }
 
   /** Whatever waits may have been written or not: the thread can no longer say. */
@@ -219,13 +245,18 @@ export class WriterThread implements Writer {
     // An end that was asked for is none.
     if (!this.#isClosing) this.#writing.found(false);
     for (const resolve of this.#whenRaised.splice(0)) resolve("commit_unknown");
-    for (const resolve of [...this.#whenTried.splice(0), ...this.#whenTruncated.splice(0)]) resolve(false);
-    for (const { reject } of [...this.#waiting.splice(0), ...this.#waitingForPeople.splice(0)]) reject(new StoreError("commit_unknown"));
+    for (const resolve of [...this.#whenTried.splice(0), ...this.#whenTruncated.splice(0)])
+      resolve(false);
+    for (const { reject } of [...this.#waiting.splice(0), ...this.#waitingForPeople.splice(0)])
+      reject(new StoreError("commit_unknown"));
     this.#tellDrained();
   }
 }
 
-/** What the thread says once the file is open or refused. Rejects with an uncaught error of the thread. */
+/**
+ * What the thread says once the file is open or refused. Rejects with an uncaught error of the
+ * thread.
+ */
 function greetingOf(worker: Worker, onUpgrading: UpgradeReport): Promise<Greeting> {
   return new Promise((resolve, reject) => {
     const hear = (message: Greeting | Upgrading): void => {

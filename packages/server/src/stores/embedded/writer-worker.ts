@@ -9,13 +9,21 @@ import type { PeopleMessage } from "./people-writer.ts";
 import { largestBatch } from "./writer.ts";
 
 /**
- * The writer thread. Owns the lock and the only connection that writes. While it waits for one batch's fsync, the next batch
- * gathers in the port's queue: batches grow with the load by themselves and nothing ever waits for a timer.
+ * The writer thread. Owns the lock and the only connection that writes. While it waits for one
+ * batch's fsync, the next batch gathers in the port's queue: batches grow with the load by
+ * themselves and nothing ever waits for a timer.
  */
 assert(parentPort !== null, "the writer runs in a thread");
 const port = parentPort;
 
-type Message = readonly ChangeMessage[] | PeopleMessage | IdentityMessage | "try" | "truncate" | "checkpoint" | "close";
+type Message =
+  | readonly ChangeMessage[]
+  | PeopleMessage
+  | IdentityMessage
+  | "try"
+  | "truncate"
+  | "checkpoint"
+  | "close";
 
 try {
   const options = workerData as DatabaseOptions;
@@ -34,10 +42,15 @@ try {
     }
     if (batch.length > 0) {
       const result = writer.write(batch);
-      port.postMessage([result.commits, ...result.outcomes.map((outcome) => outcomes.indexOf(outcome))] satisfies BatchAnswer);
+      port.postMessage([
+        result.commits,
+        ...result.outcomes.map((outcome) => outcomes.indexOf(outcome)),
+      ] satisfies BatchAnswer);
     }
-    if (typeof message === "object" && "people" in message) port.postMessage(writer.writePeople(message));
-    if (typeof message === "object" && "raise" in message) port.postMessage({ raised: writer.raiseIdentity(message) });
+    if (typeof message === "object" && "people" in message)
+      port.postMessage(writer.writePeople(message));
+    if (typeof message === "object" && "raise" in message)
+      port.postMessage({ raised: writer.raiseIdentity(message) });
     if (message === "try") port.postMessage(writer.tryWriting());
     if (message === "truncate") port.postMessage({ truncated: writer.truncateLog() });
     if (message === "checkpoint") writer.checkpoint();

@@ -3,11 +3,17 @@ import type { StoreStats } from "../store.ts";
 import type { IdentityMessage } from "./batch-writer.ts";
 import type { PeopleAnswer, PeopleMessage } from "./people-writer.ts";
 
-/** What writes the file of an embedded store: a thread of its own for a file that is kept, the caller's thread for one that is not. */
+/**
+ * What writes the file of an embedded store: a thread of its own for a file that is kept, the
+ * caller's thread for one that is not.
+ */
 export interface Writer {
   /** False from the first write that fails until one works again. */
   readonly isWriting: boolean;
-  /** Rejects with `overloaded` when too many changes wait, and with `unavailable` or `commit_unknown` when the writer has ended. */
+  /**
+   * Rejects with `overloaded` when too many changes wait, and with `unavailable` or
+   * `commit_unknown` when the writer has ended.
+   */
   submit(message: ChangeMessage): Promise<Outcome>;
   /** Changes of people are answered in their own order. Rejects as `submit` does. */
   submitPeople(message: PeopleMessage): Promise<PeopleAnswer>;

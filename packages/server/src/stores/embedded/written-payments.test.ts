@@ -34,11 +34,29 @@ function written(payments: WrittenPayments, change: Change): void {
 function histories(): readonly (readonly Payment[])[] {
   const first = given.newPayment(1);
   const paid = given.paidNext(first);
-  const refunded = given.refundedNext(paid, [given.newRefund(1), given.newRefund(2, { code: undefined })]);
-  const disputed: Payment = { ...refunded, version: refunded.version + 1, chargeback: given.dispute };
-  const undone: Payment = { ...disputed, version: disputed.version + 1, refunds: [], refunded: 0n, chargeback: undefined };
+  const refunded = given.refundedNext(paid, [
+    given.newRefund(1),
+    given.newRefund(2, { code: undefined }),
+  ]);
+  const disputed: Payment = {
+    ...refunded,
+    version: refunded.version + 1,
+    chargeback: given.dispute,
+  };
+  const undone: Payment = {
+    ...disputed,
+    version: disputed.version + 1,
+    refunds: [],
+    refunded: 0n,
+    chargeback: undefined,
+  };
   const bare = given.barePayment(2);
-  const reviewed: Payment = { ...given.paidNext(bare), state: "in_review", review: "waiting", needsReview: true };
+  const reviewed: Payment = {
+    ...given.paidNext(bare),
+    state: "in_review",
+    review: "waiting",
+    needsReview: true,
+  };
   const rerouted: Payment = {
     ...given.newPayment(3),
     version: 2,
@@ -47,8 +65,16 @@ function histories(): readonly (readonly Payment[])[] {
     rerouted: { attempt: 2, connector: "other" },
   };
   const initial = given.newPayment(4);
-  const credential = { use: "initial", initiator: "CIT", reason: "SCHEDULED_RECURRING", mandateId: undefined } as const;
-  const mandate: Payment = { ...initial, order: { ...initial.order, storedCredential: credential } };
+  const credential = {
+    use: "initial",
+    initiator: "CIT",
+    reason: "SCHEDULED_RECURRING",
+    mandateId: undefined,
+  } as const;
+  const mandate: Payment = {
+    ...initial,
+    order: { ...initial.order, storedCredential: credential },
+  };
   return [
     [first, paid, refunded, disputed, undone],
     [bare, reviewed],
@@ -62,7 +88,11 @@ test("each version of a payment is found as it was written, and not before it is
     const payments = new WrittenPayments();
     for (const payment of versions) {
       const change = submitted(payments, given.paymentChange(payment));
-      assert.equal(payments.find(merchantA, payment.id), undefined, "the file may have this version already");
+      assert.equal(
+        payments.find(merchantA, payment.id),
+        undefined,
+        "the file may have this version already",
+      );
       change.isCommitted = true;
       assert.deepEqual(payments.find(merchantA, payment.id), payment);
     }
@@ -72,7 +102,10 @@ test("each version of a payment is found as it was written, and not before it is
 test("what is found is a copy for each that asks", () => {
   const payments = new WrittenPayments();
   written(payments, given.paymentChange(given.newPayment(1)));
-  const [one, other] = [payments.find(merchantA, paymentId(1)), payments.find(merchantA, paymentId(1))];
+  const [one, other] = [
+    payments.find(merchantA, paymentId(1)),
+    payments.find(merchantA, paymentId(1)),
+  ];
   assert.notEqual(one, other);
   assert.notEqual(one?.order, other?.order);
 });
@@ -93,7 +126,10 @@ test("of several changes under way the last one counts, whichever is acknowledge
   const first = given.newPayment(1);
   const [second, third] = [given.paidNext(first), given.paidNext(given.paidNext(first))];
   written(payments, given.paymentChange(first));
-  const changes = [submitted(payments, given.paymentChange(second)), submitted(payments, given.paymentChange(third))];
+  const changes = [
+    submitted(payments, given.paymentChange(second)),
+    submitted(payments, given.paymentChange(third)),
+  ];
   for (const change of changes) {
     change.isCommitted = true;
     assert.equal(payments.find(merchantA, first.id), undefined);
@@ -114,14 +150,20 @@ test("a payment is found by its own merchant, and a change of another one's with
   assert.equal(payments.find(merchantB, mine.id), undefined);
   written(payments, given.paymentChange(given.paidNext(theirs)));
   assert.equal(payments.find(merchantA, mine.id), undefined);
-  assert.equal(payments.find(merchantB, mine.id), undefined, "not with the order of the other merchant's payment");
+  assert.equal(
+    payments.find(merchantB, mine.id),
+    undefined,
+    "not with the order of the other merchant's payment",
+  );
 });
 
 test("a payment is kept until another one takes its place, and there are 256 places", () => {
   const payments = new WrittenPayments();
   const numbers = Array.from({ length: 1_000 }, (_, number) => number + 1);
   for (const number of numbers) written(payments, given.paymentChange(given.newPayment(number)));
-  const kept = numbers.filter((number) => payments.find(merchantA, paymentId(number)) !== undefined);
+  const kept = numbers.filter(
+    (number) => payments.find(merchantA, paymentId(number)) !== undefined,
+  );
   assert.deepEqual(kept, numbers.slice(-256), "the end of their ids counts up");
   written(payments, given.paymentChange(given.newPayment(1_000 + 0x1000)));
   assert.equal(payments.find(merchantA, paymentId(1_000)), undefined);
@@ -130,12 +172,15 @@ test("a payment is kept until another one takes its place, and there are 256 pla
 test("a change that left when others came is not found when it is acknowledged", () => {
   const payments = new WrittenPayments();
   const late = submitted(payments, given.paymentChange(given.newPayment(1)));
-  for (let number = 2; number < 300; number += 1) written(payments, given.paymentChange(given.newPayment(number)));
+  for (let number = 2; number < 300; number += 1)
+    written(payments, given.paymentChange(given.newPayment(number)));
   late.isCommitted = true;
   assert.equal(payments.find(merchantA, paymentId(1)), undefined);
 });
 
-async function openedIn(context: TestContext): Promise<{ readonly store: RunningStore; readonly file: string; readonly worker: Worker }> {
+async function openedIn(
+  context: TestContext,
+): Promise<{ readonly store: RunningStore; readonly file: string; readonly worker: Worker }> {
   const folder = mkdtempSync(join(tmpdir(), "cofre-test-"));
   context.after(() => rmSync(folder, { recursive: true }));
   const file = join(folder, "store.db");
@@ -145,7 +190,10 @@ async function openedIn(context: TestContext): Promise<{ readonly store: Running
   return { store, file, worker: await started };
 }
 
-/** Whether the store answers a read by id without its file: the file's version is made another one behind its back. */
+/**
+ * Whether the store answers a read by id without its file: the file's version is made another one
+ * behind its back.
+ */
 async function isKept(store: RunningStore, file: string, number: number): Promise<boolean> {
   const database = new DatabaseSync(file);
   const row = `id = unhex('${paymentId(number)}')`;
@@ -162,19 +210,31 @@ test("a store reads the same from memory as the next process reads from the file
   for (const versions of histories()) {
     for (const payment of versions) {
       assert.deepEqual(await store.commit(given.paymentChange(payment)), committed);
-      assert.ok(await isKept(store, file, Number.parseInt(payment.id, 16)), "control: it is read from memory");
+      assert.ok(
+        await isKept(store, file, Number.parseInt(payment.id, 16)),
+        "control: it is read from memory",
+      );
       assert.deepEqual(await store.paymentById(merchantA, payment.id), payment);
-      assert.deepEqual(await store.paymentByCode(merchantA, payment.order.code), payment, "the code is looked for in the file");
+      assert.deepEqual(
+        await store.paymentByCode(merchantA, payment.order.code),
+        payment,
+        "the code is looked for in the file",
+      );
     }
   }
-  const read = await Promise.all(histories().map(([payment]) => store.paymentById(merchantA, payment?.id ?? paymentId(0))));
+  const read = await Promise.all(
+    histories().map(([payment]) => store.paymentById(merchantA, payment?.id ?? paymentId(0))),
+  );
   await store.close();
 
   const next = await openEmbeddedStore({ file });
   context.after(() => next.close());
   for (const [index, [payment]] of histories().entries()) {
     assert.deepEqual(await next.paymentById(merchantA, payment?.id ?? paymentId(0)), read[index]);
-    assert.ok(!(await isKept(next, file, index + 1)), "control: a store that was just opened reads the file");
+    assert.ok(
+      !(await isKept(next, file, index + 1)),
+      "control: a store that was just opened reads the file",
+    );
   }
 });
 
@@ -196,7 +256,11 @@ test("a change that is stale, or of a payment whose id or code is taken, is foll
     assert.deepEqual(await store.paymentById(merchantA, first.id), second);
   }
   const taken = given.newPayment(2, { order: first.order });
-  assert.deepEqual(await store.commit(given.paymentChange(taken)), { outcome: "duplicate", key: "payment_code", existing: second });
+  assert.deepEqual(await store.commit(given.paymentChange(taken)), {
+    outcome: "duplicate",
+    key: "payment_code",
+    existing: second,
+  });
   assert.equal(await store.paymentById(merchantA, taken.id), undefined);
 });
 
@@ -205,13 +269,19 @@ test("while a change is under way and when its outcome is unknown, the file is r
   const first = given.newPayment(1);
   await store.commit(given.paymentChange(first));
   assert.ok(await isKept(store, file, 1), "control: kept before");
-  const change = assert.rejects(store.commit(given.paymentChange(given.paidNext(first))), { code: "commit_unknown" });
+  const change = assert.rejects(store.commit(given.paymentChange(given.paidNext(first))), {
+    code: "commit_unknown",
+  });
   await worker.terminate();
   await change;
   const database = new DatabaseSync(file);
   const version = Number(database.prepare("SELECT version FROM payment").get()?.["version"]);
   database.close();
-  assert.equal((await store.paymentById(merchantA, first.id))?.version, version, "whichever version it is that the file has");
+  assert.equal(
+    (await store.paymentById(merchantA, first.id))?.version,
+    version,
+    "whichever version it is that the file has",
+  );
   assert.ok(!(await isKept(store, file, 1)));
 });
 
@@ -219,6 +289,12 @@ test("no statement of the embedded store writes payments but the two behind a st
   const folder = new URL(".", import.meta.url);
   const writing = readdirSync(folder)
     .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
-    .filter((name) => /\b(?:INTO|UPDATE|DELETE FROM) payment\b/.test(readFileSync(new URL(name, folder), "utf8")));
-  assert.deepEqual(writing, ["change-writer.ts"], "another path must go through WrittenPayments too");
+    .filter((name) =>
+      /\b(?:INTO|UPDATE|DELETE FROM) payment\b/.test(readFileSync(new URL(name, folder), "utf8")),
+    );
+  assert.deepEqual(
+    writing,
+    ["change-writer.ts"],
+    "another path must go through WrittenPayments too",
+  );
 });

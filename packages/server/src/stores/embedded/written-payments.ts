@@ -8,28 +8,39 @@ import { paymentFromRow, type PaymentRow } from "../rows.ts";
 export interface WrittenPayment {
   readonly merchant: string;
   readonly part: PaymentPart;
-  /** The payment's first version, which brings the columns that no later one changes. Undefined when it is not known here; then the file is read. */
+  /**
+   * The payment's first version, which brings the columns that no later one changes. Undefined when
+   * it is not known here; then the file is read.
+   */
   readonly first: PaymentPart | undefined;
   /** Set when the change is durable. Until then the file is read. */
   isCommitted: boolean;
 }
 
-/** A payment has one place, by the end of its id, which is random. Maps that forget the oldest cost a charge 2.8 µs, this costs 0.2. */
+/**
+ * A payment has one place, by the end of its id, which is random. Maps that forget the oldest cost
+ * a charge 2.8 µs, this costs 0.2.
+ */
 const places = 256;
 
 /**
- * The latest payments that this process wrote, at most 256, so that a read soon after needs no statement. An entry holds the text of the row, as the
- * file does, and not a graph of objects, which the garbage collector would have to move.
+ * The latest payments that this process wrote, at most 256, so that a read soon after needs no
+ * statement. An entry holds the text of the row, as the file does, and not a graph of objects,
+ * which the garbage collector would have to move.
  *
- * Right because the store of this process is the only writer of its file, and every change of a payment passes `submitted` before it is sent to the
- * writer, in the order in which it is written. An entry is the last change that was submitted, and it is read only when that change is durable. So an
- * entry of an earlier version is gone before a later one can be in the file, and a change that failed, or whose outcome is unknown,
- * leaves an entry that is never read.
+ * Right because the store of this process is the only writer of its file, and every change of a
+ * payment passes `submitted` before it is sent to the writer, in the order in which it is written.
+ * An entry is the last change that was submitted, and it is read only when that change is durable.
+ * So an entry of an earlier version is gone before a later one can be in the file, and a change
+ * that failed, or whose outcome is unknown, leaves an entry that is never read.
  */
 export class WrittenPayments {
   readonly #latest = Array.from<WrittenPayment | undefined>({ length: places }).fill(undefined);
 
-  /** Called before the change is sent to the writer. What is kept of the payment is not read any more. */
+  /**
+   * Called before the change is sent to the writer. What is kept of the payment is not read any
+   * more.
+   */
   submitted(merchant: string, part: PaymentPart): WrittenPayment {
     const place = placeOf(part[0]);
     const first = part[1] === undefined ? part : firstOf(this.#latest[place], merchant, part);
@@ -38,11 +49,21 @@ export class WrittenPayments {
     return written;
   }
 
-  /** The payment, if its last change was submitted by this process a short time ago and is durable. */
+  /**
+   * The payment, if its last change was submitted by this process a short time ago and is durable.
+   */
   find(merchant: MerchantId, id: PaymentId): Payment | undefined {
     const written = this.#latest[placeOf(id)];
-    if (written === undefined || !written.isCommitted || written.part[0] !== id || written.merchant !== merchant) return undefined;
-    return written.first === undefined ? undefined : paymentFromRow(rowOf(merchant, id, written.part, written.first));
+    if (
+      written === undefined ||
+      !written.isCommitted ||
+      written.part[0] !== id ||
+      written.merchant !== merchant
+    )
+      return undefined;
+    return written.first === undefined
+      ? undefined
+      : paymentFromRow(rowOf(merchant, id, written.part, written.first));
   }
 }
 
@@ -56,9 +77,17 @@ function digitAt(id: string, at: number): number {
   return (code & 15) + (code > 57 ? 9 : 0);
 }
 
-/** Known from a change that is durable: a first version that was refused has columns that are not in the file. */
-function firstOf(written: WrittenPayment | undefined, merchant: string, part: PaymentPart): PaymentPart | undefined {
-  if (written === undefined || !written.isCommitted || written.merchant !== merchant) return undefined;
+/**
+ * Known from a change that is durable: a first version that was refused has columns that are not in
+ * the file.
+ */
+function firstOf(
+  written: WrittenPayment | undefined,
+  merchant: string,
+  part: PaymentPart,
+): PaymentPart | undefined {
+  if (written === undefined || !written.isCommitted || written.merchant !== merchant)
+    return undefined;
   return written.part[0] === part[0] && written.part[2] === part[1] ? written.first : undefined;
 }
 
@@ -66,9 +95,17 @@ function firstOf(written: WrittenPayment | undefined, merchant: string, part: Pa
 const nothingRare: Rare = ["0", null, null, null, null, null];
 
 /** The row that the change has written. */
-function rowOf(merchant: MerchantId, id: PaymentId, part: PaymentPart, first: PaymentPart): PaymentRow {
+function rowOf(
+  merchant: MerchantId,
+  id: PaymentId,
+  part: PaymentPart,
+  first: PaymentPart,
+): PaymentRow {
   const [code, createdAt, orderJson] = [first[19], first[20], first[21]];
-  assert(code !== undefined && createdAt !== undefined && orderJson !== undefined, "a payment that is new brings its fixed columns");
+  assert(
+    code !== undefined && createdAt !== undefined && orderJson !== undefined,
+    "a payment that is new brings its fixed columns",
+  );
   const [refunded, refunds, chargeback, review, , rerouted] = part[18]?.[0] ?? nothingRare;
   return {
     merchant,

@@ -8,7 +8,10 @@ interface Row {
   readonly isRight: boolean;
 }
 
-/** What each node's clock showed: the same steps as the PostgreSQL store's functions (postgres/migrations/016-node-clocks.ts). */
+/**
+ * What each node's clock showed: the same steps as the PostgreSQL store's functions
+ * (postgres/migrations/016-node-clocks.ts).
+ */
 export class ClockTable {
   readonly #clock: Clock;
   /** The latest last. */
@@ -31,8 +34,14 @@ export class ClockTable {
   readings(node: string): ClockReadings {
     const now = this.#clock.now();
     // What is later than now was noted before the clock was set back, by a node that may be gone.
-    const isFresh = ({ at, isRight }: Row): boolean => isRight && at <= now && now - at < freshReadingMs;
-    const others = [...this.#rows].filter(([id, row]) => id !== node && isFresh(row)).map(([, { aheadMs }]) => aheadMs);
-    return { others: others.toSorted((left, right) => left - right), last: [...this.#rows.values()].at(-1)?.aheadMs };
+    const isFresh = ({ at, isRight }: Row): boolean =>
+      isRight && at <= now && now - at < freshReadingMs;
+    const others = [...this.#rows]
+      .filter(([id, row]) => id !== node && isFresh(row))
+      .map(([, { aheadMs }]) => aheadMs);
+    return {
+      others: others.toSorted((left, right) => left - right),
+      last: [...this.#rows.values()].at(-1)?.aheadMs,
+    };
   }
 }

@@ -21,19 +21,39 @@ test("a page of deliveries looks at the page and at a few places that lead to it
     });
   for (let number = 1; number <= many; number += 1) {
     const fresh = newDelivery(
-      { merchantId: merchantA, endpoint: "shop" as EndpointId, number, paymentId: given.paymentId(number), kind: "update" },
+      {
+        merchantId: merchantA,
+        endpoint: "shop" as EndpointId,
+        number,
+        paymentId: given.paymentId(number),
+        kind: "update",
+      },
       given.start,
     );
-    deliveries.write(counted({ ...fresh, state: states[number % 3] ?? "waiting", message: Math.ceil(number / 10) * 10 }));
+    deliveries.write(
+      counted({
+        ...fresh,
+        state: states[number % 3] ?? "waiting",
+        message: Math.ceil(number / 10) * 10,
+      }),
+    );
   }
   for (const state of [undefined, "waiting", "failed"] as const) {
     looks = 0;
     const page = deliveries.of(merchantA, many / 2, state);
     const found = Array.from({ length: 20 }, () => page.next().value as Delivery | undefined);
-    assert.ok(found.every((delivery) => delivery !== undefined && (state === undefined || delivery.state === state)));
+    assert.ok(
+      found.every(
+        (delivery) => delivery !== undefined && (state === undefined || delivery.state === state),
+      ),
+    );
     assert.ok(looks < 200, `${looks} looks for 20 deliveries of ${many}`);
   }
   looks = 0;
-  assert.equal(deliveries.ofMessage({ merchantId: merchantA, endpoint: "shop" as EndpointId }, many / 2).length, 10);
+  assert.equal(
+    deliveries.ofMessage({ merchantId: merchantA, endpoint: "shop" as EndpointId }, many / 2)
+      .length,
+    10,
+  );
   assert.ok(looks < 100, `${looks} looks for a message of 10 deliveries among ${many}`);
 });

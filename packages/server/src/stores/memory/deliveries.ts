@@ -1,7 +1,12 @@
 import { assert } from "../../kernel/assert.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
-import { type Delivery, type EndpointId, type EndpointKey, openMessage } from "../../notification/events.ts";
+import {
+  type Delivery,
+  type EndpointId,
+  type EndpointKey,
+  openMessage,
+} from "../../notification/events.ts";
 import type { OpenDeliveryState } from "../store.ts";
 import { SortedList } from "./sorted-list.ts";
 
@@ -12,7 +17,10 @@ interface Lists extends Readonly<Record<OpenDeliveryState, SortedList<Place>>> {
   readonly all: SortedList<Place>;
 }
 
-/** The current version of each delivery, and its places in what is read: a page of deliveries costs the page. */
+/**
+ * The current version of each delivery, and its places in what is read: a page of deliveries costs
+ * the page.
+ */
 export class Deliveries {
   readonly #current = new Map<string, Delivery>();
   readonly #lists = new Map<MerchantId, Lists>();
@@ -32,7 +40,11 @@ export class Deliveries {
     const { merchantId } = next;
     const before = this.find(next);
     this.#current.set(nameOf(next), next);
-    const lists = this.#lists.get(merchantId) ?? { all: inOrder(), waiting: inOrder(), failed: inOrder() };
+    const lists = this.#lists.get(merchantId) ?? {
+      all: inOrder(),
+      waiting: inOrder(),
+      failed: inOrder(),
+    };
     this.#lists.set(merchantId, lists);
     if (before === undefined) lists.all.add(next);
     if (before?.state !== next.state) {
@@ -40,7 +52,8 @@ export class Deliveries {
       if (next.state !== "delivered") lists[next.state].add(next);
     }
     if (before?.message === next.message) return;
-    if (before !== undefined) this.#messages.get(messageNameOf(before, before.message))?.remove(before);
+    if (before !== undefined)
+      this.#messages.get(messageNameOf(before, before.message))?.remove(before);
     if (next.message === undefined || next.message === openMessage) return;
     const name = messageNameOf(next, next.message);
     const message = this.#messages.get(name) ?? inOrder();
@@ -49,19 +62,30 @@ export class Deliveries {
   }
 
   /** From number `from` to `to`; with `state`, only those in it. */
-  *of(merchantId: MerchantId, from: number, state: OpenDeliveryState | undefined, to = Number.POSITIVE_INFINITY): Generator<Delivery> {
-    const places = this.#lists.get(merchantId)?.[state ?? "all"].between(beforeAllOf(from), ({ number }) => number <= to) ?? [];
+  *of(
+    merchantId: MerchantId,
+    from: number,
+    state: OpenDeliveryState | undefined,
+    to = Number.POSITIVE_INFINITY,
+  ): Generator<Delivery> {
+    const places =
+      this.#lists
+        .get(merchantId)
+        ?.[state ?? "all"].between(beforeAllOf(from), ({ number }) => number <= to) ?? [];
     for (const place of places) yield this.#at(merchantId, place);
   }
 
   ofMessage(to: EndpointKey, message: number): readonly Delivery[] {
-    const places = this.#messages.get(messageNameOf(to, message))?.between(undefined, () => true) ?? [];
+    const places =
+      this.#messages.get(messageNameOf(to, message))?.between(undefined, () => true) ?? [];
     return Array.from(places, (place) => this.#at(to.merchantId, place));
   }
 
   /** Looks at all, those that ended first first. */
   endedBefore(before: Instant): readonly Delivery[] {
-    return [...this.#current.values()].filter((each) => hasEndedBefore(each, before)).toSorted((left, right) => left.dueAt - right.dueAt);
+    return [...this.#current.values()]
+      .filter((each) => hasEndedBefore(each, before))
+      .toSorted((left, right) => left.dueAt - right.dueAt);
   }
 
   /** Unless it waits, or ended at `before` or later. */
@@ -95,7 +119,9 @@ function hasEndedBefore({ state, dueAt: endedAt }: Delivery, before: Instant): b
 
 function inOrder(): SortedList<Place> {
   return new SortedList((left, right) =>
-    left.number === right.number ? compare(left.endpoint, right.endpoint) : left.number - right.number,
+    left.number === right.number
+      ? compare(left.endpoint, right.endpoint)
+      : left.number - right.number,
   );
 }
 

@@ -19,7 +19,10 @@ interface Merchant {
   dueAt: Instant | undefined;
 }
 
-/** What may be delivered, by the time from which it may be: what due-queues.ts of the embedded store's migrations keeps in tables. */
+/**
+ * What may be delivered, by the time from which it may be: what due-queues.ts of the embedded
+ * store's migrations keeps in tables.
+ */
 export class DueDeliveries {
   /** Waiting deliveries to one endpoint about one payment, in the order of their numbers. */
   readonly #chains = new Map<string, readonly Delivery[]>();
@@ -34,7 +37,10 @@ export class DueDeliveries {
     const name = `${next.merchantId} ${next.endpoint} ${next.paymentId}`;
     const before = this.#chains.get(name) ?? [];
     const others = before.filter(({ number }) => number !== next.number);
-    const chain = next.state === "waiting" ? [...others, next].toSorted((left, right) => left.number - right.number) : others;
+    const chain =
+      next.state === "waiting"
+        ? [...others, next].toSorted((left, right) => left.number - right.number)
+        : others;
     if (chain.length === 0) this.#chains.delete(name);
     else this.#chains.set(name, chain);
     const [wereFree, areFree] = [unblocked(before), unblocked(chain)];
@@ -64,7 +70,8 @@ export class DueDeliveries {
     const copy = new DueDeliveries();
     for (const chain of this.#chains.values()) for (const delivery of chain) copy.write(delivery);
     for (const { merchant, queue, parkedUntil } of this.#queues.values()) {
-      if (parkedUntil !== undefined) copy.park({ merchantId: merchant.merchantId, queue }, parkedUntil);
+      if (parkedUntil !== undefined)
+        copy.park({ merchantId: merchant.merchantId, queue }, parkedUntil);
     }
     return copy;
   }
@@ -74,11 +81,17 @@ export class DueDeliveries {
   }
 
   queues(merchantId: MerchantId, now: Instant, after: DueQueue | undefined): Iterable<DueQueue> {
-    return this.#merchants.get(merchantId)?.queues.between(after, ({ dueAt }) => dueAt <= now) ?? [];
+    return (
+      this.#merchants.get(merchantId)?.queues.between(after, ({ dueAt }) => dueAt <= now) ?? []
+    );
   }
 
   deliveries({ merchantId, queue }: QueueKey, now: Instant): Iterable<Delivery> {
-    return this.#queues.get(`${merchantId} ${queue}`)?.deliveries.between(undefined, ({ dueAt }) => dueAt <= now) ?? [];
+    return (
+      this.#queues
+        .get(`${merchantId} ${queue}`)
+        ?.deliveries.between(undefined, ({ dueAt }) => dueAt <= now) ?? []
+    );
   }
 
   /** The first moment after `now` at which a delivery is due; undefined when none is. */
@@ -99,7 +112,11 @@ export class DueDeliveries {
       merchant: this.#merchantOf(merchantId),
       queue,
       deliveries: new SortedList((left, right) =>
-        firstOf(left.dueAt - right.dueAt, left.number - right.number, compare(left.endpoint, right.endpoint)),
+        firstOf(
+          left.dueAt - right.dueAt,
+          left.number - right.number,
+          compare(left.endpoint, right.endpoint),
+        ),
       ),
       parkedUntil: undefined,
       dueAt: undefined,
@@ -111,7 +128,9 @@ export class DueDeliveries {
   #merchantOf(merchantId: MerchantId): Merchant {
     const known = this.#merchants.get(merchantId);
     if (known !== undefined) return known;
-    const queues = new SortedList<DueQueue>((left, right) => firstOf(left.dueAt - right.dueAt, compare(left.queue, right.queue)));
+    const queues = new SortedList<DueQueue>((left, right) =>
+      firstOf(left.dueAt - right.dueAt, compare(left.queue, right.queue)),
+    );
     const made: Merchant = { merchantId, queues, dueAt: undefined };
     this.#merchants.set(merchantId, made);
     return made;
@@ -121,7 +140,10 @@ export class DueDeliveries {
   #place(place: Queue): void {
     const { merchant, queue, deliveries, parkedUntil } = place;
     const firstAt = deliveries.first?.dueAt;
-    const dueAt = firstAt !== undefined && parkedUntil !== undefined && parkedUntil > firstAt ? parkedUntil : firstAt;
+    const dueAt =
+      firstAt !== undefined && parkedUntil !== undefined && parkedUntil > firstAt
+        ? parkedUntil
+        : firstAt;
     if (dueAt !== place.dueAt) {
       if (place.dueAt !== undefined) merchant.queues.remove({ queue, dueAt: place.dueAt });
       if (dueAt !== undefined) merchant.queues.add(Object.freeze({ queue, dueAt }));
@@ -131,8 +153,10 @@ export class DueDeliveries {
     const { merchantId } = merchant;
     const merchantDueAt = merchant.queues.first?.dueAt;
     if (merchantDueAt !== merchant.dueAt) {
-      if (merchant.dueAt !== undefined) this.#dueMerchants.remove({ merchantId, dueAt: merchant.dueAt });
-      if (merchantDueAt !== undefined) this.#dueMerchants.add(Object.freeze({ merchantId, dueAt: merchantDueAt }));
+      if (merchant.dueAt !== undefined)
+        this.#dueMerchants.remove({ merchantId, dueAt: merchant.dueAt });
+      if (merchantDueAt !== undefined)
+        this.#dueMerchants.add(Object.freeze({ merchantId, dueAt: merchantDueAt }));
       merchant.dueAt = merchantDueAt;
     }
     if (merchantDueAt === undefined) this.#merchants.delete(merchantId);

@@ -12,11 +12,17 @@ import type { PersonId } from "../../user/user.ts";
 import { StoreError } from "../store.ts";
 
 export interface MemoryPeopleOptions {
-  /** Asked before a change is applied: what it answers is what the commit rejects with. `commit_unknown` applies it all the same. */
+  /**
+   * Asked before a change is applied: what it answers is what the commit rejects with.
+   * `commit_unknown` applies it all the same.
+   */
   readonly commitFault?: (change: PeopleChange) => "unavailable" | "commit_unknown" | undefined;
 }
 
-/** People that last as long as the process. The one to compare the others with, and for tests of what stands on it. */
+/**
+ * People that last as long as the process. The one to compare the others with, and for tests of
+ * what stands on it.
+ */
 export function createMemoryPeople(options: MemoryPeopleOptions = {}): PeopleStore {
   return new MemoryPeople(options);
 }
@@ -44,17 +50,24 @@ class MemoryPeople implements PeopleStore {
   }
 
   async people(): Promise<readonly PersonRecord[]> {
-    return [...this.#people.values()].toSorted((one, other) => (nameKeyOf(one.name) < nameKeyOf(other.name) ? -1 : 1));
+    return [...this.#people.values()].toSorted((one, other) =>
+      nameKeyOf(one.name) < nameKeyOf(other.name) ? -1 : 1,
+    );
   }
 
-  async session(digest: string): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined> {
+  async session(
+    digest: string,
+  ): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined> {
     const session = this.#sessions.get(digest);
     const person = session === undefined ? undefined : this.#people.get(session.personId);
     return session === undefined || person === undefined ? undefined : { session, person };
   }
 
   async auditBefore(before: number | undefined, limit: number): Promise<readonly AuditRow[]> {
-    const end = before === undefined ? this.#audit.length : Math.min(Math.max(before - 1, 0), this.#audit.length);
+    const end =
+      before === undefined
+        ? this.#audit.length
+        : Math.min(Math.max(before - 1, 0), this.#audit.length);
     return this.#audit.slice(Math.max(end - limit, 0), end).toReversed();
   }
 
@@ -77,16 +90,21 @@ class MemoryPeople implements PeopleStore {
 
   async useSession(digest: string, at: Instant): Promise<void> {
     const session = this.#sessions.get(digest);
-    if (session !== undefined && session.lastUsedAt < at) this.#sessions.set(digest, { ...session, lastUsedAt: at });
+    if (session !== undefined && session.lastUsedAt < at)
+      this.#sessions.set(digest, { ...session, lastUsedAt: at });
   }
 
   #apply({ at, acts, person, ends, begins, keepsAdmin, chain }: PeopleChange): PeopleResult {
-    if (chain !== undefined && !isSameHead(chain.after, this.#head())) return { outcome: "head_moved" };
+    if (chain !== undefined && !isSameHead(chain.after, this.#head()))
+      return { outcome: "head_moved" };
     if (keepsAdmin === true && !this.#hasAdmin(person?.next)) return { outcome: "no_admin" };
     if (person !== undefined) {
       const { next, replaces } = person;
       if (this.#people.get(next.id)?.version !== replaces) return { outcome: "stale" };
-      if (replaces === undefined && this.#find(({ name }) => nameKeyOf(name) === nameKeyOf(next.name)) !== undefined)
+      if (
+        replaces === undefined &&
+        this.#find(({ name }) => nameKeyOf(name) === nameKeyOf(next.name)) !== undefined
+      )
         return { outcome: "name_taken" };
       this.#people.set(next.id, next);
     }
@@ -94,7 +112,9 @@ class MemoryPeople implements PeopleStore {
       const isOver = begins !== undefined && session.endsAt <= at;
       const isEnded =
         ends !== undefined &&
-        ("digest" in ends ? session.digest === ends.digest : session.personId === ends.of && session.digest !== ends.except);
+        ("digest" in ends
+          ? session.digest === ends.digest
+          : session.personId === ends.of && session.digest !== ends.except);
       if (isOver || isEnded) this.#sessions.delete(session.digest);
     }
     if (begins !== undefined) this.#sessions.set(begins.digest, begins);

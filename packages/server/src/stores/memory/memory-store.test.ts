@@ -8,7 +8,10 @@ import type { CommitFault } from "./memory-store.ts";
 const { merchantA } = given;
 const payment = given.newPayment(1);
 
-/** A store on which the first commit meets this fault, and a scheduler whose sleeps end when the test says so. */
+/**
+ * A store on which the first commit meets this fault, and a scheduler whose sleeps end when the
+ * test says so.
+ */
 function faulty(fault: CommitFault) {
   const faults = [fault];
   const sleeping: (() => void)[] = [];
@@ -17,7 +20,8 @@ function faulty(fault: CommitFault) {
     after: () => () => undefined,
   };
   const store = createMemoryStore({ commitFault: () => faults.shift(), scheduler, slowMs: 10 });
-  const isStored = async (): Promise<boolean> => (await store.paymentById(merchantA, payment.id)) !== undefined;
+  const isStored = async (): Promise<boolean> =>
+    (await store.paymentById(merchantA, payment.id)) !== undefined;
   const wake = (): void => sleeping.splice(0).forEach((resolve) => resolve());
   return { store, isStored, wake, change: given.paymentChange(payment) };
 }
@@ -93,16 +97,26 @@ test("what is handed out is frozen", async () => {
 
   const stored = await store.paymentById(merchantA, payment.id);
 
-  assert.ok(Object.isFrozen(stored) && Object.isFrozen(stored?.order.customer) && Object.isFrozen(stored?.order.userValues));
+  assert.ok(
+    Object.isFrozen(stored) &&
+      Object.isFrozen(stored?.order.customer) &&
+      Object.isFrozen(stored?.order.userValues),
+  );
 });
 
 test("a copy has everything, however much it is, and neither sees what is written to the other", async () => {
   const store = createMemoryStore();
-  const notifications = Array.from({ length: 200_000 }, () => ({ kind: "update", paymentId: payment.id }) as const);
+  const notifications = Array.from(
+    { length: 200_000 },
+    () => ({ kind: "update", paymentId: payment.id }) as const,
+  );
   await store.commit(given.paymentChange(payment, { notifications }));
   const copy = store.copy({});
   assert.equal(copy.size, store.size);
-  assert.deepEqual(await copy.notificationsOf(merchantA, 199_990, 20), await store.notificationsOf(merchantA, 199_990, 20));
+  assert.deepEqual(
+    await copy.notificationsOf(merchantA, 199_990, 20),
+    await store.notificationsOf(merchantA, 199_990, 20),
+  );
   await copy.commit(given.paymentChange(given.newPayment(2)));
   assert.equal(await store.paymentById(merchantA, given.newPayment(2).id), undefined);
   assert.equal(copy.payments, 2);
@@ -118,5 +132,12 @@ test("changes of a payment beyond the tenth count for its size", async () => {
     sizes.push(store.size);
   }
   const [first = 0] = sizes;
-  assert.deepEqual(sizes, [...Array.from({ length: 9 }, () => first), first + 1, first + 2, first + 3, first + 4, first + 5]);
+  assert.deepEqual(sizes, [
+    ...Array.from({ length: 9 }, () => first),
+    first + 1,
+    first + 2,
+    first + 3,
+    first + 4,
+    first + 5,
+  ]);
 });

@@ -5,7 +5,13 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import { everySlot, slotOf, type Slots } from "../../kernel/slot.ts";
 import type { Account } from "../../merchant/account.ts";
-import { type Delivery, type EndpointKey, messageNumber, newDelivery, type QueueKey } from "../../notification/events.ts";
+import {
+  type Delivery,
+  type EndpointKey,
+  messageNumber,
+  newDelivery,
+  type QueueKey,
+} from "../../notification/events.ts";
 import { dueAt } from "../../payment/due.ts";
 import type { Payment } from "../../payment/payment.ts";
 import type { RefundId } from "../../payment/refund.ts";
@@ -44,8 +50,10 @@ import { SlotTable } from "./slot-table.ts";
  * What may go wrong with a commit:
  * - `unavailable`, `overloaded`: rejected, nothing applied.
  * - `stale`: answered so although the version holds; nothing applied.
- * - `commit_unknown_not_applied`, `commit_unknown_applied`: rejected with `commit_unknown`; before that applied, or never.
- * - `commit_unknown_applied_late`: rejected with `commit_unknown` at once and applied `slowMs` later, if it still can be.
+ * - `commit_unknown_not_applied`, `commit_unknown_applied`: rejected with `commit_unknown`; before
+ *   that applied, or never.
+ * - `commit_unknown_applied_late`: rejected with `commit_unknown` at once and applied `slowMs`
+ *   later, if it still can be.
  * - `slow`: applied and answered `slowMs` later.
  */
 export type CommitFault =
@@ -58,7 +66,10 @@ export type CommitFault =
   | "slow";
 
 export interface MemoryStoreOptions extends WorldStoreOptions {
-  /** Asked at each commit, after the change was found sound: the fault that befalls it, undefined for none. */
+  /**
+   * Asked at each commit, after the change was found sound: the fault that befalls it, undefined
+   * for none.
+   */
   readonly commitFault?: (change: Change) => CommitFault | undefined;
   /** Asked at each read with the method's name: true makes it reject with `unavailable`. */
   readonly readFails?: (method: ReadMethod) => boolean;
@@ -71,7 +82,10 @@ export interface MemoryStoreOptions extends WorldStoreOptions {
 
 export type ReadMethod = Exclude<keyof Store, "commit" | "close">;
 
-/** A store that forgets everything when the process ends: the same contract, deterministic, with faults on demand. */
+/**
+ * A store that forgets everything when the process ends: the same contract, deterministic, with
+ * faults on demand.
+ */
 export function createMemoryStore(options: MemoryStoreOptions = {}): WorldStore {
   return new MemoryStore(options);
 }
@@ -91,12 +105,18 @@ interface PaymentRecord {
   readonly history: HistoryRow[];
 }
 
-/** Owns all records, frozen, by keys that begin with the merchant. Maps keep the order of the first commits. */
+/**
+ * Owns all records, frozen, by keys that begin with the merchant. Maps keep the order of the first
+ * commits.
+ */
 class MemoryStore implements WorldStore {
   readonly #options: MemoryStoreOptions;
   readonly #payments = new Map<string, PaymentRecord>();
   readonly #paymentIds = new Map<string, PaymentId>();
-  /** Each merchant's, from the greatest id down, since somebody asked and as long as none is new: a list is read in pieces, and all are sorted for each. */
+  /**
+   * Each merchant's, from the greatest id down, since somebody asked and as long as none is new: a
+   * list is read in pieces, and all are sorted for each.
+   */
   readonly #newestFirst = new Map<MerchantId, readonly PaymentRecord[]>();
   readonly #refunds = new Map<RefundId, PaymentKey>();
   readonly #refundCodes = new Map<string, PaymentKey>();
@@ -174,8 +194,13 @@ class MemoryStore implements WorldStore {
     refund: { readonly id: RefundId } | { readonly code: string },
   ): Promise<Payment | undefined> {
     this.#beforeRead("paymentByRefund");
-    const owner = "id" in refund ? this.#refunds.get(refund.id) : this.#refundCodes.get(keyOf(merchantId, refund.code));
-    return owner?.merchantId === merchantId ? this.#payments.get(keyOf(merchantId, owner.paymentId))?.current : undefined;
+    const owner =
+      "id" in refund
+        ? this.#refunds.get(refund.id)
+        : this.#refundCodes.get(keyOf(merchantId, refund.code));
+    return owner?.merchantId === merchantId
+      ? this.#payments.get(keyOf(merchantId, owner.paymentId))?.current
+      : undefined;
   }
 
   async paymentByMandate(merchantId: MerchantId, mandateId: string): Promise<Payment | undefined> {
@@ -188,7 +213,12 @@ class MemoryStore implements WorldStore {
     );
   }
 
-  async paymentsDue(now: Instant, limit: number, slots: Slots = everySlot, after?: Payment): Promise<readonly Payment[]> {
+  async paymentsDue(
+    now: Instant,
+    limit: number,
+    slots: Slots = everySlot,
+    after?: Payment,
+  ): Promise<readonly Payment[]> {
     this.#beforeRead("paymentsDue");
     const due: { readonly payment: Payment; readonly at: Instant }[] = [];
     const from = after === undefined ? undefined : dueAt(after);
@@ -196,9 +226,11 @@ class MemoryStore implements WorldStore {
     let isBehind = false;
     for (const { current: payment } of this.#payments.values()) {
       const at = dueAt(payment);
-      const follows = from === undefined || (at !== undefined && (isBehind ? at >= from : at > from));
+      const follows =
+        from === undefined || (at !== undefined && (isBehind ? at >= from : at > from));
       if (payment.merchantId === after?.merchantId && payment.id === after.id) isBehind = true;
-      if (at !== undefined && at <= now && follows && slots.has(slotOf(payment.merchantId))) due.push({ payment, at });
+      if (at !== undefined && at <= now && follows && slots.has(slotOf(payment.merchantId)))
+        due.push({ payment, at });
     }
     return due
       .toSorted((left, right) => left.at - right.at)
@@ -213,24 +245,53 @@ class MemoryStore implements WorldStore {
       .slice(0, limit);
   }
 
-  async paymentsListed(merchantId: MerchantId, filter: PaymentFilter, page: ListPage): Promise<PaymentList> {
+  async paymentsListed(
+    merchantId: MerchantId,
+    filter: PaymentFilter,
+    page: ListPage,
+  ): Promise<PaymentList> {
     this.#beforeRead("paymentsListed");
     // One more than it may look at says whether there are more.
-    return pageOf(this.#newest(merchantId, page.before, page.lookAt + 1).map(listedPayment), filter, page);
+    return pageOf(
+      this.#newest(merchantId, page.before, page.lookAt + 1).map(listedPayment),
+      filter,
+      page,
+    );
   }
 
-  async paymentFigures(merchantId: MerchantId, before: PaymentId | undefined, limit: number): Promise<readonly PaymentFigure[]> {
+  async paymentFigures(
+    merchantId: MerchantId,
+    before: PaymentId | undefined,
+    limit: number,
+  ): Promise<readonly PaymentFigure[]> {
     this.#beforeRead("paymentFigures");
-    return this.#newest(merchantId, before, limit).map(({ id, createdAt, state, order, authorized, captured }) => {
-      const { card, amount } = order;
-      return { id, createdAt, state, brand: card.brand, currency: amount.currency, authorized, captured };
-    });
+    return this.#newest(merchantId, before, limit).map(
+      ({ id, createdAt, state, order, authorized, captured }) => {
+        const { card, amount } = order;
+        return {
+          id,
+          createdAt,
+          state,
+          brand: card.brand,
+          currency: amount.currency,
+          authorized,
+          captured,
+        };
+      },
+    );
   }
 
-  async cardsListed(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly ListedCard[]> {
+  async cardsListed(
+    merchantId: MerchantId,
+    after: TokenDigest | undefined,
+    limit: number,
+  ): Promise<readonly ListedCard[]> {
     this.#beforeRead("cardsListed");
     return [...this.#cards.values()]
-      .filter((card) => card.merchantId === merchantId && (after === undefined || card.tokenDigest > after))
+      .filter(
+        (card) =>
+          card.merchantId === merchantId && (after === undefined || card.tokenDigest > after),
+      )
       .toSorted((left, right) => compare(left.tokenDigest, right.tokenDigest))
       .slice(0, limit)
       .map(({ tokenDigest, brand, maskedPan, createdAt, lastUsedAt }) => {
@@ -242,7 +303,8 @@ class MemoryStore implements WorldStore {
   async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {
     this.#beforeRead("cardsAfter");
     const cards: CardAge[] = [];
-    // In the order of their positions: whoever moves a world's time asks at each moment at which one expires.
+    // In the order of their positions: whoever moves a world's time asks at each moment at which
+    // one expires.
     for (const [key, { merchantId, tokenDigest, lastUsedAt }] of this.#cards) {
       const at = this.#positionOf(key);
       if (at > position) cards.push({ position: at, merchantId, tokenDigest, lastUsedAt });
@@ -260,17 +322,27 @@ class MemoryStore implements WorldStore {
     this.#beforeRead("answeredRequests");
     const old: { readonly merchantId: MerchantId; readonly request: NamedRequest }[] = [];
     for (const [name, request] of this.#requests)
-      if (isAnsweredBefore(request, before)) old.push({ merchantId: name.slice(0, merchantIdLength) as MerchantId, request });
+      if (isAnsweredBefore(request, before))
+        old.push({ merchantId: name.slice(0, merchantIdLength) as MerchantId, request });
     return old
       .toSorted((left, right) => left.request.claimedAt - right.request.claimedAt)
       .slice(0, limit)
       .map(({ merchantId, request: { key } }) => ({ merchantId, key }));
   }
 
-  async cardsWithoutMac(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly StoredCard[]> {
+  async cardsWithoutMac(
+    merchantId: MerchantId,
+    after: TokenDigest | undefined,
+    limit: number,
+  ): Promise<readonly StoredCard[]> {
     this.#beforeRead("cardsWithoutMac");
     return [...this.#cards.values()]
-      .filter((card) => card.merchantId === merchantId && card.mac === undefined && (after === undefined || card.tokenDigest > after))
+      .filter(
+        (card) =>
+          card.merchantId === merchantId &&
+          card.mac === undefined &&
+          (after === undefined || card.tokenDigest > after),
+      )
       .toSorted((one, other) => (one.tokenDigest < other.tokenDigest ? -1 : 1))
       .slice(0, limit)
       .map((card) => frozenCopy(card));
@@ -281,23 +353,41 @@ class MemoryStore implements WorldStore {
     return frozenCopy(this.#cards.get(keyOf(merchantId, digest)));
   }
 
-  async notificationsOf(merchantId: MerchantId, number: number, limit: number): Promise<readonly OutboxRow[]> {
+  async notificationsOf(
+    merchantId: MerchantId,
+    number: number,
+    limit: number,
+  ): Promise<readonly OutboxRow[]> {
     this.#beforeRead("notificationsOf");
     return (this.#numbered.get(merchantId) ?? []).slice(number, number + limit);
   }
 
-  async notificationsOfPayment(merchantId: MerchantId, id: PaymentId, limit: number): Promise<readonly OutboxRow[]> {
+  async notificationsOfPayment(
+    merchantId: MerchantId,
+    id: PaymentId,
+    limit: number,
+  ): Promise<readonly OutboxRow[]> {
     this.#beforeRead("notificationsOfPayment");
     const rows = (this.#numbered.get(merchantId) ?? []).filter(({ paymentId }) => paymentId === id);
     return rows.slice(Math.max(0, rows.length - limit));
   }
 
-  async deliveriesOf(merchantId: MerchantId, from: number, limit: number, state?: OpenDeliveryState): Promise<readonly Delivery[]> {
+  async deliveriesOf(
+    merchantId: MerchantId,
+    from: number,
+    limit: number,
+    state?: OpenDeliveryState,
+  ): Promise<readonly Delivery[]> {
     this.#beforeRead("deliveriesOf");
     return taken(this.#deliveries.of(merchantId, from, state), limit, () => true);
   }
 
-  async deliveriesBetween(merchantId: MerchantId, first: number, last: number, limit: number): Promise<readonly Delivery[]> {
+  async deliveriesBetween(
+    merchantId: MerchantId,
+    first: number,
+    last: number,
+    limit: number,
+  ): Promise<readonly Delivery[]> {
     this.#beforeRead("deliveriesBetween");
     return taken(this.#deliveries.of(merchantId, first, undefined, last), limit, () => true);
   }
@@ -310,12 +400,24 @@ class MemoryStore implements WorldStore {
       .map(({ merchantId, endpoint, number }) => ({ merchantId, endpoint, number }));
   }
 
-  async merchantsDue(now: Instant, after: DueMerchant | undefined, limit: number, slots = everySlot): Promise<readonly DueMerchant[]> {
+  async merchantsDue(
+    now: Instant,
+    after: DueMerchant | undefined,
+    limit: number,
+    slots = everySlot,
+  ): Promise<readonly DueMerchant[]> {
     this.#beforeRead("merchantsDue");
-    return taken(this.#due.merchants(now, after), limit, ({ merchantId }) => slots.has(slotOf(merchantId)));
+    return taken(this.#due.merchants(now, after), limit, ({ merchantId }) =>
+      slots.has(slotOf(merchantId)),
+    );
   }
 
-  async queuesDue(merchantId: MerchantId, now: Instant, after: DueQueue | undefined, limit: number): Promise<readonly DueQueue[]> {
+  async queuesDue(
+    merchantId: MerchantId,
+    now: Instant,
+    after: DueQueue | undefined,
+    limit: number,
+  ): Promise<readonly DueQueue[]> {
     this.#beforeRead("queuesDue");
     return taken(this.#due.queues(merchantId, now, after), limit, () => true);
   }
@@ -324,7 +426,8 @@ class MemoryStore implements WorldStore {
     this.#beforeRead("deliveriesDue");
     /** Whether another one that waits stands for it. */
     const follows = (each: Delivery): boolean =>
-      messageNumber(each) !== each.number && this.#deliveries.find({ ...each, number: messageNumber(each) })?.state === "waiting";
+      messageNumber(each) !== each.number &&
+      this.#deliveries.find({ ...each, number: messageNumber(each) })?.state === "waiting";
     return taken(this.#due.deliveries(of, now), limit, (each) => !follows(each));
   }
 
@@ -336,7 +439,8 @@ class MemoryStore implements WorldStore {
   async commit(change: Change): Promise<CommitResult> {
     if (this.#closed) throw new StoreError("closed");
     assertChangeIsSound(change);
-    const fault = this.#options.isFull?.(change) === true ? "overloaded" : this.#options.commitFault?.(change);
+    const fault =
+      this.#options.isFull?.(change) === true ? "overloaded" : this.#options.commitFault?.(change);
     switch (fault) {
       case "unavailable":
       case "overloaded":
@@ -393,7 +497,8 @@ class MemoryStore implements WorldStore {
   copy(options: WorldStoreOptions): WorldStore {
     const copy = new MemoryStore(options);
     // Records are frozen, and shared; what grows or is replaced is not.
-    for (const [key, { current, history }] of this.#payments) copy.#payments.set(key, { current, history: [...history] });
+    for (const [key, { current, history }] of this.#payments)
+      copy.#payments.set(key, { current, history: [...history] });
     for (const [key, value] of this.#paymentIds) copy.#paymentIds.set(key, value);
     for (const [key, value] of this.#refunds) copy.#refunds.set(key, value);
     for (const [key, value] of this.#refundCodes) copy.#refundCodes.set(key, value);
@@ -425,7 +530,8 @@ class MemoryStore implements WorldStore {
 
   get leastRecentUse(): Instant | undefined {
     let first: Instant | undefined;
-    for (const { lastUsedAt } of this.#cards.values()) if (first === undefined || lastUsedAt < first) first = lastUsedAt;
+    for (const { lastUsedAt } of this.#cards.values())
+      if (first === undefined || lastUsedAt < first) first = lastUsedAt;
     return first;
   }
 
@@ -470,7 +576,11 @@ class MemoryStore implements WorldStore {
   }
 
   /** So many of a merchant's payments below this id, the greatest first. */
-  #newest(merchantId: MerchantId, before: PaymentId | undefined, limit: number): readonly Payment[] {
+  #newest(
+    merchantId: MerchantId,
+    before: PaymentId | undefined,
+    limit: number,
+  ): readonly Payment[] {
     const records =
       this.#newestFirst.get(merchantId) ??
       [...this.#payments.values()]
@@ -504,7 +614,8 @@ class MemoryStore implements WorldStore {
     this.#writePayment(change);
     this.#writeCard(change);
     this.#writeAccount(change);
-    if (change.request !== undefined) this.#requests.set(keyOf(change.merchantId, change.request.next.key), change.request.next);
+    if (change.request !== undefined)
+      this.#requests.set(keyOf(change.merchantId, change.request.next.key), change.request.next);
     this.#deleteRequests(change);
     this.#deleteDeliveries(change);
     for (const { next } of change.deliveries ?? []) this.#writeDelivery(next);
@@ -517,7 +628,8 @@ class MemoryStore implements WorldStore {
     if (payment === undefined) return undefined;
     const { next, replaces } = payment;
     const stored = this.#payments.get(keyOf(merchantId, next.id))?.current;
-    if (replaces !== undefined) return stored?.version === replaces ? undefined : { outcome: "stale" };
+    if (replaces !== undefined)
+      return stored?.version === replaces ? undefined : { outcome: "stale" };
     const existing = this.#byCode(merchantId, next.order.code);
     if (existing !== undefined) return { outcome: "duplicate", key: "payment_code", existing };
     return stored === undefined ? undefined : { outcome: "duplicate", key: "payment_id" };
@@ -532,7 +644,8 @@ class MemoryStore implements WorldStore {
       if (owner?.merchantId === merchantId && owner.paymentId === payment.next.id) continue;
       if (owner !== undefined) return { outcome: "duplicate", key: "refund_id" };
       if (code === undefined) continue;
-      if (codes.has(code) || this.#refundCodes.has(keyOf(merchantId, code))) return { outcome: "duplicate", key: "refund_code" };
+      if (codes.has(code) || this.#refundCodes.has(keyOf(merchantId, code)))
+        return { outcome: "duplicate", key: "refund_code" };
       codes.add(code);
     }
     return undefined;
@@ -542,16 +655,20 @@ class MemoryStore implements WorldStore {
     if (card === undefined) return undefined;
     const stored = this.#cards.get(keyOf(merchantId, card.from ?? card.next.tokenDigest));
     const moves = card.from !== undefined && card.from !== card.next.tokenDigest;
-    if (moves && this.#cards.has(keyOf(merchantId, card.next.tokenDigest))) return { outcome: "stale" };
-    if (card.replaces !== undefined) return stored?.version === card.replaces ? undefined : { outcome: "stale" };
+    if (moves && this.#cards.has(keyOf(merchantId, card.next.tokenDigest)))
+      return { outcome: "stale" };
+    if (card.replaces !== undefined)
+      return stored?.version === card.replaces ? undefined : { outcome: "stale" };
     return stored === undefined ? undefined : { outcome: "duplicate", key: "token" };
   }
 
   #accountConflict({ merchantId, account }: Change): CommitResult | undefined {
     if (account === undefined) return undefined;
     const stored = this.#accounts.get(merchantId);
-    if (account.replaces === undefined && stored !== undefined) return { outcome: "duplicate", key: "account" };
-    if (account.replaces !== undefined && stored?.version !== account.replaces) return { outcome: "stale" };
+    if (account.replaces === undefined && stored !== undefined)
+      return { outcome: "duplicate", key: "account" };
+    if (account.replaces !== undefined && stored?.version !== account.replaces)
+      return { outcome: "stale" };
     const taken = account.keys.some((key, index) => {
       const known = this.#accountKeys.get(key.digest);
       const isGivenMac =
@@ -560,7 +677,10 @@ class MemoryStore implements WorldStore {
         key.mac !== undefined &&
         known.merchantId === account.next.id &&
         known.grants === key.grants;
-      return (known !== undefined && !isGivenMac) || account.keys.findIndex((other) => other.digest === key.digest) !== index;
+      return (
+        (known !== undefined && !isGivenMac) ||
+        account.keys.findIndex((other) => other.digest === key.digest) !== index
+      );
     });
     return taken ? { outcome: "duplicate", key: "account_key" } : undefined;
   }
@@ -568,8 +688,11 @@ class MemoryStore implements WorldStore {
   #requestConflict({ merchantId, request }: Change): CommitResult | undefined {
     if (request === undefined) return undefined;
     const stored = this.#requests.get(keyOf(merchantId, request.next.key));
-    if (request.replaces === "nothing") return stored === undefined ? undefined : { outcome: "duplicate", key: "request_key" };
-    return stored?.digest === request.next.digest && stored.answer === undefined ? undefined : { outcome: "stale" };
+    if (request.replaces === "nothing")
+      return stored === undefined ? undefined : { outcome: "duplicate", key: "request_key" };
+    return stored?.digest === request.next.digest && stored.answer === undefined
+      ? undefined
+      : { outcome: "stale" };
   }
 
   #deleteRequests({ merchantId, requestDeletion }: Change): void {
@@ -577,22 +700,35 @@ class MemoryStore implements WorldStore {
     for (const key of requestDeletion.keys) {
       const name = keyOf(merchantId, key);
       const stored = this.#requests.get(name);
-      if (stored !== undefined && isAnsweredBefore(stored, requestDeletion.claimedBefore)) this.#requests.delete(name);
+      if (stored !== undefined && isAnsweredBefore(stored, requestDeletion.claimedBefore))
+        this.#requests.delete(name);
     }
   }
 
   #deleteDeliveries({ merchantId, deliveryDeletion }: Change): void {
     if (deliveryDeletion === undefined) return;
     const { deliveries, endedBefore } = deliveryDeletion;
-    for (const { endpoint, number } of deliveries) this.#deliveries.deleteEnded({ merchantId, endpoint, number }, endedBefore);
+    for (const { endpoint, number } of deliveries)
+      this.#deliveries.deleteEnded({ merchantId, endpoint, number }, endedBefore);
   }
 
   #deliveryConflict({ deliveries = [] }: Change): CommitResult | undefined {
-    const stale = deliveries.some(({ next, replaces }) => this.#deliveries.find(next)?.version !== replaces);
+    const stale = deliveries.some(
+      ({ next, replaces }) => this.#deliveries.find(next)?.version !== replaces,
+    );
     return stale ? { outcome: "stale" } : undefined;
   }
 
-  #writePayment({ merchantId, at, payment, facts, entries, notifications, deliverTo = [], gatherFor = [] }: Change): void {
+  #writePayment({
+    merchantId,
+    at,
+    payment,
+    facts,
+    entries,
+    notifications,
+    deliverTo = [],
+    gatherFor = [],
+  }: Change): void {
     if (payment === undefined) return;
     const { next } = payment;
     const row = Object.freeze({ version: next.version, at, facts, entries });
@@ -617,11 +753,20 @@ class MemoryStore implements WorldStore {
     this.#numbered.set(merchantId, numbered);
     for (const notification of notifications) {
       const [sequence, number] = [this.#outbox.length + 1, numbered.length + 1];
-      const row = Object.freeze({ ...notification, sequence, merchantId, number, version: next.version, at });
+      const row = Object.freeze({
+        ...notification,
+        sequence,
+        merchantId,
+        number,
+        version: next.version,
+        at,
+      });
       this.#outbox.push(row);
       numbered.push(row);
       for (const endpoint of deliverTo)
-        this.#writeDelivery(Object.freeze(newDelivery({ ...row, endpoint }, at, gatherFor.includes(endpoint))));
+        this.#writeDelivery(
+          Object.freeze(newDelivery({ ...row, endpoint }, at, gatherFor.includes(endpoint))),
+        );
     }
   }
 
@@ -631,7 +776,8 @@ class MemoryStore implements WorldStore {
   }
 
   #park({ merchantId, parking }: Change): void {
-    if (parking === undefined || this.#accounts.get(merchantId)?.version !== parking.accountVersion) return;
+    if (parking === undefined || this.#accounts.get(merchantId)?.version !== parking.accountVersion)
+      return;
     this.#due.park({ merchantId, queue: parking.queue }, parking.until);
   }
 
@@ -651,12 +797,23 @@ class MemoryStore implements WorldStore {
       if (from !== key) this.#moveCard(from, key);
       if (stored === undefined) this.#cardPositions.set(key, (this.#lastCardPosition += 1));
       const { createdAt, lastUsedAt } = stored ?? card.next;
-      this.#cards.set(key, Object.freeze({ ...card.next, createdAt, lastUsedAt: later(lastUsedAt, card.next.lastUsedAt) }));
+      this.#cards.set(
+        key,
+        Object.freeze({
+          ...card.next,
+          createdAt,
+          lastUsedAt: later(lastUsedAt, card.next.lastUsedAt),
+        }),
+      );
     }
     if (cardUse !== undefined) {
       const key = keyOf(merchantId, cardUse.tokenDigest);
       const stored = this.#cards.get(key);
-      if (stored !== undefined) this.#cards.set(key, Object.freeze({ ...stored, lastUsedAt: later(stored.lastUsedAt, cardUse.at) }));
+      if (stored !== undefined)
+        this.#cards.set(
+          key,
+          Object.freeze({ ...stored, lastUsedAt: later(stored.lastUsedAt, cardUse.at) }),
+        );
     }
   }
 
@@ -673,8 +830,10 @@ class MemoryStore implements WorldStore {
     if (account === undefined) return;
     this.#accounts.set(merchantId, account.next);
     this.#due.unpark(merchantId);
-    if (this.#options.isFull !== undefined) this.#settingsLengths.set(merchantId, JSON.stringify(account.next.settings).length);
-    for (const { digest, grants, mac } of account.keys) this.#accountKeys.set(digest, { merchantId, grants, mac });
+    if (this.#options.isFull !== undefined)
+      this.#settingsLengths.set(merchantId, JSON.stringify(account.next.settings).length);
+    for (const { digest, grants, mac } of account.keys)
+      this.#accountKeys.set(digest, { merchantId, grants, mac });
   }
 }
 

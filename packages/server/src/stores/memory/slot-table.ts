@@ -4,7 +4,10 @@ import { laterBy, minute } from "../../kernel/instant.ts";
 import { everySlot, slotCount } from "../../kernel/slot.ts";
 import type { HeldSlots } from "../store.ts";
 
-/** Who lives and who holds what: the same steps as the PostgreSQL store's function (postgres/migrations/005-leases.ts). */
+/**
+ * Who lives and who holds what: the same steps as the PostgreSQL store's function
+ * (postgres/migrations/005-leases.ts).
+ */
 export class SlotTable {
   readonly #clock: Clock;
   /** Until when each node lives. */
@@ -18,8 +21,10 @@ export class SlotTable {
   hold(node: string, leaseMs: number, giveBack: readonly number[]): HeldSlots {
     const now = this.#clock.now();
     for (const [other, until] of this.#nodes) {
-      // Later than any lease can run: the clock was set back, and that says nothing about who lives.
-      if (other !== node && (until <= now || until > laterBy(now, minute))) this.#nodes.delete(other);
+      // Later than any lease can run: the clock was set back, and that says nothing about who
+      // lives.
+      if (other !== node && (until <= now || until > laterBy(now, minute)))
+        this.#nodes.delete(other);
     }
     this.#nodes.set(node, laterBy(now, leaseMs));
     const nodes = this.#nodes.size;
@@ -33,7 +38,11 @@ export class SlotTable {
       this.#holders.set(slot, node);
       held += 1;
     }
-    return { slots: [...everySlot].filter((slot) => this.#holders.get(slot) === node), share, nodes };
+    return {
+      slots: [...everySlot].filter((slot) => this.#holders.get(slot) === node),
+      share,
+      nodes,
+    };
   }
 
   leave(node: string): void {

@@ -25,18 +25,25 @@ export class SortedList<T> {
   remove(value: T): void {
     const index = this.#firstIndex((each) => this.#compare(each, value) >= 0);
     const found = this.#values[index];
-    assert(found !== undefined && this.#compare(found, value) === 0, "a value that is removed is in the list");
+    assert(
+      found !== undefined && this.#compare(found, value) === 0,
+      "a value that is removed is in the list",
+    );
     this.#values.splice(index, 1);
   }
 
-  /** Of values for which `holds` is false up to some place and true from there on: the first for which it is true. */
+  /**
+   * Of values for which `holds` is false up to some place and true from there on: the first for
+   * which it is true.
+   */
   firstWhere(holds: (value: T) => boolean): T | undefined {
     return this.#values[this.#firstIndex(holds)];
   }
 
   /** From behind `after` on, as long as `holds`. */
   *between(after: T | undefined, holds: (value: T) => boolean): Generator<T> {
-    const from = after === undefined ? 0 : this.#firstIndex((each) => this.#compare(each, after) > 0);
+    const from =
+      after === undefined ? 0 : this.#firstIndex((each) => this.#compare(each, after) > 0);
     for (let index = from; index < this.#values.length; index += 1) {
       const value = this.#values[index];
       if (value === undefined || !holds(value)) return;

@@ -6,7 +6,10 @@ import { PostgresOpenError } from "./open-error.ts";
 import { PostgresPeople } from "./postgres-people.ts";
 import { type PeopleStatement, sql, type StatementName } from "./sql.ts";
 
-/** Of a role, a table or a column: this database has had no version of Cofre with the audit log of today. */
+/**
+ * Of a role, a table or a column: this database has had no version of Cofre with the audit log of
+ * today.
+ */
 const isMissing = /^(?:22023|42P01|42703|42704)$/;
 
 /** Payments that one statement compares. */
@@ -25,11 +28,17 @@ export interface AuditDatabase {
   close(): Promise<void>;
 }
 
-/** Opens the audit log of a database for reading, beside the nodes that serve it: through roles that may read what is asked for and write nothing by themselves. */
+/**
+ * Opens the audit log of a database for reading, beside the nodes that serve it: through roles that
+ * may read what is asked for and write nothing by themselves.
+ */
 export async function openAuditDatabase(url: Secret<string>): Promise<AuditDatabase> {
-  const opened = await openAs("cofre_people", url, (connection) => connection.rows("auditAfter", sql.auditAfter, [0, 0]));
+  const opened = await openAs("cofre_people", url, (connection) =>
+    connection.rows("auditAfter", sql.auditAfter, [0, 0]),
+  );
   const log = new PostgresPeople({
-    read: <Row extends object>(name: PeopleStatement, ...values: readonly Value[]) => rowsOf<Row>(opened, name, values),
+    read: <Row extends object>(name: PeopleStatement, ...values: readonly Value[]) =>
+      rowsOf<Row>(opened, name, values),
     connect: () => Promise.reject(new StoreError("closed")),
     isClosed: () => !opened.isOpen,
   });
@@ -40,7 +49,11 @@ export async function openAuditDatabase(url: Secret<string>): Promise<AuditDatab
       try {
         let [merchantId, paymentId] = ["", ""];
         for (;;) {
-          const rows = await rowsOf<ComparedPayment>(jobs, "paymentsDiffering", [merchantId, paymentId, pieceOfPayments]);
+          const rows = await rowsOf<ComparedPayment>(jobs, "paymentsDiffering", [
+            merchantId,
+            paymentId,
+            pieceOfPayments,
+          ]);
           for (const { differs, ...payment } of rows) {
             if (differs) yield payment;
             ({ merchantId, paymentId } = payment);
@@ -72,11 +85,17 @@ async function openAs(
   }
 }
 
-async function rowsOf<Row extends object>(connection: Connection, name: StatementName, values: readonly Value[]): Promise<readonly Row[]> {
+async function rowsOf<Row extends object>(
+  connection: Connection,
+  name: StatementName,
+  values: readonly Value[],
+): Promise<readonly Row[]> {
   try {
     return await connection.rows<Row>(name, sql[name], values);
   } catch (error) {
     if (!(error instanceof StatementError)) throw error;
-    throw isMissing.test(error.refusal ?? "") ? new PostgresOpenError("no_audit") : new StoreError("unavailable");
+    throw isMissing.test(error.refusal ?? "")
+      ? new PostgresOpenError("no_audit")
+      : new StoreError("unavailable");
   }
 }

@@ -18,34 +18,50 @@ export interface LaneOptions {
   readonly onWriting: (works: boolean) => void;
 }
 
-/** How long a batch waits for somebody who holds rows of one of its merchants, and with it all others, in milliseconds. */
+/**
+ * How long a batch waits for somebody who holds rows of one of its merchants, and with it all
+ * others, in milliseconds.
+ */
 const lockMs = 1_000;
 /** Of all changes that may wait, those of merchants whose rows are held may be this part. */
 const heldPart = 4;
 
 /**
- * Batches that are under way at once on the lane's session, so that the server works while this process hears what it said before. The second may wait
- * for the first one's locks and then for its own, and that must stay far below the time after which a silent session is given up (connection.ts).
+ * Batches that are under way at once on the lane's session, so that the server works while this
+ * process hears what it said before. The second may wait for the first one's locks and then for its
+ * own, and that must stay far below the time after which a silent session is given up
+ * (connection.ts).
  */
 const mostBatches = 2;
-/** So many changes are worth a batch of their own behind another: a batch costs the server as much as ten changes (packages/proof/docs/performance.md). */
+/**
+ * So many changes are worth a batch of their own behind another: a batch costs the server as much
+ * as ten changes (packages/proof/docs/performance.md).
+ */
 const worthSending = 16;
 /**
- * Changes of one batch that are written in subtransactions. The server keeps 64 of a transaction where every session sees them; with more, each
- * session's snapshot looks into pg_subtrans for as long as the batch runs.
+ * Changes of one batch that are written in subtransactions. The server keeps 64 of a transaction
+ * where every session sees them; with more, each session's snapshot looks into pg_subtrans for as
+ * long as the batch runs.
  */
 const mostGuarded = 48;
-/** More than these are sent as two batches, for otherwise all who ask would be answered at once and nothing be left to be sent meanwhile. */
+/**
+ * More than these are sent as two batches, for otherwise all who ask would be answered at once and
+ * nothing be left to be sent meanwhile.
+ */
 const wholeBatch = 32;
 
 function batchSize(waiting: number): number {
-  return waiting <= wholeBatch ? waiting : Math.min(maxBatch, Math.max(wholeBatch, Math.ceil(waiting / 2)));
+  return waiting <= wholeBatch
+    ? waiting
+    : Math.min(maxBatch, Math.max(wholeBatch, Math.ceil(waiting / 2)));
 }
 
 /**
- * Group commit: while batches commit the next gathers, so that a commit is as large as the server is slow. Changes are written in the
- * order in which they came, but for those of a batch that has to be tried again. A merchant whose rows somebody holds keeps the others
- * waiting once, for a second, or two where two batches have met it: from then on its changes are written apart (held-merchants.ts) until that is over.
+ * Group commit: while batches commit the next gathers, so that a commit is as large as the server
+ * is slow. Changes are written in the order in which they came, but for those of a batch that has
+ * to be tried again. A merchant whose rows somebody holds keeps the others waiting once, for a
+ * second, or two where two batches have met it: from then on its changes are written apart
+ * (held-merchants.ts) until that is over.
  */
 export class BatchLane {
   readonly #options: LaneOptions;
@@ -64,7 +80,11 @@ export class BatchLane {
   constructor(connection: Connection, options: LaneOptions) {
     this.#options = options;
     this.#writer = new BatchWriter(options.connect, connection);
-    this.#held = new HeldMerchants(options.connectAside, Math.ceil(options.maxQueued / heldPart), () => this.#tellDrained());
+    this.#held = new HeldMerchants(
+      options.connectAside,
+      Math.ceil(options.maxQueued / heldPart),
+      () => this.#tellDrained(),
+    );
   }
 
   submit(message: ChangeMessage): Promise<Outcome> {
@@ -82,7 +102,10 @@ export class BatchLane {
     return this.#isWriting;
   }
 
-  /** Writes what changes nothing, which needs a session that may write, and a commit that is on the disk and at the standby. */
+  /**
+   * Writes what changes nothing, which needs a session that may write, and a commit that is on the
+   * disk and at the standby.
+   */
   async tryWriting(): Promise<boolean> {
     this.#found(await this.#writer.tryWriting());
     return this.#isWriting;
@@ -90,12 +113,18 @@ export class BatchLane {
 
   stats(): StoreStats {
     const commits = this.#writer.commits + this.#held.commits;
-    return { commits, changes: this.#changes, largestBatch: this.#largestBatch, queued: this.#queued };
+    return {
+      commits,
+      changes: this.#changes,
+      largestBatch: this.#largestBatch,
+      queued: this.#queued,
+    };
   }
 
   /** Resolves when everything submitted has been answered. */
   async drained(): Promise<void> {
-    if (this.#queued > 0) await new Promise<void>((resolve) => void this.#whenDrained.push(resolve));
+    if (this.#queued > 0)
+      await new Promise<void>((resolve) => void this.#whenDrained.push(resolve));
   }
 
   async close(): Promise<void> {
@@ -117,7 +146,10 @@ export class BatchLane {
   }
 
   #fill(): void {
-    while (this.#batches < mostBatches && this.#waiting.length >= (this.#batches === 0 ? 1 : worthSending)) {
+    while (
+      this.#batches < mostBatches &&
+      this.#waiting.length >= (this.#batches === 0 ? 1 : worthSending)
+    ) {
       const batch = this.#next(batchSize(this.#waiting.length));
       if (batch.length > 0) void this.#run(batch);
     }

@@ -8,25 +8,48 @@ import type { ChangeMessage, DeliveriesPart } from "../change-message.ts";
 export interface BatchMessage {
   readonly merchant: string;
   readonly json: string;
-  /** What a change that may be part of a run (migrations/003-runs.ts) says of its payment; undefined for all others. */
+  /**
+   * What a change that may be part of a run (migrations/003-runs.ts) says of its payment; undefined
+   * for all others.
+   */
   readonly plain: { readonly id: string; readonly code: string | undefined } | undefined;
   /** The change moves deliveries that are there, and does nothing else. */
   readonly isMove: boolean;
-  /** The database writes it in a subtransaction: it may find a conflict after something of it is written. */
+  /**
+   * The database writes it in a subtransaction: it may find a conflict after something of it is
+   * written.
+   */
   readonly isGuarded: boolean;
 }
 
-/** JSON has no bytes, and the database does not know what a delivery begins as: bytes become hex, and the deliveries bring that along. */
+/**
+ * JSON has no bytes, and the database does not know what a delivery begins as: bytes become hex,
+ * and the deliveries bring that along.
+ */
 export function batchMessageOf(message: ChangeMessage): BatchMessage {
-  const [merchant, at, payment, card, cardUse, account, request, cardErasure, deliveries, parking, requestDeletion, deliveryDeletion] =
-    message;
+  const [
+    merchant,
+    at,
+    payment,
+    card,
+    cardUse,
+    account,
+    request,
+    cardErasure,
+    deliveries,
+    parking,
+    requestDeletion,
+    deliveryDeletion,
+  ] = message;
   const json = JSON.stringify([
     merchant,
     at,
     payment,
     card?.map(withHex),
     cardUse,
-    account?.map((value) => (Array.isArray(value) ? value.map((key: readonly unknown[]) => key.map(withHex)) : value)),
+    account?.map((value) =>
+      Array.isArray(value) ? value.map((key: readonly unknown[]) => key.map(withHex)) : value,
+    ),
     request,
     cardErasure,
     deliveries === undefined ? undefined : withBeginning(deliveries, at as Instant),
@@ -35,20 +58,42 @@ export function batchMessageOf(message: ChangeMessage): BatchMessage {
     deliveryDeletion,
   ]);
   const moved = deliveries?.[1] ?? [];
-  const isBare = (card ?? account ?? request ?? cardErasure ?? parking ?? requestDeletion ?? deliveryDeletion) === undefined;
-  const isPlain = isBare && payment !== undefined && payment[18] === undefined && moved.length === 0;
+  const isBare =
+    (card ??
+      account ??
+      request ??
+      cardErasure ??
+      parking ??
+      requestDeletion ??
+      deliveryDeletion) === undefined;
+  const isPlain =
+    isBare && payment !== undefined && payment[18] === undefined && moved.length === 0;
   const isMove =
-    isBare && (payment ?? cardUse) === undefined && moved.length > 0 && moved.every(([, , replaces]) => replaces !== undefined);
+    isBare &&
+    (payment ?? cardUse) === undefined &&
+    moved.length > 0 &&
+    moved.every(([, , replaces]) => replaces !== undefined);
   // As write_batch_1 of migrations/002-writer.ts decides.
-  const isGuarded = account !== undefined || (payment !== undefined && (card !== undefined || payment[18] !== undefined));
-  return { merchant, json, plain: isPlain ? { id: payment[0], code: payment[19] } : undefined, isMove, isGuarded };
+  const isGuarded =
+    account !== undefined ||
+    (payment !== undefined && (card !== undefined || payment[18] !== undefined));
+  return {
+    merchant,
+    json,
+    plain: isPlain ? { id: payment[0], code: payment[19] } : undefined,
+    isMove,
+    isGuarded,
+  };
 }
 
 function withHex(value: unknown): unknown {
   return value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value;
 }
 
-function withBeginning([endpoints, moved, gathering]: DeliveriesPart, at: Instant): readonly unknown[] {
+function withBeginning(
+  [endpoints, moved, gathering]: DeliveriesPart,
+  at: Instant,
+): readonly unknown[] {
   return [endpoints, moved, deliveryColumns(newDelivery(nobodys, at)), gathering];
 }
 
@@ -62,11 +107,15 @@ const nobodys = {
 };
 
 /**
- * The order in which a batch is written. Changes that only move deliveries go first, because between payments they would split a run in two. Several of one
- * merchant keep their order, each in a round of its own. A plain payment touches no delivery that is moved, so a move may pass it. Any other change of the
- * merchant may touch one, so a move behind it stays in its place. All other changes keep their order.
+ * The order in which a batch is written. Changes that only move deliveries go first, because
+ * between payments they would split a run in two. Several of one merchant keep their order, each in
+ * a round of its own. A plain payment touches no delivery that is moved, so a move may pass it. Any
+ * other change of the merchant may touch one, so a move behind it stays in its place. All other
+ * changes keep their order.
  */
-export function movesFirst<Change extends { readonly message: BatchMessage }>(batch: readonly Change[]): readonly Change[] {
+export function movesFirst<Change extends { readonly message: BatchMessage }>(
+  batch: readonly Change[],
+): readonly Change[] {
   if (!batch.some(({ message }) => message.isMove)) return batch;
   const rounds: Change[][] = [];
   const roundOf = new Map<string, number>();
@@ -86,7 +135,10 @@ export function movesFirst<Change extends { readonly message: BatchMessage }>(ba
   return [...rounds.flat(), ...rest];
 }
 
-/** The changes in their order. Plain ones of different payments in a row are one part, and so are moves of different merchants in a row. */
+/**
+ * The changes in their order. Plain ones of different payments in a row are one part, and so are
+ * moves of different merchants in a row.
+ */
 export function batchOf(messages: readonly BatchMessage[]): string {
   const merchants = new Set(messages.map(({ merchant }) => merchant));
   const parts: string[] = [];
@@ -113,7 +165,8 @@ export function batchOf(messages: readonly BatchMessage[]): string {
       parts.push(json);
       continue;
     }
-    // An id and a code never look alike: one has 48 characters, the other a blank after the merchant.
+    // An id and a code never look alike: one has 48 characters, the other a blank after the
+    // merchant.
     const code = plain.code === undefined ? plain.id : `${merchant} ${plain.code}`;
     if (names.has(plain.id) || names.has(code)) endRun();
     names.add(plain.id).add(code);

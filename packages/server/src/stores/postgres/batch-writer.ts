@@ -22,16 +22,22 @@ const maxTries = 5;
 /** Lock time-outs and cancelled statements: somebody holds what belongs to one of the merchants. */
 const blocked = /^(?:55P03|57014)/;
 
-/** How long each merchant of a batch that was kept from being written may keep the others, in milliseconds. */
+/**
+ * How long each merchant of a batch that was kept from being written may keep the others, in
+ * milliseconds.
+ */
 const briefMs = 50;
 
 /**
- * Owns one session that writes batches, and makes another when it broke. A batch is one statement, one round trip, one transaction.
+ * Owns one session that writes batches, and makes another when it broke. A batch is one statement,
+ * one round trip, one transaction.
  *
- * When the server refuses a batch, nothing of it was written, and its parts are tried one by one: the one that is at fault fails alone.
- * Parts are merchants when somebody holds a lock, and changes otherwise. When the session breaks before the server has answered,
- * nobody knows: each change of the batch is answered `commit_unknown`, and the next batch makes a new session. A warning on the way means
- * the same: a server that stops waiting for its synchronous standby says so in one, and reports success.
+ * When the server refuses a batch, nothing of it was written, and its parts are tried one by one:
+ * the one that is at fault fails alone. Parts are merchants when somebody holds a lock, and changes
+ * otherwise. When the session breaks before the server has answered, nobody knows: each change of
+ * the batch is answered `commit_unknown`, and the next batch makes a new session. A warning on the
+ * way means the same: a server that stops waiting for its synchronous standby says so in one, and
+ * reports success.
  */
 export class BatchWriter {
   readonly #connect: () => Promise<Connection>;
@@ -51,31 +57,43 @@ export class BatchWriter {
   }
 
   /**
-   * Waits for others' locks for so long, in milliseconds, and answers each change: `blocked` when what belongs to its merchant was held all
-   * the while. Of those nothing was written.
+   * Waits for others' locks for so long, in milliseconds, and answers each change: `blocked` when
+   * what belongs to its merchant was held all the while. Of those nothing was written.
    */
-  async write(batch: readonly Waiting[], lockMs: number): Promise<readonly (Outcome | "blocked")[]> {
+  async write(
+    batch: readonly Waiting[],
+    lockMs: number,
+  ): Promise<readonly (Outcome | "blocked")[]> {
     const together = await this.#try(batch, lockMs);
     if (typeof together !== "string") return together;
     if (together === "lost") return batch.map(() => "commit_unknown");
     if (together === "unreachable") return batch.map(() => "unavailable");
     const isBlocked = blocked.test(together);
-    const parts = isBlocked ? Map.groupBy(batch, ({ message }) => message.merchant) : Map.groupBy(batch, (change) => change);
+    const parts = isBlocked
+      ? Map.groupBy(batch, ({ message }) => message.merchant)
+      : Map.groupBy(batch, (change) => change);
     if (parts.size === 1) {
       // Values that do not fit (22) and constraints (23) are the change's own fault, and stay so.
-      return batch.map(() => (isBlocked ? "blocked" : /^2[23]/.test(together) ? "broken" : "unavailable"));
+      return batch.map(() =>
+        isBlocked ? "blocked" : /^2[23]/.test(together) ? "broken" : "unavailable",
+      );
     }
     const answers = new Map<Waiting, Outcome | "blocked">();
     for (const part of parts.values()) {
-      // The session went with a part before: of the rest nothing was sent, and each would wait for a session of its own.
+      // The session went with a part before: of the rest nothing was sent, and each would wait for
+      // a session of its own.
       if (this.#connection?.isOpen !== true) break;
       const outcomesOfPart = await this.write(part, isBlocked ? Math.min(lockMs, briefMs) : lockMs);
-      for (const [index, change] of part.entries()) answers.set(change, outcomesOfPart[index] ?? "unavailable");
+      for (const [index, change] of part.entries())
+        answers.set(change, outcomesOfPart[index] ?? "unavailable");
     }
     return batch.map((change) => answers.get(change) ?? "unavailable");
   }
 
-  /** Writes what changes nothing, which needs a session that may write, and a commit that is on the disk and at the standby; whether it worked. */
+  /**
+   * Writes what changes nothing, which needs a session that may write, and a commit that is on the
+   * disk and at the standby; whether it worked.
+   */
   async tryWriting(): Promise<boolean> {
     try {
       const connection = await this.#connected();
@@ -98,7 +116,10 @@ export class BatchWriter {
     }
   }
 
-  /** Answers the outcomes; or `unreachable` when nothing was sent, `lost` when there was no answer, or the SQLSTATE of the refusal. */
+  /**
+   * Answers the outcomes; or `unreachable` when nothing was sent, `lost` when there was no answer,
+   * or the SQLSTATE of the refusal.
+   */
   async #send(batch: readonly Waiting[], lockMs: number): Promise<Outcome[] | string> {
     let connection: Connection;
     try {
@@ -110,7 +131,9 @@ export class BatchWriter {
     const warnings = connection.warnings;
     try {
       const json = batchOf(batch.map(({ message }) => message));
-      const [row] = await connection.rows<{ readonly answer: string }>("write_batch", writeBatch, [json]);
+      const [row] = await connection.rows<{ readonly answer: string }>("write_batch", writeBatch, [
+        json,
+      ]);
       const answers = (row?.answer ?? "").split(" ").map(outcomeOf);
       assert(answers.length === batch.length, "a batch has an answer for each change");
       if (connection.warnings > warnings) return "lost";
@@ -127,13 +150,16 @@ export class BatchWriter {
   async #waitFor(connection: Connection, lockMs: number): Promise<void> {
     if (this.#waits.get(connection) === lockMs) return;
     this.#waits.delete(connection);
-    await connection.rows("lock_timeout", "SELECT set_config('lock_timeout', $1, false)", [String(lockMs)]);
+    await connection.rows("lock_timeout", "SELECT set_config('lock_timeout', $1, false)", [
+      String(lockMs),
+    ]);
     this.#waits.set(connection, lockMs);
   }
 
   async #connected(): Promise<Connection> {
     if (this.#connection?.isOpen === true) return this.#connection;
-    // Those who come while a session is made wait for the same one: another would stay open for nobody.
+    // Those who come while a session is made wait for the same one: another would stay open for
+    // nobody.
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined;
     });

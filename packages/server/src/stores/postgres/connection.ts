@@ -1,10 +1,20 @@
-import { Client, type ClientConfig, DatabaseError, type QueryConfig, TypeOverrides, types } from "pg";
+import {
+  Client,
+  type ClientConfig,
+  DatabaseError,
+  type QueryConfig,
+  TypeOverrides,
+  types,
+} from "pg";
 import { systemScheduler } from "../../kernel/system-scheduler.ts";
 
 /** Why a statement has no result. The driver's words stay here: they quote rows and parameters. */
 export class StatementError extends Error {
   override readonly name = "StatementError";
-  /** SQLSTATE of a statement that the server refused, of which nothing was written; undefined when the server's last word is not known. */
+  /**
+   * SQLSTATE of a statement that the server refused, of which nothing was written; undefined when
+   * the server's last word is not known.
+   */
   readonly refusal: string | undefined;
 
   constructor(refusal: string | undefined) {
@@ -13,42 +23,54 @@ export class StatementError extends Error {
   }
 }
 
-/** SQLSTATE of a change on a server, or in a session, that takes none: another session may be better off. */
+/**
+ * SQLSTATE of a change on a server, or in a session, that takes none: another session may be better
+ * off.
+ */
 export const readOnly = "25006";
 
 /** SQLSTATE of a statement that has waited for another's lock for as long as its session waits. */
 export const lockTimeout = "55P03";
 
-/** SQLSTATE of a statement that the server has ended because it took longer than its session allows. */
+/**
+ * SQLSTATE of a statement that the server has ended because it took longer than its session allows.
+ */
 export const statementTimeout = "57014";
 
 /** The roles of migrations/004-roles.ts and 008-people.ts; `owner` is whoever the address names. */
 export type Role = "owner" | "cofre_gateway" | "cofre_vault" | "cofre_jobs" | "cofre_people";
 
 const connectMs = 5_000;
-/** A session that has been silent for one to two of these is asked after, and again after each of them. */
+/**
+ * A session that has been silent for one to two of these is asked after, and again after each of
+ * them.
+ */
 const watchMs = 1_000;
 
 /**
- * `statementMs`: longer than any statement takes that is not stuck. `lockMs`: how long one waits for another's lock. `silenceMs`: after so long
- * without any answer a session is given up, for the server's machine may be gone without a word, or its commit waits for a standby that is; the
- * server ends what takes longer than a statement may by itself, but for that wait. The time in which the session answers earlier statements
- * does not count.
+ * `statementMs`: longer than any statement takes that is not stuck. `lockMs`: how long one waits
+ * for another's lock. `silenceMs`: after so long without any answer a session is given up, for the
+ * server's machine may be gone without a word, or its commit waits for a standby that is; the
+ * server ends what takes longer than a statement may by itself, but for that wait. The time in
+ * which the session answers earlier statements does not count.
  */
 const limits = {
   serving: { statementMs: 8_000, lockMs: 4_000, silenceMs: 10_000 },
-  // A person waits no longer for a list, and a list holds no payment's rows in the server's memory for longer.
+  // A person waits no longer for a list, and a list holds no payment's rows in the server's memory
+  // for longer.
   people: { statementMs: 2_000, lockMs: 1_000, silenceMs: 10_000 },
-  // A node that starts waits for another that brings the tables up to date; that takes as long as it takes.
+  // A node that starts waits for another that brings the tables up to date; that takes as long as
+  // it takes.
   preparing: { statementMs: 30_000, lockMs: 10_000, silenceMs: 0 },
 };
 export type Use = keyof typeof limits;
 
 /**
- * For the session: what the statements rely on. Plans are made when tables may still be empty, and kept: no scan of a whole table may be
- * among them where an index serves. What is off counts as very costly, so the just-in-time compiler would take tens of milliseconds
- * over a statement of one row. A read of a few ids looks cheaper than the kept plan, which is for ten: left to itself the server would plan each
- * anew, which takes longer than running it.
+ * For the session: what the statements rely on. Plans are made when tables may still be empty, and
+ * kept: no scan of a whole table may be among them where an index serves. What is off counts as
+ * very costly, so the just-in-time compiler would take tens of milliseconds over a statement of one
+ * row. A read of a few ids looks cheaper than the kept plan, which is for ten: left to itself the
+ * server would plan each anew, which takes longer than running it.
  */
 const session = ({ statementMs, lockMs }: (typeof limits)["serving"]): string =>
   `SET default_transaction_isolation = 'read committed'; SET synchronous_commit = on; SET statement_timeout = ${statementMs};
@@ -57,8 +79,8 @@ const session = ({ statementMs, lockMs }: (typeof limits)["serving"]): string =>
   SET plan_cache_mode = force_generic_plan`;
 
 /**
- * One session on the server, the only file that knows the driver. Statements are sent as they come and answered in their order, without
- * waiting for each other's answers.
+ * One session on the server, the only file that knows the driver. Statements are sent as they come
+ * and answered in their order, without waiting for each other's answers.
  */
 export class Connection {
   readonly #client: Client;
@@ -79,7 +101,12 @@ export class Connection {
   #cancelWatch: (() => void) | undefined;
   readonly #onSilent: ((connection: Connection) => void) | undefined;
 
-  private constructor(client: Client, role: Role, silenceMs: number, onSilent: ((connection: Connection) => void) | undefined) {
+  private constructor(
+    client: Client,
+    role: Role,
+    silenceMs: number,
+    onSilent: ((connection: Connection) => void) | undefined,
+  ) {
     this.#client = client;
     this.#role = role;
     this.#prepared = role !== "owner";
@@ -93,8 +120,9 @@ export class Connection {
   }
 
   /**
-   * Rejects with StatementError when there is no such server, it does not let us in, or it is a standby. `onSilent` is called about each second
-   * while the server is silent though something was asked.
+   * Rejects with StatementError when there is no such server, it does not let us in, or it is a
+   * standby. `onSilent` is called about each second while the server is silent though something was
+   * asked.
    */
   static async open(
     url: string,
@@ -117,7 +145,11 @@ export class Connection {
       await connection.#ask(session(limit));
       if (role !== "owner") {
         // An address that is being turned over leads to one for a while, whose answers are old.
-        const [row] = await connection.#ask<{ readonly standby: boolean; readonly pid: number; readonly began: string | null }>(whoAmI);
+        const [row] = await connection.#ask<{
+          readonly standby: boolean;
+          readonly pid: number;
+          readonly began: string | null;
+        }>(whoAmI);
         if (row?.standby !== false) throw new StatementError(readOnly);
         if (row.began !== null) connection.#identity = { pid: row.pid, began: row.began };
         await connection.#ask(`SET ROLE ${role}`);
@@ -139,8 +171,14 @@ export class Connection {
     return this.#warnings;
   }
 
-  /** Runs one statement; its name is its text's, once for a session. Rejects with StatementError. */
-  async rows<Row extends object>(name: string, text: string, values: readonly Value[] = []): Promise<readonly Row[]> {
+  /**
+   * Runs one statement; its name is its text's, once for a session. Rejects with StatementError.
+   */
+  async rows<Row extends object>(
+    name: string,
+    text: string,
+    values: readonly Value[] = [],
+  ): Promise<readonly Row[]> {
     const named = this.#prepared ? { name } : {};
     return this.#ask<Row>({ ...named, text, values: [...values] });
   }
@@ -157,7 +195,10 @@ export class Connection {
     }
   }
 
-  /** Whether the server that this session is on has the other one too: then that one waits for something, and is not lost. Gives up its role. */
+  /**
+   * Whether the server that this session is on has the other one too: then that one waits for
+   * something, and is not lost. Gives up its role.
+   */
   async knows({ pid, began }: SessionIdentity): Promise<boolean> {
     // Roles do not see when others' sessions began; whoever logged in sees it of all of its own.
     await this.run("RESET ROLE");
@@ -177,22 +218,33 @@ export class Connection {
   }
 
   /** The same, with row-level security open for this merchant alone. */
-  async rowsOf<Row extends object>(merchant: string, name: string, text: string, values: readonly Value[]): Promise<readonly Row[]> {
+  async rowsOf<Row extends object>(
+    merchant: string,
+    name: string,
+    text: string,
+    values: readonly Value[],
+  ): Promise<readonly Row[]> {
     if (merchant !== this.#merchant) {
       this.#merchant = merchant;
-      const opened = this.rows("set_merchant", "SELECT set_config('cofre.merchant', $1, false)", [merchant]).catch((error: unknown) => {
-        // The session goes on with the merchant before: whoever comes next must not take it for this one.
+      const opened = this.rows("set_merchant", "SELECT set_config('cofre.merchant', $1, false)", [
+        merchant,
+      ]).catch((error: unknown) => {
+        // The session goes on with the merchant before: whoever comes next must not take it for
+        // this one.
         if (this.#opened === opened) this.#merchant = undefined;
         throw error;
       });
       this.#opened = opened;
     }
-    // Sent behind it without waiting: when it fails, nobody gets what was read behind it, for that was another merchant's session.
+    // Sent behind it without waiting: when it fails, nobody gets what was read behind it, for that
+    // was another merchant's session.
     const [, rows] = await Promise.all([this.#opened, this.rows<Row>(name, text, values)]);
     return rows;
   }
 
-  /** Several statements without parameters; all or none when they begin no transaction of their own. */
+  /**
+   * Several statements without parameters; all or none when they begin no transaction of their own.
+   */
   async run(text: string): Promise<void> {
     await this.#ask(text);
   }
@@ -204,7 +256,10 @@ export class Connection {
     this.#role = role;
   }
 
-  /** Resolves when what was asked for is answered and the server was told good-bye, whether it hears that or not. */
+  /**
+   * Resolves when what was asked for is answered and the server was told good-bye, whether it hears
+   * that or not.
+   */
   async close(): Promise<void> {
     this.#isOpen = false;
     const { stream } = this.#client.connection;
@@ -251,13 +306,16 @@ const knowsSession = `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1
 
 export type Value = string | number | null;
 
-/** 64-bit integers that are read are times and numbers, exact below 2^53; amounts are read as text. */
+/**
+ * 64-bit integers that are read are times and numbers, exact below 2^53; amounts are read as text.
+ */
 const readAs = new TypeOverrides();
 readAs.setTypeParser(types.builtins.INT8, Number);
 
 /**
- * The SQLSTATE when the server said that the statement failed and the session goes on. Broken connections (08), shutdowns and crashes
- * (57P), failures of the system under it (58) and of itself (XX), and servers that say so (40003) leave open what became of a commit.
+ * The SQLSTATE when the server said that the statement failed and the session goes on. Broken
+ * connections (08), shutdowns and crashes (57P), failures of the system under it (58) and of itself
+ * (XX), and servers that say so (40003) leave open what became of a commit.
  */
 function refusalOf(error: unknown): string | undefined {
   if (!(error instanceof DatabaseError) || error.code === undefined) return undefined;

@@ -10,18 +10,26 @@ interface Waiter<Row> {
 type Waiting<Row> = Map<string, Waiter<Row>[]>;
 
 /**
- * Point reads of one kind by a binary key. Those that one turn of the event loop brings for a merchant are sent together at its end, as one
- * statement: a statement for each costs the server and the driver several times what its row does. None waits for a timer or for another's
- * answer, and each is sent after it was asked for, so that it sees every change that was acknowledged before. Whatever the statement fails
- * with, all of them fail with. As many wait as there are requests under way, which the HTTP server bounds.
+ * Point reads of one kind by a binary key. Those that one turn of the event loop brings for a
+ * merchant are sent together at its end, as one statement: a statement for each costs the server
+ * and the driver several times what its row does. None waits for a timer or for another's answer,
+ * and each is sent after it was asked for, so that it sees every change that was acknowledged
+ * before. Whatever the statement fails with, all of them fail with. As many wait as there are
+ * requests under way, which the HTTP server bounds.
  */
 export class GatheredReads<Row extends object> {
   readonly #rows: (merchant: MerchantId, keys: string) => Promise<readonly Row[]>;
   readonly #keyOf: (row: Row) => string;
   readonly #waiting = new Map<MerchantId, Waiting<Row>>();
 
-  /** `rows` reads the rows of all keys, given as the text of a `bytea[]`; `keyOf` says in hex which key a row is of. */
-  constructor(rows: (merchant: MerchantId, keys: string) => Promise<readonly Row[]>, keyOf: (row: Row) => string) {
+  /**
+   * `rows` reads the rows of all keys, given as the text of a `bytea[]`; `keyOf` says in hex which
+   * key a row is of.
+   */
+  constructor(
+    rows: (merchant: MerchantId, keys: string) => Promise<readonly Row[]>,
+    keyOf: (row: Row) => string,
+  ) {
     this.#rows = rows;
     this.#keyOf = keyOf;
   }
@@ -44,9 +52,13 @@ export class GatheredReads<Row extends object> {
     const waiting: Waiting<Row> = this.#waiting.get(merchant) ?? new Map();
     this.#waiting.delete(merchant);
     try {
-      const rows = await this.#rows(merchant, `{${[...waiting.keys()].map((key) => `\\\\x${key}`).join(",")}}`);
+      const rows = await this.#rows(
+        merchant,
+        `{${[...waiting.keys()].map((key) => `\\\\x${key}`).join(",")}}`,
+      );
       const byKey = new Map(rows.map((row) => [this.#keyOf(row), row]));
-      for (const [key, waiters] of waiting) for (const { resolve } of waiters) resolve(byKey.get(key));
+      for (const [key, waiters] of waiting)
+        for (const { resolve } of waiters) resolve(byKey.get(key));
     } catch (error) {
       for (const waiters of waiting.values()) for (const { reject } of waiters) reject(error);
     }

@@ -2,11 +2,20 @@ import { systemScheduler } from "../../kernel/system-scheduler.ts";
 import { BatchWriter, maxBatch, type Waiting } from "./batch-writer.ts";
 import type { Connection } from "./connection.ts";
 
-/** Sessions beside the one that writes all other merchants' changes; made when they are needed, and closed when nothing is held. */
+/**
+ * Sessions beside the one that writes all other merchants' changes; made when they are needed, and
+ * closed when nothing is held.
+ */
 const mostSessions = 8;
-/** How long each waits for a lock, in milliseconds: with what the change has waited before, four seconds. */
+/**
+ * How long each waits for a lock, in milliseconds: with what the change has waited before, four
+ * seconds.
+ */
 const lockMs = 3_000;
-/** So long after a wait that was for nothing, in milliseconds, the merchant's next change is tried with all others again. */
+/**
+ * So long after a wait that was for nothing, in milliseconds, the merchant's next change is tried
+ * with all others again.
+ */
 const restMs = 30_000;
 
 interface Queue {
@@ -16,9 +25,10 @@ interface Queue {
 }
 
 /**
- * Writes the changes of merchants whose rows somebody holds, apart from all others, so that nobody else waits for those locks. Of a
- * merchant's changes that are here one session at a time has them, in their order; up to eight merchants are tried at once. When the wait was
- * for nothing, all that has come for the merchant meanwhile is refused: nothing of it was written.
+ * Writes the changes of merchants whose rows somebody holds, apart from all others, so that nobody
+ * else waits for those locks. Of a merchant's changes that are here one session at a time has them,
+ * in their order; up to eight merchants are tried at once. When the wait was for nothing, all that
+ * has come for the merchant meanwhile is refused: nothing of it was written.
  */
 export class HeldMerchants {
   readonly #connect: () => Promise<Connection>;
@@ -32,7 +42,10 @@ export class HeldMerchants {
   #count = 0;
   #commits = 0;
 
-  /** Of more than `mostQueued` changes the rest is refused at once. `onIdle` hears when none waits any more. */
+  /**
+   * Of more than `mostQueued` changes the rest is refused at once. `onIdle` hears when none waits
+   * any more.
+   */
   constructor(connect: () => Promise<Connection>, mostQueued: number, onIdle: () => void) {
     this.#connect = connect;
     this.#mostQueued = mostQueued;
@@ -58,7 +71,11 @@ export class HeldMerchants {
       return;
     }
     const { merchant } = change.message;
-    const queue = this.#queues.get(merchant) ?? { waiting: [], isUnderWay: false, cancelRest: undefined };
+    const queue = this.#queues.get(merchant) ?? {
+      waiting: [],
+      isUnderWay: false,
+      cancelRest: undefined,
+    };
     this.#queues.set(merchant, queue);
     this.#count += 1;
     if (queue.waiting.push(change) === 1 && !queue.isUnderWay) this.#turns.push(merchant);
@@ -84,7 +101,8 @@ export class HeldMerchants {
         this.#running -= 1;
         queue.isUnderWay = false;
         if (queue.waiting.length > 0) this.#turns.push(merchant);
-        else if (isHeld) queue.cancelRest = systemScheduler.after(restMs, () => this.#forget(merchant));
+        else if (isHeld)
+          queue.cancelRest = systemScheduler.after(restMs, () => this.#forget(merchant));
         else this.#forget(merchant);
         this.#pump();
         if (this.#count === 0) this.#onIdle();
@@ -100,7 +118,8 @@ export class HeldMerchants {
     const answers = await writer.write(batch, lockMs);
     this.#commits += writer.commits - before;
     this.#idle.push(writer);
-    for (const [index, change] of batch.entries()) this.#answer(change, answers[index] ?? "unavailable");
+    for (const [index, change] of batch.entries())
+      this.#answer(change, answers[index] ?? "unavailable");
     const isHeld = answers.includes("blocked");
     if (isHeld) for (const change of waiting.splice(0)) this.#answer(change, "blocked");
     return isHeld;

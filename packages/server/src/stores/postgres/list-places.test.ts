@@ -91,7 +91,9 @@ test("reads beyond those that may wait are refused as overloaded, and those that
   const waiting = Promise.allSettled(Array.from({ length: 1_024 }, () => read(1)));
   await assert.rejects(read(1), { name: "StoreError", code: "overloaded" });
   places.close();
-  const codes = (await waiting).map((result) => (result.status === "rejected" ? (result.reason as { code?: string }).code : result.status));
+  const codes = (await waiting).map((result) =>
+    result.status === "rejected" ? (result.reason as { code?: string }).code : result.status,
+  );
   assert.deepEqual(new Set(codes), new Set(["closed"]));
   await pass(10);
   assert.equal(await running, "first");

@@ -8,7 +8,10 @@ const mostWaiting = 1_024;
 const restFactor = 2;
 /** The rest after a read is not longer. */
 const longestRestMs = 100;
-/** When a read takes longer, for example because its rows come from the disk, another one begins beside it. */
+/**
+ * When a read takes longer, for example because its rows come from the disk, another one begins
+ * beside it.
+ */
 const longMs = 50;
 
 interface Waiting<Place> {
@@ -17,8 +20,9 @@ interface Waiting<Place> {
 }
 
 /**
- * When reads for people may begin. They share the thread and the database's cores with payments, so reads go one after the other, with rests between them: at
- * most a third of the time is theirs, however many lists there are. A slow read does not delay the others, as long as a place is free.
+ * When reads for people may begin. They share the thread and the database's cores with payments, so
+ * reads go one after the other, with rests between them: at most a third of the time is theirs,
+ * however many lists there are. A slow read does not delay the others, as long as a place is free.
  */
 export class ListPlaces<Place> {
   readonly #scheduler: Scheduler;

@@ -5,38 +5,58 @@ import { type Connection, lockTimeout, StatementError } from "./connection.ts";
 import { firstChecksums, migrations } from "./migrations/index.ts";
 import { migrationFailure, PostgresOpenError } from "./open-error.ts";
 
-/** Held while the tables are looked at and changed, but not while indexes are built. Nodes of the version before take it too. An arbitrary number. */
+/**
+ * Held while the tables are looked at and changed, but not while indexes are built. Nodes of the
+ * version before take it too. An arbitrary number.
+ */
 const migrationLock = 7_266_373;
 
 /**
- * Held from the first migration to the last: any number of nodes may start at once. The version before does not know it, so it starts and serves while
- * indexes are built. Another arbitrary number.
+ * Held from the first migration to the last: any number of nodes may start at once. The version
+ * before does not know it, so it starts and serves while indexes are built. Another arbitrary
+ * number.
  */
 const turnLock = 7_266_376;
 
-/** How often a start that waits for another node asks, and how long it waits: a migration may build an index of hundreds of millions of rows. */
+/**
+ * How often a start that waits for another node asks, and how long it waits: a migration may build
+ * an index of hundreds of millions of rows.
+ */
 const turnPauseMs = 100;
 const longestTurnMs = 3_600_000;
 /** For a command, which reports nothing. */
 export const commandTurnMs = 10_000;
-/** When the wait is first reported, and how often from then on. Nodes that start together on tables which are up to date wait for less. */
+/**
+ * When the wait is first reported, and how often from then on. Nodes that start together on tables
+ * which are up to date wait for less.
+ */
 const firstTurnReportMs = 1_000;
 const turnReportMs = 30_000;
 
-/** How long a step in a transaction waits for each lock. Requests of nodes that serve queue behind it for that time at most. */
+/**
+ * How long a step in a transaction waits for each lock. Requests of nodes that serve queue behind
+ * it for that time at most.
+ */
 const stepLockMs = 300;
 /**
- * How long a step that is repeated waits for a vacuum beforehand, by a lock that stops neither reads nor writes. A vacuum that the server has begun by itself
- * gives way to a session that has waited for a second (`deadlock_timeout`), unless it prevents a wraparound; 300 ms would never do.
+ * How long a step that is repeated waits for a vacuum beforehand, by a lock that stops neither
+ * reads nor writes. A vacuum that the server has begun by itself gives way to a session that has
+ * waited for a second (`deadlock_timeout`), unless it prevents a wraparound; 300 ms would never do.
  */
 const vacuumLockMs = 5_000;
-/** The pause after the first time-out; each further one is a second longer, up to five. In it what has queued is served. */
+/**
+ * The pause after the first time-out; each further one is a second longer, up to five. In it what
+ * has queued is served.
+ */
 const pauseMs = 1_000;
 const longestPauseMs = 5_000;
 /** About five minutes in all. */
 const mostTries = 60;
 
-/** Of a step in a transaction: another session holds a table. The step has left nothing, and may be repeated. */
+/**
+ * Of a step in a transaction: another session holds a table. The step has left nothing, and may be
+ * repeated.
+ */
 const isRepeated: ReadonlySet<string | undefined> = new Set([lockTimeout, "40P01"]);
 
 /** What a migration does at the moment, for the log. */
@@ -44,40 +64,60 @@ export type MigrationReport =
   | { readonly kind: "began"; readonly no: number }
   /** It has waited for a table in vain, `tries` times, and is repeated after a pause. */
   | { readonly kind: "waits"; readonly no: number; readonly tries: number }
-  /** Another node migrates: `session` is its process on the server, undefined if it has just ended, `no` the last migration that is complete. */
-  | { readonly kind: "waits_for_node"; readonly session: number | undefined; readonly no: number; readonly waitedMs: number };
+  /**
+   * Another node migrates: `session` is its process on the server, undefined if it has just ended,
+   * `no` the last migration that is complete.
+   */
+  | {
+      readonly kind: "waits_for_node";
+      readonly session: number | undefined;
+      readonly no: number;
+      readonly waitedMs: number;
+    };
 
 export interface MigrateOptions {
   /** Called for a database that has had an earlier version, and while another node migrates. */
   readonly report?: (report: MigrationReport) => void;
-  /** How many times a step in a transaction is tried while another session holds a table. Default 60. */
+  /**
+   * How many times a step in a transaction is tried while another session holds a table. Default
+   * 60.
+   */
   readonly tries?: number;
   /** How long a start waits for another node that migrates. Default one hour. */
   readonly turnMs?: number;
 }
 
 /**
- * Brings the tables up to what this version needs. Forward only: each migration leaves the tables so that the version before goes
- * on working beside this one, and a database with more migrations than this version knows is accepted.
+ * Brings the tables up to what this version needs. Forward only: each migration leaves the tables
+ * so that the version before goes on working beside this one, and a database with more migrations
+ * than this version knows is accepted.
  *
  * A migration is a step of one of two kinds, by its text. The version before serves during both.
  *
- * - In a transaction: changes of the catalogue only, which take milliseconds whatever the tables hold. Each lock is waited for 300 ms at most. After a
- *   time-out the whole step is repeated, with pauses, for about five minutes.
- * - Outside of a transaction: statements that read a whole table but stop neither reads nor writes (`outsideForms`). Each is run by itself,
- *   without a time limit. A start that ended in the middle is repeated by the next one, which skips indexes that are ready.
+ * - In a transaction: changes of the catalogue only, which take milliseconds whatever the tables
+ *   hold. Each lock is waited for 300 ms at most. After a time-out the whole step is repeated, with
+ *   pauses, for about five minutes.
+ * - Outside of a transaction: statements that read a whole table but stop neither reads nor writes
+ *   (`outsideForms`). Each is run by itself, without a time limit. A start that ended in the middle
+ *   is repeated by the next one, which skips indexes that are ready.
  *
  * test/contract/migration-rules.ts says what is allowed, and refuses other texts.
  */
 export async function migrate(connection: Connection, options: MigrateOptions = {}): Promise<void> {
   await take(connection, turnLock, options);
-  // The server ends what it does for a start that was killed, and frees its locks. Not every system that it runs on can.
+  // The server ends what it does for a start that was killed, and frees its locks. Not every system
+  // that it runs on can.
   await connection.run("SET client_connection_check_interval = 1000").catch(ignoreRefusal);
   let at: number | undefined;
   try {
     await take(connection, migrationLock, options);
-    await connection.run("CREATE TABLE IF NOT EXISTS migration (no integer PRIMARY KEY, checksum text NOT NULL, at timestamptz NOT NULL)");
-    const done = await connection.rows<{ readonly no: number; readonly checksum: string }>("done", "SELECT no, checksum FROM migration");
+    await connection.run(
+      "CREATE TABLE IF NOT EXISTS migration (no integer PRIMARY KEY, checksum text NOT NULL, at timestamptz NOT NULL)",
+    );
+    const done = await connection.rows<{ readonly no: number; readonly checksum: string }>(
+      "done",
+      "SELECT no, checksum FROM migration",
+    );
     const checksums = new Map(done.map(({ no, checksum }) => [no, checksum]));
     for (const [index, text] of migrations.entries()) {
       const no = index + 1;
@@ -89,11 +129,14 @@ export async function migrate(connection: Connection, options: MigrateOptions = 
       if (done.length > 0) options.report?.({ kind: "began", no });
       const note = `INSERT INTO migration VALUES (${no}, '${checksum}', now());`;
       const statements = outsideStatements(text);
-      if (statements === undefined) await runInTransaction(connection, no, `${text} ${note}`, options);
+      if (statements === undefined)
+        await runInTransaction(connection, no, `${text} ${note}`, options);
       else await runOutside(connection, statements, note, options);
     }
   } catch (error) {
-    throw error instanceof StatementError ? new PostgresOpenError("migration", migrationFailure(at, error.refusal)) : error;
+    throw error instanceof StatementError
+      ? new PostgresOpenError("migration", migrationFailure(at, error.refusal))
+      : error;
   } finally {
     await connection.rows("unlock", "SELECT pg_advisory_unlock_all()").catch(() => undefined);
   }
@@ -104,18 +147,32 @@ function ignoreRefusal(error: unknown): void {
 }
 
 /**
- * Takes one of the two locks, and waits for another node that holds it. Asks again and again: a statement that waits for a lock has a snapshot, and an
- * index is not ready while an older snapshot is held. The server frees the lock of a node that has ended.
+ * Takes one of the two locks, and waits for another node that holds it. Asks again and again: a
+ * statement that waits for a lock has a snapshot, and an index is not ready while an older snapshot
+ * is held. The server frees the lock of a node that has ended.
  */
-async function take(connection: Connection, key: number, { report, turnMs = longestTurnMs }: MigrateOptions): Promise<void> {
+async function take(
+  connection: Connection,
+  key: number,
+  { report, turnMs = longestTurnMs }: MigrateOptions,
+): Promise<void> {
   let reportAtMs = firstTurnReportMs;
   for (let waitedMs = 0; ; waitedMs += turnPauseMs) {
-    const [row] = await connection.rows<{ readonly taken: boolean }>("take", "SELECT pg_try_advisory_lock($1) AS taken", [key]);
+    const [row] = await connection.rows<{ readonly taken: boolean }>(
+      "take",
+      "SELECT pg_try_advisory_lock($1) AS taken",
+      [key],
+    );
     if (row?.taken === true) return;
     if (waitedMs >= turnMs) throw new PostgresOpenError("migrating");
     if (waitedMs >= reportAtMs) {
       reportAtMs = waitedMs + turnReportMs;
-      report?.({ kind: "waits_for_node", session: await holderOf(connection, key), no: await lastMigration(connection), waitedMs });
+      report?.({
+        kind: "waits_for_node",
+        session: await holderOf(connection, key),
+        no: await lastMigration(connection),
+        waitedMs,
+      });
     }
     await systemScheduler.sleep(turnPauseMs);
   }
@@ -130,35 +187,62 @@ const lockHolder = `SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND gra
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
 async function lastMigration(connection: Connection): Promise<number> {
-  const [table] = await connection.rows<{ readonly made: boolean }>("made", "SELECT to_regclass('migration') IS NOT NULL AS made");
+  const [table] = await connection.rows<{ readonly made: boolean }>(
+    "made",
+    "SELECT to_regclass('migration') IS NOT NULL AS made",
+  );
   if (table?.made !== true) return 0;
-  const [row] = await connection.rows<{ readonly no: number }>("last", "SELECT coalesce(max(no), 0) AS no FROM migration");
+  const [row] = await connection.rows<{ readonly no: number }>(
+    "last",
+    "SELECT coalesce(max(no), 0) AS no FROM migration",
+  );
   return row?.no ?? 0;
 }
 
 /** Nodes of the version before start while this one waits. */
-async function withoutLock(connection: Connection, options: MigrateOptions, work: () => Promise<void>): Promise<void> {
+async function withoutLock(
+  connection: Connection,
+  options: MigrateOptions,
+  work: () => Promise<void>,
+): Promise<void> {
   await connection.rows("unlock", "SELECT pg_advisory_unlock($1)", [migrationLock]);
   await work();
   await take(connection, migrationLock, options);
 }
 
-async function runInTransaction(connection: Connection, no: number, text: string, options: MigrateOptions): Promise<void> {
+async function runInTransaction(
+  connection: Connection,
+  no: number,
+  text: string,
+  options: MigrateOptions,
+): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
       const ended = tries === 1 ? "" : await endingVacuums(connection);
-      await connection.run(`BEGIN; ${ended} SET LOCAL lock_timeout = ${stepLockMs}; ${text} COMMIT`);
+      await connection.run(
+        `BEGIN; ${ended} SET LOCAL lock_timeout = ${stepLockMs}; ${text} COMMIT`,
+      );
       return;
     } catch (error) {
-      if (!(error instanceof StatementError) || !isRepeated.has(error.refusal) || tries >= (options.tries ?? mostTries)) throw error;
+      if (
+        !(error instanceof StatementError) ||
+        !isRepeated.has(error.refusal) ||
+        tries >= (options.tries ?? mostTries)
+      )
+        throw error;
     }
     await connection.run("ROLLBACK");
     options.report?.({ kind: "waits", no, tries });
-    await withoutLock(connection, options, () => systemScheduler.sleep(Math.min(tries * pauseMs, longestPauseMs)));
+    await withoutLock(connection, options, () =>
+      systemScheduler.sleep(Math.min(tries * pauseMs, longestPauseMs)),
+    );
   }
 }
 
-/** A statement that takes the tables which are vacuumed from the vacuum, until the end of the transaction. */
+/**
+ * A statement that takes the tables which are vacuumed from the vacuum, until the end of the
+ * transaction.
+ */
 async function endingVacuums(connection: Connection): Promise<string> {
   const tables = await connection.rows<{ readonly name: string }>("vacuumed", vacuumedTables);
   if (tables.length === 0) return "";
@@ -171,7 +255,10 @@ const vacuumedTables = `SELECT DISTINCT quote_ident(relname) AS name FROM pg_loc
 
 const indexForm = /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+) ON /;
 
-/** None of them stops reads or writes of its table, however long it takes. A procedure commits as it goes, and may be called again. */
+/**
+ * None of them stops reads or writes of its table, however long it takes. A procedure commits as it
+ * goes, and may be called again.
+ */
 const outsideForms = [
   indexForm,
   /^DROP INDEX CONCURRENTLY IF EXISTS \w+$/,
@@ -180,14 +267,27 @@ const outsideForms = [
   /^CALL \w+\(\)$/,
 ];
 
-/** The statements of a step outside of a transaction, one a line; undefined: the text is a step in a transaction. */
+/**
+ * The statements of a step outside of a transaction, one a line; undefined: the text is a step in a
+ * transaction.
+ */
 export function outsideStatements(text: string): readonly string[] | undefined {
   const statements = text.split("\n").map((line) => line.replace(/;$/, ""));
-  return statements.every((statement) => outsideForms.some((form) => form.test(statement))) ? statements : undefined;
+  return statements.every((statement) => outsideForms.some((form) => form.test(statement)))
+    ? statements
+    : undefined;
 }
 
-/** While indexes are built and rows are read, the version before may start: only a change of the tables excludes it. */
-async function runOutside(connection: Connection, statements: readonly string[], note: string, options: MigrateOptions): Promise<void> {
+/**
+ * While indexes are built and rows are read, the version before may start: only a change of the
+ * tables excludes it.
+ */
+async function runOutside(
+  connection: Connection,
+  statements: readonly string[],
+  note: string,
+  options: MigrateOptions,
+): Promise<void> {
   const [limit] = await connection.rows<{ readonly statement: string; readonly lock: string }>(
     "limit",
     "SELECT current_setting('statement_timeout') AS statement, current_setting('lock_timeout') AS lock",
@@ -197,7 +297,9 @@ async function runOutside(connection: Connection, statements: readonly string[],
   await withoutLock(connection, options, async () => {
     for (const statement of statements) await runStatement(connection, statement);
   });
-  await connection.run(`SET statement_timeout = '${limit.statement}'; SET lock_timeout = '${limit.lock}'; ${note}`);
+  await connection.run(
+    `SET statement_timeout = '${limit.statement}'; SET lock_timeout = '${limit.lock}'; ${note}`,
+  );
 }
 
 /** A start that ended in the middle left an index that is not valid, or one that is ready. */

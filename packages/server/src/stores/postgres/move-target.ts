@@ -26,13 +26,22 @@ export interface MoveTargetOptions {
 const pieceRows = 1_000;
 
 /**
- * For a session that moves a whole installation in one transaction: nothing but the commit takes long, and that waits for the standby. A run
- * that was killed holds its locks until the server has noticed.
+ * For a session that moves a whole installation in one transaction: nothing but the commit takes
+ * long, and that waits for the standby. A run that was killed holds its locks until the server has
+ * noticed.
  */
-const patience = "SET statement_timeout = '1h'; SET idle_in_transaction_session_timeout = '1h'; SET lock_timeout = '1min'";
+const patience =
+  "SET statement_timeout = '1h'; SET idle_in_transaction_session_timeout = '1h'; SET lock_timeout = '1min'";
 
-/** Opens the database that something is moved into, as a start does; rejects with PostgresOpenError for the same reasons. */
-export async function openMoveTarget({ url, clock, waiveStandby }: MoveTargetOptions): Promise<TransferTarget> {
+/**
+ * Opens the database that something is moved into, as a start does; rejects with PostgresOpenError
+ * for the same reasons.
+ */
+export async function openMoveTarget({
+  url,
+  clock,
+  waiveStandby,
+}: MoveTargetOptions): Promise<TransferTarget> {
   let owner: Connection | undefined;
   try {
     owner = await Connection.open(url.reveal(), "owner");
@@ -46,7 +55,10 @@ export async function openMoveTarget({ url, clock, waiveStandby }: MoveTargetOpt
   }
 }
 
-/** Owns one session of the tables' owner: rows are written past the function that numbers and orders them, for they are numbered already. */
+/**
+ * Owns one session of the tables' owner: rows are written past the function that numbers and orders
+ * them, for they are numbered already.
+ */
 class MoveTarget implements TransferTarget {
   readonly #owner: Connection;
 
@@ -55,24 +67,31 @@ class MoveTarget implements TransferTarget {
   }
 
   async begin(): Promise<TargetHolding> {
-    // A start reads `origin` when it has a session that serves: until this is over it waits, and fails after the time that a session waits for a lock.
-    // Of the others whoever reads may go on, and whoever writes waits.
+    // A start reads `origin` when it has a session that serves: until this is over it waits, and
+    // fails after the time that a session waits for a lock. Of the others whoever reads may go on,
+    // and whoever writes waits.
     await this.#run(
       `BEGIN; LOCK TABLE origin IN ACCESS EXCLUSIVE MODE; LOCK TABLE ${transferKinds.join(", ")} IN SHARE ROW EXCLUSIVE MODE`,
     );
     if (await this.#isServed()) throw new TransferError("served");
     const origin = await named(readOrigin(this.#owner));
-    if (origin !== undefined && origin.state !== "begun") return { state: origin.state, move: origin.move ?? "" };
+    if (origin !== undefined && origin.state !== "begun")
+      return { state: origin.state, move: origin.move ?? "" };
     for (const kind of transferKinds) {
-      if ((await this.#rows(`SELECT 1 AS found FROM ${kind} LIMIT 1`)).length > 0) return { state: "occupied" };
+      if ((await this.#rows(`SELECT 1 AS found FROM ${kind} LIMIT 1`)).length > 0)
+        return { state: "occupied" };
     }
     return { state: "empty" };
   }
 
   async write(kind: TransferKind, rows: readonly TransferRow[]): Promise<void> {
     const columns = Object.entries(tableOf(kind).columns);
-    const values = columns.map(([name, form]) => (form === "bytes" ? `decode(${name}, 'hex')` : name));
-    const types = columns.map(([name, form]) => `${name} ${form === "integer" || form === "amount" ? "bigint" : "text"}`);
+    const values = columns.map(([name, form]) =>
+      form === "bytes" ? `decode(${name}, 'hex')` : name,
+    );
+    const types = columns.map(
+      ([name, form]) => `${name} ${form === "integer" || form === "amount" ? "bigint" : "text"}`,
+    );
     const names = columns.map(([name]) => name).join(", ");
     await this.#rows(
       `INSERT INTO ${kind} (${names}) SELECT ${values.join(", ")} FROM json_to_recordset($1) AS piece (${types.join(", ")})`,
@@ -88,10 +107,16 @@ class MoveTarget implements TransferTarget {
   async *pieces(kind: TransferKind): AsyncGenerator<readonly TransferRow[]> {
     const { columns, key } = tableOf(kind);
     const shown = Object.entries(columns).map(([name, form]) =>
-      form === "bytes" ? `encode(${name}, 'hex') AS ${name}` : form === "amount" ? `${name}::text AS ${name}` : name,
+      form === "bytes"
+        ? `encode(${name}, 'hex') AS ${name}`
+        : form === "amount"
+          ? `${name}::text AS ${name}`
+          : name,
     );
     const order = key.map((name) => `${kind}.${name}`).join(", ");
-    await this.#run(`DECLARE piece NO SCROLL CURSOR FOR SELECT ${shown.join(", ")} FROM ${kind} ORDER BY ${order}`);
+    await this.#run(
+      `DECLARE piece NO SCROLL CURSOR FOR SELECT ${shown.join(", ")} FROM ${kind} ORDER BY ${order}`,
+    );
     for (;;) {
       const rows = await this.#rows<TransferRow>(`FETCH ${pieceRows} FROM piece`);
       if (rows.length > 0) yield rows;
@@ -127,7 +152,8 @@ class MoveTarget implements TransferTarget {
     const { warnings } = this.#owner;
     try {
       await this.#owner.run("COMMIT");
-      // A server that stops waiting for its synchronous standby says so in a warning, and reports success.
+      // A server that stops waiting for its synchronous standby says so in a warning, and reports
+      // success.
       return this.#owner.warnings > warnings ? "unknown" : "committed";
     } catch (error) {
       if (!(error instanceof StatementError)) throw error;

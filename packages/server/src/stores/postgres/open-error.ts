@@ -1,4 +1,7 @@
-/** Why the database was not taken. The process should stop and show the message; it quotes nothing of the server's or the driver's. */
+/**
+ * Why the database was not taken. The process should stop and show the message; it quotes nothing
+ * of the server's or the driver's.
+ */
 export class PostgresOpenError extends Error {
   override readonly name = "PostgresOpenError";
   readonly code: PostgresRefusal;
@@ -12,18 +15,22 @@ export class PostgresOpenError extends Error {
 
 /** Shown as they are; docs/operate/postgres.md says what to do about each. */
 export const postgresRefusals = {
-  unreachable: "the server that COFRE_DATABASE_URL names cannot be reached, or does not let this user in",
+  unreachable:
+    "the server that COFRE_DATABASE_URL names cannot be reached, or does not let this user in",
   too_old: "the server is older than PostgreSQL 15",
   not_utf8: "the database's encoding must be UTF8",
   standby: "the server is a standby: changes need the primary",
   fsync_off: "fsync is off: a crash of the machine would lose payments that were answered",
-  full_page_writes_off: "full_page_writes is off: a crash of the machine could tear pages of the database",
-  synchronous_commit_off: "synchronous_commit is not on (or remote_apply): what was answered might not be on disk yet",
+  full_page_writes_off:
+    "full_page_writes is off: a crash of the machine could tear pages of the database",
+  synchronous_commit_off:
+    "synchronous_commit is not on (or remote_apply): what was answered might not be on disk yet",
   no_synchronous_standby:
     "there is no synchronous standby, so the loss of the server's disk would lose payments that were answered; connect one, or accept that with COFRE_DATABASE_WAIVE_STANDBY=yes",
   logs_parameters:
     "the server may write statements' parameters to its log: set log_parameter_max_length and log_parameter_max_length_on_error to 0, and leave auto_explain.log_min_duration and pgaudit.log_parameter off",
-  no_audit: "the database has had no version of Cofre yet whose audit log this one reads; start this one once",
+  no_audit:
+    "the database has had no version of Cofre yet whose audit log this one reads; start this one once",
   missing:
     "the database is empty, but there are keys of an installation in COFRE_DATA_DIR: name the database that belongs to them or restore it from its backup, move a cofre.db there with cofre migrate-store, or begin anew with these keys with COFRE_DATABASE_BEGIN_ANEW=yes",
   other_keys:
@@ -39,26 +46,42 @@ export const postgresRefusals = {
 } as const;
 export type PostgresRefusal = keyof typeof postgresRefusals;
 
-/** By SQLSTATE or its class, the more exact first. What follows a failed step has the same words in docs/operate/postgres.md. */
+/**
+ * By SQLSTATE or its class, the more exact first. What follows a failed step has the same words in
+ * docs/operate/postgres.md.
+ */
 const stepFailures: readonly (readonly [state: string, what: string])[] = [
   [
     "55P03",
     "another session holds a table that the step changes: find it in pg_stat_activity, end it or wait until it has ended, and start again",
   ],
   ["40", "it was in conflict with another session: start again"],
-  ["42501", "the user must own the schema and its tables and, at the first start, be allowed to create roles"],
-  ["42", "the tables are not those that the earlier versions made: restore what was changed by hand, and start again"],
-  ["23", "rows break a rule of the tables: find out which program wrote them before you start again"],
+  [
+    "42501",
+    "the user must own the schema and its tables and, at the first start, be allowed to create roles",
+  ],
+  [
+    "42",
+    "the tables are not those that the earlier versions made: restore what was changed by hand, and start again",
+  ],
+  [
+    "23",
+    "rows break a rule of the tables: find out which program wrote them before you start again",
+  ],
   ["53", "the server is short of disk space, memory or connections: free some, and start again"],
   ["57", "the server ended the statement: start again, at a quieter time if it is ended again"],
   ["25006", "the server accepts no changes: the address must lead to the primary"],
   ["", "the server refused the step: look at its log at that time"],
 ];
 
-/** What to do about a migration that failed; `no` is undefined before the first one, `state` when the server has not said what became of it. */
+/**
+ * What to do about a migration that failed; `no` is undefined before the first one, `state` when
+ * the server has not said what became of it.
+ */
 export function migrationFailure(no: number | undefined, state: string | undefined): string {
   const step = no === undefined ? "the table of migrations" : `migration ${no}`;
-  if (state === undefined) return `${step}, no answer from the server: it is gone or has closed the session: start again when it is back`;
+  if (state === undefined)
+    return `${step}, no answer from the server: it is gone or has closed the session: start again when it is back`;
   const what = stepFailures.find(([start]) => state.startsWith(start))?.[1];
   return `${step}, SQLSTATE ${state}: ${what}`;
 }

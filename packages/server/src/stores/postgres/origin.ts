@@ -32,12 +32,19 @@ export interface Beginning {
 }
 
 /**
- * Rejects with PostgresOpenError when an installation would begin anew without a word because its database is gone, or another one is
- * named; when the database was given up; and when a move holds it for longer than a lock is waited for. A start that fails after this and before it has made an account may be repeated.
+ * Rejects with PostgresOpenError when an installation would begin anew without a word because its
+ * database is gone, or another one is named; when the database was given up; and when a move holds
+ * it for longer than a lock is waited for. A start that fails after this and before it has made an
+ * account may be repeated.
  */
-export async function checkBeginning(owner: Connection, { besideKeys, beginAnew }: Beginning): Promise<void> {
+export async function checkBeginning(
+  owner: Connection,
+  { besideKeys, beginAnew }: Beginning,
+): Promise<void> {
   const origin = await readOrigin(owner).catch((error: unknown) => {
-    throw error instanceof StatementError && error.refusal === lockTimeout ? new PostgresOpenError("moving") : error;
+    throw error instanceof StatementError && error.refusal === lockTimeout
+      ? new PostgresOpenError("moving")
+      : error;
   });
   if (origin?.state === "returned") throw new PostgresOpenError("returned");
   if (origin !== undefined) return;

@@ -2,7 +2,13 @@ import type { MerchantId } from "../../kernel/ids.ts";
 import { systemElapsed } from "../../kernel/system-elapsed.ts";
 import { systemScheduler } from "../../kernel/system-scheduler.ts";
 import { StoreError } from "../store.ts";
-import { type Connection, type Role, StatementError, statementTimeout, type Value } from "./connection.ts";
+import {
+  type Connection,
+  type Role,
+  StatementError,
+  statementTimeout,
+  type Value,
+} from "./connection.ts";
 import { ListPlaces } from "./list-places.ts";
 import { sql, type StatementName } from "./sql.ts";
 
@@ -14,12 +20,15 @@ interface Place {
 }
 
 /**
- * What people read: lists, figures, history, deliveries. Owns two sessions, each of which runs one statement at a time and ends it after two seconds
- * (connection.ts). Payments and jobs read on other sessions, so none of their reads waits for a list. How many run, and when: list-places.ts.
+ * What people read: lists, figures, history, deliveries. Owns two sessions, each of which runs one
+ * statement at a time and ends it after two seconds (connection.ts). Payments and jobs read on
+ * other sessions, so none of their reads waits for a list. How many run, and when: list-places.ts.
  */
 export class PeopleLists {
   readonly #connect: () => Promise<Connection>;
-  readonly #sessions: readonly Place[] = Array.from({ length: sessions }, () => ({ connection: undefined }));
+  readonly #sessions: readonly Place[] = Array.from({ length: sessions }, () => ({
+    connection: undefined,
+  }));
   readonly #places = new ListPlaces(this.#sessions, systemScheduler, systemElapsed);
   #isClosed = false;
 
@@ -28,8 +37,16 @@ export class PeopleLists {
     this.#connect = connect;
   }
 
-  /** Rows of one merchant, under row-level security. Rejects with StoreError: `timed_out` when the server has ended the statement. */
-  read<Row extends object>(role: Role, merchant: MerchantId, name: StatementName, values: readonly Value[]): Promise<readonly Row[]> {
+  /**
+   * Rows of one merchant, under row-level security. Rejects with StoreError: `timed_out` when the
+   * server has ended the statement.
+   */
+  read<Row extends object>(
+    role: Role,
+    merchant: MerchantId,
+    name: StatementName,
+    values: readonly Value[],
+  ): Promise<readonly Row[]> {
     return this.#places.run(async (place) => {
       try {
         const connection = await this.#connected(place);

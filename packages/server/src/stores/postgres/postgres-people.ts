@@ -1,18 +1,36 @@
 import { assert, BrokenInvariant } from "../../kernel/assert.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { auditBeginning, type AuditHead, type AuditRow, bodyOf } from "../../user/audit-chain.ts";
-import { nameKeyOf, type PeopleChange, type PeopleOutcome, type PeopleResult, type PeopleStore } from "../../user/user-store.ts";
+import {
+  nameKeyOf,
+  type PeopleChange,
+  type PeopleOutcome,
+  type PeopleResult,
+  type PeopleStore,
+} from "../../user/user-store.ts";
 import type { PersonRecord, SessionRecord } from "../../user/user-store.ts";
 import type { PersonId } from "../../user/user.ts";
-import { type AuditEntryRow, entryFromRow, personFromRow, type PersonRow, sessionFromRow, type SignedInRow } from "../people-rows.ts";
+import {
+  type AuditEntryRow,
+  entryFromRow,
+  personFromRow,
+  type PersonRow,
+  sessionFromRow,
+  type SignedInRow,
+} from "../people-rows.ts";
 import { StoreError } from "../store.ts";
 import { type Connection, readOnly, StatementError, type Value } from "./connection.ts";
 import type { PeopleStatement } from "./sql.ts";
 
 export interface PeopleSessions {
   /** Rejects with StoreError. */
-  readonly read: <Row extends object>(name: PeopleStatement, ...values: readonly Value[]) => Promise<readonly Row[]>;
-  /** A session that writes, checked as those of a start are. Rejects when there is none to be had. */
+  readonly read: <Row extends object>(
+    name: PeopleStatement,
+    ...values: readonly Value[]
+  ) => Promise<readonly Row[]>;
+  /**
+   * A session that writes, checked as those of a start are. Rejects when there is none to be had.
+   */
   readonly connect: () => Promise<Connection>;
   readonly isClosed: () => boolean;
 }
@@ -20,7 +38,10 @@ export interface PeopleSessions {
 /** More are refused as `overloaded`. */
 const mostWaiting = 256;
 
-/** People in the database. Owns the session that writes them, made when it is first needed and again when it broke. */
+/**
+ * People in the database. Owns the session that writes them, made when it is first needed and again
+ * when it broke.
+ */
 export class PostgresPeople implements PeopleStore {
   readonly #sessions: PeopleSessions;
   #writer: Promise<Connection> | undefined;
@@ -46,13 +67,21 @@ export class PostgresPeople implements PeopleStore {
     return (await this.#sessions.read<PersonRow>("people")).map(personFromRow);
   }
 
-  async session(digest: string): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined> {
+  async session(
+    digest: string,
+  ): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined> {
     const [row] = await this.#sessions.read<SignedInRow>("personSession", digest);
     return row === undefined ? undefined : sessionFromRow(digest, row);
   }
 
   async auditBefore(before: number | undefined, limit: number): Promise<readonly AuditRow[]> {
-    return (await this.#sessions.read<AuditEntryRow>("auditBefore", before ?? Number.MAX_SAFE_INTEGER, limit)).map(entryFromRow);
+    return (
+      await this.#sessions.read<AuditEntryRow>(
+        "auditBefore",
+        before ?? Number.MAX_SAFE_INTEGER,
+        limit,
+      )
+    ).map(entryFromRow);
   }
 
   async auditAfter(after: number, limit: number): Promise<readonly AuditRow[]> {
@@ -65,18 +94,25 @@ export class PostgresPeople implements PeopleStore {
   }
 
   async commit(change: PeopleChange): Promise<PeopleResult> {
-    const [row] = await this.#write<{ readonly outcome: PeopleOutcome; readonly number: number }>("write_people", writePeople, [
-      messageOf(change),
-    ]);
+    const [row] = await this.#write<{ readonly outcome: PeopleOutcome; readonly number: number }>(
+      "write_people",
+      writePeople,
+      [messageOf(change)],
+    );
     assert(row !== undefined, "a change of people is answered");
-    return row.outcome === "committed" ? { outcome: row.outcome, number: row.number } : { outcome: row.outcome };
+    return row.outcome === "committed"
+      ? { outcome: row.outcome, number: row.number }
+      : { outcome: row.outcome };
   }
 
   async useSession(digest: string, at: Instant): Promise<void> {
     await this.#write("use_person_session", useSession, [digest, at]);
   }
 
-  /** The address may lead to another server by now. What is under way there is answered or not, as it comes. */
+  /**
+   * The address may lead to another server by now. What is under way there is answered or not, as
+   * it comes.
+   */
   renew(): void {
     const writer = this.#writer;
     this.#writer = undefined;
@@ -87,7 +123,11 @@ export class PostgresPeople implements PeopleStore {
     await this.#writer?.then((connection) => connection.close()).catch(() => undefined);
   }
 
-  async #write<Row extends object>(name: string, text: string, values: readonly Value[]): Promise<readonly Row[]> {
+  async #write<Row extends object>(
+    name: string,
+    text: string,
+    values: readonly Value[],
+  ): Promise<readonly Row[]> {
     if (this.#sessions.isClosed()) throw new StoreError("closed");
     if (this.#waiting >= mostWaiting) throw new StoreError("overloaded");
     this.#waiting += 1;
@@ -98,11 +138,17 @@ export class PostgresPeople implements PeopleStore {
     }
   }
 
-  async #send<Row extends object>(connection: Connection, name: string, text: string, values: readonly Value[]): Promise<readonly Row[]> {
+  async #send<Row extends object>(
+    connection: Connection,
+    name: string,
+    text: string,
+    values: readonly Value[],
+  ): Promise<readonly Row[]> {
     const { warnings } = connection;
     try {
       const rows = await connection.rows<Row>(name, text, values);
-      // A server that stops waiting for its synchronous standby says so in a warning, and reports success.
+      // A server that stops waiting for its synchronous standby says so in a warning, and reports
+      // success.
       if (connection.warnings > warnings) throw new StoreError("commit_unknown");
       return rows;
     } catch (error) {
@@ -111,7 +157,8 @@ export class PostgresPeople implements PeopleStore {
       if (refusal === undefined || refusal === readOnly) await this.#drop(connection);
       if (refusal === undefined) throw new StoreError("commit_unknown");
       // Values that do not fit (22) and constraints (23) are the change's own fault.
-      if (/^2[23]/.test(refusal)) throw new BrokenInvariant("a change of people keeps the constraints of the database");
+      if (/^2[23]/.test(refusal))
+        throw new BrokenInvariant("a change of people keeps the constraints of the database");
       throw new StoreError("unavailable");
     }
   }
@@ -122,7 +169,8 @@ export class PostgresPeople implements PeopleStore {
       const connection = await writer.catch(() => undefined);
       if (connection?.isOpen === true) return connection;
       if (this.#writer === writer) this.#writer = undefined;
-      // Those who come while a session is made wait for the same one; when it was not to be had, it is not for them either.
+      // Those who come while a session is made wait for the same one; when it was not to be had, it
+      // is not for them either.
       if (connection === undefined) throw new StoreError("unavailable");
     }
   }
@@ -141,7 +189,10 @@ export class PostgresPeople implements PeopleStore {
 const writePeople = "SELECT outcome, number FROM write_people_1($1)";
 const useSession = "SELECT use_person_session_1($1, $2)";
 
-/** What the function of migrations/008-people.ts reads: bytes as hex, the person by its columns, the acts as they go into the chain. */
+/**
+ * What the function of migrations/008-people.ts reads: bytes as hex, the person by its columns, the
+ * acts as they go into the chain.
+ */
 function messageOf({ at, acts, person, ends, begins, keepsAdmin, chain }: PeopleChange): string {
   const bodies = chain === undefined ? acts.map((act) => bodyOf(at, act)) : [];
   return JSON.stringify({
@@ -157,8 +208,21 @@ function messageOf({ at, acts, person, ends, begins, keepsAdmin, chain }: People
 }
 
 function columnsOf(person: PersonRecord): PersonRow & { readonly name_key: string } {
-  const { id, version, name, role, state, createdAt, lastSignedInAt, passwords, totp, totpStep, failures, lockedUntil, invitation } =
-    person;
+  const {
+    id,
+    version,
+    name,
+    role,
+    state,
+    createdAt,
+    lastSignedInAt,
+    passwords,
+    totp,
+    totpStep,
+    failures,
+    lockedUntil,
+    invitation,
+  } = person;
   return {
     id,
     version,

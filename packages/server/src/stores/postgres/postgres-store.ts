@@ -13,7 +13,13 @@ import type { StoredCard } from "../../vault/stored-card.ts";
 import { messageOf } from "../change-message.ts";
 import { commitResultOf } from "../commit-result.ts";
 import { aboveAllIds, pageInPieces } from "../payment-list.ts";
-import { type Identity, identityFromRow, type IdentityRaise, type IdentityRow, type IdentityStore } from "../identity.ts";
+import {
+  type Identity,
+  identityFromRow,
+  type IdentityRaise,
+  type IdentityRow,
+  type IdentityStore,
+} from "../identity.ts";
 import { assertChangeIsSound } from "../change-rules.ts";
 import type { Change, CommitResult, HistoryRow, NamedRequest } from "../change.ts";
 import {
@@ -68,33 +74,45 @@ import { sql, type StatementName } from "./sql.ts";
 import { checkServer, checkServerAgain } from "./start-check.ts";
 
 export interface PostgresStoreOptions {
-  /** `postgres://user:password@host:port/database`: the primary, reached as the owner of the tables. */
+  /**
+   * `postgres://user:password@host:port/database`: the primary, reached as the owner of the tables.
+   */
   readonly url: Secret<string>;
   readonly clock: Clock;
   /** true: starts without a synchronous standby, whose lack is otherwise refused. */
   readonly waiveStandby: boolean;
   /** Without it the database may be empty. */
   readonly beginning?: Beginning;
-  /** How many changes may wait for their commit; more are refused as `overloaded`. Default 4,096. */
+  /**
+   * How many changes may wait for their commit; more are refused as `overloaded`. Default 4,096.
+   */
   readonly maxQueued?: number;
   /** Called when writing begins to fail, and when it works again. */
   readonly onWriting?: (works: boolean) => void;
-  /** Called when the address leads to a server, after a failover say, that would have been refused at the start. */
+  /**
+   * Called when the address leads to a server, after a failover say, that would have been refused
+   * at the start.
+   */
   readonly onRefused?: (code: PostgresRefusal) => void;
   /** Called while the tables of an earlier version are brought up to date. */
   readonly onMigration?: (report: MigrationReport) => void;
 }
 
-/** The store for more than one node. Rejects with PostgresOpenError when the server cannot be trusted with payments (open-error.ts). */
+/**
+ * The store for more than one node. Rejects with PostgresOpenError when the server cannot be
+ * trusted with payments (open-error.ts).
+ */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<RunningStore> {
   const url = options.url.reveal();
   const owner = await prepareDatabase(url, options);
-  const connect = (role: Role, use?: Use): Promise<Connection> => Connection.open(url, role, (silent) => void askAfter(silent, url), use);
+  const connect = (role: Role, use?: Use): Promise<Connection> =>
+    Connection.open(url, role, (silent) => void askAfter(silent, url), use);
   let writer: Connection | undefined;
   try {
     const connectWriter = writerOf(connect, options);
     writer = await connectWriter("cofre_gateway");
-    // Behind the first session that serves, by which a move finds this start (move-target.ts): either it is found, or this reads what the move left.
+    // Behind the first session that serves, by which a move finds this start (move-target.ts):
+    // either it is found, or this reads what the move left.
     await checkBeginning(owner, options.beginning ?? { besideKeys: false, beginAnew: false });
     const lane = new BatchLane(writer, {
       async connect() {
@@ -117,14 +135,18 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   }
 }
 
-/** Sessions that are being asked after, each by so many others at most: one to a machine that has just gone takes seconds to fail. */
+/**
+ * Sessions that are being asked after, each by so many others at most: one to a machine that has
+ * just gone takes seconds to fail.
+ */
 const mostAsking = 3;
 const asking = new WeakMap<Connection, number>();
 
 /**
- * A session that is silent may wait for something, or its server is gone without a word. A new one finds out: it comes to whatever server the address
- * leads to now, and if that server does not have the silent session, nobody will ever answer there. When no new one can be made, nothing is
- * known, and it is tried again while the silence lasts.
+ * A session that is silent may wait for something, or its server is gone without a word. A new one
+ * finds out: it comes to whatever server the address leads to now, and if that server does not have
+ * the silent session, nobody will ever answer there. When no new one can be made, nothing is known,
+ * and it is tried again while the silence lasts.
  */
 async function askAfter(silent: Connection, url: string): Promise<void> {
   const { identity } = silent;
@@ -145,7 +167,10 @@ async function askAfter(silent: Connection, url: string): Promise<void> {
   }
 }
 
-/** What the address leads to may be another server each time: each session that writes begins with the checks of the start, except for that of its clock. */
+/**
+ * What the address leads to may be another server each time: each session that writes begins with
+ * the checks of the start, except for that of its clock.
+ */
 function writerOf(
   connect: (role: Role) => Promise<Connection>,
   { waiveStandby, onRefused }: PostgresStoreOptions,
@@ -169,7 +194,10 @@ function writerOf(
 }
 
 /** The session of the tables' owner, who has brought them up to date. */
-async function prepareDatabase(url: string, { clock, waiveStandby, onMigration }: PostgresStoreOptions): Promise<Connection> {
+async function prepareDatabase(
+  url: string,
+  { clock, waiveStandby, onMigration }: PostgresStoreOptions,
+): Promise<Connection> {
   let owner: Connection | undefined;
   try {
     owner = await Connection.open(url, "owner");
@@ -188,9 +216,10 @@ function openErrorOf(error: unknown): unknown {
 }
 
 /**
- * What has a session of its own, and the role that it reads in: payments, cards, recovery with the other jobs, the outbox, the upgrade of cards, the
- * leases, and people who sign in. A session answers in the order in which it was asked, so
- * nothing of one waits for what another reads. Lists for people have their own (people-lists.ts).
+ * What has a session of its own, and the role that it reads in: payments, cards, recovery with the
+ * other jobs, the outbox, the upgrade of cards, the leases, and people who sign in. A session
+ * answers in the order in which it was asked, so nothing of one waits for what another reads. Lists
+ * for people have their own (people-lists.ts).
  */
 const readers = {
   payments: "cofre_gateway",
@@ -206,10 +235,16 @@ type Reader = keyof typeof readers;
 /** Payments that one statement goes through: their rows are locked until it ends. */
 const pieceOfPayments = 500;
 
-/** Owns a session for each of the readers, made when it is first needed and again when it broke, and the lane that writes. */
+/**
+ * Owns a session for each of the readers, made when it is first needed and again when it broke, and
+ * the lane that writes.
+ */
 class PostgresStore implements RunningStore {
   readonly people: PostgresPeople;
-  readonly identity: IdentityStore = { read: () => this.#identity(), raise: (raise) => this.#raiseIdentity(raise) };
+  readonly identity: IdentityStore = {
+    read: () => this.#identity(),
+    raise: (raise) => this.#raiseIdentity(raise),
+  };
   readonly #lane: BatchLane;
   readonly #lists: PeopleLists;
   readonly #connect: (role: Role) => Promise<Connection>;
@@ -218,7 +253,12 @@ class PostgresStore implements RunningStore {
   readonly #payments: GatheredReads<PaymentRow>;
   #closed: Promise<void> | undefined;
 
-  constructor(lane: BatchLane, lists: PeopleLists, connect: (role: Role) => Promise<Connection>, connectPeople: () => Promise<Connection>) {
+  constructor(
+    lane: BatchLane,
+    lists: PeopleLists,
+    connect: (role: Role) => Promise<Connection>,
+    connectPeople: () => Promise<Connection>,
+  ) {
     this.#lane = lane;
     this.#lists = lists;
     this.#connect = connect;
@@ -240,7 +280,11 @@ class PostgresStore implements RunningStore {
   async accountByKey(digest: KeyDigest): Promise<AccountByKey | undefined> {
     const [row] = await this.#all<AccountRow & AccountKeyRow>("payments", "accountByKey", digest);
     if (row === undefined) return undefined;
-    return { account: accountFromRow(row), grants: row.grants, mac: row.mac === null ? undefined : Uint8Array.from(row.mac) };
+    return {
+      account: accountFromRow(row),
+      grants: row.grants,
+      mac: row.mac === null ? undefined : Uint8Array.from(row.mac),
+    };
   }
 
   async accountKeys(): Promise<readonly StoredAccountKey[]> {
@@ -265,7 +309,11 @@ class PostgresStore implements RunningStore {
     return onlyPayment(await this.#of<PaymentRow>("payments", merchantId, "paymentByCode", code));
   }
 
-  async history(merchantId: MerchantId, id: PaymentId, asker: Asker = "payment"): Promise<readonly HistoryRow[]> {
+  async history(
+    merchantId: MerchantId,
+    id: PaymentId,
+    asker: Asker = "payment",
+  ): Promise<readonly HistoryRow[]> {
     const rows = await this.#askedBy<PackedHistoryRow>(asker, merchantId, "history", id);
     return rows.map(historyFromRow);
   }
@@ -274,20 +322,41 @@ class PostgresStore implements RunningStore {
     merchantId: MerchantId,
     refund: { readonly id: RefundId } | { readonly code: string },
   ): Promise<Payment | undefined> {
-    if ("id" in refund) return onlyPayment(await this.#of<PaymentRow>("payments", merchantId, "paymentByRefundId", refund.id));
-    return onlyPayment(await this.#of<PaymentRow>("payments", merchantId, "paymentByRefundCode", refund.code));
+    if ("id" in refund)
+      return onlyPayment(
+        await this.#of<PaymentRow>("payments", merchantId, "paymentByRefundId", refund.id),
+      );
+    return onlyPayment(
+      await this.#of<PaymentRow>("payments", merchantId, "paymentByRefundCode", refund.code),
+    );
   }
 
   async paymentByMandate(merchantId: MerchantId, mandateId: string): Promise<Payment | undefined> {
-    return onlyPayment(await this.#of<PaymentRow>("payments", merchantId, "paymentByMandate", mandateId));
+    return onlyPayment(
+      await this.#of<PaymentRow>("payments", merchantId, "paymentByMandate", mandateId),
+    );
   }
 
-  async paymentsDue(now: Instant, limit: number, slots: Slots = everySlot, after?: Payment): Promise<readonly Payment[]> {
+  async paymentsDue(
+    now: Instant,
+    limit: number,
+    slots: Slots = everySlot,
+    after?: Payment,
+  ): Promise<readonly Payment[]> {
     const from = after === undefined ? undefined : dueAt(after);
     const rows =
       after === undefined || from === undefined
         ? await this.#all<PaymentRow>("recovery", "paymentsDue", now, slotMask(slots), limit)
-        : await this.#all<PaymentRow>("recovery", "paymentsDueAfter", from, after.merchantId, after.id, now, slotMask(slots), limit);
+        : await this.#all<PaymentRow>(
+            "recovery",
+            "paymentsDueAfter",
+            from,
+            after.merchantId,
+            after.id,
+            now,
+            slotMask(slots),
+            limit,
+          );
     return rows.map(paymentFromRow);
   }
 
@@ -295,18 +364,38 @@ class PostgresStore implements RunningStore {
     return (await this.#all<PaymentRow>("recovery", "paymentsInFlight", limit)).map(paymentFromRow);
   }
 
-  async paymentsListed(merchantId: MerchantId, filter: PaymentFilter, page: ListPage): Promise<PaymentList> {
+  async paymentsListed(
+    merchantId: MerchantId,
+    filter: PaymentFilter,
+    page: ListPage,
+  ): Promise<PaymentList> {
     const read = async (before: string, limit: number) =>
-      (await this.#listed<PaymentRow>("cofre_gateway", merchantId, "paymentsListed", before, limit)).map(listedRow);
+      (
+        await this.#listed<PaymentRow>("cofre_gateway", merchantId, "paymentsListed", before, limit)
+      ).map(listedRow);
     return pageInPieces(read, rowsInPiece, filter, page);
   }
 
-  async paymentFigures(merchantId: MerchantId, before: PaymentId | undefined, limit: number): Promise<readonly PaymentFigure[]> {
-    const rows = await this.#listed<FigureRow>("cofre_gateway", merchantId, "paymentFigures", before ?? aboveAllIds, limit);
+  async paymentFigures(
+    merchantId: MerchantId,
+    before: PaymentId | undefined,
+    limit: number,
+  ): Promise<readonly PaymentFigure[]> {
+    const rows = await this.#listed<FigureRow>(
+      "cofre_gateway",
+      merchantId,
+      "paymentFigures",
+      before ?? aboveAllIds,
+      limit,
+    );
     return rows.map(figureFromRow);
   }
 
-  async cardsListed(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly ListedCard[]> {
+  async cardsListed(
+    merchantId: MerchantId,
+    after: TokenDigest | undefined,
+    limit: number,
+  ): Promise<readonly ListedCard[]> {
     return this.#listed<ListedCard>("cofre_vault", merchantId, "cardsListed", after ?? "", limit);
   }
 
@@ -328,8 +417,18 @@ class PostgresStore implements RunningStore {
     return row === undefined ? undefined : cardFromRow(merchantId, row);
   }
 
-  async cardsWithoutMac(merchantId: MerchantId, after: TokenDigest | undefined, limit: number): Promise<readonly StoredCard[]> {
-    const rows = await this.#of<CardRow>("cardUpgrade", merchantId, "cardsWithoutMac", after ?? "", limit);
+  async cardsWithoutMac(
+    merchantId: MerchantId,
+    after: TokenDigest | undefined,
+    limit: number,
+  ): Promise<readonly StoredCard[]> {
+    const rows = await this.#of<CardRow>(
+      "cardUpgrade",
+      merchantId,
+      "cardsWithoutMac",
+      after ?? "",
+      limit,
+    );
     return rows.map((row) => cardFromRow(merchantId, row));
   }
 
@@ -352,7 +451,11 @@ class PostgresStore implements RunningStore {
     }
   }
 
-  async notificationsOf(merchantId: MerchantId, number: number, limit: number): Promise<readonly OutboxRow[]> {
+  async notificationsOf(
+    merchantId: MerchantId,
+    number: number,
+    limit: number,
+  ): Promise<readonly OutboxRow[]> {
     return this.#listed<OutboxRow>("cofre_gateway", merchantId, "notificationsOf", number, limit);
   }
 
@@ -362,7 +465,9 @@ class PostgresStore implements RunningStore {
     limit: number,
     asker: Asker = "person",
   ): Promise<readonly OutboxRow[]> {
-    return (await this.#askedBy<OutboxRow>(asker, merchantId, "notificationsOfPayment", id, limit)).toReversed();
+    return (
+      await this.#askedBy<OutboxRow>(asker, merchantId, "notificationsOfPayment", id, limit)
+    ).toReversed();
   }
 
   async deliveriesOf(
@@ -372,12 +477,31 @@ class PostgresStore implements RunningStore {
     state?: OpenDeliveryState,
     asker: Asker = "person",
   ): Promise<readonly Delivery[]> {
-    const statement = state === undefined ? "deliveriesOf" : state === "failed" ? "deliveriesFailed" : "deliveriesWaiting";
-    return (await this.#askedBy<DeliveryRow>(asker, merchantId, statement, from, limit)).map(deliveryFromRow);
+    const statement =
+      state === undefined
+        ? "deliveriesOf"
+        : state === "failed"
+          ? "deliveriesFailed"
+          : "deliveriesWaiting";
+    return (await this.#askedBy<DeliveryRow>(asker, merchantId, statement, from, limit)).map(
+      deliveryFromRow,
+    );
   }
 
-  async deliveriesBetween(merchantId: MerchantId, first: number, last: number, limit: number): Promise<readonly Delivery[]> {
-    const rows = await this.#listed<DeliveryRow>("cofre_gateway", merchantId, "deliveriesBetween", first, last, limit);
+  async deliveriesBetween(
+    merchantId: MerchantId,
+    first: number,
+    last: number,
+    limit: number,
+  ): Promise<readonly Delivery[]> {
+    const rows = await this.#listed<DeliveryRow>(
+      "cofre_gateway",
+      merchantId,
+      "deliveriesBetween",
+      first,
+      last,
+      limit,
+    );
     return rows.map(deliveryFromRow);
   }
 
@@ -385,23 +509,57 @@ class PostgresStore implements RunningStore {
     return this.#all<EndedDelivery>("recovery", "endedDeliveries", before, limit);
   }
 
-  async merchantsDue(now: Instant, after: DueMerchant | undefined, limit: number, slots = everySlot): Promise<readonly DueMerchant[]> {
+  async merchantsDue(
+    now: Instant,
+    after: DueMerchant | undefined,
+    limit: number,
+    slots = everySlot,
+  ): Promise<readonly DueMerchant[]> {
     const { dueAt: from = beforeAllTime, merchantId = "" } = after ?? {};
-    return this.#all<DueMerchant>("outbox", "merchantsDue", from, merchantId, now, slotMask(slots), limit);
+    return this.#all<DueMerchant>(
+      "outbox",
+      "merchantsDue",
+      from,
+      merchantId,
+      now,
+      slotMask(slots),
+      limit,
+    );
   }
 
-  async queuesDue(merchantId: MerchantId, now: Instant, after: DueQueue | undefined, limit: number): Promise<readonly DueQueue[]> {
+  async queuesDue(
+    merchantId: MerchantId,
+    now: Instant,
+    after: DueQueue | undefined,
+    limit: number,
+  ): Promise<readonly DueQueue[]> {
     const { dueAt: from = beforeAllTime, queue = "" } = after ?? {};
     return this.#all<DueQueue>("outbox", "queuesDue", merchantId, from, queue, now, limit);
   }
 
-  async deliveriesDue({ merchantId, queue }: QueueKey, now: Instant, limit: number): Promise<readonly Delivery[]> {
-    const rows = await this.#all<DeliveryRow>("outbox", "deliveriesDue", merchantId, queue, now, limit);
+  async deliveriesDue(
+    { merchantId, queue }: QueueKey,
+    now: Instant,
+    limit: number,
+  ): Promise<readonly Delivery[]> {
+    const rows = await this.#all<DeliveryRow>(
+      "outbox",
+      "deliveriesDue",
+      merchantId,
+      queue,
+      now,
+      limit,
+    );
     return rows.map(deliveryFromRow);
   }
 
-  async deliveriesOfMessage({ merchantId, endpoint }: EndpointKey, message: number): Promise<readonly Delivery[]> {
-    return (await this.#all<DeliveryRow>("outbox", "deliveriesOfMessage", merchantId, endpoint, message)).map(deliveryFromRow);
+  async deliveriesOfMessage(
+    { merchantId, endpoint }: EndpointKey,
+    message: number,
+  ): Promise<readonly Delivery[]> {
+    return (
+      await this.#all<DeliveryRow>("outbox", "deliveriesOfMessage", merchantId, endpoint, message)
+    ).map(deliveryFromRow);
   }
 
   async commit(change: Change): Promise<CommitResult> {
@@ -412,7 +570,14 @@ class PostgresStore implements RunningStore {
   }
 
   async holdSlots(node: string, leaseMs: number, giveBack: readonly number[]): Promise<HeldSlots> {
-    const [row] = await this.#all<HeldSlotsRow>("leases", "holdSlots", node, leaseMs, giveBack.join(" "), migrations.length);
+    const [row] = await this.#all<HeldSlotsRow>(
+      "leases",
+      "holdSlots",
+      node,
+      leaseMs,
+      giveBack.join(" "),
+      migrations.length,
+    );
     assert(row !== undefined, "whoever asks for slots is told which it holds");
     return { ...row, slots: row.slots === "" ? [] : row.slots.split(" ").map(Number) };
   }
@@ -435,7 +600,10 @@ class PostgresStore implements RunningStore {
       freshReadingMs,
     );
     assert(row !== undefined, "the server answers what it has of clocks");
-    return { others: row.others === "" ? [] : row.others.split(" ").map(Number), last: row.latest ?? undefined };
+    return {
+      others: row.others === "" ? [] : row.others.split(" ").map(Number),
+      last: row.latest ?? undefined,
+    };
   }
 
   async figures(): Promise<DatabaseFigures> {
@@ -463,7 +631,8 @@ class PostgresStore implements RunningStore {
 
   async eraseRemains(): Promise<boolean> {
     if (this.#closed !== undefined) throw new StoreError("closed");
-    // Dead rows, the server's log and its backups keep what was deleted, and only the server's administrator can end that.
+    // Dead rows, the server's log and its backups keep what was deleted, and only the server's
+    // administrator can end that.
     return false;
   }
 
@@ -471,18 +640,27 @@ class PostgresStore implements RunningStore {
     return this.#closed === undefined && this.#lane.tryWriting();
   }
 
-  /** The writer has a new session, on another server perhaps: reads follow it, for the server before may still answer. */
+  /**
+   * The writer has a new session, on another server perhaps: reads follow it, for the server before
+   * may still answer.
+   */
   renewReaders(): void {
     const readers = [...this.#readers.values()];
     this.#readers.clear();
-    for (const reader of readers) void reader.then((connection) => connection.close()).catch(() => undefined);
+    for (const reader of readers)
+      void reader.then((connection) => connection.close()).catch(() => undefined);
     this.#lists.renew();
     this.people.renew();
   }
 
   async #takenBy({ merchantId, payment }: Change): Promise<CommitResult> {
     assert(payment !== undefined, "a payment code is taken by a payment");
-    const existing = onlyPayment(await this.#read("payments", merchantId, "paymentByCode", [merchantId, payment.next.order.code]));
+    const existing = onlyPayment(
+      await this.#read("payments", merchantId, "paymentByCode", [
+        merchantId,
+        payment.next.order.code,
+      ]),
+    );
     assert(existing !== undefined, "the payment whose code is taken is there");
     return { outcome: "duplicate", key: "payment_code", existing };
   }
@@ -491,7 +669,11 @@ class PostgresStore implements RunningStore {
     await this.#lane.drained();
     await this.#lane.close();
     await Promise.all([this.people.close(), this.#lists.close()]);
-    await Promise.all([...this.#readers.values()].map((reader) => reader.then((connection) => connection.close()).catch(() => undefined)));
+    await Promise.all(
+      [...this.#readers.values()].map((reader) =>
+        reader.then((connection) => connection.close()).catch(() => undefined),
+      ),
+    );
   }
 
   /** Rows of one merchant, under row-level security. */
@@ -534,7 +716,14 @@ class PostgresStore implements RunningStore {
   async #raiseIdentity({ keys, epoch, beat, isServed }: IdentityRaise): Promise<Identity> {
     const present = await this.#presentServer();
     const servedBy = isServed === true ? (present ?? null) : null;
-    const [row] = await this.#all<IdentityRow>("leases", "raiseIdentity", keys ?? null, epoch ?? null, beat ?? null, servedBy);
+    const [row] = await this.#all<IdentityRow>(
+      "leases",
+      "raiseIdentity",
+      keys ?? null,
+      epoch ?? null,
+      beat ?? null,
+      servedBy,
+    );
     return identityFromRow(row, present);
   }
 
@@ -549,7 +738,11 @@ class PostgresStore implements RunningStore {
   }
 
   /** Rows of whatever merchants. */
-  #all<Row extends object>(reader: Reader, name: StatementName, ...values: readonly Value[]): Promise<readonly Row[]> {
+  #all<Row extends object>(
+    reader: Reader,
+    name: StatementName,
+    ...values: readonly Value[]
+  ): Promise<readonly Row[]> {
     if (this.#closed !== undefined) return Promise.reject(new StoreError("closed"));
     return this.#read<Row>(reader, undefined, name, values);
   }
@@ -573,7 +766,8 @@ class PostgresStore implements RunningStore {
   async #reader(reader: Reader): Promise<Connection> {
     const kept = this.#readers.get(reader);
     // Those who come while a session is made wait for the same one.
-    if (kept !== undefined && (await kept.then(({ isOpen }) => isOpen).catch(() => false))) return kept;
+    if (kept !== undefined && (await kept.then(({ isOpen }) => isOpen).catch(() => false)))
+      return kept;
     const current = this.#readers.get(reader);
     if (current !== undefined && current !== kept) return current;
     if (this.#closed !== undefined) throw new StoreError("closed");
@@ -589,7 +783,9 @@ function onlyPayment(rows: readonly PaymentRow[]): Payment | undefined {
 }
 
 const beforeAllTime = -1;
-/** Whole payments of a list that are read and searched in one piece: some 0.3 ms of this process. */
+/**
+ * Whole payments of a list that are read and searched in one piece: some 0.3 ms of this process.
+ */
 const rowsInPiece = 25;
 
 type HeldSlotsRow = Omit<HeldSlots, "slots"> & { readonly slots: string };
@@ -601,8 +797,14 @@ type DeliveryRow = Omit<Delivery, "outcome" | "inOrder" | "message"> & {
   readonly message: number | null;
 };
 
-/** Copies: the driver's buffers are views of what the socket received, which lives as long as they do. */
-function cardFromRow(merchantId: MerchantId, { ref, fingerprint, mac, ...row }: CardRow): StoredCard {
+/**
+ * Copies: the driver's buffers are views of what the socket received, which lives as long as they
+ * do.
+ */
+function cardFromRow(
+  merchantId: MerchantId,
+  { ref, fingerprint, mac, ...row }: CardRow,
+): StoredCard {
   const copies = {
     ref: Uint8Array.from(ref),
     fingerprint: Uint8Array.from(fingerprint),
@@ -612,5 +814,10 @@ function cardFromRow(merchantId: MerchantId, { ref, fingerprint, mac, ...row }: 
 }
 
 function deliveryFromRow({ outcome, inOrder, message, ...row }: DeliveryRow): Delivery {
-  return { ...row, outcome: outcome ?? undefined, inOrder: inOrder === 1, message: message ?? undefined };
+  return {
+    ...row,
+    outcome: outcome ?? undefined,
+    inOrder: inOrder === 1,
+    message: message ?? undefined,
+  };
 }

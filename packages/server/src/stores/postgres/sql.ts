@@ -23,10 +23,17 @@ const auditEntry = `no AS number, body, ${hexOf("digest", "digest")}, ${hexOf("m
 
 const merchant = "decode($1, 'hex')";
 
-/** Of merchants in the slots that are bits of the parameter: the last byte of the id says which slot (kernel/slot.ts). */
-const inSlots = (column: string, parameter: string): string => `(${parameter}::bigint >> (get_byte(${column}, 3) & 31)) & 1 = 1`;
+/**
+ * Of merchants in the slots that are bits of the parameter: the last byte of the id says which slot
+ * (kernel/slot.ts).
+ */
+const inSlots = (column: string, parameter: string): string =>
+  `(${parameter}::bigint >> (get_byte(${column}, 3) & 31)) & 1 = 1`;
 
-/** The state is in the text, because only then the index of that state is used. All numbers are above 0: 017-indexes-of-reads.ts. */
+/**
+ * The state is in the text, because only then the index of that state is used. All numbers are
+ * above 0: 017-indexes-of-reads.ts.
+ */
 const deliveriesIn = (state: OpenDeliveryState): string =>
   `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND state = '${state}' AND number > 0 AND number >= $2 ORDER BY number, endpoint LIMIT $3`;
 
@@ -34,14 +41,20 @@ const deliveriesIn = (state: OpenDeliveryState): string =>
 const fromDue = `FROM due_payment AS due
     JOIN payment ON payment.merchant = due.merchant AND payment.id = due.payment AND payment.due_at = due.due_at AND payment.no = due.no`;
 
-/** Payments that are due, those in flight and the others: the index has each part in order, and the limit bounds what is read of each. */
+/**
+ * Payments that are due, those in flight and the others: the index has each part in order, and the
+ * limit bounds what is read of each.
+ */
 function dueBy(condition: string, limit: string): string {
   const part = (inFlight: number): string =>
     `(SELECT ${payment}, due.due_at, due.no ${fromDue} WHERE due.in_flight = ${inFlight} AND ${condition} ORDER BY due.due_at, due.no LIMIT ${limit})`;
   return `${part(1)} UNION ALL ${part(0)} ORDER BY due_at, no LIMIT ${limit}`;
 }
 
-/** Every statement that reads, and what the jobs' role does beside; its name is the prepared statement's. */
+/**
+ * Every statement that reads, and what the jobs' role does beside; its name is the prepared
+ * statement's.
+ */
 export const sql = {
   accountByKey: `SELECT ${account}, grants, mac FROM account_key JOIN account ON account.merchant = account_key.merchant
     WHERE digest = decode($1, 'hex')`,
@@ -108,7 +121,8 @@ export const sql = {
     ) IS DISTINCT FROM 'waiting' ORDER BY from_at, number, endpoint LIMIT $4`,
   deliveriesOfMessage: `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND endpoint = $2 AND message = $3 AND message > 0
     ORDER BY number`,
-  // The functions behind the views: those join tables of the catalogue for what is not asked for here.
+  // The functions behind the views: those join tables of the catalogue for what is not asked for
+  // here.
   databaseFigures: `SELECT ${[
     ["payment", "paymentBytes"],
     ["history", "historyBytes"],
@@ -129,7 +143,8 @@ export const sql = {
   dropTokenDigests: "SELECT drop_token_digests_1($1, $2, $3) AS last",
   identity: "SELECT keys, epoch, beat, is_copy, server FROM identity",
   raiseIdentity: "SELECT keys, epoch, beat, is_copy, server FROM raise_identity_1($1, $2, $3, $4)",
-  // The cluster, its timeline, which a promotion and a recovery to a point in time each begin, and the database in it.
+  // The cluster, its timeline, which a promotion and a recovery to a point in time each begin, and
+  // the database in it.
   presentServer: `SELECT (SELECT system_identifier FROM pg_control_system())::text || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
     || '/' || (SELECT oid FROM pg_database WHERE datname = current_database()) AS server`,
   leaveSlots: "SELECT leave_slots_1($1)",
@@ -146,4 +161,7 @@ export const sql = {
   auditHead: `SELECT no AS number, ${hexOf("digest", "digest")} FROM audit_head`,
 } as const;
 export type StatementName = keyof typeof sql;
-export type PeopleStatement = Extract<StatementName, `person${string}` | `audit${string}` | "people">;
+export type PeopleStatement = Extract<
+  StatementName,
+  `person${string}` | `audit${string}` | "people"
+>;

@@ -2,7 +2,10 @@ import { aheadOf, type Clock, clockToleranceMs } from "../../kernel/clock.ts";
 import type { Connection } from "./connection.ts";
 import { PostgresOpenError, type PostgresRefusal } from "./open-error.ts";
 
-/** What the server says of itself. Settings as they were when the session began, before it set its own. */
+/**
+ * What the server says of itself. Settings as they were when the session began, before it set its
+ * own.
+ */
 interface ServerFacts {
   readonly version: number;
   readonly encoding: string;
@@ -40,10 +43,14 @@ const factsQuery = `SELECT current_setting('server_version_num')::integer AS ver
   FROM pg_settings`;
 
 /**
- * Rejects with PostgresOpenError when the server would not keep what it says it keeps, could write card or customer data to its log, or
- * when its clock and `clock` differ.
+ * Rejects with PostgresOpenError when the server would not keep what it says it keeps, could write
+ * card or customer data to its log, or when its clock and `clock` differ.
  */
-export async function checkServer(connection: Connection, clock: Clock, waiveStandby: boolean): Promise<void> {
+export async function checkServer(
+  connection: Connection,
+  clock: Clock,
+  waiveStandby: boolean,
+): Promise<void> {
   // Asked once before, so that the time of the way there and back is the network's alone.
   await connection.rows("now", "SELECT 1");
   const before = clock.now();
@@ -54,8 +61,14 @@ export async function checkServer(connection: Connection, clock: Clock, waiveSta
   refuse(refusalOf(facts, waiveStandby) ?? (isNear ? undefined : "clock"));
 }
 
-/** The same for a further session of a node that serves. Clocks are compared all the time by then (recovery/slot-keeper.ts), and the database's alone stops no node. */
-export async function checkServerAgain(connection: Connection, waiveStandby: boolean): Promise<void> {
+/**
+ * The same for a further session of a node that serves. Clocks are compared all the time by then
+ * (recovery/slot-keeper.ts), and the database's alone stops no node.
+ */
+export async function checkServerAgain(
+  connection: Connection,
+  waiveStandby: boolean,
+): Promise<void> {
   const [facts] = await connection.rows<ServerFacts>("facts", factsQuery);
   if (facts === undefined) throw new PostgresOpenError("unreachable");
   refuse(refusalOf(facts, waiveStandby));
@@ -71,9 +84,16 @@ function refusalOf(facts: ServerFacts, waiveStandby: boolean): PostgresRefusal |
   if (facts.standby) return "standby";
   if (facts.fsync !== "on") return "fsync_off";
   if (facts.full_page_writes !== "on") return "full_page_writes_off";
-  if (facts.synchronous_commit !== "on" && facts.synchronous_commit !== "remote_apply") return "synchronous_commit_off";
+  if (facts.synchronous_commit !== "on" && facts.synchronous_commit !== "remote_apply")
+    return "synchronous_commit_off";
   if (facts.synchronous_standby_names === "" && !waiveStandby) return "no_synchronous_standby";
   const logged = facts.logs_statements && facts.log_parameter_max_length !== "0";
-  if (logged || facts.log_parameter_max_length_on_error !== "0" || facts.explains || facts.audits_parameters) return "logs_parameters";
+  if (
+    logged ||
+    facts.log_parameter_max_length_on_error !== "0" ||
+    facts.explains ||
+    facts.audits_parameters
+  )
+    return "logs_parameters";
   return undefined;
 }

@@ -21,7 +21,10 @@ import { errorFamilies, rowsOf, wireErrorOf, type ErrorFamily } from "./errors.t
 import { requestErrors } from "../decode/request-errors.ts";
 import { WireError } from "../decode/wire-error.ts";
 
-function told(error: unknown, family: ErrorFamily): readonly [code: string, message: string, status: number] {
+function told(
+  error: unknown,
+  family: ErrorFamily,
+): readonly [code: string, message: string, status: number] {
   const { statusCode, message, httpStatus } = wireErrorOf(error, family);
   return [statusCode, message, httpStatus];
 }
@@ -29,24 +32,59 @@ function told(error: unknown, family: ErrorFamily): readonly [code: string, mess
 const serviceCodes = Object.keys(serviceErrors) as ServiceErrorCode[];
 
 describe("errors on the wire", () => {
-  const rows: readonly (readonly [family: ErrorFamily, code: ServiceErrorCode, wire: string, message: string])[] = [
+  const rows: readonly (readonly [
+    family: ErrorFamily,
+    code: ServiceErrorCode,
+    wire: string,
+    message: string,
+  ])[] = [
     ["capture", "payment_not_found", "BP-CAP-2", "Payment not found"],
     ["capture", "payment_cancelled", "BP-CAP-3", "Payment cannot be captured, status is: CA"],
-    ["capture", "payment_already_captured", "BP-CAP-4", "Payment has already been captured, status is: CO"],
-    ["capture", "payment_not_capturable", "BP-CAP-5", "Payment cannot be captured, it is still open"],
+    [
+      "capture",
+      "payment_already_captured",
+      "BP-CAP-4",
+      "Payment has already been captured, status is: CO",
+    ],
+    [
+      "capture",
+      "payment_not_capturable",
+      "BP-CAP-5",
+      "Payment cannot be captured, it is still open",
+    ],
     ["capture", "capture_amount_invalid", "BP-CAP-6", "Parameter amount is invalid"],
     ["capture", "capture_declined", "BP-CAP-7", "Capture refused by the acquirer"],
     ["capture", "partial_capture_disabled", "BP-CAP-11", "Partial capture not available"],
     ["cancel", "payment_not_found", "BP-CAN-2", "Payment not found"],
-    ["cancel", "payment_not_voidable", "BP-CAN-3", "Only open or pending payments can be cancelled"],
+    [
+      "cancel",
+      "payment_not_voidable",
+      "BP-CAN-3",
+      "Only open or pending payments can be cancelled",
+    ],
     ["cancel", "void_declined", "BP-CAN-4", "Cancellation refused by the acquirer"],
     ["query", "payment_not_found", "BP-QRY-2", "Payment not found"],
     ["direct", "token_not_found", "BP-DR-64", "Token not found"],
     ["direct", "token_taken", "BP-DR-65", "Token to create already exists"],
     ["token", "token_taken", "BP-DR-65", "Token to create already exists"],
-    ["direct", "outcome_unknown", "BP-DR-119", "The outcome is not known yet: query the payment before you send it again"],
-    ["capture", "outcome_unknown", "COFRE-22", "The acquirer did not answer: query the payment to learn the outcome"],
-    ["cancel", "payment_in_flight", "COFRE-20", "Another request for this payment is waiting for the acquirer"],
+    [
+      "direct",
+      "outcome_unknown",
+      "BP-DR-119",
+      "The outcome is not known yet: query the payment before you send it again",
+    ],
+    [
+      "capture",
+      "outcome_unknown",
+      "COFRE-22",
+      "The acquirer did not answer: query the payment to learn the outcome",
+    ],
+    [
+      "cancel",
+      "payment_in_flight",
+      "COFRE-20",
+      "Another request for this payment is waiting for the acquirer",
+    ],
   ];
   for (const [family, code, wire, message] of rows) {
     test(`${code} of ${family} is ${wire}`, () => {
@@ -55,7 +93,9 @@ describe("errors on the wire", () => {
   }
 
   test("what an operation says that it ends in is no internal failure", () => {
-    const operations: Readonly<Record<ErrorFamily, readonly { readonly errors: readonly ServiceErrorCode[] }[]>> = {
+    const operations: Readonly<
+      Record<ErrorFamily, readonly { readonly errors: readonly ServiceErrorCode[] }[]>
+    > = {
       token: [tokenize],
       direct: [direct],
       verify: [verifyCard],
@@ -72,7 +112,11 @@ describe("errors on the wire", () => {
       for (const code of operations[family].flatMap(({ errors }) => errors)) {
         // A stored card that cannot be opened is a failure of ours.
         if (code === "card_not_readable") continue;
-        assert.notEqual(rowsOf(family)[code]?.code ?? requestErrors.internal, requestErrors.internal, `${family} ${code}`);
+        assert.notEqual(
+          rowsOf(family)[code]?.code ?? requestErrors.internal,
+          requestErrors.internal,
+          `${family} ${code}`,
+        );
       }
     }
   });
@@ -87,7 +131,11 @@ describe("errors on the wire", () => {
 
   test("a store that wrote nothing answers 503 everywhere, so that the request is sent again", () => {
     for (const family of errorFamilies) {
-      for (const error of [new ServiceError("store_unavailable"), new StoreError("overloaded"), new StoreError("unavailable")]) {
+      for (const error of [
+        new ServiceError("store_unavailable"),
+        new StoreError("overloaded"),
+        new StoreError("unavailable"),
+      ]) {
         assert.deepEqual(told(error, family).slice(0, 1), ["COFRE-21"]);
         assert.equal(told(error, family)[2], 503);
       }
@@ -104,14 +152,20 @@ describe("errors on the wire", () => {
 
   test("everything else answers 200", () => {
     for (const family of errorFamilies) {
-      for (const code of serviceCodes.filter((code) => code !== "store_unavailable" && code !== "read_timed_out")) {
+      for (const code of serviceCodes.filter(
+        (code) => code !== "store_unavailable" && code !== "read_timed_out",
+      )) {
         assert.equal(told(new ServiceError(code), family)[2], 200);
       }
     }
   });
 
   test("a payment that exists is told with its code, its time and its status", () => {
-    const existing = { createdAt: instant(Date.UTC(2025, 10, 25, 18, 13, 28)), state: "captured", order: { code: "ord-417" } } as Payment;
+    const existing = {
+      createdAt: instant(Date.UTC(2025, 10, 25, 18, 13, 28)),
+      state: "captured",
+      order: { code: "ord-417" },
+    } as Payment;
     assert.deepEqual(told(new PaymentCodeTaken(existing), "direct"), [
       "BP-DR-0",
       "Payment already exists with merchant_payment_code: ord-417 (created on 2025-11-25 18:13:28, status is CO)",
@@ -120,8 +174,16 @@ describe("errors on the wire", () => {
   });
 
   test("a plan that the stored card's brand has not is told as a card number's is", () => {
-    const error = new ServiceError("instalments_not_offered", { brand: "elo", country: "br", count: 7 });
-    assert.deepEqual(told(error, "direct"), ["BP-DR-34", "Invalid value for instalments: 7 (1-6)", 200]);
+    const error = new ServiceError("instalments_not_offered", {
+      brand: "elo",
+      country: "br",
+      count: 7,
+    });
+    assert.deepEqual(told(error, "direct"), [
+      "BP-DR-34",
+      "Invalid value for instalments: 7 (1-6)",
+      200,
+    ]);
   });
 
   test("a payment that exists is told with its whole code, digits in groups and 128 characters included", () => {
@@ -132,7 +194,11 @@ describe("errors on the wire", () => {
   });
 
   test("a code that looks like a card number is not repeated", () => {
-    const existing = { createdAt: instant(0), state: "captured", order: { code: "4111111111111111" } } as Payment;
+    const existing = {
+      createdAt: instant(0),
+      state: "captured",
+      order: { code: "4111111111111111" },
+    } as Payment;
     assert.ok(!told(new PaymentCodeTaken(existing), "direct")[1].includes("4111111111111111"));
   });
 
@@ -140,6 +206,10 @@ describe("errors on the wire", () => {
     const refusal = new WireError("BP-DR-5", "Field payment.amount_total is required");
     assert.equal(wireErrorOf(refusal, "direct"), refusal);
     const { message } = errorTable["COFRE-14"];
-    assert.deepEqual(told(new TypeError("secret 4111111111111111"), "direct"), ["COFRE-14", message, 200]);
+    assert.deepEqual(told(new TypeError("secret 4111111111111111"), "direct"), [
+      "COFRE-14",
+      message,
+      200,
+    ]);
   });
 });

@@ -52,7 +52,9 @@ const cardRows = {
   token_not_found: endsIn("BP-DR-64", { text: "Token not found" }),
   token_taken: endsIn("BP-DR-65"),
   card_not_storable: endsIn("BP-DR-75", { problem: "invalid" }),
-  card_not_for_tests: endsIn("BP-DR-75", { problem: "not a test card number: COFRE_SANDBOX_CARDS=any takes every number" }),
+  card_not_for_tests: endsIn("BP-DR-75", {
+    problem: "not a test card number: COFRE_SANDBOX_CARDS=any takes every number",
+  }),
   card_not_readable: failed,
 } as const;
 
@@ -69,7 +71,10 @@ const cancelRows = {
   void_declined: endsIn("BP-CAN-4"),
 } as const;
 
-/** endpoints/refund.ts sends BP-REF-CAN-2, because it knows the name that the payment was not found by. */
+/**
+ * endpoints/refund.ts sends BP-REF-CAN-2, because it knows the name that the payment was not found
+ * by.
+ */
 const refundRows = {
   payment_not_found: { code: "BP-REF-CAN-2", refusalOf: failed.refusalOf },
   refund_amount_invalid: endsIn("BP-REF-4"),
@@ -85,7 +90,10 @@ const refundRows = {
   payment_charged_back: endsIn("COFRE-25"),
 } as const;
 
-/** What the operations of each family end in. A test holds the rows against what the operations declare. */
+/**
+ * What the operations of each family end in. A test holds the rows against what the operations
+ * declare.
+ */
 const familyRows: Record<ErrorFamily, Partial<Record<ServiceErrorCode, Ending>>> = {
   token: { ...always, ...cardRows },
   direct: {
@@ -115,7 +123,11 @@ const familyRows: Record<ErrorFamily, Partial<Record<ServiceErrorCode, Ending>>>
   refund: { ...always, ...refundRows },
   refund_or_cancel: { ...always, ...cancelRows, ...refundRows },
   query: { ...always, read_timed_out: endsIn("COFRE-168"), payment_not_found: endsIn("BP-QRY-2") },
-  resend: { ...always, payment_not_found: endsIn("BP-QRY-2"), nothing_to_resend: endsIn("COFRE-29") },
+  resend: {
+    ...always,
+    payment_not_found: endsIn("BP-QRY-2"),
+    nothing_to_resend: endsIn("COFRE-29"),
+  },
   admin: {
     ...always,
     ...captureRows,
@@ -132,7 +144,10 @@ export function rowsOf(family: ErrorFamily): Readonly<Partial<Record<ServiceErro
   return familyRows[family];
 }
 
-/** The wire error for an error of an endpoint's work. Anything but a known refusal is an internal failure, without details. */
+/**
+ * The wire error for an error of an endpoint's work. Anything but a known refusal is an internal
+ * failure, without details.
+ */
 export function wireErrorOf(error: unknown, family: ErrorFamily): WireError {
   if (error instanceof WireError) return error;
   // An error that the family's operations do not declare is an internal failure.
@@ -143,22 +158,34 @@ export function wireErrorOf(error: unknown, family: ErrorFamily): WireError {
 function serviceCodeOf(error: unknown): ServiceErrorCode {
   if (error instanceof ServiceError) return error.code;
   if (error instanceof StoreError && error.code === "timed_out") return "read_timed_out";
-  if (error instanceof StoreError) return error.code === "commit_unknown" ? "outcome_unknown" : "store_unavailable";
+  if (error instanceof StoreError)
+    return error.code === "commit_unknown" ? "outcome_unknown" : "store_unavailable";
   return "internal_failure";
 }
 
-/** As for a card number in direct-request.ts: a number and a token of one card get the same text. */
+/**
+ * As for a card number in direct-request.ts: a number and a token of one card get the same text.
+ */
 function planNotOffered(error: unknown): WireError {
   const detail = error instanceof ServiceError ? error.detail : {};
   const country = countryOf(String(detail["country"]));
   if (country === undefined) return failed.refusalOf(error);
   const brand = brands.find((name) => name === detail["brand"]);
-  return refusal("BP-DR-34", { count: String(detail["count"]), range: rangeOf(offeredInstalments(country, brand)) });
+  return refusal("BP-DR-34", {
+    count: String(detail["count"]),
+    range: rangeOf(offeredInstalments(country, brand)),
+  });
 }
 
-/** Names the payment that has the code, so that a client that lost the first answer can query it. */
+/**
+ * Names the payment that has the code, so that a client that lost the first answer can query it.
+ */
 function paymentExists(error: unknown): WireError {
   if (!(error instanceof PaymentCodeTaken)) return failed.refusalOf(error);
   const { order, createdAt, state } = error.existing;
-  return refusal("BP-DR-0", { code: echoName(order.code), time: formatTimestamp(createdAt), status: wireStatusOf(state) });
+  return refusal("BP-DR-0", {
+    code: echoName(order.code),
+    time: formatTimestamp(createdAt),
+    status: wireStatusOf(state),
+  });
 }

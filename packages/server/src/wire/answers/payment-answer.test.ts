@@ -5,7 +5,12 @@ import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
 import type { Account, AccountSettings } from "../../merchant/account.ts";
 import { defaultAccountSettings } from "../../merchant/settings.ts";
 import { paymentStates, type PaymentState } from "../../payment/payment-machine.ts";
-import { declineReasons, type Payment, type PaymentOrder, type Verdict } from "../../payment/payment.ts";
+import {
+  declineReasons,
+  type Payment,
+  type PaymentOrder,
+  type Verdict,
+} from "../../payment/payment.ts";
 import { priceOrder } from "../../payment/pricing.ts";
 import { type Refund, refundStates } from "../../payment/refund.ts";
 import { paymentAnswer, renderPayment, wireStatusOf } from "./payment-answer.ts";
@@ -14,7 +19,12 @@ const opened = instant(Date.UTC(2025, 10, 25, 18, 13, 28));
 const confirmed = instant(Date.UTC(2025, 10, 25, 19, 2, 11));
 
 function accountWith(settings: Partial<AccountSettings> = {}): Account {
-  const all = { ...defaultAccountSettings(), descriptor: "Loja Exemplo", taxPolicy: "brazil-cross-border-2025", ...settings };
+  const all = {
+    ...defaultAccountSettings(),
+    descriptor: "Loja Exemplo",
+    taxPolicy: "brazil-cross-border-2025",
+    ...settings,
+  };
   return { id: "0a1b2c3d" as MerchantId, version: 1, name: "Loja Exemplo", settings: all };
 }
 
@@ -71,7 +81,10 @@ const order: PaymentOrder = {
   threeDSecure: undefined,
 };
 
-function paymentWith(changes: Partial<Payment> = {}, orderChanges: Partial<PaymentOrder> = {}): Payment {
+function paymentWith(
+  changes: Partial<Payment> = {},
+  orderChanges: Partial<PaymentOrder> = {},
+): Payment {
   return {
     merchantId: "0a1b2c3d" as MerchantId,
     id: "6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831" as PaymentId,
@@ -96,7 +109,10 @@ function paymentWith(changes: Partial<Payment> = {}, orderChanges: Partial<Payme
   };
 }
 
-/** The example of interface 3.4, byte for byte but for the pin, which is made up there and derived from the hash here. */
+/**
+ * The example of interface 3.4, byte for byte but for the pin, which is made up there and derived
+ * from the hash here.
+ */
 const example =
   '{"payment":{"hash":"6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831","pin":"PIN","country":"br","merchant_payment_code":"ord-2025-000417",' +
   '"order_number":"417","status":"PE","status_date":null,"open_date":"2025-11-25 18:13:28","confirm_date":null,"transfer_date":null,' +
@@ -123,14 +139,28 @@ describe("the answer of a payment", () => {
 
   test("has a pin of nine digits that is the payment's for ever", () => {
     const first = pin.exec(renderPayment(paymentWith(), accountWith()))?.[1];
-    assert.equal(first, pin.exec(renderPayment(paymentWith({ state: "captured", captured: 10_000n }), accountWith()))?.[1]);
-    const other = paymentWith({ id: "6925f1c8000000000000000000000000000000000000000a" as PaymentId });
+    assert.equal(
+      first,
+      pin.exec(
+        renderPayment(paymentWith({ state: "captured", captured: 10_000n }), accountWith()),
+      )?.[1],
+    );
+    const other = paymentWith({
+      id: "6925f1c8000000000000000000000000000000000000000a" as PaymentId,
+    });
     assert.equal(pin.exec(renderPayment(other, accountWith()))?.[1], "000000000");
     assert.notEqual(first, "000000000");
   });
 
   test("of a capture is CO with both dates", () => {
-    const answer = shown(paymentWith({ state: "captured", captured: 10_000n, statusAt: confirmed, capturedAt: confirmed }));
+    const answer = shown(
+      paymentWith({
+        state: "captured",
+        captured: 10_000n,
+        statusAt: confirmed,
+        capturedAt: confirmed,
+      }),
+    );
     assert.equal(answer["status"], "CO");
     assert.equal(answer["status_date"], "2025-11-25 19:02:11");
     assert.equal(answer["confirm_date"], "2025-11-25 19:02:11");
@@ -147,8 +177,14 @@ describe("the answer of a payment", () => {
       responseCode: "51",
       reason: "insufficient_funds",
     };
-    const answer = shown(paymentWith({ state: "declined", statusAt: opened, authorized: 0n, verdict }));
-    assert.deepEqual(answer["transaction_status"], { acquirer: "EBANX", code: "NOK", description: "Insufficient funds" });
+    const answer = shown(
+      paymentWith({ state: "declined", statusAt: opened, authorized: 0n, verdict }),
+    );
+    assert.deepEqual(answer["transaction_status"], {
+      acquirer: "EBANX",
+      code: "NOK",
+      description: "Insufficient funds",
+    });
     assert.equal(answer["status"], "CA");
     assert.equal(answer["status_date"], answer["open_date"]);
     assert.equal(answer["confirm_date"], null);
@@ -156,11 +192,18 @@ describe("the answer of a payment", () => {
   });
 
   test("of a void keeps the issuer's word, as clients' tests have it", () => {
-    const body = paymentAnswer(paymentWith({ state: "voided", statusAt: confirmed }), accountWith(), { operation: "cancel" });
+    const body = paymentAnswer(
+      paymentWith({ state: "voided", statusAt: confirmed }),
+      accountWith(),
+      { operation: "cancel" },
+    );
     assert.ok(body.endsWith('},"operation":"cancel","status":"SUCCESS"}'));
     const { payment } = JSON.parse(body) as { readonly payment: Shown };
     assert.equal((payment["transaction_status"] as Shown)["description"], "Accepted");
-    assert.deepEqual([payment["status"], payment["pre_approved"], payment["capture_available"]], ["CA", false, false]);
+    assert.deepEqual(
+      [payment["status"], payment["pre_approved"], payment["capture_available"]],
+      ["CA", false, false],
+    );
   });
 
   test("of an unknown outcome is neither an approval nor a decline to any client", () => {
@@ -176,14 +219,24 @@ describe("the answer of a payment", () => {
   });
 
   test("of a reversed authorization asks for another try: nothing is held", () => {
-    const answer = shown(paymentWith({ state: "voided", statusAt: confirmed, verdict: undefined, authorized: 0n }));
-    assert.deepEqual(answer["transaction_status"], { acquirer: "EBANX", code: "RETRY", description: "No response from acquirer" });
+    const answer = shown(
+      paymentWith({ state: "voided", statusAt: confirmed, verdict: undefined, authorized: 0n }),
+    );
+    assert.deepEqual(answer["transaction_status"], {
+      acquirer: "EBANX",
+      code: "RETRY",
+      description: "No response from acquirer",
+    });
     assert.equal(answer["status"], "CA");
   });
 
   test("says for each state what merchants may do", () => {
     const rows = paymentStates.map((state) => {
-      const { status, pre_approved: pre, capture_available: available } = shown(paymentWith({ state }));
+      const {
+        status,
+        pre_approved: pre,
+        capture_available: available,
+      } = shown(paymentWith({ state }));
       return [state, status, pre, available];
     });
     assert.deepEqual(rows, [
@@ -204,8 +257,15 @@ describe("the answer of a payment", () => {
 
   test("has a text of interface 4.3 for each reason", () => {
     const texts = declineReasons.map((reason) => {
-      const verdict: Verdict = { ...approved, approved: false, authorizationCode: undefined, reason };
-      const { code, description } = shown(paymentWith({ state: "declined", verdict }))["transaction_status"] as Shown;
+      const verdict: Verdict = {
+        ...approved,
+        approved: false,
+        authorizationCode: undefined,
+        reason,
+      };
+      const { code, description } = shown(paymentWith({ state: "declined", verdict }))[
+        "transaction_status"
+      ] as Shown;
       return `${String(code)} ${String(description)}`;
     });
     assert.deepEqual(texts, [
@@ -228,9 +288,15 @@ describe("the answer of a payment", () => {
     const account = accountWith({ taxPolicy: "brazil-cross-border" });
     const amount = { minor: 100n, currency: "USD" };
     const pricing = priceOrder(amount, "br", opened, account.settings);
-    const answer = shown(paymentWith({ state: "captured", captured: 99n, authorized: 100n }, { amount, pricing }), account);
+    const answer = shown(
+      paymentWith({ state: "captured", captured: 99n, authorized: 100n }, { amount, pricing }),
+      account,
+    );
     // 0.99 x 5.83 = 5.7717, and 99 % of a tax of 0.02.
-    assert.deepEqual([answer["amount_ext"], answer["amount_br"], answer["amount_iof"]], ["0.99", "5.79", "0.02"]);
+    assert.deepEqual(
+      [answer["amount_ext"], answer["amount_br"], answer["amount_iof"]],
+      ["0.99", "5.79", "0.02"],
+    );
   });
 
   test("before its capture shows what was asked for", () => {
@@ -242,11 +308,16 @@ describe("the answer of a payment", () => {
     const answer = shown(paymentWith(), accountWith(), token);
     assert.equal(answer["token"], token);
     assert.equal(answer["masked_card_number"], "411111xxxxxx1111");
-    assert.ok(!("token" in shown(paymentWith())) && !("masked_card_number" in shown(paymentWith())));
+    assert.ok(
+      !("token" in shown(paymentWith())) && !("masked_card_number" in shown(paymentWith())),
+    );
   });
 
   test("names a debit card as such, whatever its brand", () => {
-    assert.equal(shown(paymentWith({}, { paymentType: "debit" }))["payment_type_code"], "debitcard");
+    assert.equal(
+      shown(paymentWith({}, { paymentType: "debit" }))["payment_type_code"],
+      "debitcard",
+    );
   });
 
   test("has neither customer nor pin on the hosts local to Brazil", () => {
@@ -273,7 +344,12 @@ describe("the answer of a payment", () => {
       dueAt: undefined,
     };
     const sent: Refund = { ...asked, id: 7, code: 'r"1', state: "sending", pendingAt: confirmed };
-    const captured = paymentWith({ state: "captured", captured: 10_000n, refunded: 8_000n, refunds: [asked, sent] });
+    const captured = paymentWith({
+      state: "captured",
+      captured: 10_000n,
+      refunded: 8_000n,
+      refunds: [asked, sent],
+    });
     const body = paymentAnswer(captured, accountWith(), { refund: asked, operation: "refund" });
     const first =
       '{"id":"900417","merchant_refund_code":null,"status":"RE","request_date":"2025-11-25 19:02:11","pending_date":null,' +
@@ -281,10 +357,15 @@ describe("the answer of a payment", () => {
     assert.ok(body.includes(`"capture_available":false,"refunds":[${first},`));
     assert.ok(body.endsWith(`},"refund":${first},"operation":"refund","status":"SUCCESS"}`));
     const second = (shown(captured)["refunds"] as readonly Shown[])[1];
-    assert.deepEqual([second?.["id"], second?.["merchant_refund_code"], second?.["status"]], ["7", 'r"1', "PE"]);
+    assert.deepEqual(
+      [second?.["id"], second?.["merchant_refund_code"], second?.["status"]],
+      ["7", 'r"1', "PE"],
+    );
     assert.equal(second?.["pending_date"], "2025-11-25 19:02:11");
     const statuses = refundStates.map((state) => {
-      const [refund] = shown(paymentWith({ state: "captured", refunds: [{ ...asked, state }] }))["refunds"] as readonly Shown[];
+      const [refund] = shown(paymentWith({ state: "captured", refunds: [{ ...asked, state }] }))[
+        "refunds"
+      ] as readonly Shown[];
       return refund?.["status"];
     });
     assert.deepEqual(statuses, ["RE", "PE", "PE", "CO", "CA"]);
@@ -292,27 +373,62 @@ describe("the answer of a payment", () => {
   });
 
   test("has a chargeback node once there is one", () => {
-    const chargeback = { state: "opened", amount: 10_000n, description: "not mine", openedAt: confirmed, creditedAt: undefined } as const;
+    const chargeback = {
+      state: "opened",
+      amount: 10_000n,
+      description: "not mine",
+      openedAt: confirmed,
+      creditedAt: undefined,
+    } as const;
     const day = "2025-11-25 19:02:11";
-    const node = { create_date: day, chargeback_date: day, description: "not mine", chargeback_credit: false };
+    const node = {
+      create_date: day,
+      chargeback_date: day,
+      description: "not mine",
+      chargeback_credit: false,
+    };
     assert.deepEqual(shown(paymentWith({ state: "captured", chargeback }))["chargeback"], node);
     const credited = { ...chargeback, state: "credited", creditedAt: confirmed } as const;
-    assert.deepEqual(shown(paymentWith({ state: "captured", chargeback: credited }))["chargeback"], { ...node, chargeback_credit: true });
+    assert.deepEqual(
+      shown(paymentWith({ state: "captured", chargeback: credited }))["chargeback"],
+      { ...node, chargeback_credit: true },
+    );
     assert.ok(!("chargeback" in shown(paymentWith())));
   });
 
   test("names the mandate of an initial stored credential, and of no other", () => {
     const verdict = { ...approved, networkTransactionId: "480212345678901" };
-    const credential = { use: "initial", initiator: "CIT", reason: "CUSTOMER_COF", mandateId: undefined } as const;
-    assert.deepEqual(shown(paymentWith({ verdict }, { storedCredential: credential }))["cof_info"], { mandate_id: "480212345678901" });
-    assert.ok(!("cof_info" in shown(paymentWith({ verdict }, { storedCredential: { ...credential, use: "stored" } }))));
+    const credential = {
+      use: "initial",
+      initiator: "CIT",
+      reason: "CUSTOMER_COF",
+      mandateId: undefined,
+    } as const;
+    assert.deepEqual(
+      shown(paymentWith({ verdict }, { storedCredential: credential }))["cof_info"],
+      { mandate_id: "480212345678901" },
+    );
+    assert.ok(
+      !(
+        "cof_info" in
+        shown(paymentWith({ verdict }, { storedCredential: { ...credential, use: "stored" } }))
+      ),
+    );
     assert.ok(!("cof_info" in shown(paymentWith({ verdict }))));
   });
 
   test("of what a reviewer refused is a high risk, of what lapsed not accepted", () => {
-    const rejected = shown(paymentWith({ state: "voided", statusAt: confirmed, review: "rejected" }))["transaction_status"];
-    assert.deepEqual(rejected, { acquirer: "EBANX", code: "NOK", description: "High risk transaction" });
-    const lapsed = shown(paymentWith({ state: "expired", statusAt: confirmed }))["transaction_status"];
+    const rejected = shown(
+      paymentWith({ state: "voided", statusAt: confirmed, review: "rejected" }),
+    )["transaction_status"];
+    assert.deepEqual(rejected, {
+      acquirer: "EBANX",
+      code: "NOK",
+      description: "High risk transaction",
+    });
+    const lapsed = shown(paymentWith({ state: "expired", statusAt: confirmed }))[
+      "transaction_status"
+    ];
     assert.deepEqual(lapsed, { acquirer: "EBANX", code: "NOK", description: "Not accepted" });
   });
 
@@ -327,9 +443,14 @@ describe("the answer of a payment", () => {
 
   test("tells the codes of a decline where the account and the country have them, and never those of an approval", () => {
     const account = accountWith({ declineCodes: true });
-    const status = shown(paymentWith({ state: "declined", verdict: refused }), account)["transaction_status"] as Shown;
+    const status = shown(paymentWith({ state: "declined", verdict: refused }), account)[
+      "transaction_status"
+    ] as Shown;
     assert.deepEqual([status["iso_code"], status["mac_code"]], ["51", "02"]);
-    const bare = shown(paymentWith({ state: "declined", verdict: { ...refused, adviceCode: undefined } }), account)["transaction_status"];
+    const bare = shown(
+      paymentWith({ state: "declined", verdict: { ...refused, adviceCode: undefined } }),
+      account,
+    )["transaction_status"];
     assert.ok(!("mac_code" in (bare as Shown)));
     for (const other of [
       shown(paymentWith({ state: "declined", verdict: refused })),
@@ -343,7 +464,9 @@ describe("the answer of a payment", () => {
   test("speaks as the sandbox of 2017 did where the account wants it", () => {
     const account = accountWith({ legacyDescriptions: true, acquirerName: 'A "test"' });
     const told = (payment: Payment): readonly unknown[] => {
-      const { acquirer, code, description } = shown(payment, account)["transaction_status"] as Shown;
+      const { acquirer, code, description } = shown(payment, account)[
+        "transaction_status"
+      ] as Shown;
       assert.equal(acquirer, 'A "test"');
       return [code, description];
     };
@@ -351,12 +474,18 @@ describe("the answer of a payment", () => {
       "OK",
       "Sandbox - Test credit card, transaction captured",
     ]);
-    assert.deepEqual(told(paymentWith()), ["OK", "Sandbox - Test credit card, transaction will be approved"]);
+    assert.deepEqual(told(paymentWith()), [
+      "OK",
+      "Sandbox - Test credit card, transaction will be approved",
+    ]);
     assert.deepEqual(told(paymentWith({ state: "declined", verdict: refused })), [
       "NOK",
       "Sandbox - Test credit card, transaction declined reason insufficientFunds",
     ]);
-    assert.deepEqual(told(paymentWith({ state: "voided" })), ["NOK", "Sandbox - Test credit card, transaction cancelled"]);
+    assert.deepEqual(told(paymentWith({ state: "voided" })), [
+      "NOK",
+      "Sandbox - Test credit card, transaction cancelled",
+    ]);
   });
 
   test("prints the payment's own descriptor, and null where there is no order number", () => {
@@ -366,7 +495,8 @@ describe("the answer of a payment", () => {
   });
 
   test("is JSON whatever people typed", () => {
-    const odd = 'a "quoted" \\ text\n\t with \u0000 controls, \ud800 halves, 🛍, <b>&amp;</b> and \u2028';
+    const odd =
+      'a "quoted" \\ text\n\t with \u0000 controls, \ud800 halves, 🛍, <b>&amp;</b> and \u2028';
     const answer = shown(
       paymentWith(
         {},
@@ -382,6 +512,9 @@ describe("the answer of a payment", () => {
     );
     assert.equal(answer["merchant_payment_code"], odd);
     assert.equal(answer["note"], odd);
-    assert.deepEqual([answer["user_value_1"], answer["user_value_2"], answer["user_value_3"]], [odd, undefined, odd]);
+    assert.deepEqual(
+      [answer["user_value_1"], answer["user_value_2"], answer["user_value_3"]],
+      [odd, undefined, odd],
+    );
   });
 });

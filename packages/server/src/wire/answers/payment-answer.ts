@@ -9,14 +9,20 @@ import type { DeclineReason, Payment, Verdict } from "../../payment/payment.ts";
 import { priceOfPart } from "../../payment/pricing.ts";
 import type { Refund, RefundState } from "../../payment/refund.ts";
 
-/** What merchants see of a state (interface 4.1). `OP` is the hosted page's, which has no state here yet. */
+/**
+ * What merchants see of a state (interface 4.1). `OP` is the hosted page's, which has no state here
+ * yet.
+ */
 export type WireStatus = "OP" | "PE" | "CO" | "CA";
 
 interface StateRow {
   readonly status: WireStatus;
   /** The issuer said yes and that still holds: `pre_approved`. */
   readonly preApproved: boolean;
-  /** `capture_available`: authorized, not captured, not under review, and nobody is asking the acquirer right now. */
+  /**
+   * `capture_available`: authorized, not captured, not under review, and nobody is asking the
+   * acquirer right now.
+   */
   readonly captureAvailable: boolean;
   /** Whose word `transaction_status` repeats. */
   readonly says: "verdict" | "waiting" | "undone" | "lapsed";
@@ -75,18 +81,24 @@ export function verdictDescription(reason: DeclineReason | "approved"): string {
 }
 
 /**
- * Nobody has said yes or no yet. `OK` would be taken for an approval, `NOK` for a decline, and `RETRY` would ask for a second charge
- * beside one that may have gone through. So the code is a word that no client looks for (docs/wire/parity.md, unknown outcomes).
+ * Nobody has said yes or no yet. `OK` would be taken for an approval, `NOK` for a decline, and
+ * `RETRY` would ask for a second charge beside one that may have gone through. So the code is a
+ * word that no client looks for (docs/wire/parity.md, unknown outcomes).
  */
 const waiting = '"code":"PENDING","description":"Waiting for the acquirer"';
-/** The authorization never got an answer and was reversed: nothing is held, so another payment may be tried. */
+/**
+ * The authorization never got an answer and was reversed: nothing is held, so another payment may
+ * be tried.
+ */
 const reversed = '"code":"RETRY","description":"No response from acquirer"';
 /** The hold ran out: refused, as interface 4.2 has it; the text is ours. */
 const lapsed = '"code":"NOK","description":"Not accepted"';
 /** A reviewer said no (interface 4.2). */
 const rejected = '"code":"NOK","description":"High risk transaction"';
 
-/** The sandbox texts of 2017 (interface 4.3); the reasons that no source has follow their spelling. */
+/**
+ * The sandbox texts of 2017 (interface 4.3); the reasons that no source has follow their spelling.
+ */
 const legacyReasons = {
   not_accepted: "notApproved",
   insufficient_funds: "insufficientFunds",
@@ -106,28 +118,49 @@ const legacyText = (what: string): string => `Sandbox - Test credit card, transa
 const legacyCancelled = `"code":"NOK","description":"${legacyText("cancelled")}"`;
 
 /** Where declines can tell `iso_code` and `mac_code` (interface 4.3). */
-const declineCodeCountries: ReadonlySet<string> = new Set(["ar", "br", "cl", "co", "do", "mx", "pe"]);
+const declineCodeCountries: ReadonlySet<string> = new Set([
+  "ar",
+  "br",
+  "cl",
+  "co",
+  "do",
+  "mx",
+  "pe",
+]);
 
-/** What merchants see of a refund's state (interface 4.4): one that is being sent can no longer be taken back, but is as pending as before. */
-const refundStatuses = { requested: "RE", pending: "PE", sending: "PE", confirmed: "CO", cancelled: "CA" } as const satisfies Record<
-  RefundState,
-  string
->;
+/**
+ * What merchants see of a refund's state (interface 4.4): one that is being sent can no longer be
+ * taken back, but is as pending as before.
+ */
+const refundStatuses = {
+  requested: "RE",
+  pending: "PE",
+  sending: "PE",
+  confirmed: "CO",
+  cancelled: "CA",
+} as const satisfies Record<RefundState, string>;
 
 /** interface 3.4: three days after opening in most fixtures. */
 const dueDays = 3;
 
 /**
- * The `payment` object of interface 3.4, in the order of its example. A template, because it is ten times as fast as building an
- * object for JSON.stringify (perf.md 5). `token` is the one that this payment has just created: it can be shown only now.
+ * The `payment` object of interface 3.4, in the order of its example. A template, because it is ten
+ * times as fast as building an object for JSON.stringify (perf.md 5). `token` is the one that this
+ * payment has just created: it can be shown only now.
  */
 export function renderPayment(payment: Payment, account: Account, token?: string): string {
   const { order, state } = payment;
   const row = stateRows[state];
   const amounts = amountsOf(payment);
   const opened = formatTimestamp(payment.createdAt);
-  const changed = row.status === "PE" || payment.statusAt === undefined ? "null" : `"${formatTimestamp(payment.statusAt)}"`;
-  const confirmed = row.status !== "CO" || payment.capturedAt === undefined ? "null" : `"${formatTimestamp(payment.capturedAt)}"`;
+  const changed =
+    row.status === "PE" || payment.statusAt === undefined
+      ? "null"
+      : `"${formatTimestamp(payment.statusAt)}"`;
+  const confirmed =
+    row.status !== "CO" || payment.capturedAt === undefined
+      ? "null"
+      : `"${formatTimestamp(payment.capturedAt)}"`;
   const descriptor = (order.softDescriptor ?? account.settings.descriptor).toUpperCase();
   const isCrossBorder = account.settings.profile === "X";
   return (
@@ -140,9 +173,15 @@ export function renderPayment(payment: Payment, account: Account, token?: string
     `"payment_type_code":"${order.paymentType === "debit" ? "debitcard" : order.card.brand}",` +
     `"details":{"billing_descriptor":${quote(descriptor)}},"transaction_status":${transactionStatusOf(payment, account)},` +
     `"pre_approved":${row.preApproved},"capture_available":${row.captureAvailable}` +
-    (payment.refunds.length === 0 ? "" : `,"refunds":[${payment.refunds.map((refund) => renderRefund(refund, payment)).join(",")}]`) +
-    (payment.chargeback === undefined ? "" : `,"chargeback":${renderChargeback(payment.chargeback)}`) +
-    (token === undefined ? "" : `,"token":${quote(token)},"masked_card_number":"${order.card.maskedPan}"`) +
+    (payment.refunds.length === 0
+      ? ""
+      : `,"refunds":[${payment.refunds.map((refund) => renderRefund(refund, payment)).join(",")}]`) +
+    (payment.chargeback === undefined
+      ? ""
+      : `,"chargeback":${renderChargeback(payment.chargeback)}`) +
+    (token === undefined
+      ? ""
+      : `,"token":${quote(token)},"masked_card_number":"${order.card.maskedPan}"`) +
     mandateOf(payment) +
     (order.note === undefined ? "" : `,"note":${quote(order.note)}`) +
     userValuesOf(order.userValues) +
@@ -151,7 +190,10 @@ export function renderPayment(payment: Payment, account: Account, token?: string
   );
 }
 
-/** The refund object of interface 4.4. Its id is a text of digits, which clients read as a whole number. */
+/**
+ * The refund object of interface 4.4. Its id is a text of digits, which clients read as a whole
+ * number.
+ */
 function renderRefund(refund: Refund, { order }: Payment): string {
   return (
     `{"id":"${refund.id}","merchant_refund_code":${quoteOrNull(refund.code)},"status":"${refundStatuses[refund.state]}",` +
@@ -170,7 +212,10 @@ function renderChargeback({ openedAt, description, state }: Chargeback): string 
   );
 }
 
-/** The name under which later stored-credential payments refer to an initial one (interface 3.6; the place is ours). */
+/**
+ * The name under which later stored-credential payments refer to an initial one (interface 3.6; the
+ * place is ours).
+ */
 function mandateOf({ order: { storedCredential }, verdict }: Payment): string {
   if (storedCredential?.use !== "initial" || verdict?.networkTransactionId === undefined) return "";
   return `,"cof_info":{"mandate_id":${quote(verdict.networkTransactionId)}}`;
@@ -183,19 +228,38 @@ export interface PaymentExtras {
   readonly refund?: Refund;
 }
 
-/** The whole answer. `operation` is named by the answers of cancel and refund only (interface 5.2, 5.3). */
-export function paymentAnswer(payment: Payment, account: Account, extras: PaymentExtras = {}): string {
-  const refund = extras.refund === undefined ? "" : `,"refund":${renderRefund(extras.refund, payment)}`;
+/**
+ * The whole answer. `operation` is named by the answers of cancel and refund only (interface 5.2,
+ * 5.3).
+ */
+export function paymentAnswer(
+  payment: Payment,
+  account: Account,
+  extras: PaymentExtras = {},
+): string {
+  const refund =
+    extras.refund === undefined ? "" : `,"refund":${renderRefund(extras.refund, payment)}`;
   const operation = extras.operation === undefined ? "" : `,"operation":"${extras.operation}"`;
   return `{"payment":${renderPayment(payment, account, extras.token)}${refund}${operation},"status":"SUCCESS"}`;
 }
 
-/** What was asked for; once captured, what was captured (interface 5.1 leaves it open, docs/wire/parity.md). */
-function amountsOf(payment: Payment): { readonly requested: string; readonly local: string; readonly tax: string } {
+/**
+ * What was asked for; once captured, what was captured (interface 5.1 leaves it open,
+ * docs/wire/parity.md).
+ */
+function amountsOf(payment: Payment): {
+  readonly requested: string;
+  readonly local: string;
+  readonly tax: string;
+} {
   const { amount, pricing } = payment.order;
   const shown = payment.state === "captured" ? payment.captured : amount.minor;
   const { total, tax } = priceOfPart(pricing, amount, shown);
-  return { requested: formatMoney({ minor: shown, currency: amount.currency }), local: formatMoney(total), tax: formatMoney(tax) };
+  return {
+    requested: formatMoney({ minor: shown, currency: amount.currency }),
+    local: formatMoney(total),
+    tax: formatMoney(tax),
+  };
 }
 
 function transactionStatusOf(payment: Payment, { settings }: Account): string {
@@ -219,7 +283,10 @@ function statusText(payment: Payment, settings: AccountSettings): string {
 function verdictText(payment: Payment, verdict: Verdict, settings: AccountSettings): string {
   const { code, description } = verdictRows[verdict.reason];
   const text = settings.legacyDescriptions ? legacyDescription(payment, verdict) : description;
-  const authcode = verdict.authorizationCode === undefined ? "" : `,"authcode":${quote(verdict.authorizationCode)}`;
+  const authcode =
+    verdict.authorizationCode === undefined
+      ? ""
+      : `,"authcode":${quote(verdict.authorizationCode)}`;
   return `"code":"${code}","description":"${text}"${authcode}${declineCodes(payment, verdict, settings)}`;
 }
 
@@ -229,7 +296,8 @@ function legacyDescription(payment: Payment, { reason }: Verdict): string {
 }
 
 function declineCodes({ order }: Payment, verdict: Verdict, settings: AccountSettings): string {
-  if (!settings.declineCodes || verdict.approved || !declineCodeCountries.has(order.country)) return "";
+  if (!settings.declineCodes || verdict.approved || !declineCodeCountries.has(order.country))
+    return "";
   const advice = verdict.adviceCode === undefined ? "" : `,"mac_code":${quote(verdict.adviceCode)}`;
   return `,"iso_code":${quote(verdict.responseCode)}${advice}`;
 }
@@ -237,7 +305,8 @@ function declineCodes({ order }: Payment, verdict: Verdict, settings: AccountSet
 /** `user_value_1` to `user_value_5`, those that were sent. */
 function userValuesOf(values: readonly (string | undefined)[]): string {
   let text = "";
-  for (const [index, value] of values.entries()) if (value !== undefined) text += `,"user_value_${index + 1}":${quote(value)}`;
+  for (const [index, value] of values.entries())
+    if (value !== undefined) text += `,"user_value_${index + 1}":${quote(value)}`;
   return text;
 }
 
@@ -248,7 +317,10 @@ function customerOf({ order: { customer } }: Payment): string {
   );
 }
 
-/** Nine digits, the same for ever: interface 3.4 has them, nothing reads them. From the random part of the identifier. */
+/**
+ * Nine digits, the same for ever: interface 3.4 has them, nothing reads them. From the random part
+ * of the identifier.
+ */
 function pinOf(id: PaymentId): string {
   return String(Number.parseInt(id.slice(8, 20), 16) % 1_000_000_000).padStart(9, "0");
 }

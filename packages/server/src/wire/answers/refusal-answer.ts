@@ -4,11 +4,16 @@ import { type ErrorCode, type Filling, type PlainCode, refusal } from "../errors
 import type { WireError } from "../decode/wire-error.ts";
 
 type CodeWithOtherStatus = {
-  [Code in PlainCode]: (typeof errorTable)[Code] extends { readonly otherStatus: number } ? Code : never;
+  [Code in PlainCode]: (typeof errorTable)[Code] extends { readonly otherStatus: number }
+    ? Code
+    : never;
 }[PlainCode];
 
 /** The answer with this code. */
-export function refusalAnswer<Code extends ErrorCode>(code: Code, ...filling: Filling<Code>): WireAnswer {
+export function refusalAnswer<Code extends ErrorCode>(
+  code: Code,
+  ...filling: Filling<Code>
+): WireAnswer {
   return answerOf(refusal(code, ...filling));
 }
 

@@ -5,12 +5,15 @@ import { documentedErrors } from "../errors/error-reference.ts";
 import { refusalAnswer } from "./refusal-answer.ts";
 
 const messages = new Map<string, string>(
-  documentedErrors.filter(({ code }) => code.startsWith("BP-")).map(({ code, example }) => [code, example]),
+  documentedErrors
+    .filter(({ code }) => code.startsWith("BP-"))
+    .map(({ code, example }) => [code, example]),
 );
 
 /**
- * What `X-EBANX-Simulate-Internal-Error` on a charge asks for (interface 1.4), in the sandbox only. An answer: nothing is done.
- * Undefined: the request goes on, with BP-DR-119 to an acquirer whose answer gets lost. Unknown values are not looked at.
+ * What `X-EBANX-Simulate-Internal-Error` on a charge asks for (interface 1.4), in the sandbox only.
+ * An answer: nothing is done. Undefined: the request goes on, with BP-DR-119 to an acquirer whose
+ * answer gets lost. Unknown values are not looked at.
  */
 export async function simulatedError(
   asked: string | undefined,

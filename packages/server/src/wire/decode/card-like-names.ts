@@ -8,7 +8,11 @@ import { nodeOf } from "../requests/fields.ts";
 import { textOf } from "./tree.ts";
 
 /** The names that merchants choose and that are kept unchanged (docs/decisions/0007). */
-export const keptNames = ["merchant_payment_code", "merchant_refund_code", "Idempotency-Key"] as const;
+export const keptNames = [
+  "merchant_payment_code",
+  "merchant_refund_code",
+  "Idempotency-Key",
+] as const;
 export type KeptName = (typeof keptNames)[number];
 
 /** How many accepted names looked like a card number, per account, since the process started. */
@@ -26,8 +30,9 @@ export class CardLikeNames {
 }
 
 /**
- * The endpoint, with a warning and a count for each name of an accepted request that looks like a card number and is not the number of the request's
- * card. Nothing is refused: one of forty codes of sixteen digits looks like that by chance.
+ * The endpoint, with a warning and a count for each name of an accepted request that looks like a
+ * card number and is not the number of the request's card. Nothing is refused: one of forty codes
+ * of sixteen digits looks like that by chance.
  */
 export function warningOfNames(endpoint: KeyedEndpoint, names: CardLikeNames): KeyedEndpoint {
   return {
@@ -35,17 +40,26 @@ export function warningOfNames(endpoint: KeyedEndpoint, names: CardLikeNames): K
     async handle(request) {
       const answer = await endpoint.handle(request);
       if (answer.code !== undefined) return answer;
-      const found = keptNames.filter((name) => isCardLike(nameIn(request, endpoint, name), request.account));
+      const found = keptNames.filter((name) =>
+        isCardLike(nameIn(request, endpoint, name), request.account),
+      );
       for (const name of found) names.add(request.account.id, name);
       return withWarnings(
         answer,
-        found.map((name) => `${name} looks like a card number; it is not the number of this card, and is kept unchanged`),
+        found.map(
+          (name) =>
+            `${name} looks like a card number; it is not the number of this card, and is kept unchanged`,
+        ),
       );
     },
   };
 }
 
-function nameIn({ params, headers }: WireRequest, { path }: KeyedEndpoint, name: KeptName): string | undefined {
+function nameIn(
+  { params, headers }: WireRequest,
+  { path }: KeyedEndpoint,
+  name: KeptName,
+): string | undefined {
   if (name === "Idempotency-Key") return headers.idempotencyKey;
   if (name === "merchant_refund_code") return textOf(params, name);
   // Elsewhere the code only says which payment is meant.

@@ -3,7 +3,15 @@ import { describe, test } from "node:test";
 import * as fc from "fast-check";
 import { numberUnder } from "../../../test/vectors/cards.ts";
 import { separatorKind } from "../../kernel/separators.ts";
-import { echo, echoName, holdsCardNumber, maskCardNumbers, maskedText, namesCard, oneLine } from "./card-like.ts";
+import {
+  echo,
+  echoName,
+  holdsCardNumber,
+  maskCardNumbers,
+  maskedText,
+  namesCard,
+  oneLine,
+} from "./card-like.ts";
 
 const testCards = [
   "378282246310005",
@@ -39,7 +47,10 @@ describe("card numbers in free text", () => {
     assert.equal(maskCardNumbers("4111.1111.1111.1111"), "4111.11xx.xxxx.1111");
     assert.equal(maskCardNumbers("4111  1111 - 1111 1111"), "4111  11xx - xxxx 1111");
     for (const separator of ["/", "_", ", ", "|", "+", "\u2013", "\u00a0", "\u200b"]) {
-      assert.equal(maskCardNumbers(["4111", "1111", "1111", "1111"].join(separator)), ["4111", "11xx", "xxxx", "1111"].join(separator));
+      assert.equal(
+        maskCardNumbers(["4111", "1111", "1111", "1111"].join(separator)),
+        ["4111", "11xx", "xxxx", "1111"].join(separator),
+      );
     }
   });
 
@@ -68,7 +79,8 @@ describe("card numbers in free text", () => {
 
   test("are found in the digits of every script, which become as many x as they had characters", () => {
     const card = "4111111111111111";
-    // Full width, Arabic-Indic, Devanagari, mathematical bold and double-struck, circled: the code point of their 1 and of their 4.
+    // Full width, Arabic-Indic, Devanagari, mathematical bold and double-struck, circled: the code
+    // point of their 1 and of their 4.
     const scripts = [
       [0xff11, 0xff14],
       [0x0661, 0x0664],
@@ -78,10 +90,15 @@ describe("card numbers in free text", () => {
       [0x2460, 0x2463],
     ] as const;
     for (const [one, four] of scripts) {
-      const written = card.replaceAll("1", String.fromCodePoint(one)).replaceAll("4", String.fromCodePoint(four));
+      const written = card
+        .replaceAll("1", String.fromCodePoint(one))
+        .replaceAll("4", String.fromCodePoint(four));
       const width = String.fromCodePoint(one).length;
       assert.ok(holdsCardNumber(written));
-      assert.equal(maskCardNumbers(written), written.slice(0, 6 * width) + "x".repeat(6 * width) + written.slice(-4 * width));
+      assert.equal(
+        maskCardNumbers(written),
+        written.slice(0, 6 * width) + "x".repeat(6 * width) + written.slice(-4 * width),
+      );
     }
   });
 
@@ -108,7 +125,8 @@ describe("card numbers in free text", () => {
       assert.equal(maskCardNumbers(written), ["4111", "11xx", "xxxx", "1111"].join(gap), gap);
     }
     // The control: seven blanks, or a letter, are no way to write one number.
-    for (const gap of ["       ", "a"]) assert.ok(!holdsCardNumber(["4111", "1111", "1111", "1111"].join(gap)));
+    for (const gap of ["       ", "a"])
+      assert.ok(!holdsCardNumber(["4111", "1111", "1111", "1111"].join(gap)));
   });
 
   test("are found where their digits are escaped", () => {
@@ -160,8 +178,10 @@ describe("card numbers in free text", () => {
 
   test("is a rare mistake about ordinary values", () => {
     const chance = lcg(20_261_128);
-    const digits = (count: number): string => Array.from({ length: count }, () => chance(10)).join("");
-    const hex = (count: number): string => Array.from({ length: count }, () => chance(16).toString(16)).join("");
+    const digits = (count: number): string =>
+      Array.from({ length: count }, () => chance(10)).join("");
+    const hex = (count: number): string =>
+      Array.from({ length: count }, () => chance(16).toString(16)).join("");
     const pad = (value: number): string => String(value).padStart(2, "0");
     const time = (): string => `${pad(chance(24))}:${pad(chance(60))}:${pad(chance(60))}`;
     const day = (): string => `20${20 + chance(10)}-${pad(1 + chance(12))}-${pad(1 + chance(28))}`;
@@ -170,7 +190,8 @@ describe("card numbers in free text", () => {
       [
         "two telephone numbers",
         30,
-        () => `+55 (${11 + chance(88)}) 9${digits(4)}-${digits(4)} / +55 (${11 + chance(88)}) ${digits(4)}-${digits(4)}`,
+        () =>
+          `+55 (${11 + chance(88)}) 9${digits(4)}-${digits(4)} / +55 (${11 + chance(88)}) ${digits(4)}-${digits(4)}`,
       ],
       ["counters", 0, () => `0000${digits(8)}`],
       ["dates and times", 1, () => `${day()} ${time()}.${digits(3)}`],
@@ -179,27 +200,43 @@ describe("card numbers in free text", () => {
       ["UUIDs", 3, () => `${hex(8)}-${hex(4)}-4${hex(3)}-${hex(4)}-${hex(12)}`],
       ["hashes", 10, () => hex(64)],
       ["tax numbers", 1, () => `${digits(3)}.${digits(3)}.${digits(3)}-${digits(2)}`],
-      ["addresses", 1, () => `Rua ${chance(99)}, ${chance(9999)} ap ${chance(999)}, ${digits(5)}-${digits(3)}`],
+      [
+        "addresses",
+        1,
+        () => `Rua ${chance(99)}, ${chance(9999)} ap ${chance(999)}, ${digits(5)}-${digits(3)}`,
+      ],
     ];
     for (const [kind, perThousand, make] of kinds) {
-      const taken = Array.from({ length: 2_000 }, make).filter((text) => holdsCardNumber(text)).length;
+      const taken = Array.from({ length: 2_000 }, make).filter((text) =>
+        holdsCardNumber(text),
+      ).length;
       assert.ok(taken <= perThousand * 2, `${taken} of 2000 ${kind}`);
     }
     // The control: sixteen digits by chance are taken for a card number, some in a hundred.
-    const random = Array.from({ length: 2_000 }, () => digits(16)).filter((text) => holdsCardNumber(text)).length;
+    const random = Array.from({ length: 2_000 }, () => digits(16)).filter((text) =>
+      holdsCardNumber(text),
+    ).length;
     assert.ok(random > 40 && random < 200, String(random));
   });
 
   test("no text keeps a test card whole, and masking twice changes nothing more", () => {
-    const noise = fc.string({ maxLength: 12, unit: "grapheme-ascii" }).map((text) => text.replace(/[\d\s.-]/g, ""));
+    const noise = fc
+      .string({ maxLength: 12, unit: "grapheme-ascii" })
+      .map((text) => text.replace(/[\d\s.-]/g, ""));
     fc.assert(
-      fc.property(noise, fc.constantFrom(...testCards), fc.constantFrom("", " ", "-", "."), noise, (before, card, separator, after) => {
-        const grouped = card.replace(/(\d{4})(?=\d)/g, `$1${separator}`);
-        const once = maskCardNumbers(before + grouped + after);
-        assert.ok(!once.replace(/\D/g, "").includes(card));
-        assert.equal(once.length, before.length + grouped.length + after.length);
-        assert.equal(maskCardNumbers(once), once);
-      }),
+      fc.property(
+        noise,
+        fc.constantFrom(...testCards),
+        fc.constantFrom("", " ", "-", "."),
+        noise,
+        (before, card, separator, after) => {
+          const grouped = card.replace(/(\d{4})(?=\d)/g, `$1${separator}`);
+          const once = maskCardNumbers(before + grouped + after);
+          assert.ok(!once.replace(/\D/g, "").includes(card));
+          assert.equal(once.length, before.length + grouped.length + after.length);
+          assert.equal(maskCardNumbers(once), once);
+        },
+      ),
     );
   });
 });
@@ -216,11 +253,15 @@ describe("security codes and tracks in free text", () => {
       ["378282246310005 01/12/2036", "378282xxxxx0005 01/12/2036"],
       ["378282246310005 / 1234 Ana", "378282xxxxx0005 / xxxx Ana"],
       ["4111111111111111123", "411111xxxxxx1111xxx"],
-      // The nineteen digits pass the check, too: which digits are the last of the number is not known.
+      // The nineteen digits pass the check, too: which digits are the last of the number is not
+      // known.
       ["4111111111111111837", "411111xxxxxxxxxxxxx"],
       ["41111111111111111235", "411111xxxxxx1111xxxx"],
       ["41111111111111111235837", "411111xxxxxx1111xxxxxxx"],
-      ["4111-1111-1111-1111 (Ana Lima, visa gold) 837", "4111-11xx-xxxx-1111 (Ana Lima, visa gold) xxx"],
+      [
+        "4111-1111-1111-1111 (Ana Lima, visa gold) 837",
+        "4111-11xx-xxxx-1111 (Ana Lima, visa gold) xxx",
+      ],
       ["4111111111111111\n837", "411111xxxxxx1111\nxxx"],
       ["4111111111111111 \uff18\uff13\uff17", "411111xxxxxx1111 xxx"],
       ["4111111111111111%20837", "411111xxxxxx1111%20xxx"],
@@ -228,11 +269,20 @@ describe("security codes and tracks in free text", () => {
       assert.equal(maskCardNumbers(text), masked);
     }
     // The control: farther away, and groups of other lengths.
-    assert.equal(maskCardNumbers("4111111111111111 1235837 ap 12"), "411111xxxxxx1111 1235xxx ap 12");
-    assert.equal(maskCardNumbers("4111111111111111 tel 22334455, 1335837"), "411111xxxxxx1111 tel 22334455, 1335837");
+    assert.equal(
+      maskCardNumbers("4111111111111111 1235837 ap 12"),
+      "411111xxxxxx1111 1235xxx ap 12",
+    );
+    assert.equal(
+      maskCardNumbers("4111111111111111 tel 22334455, 1335837"),
+      "411111xxxxxx1111 tel 22334455, 1335837",
+    );
     const far = `411111xxxxxx1111 ${"a".repeat(40)} 837`;
     assert.equal(maskCardNumbers(far.replace("xxxxxx", "111111")), far);
-    assert.equal(maskCardNumbers("4111111111111111 ap 12, 80230-01"), "411111xxxxxx1111 ap 12, 80230-01");
+    assert.equal(
+      maskCardNumbers("4111111111111111 ap 12, 80230-01"),
+      "411111xxxxxx1111 ap 12, 80230-01",
+    );
   });
 
   test("never show a security code in the last four of a number that the code makes longer", () => {
@@ -242,7 +292,10 @@ describe("security codes and tracks in free text", () => {
     }
   });
 
-  const spellings: readonly (readonly [name: string, write: (card: string, code: string) => string])[] = [
+  const spellings: readonly (readonly [
+    name: string,
+    write: (card: string, code: string) => string,
+  ])[] = [
     ["glued", (card, code) => `${card}${code}`],
     ["behind a blank", (card, code) => `${card} ${code}`],
     ["behind a dash", (card, code) => `${card}-${code}`],
@@ -253,7 +306,10 @@ describe("security codes and tracks in free text", () => {
     ["glued to groups of four, six and the rest", (card, code) => `${inFourAndSix(card)}${code}`],
     ["behind a date", (card, code) => `${card} 12/35 ${code}`],
     ["behind a date without a slash", (card, code) => `${card} 1235 ${code}`],
-    ["behind a date of four digits for the year", (card, code) => `${inFours(card, " ")} 12/2035 ${code}`],
+    [
+      "behind a date of four digits for the year",
+      (card, code) => `${inFours(card, " ")} 12/2035 ${code}`,
+    ],
     ["glued, behind a date that is glued", (card, code) => `${card}1235${code}`],
     ["behind a date that is glued", (card, code) => `${card}1235 ${code}`],
     ["glued, with a digit before", (card, code) => `5${card}${code}`],
@@ -261,9 +317,15 @@ describe("security codes and tracks in free text", () => {
     ["glued, with a counter before", (card, code) => `5 ${card}${code}`],
     ["behind an order number and groups", (card, code) => `5512 ${inFours(card, " ")} ${code}`],
     ["glued to a date", (card, code) => `${card} 1235${code}`],
-    ["glued to a date of four digits for the year", (card, code) => `${inFours(card, " ")}, 122035${code}`],
+    [
+      "glued to a date of four digits for the year",
+      (card, code) => `${inFours(card, " ")}, 122035${code}`,
+    ],
     ["glued to a date with a slash", (card, code) => `${card} 12/35${code}`],
-    ["glued to a date with a dash and four digits for the year", (card, code) => `${card} val 12-2035${code}`],
+    [
+      "glued to a date with a dash and four digits for the year",
+      (card, code) => `${card} val 12-2035${code}`,
+    ],
     ["behind bars", (card, code) => `${card}|12|2035|${code}`],
     ["in a track", (card, code) => `${card}=3005101000${code}`],
     ["behind two numbers", (card, code) => `4111111111111111 ${card} ${code}`],
@@ -275,7 +337,10 @@ describe("security codes and tracks in free text", () => {
       for (const prefix of ["4", "55", "37", "36", "6"]) {
         for (let turn = 0; turn < 150; turn += 1) {
           const length = prefix === "37" ? 15 : prefix === "36" ? 14 : 16;
-          const card = numberUnder(prefix + Array.from({ length: length - prefix.length - 1 }, () => chance(10)).join(""), length);
+          const card = numberUnder(
+            prefix + Array.from({ length: length - prefix.length - 1 }, () => chance(10)).join(""),
+            length,
+          );
           const code = Array.from({ length: turn % 2 === 0 ? 3 : 4 }, () => chance(10)).join("");
           const text = write(card, code);
           assert.match(maskCardNumbers(text).slice(-code.length), /^x+$/, text);
@@ -287,13 +352,19 @@ describe("security codes and tracks in free text", () => {
 
   test("a code between two numbers is hidden, also where it makes a number with the beginning of the second", () => {
     for (let code = 0; code < 10_000; code += 1) {
-      for (const digits of [String(code).padStart(4, "0"), String(code).padStart(3, "0").slice(-3)]) {
+      for (const digits of [
+        String(code).padStart(4, "0"),
+        String(code).padStart(3, "0").slice(-3),
+      ]) {
         const masked = maskCardNumbers(`4111 1111 1111 1111 ${digits} 5555 5555 5555 4444`);
         assert.equal(masked.slice(20, 20 + digits.length), "x".repeat(digits.length), masked);
       }
     }
     // The control: a second number keeps what a mask shows.
-    assert.equal(maskCardNumbers("4111 1111 1111 1111 5555 5555 5555 4444"), "4111 11xx xxxx 1111 5555 55xx xxxx 4444");
+    assert.equal(
+      maskCardNumbers("4111 1111 1111 1111 5555 5555 5555 4444"),
+      "4111 11xx xxxx 1111 5555 55xx xxxx 4444",
+    );
   });
 
   test("of tracks nothing is left behind the number", () => {
@@ -301,7 +372,10 @@ describe("security codes and tracks in free text", () => {
       [";4111111111111111=35121010000012345678?", ";411111xxxxxx1111=xxxxxxxxxxxxxxxxxxxx?"],
       ["4111111111111111=3512101123456789 ok", "411111xxxxxx1111=xxxxxxxxxxxxxxxx ok"],
       ["4111111111111111D35121010000012345F", "411111xxxxxx1111DxxxxxxxxxxxxxxxxxF"],
-      ["%B4111111111111111^LIMA/ANA^35121010000012300000?", "%B411111xxxxxx1111^xxxx/xxx^xxxxxxxxxxxxxxxxxxxx?"],
+      [
+        "%B4111111111111111^LIMA/ANA^35121010000012300000?",
+        "%B411111xxxxxx1111^xxxx/xxx^xxxxxxxxxxxxxxxxxxxx?",
+      ],
       ["%B4111 1111 1111 1111 ^ LIMA ^ 3512101?.", "%B4111 11xx xxxx 1111 ^ xxxx ^ xxxxxxx?."],
     ] as const) {
       assert.equal(maskCardNumbers(text), masked);
@@ -341,7 +415,10 @@ describe("security codes and tracks in free text", () => {
         ["8370", "xxxx"],
         ["8 3 7", "x x x"],
       ] as const) {
-        assert.equal(maskCardNumbers(`pague j\u00e1, ${name}${code}.`), `pague j\u00e1, ${name}${masked}.`);
+        assert.equal(
+          maskCardNumbers(`pague j\u00e1, ${name}${code}.`),
+          `pague j\u00e1, ${name}${masked}.`,
+        );
       }
     }
     assert.equal(maskCardNumbers("cvv%20837"), "cvv%20xxx");
@@ -368,7 +445,11 @@ describe("security codes and tracks in free text", () => {
 });
 
 test("numbers of every scheme are masked", () => {
-  const schemes: readonly (readonly [scheme: string, prefix: string, lengths: readonly number[]])[] = [
+  const schemes: readonly (readonly [
+    scheme: string,
+    prefix: string,
+    lengths: readonly number[],
+  ])[] = [
     ["Visa", "4", [13, 16, 19]],
     ["Mastercard", "2221", [16]],
     ["Mastercard", "2720", [16]],
@@ -411,11 +492,15 @@ test("numbers of every scheme are masked", () => {
   ];
   for (const [scheme, prefix, lengths] of schemes) {
     for (const length of lengths) {
-      const number = numberUnder(`${prefix}${"13579246801357924680".slice(0, length - prefix.length - 1)}`, length);
+      const number = numberUnder(
+        `${prefix}${"13579246801357924680".slice(0, length - prefix.length - 1)}`,
+        length,
+      );
       const shown = maskCardNumbers(`paid with ${number}.`);
       assert.ok(holdsCardNumber(number), `${scheme} ${length}`);
       assert.ok(
-        shown.startsWith(`paid with ${number.slice(0, 6)}x`) && !shown.includes(number.slice(6, -4)),
+        shown.startsWith(`paid with ${number.slice(0, 6)}x`) &&
+          !shown.includes(number.slice(6, -4)),
         `${scheme} ${length}: ${shown}`,
       );
     }
@@ -437,7 +522,8 @@ test("an echo is short, in one line and without card numbers", () => {
 });
 
 test("a payment's name is whole in a message, unless it holds a card number", () => {
-  // Forty characters of a hash of forty-eight are no hash, and a date with a number behind it is no card.
+  // Forty characters of a hash of forty-eight are no hash, and a date with a number behind it is no
+  // card.
   for (const name of [
     "6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831",
     "6925f1c8b7d04e3aa91c5f2123456789012345f9a4be7d58",
@@ -468,9 +554,19 @@ test("one line has no control characters and no halves of pairs", () => {
 });
 
 test("a name holds a card number when a whole group of its digits is one, or all of them together", () => {
-  for (const name of ["4111111111111111", "4111-1111-1111-1111", "order 4111111111111111", "20261128-4111111111111111"])
+  for (const name of [
+    "4111111111111111",
+    "4111-1111-1111-1111",
+    "order 4111111111111111",
+    "20261128-4111111111111111",
+  ])
     assert.ok(namesCard(name), name);
-  for (const name of ["9994111111111111111", "4111111111111111123", "4111111111111112", "ord-2026-000417"])
+  for (const name of [
+    "9994111111111111111",
+    "4111111111111111123",
+    "4111111111111112",
+    "ord-2026-000417",
+  ])
     assert.ok(!namesCard(name), name);
   assert.ok(!namesCard("4111111111111111", () => false));
 });
@@ -480,14 +576,18 @@ function inFours(card: string, separator: string): string {
 }
 
 function inFourAndSix(card: string): string {
-  return card.length === 16 ? inFours(card, "-") : [card.slice(0, 4), card.slice(4, 10), card.slice(10)].join("-");
+  return card.length === 16
+    ? inFours(card, "-")
+    : [card.slice(0, 4), card.slice(4, 10), card.slice(10)].join("-");
 }
 
 /** Whole numbers below a bound, the same in every run. */
 function lcg(seed: number): (below: number) => number {
   let state = BigInt(seed);
   return (below) => {
-    state = (state * 6_364_136_223_846_793_005n + 1_442_695_040_888_963_407n) & 0xff_ff_ff_ff_ff_ff_ff_ffn;
+    state =
+      (state * 6_364_136_223_846_793_005n + 1_442_695_040_888_963_407n) &
+      0xff_ff_ff_ff_ff_ff_ff_ffn;
     return Number((state >> 33n) % BigInt(below));
   };
 }

@@ -1,13 +1,28 @@
-import { decodedPieces, digitsOf, escape, literalPieces, mayHaveDigits, type Piece } from "../../kernel/written-digits.ts";
+import {
+  decodedPieces,
+  digitsOf,
+  escape,
+  literalPieces,
+  mayHaveDigits,
+  type Piece,
+} from "../../kernel/written-digits.ts";
 import { hasSchemeShape, longestNumber, shortestNumber } from "../../vault/schemes.ts";
-import { type Hidden, hideBehind, hideSecurityCodes, mayNameSecurityCode } from "./security-codes.ts";
+import {
+  type Hidden,
+  hideBehind,
+  hideSecurityCodes,
+  mayNameSecurityCode,
+} from "./security-codes.ts";
 
 /**
- * People type card numbers into any field. What looks like one must not be kept or repeated in clear (docs/wire/parity.md, card numbers
- * in other fields): 12 to 19 digits that pass the Luhn check and begin as some scheme's cards do, in one piece, in groups, or inside of
- * a longer piece. So must security codes and track data (security-codes.ts). Digits of all scripts count, also written as `%34`, `&#52;` or `\u0034`.
+ * People type card numbers into any field. What looks like one must not be kept or repeated in
+ * clear (docs/wire/parity.md, card numbers in other fields): 12 to 19 digits that pass the Luhn
+ * check and begin as some scheme's cards do, in one piece, in groups, or inside of a longer piece.
+ * So must security codes and track data (security-codes.ts). Digits of all scripts count, also
+ * written as `%34`, `&#52;` or `\u0034`.
  *
- * Each digit is looked at a bounded number of times: the work grows with the text's length and with nothing else.
+ * Each digit is looked at a bounded number of times: the work grows with the text's length and with
+ * nothing else.
  */
 const shortest = shortestNumber;
 const longest = longestNumber;
@@ -18,8 +33,9 @@ const shownLast = 4;
 const longestGap = 6;
 
 /**
- * How much of a text behind its limit is looked at before it is cut there: nineteen digits with six blanks between each. A number that
- * begins before the limit is found, and nobody's megabyte is read for the sake of the forty characters that are kept.
+ * How much of a text behind its limit is looked at before it is cut there: nineteen digits with six
+ * blanks between each. A number that begins before the limit is found, and nobody's megabyte is
+ * read for the sake of the forty characters that are kept.
  */
 const lookAhead = longest * (longestGap + 1);
 
@@ -28,8 +44,9 @@ export function holdsCardNumber(text: string): boolean {
 }
 
 /**
- * `text` with an `x` for each middle digit of whatever looks like a card number; first six and last four stay, separators too. Behind a number
- * also for what may be its security code or its track, and anywhere for a security code that is named as such.
+ * `text` with an `x` for each middle digit of whatever looks like a card number; first six and last
+ * four stay, separators too. Behind a number also for what may be its security code or its track,
+ * and anywhere for a security code that is named as such.
  */
 export function maskCardNumbers(text: string): string {
   return withoutHidden(text, hiddenIn(text));
@@ -47,7 +64,9 @@ function hiddenIn(text: string): Hidden[] {
   const readings = [literalPieces, ...(escape.test(text) ? [decodedPieces] : [])];
   for (const read of readings) {
     const runs = readRuns(read(text));
-    const found = runs.map((run) => ({ run, spans: cardSpans(run) })).filter(({ spans }) => spans.length > 0);
+    const found = runs
+      .map((run) => ({ run, spans: cardSpans(run) }))
+      .filter(({ spans }) => spans.length > 0);
     if (found.length === 0 && !namesCode) continue;
     const pieces = [...read(text)];
     const folded = foldedText(pieces);
@@ -59,20 +78,31 @@ function hiddenIn(text: string): Hidden[] {
     const hide = (index: number): void => void hidden.push(pieces[index] ?? { start: 0, end: 0 });
     let gluedUntil = 0;
     for (const { run, spans } of found) {
-      for (const end of endsOf(spans)) gluedUntil = hideBehind(folded, (run.places[end - 1] ?? 0) + 1, gluedUntil, numberFrom, hide);
+      for (const end of endsOf(spans))
+        gluedUntil = hideBehind(
+          folded,
+          (run.places[end - 1] ?? 0) + 1,
+          gluedUntil,
+          numberFrom,
+          hide,
+        );
     }
     if (namesCode) hideSecurityCodes(folded, hide);
   }
   return hidden;
 }
 
-/** Notes for each piece of a number in which piece the number begins. A number into which another one begins is not noted: it may be a code and half a card. */
+/**
+ * Notes for each piece of a number in which piece the number begins. A number into which another
+ * one begins is not noted: it may be a code and half a card.
+ */
 function noteNumbers({ places }: Run, spans: readonly Span[], numberFrom: Int32Array): void {
   // The longest number of each start comes first.
   const longestOnes = spans.filter(({ start }, index) => start !== spans[index - 1]?.start);
   for (const [number, { start, end }] of longestOnes.entries()) {
     if ((longestOnes[number + 1]?.start ?? end) < end) continue;
-    for (let index = start; index < end; index += 1) numberFrom[places[index] ?? 0] = places[start] ?? 0;
+    for (let index = start; index < end; index += 1)
+      numberFrom[places[index] ?? 0] = places[start] ?? 0;
   }
 }
 
@@ -80,7 +110,10 @@ function endsOf(spans: readonly Span[]): readonly number[] {
   return [...new Set(spans.map(({ end }) => end))].toSorted((one, other) => one - other);
 }
 
-/** One character for each piece, so that an index in it is a piece's: digits in ASCII, the rest in small letters. */
+/**
+ * One character for each piece, so that an index in it is a piece's: digits in ASCII, the rest in
+ * small letters.
+ */
 function foldedText(pieces: readonly Piece[]): string {
   let folded = "";
   for (const { character } of pieces) {
@@ -96,26 +129,39 @@ export function maskedText(text: string, characters: number): string {
 }
 
 /**
- * Whether a name that a merchant chose (of a payment, a refund) is a card number or has one between its other parts. Only a whole group
- * of digits counts, or all of them together: a name is refused for it, so it has to be more than a coincidence.
+ * Whether a name that a merchant chose (of a payment, a refund) is a card number or has one between
+ * its other parts. Only a whole group of digits counts, or all of them together: a name is refused
+ * for it, so it has to be more than a coincidence.
  */
-export function namesCard(text: string, isKnown: (digits: string) => boolean = () => true): boolean {
+export function namesCard(
+  text: string,
+  isKnown: (digits: string) => boolean = () => true,
+): boolean {
   return runsOf(text).some((run) =>
     cardSpans(run).some(({ start, end }) => {
-      const isWhole = (start === 0 && end === run.digits.length) || (isGroupStart(run, start) && nextGroup(run, start) === end);
+      const isWhole =
+        (start === 0 && end === run.digits.length) ||
+        (isGroupStart(run, start) && nextGroup(run, start) === end);
       return isWhole && isKnown(run.digits.slice(start, end));
     }),
   );
 }
 
-/** Whether a text is a hash or a UUID, as programs draw them: digits follow each other by chance in it. */
+/**
+ * Whether a text is a hash or a UUID, as programs draw them: digits follow each other by chance in
+ * it.
+ */
 export function isDrawn(text: string): boolean {
   return /^[\da-f-]{32,}$/i.test(text) && /[a-f]/i.test(text);
 }
 
-/** Whether a card number has letters, or the ends of the text, on both sides: what counts in a hash. */
+/**
+ * Whether a card number has letters, or the ends of the text, on both sides: what counts in a hash.
+ */
 function holdsCardApart(text: string): boolean {
-  return runsOf(text).some((run) => cardSpans(run).some(({ start, end }) => start === 0 && end === run.digits.length));
+  return runsOf(text).some((run) =>
+    cardSpans(run).some(({ start, end }) => start === 0 && end === run.digits.length),
+  );
 }
 
 /** Digits that only separators stand between, and where each stands in the text. */
@@ -134,7 +180,8 @@ interface Span {
   readonly end: number;
 }
 
-const isGroupStart = ({ digits, groups }: Run, index: number): boolean => index === digits.length || groups.has(index);
+const isGroupStart = ({ digits, groups }: Run, index: number): boolean =>
+  index === digits.length || groups.has(index);
 
 /** The first bound of a group behind `index`, at most as far as a card number goes. */
 function nextGroup(run: Run, index: number): number {
@@ -143,7 +190,10 @@ function nextGroup(run: Run, index: number): number {
   return at;
 }
 
-/** Runs long enough to hold a card number, in the text as it is and, where it has escapes, with them read. */
+/**
+ * Runs long enough to hold a card number, in the text as it is and, where it has escapes, with them
+ * read.
+ */
 function runsOf(text: string): readonly Run[] {
   if (!mayHoldCard(text)) return [];
   const runs = readRuns(literalPieces(text));
@@ -195,29 +245,38 @@ function readRuns(pieces: Iterable<Piece>): readonly Run[] {
 }
 
 function isLetter(character: string): boolean {
-  return character.charCodeAt(0) <= 0x7f ? /[a-z]/i.test(character) : /[\p{L}\p{N}]/u.test(character);
+  return character.charCodeAt(0) <= 0x7f
+    ? /[a-z]/i.test(character)
+    : /[\p{L}\p{N}]/u.test(character);
 }
 
 /**
- * Every way to read a card number in the run: which of two numbers that overlap is the card's is not known, and the digits behind one of them may be its
- * security code though the other takes them for its last four.
+ * Every way to read a card number in the run: which of two numbers that overlap is the card's is
+ * not known, and the digits behind one of them may be its security code though the other takes them
+ * for its last four.
  */
 function cardSpans(run: Run): readonly Span[] {
   const keys = invoiceKeysIn(run);
   if (keys.length === 0) return spansIn(run);
-  return spansIn(run).filter(({ start, end }) => !keys.some((key) => key.start <= start && end <= key.end));
+  return spansIn(run).filter(
+    ({ start, end }) => !keys.some((key) => key.start <= start && end <= key.end),
+  );
 }
 
 const invoiceKeyDigits = 44;
 
-/** Groups that are the key of a Brazilian electronic invoice, by its length and check digit: almost each has a card number in it by chance. */
+/**
+ * Groups that are the key of a Brazilian electronic invoice, by its length and check digit: almost
+ * each has a card number in it by chance.
+ */
 function invoiceKeysIn(run: Run): readonly Span[] {
   const keys: Span[] = [];
   if (run.digits.length < invoiceKeyDigits) return keys;
   const groups = [...run.groups, run.digits.length];
   for (const [index, start] of groups.entries()) {
     const end = groups[index + 1] ?? start;
-    if (end - start === invoiceKeyDigits && isInvoiceKey(run.digits.slice(start, end))) keys.push({ start, end });
+    if (end - start === invoiceKeyDigits && isInvoiceKey(run.digits.slice(start, end)))
+      keys.push({ start, end });
   }
   return keys;
 }
@@ -233,13 +292,19 @@ function isInvoiceKey(digits: string): boolean {
 }
 
 /**
- * What begins and ends where groups do comes first. A number with digits glued behind it counts beside those; one with digits glued before it counts
- * where none of those is, and inside of one group that is such a number as a whole.
+ * What begins and ends where groups do comes first. A number with digits glued behind it counts
+ * beside those; one with digits glued before it counts where none of those is, and inside of one
+ * group that is such a number as a whole.
  */
 function spansIn(run: Run): readonly Span[] {
-  const isWhole = (start: number, end: number): boolean => isGroupStart(run, start) && isGroupStart(run, end);
+  const isWhole = (start: number, end: number): boolean =>
+    isGroupStart(run, start) && isGroupStart(run, end);
   const whole = spansWith(run, isWhole);
-  const groups = new Map(whole.filter(({ start, end }) => nextGroup(run, start) === end).map(({ start, end }) => [start, end]));
+  const groups = new Map(
+    whole
+      .filter(({ start, end }) => nextGroup(run, start) === end)
+      .map(({ start, end }) => [start, end]),
+  );
   let next = 0;
   let covered = 0;
   let groupEnd = 0;
@@ -247,17 +312,24 @@ function spansIn(run: Run): readonly Span[] {
     groupEnd = groups.get(start) ?? groupEnd;
     if (isWhole(start, end)) return false;
     if (isGroupStart(run, start) || end < groupEnd) return true;
-    for (; next < whole.length && (whole[next]?.start ?? 0) <= start; next += 1) covered = Math.max(covered, whole[next]?.end ?? 0);
+    for (; next < whole.length && (whole[next]?.start ?? 0) <= start; next += 1)
+      covered = Math.max(covered, whole[next]?.end ?? 0);
     return start >= covered && end <= (whole[next]?.start ?? end);
   });
-  return inside.length === 0 ? whole : [...whole, ...inside].toSorted((one, other) => one.start - other.start);
+  return inside.length === 0
+    ? whole
+    : [...whole, ...inside].toSorted((one, other) => one.start - other.start);
 }
 
 function spansWith(run: Run, isWanted: (start: number, end: number) => boolean): readonly Span[] {
   const spans: Span[] = [];
   for (let start = 0; start + shortest <= run.digits.length; start += 1) {
     const firstFour = firstFourAt(run.digits, start);
-    for (let end = Math.min(run.digits.length, start + longest); end >= start + shortest; end -= 1) {
+    for (
+      let end = Math.min(run.digits.length, start + longest);
+      end >= start + shortest;
+      end -= 1
+    ) {
       const isWhole = isGroupStart(run, start) && isGroupStart(run, end);
       if (!hasSchemeShape(firstFour, end - start, isWhole) || !isWanted(start, end)) continue;
       const isPart = !hasSchemeShape(firstFour, end - start, false);
@@ -269,10 +341,11 @@ function spansWith(run: Run, isWanted: (start: number, end: number) => boolean):
 }
 
 /**
- * Whether a card number can be here, by how the digits are grouped. It is all of them, or one whole group, or inside of one long group
- * (with a security code behind, say); or what it takes of each group is as long as the groups of card numbers are, or as its other
- * groups. Otherwise two telephone numbers beside each other would be a card every sixth time. `isStrict`: a form that dates and counters have too is
- * one group, or all there is in groups of four.
+ * Whether a card number can be here, by how the digits are grouped. It is all of them, or one whole
+ * group, or inside of one long group (with a security code behind, say); or what it takes of each
+ * group is as long as the groups of card numbers are, or as its other groups. Otherwise two
+ * telephone numbers beside each other would be a card every sixth time. `isStrict`: a form that
+ * dates and counters have too is one group, or all there is in groups of four.
  */
 function isCutOut(run: Run, start: number, end: number, isStrict: boolean): boolean {
   const isAll = start === 0 && end === run.digits.length;
@@ -290,7 +363,9 @@ function isCutOut(run: Run, start: number, end: number, isStrict: boolean): bool
     const taken = at - from;
     if (width === 0) width = taken;
     hasCardGroups &&=
-      taken <= 6 && (taken >= 4 || (at === end && width === 4 && (isWhole || (isFromGroup && hasCodeGlued(run, end, taken)))));
+      taken <= 6 &&
+      (taken >= 4 ||
+        (at === end && width === 4 && (isWhole || (isFromGroup && hasCodeGlued(run, end, taken)))));
     hasFours &&= at === end ? taken <= 5 : taken === 4;
     hasEqualGroups &&= width < 4 && (taken === width || (at === end && taken < width));
     from = at;
@@ -300,7 +375,10 @@ function isCutOut(run: Run, start: number, end: number, isStrict: boolean): bool
   return groups === 1 || hasCardGroups || hasEqualGroups;
 }
 
-/** Whether the last group of a number in groups of four, of which it takes two or three digits, goes on with as many as a security code has. */
+/**
+ * Whether the last group of a number in groups of four, of which it takes two or three digits, goes
+ * on with as many as a security code has.
+ */
 function hasCodeGlued(run: Run, end: number, taken: number): boolean {
   const glued = nextGroup(run, end - 1) - end;
   return taken >= 2 && (glued === 3 || glued === 4);
@@ -315,7 +393,10 @@ function passesLuhn(digits: string, start: number, end: number): boolean {
   return sum % 10 === 0;
 }
 
-/** In each span every digit but the first six and the last four. Spans come in the order of their starts, so that each digit is hidden once. */
+/**
+ * In each span every digit but the first six and the last four. Spans come in the order of their
+ * starts, so that each digit is hidden once.
+ */
 function hideMiddles(run: Run, spans: readonly Span[], hidden: Hidden[]): void {
   let done = 0;
   for (const span of spans) {
@@ -330,16 +411,21 @@ function hideMiddles(run: Run, spans: readonly Span[], hidden: Hidden[]): void {
 
 function firstFourAt(digits: string, start: number): number {
   let value = 0;
-  for (let index = start; index < start + 4; index += 1) value = value * 10 + digits.charCodeAt(index) - 0x30;
+  for (let index = start; index < start + 4; index += 1)
+    value = value * 10 + digits.charCodeAt(index) - 0x30;
   return value;
 }
 
-/** Whether a number in one piece may be a shorter one with a security code or a date glued to it: its last four would be part of those. */
+/**
+ * Whether a number in one piece may be a shorter one with a security code or a date glued to it:
+ * its last four would be part of those.
+ */
 function hasShorterNumber(run: Run, { start, end }: Span): boolean {
   if (nextGroup(run, start) < end) return false;
   const firstFour = firstFourAt(run.digits, start);
   for (let shorter = end - 1; shorter >= start + shortestWithCode; shorter -= 1) {
-    if (hasSchemeShape(firstFour, shorter - start, false) && passesLuhn(run.digits, start, shorter)) return true;
+    if (hasSchemeShape(firstFour, shorter - start, false) && passesLuhn(run.digits, start, shorter))
+      return true;
   }
   return false;
 }
@@ -368,8 +454,9 @@ const shortestEcho = 13;
 export const longestWithoutCode = 16;
 
 /**
- * A value of the request as it may stand in an error message: short, one line, without anything that looks like a card number or a security
- * code, and without the middle of any thirteen digits in a row: a message can be shown to anybody, and a mistyped card number is still one.
+ * A value of the request as it may stand in an error message: short, one line, without anything
+ * that looks like a card number or a security code, and without the middle of any thirteen digits
+ * in a row: a message can be shown to anybody, and a mistyped card number is still one.
  */
 export function echo(text: string): string {
   const shown = oneLine(cut(text, longestEcho + lookAhead));
@@ -377,7 +464,8 @@ export function echo(text: string): string {
   for (const { digits, starts, ends } of runsOf(shown)) {
     if (digits.length < shortestEcho) continue;
     const last = digits.length > longestWithoutCode ? digits.length : digits.length - shownLast;
-    for (let index = shownFirst; index < last; index += 1) hidden.push({ start: starts[index] ?? 0, end: ends[index] ?? 0 });
+    for (let index = shownFirst; index < last; index += 1)
+      hidden.push({ start: starts[index] ?? 0, end: ends[index] ?? 0 });
   }
   return withoutHidden(shown, hidden).slice(0, longestEcho).toWellFormed();
 }
@@ -386,8 +474,9 @@ export function echo(text: string): string {
 const longestName = 128;
 
 /**
- * A payment's hash or code as it may stand in an error message: whole, since it is what the payment is looked for by. Not when it holds
- * what looks like a card number or has thirteen digits in a row; in a hash or a UUID these come about by chance.
+ * A payment's hash or code as it may stand in an error message: whole, since it is what the payment
+ * is looked for by. Not when it holds what looks like a card number or has thirteen digits in a
+ * row; in a hash or a UUID these come about by chance.
  */
 export function echoName(name: string): string {
   const isPlain = name.length <= longestName && !controlOrHalfPair.test(name);

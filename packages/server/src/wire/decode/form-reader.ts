@@ -1,5 +1,13 @@
 import { hexValues, readJsonBody } from "./json-reader.ts";
-import { isCryptogram, isGuarded, isLifted, knownName, knownNameOfText, requestBodyName, textOfKnownName } from "./known-names.ts";
+import {
+  isCryptogram,
+  isGuarded,
+  isLifted,
+  knownName,
+  knownNameOfText,
+  requestBodyName,
+  textOfKnownName,
+} from "./known-names.ts";
 import type { LiftedValues } from "./lifting.ts";
 import { requestLimits } from "./limits.ts";
 import { repeatedField, requestError, requestErrors } from "./request-errors.ts";
@@ -18,14 +26,18 @@ const closeBracket = 0x5d;
 const replacement = "\ufffd";
 
 /**
- * Reads name and value pairs (a query, a form, a multipart form) into one layer of the request. Percent-decoding happens in
- * place: the text only gets shorter, so no second buffer ever holds the digits.
+ * Reads name and value pairs (a query, a form, a multipart form) into one layer of the request.
+ * Percent-decoding happens in place: the text only gets shorter, so no second buffer ever holds the
+ * digits.
  */
 export class FormReader {
   readonly fields: GrowingObject = emptyObject();
   /** What `request_body` held. */
   json: GrowingObject | undefined;
-  /** true: `request_body` was cut by a raw `&` and read to the end of the text instead (interface 1.2, step 3). */
+  /**
+   * true: `request_body` was cut by a raw `&` and read to the end of the text instead (interface
+   * 1.2, step 3).
+   */
   repaired = false;
   hasRequestBody = false;
   /** A name and a value, if only an empty one, were found. */
@@ -73,17 +85,30 @@ export class FormReader {
     }
   }
 
-  /** One field whose name and value need no decoding, as in multipart/form-data. `charset`: of this field, unless it has that of the form. */
-  addPlain(nameStart: number, nameEnd: number, valueStart: number, valueEnd: number, charset?: Charset): void {
+  /**
+   * One field whose name and value need no decoding, as in multipart/form-data. `charset`: of this
+   * field, unless it has that of the form.
+   */
+  addPlain(
+    nameStart: number,
+    nameEnd: number,
+    valueStart: number,
+    valueEnd: number,
+    charset?: Charset,
+  ): void {
     this.hasPairs = true;
     const ofForm = this.#charset;
     this.#charset = charset ?? ofForm;
-    if (this.#isRequestBody(nameStart, nameEnd)) this.#readRequestBody(valueStart, valueEnd, valueEnd);
+    if (this.#isRequestBody(nameStart, nameEnd))
+      this.#readRequestBody(valueStart, valueEnd, valueEnd);
     else this.#place(nameStart, nameEnd, valueStart, valueEnd);
     this.#charset = ofForm;
   }
 
-  /** Decodes from `#at` up to one of two bytes, moves `#at` there, and returns where the decoded text ends. */
+  /**
+   * Decodes from `#at` up to one of two bytes, moves `#at` there, and returns where the decoded
+   * text ends.
+   */
   #decode(end: number, stop: number, otherStop: number): number {
     const bytes = this.#bytes;
     let at = this.#at;
@@ -123,7 +148,10 @@ export class FormReader {
     try {
       this.#readJson(start, end);
     } catch (error) {
-      const isCut = this.#at < formEnd && error instanceof WireError && error.statusCode === requestErrors.malformed_json;
+      const isCut =
+        this.#at < formEnd &&
+        error instanceof WireError &&
+        error.statusCode === requestErrors.malformed_json;
       if (!isCut) throw error;
       // Decoding is byte by byte, so what was decoded stays; only the `&` between has to come back.
       this.#bytes[end] = ampersand;
@@ -154,7 +182,8 @@ export class FormReader {
 
   #place(nameStart: number, nameEnd: number, valueStart: number, valueEnd: number): void {
     this.#countMember();
-    // A raw `&` in a value of a client that does not encode leaves a piece of that value as a name: no error (clients.md, detail 2).
+    // A raw `&` in a value of a client that does not encode leaves a piece of that value as a name:
+    // no error (clients.md, detail 2).
     if (nameEnd - nameStart > requestLimits.nameBytes) return;
     const known = knownName(this.#bytes, nameStart, nameEnd);
     const name = known >= 0 ? textOfKnownName(known) : this.#text(nameStart, nameEnd);
@@ -168,16 +197,20 @@ export class FormReader {
       this.#seen.add(name);
     }
     // A list of bodies: none of them is the request.
-    if (isRequestBodyName(path[0] ?? "") && /^\d*$/.test(path[1] ?? "")) throw requestError("unsupported_body");
+    if (isRequestBodyName(path[0] ?? "") && /^\d*$/.test(path[1] ?? ""))
+      throw requestError("unsupported_body");
     const liftedAt = path.findIndex((key) => isLifted(knownNameOfText(key)));
     if (liftedAt < 0) {
-      if (isRequestBodyName(last)) this.#set(path, this.#innerJson(valueStart, valueEnd, path.length));
+      if (isRequestBodyName(last))
+        this.#set(path, this.#innerJson(valueStart, valueEnd, path.length));
       else this.#set(path, valueStart === valueEnd ? undefined : this.#text(valueStart, valueEnd));
       return;
     }
     const isPlain = liftedAt === path.length - 1;
     if (valueStart < valueEnd) {
-      const value = isPlain ? this.#lifting.lift(this.#bytes, valueStart, valueEnd, isCryptogram(leaf)) : this.#lifting.malformed();
+      const value = isPlain
+        ? this.#lifting.lift(this.#bytes, valueStart, valueEnd, isCryptogram(leaf))
+        : this.#lifting.malformed();
       this.#bytes.fill(0, valueStart, valueEnd);
       this.#set(path.slice(0, liftedAt + 1), value);
     }
@@ -190,7 +223,15 @@ export class FormReader {
 
   /** JSON in a field that is named `request_body` within another. */
   #innerJson(start: number, end: number, depth: number): GrowingObject | undefined {
-    const json = readJsonBody(this.#bytes, start, end, this.#members, this.#lifting, this.#charset, depth + 1);
+    const json = readJsonBody(
+      this.#bytes,
+      start,
+      end,
+      this.#members,
+      this.#lifting,
+      this.#charset,
+      depth + 1,
+    );
     this.#members = json?.membersLeft ?? this.#members;
     return json?.tree;
   }
@@ -240,15 +281,23 @@ function holderAt(holder: Holder, key: string, asList: boolean): Holder | undefi
   return made;
 }
 
-/** `payment[creditcard][token]` as its three parts; a name with stray brackets is one part. `[]` gives an empty part. */
+/**
+ * `payment[creditcard][token]` as its three parts; a name with stray brackets is one part. `[]`
+ * gives an empty part.
+ */
 function pathOf(name: string): readonly string[] {
   const open = name.indexOf("[");
   if (open <= 0 || !name.endsWith("]")) return [name];
   const keys = name.slice(open + 1, -1).split("][");
-  return keys.some((key) => key.includes("[") || key.includes("]")) ? [name] : [name.slice(0, open), ...keys];
+  return keys.some((key) => key.includes("[") || key.includes("]"))
+    ? [name]
+    : [name.slice(0, open), ...keys];
 }
 
-/** The key to use in a holder: `[]` appends; a list has no named members, so a name that is not its next index is dropped. */
+/**
+ * The key to use in a holder: `[]` appends; a list has no named members, so a name that is not its
+ * next index is dropped.
+ */
 function slotOf(holder: GrowingObject | Tree[], key: string): string | undefined {
   if (Array.isArray(holder)) return key === "" || key === String(holder.length) ? key : undefined;
   if (key !== "") return key;

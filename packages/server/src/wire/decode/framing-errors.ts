@@ -1,8 +1,9 @@
 import type { PlainCode } from "../errors/refusal.ts";
 
 /**
- * The codes of input that is not a valid HTTP request, so that its path and merchant are unknown. Their status is not 200, unlike that of the
- * interface's errors (1.3): proxies and client libraries must see that the request was not understood.
+ * The codes of input that is not a valid HTTP request, so that its path and merchant are unknown.
+ * Their status is not 200, unlike that of the interface's errors (1.3): proxies and client
+ * libraries must see that the request was not understood.
  */
 export const framingErrors = {
   not_http: "COFRE-130",

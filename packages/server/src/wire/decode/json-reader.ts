@@ -1,6 +1,14 @@
 import { assert } from "../../kernel/assert.ts";
 import { separatorKind, utf8Length } from "../../kernel/separators.ts";
-import { isCryptogram, isGuarded, isLifted, knownName, knownNameOfText, requestBodyName, textOfKnownName } from "./known-names.ts";
+import {
+  isCryptogram,
+  isGuarded,
+  isLifted,
+  knownName,
+  knownNameOfText,
+  requestBodyName,
+  textOfKnownName,
+} from "./known-names.ts";
 import type { LiftedValues } from "./lifting.ts";
 import { requestLimits } from "./limits.ts";
 import { repeatedField, requestError } from "./request-errors.ts";
@@ -9,18 +17,39 @@ import { isTreeObject, type Lifted, type Tree } from "./tree.ts";
 import { emptyObject, type GrowingObject, mergeLayers } from "./tree-object.ts";
 
 /**
- * Reads one JSON object (RFC 8259, strictly) from bytes, in two steps. `scan` checks the whole text, copies the sensitive values
- * out and notes where everything is on a tape of offsets; it makes no string except of names with escapes. `build` overwrites the
- * sensitive values in the text, makes one string of what is left and cuts all values out of it. So no string ever held a card
- * digit, and one conversion serves all values (measured: 76 ns for each short string made from bytes, 17 ns cut from a string).
+ * Reads one JSON object (RFC 8259, strictly) from bytes, in two steps. `scan` checks the whole
+ * text, copies the sensitive values out and notes where everything is on a tape of offsets; it
+ * makes no string except of names with escapes. `build` overwrites the sensitive values in the
+ * text, makes one string of what is left and cuts all values out of it. So no string ever held a
+ * card digit, and one conversion serves all values (measured: 76 ns for each short string made from
+ * bytes, 17 ns cut from a string).
  *
- * null and "" leave no member. Numbers keep their text. A repeated guarded name is refused, of other names the last value wins.
+ * null and "" leave no member. Numbers keep their text. A repeated guarded name is refused, of
+ * other names the last value wins.
  */
 
-/** What an entry of the tape holds. `nothing` is null or "", `inner` a string that holds JSON itself. */
-const kinds = { ascii: 0, utf8: 1, escaped: 2, yes: 3, no: 4, nothing: 5, inner: 6, lifted: 7, object: 8, array: 9, end: 10 } as const;
+/**
+ * What an entry of the tape holds. `nothing` is null or "", `inner` a string that holds JSON
+ * itself.
+ */
+const kinds = {
+  ascii: 0,
+  utf8: 1,
+  escaped: 2,
+  yes: 3,
+  no: 4,
+  nothing: 5,
+  inner: 6,
+  lifted: 7,
+  object: 8,
+  array: 9,
+  end: 10,
+} as const;
 
-/** kind, name (index in known-names, or one of the two below), name start, name end, value start, value end. */
+/**
+ * kind, name (index in known-names, or one of the two below), name start, name end, value start,
+ * value end.
+ */
 const entryWords = 6;
 const nameInText = -1;
 const nameWithEscapes = -2;
@@ -53,7 +82,10 @@ const lowerU = 0x75;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-/** The byte that a two-character escape stands for, by its second character; 0 when there is no such escape. */
+/**
+ * The byte that a two-character escape stands for, by its second character; 0 when there is no such
+ * escape.
+ */
 const simpleEscapes = new Uint8Array(256);
 for (const [letter, byte] of [
   ['"', quote],
@@ -84,7 +116,9 @@ export class JsonReader {
   readonly #charset: Charset;
   readonly #depth: number;
   readonly #lifted: Lifted[] = [];
-  /** The texts of the `inner` entries, without their escapes, in their order; and how deep each is. */
+  /**
+   * The texts of the `inner` entries, without their escapes, in their order; and how deep each is.
+   */
   readonly #inner: { readonly text: Buffer; readonly depth: number }[] = [];
   #at: number;
   #members: number;
@@ -93,8 +127,19 @@ export class JsonReader {
   #high = 0;
   #escaped = false;
 
-  /** Reads `bytes[start..end)`; `members` is how many the request may still have, `depth` how deep the object is in it. */
-  constructor(bytes: Buffer, start: number, end: number, members: number, lifting: LiftedValues, charset: Charset, depth = 1) {
+  /**
+   * Reads `bytes[start..end)`; `members` is how many the request may still have, `depth` how deep
+   * the object is in it.
+   */
+  constructor(
+    bytes: Buffer,
+    start: number,
+    end: number,
+    members: number,
+    lifting: LiftedValues,
+    charset: Charset,
+    depth = 1,
+  ) {
     this.#bytes = bytes;
     this.#start = start;
     this.#end = end;
@@ -119,23 +164,39 @@ export class JsonReader {
     if (this.#at !== this.#end) throw requestError("malformed_json");
   }
 
-  /** After `scan`: overwrites the sensitive values and returns the tree. Throws a WireError when JSON within it is none. */
+  /**
+   * After `scan`: overwrites the sensitive values and returns the tree. Throws a WireError when
+   * JSON within it is none.
+   */
   build(): GrowingObject {
     for (let at = 0; at < this.#tapeEnd; at += entryWords) {
       const kind = word(at);
-      if (kind === kinds.lifted || kind === kinds.inner) this.#bytes.fill(0, word(at + 4), word(at + 5));
+      if (kind === kinds.lifted || kind === kinds.inner)
+        this.#bytes.fill(0, word(at + 4), word(at + 5));
     }
     const text = this.#bytes.toString("latin1", this.#start, this.#end);
     const builder = new TreeBuilder(this.#bytes, this.#start, text, this.#lifted, this.#charset);
     const tree = builder.object();
     // Only now: there is one tape.
-    for (const [index, inner] of this.#inner.entries()) this.#readInner(inner, builder.inner[index]);
+    for (const [index, inner] of this.#inner.entries())
+      this.#readInner(inner, builder.inner[index]);
     return tree;
   }
 
-  #readInner({ text, depth }: { readonly text: Buffer; readonly depth: number }, into: GrowingObject | undefined): void {
+  #readInner(
+    { text, depth }: { readonly text: Buffer; readonly depth: number },
+    into: GrowingObject | undefined,
+  ): void {
     assert(into !== undefined, "every inner entry of the tape has its object");
-    const read = readJsonBody(text, 0, text.length, this.#members, this.#lifting, this.#charset, depth);
+    const read = readJsonBody(
+      text,
+      0,
+      text.length,
+      this.#members,
+      this.#lifting,
+      this.#charset,
+      depth,
+    );
     text.fill(0);
     if (read === undefined) return;
     this.#members = read.membersLeft;
@@ -151,15 +212,29 @@ export class JsonReader {
     let at = this.#at;
     while (at < this.#end) {
       const byte = bytes[at] ?? 0;
-      if (byte > blank || (byte !== blank && byte !== tab && byte !== lineFeed && byte !== carriageReturn)) break;
+      if (
+        byte > blank ||
+        (byte !== blank && byte !== tab && byte !== lineFeed && byte !== carriageReturn)
+      )
+        break;
       at += 1;
     }
     this.#at = at;
   }
 
-  #note(kind: number, name: number, nameStart: number, nameEnd: number, start: number, end: number): void {
+  #note(
+    kind: number,
+    name: number,
+    nameStart: number,
+    nameEnd: number,
+    start: number,
+    end: number,
+  ): void {
     const at = this.#tapeEnd;
-    assert(at + entryWords <= tape.length, "the tape has room for every member that the limit allows");
+    assert(
+      at + entryWords <= tape.length,
+      "the tape has room for every member that the limit allows",
+    );
     tape[at] = kind;
     tape[at + 1] = name;
     tape[at + 2] = nameStart;
@@ -281,7 +356,9 @@ export class JsonReader {
         start += 1;
         end = this.#at - 1;
         if (start === end) return;
-        lifted = this.#escaped ? this.#liftEscaped(start, end, name) : this.#lifting.lift(this.#bytes, start, end, isCryptogram(name));
+        lifted = this.#escaped
+          ? this.#liftEscaped(start, end, name)
+          : this.#lifting.lift(this.#bytes, start, end, isCryptogram(name));
         break;
       case openBrace:
       case openBracket:
@@ -301,7 +378,10 @@ export class JsonReader {
     this.#note(kinds.lifted, name, nameStart, nameEnd, start, end);
   }
 
-  /** What `request_body` holds is a part of the request wherever it is: an object, or a string that holds one. */
+  /**
+   * What `request_body` holds is a part of the request wherever it is: an object, or a string that
+   * holds one.
+   */
   #scanRequestBody(depth: number, name: number, nameStart: number, nameEnd: number): void {
     if (this.#byte() !== quote) return this.#scanValue(depth, name, nameStart, nameEnd);
     const start = this.#at + 1;
@@ -309,7 +389,10 @@ export class JsonReader {
     const end = this.#at - 1;
     if (end === start) return this.#note(kinds.nothing, name, nameStart, nameEnd, 0, 0);
     const room = this.#lifting.room(end - start);
-    this.#inner.push({ text: room.subarray(0, unescapeJson(this.#bytes, start, end, room)), depth: depth + 1 });
+    this.#inner.push({
+      text: room.subarray(0, unescapeJson(this.#bytes, start, end, room)),
+      depth: depth + 1,
+    });
     this.#note(kinds.inner, name, nameStart, nameEnd, start, end);
   }
 
@@ -325,7 +408,8 @@ export class JsonReader {
   }
 
   #liftEscaped(start: number, end: number, name: number): Lifted {
-    // Not a Buffer: a small one lies in memory that Node shares between many, or within the heap, which a collection copies.
+    // Not a Buffer: a small one lies in memory that Node shares between many, or within the heap,
+    // which a collection copies.
     const plain = new Uint8Array(new ArrayBuffer(end - start));
     const length = unescapeBytes(this.#bytes, start, end, plain);
     const lifted = this.#lifting.lift(plain, 0, length, isCryptogram(name));
@@ -371,8 +455,12 @@ export class JsonReader {
       if (end - start > requestLimits.nameBytes) throw requestError("name_too_long");
       return knownName(this.#bytes, start, end);
     }
-    const name = end - start > escapeBytes * requestLimits.nameBytes ? undefined : unescape(this.#bytes, start, end, this.#charset);
-    if (name === undefined || name.length > requestLimits.nameBytes) throw requestError("name_too_long");
+    const name =
+      end - start > escapeBytes * requestLimits.nameBytes
+        ? undefined
+        : unescape(this.#bytes, start, end, this.#charset);
+    if (name === undefined || name.length > requestLimits.nameBytes)
+      throw requestError("name_too_long");
     const index = knownNameOfText(name);
     return index >= 0 ? index : nameWithEscapes;
   }
@@ -421,7 +509,13 @@ class TreeBuilder {
   #nextLifted = 0;
   #at = 0;
 
-  constructor(bytes: Buffer, start: number, text: string, lifted: readonly Lifted[], charset: Charset) {
+  constructor(
+    bytes: Buffer,
+    start: number,
+    text: string,
+    lifted: readonly Lifted[],
+    charset: Charset,
+  ) {
     this.#bytes = bytes;
     this.#start = start;
     this.#text = text;
@@ -458,7 +552,9 @@ class TreeBuilder {
     if (name >= 0) return textOfKnownName(name);
     const start = word(at + 2);
     const end = word(at + 3);
-    return name === nameInText ? readText(this.#bytes, start, end, this.#charset) : unescape(this.#bytes, start, end, this.#charset);
+    return name === nameInText
+      ? readText(this.#bytes, start, end, this.#charset)
+      : unescape(this.#bytes, start, end, this.#charset);
   }
 
   #value(at: number): Tree {
@@ -509,7 +605,10 @@ function codeUnit(bytes: Uint8Array, at: number): number {
   return unit;
 }
 
-/** Writes a string with escapes, which have been checked, to `to` as UTF-8 and returns its length: for values that must not become strings. */
+/**
+ * Writes a string with escapes, which have been checked, to `to` as UTF-8 and returns its length:
+ * for values that must not become strings.
+ */
 function unescapeBytes(bytes: Uint8Array, start: number, end: number, to: Uint8Array): number {
   let length = 0;
   for (let at = start; at < end; length += 1) {
@@ -531,8 +630,9 @@ function unescapeBytes(bytes: Uint8Array, start: number, end: number, to: Uint8A
 }
 
 /**
- * Writes a string with escapes, which have been checked, to `to` as the JSON text that it is, and returns its length. Beyond ASCII the escapes
- * stay: in JSON such characters are only in strings, where an escape says the same in every charset.
+ * Writes a string with escapes, which have been checked, to `to` as the JSON text that it is, and
+ * returns its length. Beyond ASCII the escapes stay: in JSON such characters are only in strings,
+ * where an escape says the same in every charset.
  */
 function unescapeJson(bytes: Uint8Array, start: number, end: number, to: Uint8Array): number {
   let length = 0;
@@ -553,8 +653,8 @@ function unescapeJson(bytes: Uint8Array, start: number, end: number, to: Uint8Ar
 }
 
 /**
- * Card digits are ASCII, and what may separate them is in UTF-8. Anything else only has to stay wrong: a byte that no check accepts stands for it.
- * The number of bytes written.
+ * Card digits are ASCII, and what may separate them is in UTF-8. Anything else only has to stay
+ * wrong: a byte that no check accepts stands for it. The number of bytes written.
  */
 function putSeparator(unit: number, to: Uint8Array, at: number): number {
   if (separatorKind(unit) === 0) {
@@ -569,8 +669,8 @@ function putSeparator(unit: number, to: Uint8Array, at: number): number {
 }
 
 /**
- * A string with escapes, which have been checked. Lone surrogates and U+0000, which JSON allows and databases do not, become
- * U+FFFD.
+ * A string with escapes, which have been checked. Lone surrogates and U+0000, which JSON allows and
+ * databases do not, become U+FFFD.
  */
 function unescape(bytes: Buffer, start: number, end: number, charset: Charset): string {
   let text = "";
@@ -596,7 +696,10 @@ function unescape(bytes: Buffer, start: number, end: number, charset: Charset): 
   return text.toWellFormed();
 }
 
-/** Reads text that should be a JSON object. undefined: it is empty or an empty array, which some clients send for nothing (interface E7). */
+/**
+ * Reads text that should be a JSON object. undefined: it is empty or an empty array, which some
+ * clients send for nothing (interface E7).
+ */
 export function readJsonBody(
   bytes: Buffer,
   start: number,
@@ -618,7 +721,10 @@ export function readJsonBody(
   return { tree, membersLeft: reader.membersLeft };
 }
 
-/** The object with what its own `request_body` holds laid over it: the inner value counts, and of a guarded name both must be the same. */
+/**
+ * The object with what its own `request_body` holds laid over it: the inner value counts, and of a
+ * guarded name both must be the same.
+ */
 export function unwrapped(outer: GrowingObject): GrowingObject {
   const inner = outer[requestBody];
   if (inner === undefined) return outer;
@@ -633,7 +739,8 @@ const requestBody = textOfKnownName(requestBodyName);
 /** Where the text begins: behind a byte order mark and blanks. */
 export function textStart(bytes: Uint8Array, start: number, end: number): number {
   let at = start;
-  if (end - at >= 3 && bytes[at] === 0xef && bytes[at + 1] === 0xbb && bytes[at + 2] === 0xbf) at += 3;
+  if (end - at >= 3 && bytes[at] === 0xef && bytes[at + 1] === 0xbb && bytes[at + 2] === 0xbf)
+    at += 3;
   while (at < end && isBlank(bytes[at] ?? 0)) at += 1;
   return at;
 }

@@ -1,8 +1,9 @@
 import { liftedNames } from "./tree.ts";
 
 /**
- * Names whose repetition is refused: what identifies a merchant, a payment, a card or an amount, and the nodes that hold
- * those. Two readers of one request (a proxy, a fraud filter, we) must never see two different payments in it.
+ * Names whose repetition is refused: what identifies a merchant, a payment, a card or an amount,
+ * and the nodes that hold those. Two readers of one request (a proxy, a fraud filter, we) must
+ * never see two different payments in it.
  */
 const guarded = [
   "integration_key",
@@ -104,7 +105,10 @@ const slotCount = 1024;
 const slots = new Int16Array(slotCount).fill(-1);
 const nameBytes = texts.map((text) => Buffer.from(text, "latin1"));
 
-/** Five bytes tell most names apart. The table is fixed and open-addressed: nobody outside can lengthen a chain. */
+/**
+ * Five bytes tell most names apart. The table is fixed and open-addressed: nobody outside can
+ * lengthen a chain.
+ */
 function slotOf(bytes: Uint8Array, start: number, end: number): number {
   const length = end - start;
   const first = bytes[start] ?? 0;
@@ -129,7 +133,12 @@ export function knownName(bytes: Uint8Array, start: number, end: number): number
   }
 }
 
-function sameBytes(name: Uint8Array | undefined, bytes: Uint8Array, start: number, end: number): boolean {
+function sameBytes(
+  name: Uint8Array | undefined,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): boolean {
   if (name === undefined || name.length !== end - start) return false;
   for (let at = 0; at < name.length; at += 1) {
     if (name[at] !== bytes[start + at]) return false;
@@ -159,6 +168,11 @@ const liftedFlags = Uint8Array.from(texts, (text) => (lifted.has(text) ? 1 : 0))
 /** The text of a form or of JSON in JSON: read by itself, never kept as a value. */
 export const requestBodyName = knownNameOfText("request_body");
 
-/** Cryptograms are base64: form decoding turned their `+` into blanks, and their dashes are no separators. */
+/**
+ * Cryptograms are base64: form decoding turned their `+` into blanks, and their dashes are no
+ * separators.
+ */
 export const isCryptogram = (index: number): boolean => cryptogramFlags[index] === 1;
-const cryptogramFlags = Uint8Array.from(texts, (text) => (lifted.has(text) && text.endsWith("_cryptogram") ? 1 : 0));
+const cryptogramFlags = Uint8Array.from(texts, (text) =>
+  lifted.has(text) && text.endsWith("_cryptogram") ? 1 : 0,
+);

@@ -1,4 +1,10 @@
-import { blankKinds, separatorAt, separatorKind, separatorKinds, utf8Length } from "../../kernel/separators.ts";
+import {
+  blankKinds,
+  separatorAt,
+  separatorKind,
+  separatorKinds,
+  utf8Length,
+} from "../../kernel/separators.ts";
 import { requestLimits } from "./limits.ts";
 import { Lifted } from "./tree.ts";
 
@@ -10,8 +16,9 @@ const none = 0;
 const { dash } = separatorKinds;
 
 /**
- * Owns the bytes of every sensitive value of one request. They live in memory of their own outside of the garbage collector's
- * heap: a small typed array inside it would be moved by a collection and leave its digits behind, unwiped.
+ * Owns the bytes of every sensitive value of one request. They live in memory of their own outside
+ * of the garbage collector's heap: a small typed array inside it would be moved by a collection and
+ * leave its digits behind, unwiped.
  */
 export class LiftedValues {
   readonly all: Lifted[] = [];
@@ -23,7 +30,9 @@ export class LiftedValues {
   lift(source: Uint8Array, start: number, end: number, cryptogram: boolean): Lifted {
     const block = this.#room();
     const from = this.#used;
-    const length = cryptogram ? copyCryptogram(source, start, end, block, from) : copyDigits(source, start, end, block, from);
+    const length = cryptogram
+      ? copyCryptogram(source, start, end, block, from)
+      : copyDigits(source, start, end, block, from);
     if (length < 0) {
       block.fill(0, from, from + requestLimits.liftedBytes);
       return this.malformed();
@@ -64,8 +73,16 @@ export class LiftedValues {
   }
 }
 
-/** Blanks are turned back into the `+` that form decoding took. The length; -1 when it is too long. */
-function copyCryptogram(source: Uint8Array, start: number, end: number, block: Uint8Array, from: number): number {
+/**
+ * Blanks are turned back into the `+` that form decoding took. The length; -1 when it is too long.
+ */
+function copyCryptogram(
+  source: Uint8Array,
+  start: number,
+  end: number,
+  block: Uint8Array,
+  from: number,
+): number {
   if (end - start > requestLimits.liftedBytes) return -1;
   for (let at = start; at < end; at += 1) {
     const byte = source[at] ?? 0;
@@ -75,10 +92,17 @@ function copyCryptogram(source: Uint8Array, start: number, end: number, block: U
 }
 
 /**
- * People write card numbers in groups: single blanks and dashes between the digits go, of any script; so do blanks at both ends, and invisible
- * characters anywhere. Two separators in a row, or a dash at an end, are no card number. The length; -1 when it is none.
+ * People write card numbers in groups: single blanks and dashes between the digits go, of any
+ * script; so do blanks at both ends, and invisible characters anywhere. Two separators in a row, or
+ * a dash at an end, are no card number. The length; -1 when it is none.
  */
-function copyDigits(source: Uint8Array, start: number, end: number, block: Uint8Array, from: number): number {
+function copyDigits(
+  source: Uint8Array,
+  start: number,
+  end: number,
+  block: Uint8Array,
+  from: number,
+): number {
   let length = 0;
   let separator = none;
   let isDoubled = false;

@@ -3,10 +3,11 @@ import { requestError } from "./request-errors.ts";
 import { charsetOf } from "./text.ts";
 
 /**
- * multipart/form-data (RFC 7578), for people who try the interface with `curl -F`: one of the recorded requests is of this kind.
- * The boundary is read from the body's first delimiter, so that, as everywhere here, no header decides what a body is. What is legal is
- * read: a preamble, names without quotes, folded headers, line feeds alone. What is not is refused and never left out: a field that is
- * not read might be the amount.
+ * multipart/form-data (RFC 7578), for people who try the interface with `curl -F`: one of the
+ * recorded requests is of this kind. The boundary is read from the body's first delimiter, so that,
+ * as everywhere here, no header decides what a body is. What is legal is read: a preamble, names
+ * without quotes, folded headers, line feeds alone. What is not is refused and never left out: a
+ * field that is not read might be the amount.
  */
 
 const lineFeed = 0x0a;
@@ -26,8 +27,14 @@ const parameter = /;[ \t]*([^\s=;"]+)[ \t]*=[ \t]*(?:"((?:[^"\\\r\n]|\\.)*)"|([^
 /** Where the first delimiter's line begins; undefined when the text is no multipart body. */
 export function multipartStart(bytes: Buffer, start: number, end: number): number | undefined {
   const isFirst = isDelimiter(bytes, start, end);
-  // A form's first name may begin with dashes: then there is an equals sign, and no header in the next line.
-  if (isFirst && (!bytes.subarray(start, lineEnd(bytes, start, end)).includes(equals) || isHeader(bytes, start, end))) return start;
+  // A form's first name may begin with dashes: then there is an equals sign, and no header in the
+  // next line.
+  if (
+    isFirst &&
+    (!bytes.subarray(start, lineEnd(bytes, start, end)).includes(equals) ||
+      isHeader(bytes, start, end))
+  )
+    return start;
   for (let at = nextLine(bytes, start, end); at !== undefined; at = nextLine(bytes, at, end)) {
     if (!isDelimiter(bytes, at, end) || !isHeader(bytes, at, end)) continue;
     // Fields before the first delimiter: what of them counts nobody can say.
@@ -39,12 +46,16 @@ export function multipartStart(bytes: Buffer, start: number, end: number): numbe
 
 export function readMultipart(bytes: Buffer, start: number, end: number, form: FormReader): void {
   const firstLineEnd = lineEnd(bytes, start, end);
-  const delimiter = Buffer.concat([Buffer.of(lineFeed), bytes.subarray(start, trimmedEnd(bytes, start, firstLineEnd))]);
+  const delimiter = Buffer.concat([
+    Buffer.of(lineFeed),
+    bytes.subarray(start, trimmedEnd(bytes, start, firstLineEnd)),
+  ]);
   let at = firstLineEnd + 1;
   for (;;) {
     const headerEnd = endOfHeaders(bytes, at, end);
     const valueStart = headerEnd + (bytes[headerEnd + 1] === lineFeed ? 2 : 3);
-    // The line feed before a delimiter may be the one that ends the headers, when there is no value.
+    // The line feed before a delimiter may be the one that ends the headers, when there is no
+    // value.
     const next = bytes.indexOf(delimiter, valueStart - 1);
     if (next < 0 || next + delimiter.length > end) throw requestError("unsupported_body");
     const valueEnd = next > valueStart && bytes[next - 1] === carriageReturn ? next - 1 : next;
@@ -58,9 +69,18 @@ export function readMultipart(bytes: Buffer, start: number, end: number, form: F
   }
 }
 
-function readPart(bytes: Buffer, at: number, headerEnd: number, valueStart: number, valueEnd: number, form: FormReader): void {
+function readPart(
+  bytes: Buffer,
+  at: number,
+  headerEnd: number,
+  valueStart: number,
+  valueEnd: number,
+  form: FormReader,
+): void {
   // Unfolded to the same length: places in it are places in the body.
-  const header = bytes.toString("latin1", at, headerEnd).replace(/\r?\n(?=[ \t])/g, (folded) => " ".repeat(folded.length));
+  const header = bytes
+    .toString("latin1", at, headerEnd)
+    .replace(/\r?\n(?=[ \t])/g, (folded) => " ".repeat(folded.length));
   const found = disposition.exec(header);
   if (found === null) throw requestError("unsupported_body");
   let name: readonly [start: number, end: number] | undefined;
@@ -70,13 +90,20 @@ function readPart(bytes: Buffer, at: number, headerEnd: number, valueStart: numb
     read = parameter.lastIndex;
     const key = match[1]?.toLowerCase();
     // No operation takes a file, and a field that comes as one is not left out silently.
-    if (key === "filename" || key === "filename*" || (key === "name" && name !== undefined)) throw requestError("unsupported_body");
+    if (key === "filename" || key === "filename*" || (key === "name" && name !== undefined))
+      throw requestError("unsupported_body");
     if (key === "name") name = match.indices?.[2] ?? match.indices?.[3];
   }
   const isWhole = /^;?[ \t]*\r?(?:\n|$)/.test(header.slice(read));
   if (!isWhole || name === undefined || name[0] === name[1]) throw requestError("unsupported_body");
   const type = partType.exec(header)?.[1];
-  form.addPlain(at + name[0], at + name[1], valueStart, valueEnd, type?.includes("charset") === true ? charsetOf(type) : undefined);
+  form.addPlain(
+    at + name[0],
+    at + name[1],
+    valueStart,
+    valueEnd,
+    type?.includes("charset") === true ? charsetOf(type) : undefined,
+  );
 }
 
 /** Where the empty line begins that ends a part's headers. */
@@ -84,7 +111,9 @@ function endOfHeaders(bytes: Buffer, at: number, end: number): number {
   const last = Math.min(end, at + longestHeader);
   for (let index = at; index < last; index += 1) {
     if (bytes[index] !== lineFeed) continue;
-    const isEmpty = bytes[index + 1] === lineFeed || (bytes[index + 1] === carriageReturn && bytes[index + 2] === lineFeed);
+    const isEmpty =
+      bytes[index + 1] === lineFeed ||
+      (bytes[index + 1] === carriageReturn && bytes[index + 2] === lineFeed);
     if (isEmpty) return index;
   }
   throw requestError("unsupported_body");
@@ -102,7 +131,11 @@ function nextLine(bytes: Buffer, at: number, end: number): number | undefined {
 
 function trimmedEnd(bytes: Buffer, start: number, end: number): number {
   let to = end;
-  while (to > start && (bytes[to - 1] === carriageReturn || bytes[to - 1] === blank || bytes[to - 1] === tab)) to -= 1;
+  while (
+    to > start &&
+    (bytes[to - 1] === carriageReturn || bytes[to - 1] === blank || bytes[to - 1] === tab)
+  )
+    to -= 1;
   return to;
 }
 
@@ -117,5 +150,8 @@ function isDelimiter(bytes: Buffer, at: number, end: number): boolean {
 /** Whether the line behind the one at `at` is a header of a part. */
 function isHeader(bytes: Buffer, at: number, end: number): boolean {
   const next = nextLine(bytes, at, end);
-  return next !== undefined && bytes.toString("latin1", next, Math.min(end, next + 8)).toLowerCase() === "content-";
+  return (
+    next !== undefined &&
+    bytes.toString("latin1", next, Math.min(end, next + 8)).toLowerCase() === "content-"
+  );
 }

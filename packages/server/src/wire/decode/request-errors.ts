@@ -2,10 +2,12 @@ import { type ErrorCode, type PlainCode, refusal } from "../errors/refusal.ts";
 import type { WireError } from "./wire-error.ts";
 
 /**
- * The codes of errors in the form of a request, of overload and of internal failures. No public source has codes for these. They answer 200, as every
- * error of the interface does (1.3), even for internal failures: several clients discard the body of any other status, and with it the
- * code that says what to do next; operators see failures in the log. The exceptions are overload, where proxies and retry logic need the
- * status and Retry-After, and paths outside /ws, which no client of the interface calls.
+ * The codes of errors in the form of a request, of overload and of internal failures. No public
+ * source has codes for these. They answer 200, as every error of the interface does (1.3), even for
+ * internal failures: several clients discard the body of any other status, and with it the code
+ * that says what to do next; operators see failures in the log. The exceptions are overload, where
+ * proxies and retry logic need the status and Retry-After, and paths outside /ws, which no client
+ * of the interface calls.
  */
 export const requestErrors = {
   malformed_json: "COFRE-1",

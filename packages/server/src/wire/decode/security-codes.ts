@@ -1,8 +1,9 @@
 import { mayHaveDigits } from "../../kernel/written-digits.ts";
 
 /**
- * Security codes and track data in texts: neither may be kept after an authorization, masked number or not (PCI DSS 3.3.1). What is read is
- * folded text: one character for each of the original's, digits in ASCII, letters small. The work is bounded for each number and each word.
+ * Security codes and track data in texts: neither may be kept after an authorization, masked number
+ * or not (PCI DSS 3.3.1). What is read is folded text: one character for each of the original's,
+ * digits in ASCII, letters small. The work is bounded for each number and each word.
  */
 
 /** Characters of a text that are replaced. */
@@ -23,10 +24,14 @@ const longestTrack = 80;
 /** Blanks between a number and what follows it on its track. */
 const mostBlanks = 3;
 
-/** In Portuguese, Spanish and English, with accents or without, also decomposed; not a word's middle where the letters are those of other words. */
+/**
+ * In Portuguese, Spanish and English, with accents or without, also decomposed; not a word's middle
+ * where the letters are those of other words.
+ */
 const words = [
   "cvv2?|cvn2?|ccv2?",
-  // Also the name of shops and streets: its digits follow at once, or a word says that it is a card's.
+  // Also the name of shops and streets: its digits follow at once, or a word says that it is a
+  // card's.
   "cvc2?(?=[\\s:=#.\"'()*_-]{0,6}\\d|[\\s:]{1,3}[\\p{L}\\s]{0,6}(?:cart|tarj|card|é|es|is)(?!\\p{L}{6}))",
   "(?<![\\p{L}\\p{N}])csc",
   "(?<![\\p{L}\\p{N}])cid(?=\\s{0,3}[:=#])",
@@ -60,10 +65,13 @@ export function hideSecurityCodes(folded: string, hide: (index: number) => void)
 }
 
 /**
- * Hides what may be the security code or the rest of the track of a card number that ends before `from`: digits that are glued to it; what is
- * behind `=`, `D` or `^`; and groups of three or four digits in the next forty characters, but for the year of a date, or what is glued to a date. Numbers that begin there are left
- * alone, but for four glued digits and groups of three. `numberFrom` has for each character where its number begins, or -1: one that begins before `from`
- * overlaps this one, and its digits are hidden. Digits up to `gluedUntil` were hidden for a number before. Returns the end of the glued digits.
+ * Hides what may be the security code or the rest of the track of a card number that ends before
+ * `from`: digits that are glued to it; what is behind `=`, `D` or `^`; and groups of three or four
+ * digits in the next forty characters, but for the year of a date, or what is glued to a date.
+ * Numbers that begin there are left alone, but for four glued digits and groups of three.
+ * `numberFrom` has for each character where its number begins, or -1: one that begins before `from`
+ * overlaps this one, and its digits are hidden. Digits up to `gluedUntil` were hidden for a number
+ * before. Returns the end of the glued digits.
  */
 export function hideBehind(
   folded: string,
@@ -84,7 +92,8 @@ export function hideBehind(
     let hasOther = false;
     for (; isDigit(folded, next) && next - at <= longestCode; next += 1) hasOther ||= isOther(next);
     const length = next - at;
-    if ((length === 3 || (length === longestCode && !hasOther)) && !isYear(folded, at, next)) hideDigits(folded, at, next, hide);
+    if ((length === 3 || (length === longestCode && !hasOther)) && !isYear(folded, at, next))
+      hideDigits(folded, at, next, hide);
     while (isDigit(folded, next) && next - at <= longestDated) next += 1;
     if (length > longestCode && !hasOther) hideDatedCode(folded, at, next, hide);
     while (isDigit(folded, next) && next < end) next += 1;
@@ -93,10 +102,19 @@ export function hideBehind(
   return glued;
 }
 
-/** Hides the code in a group of digits that is a date, or the year of one, with a code behind it. */
-function hideDatedCode(folded: string, at: number, next: number, hide: (index: number) => void): void {
+/**
+ * Hides the code in a group of digits that is a date, or the year of one, with a code behind it.
+ */
+function hideDatedCode(
+  folded: string,
+  at: number,
+  next: number,
+  hide: (index: number) => void,
+): void {
   const group = folded.slice(at, next);
-  const date = (isBehindMonth(folded, at) ? yearAndCode : dateAndCode).exec(group)?.[1] ?? dateAndCode.exec(group)?.[1];
+  const date =
+    (isBehindMonth(folded, at) ? yearAndCode : dateAndCode).exec(group)?.[1] ??
+    dateAndCode.exec(group)?.[1];
   if (date !== undefined) hideDigits(folded, at + date.length, next, hide);
 }
 

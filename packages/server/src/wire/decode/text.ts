@@ -3,16 +3,37 @@ import { requestError } from "./request-errors.ts";
 /** How a request's text beyond ASCII is written. `other`: in a charset that is not read here. */
 export type Charset = "utf-8" | "windows-1252" | "iso-8859-15" | "other";
 
-/** Browsers read ISO-8859-1 as windows-1252 (WHATWG Encoding): the two differ in 32 characters that no text has. */
+/**
+ * Browsers read ISO-8859-1 as windows-1252 (WHATWG Encoding): the two differ in 32 characters that
+ * no text has.
+ */
 const singleByte: ReadonlyMap<string, Charset> = new Map([
-  ...["iso-8859-1", "iso8859-1", "iso_8859-1", "iso88591", "latin1", "latin-1", "l1", "cp819", "ibm819"].map(
+  ...[
+    "iso-8859-1",
+    "iso8859-1",
+    "iso_8859-1",
+    "iso88591",
+    "latin1",
+    "latin-1",
+    "l1",
+    "cp819",
+    "ibm819",
+  ].map((name) => [name, "windows-1252"] as const),
+  ...["windows-1252", "cp1252", "cp-1252", "x-cp1252", "win-1252", "ansi"].map(
     (name) => [name, "windows-1252"] as const,
   ),
-  ...["windows-1252", "cp1252", "cp-1252", "x-cp1252", "win-1252", "ansi"].map((name) => [name, "windows-1252"] as const),
-  ...["iso-8859-15", "iso8859-15", "iso_8859-15", "latin9", "latin-9", "l9"].map((name) => [name, "iso-8859-15"] as const),
+  ...["iso-8859-15", "iso8859-15", "iso_8859-15", "latin9", "latin-9", "l9"].map(
+    (name) => [name, "iso-8859-15"] as const,
+  ),
 ]);
 /** ASCII is UTF-8 too. */
-const utf8: ReadonlySet<string> = new Set(["utf-8", "utf8", "unicode-1-1-utf-8", "us-ascii", "ascii"]);
+const utf8: ReadonlySet<string> = new Set([
+  "utf-8",
+  "utf8",
+  "unicode-1-1-utf-8",
+  "us-ascii",
+  "ascii",
+]);
 
 const charsetParameter = /;[ \t]*charset[ \t]*=[ \t]*(?:"([^"]*)"|([^\s;"]*))/i;
 
@@ -24,8 +45,10 @@ export function charsetOf(contentType: string): Charset {
 }
 
 /**
- * The text of `bytes[start..end)`. Text that is UTF-8 is read as that, whatever the charset: clients name one that they do not use, and two bytes that
- * make a letter of UTF-8 make none of a name in the others. Throws a WireError when the text is neither: a letter that is lost would be kept as U+FFFD.
+ * The text of `bytes[start..end)`. Text that is UTF-8 is read as that, whatever the charset:
+ * clients name one that they do not use, and two bytes that make a letter of UTF-8 make none of a
+ * name in the others. Throws a WireError when the text is neither: a letter that is lost would be
+ * kept as U+FFFD.
  */
 export function readText(bytes: Buffer, start: number, end: number, charset: Charset): string {
   const text = bytes.toString("utf8", start, end);

@@ -1,7 +1,8 @@
 /**
- * What every encoding of a request becomes (interface 1): one canonical tree. Strings, numbers and booleans are
- * interchangeable on the wire, so every scalar is text: a number keeps its literal digits (`100.50`, 19-digit numbers),
- * a boolean is `true` or `false`. null, "" and missing mean the same, so a member without a value is absent.
+ * What every encoding of a request becomes (interface 1): one canonical tree. Strings, numbers and
+ * booleans are interchangeable on the wire, so every scalar is text: a number keeps its literal
+ * digits (`100.50`, 19-digit numbers), a boolean is `true` or `false`. null, "" and missing mean
+ * the same, so a member without a value is absent.
  */
 export type Tree = string | Lifted | readonly Tree[] | TreeObject;
 
@@ -11,13 +12,20 @@ export interface TreeObject {
 }
 
 /** The names whose values never become strings, at any depth. */
-export const liftedNames = ["card_number", "card_cvv", "network_token_pan", "network_token_cryptogram", "threeds_cryptogram"] as const;
+export const liftedNames = [
+  "card_number",
+  "card_cvv",
+  "network_token_pan",
+  "network_token_cryptogram",
+  "threeds_cryptogram",
+] as const;
 
 /**
- * The bytes of a sensitive value, lifted out of the request before anything else was read and overwritten there. Single blanks and
- * dashes between the digits are gone, and invisible characters (in the cryptograms, blanks are turned back into the `+` that form decoding took).
- * `wellFormed` is false when the value was an array, an object or longer than 64 bytes, or had other blanks and dashes: then `bytes` is
- * empty.
+ * The bytes of a sensitive value, lifted out of the request before anything else was read and
+ * overwritten there. Single blanks and dashes between the digits are gone, and invisible characters
+ * (in the cryptograms, blanks are turned back into the `+` that form decoding took). `wellFormed`
+ * is false when the value was an array, an object or longer than 64 bytes, or had other blanks and
+ * dashes: then `bytes` is empty.
  */
 export class Lifted {
   readonly bytes: Uint8Array;
@@ -29,8 +37,9 @@ export class Lifted {
   }
 
   /**
-   * A copy for an owner that will wipe it (Pan.from, Cvv.from); the decoded request wipes the original. In memory of its own: V8
-   * keeps small typed arrays inside its heap, where each collection that moves one leaves its digits behind.
+   * A copy for an owner that will wipe it (Pan.from, Cvv.from); the decoded request wipes the
+   * original. In memory of its own: V8 keeps small typed arrays inside its heap, where each
+   * collection that moves one leaves its digits behind.
    */
   copy(): Uint8Array {
     const copied = new Uint8Array(new ArrayBuffer(this.bytes.length));

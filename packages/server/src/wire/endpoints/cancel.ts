@@ -14,7 +14,9 @@ export function cancelEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
     handle: ({ params, account, named }) =>
       answering("cancel", async () => {
         const input = { ...readSelector(params, "cancel"), request: named?.digest };
-        return paymentAnswer(await runner.run(cancel, account, input), account, { operation: "cancel" });
+        return paymentAnswer(await runner.run(cancel, account, input), account, {
+          operation: "cancel",
+        });
       }),
   };
 }

@@ -42,23 +42,38 @@ export interface SandboxDeps {
 
 /** Runs an operation for an account; rejects with ServiceError only. */
 export interface OperationRunner {
-  run<Input, Output>(operation: Operation<Input, Output>, account: Account, input: Input): Promise<Output>;
+  run<Input, Output>(
+    operation: Operation<Input, Output>,
+    account: Account,
+    input: Input,
+  ): Promise<Output>;
 }
 
-/** 200 with this body, or the refusal in the family's codes. What is neither is the server's to log: it is a failure of ours. */
+/**
+ * 200 with this body, or the refusal in the family's codes. What is neither is the server's to log:
+ * it is a failure of ours.
+ */
 export function answering(family: ErrorFamily, work: () => Promise<string>): Promise<WireAnswer> {
   return answeringAnswer(family, async () => ({ status: 200, body: await work() }));
 }
 
 /** As `answering`, for work that has more to say than a body. */
-export async function answeringAnswer(family: ErrorFamily, work: () => Promise<WireAnswer>): Promise<WireAnswer> {
+export async function answeringAnswer(
+  family: ErrorFamily,
+  work: () => Promise<WireAnswer>,
+): Promise<WireAnswer> {
   try {
     return await work();
   } catch (error) {
-    if (!(error instanceof WireError || error instanceof ServiceError || error instanceof StoreError)) throw error;
+    if (
+      !(error instanceof WireError || error instanceof ServiceError || error instanceof StoreError)
+    )
+      throw error;
     const refusal = answerOf(wireErrorOf(error, family));
     // What may turn out otherwise when it is asked again is no last word.
-    const open = error instanceof StoreError || (error instanceof ServiceError && serviceErrors[error.code] !== "never");
+    const open =
+      error instanceof StoreError ||
+      (error instanceof ServiceError && serviceErrors[error.code] !== "never");
     return open ? { ...refusal, keep: false } : refusal;
   }
 }

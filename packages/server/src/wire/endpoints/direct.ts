@@ -18,7 +18,12 @@ import { WireError } from "../decode/wire-error.ts";
 import { answeringAnswer, type EndpointDeps } from "./deps.ts";
 
 /** POST /ws/direct: charges or authorizes (interface 3). */
-export function directEndpoint({ runner, clockOf, sandbox, addressCheck }: EndpointDeps): KeyedEndpoint {
+export function directEndpoint({
+  runner,
+  clockOf,
+  sandbox,
+  addressCheck,
+}: EndpointDeps): KeyedEndpoint {
   return {
     path: "/ws/direct",
     key: "secret",
@@ -27,7 +32,8 @@ export function directEndpoint({ runner, clockOf, sandbox, addressCheck }: Endpo
     async handle(request) {
       const { params, account, headers, named } = request;
       const { simulateInternalError: asked } = headers;
-      const simulated = asked === undefined ? undefined : await simulatedError(asked, account.id, sandbox);
+      const simulated =
+        asked === undefined ? undefined : await simulatedError(asked, account.id, sandbox);
       if (simulated !== undefined) return simulated;
       const warnings: string[] = [];
       const answer = await answeringAnswer("direct", async () => {
@@ -35,12 +41,18 @@ export function directEndpoint({ runner, clockOf, sandbox, addressCheck }: Endpo
         const read = await readUnlessMade(runner, request, now);
         if ("payment" in read) return answerOf(read, account);
         try {
-          warnings.push(...roundingWarnings(nodeOf(params, "payment") ?? params, "amount_total", account));
-          const small = sandbox === undefined ? undefined : amountWarning(read.order.amount, account, now);
+          warnings.push(
+            ...roundingWarnings(nodeOf(params, "payment") ?? params, "amount_total", account),
+          );
+          const small =
+            sandbox === undefined ? undefined : amountWarning(read.order.amount, account, now);
           if (small !== undefined) warnings.push(small);
           if (sandbox !== undefined) warnings.push(...threeDSecureWarnings(read));
           const told = toldAddress(read, addressCheck(account), warnings);
-          return answerOf(await runner.run(direct, account, { ...told, request: named?.digest }), account);
+          return answerOf(
+            await runner.run(direct, account, { ...told, request: named?.digest }),
+            account,
+          );
         } finally {
           wipeSource(read.source);
         }
@@ -50,22 +62,31 @@ export function directEndpoint({ runner, clockOf, sandbox, addressCheck }: Endpo
   };
 }
 
-/** An address that would never be called is not kept, like others that cannot be used: the account's own addresses take its place. */
+/**
+ * An address that would never be called is not kept, like others that cannot be used: the account's
+ * own addresses take its place.
+ */
 function toldAddress(read: DirectInput, check: AddressCheck, warnings: string[]): DirectInput {
   const { notificationUrl } = read.order;
   const reason = notificationUrl === undefined ? undefined : check(notificationUrl);
   if (reason === undefined) return read;
-  warnings.push(`notification_url is ignored, and the account's own addresses are used: it ${reason}`);
+  warnings.push(
+    `notification_url is ignored, and the account's own addresses are used: it ${reason}`,
+  );
   return { ...read, order: { ...read.order, notificationUrl: undefined } };
 }
 
-/** The request as read. One that is refused now may have been let through before: by other settings, before its card expired. */
+/**
+ * The request as read. One that is refused now may have been let through before: by other settings,
+ * before its card expired.
+ */
 async function readUnlessMade(
   runner: EndpointDeps["runner"],
   { params, account, headers, named }: WireRequest,
   now: Instant,
 ): Promise<DirectInput | Direct> {
-  const local = account.settings.profile === "B" || headers.processingType?.trim().toLowerCase() === "local";
+  const local =
+    account.settings.profile === "B" || headers.processingType?.trim().toLowerCase() === "local";
   try {
     return readDirect(params, account, now, { local });
   } catch (refusal) {
@@ -75,7 +96,8 @@ async function readUnlessMade(
       const payment = await runner.run(findPayment, account, { code, request: named?.digest });
       if (payment !== undefined) return { payment, token: undefined };
     } catch (error) {
-      if (!(error instanceof PaymentCodeTaken) || mayHaveMade(params, error.existing.order)) throw error;
+      if (!(error instanceof PaymentCodeTaken) || mayHaveMade(params, error.existing.order))
+        throw error;
     }
     throw refusal;
   }

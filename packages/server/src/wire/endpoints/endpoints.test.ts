@@ -22,8 +22,18 @@ import { setCvvEndpoint } from "./set-cvv.ts";
 import { tokenEndpoint } from "./token.ts";
 import { verificationOf, verifyCardEndpoints } from "./verify-card.ts";
 
-const account: Account = { id: "0a1b2c3d" as MerchantId, version: 1, name: "Loja", settings: defaultAccountSettings() };
-const card = { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "4/2030", card_cvv: "321" };
+const account: Account = {
+  id: "0a1b2c3d" as MerchantId,
+  version: 1,
+  name: "Loja",
+  settings: defaultAccountSettings(),
+};
+const card = {
+  card_number: "4111111111111111",
+  card_name: "Ana Lima",
+  card_due_date: "4/2030",
+  card_cvv: "321",
+};
 const payment = {
   merchant_payment_code: "ord-1",
   amount_total: "100",
@@ -64,7 +74,12 @@ function ask(endpoint: KeyedEndpoint, body: unknown, processingType?: string): P
     params,
     account,
     grants: "secret",
-    headers: { simulateInternalError: undefined, processingType, idempotencyKey: undefined, isForeign: () => false },
+    headers: {
+      simulateInternalError: undefined,
+      processingType,
+      idempotencyKey: undefined,
+      isForeign: () => false,
+    },
   });
 }
 
@@ -94,12 +109,19 @@ describe("card data of an endpoint's request", () => {
         lengths.push(panOf(given).reveal().length);
       }, end);
 
-      const verify = verifyCardEndpoints(deps).map((endpoint) => ask(keyed(endpoint), { country: "br", card }));
-      const asked = [ask(keyed(directEndpoint(deps)), { payment }), ask(keyed(tokenEndpoint(deps)), { card }), ...verify];
+      const verify = verifyCardEndpoints(deps).map((endpoint) =>
+        ask(keyed(endpoint), { country: "br", card }),
+      );
+      const asked = [
+        ask(keyed(directEndpoint(deps)), { payment }),
+        ask(keyed(tokenEndpoint(deps)), { card }),
+        ...verify,
+      ];
       await Promise.allSettled(asked);
 
       assert.deepEqual(lengths, [16, 16, 16, 16]);
-      for (const input of inputs) assert.throws(() => panOf(input).reveal(), { name: "BrokenInvariant" });
+      for (const input of inputs)
+        assert.throws(() => panOf(input).reveal(), { name: "BrokenInvariant" });
     });
   }
 
@@ -127,12 +149,21 @@ test("a refusal is answered in the endpoint's codes, a mistake of ours is left t
     body: '{"status":"ERROR","status_code":"BP-DR-65","status_message":"Token to create already exists"}',
     code: "BP-DR-65",
   });
-  await assert.rejects(ask(keyed(directEndpoint(depsThat(() => undefined, fail))), { payment }), TypeError);
+  await assert.rejects(
+    ask(keyed(directEndpoint(depsThat(() => undefined, fail))), { payment }),
+    TypeError,
+  );
 });
 
 test("an accepted request that may be a mistake is answered with warnings", async () => {
-  const answeredFor = async (values: object, processed: object = {}): Promise<readonly string[]> => {
-    const deps: EndpointDeps = { ...depsThat(() => undefined, refuse), sandbox: { loseNextAuthorization: () => undefined } };
+  const answeredFor = async (
+    values: object,
+    processed: object = {},
+  ): Promise<readonly string[]> => {
+    const deps: EndpointDeps = {
+      ...depsThat(() => undefined, refuse),
+      sandbox: { loseNextAuthorization: () => undefined },
+    };
     const { headers } = await ask(keyed(directEndpoint(deps)), {
       payment: { ...payment, ...values, creditcard: { ...card, ...processed } },
     });
@@ -142,10 +173,14 @@ test("an accepted request that may be a mistake is answered with warnings", asyn
     "X-Cofre-Warning: amount_total has more than two decimals and was rounded half up",
     "X-Cofre-Warning: CLP 12345.01 has cents, which nobody pays in CLP: is it 100 times too small?",
   ]);
-  assert.deepEqual(await answeredFor({ amount_total: 12_345 }, { threeds_eci: "02", threeds_cryptogram: "AAAA" }), [
-    "X-Cofre-Warning: threeds_eci 02 is not an indicator of visa",
-  ]);
-  assert.deepEqual(await answeredFor({ amount_total: 12_345 }, { threeds_eci: "05", threeds_cryptogram: "AAAA" }), []);
+  assert.deepEqual(
+    await answeredFor({ amount_total: 12_345 }, { threeds_eci: "02", threeds_cryptogram: "AAAA" }),
+    ["X-Cofre-Warning: threeds_eci 02 is not an indicator of visa"],
+  );
+  assert.deepEqual(
+    await answeredFor({ amount_total: 12_345 }, { threeds_eci: "05", threeds_cryptogram: "AAAA" }),
+    [],
+  );
   const brazilian = {
     amount_total: 100,
     currency_code: "BRL",
@@ -175,7 +210,12 @@ test("operations that come later say so by name, to browsers too where browsers 
   const { body } = await page.handle({
     method: "POST",
     params: {},
-    headers: { simulateInternalError: undefined, processingType: undefined, idempotencyKey: undefined, isForeign: () => false },
+    headers: {
+      simulateInternalError: undefined,
+      processingType: undefined,
+      idempotencyKey: undefined,
+      isForeign: () => false,
+    },
   });
   assert.match(body, /"The operation request is not available yet"/);
   const open = notAvailableEndpoints.filter(({ cors }) => cors).map(({ path }) => path);
@@ -190,19 +230,26 @@ test("a verification without an answer asks for another try: nothing is held, no
 });
 
 describe("the header that simulates failures", () => {
-  const simulate = (value: string, sandbox: EndpointDeps["sandbox"]): Promise<WireAnswer | undefined> =>
-    simulatedError(value, account.id, sandbox);
+  const simulate = (
+    value: string,
+    sandbox: EndpointDeps["sandbox"],
+  ): Promise<WireAnswer | undefined> => simulatedError(value, account.id, sandbox);
 
   test("asks the acquirer's network to lose the next authorization's answer, and lets the request go on", async () => {
     const lost: string[] = [];
-    const answer = await simulate(" bp-dr-119 ", { loseNextAuthorization: (merchantId) => void lost.push(merchantId) });
+    const answer = await simulate(" bp-dr-119 ", {
+      loseNextAuthorization: (merchantId) => void lost.push(merchantId),
+    });
     assert.deepEqual([answer, lost], [undefined, [account.id]]);
   });
 
   test("has no meaning where money is real", async () => {
     assert.equal(await simulate("BP-DR-102", undefined), undefined);
     // The control: in the sandbox it has.
-    assert.equal((await simulate("BP-DR-102", { loseNextAuthorization: () => undefined }))?.code, "BP-DR-102");
+    assert.equal(
+      (await simulate("BP-DR-102", { loseNextAuthorization: () => undefined }))?.code,
+      "BP-DR-102",
+    );
   });
 
   test("tells one text where the catalogue has several", async () => {
@@ -211,9 +258,17 @@ describe("the header that simulates failures", () => {
   });
 
   test("tells every code that the interface names, those of the hosted page too", async () => {
-    // BP-R-5 is one of the three values that the documentation gives: the payment went through instead.
+    // BP-R-5 is one of the three values that the documentation gives: the payment went through
+    // instead.
     const direct = "0-36 38-49 51 52 54-59 61-73 75-77 83 84 90 93 95 97 98 100-102 136";
-    const numbers = { "BP-DR": direct, "BP-R": "1-13 17-23 28-30 32", "BP-CAP": "1-5 11", "BP-CAN": "1", "BP-REF": "1 7", "BP-ZIP": "1-3" };
+    const numbers = {
+      "BP-DR": direct,
+      "BP-R": "1-13 17-23 28-30 32",
+      "BP-CAP": "1-5 11",
+      "BP-CAN": "1",
+      "BP-REF": "1 7",
+      "BP-ZIP": "1-3",
+    };
     const codes = Object.entries(numbers).flatMap(([series, ranges]) =>
       ranges.split(" ").flatMap((range) => {
         const [first = 0, last = first] = range.split("-").map(Number);

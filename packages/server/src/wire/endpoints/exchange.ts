@@ -9,7 +9,10 @@ import { refusal } from "../errors/refusal.ts";
 import { isTreeObject, type Tree, type TreeObject } from "../decode/tree.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
-/** As the sample names one ("Real to US Dollar", interface 5.7): the currencies that payments are taken in. */
+/**
+ * As the sample names one ("Real to US Dollar", interface 5.7): the currencies that payments are
+ * taken in.
+ */
 const currencyNames: ReadonlyMap<string, string> = new Map([
   ["ARS", "Argentine Peso"],
   ["BOB", "Boliviano"],
@@ -28,20 +31,24 @@ const currencyNames: ReadonlyMap<string, string> = new Map([
   ["UYU", "Uruguayan Peso"],
 ]);
 
-/** /ws/exchange (interface 5.7): what one unit of `currency_code` is worth in the base currency, by the account's own table. */
+/**
+ * /ws/exchange (interface 5.7): what one unit of `currency_code` is worth in the base currency, by
+ * the account's own table.
+ */
 export function exchangeEndpoint({ clockOf }: EndpointDeps): Endpoint {
   return {
     path: "/ws/exchange",
     key: "secret",
     family: "parameters",
     cors: false,
-    handle: ({ params, account }) => answering("query", async () => exchangeBody(params, account, clockOf(account).now())),
+    handle: ({ params, account }) =>
+      answering("query", async () => exchangeBody(params, account, clockOf(account).now())),
   };
 }
 
 /**
- * /ws/exchange/getCurrencyRates (interface 5.7): the rates of every currency in `currency_codes` to every one in `currency_base_codes`.
- * Each is a list, or text with commas.
+ * /ws/exchange/getCurrencyRates (interface 5.7): the rates of every currency in `currency_codes` to
+ * every one in `currency_base_codes`. Each is a list, or text with commas.
  */
 export function currencyRatesEndpoint({ clockOf }: EndpointDeps): Endpoint {
   return {
@@ -49,7 +56,8 @@ export function currencyRatesEndpoint({ clockOf }: EndpointDeps): Endpoint {
     key: "secret",
     family: "parameters",
     cors: false,
-    handle: ({ params, account }) => answering("query", async () => ratesBody(params, account, clockOf(account).now())),
+    handle: ({ params, account }) =>
+      answering("query", async () => ratesBody(params, account, clockOf(account).now())),
   };
 }
 
@@ -74,12 +82,23 @@ function baseOf({ settings }: Account): string {
   return countryOf(settings.country)?.currency ?? "BRL";
 }
 
-/** Each code once, upper case. A list may come as an object with numbers for names, as PHP writes it. */
+/**
+ * Each code once, upper case. A list may come as an object with numbers for names, as PHP writes
+ * it.
+ */
 function codesIn(params: TreeObject, ...names: readonly string[]): readonly string[] {
   const value = names.map((name) => params[name]).find((given) => given !== undefined);
   const members: readonly Tree[] =
-    value === undefined ? [] : typeof value === "string" ? value.split(",") : isTreeObject(value) ? Object.values(value) : listOf(value);
-  const codes = members.map((member) => (typeof member === "string" ? member.trim().toUpperCase() : "?"));
+    value === undefined
+      ? []
+      : typeof value === "string"
+        ? value.split(",")
+        : isTreeObject(value)
+          ? Object.values(value)
+          : listOf(value);
+  const codes = members.map((member) =>
+    typeof member === "string" ? member.trim().toUpperCase() : "?",
+  );
   return [...new Set(codes.filter((code) => code !== ""))];
 }
 
@@ -88,7 +107,9 @@ function listOf(value: Tree): readonly Tree[] {
 }
 
 function rateRow(code: string, base: string, { settings }: Account, now: Instant): string {
-  const rate = exchangeRate(settings.rateTable, code, base, now) ?? inverseOf(exchangeRate(settings.rateTable, base, code, now));
+  const rate =
+    exchangeRate(settings.rateTable, code, base, now) ??
+    inverseOf(exchangeRate(settings.rateTable, base, code, now));
   const names = [currencyNames.get(base), currencyNames.get(code)];
   if (rate === undefined || names.includes(undefined)) {
     throw refusal("COFRE-41", { currency: echo(code), base: echo(base) });

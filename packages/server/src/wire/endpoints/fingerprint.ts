@@ -11,8 +11,9 @@ const unauthorized = answerWithOtherStatus("BP-SA-2");
 const acknowledged: WireAnswer = { status: 200, body: "{}" };
 
 /**
- * What a shop's page asks after it has made a token (interface 2.7): a name for the device, and scripts of fraud filters to load. There
- * are none here, so the page ends its sequence with the name alone, which comes back as `device_id`.
+ * What a shop's page asks after it has made a token (interface 2.7): a name for the device, and
+ * scripts of fraud filters to load. There are none here, so the page ends its sequence with the
+ * name alone, which comes back as `device_id`.
  */
 export function fingerprintEndpoints({ holderOf, randomOf }: EndpointDeps): readonly Endpoint[] {
   const withKey =

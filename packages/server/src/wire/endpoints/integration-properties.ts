@@ -17,8 +17,15 @@ const properties = {
   url_status_change_notification: "notificationUrl",
 } as const satisfies Record<string, keyof AccountSettings>;
 
-/** merchantIntegrationProperties/get and /edit (interface 5.7): plugins ask the first to learn whether a key is good. */
-export function integrationPropertiesEndpoints({ runner, forget, addressCheck }: EndpointDeps): readonly Endpoint[] {
+/**
+ * merchantIntegrationProperties/get and /edit (interface 5.7): plugins ask the first to learn
+ * whether a key is good.
+ */
+export function integrationPropertiesEndpoints({
+  runner,
+  forget,
+  addressCheck,
+}: EndpointDeps): readonly Endpoint[] {
   return [
     {
       path: "/ws/merchantIntegrationProperties/get",
@@ -35,7 +42,10 @@ export function integrationPropertiesEndpoints({ runner, forget, addressCheck }:
       handle: ({ params, account }) =>
         answering("query", async () => {
           const changes = changesIn(params, account, addressCheck(account));
-          const changed = await runner.run(changeSettings, account, (current) => ({ ...current, ...changes }));
+          const changed = await runner.run(changeSettings, account, (current) => ({
+            ...current,
+            ...changes,
+          }));
           forget(account.id);
           return propertiesBody(changed, "edit");
         }),
@@ -43,8 +53,15 @@ export function integrationPropertiesEndpoints({ runner, forget, addressCheck }:
   ];
 }
 
-/** What is not given stays; `""` and missing are the same everywhere (interface 1.2), so nothing is ever emptied here. */
-function changesIn(params: TreeObject, { settings }: Account, check: AddressCheck): Partial<AccountSettings> {
+/**
+ * What is not given stays; `""` and missing are the same everywhere (interface 1.2), so nothing is
+ * ever emptied here.
+ */
+function changesIn(
+  params: TreeObject,
+  { settings }: Account,
+  check: AddressCheck,
+): Partial<AccountSettings> {
   const changes: Record<string, string> = {};
   for (const [name, setting] of Object.entries(properties)) {
     const text = fieldOf(params, name);
@@ -61,7 +78,16 @@ function changesIn(params: TreeObject, { settings }: Account, check: AddressChec
 
 function propertiesBody({ settings }: Account, operation: "get" | "edit"): string {
   const body = Object.fromEntries(
-    Object.entries(properties).map(([name, setting]) => [name, settings[setting] === "" ? null : shownAddress(settings[setting])]),
+    Object.entries(properties).map(([name, setting]) => [
+      name,
+      settings[setting] === "" ? null : shownAddress(settings[setting]),
+    ]),
   );
-  return JSON.stringify({ status: "SUCCESS", success: true, resource: "merchantIntegrationProperties", operation, body });
+  return JSON.stringify({
+    status: "SUCCESS",
+    success: true,
+    resource: "merchantIntegrationProperties",
+    operation,
+    body,
+  });
 }

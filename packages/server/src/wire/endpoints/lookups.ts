@@ -4,8 +4,14 @@ import type { Endpoint } from "../endpoint.ts";
 import { fieldOf } from "../requests/fields.ts";
 import { refusalAnswer } from "../answers/refusal-answer.ts";
 
-/** The zip codes that public clients' examples ask for: this server has no directory of addresses, and says so for all others. */
-const zipcodes: ReadonlyMap<string, { readonly state: string; readonly city: string; readonly name: string }> = new Map([
+/**
+ * The zip codes that public clients' examples ask for: this server has no directory of addresses,
+ * and says so for all others.
+ */
+const zipcodes: ReadonlyMap<
+  string,
+  { readonly state: string; readonly city: string; readonly name: string }
+> = new Map([
   ["61919230", { state: "CE", city: "Maracana\u00fa", name: "Rua E" }],
   ["80230010", { state: "PR", city: "Curitiba", name: "Rua Marechal Deodoro" }],
 ]);
@@ -33,8 +39,9 @@ function isCard(document: string): boolean {
 }
 
 /**
- * /ws/documentbalance (interface 5.7): what a person may still spend abroad this month. Nothing here sums payments up by document, so
- * everybody always has the whole of the documented 3000 USD left.
+ * /ws/documentbalance (interface 5.7): what a person may still spend abroad this month. Nothing
+ * here sums payments up by document, so everybody always has the whole of the documented 3000 USD
+ * left.
  */
 export const documentBalanceEndpoint: Endpoint = {
   path: "/ws/documentbalance",

@@ -1,7 +1,10 @@
 import type { Endpoint } from "../endpoint.ts";
 import { refusalAnswer } from "../answers/refusal-answer.ts";
 
-/** Operations of the interface (5, 2.4, 2.7) that this server does not have yet. `true`: browsers of other origins call it. */
+/**
+ * Operations of the interface (5, 2.4, 2.7) that this server does not have yet. `true`: browsers of
+ * other origins call it.
+ */
 const paths: readonly (readonly [path: string, cors: boolean])[] = [
   ["/ws/request", false],
   ["/ws/fxtoken/get", false],
@@ -19,8 +22,8 @@ const paths: readonly (readonly [path: string, cors: boolean])[] = [
 ];
 
 /**
- * Known operations that come later. Telling them from a misspelt path saves an integrator an hour. They look at no key: the answer is
- * the same for everyone, and some clients send none here.
+ * Known operations that come later. Telling them from a misspelt path saves an integrator an hour.
+ * They look at no key: the answer is the same for everyone, and some clients send none here.
  */
 export const notAvailableEndpoints: readonly Endpoint[] = paths.map(([path, cors]) => ({
   path,

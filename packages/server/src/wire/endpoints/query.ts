@@ -12,6 +12,8 @@ export function queryEndpoint({ runner }: EndpointDeps): Endpoint {
     family: "parameters",
     cors: false,
     handle: ({ params, account }) =>
-      answering("query", async () => paymentAnswer(await runner.run(query, account, readSelector(params, "query")), account)),
+      answering("query", async () =>
+        paymentAnswer(await runner.run(query, account, readSelector(params, "query")), account),
+      ),
   };
 }

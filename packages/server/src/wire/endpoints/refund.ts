@@ -10,7 +10,9 @@ import { readRefundOrCancel, readRefundRequest } from "../requests/refund-reques
 import { refusal } from "../errors/refusal.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
-/** /ws/refund: gives money back, or takes a refund back that has not been sent yet (interface 5.3). */
+/**
+ * /ws/refund: gives money back, or takes a refund back that has not been sent yet (interface 5.3).
+ */
 export function refundEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   return {
     path: "/ws/refund",
@@ -23,7 +25,10 @@ export function refundEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
         const done =
           asked.kind === "cancel"
             ? await runner.run(cancelRefund, account, { ...asked.selector, request: named?.digest })
-            : await naming(asked.input.selector, runner.run(refund, account, { ...asked.input, request: named?.digest }));
+            : await naming(
+                asked.input.selector,
+                runner.run(refund, account, { ...asked.input, request: named?.digest }),
+              );
         return paymentAnswer(done.payment, account, { refund: done.refund, operation: "refund" });
       });
       return withWarnings(answer, roundingWarnings(params, "amount", account));
@@ -41,8 +46,15 @@ export function refundOrCancelEndpoint({ runner }: EndpointDeps): KeyedEndpoint 
     handle: ({ params, account, named }) =>
       answering("refund_or_cancel", async () => {
         const input = { ...readRefundOrCancel(params), request: named?.digest };
-        const { payment, refund: made } = await naming(input.selector, runner.run(refundOrCancel, account, input));
-        return paymentAnswer(payment, account, made === undefined ? { operation: "cancel" } : { refund: made, operation: "refund" });
+        const { payment, refund: made } = await naming(
+          input.selector,
+          runner.run(refundOrCancel, account, input),
+        );
+        return paymentAnswer(
+          payment,
+          account,
+          made === undefined ? { operation: "cancel" } : { refund: made, operation: "refund" },
+        );
       }),
   };
 }

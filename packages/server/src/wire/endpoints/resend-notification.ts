@@ -4,7 +4,10 @@ import { paymentAnswer } from "../answers/payment-answer.ts";
 import { readSelector } from "../requests/payment-request.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
-/** /ws/everest/resendNotification (interface 5.7): announces once more what was announced last of a payment. */
+/**
+ * /ws/everest/resendNotification (interface 5.7): announces once more what was announced last of a
+ * payment.
+ */
 export function resendNotificationEndpoint({ runner }: EndpointDeps): Endpoint {
   return {
     path: "/ws/everest/resendNotification",
@@ -12,6 +15,11 @@ export function resendNotificationEndpoint({ runner }: EndpointDeps): Endpoint {
     family: "parameters",
     cors: false,
     handle: ({ params, account }) =>
-      answering("resend", async () => paymentAnswer(await runner.run(resendNotification, account, readSelector(params, "query")), account)),
+      answering("resend", async () =>
+        paymentAnswer(
+          await runner.run(resendNotification, account, readSelector(params, "query")),
+          account,
+        ),
+      ),
   };
 }

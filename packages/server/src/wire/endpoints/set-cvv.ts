@@ -7,7 +7,10 @@ import { readSetCvv } from "../requests/set-cvv-request.ts";
 import type { TreeObject } from "../decode/tree.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
-/** /ws/token/setCVV: leaves a security code for the next payment with a token (interface 2.4). Browsers call it with the public key. */
+/**
+ * /ws/token/setCVV: leaves a security code for the next payment with a token (interface 2.4).
+ * Browsers call it with the public key.
+ */
 export function setCvvEndpoint(deps: EndpointDeps): Endpoint {
   return {
     path: "/ws/token/setCVV",
@@ -18,7 +21,11 @@ export function setCvvEndpoint(deps: EndpointDeps): Endpoint {
   };
 }
 
-export function answerSetCvv({ runner }: EndpointDeps, account: Account, params: TreeObject): Promise<WireAnswer> {
+export function answerSetCvv(
+  { runner }: EndpointDeps,
+  account: Account,
+  params: TreeObject,
+): Promise<WireAnswer> {
   return answering("set_cvv", async () => {
     const input = readSetCvv(params);
     try {
@@ -30,7 +37,10 @@ export function answerSetCvv({ runner }: EndpointDeps, account: Account, params:
   });
 }
 
-/** One client posts to this address, which the original does not have: its own test expects an error (interface 2.4). */
+/**
+ * One client posts to this address, which the original does not have: its own test expects an error
+ * (interface 2.4).
+ */
 export const misspeltSetCvvEndpoint: Endpoint = {
   path: "/ws/setCvv",
   key: "none",

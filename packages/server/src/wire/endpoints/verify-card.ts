@@ -6,7 +6,9 @@ import { verdictCode, verdictDescription } from "../answers/payment-answer.ts";
 import { readVerify } from "../requests/verify-request.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
-/** /ws/verifycard, by its two names: asks whether a card is good, without a payment (interface 3.7). */
+/**
+ * /ws/verifycard, by its two names: asks whether a card is good, without a payment (interface 3.7).
+ */
 export function verifyCardEndpoints({ runner, clockOf }: EndpointDeps): readonly Endpoint[] {
   return ["/ws/verifycard", "/ws/cardverify"].map((path) => ({
     path,
@@ -29,10 +31,14 @@ export function verifyCardEndpoints({ runner, clockOf }: EndpointDeps): readonly
 
 const methods = { zero_amount: "ZERO DOLLAR", ghost_authorization: "GHOST AUTHORIZATION" } as const;
 
-/** Without an answer nothing is held and nothing was charged: the same card may be tried again (interface 4.3, RETRY). */
+/**
+ * Without an answer nothing is held and nothing was charged: the same card may be tried again
+ * (interface 4.3, RETRY).
+ */
 export function verificationOf(outcome: VerifyOutcome, isInitial: boolean): string {
   if (outcome.kind === "unknown" || outcome.kind === "not_sent") {
-    const description = outcome.kind === "unknown" ? "Timeout" : verdictDescription("no_acquirer_response");
+    const description =
+      outcome.kind === "unknown" ? "Timeout" : verdictDescription("no_acquirer_response");
     return `{"transaction_status":{"code":"RETRY","description":"${description}"},"transaction_type":"ZERO DOLLAR"}`;
   }
   const reason = outcome.kind === "good" ? "approved" : outcome.reason;

@@ -13,11 +13,20 @@ export interface DocumentedError {
   readonly tested: NonNullable<ErrorRow["tested"]>;
 }
 
-export const documentedErrors: readonly DocumentedError[] = (Object.keys(errorTable) as (keyof typeof errorTable)[]).map((code) => {
+export const documentedErrors: readonly DocumentedError[] = (
+  Object.keys(errorTable) as (keyof typeof errorTable)[]
+).map((code) => {
   const row: ErrorRow = errorTable[code];
   const { httpStatus = 200, otherStatus, condition, tested = "by request" } = row;
   const httpStatuses = otherStatus === undefined ? [httpStatus] : [httpStatus, otherStatus];
-  return { code, message: withChoices(row), example: withFirstChoices(row), httpStatuses, condition, tested };
+  return {
+    code,
+    message: withChoices(row),
+    example: withFirstChoices(row),
+    httpStatuses,
+    condition,
+    tested,
+  };
 });
 
 function withChoices({ message, choices = {} }: ErrorRow): string {
@@ -29,26 +38,33 @@ function withChoices({ message, choices = {} }: ErrorRow): string {
 }
 
 function withFirstChoices({ message, choices = {} }: ErrorRow): string {
-  const chosen = message.replaceAll(/\{(\w+)\}/g, (placeholder, name: string) => String(ownValue(choices, name)?.[0] ?? placeholder));
+  const chosen = message.replaceAll(/\{(\w+)\}/g, (placeholder, name: string) =>
+    String(ownValue(choices, name)?.[0] ?? placeholder),
+  );
   return chosen.replaceAll(/[{}]/g, "");
 }
 
 /** The table in two parts: the codes that are sent, and those that never are. */
 export function errorsAsMarkdown(part: "sent" | "never sent"): string {
-  const rows = documentedErrors.filter(({ tested }) => (tested === "never sent") === (part === "never sent"));
+  const rows = documentedErrors.filter(
+    ({ tested }) => (tested === "never sent") === (part === "never sent"),
+  );
   const cell = (text: string): string => text.replaceAll("|", "\\|");
   if (part === "never sent") {
     return [
       "| Code | Meaning there | Why not here |",
       "| --- | --- | --- |",
-      ...rows.map(({ code, message, condition }) => `| ${code} | ${cell(message)} | ${cell(condition)} |`),
+      ...rows.map(
+        ({ code, message, condition }) => `| ${code} | ${cell(message)} | ${cell(condition)} |`,
+      ),
     ].join("\n");
   }
   return [
     "| Code | HTTP | Message | When |",
     "| --- | --- | --- | --- |",
     ...rows.map(
-      ({ code, httpStatuses, message, condition }) => `| ${code} | ${httpStatuses.join(", ")} | ${cell(message)} | ${cell(condition)} |`,
+      ({ code, httpStatuses, message, condition }) =>
+        `| ${code} | ${httpStatuses.join(", ")} | ${cell(message)} | ${cell(condition)} |`,
     ),
   ].join("\n");
 }

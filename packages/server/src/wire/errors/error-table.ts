@@ -1,8 +1,14 @@
-/** One error of the wire: everything that the program, the API description and docs/wire/errors.md say about its code. */
+/**
+ * One error of the wire: everything that the program, the API description and docs/wire/errors.md
+ * say about its code.
+ */
 export interface ErrorRow {
   /** Placeholders such as `{name}` are filled in where the request is refused. */
   readonly message: string;
-  /** The values that a placeholder can have, the most common one first. A placeholder that is missing here takes any text. */
+  /**
+   * The values that a placeholder can have, the most common one first. A placeholder that is
+   * missing here takes any text.
+   */
   readonly choices?: Readonly<Record<string, readonly (string | number)[]>>;
   /** 200 unless given: several clients discard the body of any other status (interface 1.3). */
   readonly httpStatus?: number;
@@ -10,25 +16,32 @@ export interface ErrorRow {
   readonly otherStatus?: number;
   /** When the code is sent; for a code that is never sent, why not. */
   readonly condition: string;
-  /** "by request" unless given: error-catalogue.test.ts sends a request that provokes it. "elsewhere": another test does. */
+  /**
+   * "by request" unless given: error-catalogue.test.ts sends a request that provokes it.
+   * "elsewhere": another test does.
+   */
   readonly tested?: "by request" | "elsewhere" | "never sent";
 }
 
-const neverSent = (message: string, condition: string) => ({ message, condition, tested: "never sent" }) as const satisfies ErrorRow;
+const neverSent = (message: string, condition: string) =>
+  ({ message, condition, tested: "never sent" }) as const satisfies ErrorRow;
 
 const bankTransfers = "a field of bank transfers, which are not supported";
 const hostedPage = "for /ws/request, which is not available yet";
 
 /**
- * Every error code of the wire, in the order of the documentation. BP and DA codes are the interface's (sections 5 and 7): the messages that a public
- * source quotes are copied exactly, the others follow their pattern. COFRE codes are for cases that the interface has no code for: a number of
- * its own series might one day turn out to mean something else. docs/wire/errors.md has the reason for each choice. A message holds no input
- * that could be card data.
+ * Every error code of the wire, in the order of the documentation. BP and DA codes are the
+ * interface's (sections 5 and 7): the messages that a public source quotes are copied exactly, the
+ * others follow their pattern. COFRE codes are for cases that the interface has no code for: a
+ * number of its own series might one day turn out to mean something else. docs/wire/errors.md has
+ * the reason for each choice. A message holds no input that could be card data.
  */
 export const errorTable = {
   "BP-SA-1": {
     message: "{text}",
-    choices: { text: ["Field integration_key is required", "Parameter integration_key not informed"] },
+    choices: {
+      text: ["Field integration_key is required", "Parameter integration_key not informed"],
+    },
     condition: "the key is missing or empty",
   },
   "BP-SA-2": {
@@ -36,11 +49,18 @@ export const errorTable = {
     otherStatus: 401,
     condition: "unknown key, in operations with parameters; 401 in the fingerprint calls",
   },
-  "DA-1": { message: "Invalid integration key", condition: "unknown key, in operations with a JSON body" },
+  "DA-1": {
+    message: "Invalid integration key",
+    condition: "unknown key, in operations with a JSON body",
+  },
   "BP-DPAR-4": neverSent("Invalid integration key", "older hosts sent it in place of DA-1"),
-  "BP-CH-1": neverSent("Payment type group is not active: {group_code}", "card payments cannot be switched off here"),
+  "BP-CH-1": neverSent(
+    "Payment type group is not active: {group_code}",
+    "card payments cannot be switched off here",
+  ),
   "BP-DR-0": {
-    message: "Payment already exists with merchant_payment_code: {code} (created on {time}, status is {status})",
+    message:
+      "Payment already exists with merchant_payment_code: {code} (created on {time}, status is {status})",
     condition: "a payment with this code exists, in any state",
   },
   "BP-DR-1": {
@@ -50,7 +70,10 @@ export const errorTable = {
   },
   "BP-DR-2": { message: "Field payment is required", condition: "missing" },
   "BP-DR-3": { message: "Field payment.currency_code is required", condition: "missing" },
-  "BP-DR-4": { message: "Currency is not active in the system: {currency}", condition: "neither the country's currency nor USD nor EUR" },
+  "BP-DR-4": {
+    message: "Currency is not active in the system: {currency}",
+    condition: "neither the country's currency nor USD nor EUR",
+  },
   "BP-DR-5": {
     message: "Field payment.amount_total is {problem}",
     choices: { problem: ["required", "invalid"] },
@@ -60,8 +83,14 @@ export const errorTable = {
     message: "Amount reported is less than the minimum amount",
     condition: "below the country's minimum in its own currency; zero",
   },
-  "BP-DR-7": { message: "Amount must be less than {currency} {amount}", condition: "above the account's limit" },
-  "BP-DR-8": { message: "If passed, amount_itens + amount_shipping must be equal to amount_total", condition: "the sum differs" },
+  "BP-DR-7": {
+    message: "Amount must be less than {currency} {amount}",
+    condition: "above the account's limit",
+  },
+  "BP-DR-8": {
+    message: "If passed, amount_itens + amount_shipping must be equal to amount_total",
+    condition: "the sum differs",
+  },
   "BP-DR-9": {
     message: "Field payment.merchant_payment_code is {problem}",
     choices: { problem: ["required", "invalid"] },
@@ -83,19 +112,37 @@ export const errorTable = {
     condition: "a user value is too long",
   },
   "BP-DR-13": { message: "Field payment.name is required", condition: "missing" },
-  "BP-DR-14": { message: "Field payment.name can have {longest} characters maximum", choices: { longest: [100] }, condition: "too long" },
+  "BP-DR-14": {
+    message: "Field payment.name can have {longest} characters maximum",
+    choices: { longest: [100] },
+    condition: "too long",
+  },
   "BP-DR-15": { message: "Field payment.email is required", condition: "missing" },
-  "BP-DR-16": { message: "Field payment.email can have {longest} characters maximum", choices: { longest: [100] }, condition: "too long" },
+  "BP-DR-16": {
+    message: "Field payment.email can have {longest} characters maximum",
+    choices: { longest: [100] },
+    condition: "too long",
+  },
   "BP-DR-17": { message: "Field payment.email is invalid", condition: "not an e-mail address" },
   "BP-DR-18": neverSent("Customer is suspended", "customers are never suspended here"),
-  "BP-DR-19": neverSent("Field payment.birth_date is required", "formerly required; public tests pass without it"),
+  "BP-DR-19": neverSent(
+    "Field payment.birth_date is required",
+    "formerly required; public tests pass without it",
+  ),
   "BP-DR-20": {
     message: "Field payment.birth_date must be in the format dd/mm/yyyy",
     condition: "another format, or not a date",
   },
-  "BP-DR-21": { message: "Customer must be at least {age} years old", choices: { age: [16] }, condition: "younger" },
+  "BP-DR-21": {
+    message: "Customer must be at least {age} years old",
+    choices: { age: [16] },
+    condition: "younger",
+  },
   "BP-DR-22": { message: "Field payment.document is required", condition: "missing" },
-  "BP-DR-23": { message: "Field payment.document is invalid", condition: "check digits or length are wrong for the country" },
+  "BP-DR-23": {
+    message: "Field payment.document is invalid",
+    condition: "check digits or length are wrong for the country",
+  },
   "BP-DR-24": {
     message: "Field payment.zipcode {problem}",
     choices: { problem: ["is required", "is invalid", "can have 20 characters maximum"] },
@@ -128,32 +175,57 @@ export const errorTable = {
   "BP-DR-33": { message: "Field payment.instalments is invalid", condition: "not a whole number" },
   "BP-DR-34": {
     message: "Invalid value for instalments: {count} ({range})",
-    condition: "the country or brand does not offer this number, or an instalment would be too small",
+    condition:
+      "the country or brand does not offer this number, or an instalment would be too small",
   },
   "BP-DR-35": {
     message: "{text}",
-    choices: { text: ["Invalid payment_type_code: {type}", "Invalid payment_type_code", "Field payment.payment_type_code is required"] },
+    choices: {
+      text: [
+        "Invalid payment_type_code: {type}",
+        "Invalid payment_type_code",
+        "Field payment.payment_type_code is required",
+      ],
+    },
     condition: "unknown, or missing in a request without a card",
   },
-  "BP-DR-36": { message: "Payment type is not active", condition: "the country does not have the brand, or the type is not a card" },
+  "BP-DR-36": {
+    message: "Payment type is not active",
+    condition: "the country does not have the brand, or the type is not a card",
+  },
   "BP-DR-38": {
     message: "Payment type not allowed in Direct API (full mode): {type}",
     condition: "a type that only the hosted page takes",
   },
   "BP-DR-39": neverSent("CPF, name and birth date do not match", "persons are not checked here"),
-  "BP-DR-40": neverSent("Customer reached the payment limit for the period", "amounts are not added up by customer here"),
-  "BP-DR-41": { message: "Field payment.person_type must contain a valid person_type", condition: "neither personal nor business" },
+  "BP-DR-40": neverSent(
+    "Customer reached the payment limit for the period",
+    "amounts are not added up by customer here",
+  ),
+  "BP-DR-41": {
+    message: "Field payment.person_type must contain a valid person_type",
+    condition: "neither personal nor business",
+  },
   "BP-DR-42": { message: "Field payment.responsible is required", condition: "missing" },
   "BP-DR-43": {
     message: "Field payment.responsible.name {problem}",
     choices: { problem: ["is required", "can have 100 characters maximum"] },
     condition: "missing for a company, or too long",
   },
-  "BP-DR-44": neverSent("Field payment.responsible.document is invalid", "public tests pass with wrong documents"),
-  "BP-DR-45": neverSent("Field payment.responsible.birth_date is invalid", "not checked, like the document"),
+  "BP-DR-44": neverSent(
+    "Field payment.responsible.document is invalid",
+    "public tests pass with wrong documents",
+  ),
+  "BP-DR-45": neverSent(
+    "Field payment.responsible.birth_date is invalid",
+    "not checked, like the document",
+  ),
   "BP-DR-46": neverSent("Responsible person does not match", "persons are not checked here"),
   "BP-DR-47": neverSent("Bank field is too long", bankTransfers),
-  "BP-DR-48": { message: "Field creditcard is required for this payment type", condition: "no card node and no token" },
+  "BP-DR-48": {
+    message: "Field creditcard is required for this payment type",
+    condition: "no card node and no token",
+  },
   "BP-DR-49": { message: "Field payment.creditcard.card_number is required", condition: "missing" },
   "BP-DR-51": { message: "Field payment.creditcard.card_name is required", condition: "missing" },
   "BP-DR-52": {
@@ -171,13 +243,34 @@ export const errorTable = {
     choices: { field: ["payment.creditcard.card_cvv", "card_cvv"] },
     condition: "other than 3 or 4 digits",
   },
-  "BP-DR-56": { message: "Field payment.creditcard.card_due_date is required", condition: "missing" },
-  "BP-DR-57": { message: "Field payment.creditcard.card_due_date must be in the format mm/yyyy", condition: "another format" },
-  "BP-DR-58": { message: "Field payment.creditcard.card_due_date is invalid", condition: "not a month" },
-  "BP-DR-59": { message: "Field payment.creditcard.card_due_date is invalid", condition: "more than 50 years ahead" },
-  "BP-DR-61": { message: "Token could not be created for a network token", condition: "create_token with a network token" },
-  "BP-DR-62": { message: "Recurring is not enabled for this merchant", condition: "create_token is disabled for the account" },
-  "BP-DR-63": neverSent("Token not found for this acquirer", "tokens do not belong to an acquirer here"),
+  "BP-DR-56": {
+    message: "Field payment.creditcard.card_due_date is required",
+    condition: "missing",
+  },
+  "BP-DR-57": {
+    message: "Field payment.creditcard.card_due_date must be in the format mm/yyyy",
+    condition: "another format",
+  },
+  "BP-DR-58": {
+    message: "Field payment.creditcard.card_due_date is invalid",
+    condition: "not a month",
+  },
+  "BP-DR-59": {
+    message: "Field payment.creditcard.card_due_date is invalid",
+    condition: "more than 50 years ahead",
+  },
+  "BP-DR-61": {
+    message: "Token could not be created for a network token",
+    condition: "create_token with a network token",
+  },
+  "BP-DR-62": {
+    message: "Recurring is not enabled for this merchant",
+    condition: "create_token is disabled for the account",
+  },
+  "BP-DR-63": neverSent(
+    "Token not found for this acquirer",
+    "tokens do not belong to an acquirer here",
+  ),
   "BP-DR-64": {
     message: "{text}",
     choices: { text: ["Token not found", "Field token is required"] },
@@ -196,9 +289,13 @@ export const errorTable = {
         "can have 200 characters maximum",
       ],
     },
-    condition: "a chosen token has another length, contains the number of the card, or comes with the public key",
+    condition:
+      "a chosen token has another length, contains the number of the card, or comes with the public key",
   },
-  "BP-DR-67": { message: "Field payment.creditcard.card_due_date is in the past", condition: "the month has ended in every time zone" },
+  "BP-DR-67": {
+    message: "Field payment.creditcard.card_due_date is in the past",
+    condition: "the month has ended in every time zone",
+  },
   "BP-DR-68": neverSent("Direct debit", bankTransfers),
   "BP-DR-69": neverSent("Direct debit", bankTransfers),
   "BP-DR-70": neverSent("Direct debit", bankTransfers),
@@ -207,20 +304,27 @@ export const errorTable = {
   "BP-DR-73": neverSent("Direct debit", bankTransfers),
   "BP-DR-75": {
     message: "Field payment.creditcard.card_number is {problem}",
-    choices: { problem: ["invalid", "not a test card number: COFRE_SANDBOX_CARDS=any takes every number"] },
-    condition: "wrong length or check digit, or an unknown brand; in the sandbox, not a test number",
+    choices: {
+      problem: ["invalid", "not a test card number: COFRE_SANDBOX_CARDS=any takes every number"],
+    },
+    condition:
+      "wrong length or check digit, or an unknown brand; in the sandbox, not a test number",
   },
   "BP-DR-76": {
     message: "Field {field} is required",
     choices: { field: ["payment.country", "country"] },
-    condition: "missing in a payment; a list or an object. Tokens and verifications default to the account's country",
+    condition:
+      "missing in a payment; a list or an object. Tokens and verifications default to the account's country",
   },
   "BP-DR-77": {
     message: "Field {field} is not an allowed country",
     choices: { field: ["payment.country", "country"] },
     condition: "not a supported country",
   },
-  "BP-DR-83": { message: "Foreign cards are not processed", condition: "by the acquirer's card tables (sandbox: scenario card)" },
+  "BP-DR-83": {
+    message: "Foreign cards are not processed",
+    condition: "by the acquirer's card tables (sandbox: scenario card)",
+  },
   "BP-DR-84": neverSent(
     "Duplicate payment for the same customer and amount within {minutes} minutes",
     "no source states the time; merchant_payment_code prevents duplicates",
@@ -235,58 +339,112 @@ export const errorTable = {
     message: "Instalments are not allowed for prepaid cards",
     condition: "the acquirer's card tables say prepaid (sandbox: scenario card)",
   },
-  "BP-DR-98": neverSent("Payment country must match customer's country", "a request has one country, so there is nothing to compare"),
+  "BP-DR-98": neverSent(
+    "Payment country must match customer's country",
+    "a request has one country, so there is nothing to compare",
+  ),
   "BP-DR-100": {
     message: "Instalments are not allowed for debit cards",
     condition: "debitcard was requested, or the acquirer's card tables say debit",
   },
-  "BP-DR-101": { message: "Card is not eligible for e-commerce", condition: "by the acquirer's card tables (sandbox: scenario card)" },
-  "BP-DR-102": { message: "Too many attempts", condition: "by the acquirer's card tables (sandbox: scenario card)" },
+  "BP-DR-101": {
+    message: "Card is not eligible for e-commerce",
+    condition: "by the acquirer's card tables (sandbox: scenario card)",
+  },
+  "BP-DR-102": {
+    message: "Too many attempts",
+    condition: "by the acquirer's card tables (sandbox: scenario card)",
+  },
   // Interface 7.2: an internal failure that leaves the payment unknown.
   "BP-DR-119": {
     message: "The outcome is not known yet: query the payment before you send it again",
     condition: "it is unknown whether the database recorded the request",
     tested: "elsewhere",
   },
-  "BP-DR-136": { message: "Field network_token_expire_date is invalid", condition: "missing, another format, or past" },
-  "BP-CAP-1": { message: "Parameters hash or merchant_payment_code not informed", condition: "neither is given" },
+  "BP-DR-136": {
+    message: "Field network_token_expire_date is invalid",
+    condition: "missing, another format, or past",
+  },
+  "BP-CAP-1": {
+    message: "Parameters hash or merchant_payment_code not informed",
+    condition: "neither is given",
+  },
   "BP-CAP-2": { message: "Payment not found", condition: "the account has no such payment" },
   "BP-CAP-3": {
     message: "Payment cannot be captured, status is: CA",
     condition: "declined, cancelled or expired, or the capture period has ended",
   },
-  "BP-CAP-4": { message: "Payment has already been captured, status is: CO", condition: "already captured" },
-  "BP-CAP-5": { message: "Payment cannot be captured, it is still open", condition: "under review, or the acquirer has not answered" },
-  "BP-CAP-6": { message: "Parameter amount is invalid", condition: "not an amount, or above the authorized amount" },
+  "BP-CAP-4": {
+    message: "Payment has already been captured, status is: CO",
+    condition: "already captured",
+  },
+  "BP-CAP-5": {
+    message: "Payment cannot be captured, it is still open",
+    condition: "under review, or the acquirer has not answered",
+  },
+  "BP-CAP-6": {
+    message: "Parameter amount is invalid",
+    condition: "not an amount, or above the authorized amount",
+  },
   "BP-CAP-7": { message: "Capture refused by the acquirer", condition: "declined by the acquirer" },
   "BP-CAP-11": {
     message: "Partial capture not available",
     condition: "below the authorized amount, and partial capture is disabled for the account",
   },
-  "BP-CAN-1": { message: "Parameters hash or merchant_payment_code not informed", condition: "neither is given" },
+  "BP-CAN-1": {
+    message: "Parameters hash or merchant_payment_code not informed",
+    condition: "neither is given",
+  },
   "BP-CAN-2": { message: "Payment not found", condition: "the account has no such payment" },
-  "BP-CAN-3": { message: "Only open or pending payments can be cancelled", condition: "the payment is CO or CA" },
-  "BP-CAN-4": { message: "Cancellation refused by the acquirer", condition: "declined by the acquirer" },
+  "BP-CAN-3": {
+    message: "Only open or pending payments can be cancelled",
+    condition: "the payment is CO or CA",
+  },
+  "BP-CAN-4": {
+    message: "Cancellation refused by the acquirer",
+    condition: "declined by the acquirer",
+  },
   // Only BP-REF-1, 7 and CAN-2 are known (interface 5.3); the other numbers of the series are ours.
-  "BP-REF-1": { message: "Parameters hash or merchant_payment_code not informed", condition: "neither is given" },
-  "BP-REF-2": { message: "Parameter operation must be request or cancel", condition: "another operation" },
+  "BP-REF-1": {
+    message: "Parameters hash or merchant_payment_code not informed",
+    condition: "neither is given",
+  },
+  "BP-REF-2": {
+    message: "Parameter operation must be request or cancel",
+    condition: "another operation",
+  },
   "BP-REF-3": { message: "Parameter amount not informed", condition: "missing, empty or zero" },
   "BP-REF-4": { message: "Parameter amount is invalid", condition: "not an amount" },
-  "BP-REF-5": { message: "Amount is above what is left of the payment", condition: "above the captured amount less earlier refunds" },
+  "BP-REF-5": {
+    message: "Amount is above what is left of the payment",
+    condition: "above the captured amount less earlier refunds",
+  },
   "BP-REF-6": {
     message: "Parameter {name} can have {longest} characters maximum",
     choices: { name: ["description", "merchant_refund_code"], longest: [1_500, 40] },
     condition: "too long",
   },
-  "BP-REF-7": { message: "Only confirmed payments can be refunded", condition: "the payment is not CO" },
-  "BP-REF-8": { message: "Parameters refund_id or merchant_refund_code not informed", condition: "a cancel without either" },
+  "BP-REF-7": {
+    message: "Only confirmed payments can be refunded",
+    condition: "the payment is not CO",
+  },
+  "BP-REF-8": {
+    message: "Parameters refund_id or merchant_refund_code not informed",
+    condition: "a cancel without either",
+  },
   "BP-REF-9": { message: "Refund not found", condition: "the account has no such refund" },
   "BP-REF-10": {
     message: "Refund cannot be cancelled",
     condition: "already sent, or final; pending ones too for an account with strict refunds",
   },
-  "BP-REF-11": { message: "Refund already exists with this merchant_refund_code", condition: "the code was used before" },
-  "BP-REF-12": { message: "Payment has already been refunded", condition: "the whole amount is refunded" },
+  "BP-REF-11": {
+    message: "Refund already exists with this merchant_refund_code",
+    condition: "the code was used before",
+  },
+  "BP-REF-12": {
+    message: "Payment has already been refunded",
+    condition: "the whole amount is refunded",
+  },
   "BP-REF-CAN-2": {
     message: "Payment not found with this {kind}: {name}",
     choices: { kind: ["hash", "merchant_payment_code"] },
@@ -296,7 +454,10 @@ export const errorTable = {
     message: "Parameters hash or merchant_payment_code not informed",
     condition: "neither is given: query, resendNotification",
   },
-  "BP-QRY-2": { message: "Payment not found", condition: "the account has no such payment: query, resendNotification" },
+  "BP-QRY-2": {
+    message: "Payment not found",
+    condition: "the account has no such payment: query, resendNotification",
+  },
   "BP-R-1": neverSent("Field currency_code is required", hostedPage),
   "BP-R-2": neverSent("Field amount is required", hostedPage),
   "BP-R-3": neverSent("Field merchant_payment_code is required", hostedPage),
@@ -324,25 +485,53 @@ export const errorTable = {
   // Interface 7.4.
   "BP-ZIP-1": { message: "Zipcode code not informed", condition: "missing" },
   "BP-ZIP-2": { message: "Zipcode code not valid", condition: "not eight digits" },
-  "BP-ZIP-3": { message: "Address could not be retrieved", condition: "only the codes of public examples are known here" },
-  "COFRE-1": { message: "The request body is not valid JSON", condition: "JSON that cannot be parsed" },
-  "COFRE-2": { message: "The request is too large", otherStatus: 413, condition: "a body above the limit; 413 for extensions of chunks" },
+  "BP-ZIP-3": {
+    message: "Address could not be retrieved",
+    condition: "only the codes of public examples are known here",
+  },
+  "COFRE-1": {
+    message: "The request body is not valid JSON",
+    condition: "JSON that cannot be parsed",
+  },
+  "COFRE-2": {
+    message: "The request is too large",
+    otherStatus: 413,
+    condition: "a body above the limit; 413 for extensions of chunks",
+  },
   "COFRE-3": { message: "The request is nested too deeply", condition: "deeper than the limit" },
   "COFRE-4": { message: "The request has too many fields", condition: "more than the limit" },
-  "COFRE-5": { message: "The request has a field whose name is too long", condition: "a name above the limit" },
+  "COFRE-5": {
+    message: "The request has a field whose name is too long",
+    condition: "a name above the limit",
+  },
   "COFRE-6": {
     message: "Field {name} is given more than once",
-    condition: "two different values for a field that identifies a merchant, payment, card or amount",
+    condition:
+      "two different values for a field that identifies a merchant, payment, card or amount",
   },
-  "COFRE-7": { message: "The request body is neither a JSON object nor a form", condition: "for example an array that is not empty" },
-  "COFRE-8": { message: "The form is not percent-encoded", condition: "JSON cut at a raw &, for an account with strictForms" },
+  "COFRE-7": {
+    message: "The request body is neither a JSON object nor a form",
+    condition: "for example an array that is not empty",
+  },
+  "COFRE-8": {
+    message: "The form is not percent-encoded",
+    condition: "JSON cut at a raw &, for an account with strictForms",
+  },
   "COFRE-9": {
     message: "There is no such operation{hint}",
     choices: { hint: [": use /ws/token/setCVV", ""] },
     condition: "an unknown path below /ws; /ws/setCvv",
   },
-  "COFRE-10": { message: "The method is not GET or POST", otherStatus: 405, condition: "another method; 405 for CONNECT" },
-  "COFRE-11": { message: "No endpoint at this address", httpStatus: 404, condition: "an unknown path outside /ws" },
+  "COFRE-10": {
+    message: "The method is not GET or POST",
+    otherStatus: 405,
+    condition: "another method; 405 for CONNECT",
+  },
+  "COFRE-11": {
+    message: "No endpoint at this address",
+    httpStatus: 404,
+    condition: "an unknown path outside /ws",
+  },
   "COFRE-12": {
     message: "Too many requests are in progress, try again later",
     httpStatus: 503,
@@ -359,7 +548,8 @@ export const errorTable = {
   "COFRE-166": {
     message: "Not processed because this server's clock is wrong: send the request again later",
     httpStatus: 503,
-    condition: "the server's clock differs from those of other nodes, or was set, by more than two seconds",
+    condition:
+      "the server's clock differs from those of other nodes, or was set, by more than two seconds",
     tested: "elsewhere",
   },
   "COFRE-13": {
@@ -375,7 +565,8 @@ export const errorTable = {
     tested: "elsewhere",
   },
   "COFRE-164": {
-    message: "The request text is not UTF-8: send UTF-8, or name the charset ISO-8859-1 or windows-1252 in Content-Type",
+    message:
+      "The request text is not UTF-8: send UTF-8, or name the charset ISO-8859-1 or windows-1252 in Content-Type",
     condition: "%E9, or a raw byte of another charset, and Content-Type names no charset",
   },
   "COFRE-163": {
@@ -393,7 +584,8 @@ export const errorTable = {
     httpStatus: 503,
     condition: "the database is not available",
   },
-  // 200: no proxy repeats the request by itself, and clients that discard other bodies show the advice.
+  // 200: no proxy repeats the request by itself, and clients that discard other bodies show the
+  // advice.
   "COFRE-22": {
     message: "The acquirer did not answer: query the payment to learn the outcome",
     condition: "a capture or void without an answer",
@@ -402,8 +594,14 @@ export const errorTable = {
     message: "The operation {name} is not available yet",
     condition: "an operation of the interface that this version does not support",
   },
-  "COFRE-24": { message: "The refund period of this payment has ended", condition: "refundWindowDays of the account" },
-  "COFRE-25": { message: "The payment was charged back", condition: "a refund of a charged-back payment" },
+  "COFRE-24": {
+    message: "The refund period of this payment has ended",
+    condition: "refundWindowDays of the account",
+  },
+  "COFRE-25": {
+    message: "The payment was charged back",
+    condition: "a refund of a charged-back payment",
+  },
   // Interface 3.3 and 3.6 know no codes for these fields.
   "COFRE-26": {
     message: "Field cof_info.{field} is invalid",
@@ -412,12 +610,16 @@ export const errorTable = {
   },
   "COFRE-27": {
     message: "Field payment.creditcard.{field} is {problem}",
-    choices: { field: ["threeds_eci", "threeds_cryptogram", "network_token_cryptogram"], problem: ["invalid", "required"] },
+    choices: {
+      field: ["threeds_eci", "threeds_cryptogram", "network_token_cryptogram"],
+      problem: ["invalid", "required"],
+    },
     condition:
       "an ECI other than 00 01 02 05 06 07; one of 01 02 05 06 without a cryptogram (is required); a cryptogram that is not base64 or base64url, or longer than 64 characters",
   },
   "COFRE-28": {
-    message: "Field payment.cof_info.mandate_id does not belong to an initial payment with this card",
+    message:
+      "Field payment.cof_info.mandate_id does not belong to an initial payment with this card",
     condition: "with strictMandates of the account",
   },
   "COFRE-29": {
@@ -425,22 +627,40 @@ export const errorTable = {
     condition: "resendNotification of a payment without a notification",
   },
   "COFRE-30": {
-    message: "Parameter settings must be an object, for example settings[partialCapture]=true in a form",
+    message:
+      "Parameter settings must be an object, for example settings[partialCapture]=true in a form",
     condition: "/__cofre/settings",
   },
-  "COFRE-31": { message: "{problems}", condition: "/__cofre/settings, /__cofre/worlds: unknown names or invalid values" },
-  "COFRE-32": { message: "Parameter next must be one of {list}, or decline with a reason: {reasons}", condition: "/__cofre/simulator" },
-  "COFRE-33": { message: "Parameter of must be one of {list}", condition: "/__cofre/simulator" },
-  "COFRE-34": { message: "Parameter times must be a whole number from 1 to 9999", condition: "/__cofre/simulator" },
-  "COFRE-35": {
-    message: "The simulator rejects this instruction: its queue is full, or the message cannot be declined or echoed",
+  "COFRE-31": {
+    message: "{problems}",
+    condition: "/__cofre/settings, /__cofre/worlds: unknown names or invalid values",
+  },
+  "COFRE-32": {
+    message: "Parameter next must be one of {list}, or decline with a reason: {reasons}",
     condition: "/__cofre/simulator",
   },
-  "COFRE-50": { message: "Parameter connector must be one of {list}", condition: "/__cofre/simulator, with several simulators" },
+  "COFRE-33": { message: "Parameter of must be one of {list}", condition: "/__cofre/simulator" },
+  "COFRE-34": {
+    message: "Parameter times must be a whole number from 1 to 9999",
+    condition: "/__cofre/simulator",
+  },
+  "COFRE-35": {
+    message:
+      "The simulator rejects this instruction: its queue is full, or the message cannot be declined or echoed",
+    condition: "/__cofre/simulator",
+  },
+  "COFRE-50": {
+    message: "Parameter connector must be one of {list}",
+    condition: "/__cofre/simulator, with several simulators",
+  },
   "COFRE-36": { message: "Parameter action must be one of {list}", condition: "/__cofre/payment" },
-  "COFRE-37": { message: "The payment is not under review", condition: "/__cofre/payment: accept_review, reject_review" },
+  "COFRE-37": {
+    message: "The payment is not under review",
+    condition: "/__cofre/payment: accept_review, reject_review",
+  },
   "COFRE-38": {
-    message: "Only a captured payment without a refund or chargeback can be charged back, and only a charged-back payment can be credited",
+    message:
+      "Only a captured payment without a refund or chargeback can be charged back, and only a charged-back payment can be credited",
     condition: "/__cofre/payment: chargeback, chargeback_credit",
   },
   "COFRE-39": {
@@ -452,25 +672,41 @@ export const errorTable = {
     message: "No exchange rate from {currency} to {base}",
     condition: "exchange: an unknown currency, or a pair without a rate",
   },
-  "COFRE-42": { message: "Parameter document is invalid or not informed", condition: "documentbalance" },
+  "COFRE-42": {
+    message: "Parameter document is invalid or not informed",
+    condition: "documentbalance",
+  },
   "COFRE-43": {
     message: "The payment has the maximum number of refunds",
     condition: "100 refunds of one payment, including cancelled ones",
   },
-  "COFRE-44": { message: "This Idempotency-Key was used with a different request", condition: "the same key and a different request" },
+  "COFRE-44": {
+    message: "This Idempotency-Key was used with a different request",
+    condition: "the same key and a different request",
+  },
   "COFRE-48": {
     message: "Parameter replay must be failed (from), payment (hash) or range (from, to)",
     condition: "/__cofre/notifications",
   },
-  "COFRE-55": { message: "Parameter state must be one or more of {list}, separated by commas", condition: "/__cofre/payments" },
+  "COFRE-55": {
+    message: "Parameter state must be one or more of {list}, separated by commas",
+    condition: "/__cofre/payments",
+  },
   "COFRE-56": { message: "Parameter brand must be one of {list}", condition: "/__cofre/payments" },
   "COFRE-57": {
-    message: "Parameter limit must be a whole number from 1 to {most}, and before the next value of another page",
+    message:
+      "Parameter limit must be a whole number from 1 to {most}, and before the next value of another page",
     choices: { most: [100] },
     condition: "/__cofre/payments",
   },
-  "COFRE-70": { message: "The parameters of a world are {list}", condition: "/__cofre/worlds: an unknown parameter" },
-  "COFRE-71": { message: "Parameter new_integration_key or new_public_integration_key is already in use", condition: "/__cofre/worlds" },
+  "COFRE-70": {
+    message: "The parameters of a world are {list}",
+    condition: "/__cofre/worlds: an unknown parameter",
+  },
+  "COFRE-71": {
+    message: "Parameter new_integration_key or new_public_integration_key is already in use",
+    condition: "/__cofre/worlds",
+  },
   "COFRE-72": {
     message: "The maximum number of worlds is reached",
     condition: "/__cofre/worlds: 10,000 worlds, each used within the last hour",
@@ -481,7 +717,10 @@ export const errorTable = {
     condition: "/__cofre/clock: during a move, or while it waited for another one",
     tested: "elsewhere",
   },
-  "COFRE-73": { message: "Parameter {name} must be {form}", condition: "/__cofre/worlds, /__cofre/world, /__cofre/clock" },
+  "COFRE-73": {
+    message: "Parameter {name} must be {form}",
+    condition: "/__cofre/worlds, /__cofre/world, /__cofre/clock",
+  },
   "COFRE-74": {
     message: "This account is not a world: its clock is the system clock, and it cannot be reset",
     condition: "/__cofre/world, /__cofre/clock",
@@ -489,16 +728,22 @@ export const errorTable = {
   "COFRE-75": { message: "Parameter do must be one of {list}", condition: "/__cofre/world" },
   "COFRE-76": {
     message: "The maximum number of snapshots is reached",
-    condition: "/__cofre/world: 10 snapshots of a world, or 300,000 records in the snapshots of all worlds",
+    condition:
+      "/__cofre/world: 10 snapshots of a world, or 300,000 records in the snapshots of all worlds",
   },
   "COFRE-77": { message: "The world has no snapshot with this name", condition: "/__cofre/world" },
-  "COFRE-78": { message: "Only one of the parameters set, advance and run can be given", condition: "/__cofre/clock" },
+  "COFRE-78": {
+    message: "Only one of the parameters set, advance and run can be given",
+    condition: "/__cofre/clock",
+  },
   "COFRE-90": {
-    message: "Parameter add must be an object with a kind, for example add[kind]=fail_before_commit in a form. The kinds are {list}",
+    message:
+      "Parameter add must be an object with a kind, for example add[kind]=fail_before_commit in a form. The kinds are {list}",
     condition: "/__cofre/faults",
   },
   "COFRE-91": {
-    message: "Parameter add.times must be a whole number from 1 to {most}, or 0 for all requests until the fault is cleared",
+    message:
+      "Parameter add.times must be a whole number from 1 to {most}, or 0 for all requests until the fault is cleared",
     choices: { most: [1_000] },
     condition: "/__cofre/faults",
   },
@@ -507,17 +752,20 @@ export const errorTable = {
     condition: "/__cofre/faults: an unknown operation, or one that the kind does not apply to",
   },
   "COFRE-93": {
-    message: "Parameter add.merchant_payment_code must have 1 to {longest} characters and must not contain a card number",
+    message:
+      "Parameter add.merchant_payment_code must have 1 to {longest} characters and must not contain a card number",
     choices: { longest: [128] },
     condition: "/__cofre/faults",
   },
   "COFRE-94": {
-    message: "Parameter add.delay_ms must be a whole number from 1 to {longest}, and is only for the kinds {kinds}",
+    message:
+      "Parameter add.delay_ms must be a whole number from 1 to {longest}, and is only for the kinds {kinds}",
     choices: { longest: [120_000] },
     condition: "/__cofre/faults",
   },
   "COFRE-95": {
-    message: "Parameter add.reason is required for the kind decline, and only for it. The reasons are {list}",
+    message:
+      "Parameter add.reason is required for the kind decline, and only for it. The reasons are {list}",
     condition: "/__cofre/faults",
   },
   "COFRE-96": {
@@ -525,9 +773,18 @@ export const errorTable = {
     choices: { most: [100] },
     condition: "/__cofre/faults",
   },
-  "COFRE-97": { message: "Parameter clear must be all, or the id of an active fault", condition: "/__cofre/faults" },
-  "COFRE-98": { message: "Parameters add and clear cannot be given together", condition: "/__cofre/faults" },
-  "COFRE-99": { message: "Parameter add can have only the members {list}", condition: "/__cofre/faults" },
+  "COFRE-97": {
+    message: "Parameter clear must be all, or the id of an active fault",
+    condition: "/__cofre/faults",
+  },
+  "COFRE-98": {
+    message: "Parameters add and clear cannot be given together",
+    condition: "/__cofre/faults",
+  },
+  "COFRE-99": {
+    message: "Parameter add can have only the members {list}",
+    condition: "/__cofre/faults",
+  },
   "COFRE-100": {
     message: "Faults are not available: another server processes this account's payments",
     condition: "/__cofre/faults, with COFRE_UPSTREAM_URL",
@@ -537,24 +794,31 @@ export const errorTable = {
     message: "Parameter after must be a whole number, and hash the hash of a payment",
     condition: "/__cofre/requests, /__cofre/notifications",
   },
-  "COFRE-60": { message: "Parameter order must be newest, and state one of {list}", condition: "/__cofre/notifications" },
+  "COFRE-60": {
+    message: "Parameter order must be newest, and state one of {list}",
+    condition: "/__cofre/notifications",
+  },
   "COFRE-61": {
-    message: "Parameter limit must be a whole number from 1 to {most}, and before the next value of another page",
+    message:
+      "Parameter limit must be a whole number from 1 to {most}, and before the next value of another page",
     choices: { most: [100] },
     condition: "/__cofre/notifications",
   },
   "COFRE-145": {
-    message: "Parameter switch_on or switch_off must be the id of an endpoint of this account, and cannot be given with replay",
+    message:
+      "Parameter switch_on or switch_off must be the id of an endpoint of this account, and cannot be given with replay",
     condition: "/__cofre/notifications",
   },
   "COFRE-62": { message: "Parameter per must be one of {list}", condition: "/__cofre/figures" },
   "COFRE-63": {
-    message: "Parameters from and to must be times in UTC with at most {most} hours or days between them",
+    message:
+      "Parameters from and to must be times in UTC with at most {most} hours or days between them",
     choices: { most: [100] },
     condition: "/__cofre/figures",
   },
   "COFRE-64": {
-    message: "Parameter limit must be a whole number from 1 to {most}, and after the next value of another page",
+    message:
+      "Parameter limit must be a whole number from 1 to {most}, and after the next value of another page",
     choices: { most: [1_000] },
     condition: "/__cofre/tokens",
   },
@@ -563,25 +827,44 @@ export const errorTable = {
     condition: "the same key at the same time, on another node",
     tested: "elsewhere",
   },
-  "COFRE-110": { message: "Not signed in, or the session has expired", condition: "requests of the console", tested: "elsewhere" },
+  "COFRE-110": {
+    message: "Not signed in, or the session has expired",
+    condition: "requests of the console",
+    tested: "elsewhere",
+  },
   "COFRE-111": {
     message: "Name, password or code is wrong, or the user cannot sign in now",
-    condition: "/__cofre/session, /__cofre/password: the same answer for a wrong, unknown, locked or disabled user",
+    condition:
+      "/__cofre/session, /__cofre/password: the same answer for a wrong, unknown, locked or disabled user",
     tested: "elsewhere",
   },
   "COFRE-112": {
     message: "The request does not come from this server's console",
-    condition: "X-Cofre-CSRF is missing or of another session, the page has another origin, or a GET would put a secret into the address",
+    condition:
+      "X-Cofre-CSRF is missing or of another session, the page has another origin, or a GET would put a secret into the address",
     tested: "elsewhere",
   },
-  "COFRE-113": { message: "Your role does not allow this", condition: "requests of the console", tested: "elsewhere" },
-  "COFRE-114": { message: "The invitation is unknown, used or expired", condition: "/__cofre/enrolment", tested: "elsewhere" },
+  "COFRE-113": {
+    message: "Your role does not allow this",
+    condition: "requests of the console",
+    tested: "elsewhere",
+  },
+  "COFRE-114": {
+    message: "The invitation is unknown, used or expired",
+    condition: "/__cofre/enrolment",
+    tested: "elsewhere",
+  },
   "COFRE-115": {
-    message: "A password must have 12 to 128 characters, must not contain the name, and must differ from the last four passwords",
+    message:
+      "A password must have 12 to 128 characters, must not contain the name, and must differ from the last four passwords",
     condition: "/__cofre/enrolment, /__cofre/password",
     tested: "elsewhere",
   },
-  "COFRE-116": { message: "The six-digit code is wrong or was used before", condition: "/__cofre/enrolment", tested: "elsewhere" },
+  "COFRE-116": {
+    message: "The six-digit code is wrong or was used before",
+    condition: "/__cofre/enrolment",
+    tested: "elsewhere",
+  },
   "COFRE-117": {
     message: "A name must have 3 to 64 letters, digits or . _ @ + - and must not be in use",
     condition: "/__cofre/people",
@@ -595,7 +878,8 @@ export const errorTable = {
   "COFRE-119": {
     message: "{kind} {name} is invalid",
     choices: { kind: ["Parameter", "Header"] },
-    condition: "/__cofre/session, /__cofre/people, /__cofre/audit; an unknown account in X-Cofre-Account",
+    condition:
+      "/__cofre/session, /__cofre/people, /__cofre/audit; an unknown account in X-Cofre-Account",
     tested: "elsewhere",
   },
   "COFRE-123": {
@@ -605,7 +889,8 @@ export const errorTable = {
     tested: "elsewhere",
   },
   "COFRE-168": {
-    message: "The database query took longer than 2 seconds and was cancelled: send the request again, or ask for less",
+    message:
+      "The database query took longer than 2 seconds and was cancelled: send the request again, or ask for less",
     httpStatus: 503,
     condition: "PostgreSQL: a list, figures, a history or deliveries at /__cofre/",
     tested: "elsewhere",
@@ -613,7 +898,8 @@ export const errorTable = {
   "COFRE-150": {
     message:
       "The integration_key of a server account is required for requests from another site, or to a host name that is not in COFRE_OWN_NAMES",
-    condition: "/__cofre/worlds without sign-in: Origin or Sec-Fetch-Site of another page, or a Host such as cofre.example.com",
+    condition:
+      "/__cofre/worlds without sign-in: Origin or Sec-Fetch-Site of another page, or a Host such as cofre.example.com",
   },
   "COFRE-130": {
     message: "The request is not HTTP/1.1",
@@ -634,7 +920,8 @@ export const errorTable = {
     tested: "elsewhere",
   },
   "COFRE-132": {
-    message: "The address contains characters that must be percent-encoded: spaces or non-ASCII characters",
+    message:
+      "The address contains characters that must be percent-encoded: spaces or non-ASCII characters",
     httpStatus: 400,
     condition: "é, ñ or a space without percent-encoding; an address that does not begin with /",
     tested: "elsewhere",
@@ -653,7 +940,8 @@ export const errorTable = {
     tested: "elsewhere",
   },
   "COFRE-167": {
-    message: "The request is a POST without Content-Length or Transfer-Encoding, so its body would not be read",
+    message:
+      "The request is a POST without Content-Length or Transfer-Encoding, so its body would not be read",
     httpStatus: 411,
     condition:
       "POST to /ws/ without Content-Length and Transfer-Encoding, unless all fields are in the address and no header describes a body",
@@ -665,11 +953,17 @@ export const errorTable = {
     condition: "the client closed the connection during the request",
     tested: "elsewhere",
   },
-  "COFRE-136": { message: "The request has no Host header", httpStatus: 400, condition: "HTTP/1.1 without a Host", tested: "elsewhere" },
+  "COFRE-136": {
+    message: "The request has no Host header",
+    httpStatus: 400,
+    condition: "HTTP/1.1 without a Host",
+    tested: "elsewhere",
+  },
   "COFRE-160": {
     message: "The request has two Host headers, or an invalid one",
     httpStatus: 400,
-    condition: "two Host headers, even with one value; a space, a slash or another invalid character",
+    condition:
+      "two Host headers, even with one value; a space, a slash or another invalid character",
     tested: "elsewhere",
   },
   "COFRE-137": {
@@ -681,7 +975,8 @@ export const errorTable = {
   "COFRE-138": {
     message: "The request took too long to arrive",
     httpStatus: 408,
-    condition: "more than 10 s for the head, or 15 s for the whole request; a connection without any bytes is closed without an answer",
+    condition:
+      "more than 10 s for the head, or 15 s for the whole request; a connection without any bytes is closed without an answer",
     tested: "elsewhere",
   },
   "COFRE-139": {
@@ -692,7 +987,8 @@ export const errorTable = {
   },
   "COFRE-151": {
     message: "Header Idempotency-Key must not contain a card number",
-    condition: "the number of the card of the request or payment, unless refuseCardLikeCodes is off",
+    condition:
+      "the number of the card of the request or payment, unless refuseCardLikeCodes is off",
   },
   "COFRE-46": {
     message: "Header Idempotency-Key must have 1 to 255 printable ASCII characters without spaces",

@@ -16,10 +16,19 @@ describe("a refusal", () => {
   });
 
   test("fills in the placeholders, those of a choice too", () => {
-    assert.equal(refusal("BP-DR-24", { problem: "is invalid" }).message, "Field payment.zipcode is invalid");
-    assert.equal(refusal("BP-DR-52", { longest: 64 }).message, "Field payment.creditcard.card_name can have 64 characters maximum");
+    assert.equal(
+      refusal("BP-DR-24", { problem: "is invalid" }).message,
+      "Field payment.zipcode is invalid",
+    );
+    assert.equal(
+      refusal("BP-DR-52", { longest: 64 }).message,
+      "Field payment.creditcard.card_name can have 64 characters maximum",
+    );
     const text = "Invalid payment_type_code: {type}";
-    assert.equal(refusal("BP-DR-35", { text, type: "shells" }).message, "Invalid payment_type_code: shells");
+    assert.equal(
+      refusal("BP-DR-35", { text, type: "shells" }).message,
+      "Invalid payment_type_code: shells",
+    );
   });
 
   test("repeats braces and dollars in a value unchanged", () => {
@@ -50,7 +59,10 @@ describe("a refusal", () => {
       body: '{"status":"ERROR","status_code":"COFRE-98","status_message":"Parameters add and clear cannot be given together"}',
       code: "COFRE-98",
     });
-    assert.deepEqual([refusalAnswer("COFRE-10").status, answerWithOtherStatus("COFRE-10").status], [200, 405]);
+    assert.deepEqual(
+      [refusalAnswer("COFRE-10").status, answerWithOtherStatus("COFRE-10").status],
+      [200, 405],
+    );
   });
 });
 
@@ -59,7 +71,10 @@ test("the documentation lists the choices of a message, and its example has the 
   const { message, example } = byCode.get("BP-DR-25") ?? {};
   assert.equal(message, "Field payment.address {is required | can have 100 characters maximum}");
   assert.equal(example, "Field payment.address is required");
-  assert.equal(byCode.get("BP-DR-14")?.message, "Field payment.name can have 100 characters maximum");
+  assert.equal(
+    byCode.get("BP-DR-14")?.message,
+    "Field payment.name can have 100 characters maximum",
+  );
   assert.equal(byCode.get("BP-DR-35")?.example, "Invalid payment_type_code: type");
   assert.deepEqual(byCode.get("COFRE-10")?.httpStatuses, [200, 405]);
 });

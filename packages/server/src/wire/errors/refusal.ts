@@ -4,12 +4,18 @@ import { WireError } from "../decode/wire-error.ts";
 
 type Table = typeof errorTable;
 /** The codes that are sent. */
-export type ErrorCode = { [Code in keyof Table]: Table[Code] extends { readonly tested: "never sent" } ? never : Code }[keyof Table];
+export type ErrorCode = {
+  [Code in keyof Table]: Table[Code] extends { readonly tested: "never sent" } ? never : Code;
+}[keyof Table];
 
-type NamesIn<Text> = Text extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
+type NamesIn<Text> = Text extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | NamesIn<Rest>
+  : never;
 type ChoicesOf<Row> = Row extends { readonly choices: infer Choices } ? Choices : object;
 type ChoiceOf<Row> = {
-  [Name in keyof ChoicesOf<Row>]: ChoicesOf<Row>[Name] extends readonly (infer Value)[] ? Value : never;
+  [Name in keyof ChoicesOf<Row>]: ChoicesOf<Row>[Name] extends readonly (infer Value)[]
+    ? Value
+    : never;
 }[keyof ChoicesOf<Row>];
 type ValueOf<Choices, Name> = Name extends keyof Choices
   ? Choices[Name] extends readonly (infer Value)[]
@@ -17,14 +23,20 @@ type ValueOf<Choices, Name> = Name extends keyof Choices
     : never
   : string | number;
 
-/** The values of a row's placeholders, by their names. A choice may have placeholders of its own. */
+/**
+ * The values of a row's placeholders, by their names. A choice may have placeholders of its own.
+ */
 export type ValuesOf<Code extends ErrorCode> = {
   readonly [Name in NamesIn<Table[Code]["message"]>]: ValueOf<ChoicesOf<Table[Code]>, Name>;
 } & { readonly [Name in NamesIn<ChoiceOf<Table[Code]>>]?: string | number };
 
 /** Codes whose message has no placeholder. */
-export type PlainCode = { [Code in ErrorCode]: [NamesIn<Table[Code]["message"]>] extends [never] ? Code : never }[ErrorCode];
-export type Filling<Code extends ErrorCode> = Code extends PlainCode ? [] : [values: ValuesOf<Code>];
+export type PlainCode = {
+  [Code in ErrorCode]: [NamesIn<Table[Code]["message"]>] extends [never] ? Code : never;
+}[ErrorCode];
+export type Filling<Code extends ErrorCode> = Code extends PlainCode
+  ? []
+  : [values: ValuesOf<Code>];
 export type Values = Readonly<Record<string, string | number>>;
 
 /** The refusal of a request with this code. */
@@ -35,10 +47,17 @@ export function refusal<Code extends ErrorCode>(code: Code, ...filling: Filling<
 /** As `refusal`, for values that were checked against the row elsewhere. */
 export function refusalWith(code: ErrorCode, values: Values | undefined): WireError {
   const { message, choices, httpStatus }: ErrorRow = errorTable[code];
-  return new WireError(code, values === undefined ? message : filled(message, choices ?? {}, values), httpStatus);
+  return new WireError(
+    code,
+    values === undefined ? message : filled(message, choices ?? {}, values),
+    httpStatus,
+  );
 }
 
-/** Only a choice of the row is searched for placeholders again, so that braces in other values have no meaning. */
+/**
+ * Only a choice of the row is searched for placeholders again, so that braces in other values have
+ * no meaning.
+ */
 function filled(text: string, choices: NonNullable<ErrorRow["choices"]>, values: Values): string {
   return text.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
     const value = String(ownValue(values, name));

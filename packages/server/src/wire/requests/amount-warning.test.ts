@@ -6,13 +6,19 @@ import type { Account } from "../../merchant/account.ts";
 import { defaultAccountSettings } from "../../merchant/settings.ts";
 import { amountWarning } from "./amount-warning.ts";
 
-const account: Account = { id: "0a1b2c3d" as MerchantId, version: 1, name: "Loja", settings: defaultAccountSettings() };
+const account: Account = {
+  id: "0a1b2c3d" as MerchantId,
+  version: 1,
+  name: "Loja",
+  settings: defaultAccountSettings(),
+};
 const warned = (minor: bigint, currency: string): boolean =>
   amountWarning({ minor, currency }, account, instant(Date.UTC(2026, 10, 28))) !== undefined;
 
 describe("the warning of an amount that looks 100 times too small", () => {
   test("is given for cents of what has none", () => {
-    for (const currency of ["CLP", "COP", "CRC", "PYG"]) assert.ok(warned(1_599_050n, currency), currency);
+    for (const currency of ["CLP", "COP", "CRC", "PYG"])
+      assert.ok(warned(1_599_050n, currency), currency);
   });
 
   test("is given below a dollar where a dollar is a hundred units or more", () => {

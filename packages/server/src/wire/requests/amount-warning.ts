@@ -9,10 +9,15 @@ const withoutCents: ReadonlySet<string> = new Set(["CLP", "COP", "CRC", "PYG"]);
 const smallUnit = 100n;
 
 /**
- * For the header X-Cofre-Warning: an amount that looks 100 times too small for its currency, as it comes about when a program divides
- * by 100 what has no cents. Undefined for all others: a warning that is often wrong is not read.
+ * For the header X-Cofre-Warning: an amount that looks 100 times too small for its currency, as it
+ * comes about when a program divides by 100 what has no cents. Undefined for all others: a warning
+ * that is often wrong is not read.
  */
-export function amountWarning({ minor, currency }: Money, { settings }: Account, now: Instant): string | undefined {
+export function amountWarning(
+  { minor, currency }: Money,
+  { settings }: Account,
+  now: Instant,
+): string | undefined {
   const shown = `${currency} ${formatMoney({ minor, currency })}`;
   if (withoutCents.has(currency) && minor % 100n !== 0n)
     return `${shown} has cents, which nobody pays in ${currency}: is it 100 times too small?`;

@@ -8,7 +8,10 @@ import { fieldOf, lengthOf, liftedOf } from "./fields.ts";
 import type { Rule } from "./rules.ts";
 import type { Lifted, TreeObject } from "../decode/tree.ts";
 
-/** A `creditcard` or `card` node as it came, its secrets in owned buffers: whoever reads one wipes it (`wipeCard`), whatever happens. */
+/**
+ * A `creditcard` or `card` node as it came, its secrets in owned buffers: whoever reads one wipes
+ * it (`wipeCard`), whatever happens.
+ */
 export interface CardReading {
   /** Which of the three ways of naming a card it takes; the CVV may accompany each. */
   readonly kind: "pan" | "network_token" | "token";
@@ -33,12 +36,16 @@ interface DueDate {
   readonly year: number;
 }
 
-/** `tokenBeside` is the charge token that stands outside of the node: it counts when the node brings no card. */
+/**
+ * `tokenBeside` is the charge token that stands outside of the node: it counts when the node brings
+ * no card.
+ */
 export function readCardToCharge(node: TreeObject, tokenBeside: string | undefined): CardReading {
   const networkPan = liftedOf(node, "network_token_pan");
   const hasNumber = networkPan !== undefined || liftedOf(node, "card_number") !== undefined;
   const token = fieldOf(node, "token") ?? (hasNumber ? undefined : tokenBeside);
-  // A token takes the place of number, name and date (interface 3.3): what stands beside it is not looked at.
+  // A token takes the place of number, name and date (interface 3.3): what stands beside it is not
+  // looked at.
   if (token !== undefined) return readCard(node, "token", token);
   return readCard(node, networkPan === undefined ? "pan" : "network_token", undefined);
 }
@@ -48,11 +55,24 @@ export function readCardToStore(node: TreeObject): CardReading {
   return readCard(node, "pan", undefined);
 }
 
-function readCard(node: TreeObject, kind: CardReading["kind"], token: string | undefined): CardReading {
-  const given = kind === "token" ? undefined : liftedOf(node, kind === "network_token" ? "network_token_pan" : "card_number");
-  const dueDateText = fieldOf(node, kind === "network_token" ? "network_token_expire_date" : "card_due_date");
+function readCard(
+  node: TreeObject,
+  kind: CardReading["kind"],
+  token: string | undefined,
+): CardReading {
+  const given =
+    kind === "token"
+      ? undefined
+      : liftedOf(node, kind === "network_token" ? "network_token_pan" : "card_number");
+  const dueDateText = fieldOf(
+    node,
+    kind === "network_token" ? "network_token_expire_date" : "card_due_date",
+  );
   const cvv = liftedOf(node, "card_cvv");
-  const cryptogram = liftedOf(node, kind === "network_token" ? "network_token_cryptogram" : "threeds_cryptogram");
+  const cryptogram = liftedOf(
+    node,
+    kind === "network_token" ? "network_token_cryptogram" : "threeds_cryptogram",
+  );
   return {
     kind,
     numberGiven: given !== undefined,
@@ -68,11 +88,17 @@ function readCard(node: TreeObject, kind: CardReading["kind"], token: string | u
   };
 }
 
-function owned<Owned>(lifted: Lifted | undefined, take: (bytes: Uint8Array) => Owned | undefined): Owned | undefined {
+function owned<Owned>(
+  lifted: Lifted | undefined,
+  take: (bytes: Uint8Array) => Owned | undefined,
+): Owned | undefined {
   return lifted?.wellFormed === true ? take(lifted.copy()) : undefined;
 }
 
-/** `mm/yyyy`, the month padded or not; any two digits for the month, since a wrong month has a code of its own. */
+/**
+ * `mm/yyyy`, the month padded or not; any two digits for the month, since a wrong month has a code
+ * of its own.
+ */
 function dueDateOf(text: string): DueDate | undefined {
   const match = /^(\d{1,2})\/(\d{4})$/.exec(text);
   return match === null ? undefined : { month: Number(match[1]), year: Number(match[2]) };
@@ -87,7 +113,12 @@ export function wipeCard(reading: Pick<CardReading, "pan" | "cvv" | "cryptogram"
 /** The card that a reading without broken rules holds; undefined for a token. */
 export function cardOf({ pan, dueDate, holderName }: CardReading): Card | undefined {
   if (pan === undefined || dueDate === undefined) return undefined;
-  return { pan, expiryMonth: dueDate.month, expiryYear: dueDate.year, holderName: holderName ?? "" };
+  return {
+    pan,
+    expiryMonth: dueDate.month,
+    expiryYear: dueDate.year,
+    holderName: holderName ?? "",
+  };
 }
 
 /** What the rules about cards look at. */
@@ -134,15 +165,20 @@ export const cardRules = {
   },
   nameTooLong: {
     code: 52,
-    broken: ({ card, longestHolderName }) => lengthOf(card?.holderName ?? "") > longestHolderName && { longest: longestHolderName },
+    broken: ({ card, longestHolderName }) =>
+      lengthOf(card?.holderName ?? "") > longestHolderName && { longest: longestHolderName },
   },
   cvvRequired: {
     code: 54,
-    broken: (reading) => isPan(reading) && reading.cvvRequired && !reading.card.cvvGiven && { field: "payment.creditcard.card_cvv" },
+    broken: (reading) =>
+      isPan(reading) &&
+      reading.cvvRequired &&
+      !reading.card.cvvGiven && { field: "payment.creditcard.card_cvv" },
   },
   cvvInvalid: {
     code: 55,
-    broken: ({ card }) => card?.cvvGiven === true && card.cvv === undefined && { field: "payment.creditcard.card_cvv" },
+    broken: ({ card }) =>
+      card?.cvvGiven === true && card.cvv === undefined && { field: "payment.creditcard.card_cvv" },
   },
   dueDateRequired: {
     code: 56,
@@ -154,22 +190,29 @@ export const cardRules = {
   },
   dueMonth: {
     code: 58,
-    broken: (reading) => isPan(reading) && reading.card.dueDate !== undefined && !hasMonth(reading.card.dueDate),
+    broken: (reading) =>
+      isPan(reading) && reading.card.dueDate !== undefined && !hasMonth(reading.card.dueDate),
   },
   dueYear: {
     code: 59,
     broken: (reading) =>
-      isPan(reading) && reading.card.dueDate !== undefined && yearsFrom(reading.now, reading.card.dueDate) > longestValidityYears,
+      isPan(reading) &&
+      reading.card.dueDate !== undefined &&
+      yearsFrom(reading.now, reading.card.dueDate) > longestValidityYears,
   },
   duePast: {
     code: 67,
-    broken: (reading) => isPan(reading) && reading.card.dueDate !== undefined && isOver(reading.card.dueDate, reading.now),
+    broken: (reading) =>
+      isPan(reading) &&
+      reading.card.dueDate !== undefined &&
+      isOver(reading.card.dueDate, reading.now),
   },
   numberInvalid: {
     code: 75,
     // A number of no brand that is known can be neither charged nor stored (interface 2.6).
     broken: ({ card }) =>
-      card?.numberGiven === true && (card.pan === undefined || brandOf(card.pan) === undefined) && { problem: "invalid" },
+      card?.numberGiven === true &&
+      (card.pan === undefined || brandOf(card.pan) === undefined) && { problem: "invalid" },
   },
   nameIsNumber: {
     code: 95,
@@ -178,6 +221,7 @@ export const cardRules = {
   networkTokenDate: {
     code: 136,
     broken: ({ card, now }) =>
-      card?.kind === "network_token" && (card.dueDate === undefined || !hasMonth(card.dueDate) || isOver(card.dueDate, now)),
+      card?.kind === "network_token" &&
+      (card.dueDate === undefined || !hasMonth(card.dueDate) || isOver(card.dueDate, now)),
   },
 } as const satisfies Record<string, Rule<CardContext>>;

@@ -1,4 +1,8 @@
-import { type StoredCredential, storedCredentialReasons, type ThreeDSecure } from "../../payment/payment.ts";
+import {
+  type StoredCredential,
+  storedCredentialReasons,
+  type ThreeDSecure,
+} from "../../payment/payment.ts";
 import type { DirectInput } from "../../operations/direct-input.ts";
 import { brandOf } from "../../vault/bin.ts";
 import { cut } from "../decode/card-like.ts";
@@ -12,15 +16,19 @@ export const credentialLongest = { mandate: 64, xid: 28, version: 10, transactio
 export const uses = ["initial", "stored"] as const;
 export const initiators = ["CIT", "MIT"] as const;
 
-/** Whether the request charges credentials that were stored before: those bring no security code (interface 3.6). */
+/**
+ * Whether the request charges credentials that were stored before: those bring no security code
+ * (interface 3.6).
+ */
 export function isStoredCredential(parent: TreeObject): boolean {
   const node = nodeOf(parent, "cof_info");
   return node !== undefined && fieldOf(node, "cof_type")?.toLowerCase() === "stored";
 }
 
 /**
- * `cof_info` of a payment or a verification (interface 3.6). Without a `cof_type` it says nothing. The documentation has reasons that
- * depend on the case and are not known here: such a one is taken for the initiator's plain one, rather than refuse what the original takes.
+ * `cof_info` of a payment or a verification (interface 3.6). Without a `cof_type` it says nothing.
+ * The documentation has reasons that depend on the case and are not known here: such a one is taken
+ * for the initiator's plain one, rather than refuse what the original takes.
  */
 export function readStoredCredential(parent: TreeObject): StoredCredential | undefined {
   const node = nodeOf(parent, "cof_info");
@@ -43,15 +51,22 @@ export function readStoredCredential(parent: TreeObject): StoredCredential | und
 }
 
 /**
- * What an external 3-D Secure server found, but for the cryptogram (interface 3.3). An indicator that claims an authentication or an
- * attempt comes with the cryptogram that proves it, the card's or the network token's, except in later payments of a stored credential.
+ * What an external 3-D Secure server found, but for the cryptogram (interface 3.3). An indicator
+ * that claims an authentication or an attempt comes with the cryptogram that proves it, the card's
+ * or the network token's, except in later payments of a stored credential.
  */
-export function readThreeDSecure(node: TreeObject, card: CardReading | undefined, isStored: boolean): ThreeDSecure | undefined {
-  if (hasWrongShape(node, "threeds_eci")) throw refusal("COFRE-27", { field: "threeds_eci", problem: "invalid" });
+export function readThreeDSecure(
+  node: TreeObject,
+  card: CardReading | undefined,
+  isStored: boolean,
+): ThreeDSecure | undefined {
+  if (hasWrongShape(node, "threeds_eci"))
+    throw refusal("COFRE-27", { field: "threeds_eci", problem: "invalid" });
   const text = fieldOf(node, "threeds_eci");
   if (text === undefined) return undefined;
   const eci = text.padStart(2, "0");
-  if (!/^0[012567]$/.test(eci)) throw refusal("COFRE-27", { field: "threeds_eci", problem: "invalid" });
+  if (!/^0[012567]$/.test(eci))
+    throw refusal("COFRE-27", { field: "threeds_eci", problem: "invalid" });
   if (card?.cryptogramGiven !== true && !isStored && claimsProof(eci, card)) {
     throw refusal("COFRE-27", { field: "threeds_cryptogram", problem: "required" });
   }
@@ -63,33 +78,48 @@ export function readThreeDSecure(node: TreeObject, card: CardReading | undefined
   };
 }
 
-/** 06 is an attempt for every brand but Mastercard, where it stands for an exemption; of a token the brand is not known yet. */
+/**
+ * 06 is an attempt for every brand but Mastercard, where it stands for an exemption; of a token the
+ * brand is not known yet.
+ */
 function claimsProof(eci: string, card: CardReading | undefined): boolean {
   if (eci !== "06") return eci === "01" || eci === "02" || eci === "05";
   const brand = card?.pan === undefined ? undefined : brandOf(card.pan);
   return brand !== undefined && brand !== "mastercard";
 }
 
-/** For the sandbox's header X-Cofre-Warning: what an acquirer may refuse, although the interface takes it. */
+/**
+ * For the sandbox's header X-Cofre-Warning: what an acquirer may refuse, although the interface
+ * takes it.
+ */
 export function threeDSecureWarnings({ order, source }: DirectInput): readonly string[] {
   const { country, paymentType, threeDSecure } = order;
   const warnings: string[] = [];
   if (country === "br" && paymentType === "debit" && threeDSecure === undefined) {
-    warnings.push("Acquirers in Brazil decline debit cards without 3-D Secure: no threeds_eci is given");
+    warnings.push(
+      "Acquirers in Brazil decline debit cards without 3-D Secure: no threeds_eci is given",
+    );
   }
   const brand = source.kind === "token" ? undefined : brandOf(source.card.pan);
-  const other = brand === "mastercard" ? threeDSecure?.eci === "05" : threeDSecure?.eci === "01" || threeDSecure?.eci === "02";
-  if (brand !== undefined && other) warnings.push(`threeds_eci ${threeDSecure?.eci} is not an indicator of ${brand}`);
+  const other =
+    brand === "mastercard"
+      ? threeDSecure?.eci === "05"
+      : threeDSecure?.eci === "01" || threeDSecure?.eci === "02";
+  if (brand !== undefined && other)
+    warnings.push(`threeds_eci ${threeDSecure?.eci} is not an indicator of ${brand}`);
   return warnings;
 }
 
 /**
- * Refuses a cryptogram that came and cannot be used. Without it the payment would go through as one that nobody has authenticated, and its
- * sender would learn that from the first dispute.
+ * Refuses a cryptogram that came and cannot be used. Without it the payment would go through as one
+ * that nobody has authenticated, and its sender would learn that from the first dispute.
  */
 export function refuseCryptogram({ kind, cryptogramGiven, cryptogram }: CardReading): void {
   if (!cryptogramGiven || cryptogram !== undefined) return;
-  throw refusal("COFRE-27", { field: kind === "network_token" ? "network_token_cryptogram" : "threeds_cryptogram", problem: "invalid" });
+  throw refusal("COFRE-27", {
+    field: kind === "network_token" ? "network_token_cryptogram" : "threeds_cryptogram",
+    problem: "invalid",
+  });
 }
 
 function shortText(node: TreeObject, name: string, characters: number): string | undefined {

@@ -58,12 +58,20 @@ function requestWith(...changes: readonly Change[]): Request {
 }
 
 function accountWith(settings: Partial<AccountSettings> = {}): Account {
-  return { id: "0a1b2c3d" as MerchantId, version: 1, name: "Loja Exemplo", settings: { ...defaultAccountSettings(), ...settings } };
+  return {
+    id: "0a1b2c3d" as MerchantId,
+    version: 1,
+    name: "Loja Exemplo",
+    settings: { ...defaultAccountSettings(), ...settings },
+  };
 }
 
 function paramsOf({ top, payment, card }: Request): TreeObject {
   const node = Object.keys(card).length === 0 ? {} : { creditcard: card };
-  return decodeRequest("/ws/direct", Buffer.from(JSON.stringify({ ...top, payment: { ...payment, ...node } }))).params;
+  return decodeRequest(
+    "/ws/direct",
+    Buffer.from(JSON.stringify({ ...top, payment: { ...payment, ...node } })),
+  ).params;
 }
 
 function read(request: Request, account = accountWith(), options?: DirectOptions): DirectInput {
@@ -98,7 +106,10 @@ interface Breach {
   readonly code: number;
   readonly message: string;
   readonly change: Change;
-  /** Breaches of one group change the same fields, so that a request has at most one of them. Without a group: not combined. */
+  /**
+   * Breaches of one group change the same fields, so that a request has at most one of them.
+   * Without a group: not combined.
+   */
   readonly group?: string;
   readonly settings?: Partial<AccountSettings>;
 }
@@ -107,20 +118,83 @@ const required = (field: string): string => `Field ${field} is required`;
 const invalid = (field: string): string => `Field ${field} is invalid`;
 const fillers = (length: number): string => "a".repeat(length);
 
-/** Every way in which a request alone can break a rule. Messages that interface 7.2 quotes stand here as it quotes them. */
+/**
+ * Every way in which a request alone can break a rule. Messages that interface 7.2 quotes stand
+ * here as it quotes them.
+ */
 const breaches: readonly Breach[] = [
-  { code: 1, message: "Mode must be either full or iframe", change: top({ mode: "simple" }), group: "mode" },
-  { code: 1, message: "Operation must be request", change: top({ operation: "cancel" }), group: "operation" },
-  { code: 1, message: "Operation must be request", change: top({ operation: ["cancel"] }), group: "operation" },
-  { code: 3, message: required("payment.currency_code"), change: payment({ currency_code: "" }), group: "currency" },
-  { code: 4, message: "Currency is not active in the system: XYZ", change: payment({ currency_code: "XYZ" }), group: "currency" },
-  { code: 4, message: "Currency is not active in the system: MXN", change: payment({ currency_code: "MXN" }), group: "currency" },
-  { code: 5, message: required("payment.amount_total"), change: payment({ amount_total: null }), group: "amount" },
-  { code: 5, message: invalid("payment.amount_total"), change: payment({ amount_total: "1,00" }), group: "amount" },
-  { code: 5, message: invalid("payment.amount_total"), change: payment({ amount_total: "0.004" }), group: "amount" },
-  { code: 5, message: invalid("payment.amount_total"), change: payment({ amount_total: -5 }), group: "amount" },
-  { code: 6, message: "Amount reported is less than the minimum amount", change: payment({ amount_total: 0 }), group: "amount" },
-  { code: 7, message: "Amount must be less than BRL 58300.00", change: payment({ amount_total: "10000.01" }), group: "amount" },
+  {
+    code: 1,
+    message: "Mode must be either full or iframe",
+    change: top({ mode: "simple" }),
+    group: "mode",
+  },
+  {
+    code: 1,
+    message: "Operation must be request",
+    change: top({ operation: "cancel" }),
+    group: "operation",
+  },
+  {
+    code: 1,
+    message: "Operation must be request",
+    change: top({ operation: ["cancel"] }),
+    group: "operation",
+  },
+  {
+    code: 3,
+    message: required("payment.currency_code"),
+    change: payment({ currency_code: "" }),
+    group: "currency",
+  },
+  {
+    code: 4,
+    message: "Currency is not active in the system: XYZ",
+    change: payment({ currency_code: "XYZ" }),
+    group: "currency",
+  },
+  {
+    code: 4,
+    message: "Currency is not active in the system: MXN",
+    change: payment({ currency_code: "MXN" }),
+    group: "currency",
+  },
+  {
+    code: 5,
+    message: required("payment.amount_total"),
+    change: payment({ amount_total: null }),
+    group: "amount",
+  },
+  {
+    code: 5,
+    message: invalid("payment.amount_total"),
+    change: payment({ amount_total: "1,00" }),
+    group: "amount",
+  },
+  {
+    code: 5,
+    message: invalid("payment.amount_total"),
+    change: payment({ amount_total: "0.004" }),
+    group: "amount",
+  },
+  {
+    code: 5,
+    message: invalid("payment.amount_total"),
+    change: payment({ amount_total: -5 }),
+    group: "amount",
+  },
+  {
+    code: 6,
+    message: "Amount reported is less than the minimum amount",
+    change: payment({ amount_total: 0 }),
+    group: "amount",
+  },
+  {
+    code: 7,
+    message: "Amount must be less than BRL 58300.00",
+    change: payment({ amount_total: "10000.01" }),
+    group: "amount",
+  },
   {
     code: 8,
     message: "If passed, amount_itens + amount_shipping must be equal to amount_total",
@@ -139,9 +213,24 @@ const breaches: readonly Breach[] = [
     change: payment({ amount_itens: 0, amount_shipping: 0 }),
     group: "sum",
   },
-  { code: 9, message: required("payment.merchant_payment_code"), change: payment({ merchant_payment_code: " " }), group: "code" },
-  { code: 9, message: invalid("payment.merchant_payment_code"), change: payment({ merchant_payment_code: "a\u0007b" }), group: "code" },
-  { code: 9, message: invalid("payment.merchant_payment_code"), change: payment({ merchant_payment_code: "a\ud800b" }), group: "code" },
+  {
+    code: 9,
+    message: required("payment.merchant_payment_code"),
+    change: payment({ merchant_payment_code: " " }),
+    group: "code",
+  },
+  {
+    code: 9,
+    message: invalid("payment.merchant_payment_code"),
+    change: payment({ merchant_payment_code: "a\u0007b" }),
+    group: "code",
+  },
+  {
+    code: 9,
+    message: invalid("payment.merchant_payment_code"),
+    change: payment({ merchant_payment_code: "a\ud800b" }),
+    group: "code",
+  },
   {
     code: 10,
     message: "Parameter merchant_payment_code can have 40 characters maximum",
@@ -160,49 +249,172 @@ const breaches: readonly Breach[] = [
     change: payment({ user_value_3: fillers(21) }),
     group: "user values",
   },
-  { code: 13, message: required("payment.name"), change: payment({ name: undefined }), group: "name" },
-  { code: 14, message: "Field payment.name can have 100 characters maximum", change: payment({ name: fillers(101) }), group: "name" },
-  { code: 15, message: "Field payment.email is required", change: payment({ email: "" }), group: "email" },
+  {
+    code: 13,
+    message: required("payment.name"),
+    change: payment({ name: undefined }),
+    group: "name",
+  },
+  {
+    code: 14,
+    message: "Field payment.name can have 100 characters maximum",
+    change: payment({ name: fillers(101) }),
+    group: "name",
+  },
+  {
+    code: 15,
+    message: "Field payment.email is required",
+    change: payment({ email: "" }),
+    group: "email",
+  },
   {
     code: 16,
     message: "Field payment.email can have 100 characters maximum",
     change: payment({ email: `${fillers(90)}@example.com` }),
     group: "email",
   },
-  { code: 17, message: invalid("payment.email"), change: payment({ email: "ana.lima.example.com" }), group: "email" },
-  { code: 17, message: invalid("payment.email"), change: payment({ email: "a@b" }), group: "email" },
+  {
+    code: 17,
+    message: invalid("payment.email"),
+    change: payment({ email: "ana.lima.example.com" }),
+    group: "email",
+  },
+  {
+    code: 17,
+    message: invalid("payment.email"),
+    change: payment({ email: "a@b" }),
+    group: "email",
+  },
   {
     code: 20,
     message: "Field payment.birth_date must be in the format dd/mm/yyyy",
     change: payment({ birth_date: "1979-04-12" }),
     group: "birth date",
   },
-  { code: 21, message: "Customer must be at least 16 years old", change: payment({ birth_date: "29/11/2010" }), group: "birth date" },
-  { code: 22, message: required("payment.document"), change: payment({ document: undefined }), group: "document" },
-  { code: 23, message: invalid("payment.document"), change: payment({ document: "853.513.468-94" }), group: "document" },
-  { code: 24, message: "Field payment.zipcode is required", change: payment({ zipcode: "" }), group: "zipcode" },
-  { code: 24, message: invalid("payment.zipcode"), change: payment({ zipcode: "1234" }), group: "zipcode" },
-  { code: 25, message: required("payment.address"), change: payment({ address: undefined }), group: "address" },
+  {
+    code: 21,
+    message: "Customer must be at least 16 years old",
+    change: payment({ birth_date: "29/11/2010" }),
+    group: "birth date",
+  },
+  {
+    code: 22,
+    message: required("payment.document"),
+    change: payment({ document: undefined }),
+    group: "document",
+  },
+  {
+    code: 23,
+    message: invalid("payment.document"),
+    change: payment({ document: "853.513.468-94" }),
+    group: "document",
+  },
+  {
+    code: 24,
+    message: "Field payment.zipcode is required",
+    change: payment({ zipcode: "" }),
+    group: "zipcode",
+  },
+  {
+    code: 24,
+    message: invalid("payment.zipcode"),
+    change: payment({ zipcode: "1234" }),
+    group: "zipcode",
+  },
+  {
+    code: 25,
+    message: required("payment.address"),
+    change: payment({ address: undefined }),
+    group: "address",
+  },
   {
     code: 25,
     message: "Field payment.address can have 100 characters maximum",
     change: payment({ address: fillers(101) }),
     group: "address",
   },
-  { code: 26, message: required("payment.street_number"), change: payment({ street_number: undefined }), group: "street number" },
-  { code: 27, message: required("payment.city"), change: payment({ city: undefined }), group: "city" },
-  { code: 28, message: required("payment.state"), change: payment({ state: undefined }), group: "state" },
-  { code: 29, message: invalid("payment.state"), change: payment({ state: "Ceará" }), group: "state" },
-  { code: 31, message: required("payment.phone_number"), change: payment({ phone_number: undefined }), group: "phone" },
-  { code: 32, message: invalid("payment.phone_number"), change: payment({ phone_number: "1234567" }), group: "phone" },
-  { code: 32, message: invalid("payment.phone_number"), change: payment({ phone_number: "378282246310005" }), group: "phone" },
-  { code: 33, message: invalid("payment.instalments"), change: payment({ instalments: "1.5" }), group: "instalments" },
-  { code: 33, message: invalid("payment.instalments"), change: payment({ instalments: [3] }), group: "instalments" },
-  { code: 34, message: "Invalid value for instalments: 13 (1-12)", change: payment({ instalments: 13 }), group: "instalments" },
-  { code: 34, message: "Invalid value for instalments: 2 (1)", change: payment({ instalments: 2, amount_total: "1.70" }) },
-  { code: 34, message: "Invalid value for instalments: 12 (1-10)", change: payment({ instalments: 12, amount_total: "8.60" }) },
-  { code: 35, message: "Invalid payment_type_code", change: payment({ payment_type_code: ["debitcard"] }), group: "type" },
-  { code: 35, message: "Invalid payment_type_code: gold", change: payment({ payment_type_code: "gold" }), group: "type" },
+  {
+    code: 26,
+    message: required("payment.street_number"),
+    change: payment({ street_number: undefined }),
+    group: "street number",
+  },
+  {
+    code: 27,
+    message: required("payment.city"),
+    change: payment({ city: undefined }),
+    group: "city",
+  },
+  {
+    code: 28,
+    message: required("payment.state"),
+    change: payment({ state: undefined }),
+    group: "state",
+  },
+  {
+    code: 29,
+    message: invalid("payment.state"),
+    change: payment({ state: "Ceará" }),
+    group: "state",
+  },
+  {
+    code: 31,
+    message: required("payment.phone_number"),
+    change: payment({ phone_number: undefined }),
+    group: "phone",
+  },
+  {
+    code: 32,
+    message: invalid("payment.phone_number"),
+    change: payment({ phone_number: "1234567" }),
+    group: "phone",
+  },
+  {
+    code: 32,
+    message: invalid("payment.phone_number"),
+    change: payment({ phone_number: "378282246310005" }),
+    group: "phone",
+  },
+  {
+    code: 33,
+    message: invalid("payment.instalments"),
+    change: payment({ instalments: "1.5" }),
+    group: "instalments",
+  },
+  {
+    code: 33,
+    message: invalid("payment.instalments"),
+    change: payment({ instalments: [3] }),
+    group: "instalments",
+  },
+  {
+    code: 34,
+    message: "Invalid value for instalments: 13 (1-12)",
+    change: payment({ instalments: 13 }),
+    group: "instalments",
+  },
+  {
+    code: 34,
+    message: "Invalid value for instalments: 2 (1)",
+    change: payment({ instalments: 2, amount_total: "1.70" }),
+  },
+  {
+    code: 34,
+    message: "Invalid value for instalments: 12 (1-10)",
+    change: payment({ instalments: 12, amount_total: "8.60" }),
+  },
+  {
+    code: 35,
+    message: "Invalid payment_type_code",
+    change: payment({ payment_type_code: ["debitcard"] }),
+    group: "type",
+  },
+  {
+    code: 35,
+    message: "Invalid payment_type_code: gold",
+    change: payment({ payment_type_code: "gold" }),
+    group: "type",
+  },
   {
     code: 35,
     message: required("payment.payment_type_code"),
@@ -211,8 +423,18 @@ const breaches: readonly Breach[] = [
       for (const name of Object.keys(request.card)) delete request.card[name];
     },
   },
-  { code: 36, message: "Payment type is not active", change: payment({ payment_type_code: "boleto" }), group: "type" },
-  { code: 36, message: "Payment type is not active", change: payment({ payment_type_code: "carnet" }), group: "type" },
+  {
+    code: 36,
+    message: "Payment type is not active",
+    change: payment({ payment_type_code: "boleto" }),
+    group: "type",
+  },
+  {
+    code: 36,
+    message: "Payment type is not active",
+    change: payment({ payment_type_code: "carnet" }),
+    group: "type",
+  },
   {
     code: 38,
     message: "Payment type not allowed in Direct API (full mode): _all",
@@ -225,7 +447,12 @@ const breaches: readonly Breach[] = [
     change: payment({ person_type: "robot" }),
     group: "person",
   },
-  { code: 42, message: required("payment.responsible"), change: payment({ person_type: "business" }), group: "person" },
+  {
+    code: 42,
+    message: required("payment.responsible"),
+    change: payment({ person_type: "business" }),
+    group: "person",
+  },
   {
     code: 43,
     message: required("payment.responsible.name"),
@@ -245,36 +472,70 @@ const breaches: readonly Breach[] = [
     change: card({ card_number: null }),
     group: "number",
   },
-  { code: 51, message: "Field payment.creditcard.card_name is required", change: card({ card_name: "" }), group: "holder" },
+  {
+    code: 51,
+    message: "Field payment.creditcard.card_name is required",
+    change: card({ card_name: "" }),
+    group: "holder",
+  },
   {
     code: 52,
     message: "Field payment.creditcard.card_name can have 50 characters maximum",
     change: card({ card_name: fillers(51) }),
     group: "holder",
   },
-  { code: 54, message: required("payment.creditcard.card_cvv"), change: card({ card_cvv: "" }), group: "cvv" },
+  {
+    code: 54,
+    message: required("payment.creditcard.card_cvv"),
+    change: card({ card_cvv: "" }),
+    group: "cvv",
+  },
   {
     code: 55,
     message: "Field payment.creditcard.card_cvv must have 3 or 4 digits",
     change: card({ card_cvv: "12345" }),
     group: "cvv",
   },
-  { code: 55, message: "Field payment.creditcard.card_cvv must have 3 or 4 digits", change: card({ card_cvv: ["123"] }), group: "cvv" },
-  { code: 56, message: required("payment.creditcard.card_due_date"), change: card({ card_due_date: "" }), group: "due date" },
+  {
+    code: 55,
+    message: "Field payment.creditcard.card_cvv must have 3 or 4 digits",
+    change: card({ card_cvv: ["123"] }),
+    group: "cvv",
+  },
+  {
+    code: 56,
+    message: required("payment.creditcard.card_due_date"),
+    change: card({ card_due_date: "" }),
+    group: "due date",
+  },
   {
     code: 57,
     message: "Field payment.creditcard.card_due_date must be in the format mm/yyyy",
     change: card({ card_due_date: "04/30" }),
     group: "due date",
   },
-  { code: 58, message: invalid("payment.creditcard.card_due_date"), change: card({ card_due_date: "13/2030" }), group: "due date" },
-  { code: 59, message: invalid("payment.creditcard.card_due_date"), change: card({ card_due_date: "12/2080" }), group: "due date" },
+  {
+    code: 58,
+    message: invalid("payment.creditcard.card_due_date"),
+    change: card({ card_due_date: "13/2030" }),
+    group: "due date",
+  },
+  {
+    code: 59,
+    message: invalid("payment.creditcard.card_due_date"),
+    change: card({ card_due_date: "12/2080" }),
+    group: "due date",
+  },
   {
     code: 61,
     message: "Token could not be created for a network token",
     change: (request) => {
       for (const name of Object.keys(request.card)) delete request.card[name];
-      Object.assign(request.card, { network_token_pan: visa, network_token_expire_date: "12/2030", network_token_cryptogram: "AAAA" });
+      Object.assign(request.card, {
+        network_token_pan: visa,
+        network_token_expire_date: "12/2030",
+        network_token_cryptogram: "AAAA",
+      });
       request.payment["create_token"] = true;
     },
   },
@@ -308,12 +569,31 @@ const breaches: readonly Breach[] = [
     change: card({ card_due_date: "10/2026" }),
     group: "due date",
   },
-  { code: 75, message: invalid("payment.creditcard.card_number"), change: card({ card_number: "4111111111111112" }), group: "number" },
-  { code: 75, message: invalid("payment.creditcard.card_number"), change: card({ card_number: "41111111" }), group: "number" },
+  {
+    code: 75,
+    message: invalid("payment.creditcard.card_number"),
+    change: card({ card_number: "4111111111111112" }),
+    group: "number",
+  },
+  {
+    code: 75,
+    message: invalid("payment.creditcard.card_number"),
+    change: card({ card_number: "41111111" }),
+    group: "number",
+  },
   // Passes the check digit, but no brand that is accepted begins with 1.
-  { code: 75, message: invalid("payment.creditcard.card_number"), change: card({ card_number: "1111111111111117" }), group: "number" },
+  {
+    code: 75,
+    message: invalid("payment.creditcard.card_number"),
+    change: card({ card_number: "1111111111111117" }),
+    group: "number",
+  },
   { code: 76, message: required("payment.country"), change: payment({ country: ["br"] }) },
-  { code: 77, message: "Field payment.country is not an allowed country", change: payment({ country: "xx" }) },
+  {
+    code: 77,
+    message: "Field payment.country is not an allowed country",
+    change: payment({ country: "xx" }),
+  },
   {
     code: 95,
     message: "Field payment.creditcard.card_name must not be a card number",
@@ -330,7 +610,11 @@ const breaches: readonly Breach[] = [
     message: "Field network_token_expire_date is invalid",
     change: (request: Request): void => {
       for (const name of Object.keys(request.card)) delete request.card[name];
-      Object.assign(request.card, { network_token_pan: visa, network_token_expire_date: date, network_token_cryptogram: "AAAA" });
+      Object.assign(request.card, {
+        network_token_pan: visa,
+        network_token_expire_date: date,
+        network_token_cryptogram: "AAAA",
+      });
     },
   })),
 ];
@@ -344,8 +628,15 @@ describe("a direct request", () => {
 
   for (const { code, message, change, settings } of breaches) {
     test(`BP-DR-${code}: ${message}`, () => {
-      const { statusCode, message: told, httpStatus } = refusalOf(() => read(requestWith(change), accountWith(settings)));
-      assert.deepEqual({ statusCode, message: told, httpStatus }, { statusCode: `BP-DR-${code}`, message, httpStatus: 200 });
+      const {
+        statusCode,
+        message: told,
+        httpStatus,
+      } = refusalOf(() => read(requestWith(change), accountWith(settings)));
+      assert.deepEqual(
+        { statusCode, message: told, httpStatus },
+        { statusCode: `BP-DR-${code}`, message, httpStatus: 200 },
+      );
     });
   }
 
@@ -371,7 +662,9 @@ describe("a direct request", () => {
       breaches.filter(({ group }) => group !== undefined),
       ({ group }) => group,
     );
-    const oneOfEach = [...groups.values()].map((group) => fc.option(fc.constantFrom(...group), { nil: undefined, freq: 3 }));
+    const oneOfEach = [...groups.values()].map((group) =>
+      fc.option(fc.constantFrom(...group), { nil: undefined, freq: 3 }),
+    );
     fc.assert(
       fc.property(fc.tuple(...oneOfEach), (chosen) => {
         const broken = chosen.filter((breach) => breach !== undefined);
@@ -394,44 +687,87 @@ describe("a direct request", () => {
     });
     const input = read(requestWith(bare, payment({ country: "pe", currency_code: "PEN" })));
     assert.equal(input.order.customer.city, undefined);
-    assert.equal(refusalOf(() => read(requestWith(bare, payment({ country: "mx" })))).message, "Field payment.zipcode is required");
-    assert.equal(refusalOf(() => read(requestWith(bare, payment({ country: "uy" })))).statusCode, "BP-DR-22");
+    assert.equal(
+      refusalOf(() => read(requestWith(bare, payment({ country: "mx" })))).message,
+      "Field payment.zipcode is required",
+    );
+    assert.equal(
+      refusalOf(() => read(requestWith(bare, payment({ country: "uy" })))).statusCode,
+      "BP-DR-22",
+    );
   });
 
   test("Chile asks for the document when the payment is processed there", () => {
     const chile = requestWith(payment({ country: "cl", document: undefined }));
     assert.equal(read(chile, accountWith(), { local: false }).order.customer.document, undefined);
-    assert.equal(refusalOf(() => read(chile, accountWith(), { local: true })).statusCode, "BP-DR-22");
-    assert.equal(refusalOf(() => read(chile, accountWith({ profile: "B" }))).statusCode, "BP-DR-22");
+    assert.equal(
+      refusalOf(() => read(chile, accountWith(), { local: true })).statusCode,
+      "BP-DR-22",
+    );
+    assert.equal(
+      refusalOf(() => read(chile, accountWith({ profile: "B" }))).statusCode,
+      "BP-DR-22",
+    );
   });
 
   test("a code of 128 characters is taken on the hosts local to Brazil", () => {
     const long = payment({ merchant_payment_code: fillers(128) });
     assert.equal(read(requestWith(long), accountWith({ profile: "B" })).order.code.length, 128);
-    const error = refusalOf(() => read(requestWith(payment({ merchant_payment_code: fillers(129) })), accountWith({ profile: "B" })));
+    const error = refusalOf(() =>
+      read(
+        requestWith(payment({ merchant_payment_code: fillers(129) })),
+        accountWith({ profile: "B" }),
+      ),
+    );
     assert.equal(error.message, "Parameter merchant_payment_code can have 128 characters maximum");
   });
 
   test("characters are counted as people count them", () => {
-    assert.equal(read(requestWith(payment({ user_value_1: "🛍".repeat(20) }))).order.userValues[0], "🛍".repeat(20));
-    assert.equal(refusalOf(() => read(requestWith(payment({ user_value_1: "🛍".repeat(21) })))).statusCode, "BP-DR-12");
+    assert.equal(
+      read(requestWith(payment({ user_value_1: "🛍".repeat(20) }))).order.userValues[0],
+      "🛍".repeat(20),
+    );
+    assert.equal(
+      refusalOf(() => read(requestWith(payment({ user_value_1: "🛍".repeat(21) })))).statusCode,
+      "BP-DR-12",
+    );
   });
 
   test("amex and elo pay in at most six instalments in Brazil, as far as the number tells", () => {
     const amex = card({ card_number: "378282246310005", card_cvv: "1234" });
     assert.equal(read(requestWith(amex, payment({ instalments: 6 }))).order.instalments, 6);
-    assert.equal(refusalOf(() => read(requestWith(amex, payment({ instalments: 7 })))).message, "Invalid value for instalments: 7 (1-6)");
+    assert.equal(
+      refusalOf(() => read(requestWith(amex, payment({ instalments: 7 })))).message,
+      "Invalid value for instalments: 7 (1-6)",
+    );
   });
 
   test("counts that a country leaves out are listed", () => {
     const mexico = payment({ country: "mx", instalments: 2 });
-    assert.equal(refusalOf(() => read(requestWith(mexico))).message, "Invalid value for instalments: 2 (1, 3, 6, 9, 12)");
+    assert.equal(
+      refusalOf(() => read(requestWith(mexico))).message,
+      "Invalid value for instalments: 2 (1, 3, 6, 9, 12)",
+    );
   });
 });
 
 test("a request of any shape is accepted or refused, never a failure of ours", () => {
-  const names = [...Object.keys(goodRequest().payment), "create_token", "token", "responsible", "person_type", "cof_info", "user_value_1"];
-  const cardNames = [...Object.keys(goodRequest().card), "token", "network_token_pan", "network_token_expire_date", "auto_capture"];
+  const names = [
+    ...Object.keys(goodRequest().payment),
+    "create_token",
+    "token",
+    "responsible",
+    "person_type",
+    "cof_info",
+    "user_value_1",
+  ];
+  const cardNames = [
+    ...Object.keys(goodRequest().card),
+    "token",
+    "network_token_pan",
+    "network_token_expire_date",
+    "auto_capture",
+  ];
   const value = fc.oneof(
     {
       weight: 4,
@@ -453,13 +789,17 @@ test("a request of any shape is accepted or refused, never a failure of ours", (
     fc.string({ unit: "binary", maxLength: 300 }),
     fc.record({ name: fc.string(), cof_type: fc.constantFrom("stored", "initial") }),
   );
-  const changes = (fields: readonly string[]): fc.Arbitrary<Fields> => fc.dictionary(fc.constantFrom(...fields), value, { maxKeys: 4 });
+  const changes = (fields: readonly string[]): fc.Arbitrary<Fields> =>
+    fc.dictionary(fc.constantFrom(...fields), value, { maxKeys: 4 });
   let accepted = 0;
   fc.assert(
     fc.property(changes(names), changes(cardNames), fc.boolean(), (fields, cardFields, local) => {
       let input: DirectInput;
       try {
-        input = read(requestWith(payment(fields), card(cardFields)), accountWith({ profile: local ? "B" : "X" }));
+        input = read(
+          requestWith(payment(fields), card(cardFields)),
+          accountWith({ profile: local ? "B" : "X" }),
+        );
       } catch (error) {
         assert.ok(error instanceof WireError, String(error));
         return;
@@ -493,9 +833,20 @@ describe("an accepted direct request", () => {
         instalments: "3",
         country: "BR",
         currency_code: "brl",
-        cof_info: { cof_type: "Stored", initiator: "mit", trans_type: "scheduled_recurring", mandate_id: "1234" },
+        cof_info: {
+          cof_type: "Stored",
+          initiator: "mit",
+          trans_type: "scheduled_recurring",
+          mandate_id: "1234",
+        },
       }),
-      card({ soft_descriptor: "Loja", auto_capture: false, threeds_eci: 5, threeds_version: "2", threeds_xid: "x" }),
+      card({
+        soft_descriptor: "Loja",
+        auto_capture: false,
+        threeds_eci: 5,
+        threeds_version: "2",
+        threeds_xid: "x",
+      }),
     ];
     const { order, source, createToken, local } = read(requestWith(...everything));
     assert.deepEqual(order, {
@@ -528,14 +879,22 @@ describe("an accepted direct request", () => {
       userValues: ["web", undefined, undefined, "x"],
       notificationUrl: "https://shop.example/notify?a=1&b=2",
       deviceId: "34c376b2767",
-      storedCredential: { use: "stored", initiator: "MIT", reason: "SCHEDULED_RECURRING", mandateId: "1234" },
+      storedCredential: {
+        use: "stored",
+        initiator: "MIT",
+        reason: "SCHEDULED_RECURRING",
+        mandateId: "1234",
+      },
       threeDSecure: { eci: "05", version: "2", transactionId: undefined, xid: "x" },
     });
     assert.equal(local, false);
     assert.equal(createToken, undefined);
     assert.ok(source.kind === "pan");
     assert.equal(maskOf(source.card.pan), "411111xxxxxx1111");
-    assert.deepEqual([source.card.expiryMonth, source.card.expiryYear, source.card.holderName], [4, 2030, "Ana Lima"]);
+    assert.deepEqual(
+      [source.card.expiryMonth, source.card.expiryYear, source.card.holderName],
+      [4, 2030, "Ana Lima"],
+    );
     assert.equal(source.cvv?.length, 3);
     wipeSource(source);
     assert.throws(() => source.card.pan.reveal());
@@ -543,9 +902,19 @@ describe("an accepted direct request", () => {
   });
 
   test("numbers and texts are interchangeable", () => {
-    const numbers = payment({ merchant_payment_code: 4_238_067_283, amount_total: 100.5, street_number: 1040, phone_number: 8522847035 });
-    const { order } = read(requestWith(numbers, card({ card_number: 4111111111111111, card_cvv: 321 })));
-    assert.deepEqual([order.code, order.amount.minor, order.customer.streetNumber], ["4238067283", 10_050n, "1040"]);
+    const numbers = payment({
+      merchant_payment_code: 4_238_067_283,
+      amount_total: 100.5,
+      street_number: 1040,
+      phone_number: 8522847035,
+    });
+    const { order } = read(
+      requestWith(numbers, card({ card_number: 4111111111111111, card_cvv: 321 })),
+    );
+    assert.deepEqual(
+      [order.code, order.amount.minor, order.customer.streetNumber],
+      ["4238067283", 10_050n, "1040"],
+    );
   });
 
   test("pasted telephone numbers, documents and zip codes are read without what separates their digits", () => {
@@ -561,14 +930,29 @@ describe("an accepted direct request", () => {
       "\uff0b55 \uff0885\uff09 2284\uff0d7035",
       "'+55 85 2284~7035",
     ]) {
-      assert.equal(read(requestWith(payment({ phone_number }))).order.customer.phone, "558522847035", JSON.stringify(phone_number));
+      assert.equal(
+        read(requestWith(payment({ phone_number }))).order.customer.phone,
+        "558522847035",
+        JSON.stringify(phone_number),
+      );
     }
     for (const separator of [...blanks, ...dashes, "\u200b"]) {
-      const pasted = payment({ document: `853.513.468${separator}93`, zipcode: `61919${separator}230` });
-      assert.equal(read(requestWith(pasted)).order.customer.document, "85351346893", JSON.stringify(separator));
+      const pasted = payment({
+        document: `853.513.468${separator}93`,
+        zipcode: `61919${separator}230`,
+      });
+      assert.equal(
+        read(requestWith(pasted)).order.customer.document,
+        "85351346893",
+        JSON.stringify(separator),
+      );
     }
     for (const phone_number of ["55x8522847035", "tel", "+55 85 2284=7035", "()"]) {
-      assert.equal(refusalOf(() => read(requestWith(payment({ phone_number })))).statusCode, "BP-DR-32", phone_number);
+      assert.equal(
+        refusalOf(() => read(requestWith(payment({ phone_number })))).statusCode,
+        "BP-DR-32",
+        phone_number,
+      );
     }
   });
 
@@ -601,14 +985,24 @@ describe("an accepted direct request", () => {
       [true, false],
       [true, "perhaps"],
     ]) {
-      const { statusCode, message } = refusalOf(() => read(requestWith(card({ auto_capture: inNode }), payment({ auto_capture: beside }))));
-      assert.deepEqual([statusCode, message], ["COFRE-6", "Field auto_capture is given more than once"]);
+      const { statusCode, message } = refusalOf(() =>
+        read(requestWith(card({ auto_capture: inNode }), payment({ auto_capture: beside }))),
+      );
+      assert.deepEqual(
+        [statusCode, message],
+        ["COFRE-6", "Field auto_capture is given more than once"],
+      );
     }
-    assert.equal(read(requestWith(card({ auto_capture: false }), payment({ auto_capture: "0" }))).order.autoCapture, false);
+    assert.equal(
+      read(requestWith(card({ auto_capture: false }), payment({ auto_capture: "0" }))).order
+        .autoCapture,
+      false,
+    );
   });
 
   test("a code that holds the card's number, however it is written, is kept only where the account allows it", () => {
-    const withCode = (code: string): Request => requestWith(payment({ merchant_payment_code: code }));
+    const withCode = (code: string): Request =>
+      requestWith(payment({ merchant_payment_code: code }));
     const wide = String.fromCodePoint(...Array.from(visa, (digit) => 0xff10 + Number(digit)));
     for (const code of [
       visa,
@@ -625,9 +1019,17 @@ describe("an accepted direct request", () => {
       wide,
     ]) {
       assert.equal(refusalOf(() => read(withCode(code))).statusCode, "BP-DR-9", code);
-      assert.equal(read(withCode(code), accountWith({ refuseCardLikeCodes: false })).order.code, code);
+      assert.equal(
+        read(withCode(code), accountWith({ refuseCardLikeCodes: false })).order.code,
+        code,
+      );
     }
-    const wallet = { card_number: null, network_token_pan: visa, network_token_expire_date: "12/2030", network_token_cryptogram: "AAAA" };
+    const wallet = {
+      card_number: null,
+      network_token_pan: visa,
+      network_token_expire_date: "12/2030",
+      network_token_cryptogram: "AAAA",
+    };
     const network = requestWith(payment({ merchant_payment_code: `n-${visa}` }), card(wallet));
     assert.equal(refusalOf(() => read(network)).statusCode, "BP-DR-9", "of a network token");
   });
@@ -638,13 +1040,15 @@ describe("an accepted direct request", () => {
       "4111111111111112",
       "4111111111111129",
       "20261128181328000417",
-      // With the date of a day in 2027, which begins as Mastercard's second series does, and with the seconds or milliseconds of a time.
+      // With the date of a day in 2027, which begins as Mastercard's second series does, and with
+      // the seconds or milliseconds of a time.
       numberUnder("271109843218", 16),
       numberUnder("410017980109737", 16).replace("17", "-17"),
     ]) {
       assert.equal(read(requestWith(payment({ merchant_payment_code: code }))).order.code, code);
       assert.equal(
-        read(requestWith(payment({ notification_url: `https://shop.example/n/${code}` }))).order.notificationUrl,
+        read(requestWith(payment({ notification_url: `https://shop.example/n/${code}` }))).order
+          .notificationUrl,
         `https://shop.example/n/${code}`,
       );
     }
@@ -659,7 +1063,11 @@ describe("an accepted direct request", () => {
   });
 
   test("a text that has no code is cut at its limit, and a longer address is not kept", () => {
-    const long = { note: "n".repeat(201), device_id: "d".repeat(201), street_complement: "c".repeat(101) };
+    const long = {
+      note: "n".repeat(201),
+      device_id: "d".repeat(201),
+      street_complement: "c".repeat(101),
+    };
     const { order } = read(requestWith(payment(long), card({ soft_descriptor: "s".repeat(65) })));
     const { note, deviceId, softDescriptor, customer } = order;
     assert.deepEqual(
@@ -668,7 +1076,10 @@ describe("an accepted direct request", () => {
     );
     const url = `https://shop.example/${"u".repeat(1_979)}`;
     assert.equal(read(requestWith(payment({ notification_url: url }))).order.notificationUrl, url);
-    assert.equal(read(requestWith(payment({ notification_url: `${url}u` }))).order.notificationUrl, undefined);
+    assert.equal(
+      read(requestWith(payment({ notification_url: `${url}u` }))).order.notificationUrl,
+      undefined,
+    );
   });
 
   test("what cannot be told from a request for review is one", () => {
@@ -699,22 +1110,37 @@ describe("an accepted direct request", () => {
   });
 
   test("operation, mode and payment_type_code may be missing", () => {
-    const { order } = read(requestWith(top({ operation: undefined, mode: undefined }), payment({ payment_type_code: undefined })));
+    const { order } = read(
+      requestWith(
+        top({ operation: undefined, mode: undefined }),
+        payment({ payment_type_code: undefined }),
+      ),
+    );
     assert.equal(order.paymentType, "credit");
     assert.equal(read(requestWith(top({ mode: "iframe" }))).order.paymentType, "credit");
   });
 
   test("debitcard is debit, and a brand that is not the card's is no matter", () => {
-    assert.equal(read(requestWith(payment({ payment_type_code: "debitcard" }))).order.paymentType, "debit");
-    assert.equal(read(requestWith(payment({ payment_type_code: "Mastercard" }))).order.paymentType, "credit");
+    assert.equal(
+      read(requestWith(payment({ payment_type_code: "debitcard" }))).order.paymentType,
+      "debit",
+    );
+    assert.equal(
+      read(requestWith(payment({ payment_type_code: "Mastercard" }))).order.paymentType,
+      "credit",
+    );
   });
 
   test("BP-DR-76 when the country is missing, whatever the account's own is", () => {
-    // A program that forgot the country worked here, and was refused by the service that it was written for.
+    // A program that forgot the country worked here, and was refused by the service that it was
+    // written for.
     for (const country of [undefined, null, "", " ", [], {}, ["pe"]]) {
       const missing = requestWith(payment({ country, document: "12345678", currency_code: "USD" }));
       const refused = refusalOf(() => read(missing, accountWith({ country: "pe" })));
-      assert.deepEqual([refused.statusCode, refused.message], ["BP-DR-76", "Field payment.country is required"]);
+      assert.deepEqual(
+        [refused.statusCode, refused.message],
+        ["BP-DR-76", "Field payment.country is required"],
+      );
     }
   });
 
@@ -732,24 +1158,44 @@ describe("an accepted direct request", () => {
     }
     for (const name of ["birth_date", "document", "person_type"]) {
       for (const none of [[], {}]) {
-        assert.equal(read(requestWith(payment({ [name]: none, country: "pe", currency_code: "USD" }))).order.country, "pe");
+        assert.equal(
+          read(requestWith(payment({ [name]: none, country: "pe", currency_code: "USD" }))).order
+            .country,
+          "pe",
+        );
       }
     }
   });
 
   test("the card node may be called card", () => {
     const request = goodRequest();
-    const params = decodeRequest("/ws/direct", Buffer.from(JSON.stringify({ payment: { ...request.payment, card: request.card } }))).params;
+    const params = decodeRequest(
+      "/ws/direct",
+      Buffer.from(JSON.stringify({ payment: { ...request.payment, card: request.card } })),
+    ).params;
     assert.equal(readDirect(params, accountWith(), now).source.kind, "pan");
   });
 
   test("two card nodes have to be the same", () => {
     const asked = (creditcard: unknown, other: unknown): TreeObject =>
-      decodeRequest("/ws/direct", Buffer.from(JSON.stringify({ payment: { ...goodRequest().payment, creditcard, card: other } }))).params;
+      decodeRequest(
+        "/ws/direct",
+        Buffer.from(
+          JSON.stringify({ payment: { ...goodRequest().payment, creditcard, card: other } }),
+        ),
+      ).params;
     const { card: node } = goodRequest();
-    for (const other of [{ ...node, card_number: "5555555555554444" }, { ...node, card_name: "Eva Lima" }, { token: fillers(40) }, "x"]) {
+    for (const other of [
+      { ...node, card_number: "5555555555554444" },
+      { ...node, card_name: "Eva Lima" },
+      { token: fillers(40) },
+      "x",
+    ]) {
       const refused = refusalOf(() => readDirect(asked(node, other), accountWith(), now));
-      assert.deepEqual([refused.statusCode, refused.message], ["COFRE-6", "Field creditcard is given more than once"]);
+      assert.deepEqual(
+        [refused.statusCode, refused.message],
+        ["COFRE-6", "Field creditcard is given more than once"],
+      );
     }
     for (const nothing of [{}, [], "", null]) {
       // An empty creditcard beside a card hid it: BP-DR-49.
@@ -762,10 +1208,18 @@ describe("an accepted direct request", () => {
 
   test("a security code is not needed for stored credentials, for accounts that ask for none, and beside tokens", () => {
     const without = card({ card_cvv: undefined });
-    const stored = payment({ cof_info: { cof_type: "STORED", initiator: "MIT", transType: "SCHEDULED_RECURRING" } });
+    const stored = payment({
+      cof_info: { cof_type: "STORED", initiator: "MIT", transType: "SCHEDULED_RECURRING" },
+    });
     assert.equal(read(requestWith(without, stored)).source.cvv, undefined);
-    assert.equal(read(requestWith(without), accountWith({ requireCvv: false })).source.cvv, undefined);
-    assert.equal(read(requestWith(card({ token: fillers(128), card_cvv: undefined }))).source.cvv, undefined);
+    assert.equal(
+      read(requestWith(without), accountWith({ requireCvv: false })).source.cvv,
+      undefined,
+    );
+    assert.equal(
+      read(requestWith(card({ token: fillers(128), card_cvv: undefined }))).source.cvv,
+      undefined,
+    );
     const initial = payment({ cof_info: { cof_type: "initial" } });
     assert.equal(refusalOf(() => read(requestWith(without, initial))).statusCode, "BP-DR-54");
   });
@@ -778,7 +1232,12 @@ describe("an accepted direct request", () => {
       threeds_trxid: "d",
     });
     const { order, source } = read(requestWith(secure));
-    assert.deepEqual(order.threeDSecure, { eci: "05", version: "2", transactionId: "d", xid: undefined });
+    assert.deepEqual(order.threeDSecure, {
+      eci: "05",
+      version: "2",
+      transactionId: "d",
+      xid: undefined,
+    });
     assert.equal(source.cryptogram?.length, 28);
     wipeSource(source);
     assert.throws(() => source.cryptogram?.reveal());
@@ -788,7 +1247,8 @@ describe("an accepted direct request", () => {
 
   test("an indicator of 3-D Secure has one or two digits and is a known one", () => {
     const eciOf = (eci: unknown): string | undefined =>
-      read(requestWith(card({ threeds_eci: eci, threeds_cryptogram: "AAAA" }))).order.threeDSecure?.eci;
+      read(requestWith(card({ threeds_eci: eci, threeds_cryptogram: "AAAA" }))).order.threeDSecure
+        ?.eci;
     for (const eci of ["00", "01", "02", "05", "06", "07"]) assert.equal(eciOf(eci), eci);
     assert.equal(eciOf(7), "07");
     for (const eci of ["03", "8", "005", "x", ["05"], { eci: "05" }]) {
@@ -797,7 +1257,8 @@ describe("an accepted direct request", () => {
   });
 
   test("an amount with more than two decimals is rounded half up, unless the account is strict", () => {
-    // Official shop plugins send a total with interest as it comes out of a multiplication: 16 of 24 were refused.
+    // Official shop plugins send a total with interest as it comes out of a multiplication: 16 of
+    // 24 were refused.
     const minorOf = (values: object, settings: Partial<AccountSettings> = {}): bigint =>
       read(requestWith(payment({ ...values })), accountWith(settings)).order.amount.minor;
     for (const [amount_total, minor] of [
@@ -808,16 +1269,37 @@ describe("an accepted direct request", () => {
     ] as const) {
       assert.equal(minorOf({ amount_total }), minor);
       const refused = refusalOf(() => minorOf({ amount_total }, { strictAmounts: true }));
-      assert.deepEqual([refused.statusCode, refused.message], ["BP-DR-5", invalid("payment.amount_total")]);
+      assert.deepEqual(
+        [refused.statusCode, refused.message],
+        ["BP-DR-5", invalid("payment.amount_total")],
+      );
     }
     // The parts of such a total add up before they are rounded, or after.
-    assert.equal(minorOf({ amount_total: 108.9909, amount_itens: 99.9, amount_shipping: 9.0909 }), 10_899n);
-    assert.equal(minorOf({ amount_total: "1.01", amount_itens: "0.504", amount_shipping: "0.504" }), 101n);
-    assert.equal(minorOf({ amount_total: "1.00", amount_itens: "0.504", amount_shipping: "0.504" }), 100n);
-    assert.equal(refusalOf(() => minorOf({ amount_total: "1.02", amount_itens: "0.504", amount_shipping: "0.504" })).statusCode, "BP-DR-8");
     assert.equal(
-      refusalOf(() => minorOf({ amount_total: "1.01", amount_itens: "1.001", amount_shipping: "0.01" }, { strictAmounts: true }))
-        .statusCode,
+      minorOf({ amount_total: 108.9909, amount_itens: 99.9, amount_shipping: 9.0909 }),
+      10_899n,
+    );
+    assert.equal(
+      minorOf({ amount_total: "1.01", amount_itens: "0.504", amount_shipping: "0.504" }),
+      101n,
+    );
+    assert.equal(
+      minorOf({ amount_total: "1.00", amount_itens: "0.504", amount_shipping: "0.504" }),
+      100n,
+    );
+    assert.equal(
+      refusalOf(() =>
+        minorOf({ amount_total: "1.02", amount_itens: "0.504", amount_shipping: "0.504" }),
+      ).statusCode,
+      "BP-DR-8",
+    );
+    assert.equal(
+      refusalOf(() =>
+        minorOf(
+          { amount_total: "1.01", amount_itens: "1.001", amount_shipping: "0.01" },
+          { strictAmounts: true },
+        ),
+      ).statusCode,
       "BP-DR-8",
     );
   });
@@ -837,17 +1319,28 @@ describe("an accepted direct request", () => {
     // Later payments of a stored credential repeat the first one's indicator without its proof.
     assert.equal(eciOf({ threeds_eci: "05" }, payment({ cof_info: { cof_type: "stored" } })), "05");
     // A network token's cryptogram is a proof too.
-    const wallet = { card_number: null, network_token_pan: visa, network_token_expire_date: "12/2030", network_token_cryptogram: "AAAA" };
+    const wallet = {
+      card_number: null,
+      network_token_pan: visa,
+      network_token_expire_date: "12/2030",
+      network_token_cryptogram: "AAAA",
+    };
     assert.equal(eciOf({ ...wallet, threeds_eci: "05" }), "05");
   });
 
   test("a cryptogram that cannot be used is refused, and not left out", () => {
-    // It was left out without a word: the payment went through as one that nobody had authenticated.
-    const secure = (threeds_cryptogram: unknown) => requestWith(card({ threeds_eci: "05", threeds_cryptogram }));
+    // It was left out without a word: the payment went through as one that nobody had
+    // authenticated.
+    const secure = (threeds_cryptogram: unknown) =>
+      requestWith(card({ threeds_eci: "05", threeds_cryptogram }));
     const network = (network_token_cryptogram: unknown): Request => {
       const request = goodRequest();
       for (const name of Object.keys(request.card)) delete request.card[name];
-      Object.assign(request.card, { network_token_pan: visa, network_token_expire_date: "12/2030", network_token_cryptogram });
+      Object.assign(request.card, {
+        network_token_pan: visa,
+        network_token_expire_date: "12/2030",
+        network_token_cryptogram,
+      });
       return request;
     };
     for (const wrong of ["x".repeat(65), "not base64!", ["AAAA"], { value: "AAAA" }]) {
@@ -856,26 +1349,52 @@ describe("an accepted direct request", () => {
         [network(wrong), "network_token_cryptogram"],
       ] as const) {
         const refused = refusalOf(() => read(request));
-        assert.deepEqual([refused.statusCode, refused.message], ["COFRE-27", `Field payment.creditcard.${field} is invalid`]);
+        assert.deepEqual(
+          [refused.statusCode, refused.message],
+          ["COFRE-27", `Field payment.creditcard.${field} is invalid`],
+        );
       }
     }
-    for (const request of [secure, network]) assert.equal(read(request("A".repeat(64))).source.cryptogram?.length, 64);
-    // A public client's suite sends the first one, which the interface's own sandbox accepts: base64url was refused.
-    for (const accepted of ["network_token_example_cryptogram", "AJ-9_A", "AJ+9/A", "AJ-9_A==", "A"]) {
+    for (const request of [secure, network])
+      assert.equal(read(request("A".repeat(64))).source.cryptogram?.length, 64);
+    // A public client's suite sends the first one, which the interface's own sandbox accepts:
+    // base64url was refused.
+    for (const accepted of [
+      "network_token_example_cryptogram",
+      "AJ-9_A",
+      "AJ+9/A",
+      "AJ-9_A==",
+      "A",
+    ]) {
       for (const request of [secure, network]) {
         assert.equal(read(request(accepted)).source.cryptogram?.length, accepted.length, accepted);
       }
     }
     // Missing is not wrong: charges of stored credentials have none.
-    for (const none of [undefined, null, ""]) assert.equal(read(network(none)).source.cryptogram, undefined);
+    for (const none of [undefined, null, ""])
+      assert.equal(read(network(none)).source.cryptogram, undefined);
   });
 
   test("stored credentials are read in both spellings and any case, and a reason that is not known is the plain one", () => {
-    const of = (cof: unknown): unknown => read(requestWith(payment({ cof_info: cof }))).order.storedCredential;
-    const plain = { use: "initial", initiator: "CIT", reason: "CUSTOMER_COF", mandateId: undefined };
-    assert.deepEqual(of({ cof_type: "initial", initiator: "CIT", transType: "installment" }), { ...plain, reason: "INSTALLMENT" });
+    const of = (cof: unknown): unknown =>
+      read(requestWith(payment({ cof_info: cof }))).order.storedCredential;
+    const plain = {
+      use: "initial",
+      initiator: "CIT",
+      reason: "CUSTOMER_COF",
+      mandateId: undefined,
+    };
+    assert.deepEqual(of({ cof_type: "initial", initiator: "CIT", transType: "installment" }), {
+      ...plain,
+      reason: "INSTALLMENT",
+    });
     assert.deepEqual(of({ cof_type: "initial", trans_type: "SOMETHING_NEW" }), plain);
-    const byMerchant = { use: "stored", initiator: "MIT", reason: "MERCHANT_COF", mandateId: "1234" };
+    const byMerchant = {
+      use: "stored",
+      initiator: "MIT",
+      reason: "MERCHANT_COF",
+      mandateId: "1234",
+    };
     assert.deepEqual(of({ cof_type: "stored", mandate_id: 1234 }), byMerchant);
     assert.equal(of({ initiator: "MIT" }), undefined);
     for (const wrong of [{ cof_type: "again" }, { cof_type: "stored", initiator: "me" }]) {
@@ -887,13 +1406,20 @@ describe("an accepted direct request", () => {
     // 2 x 5.00 is the least plan of Brazil: the tax alone lifts 9.99 to 10.03.
     const plan = payment({ amount_total: "9.99", currency_code: "BRL", instalments: 2 });
     assert.equal(read(requestWith(plan), accountWith(), { local: false }).local, false);
-    assert.equal(refusalOf(() => read(requestWith(plan), accountWith(), { local: true })).statusCode, "BP-DR-34");
+    assert.equal(
+      refusalOf(() => read(requestWith(plan), accountWith(), { local: true })).statusCode,
+      "BP-DR-34",
+    );
   });
 
   test("a network token brings its cryptogram and needs neither name nor security code", () => {
     const request = goodRequest();
     for (const name of Object.keys(request.card)) delete request.card[name];
-    Object.assign(request.card, { network_token_pan: visa, network_token_expire_date: "12/2030", network_token_cryptogram: "AAAA+/==" });
+    Object.assign(request.card, {
+      network_token_pan: visa,
+      network_token_expire_date: "12/2030",
+      network_token_cryptogram: "AAAA+/==",
+    });
     const { source } = read(request);
     assert.ok(source.kind === "network_token");
     assert.equal(source.cryptogram?.length, 8);
@@ -923,15 +1449,24 @@ describe("an accepted direct request", () => {
     });
 
     test("create_token stores the card under a token of the merchant's choice, or a fresh one", () => {
-      assert.deepEqual(read(requestWith(payment({ create_token: true, token }))).createToken, { token });
-      assert.deepEqual(read(requestWith(payment({ create_token: 1 }))).createToken, { token: undefined });
+      assert.deepEqual(read(requestWith(payment({ create_token: true, token }))).createToken, {
+        token,
+      });
+      assert.deepEqual(read(requestWith(payment({ create_token: 1 }))).createToken, {
+        token: undefined,
+      });
       for (const no of [false, "false", 0, null, "maybe"]) {
-        assert.equal(read(requestWith(payment({ create_token: no, token }))).createToken, undefined);
+        assert.equal(
+          read(requestWith(payment({ create_token: no, token }))).createToken,
+          undefined,
+        );
       }
     });
 
     test("create_token beside a token to charge stores nothing", () => {
-      const { source, createToken } = read(requestWith(onlyToken, card({ token }), payment({ create_token: true })));
+      const { source, createToken } = read(
+        requestWith(onlyToken, card({ token }), payment({ create_token: true })),
+      );
       assert.equal(source.kind, "token");
       assert.equal(createToken, undefined);
     });
@@ -945,12 +1480,18 @@ describe("an accepted direct request", () => {
       `https://a.example/${fillers(2_000)}`,
       "https://",
     ]) {
-      assert.equal(read(requestWith(payment({ notification_url: url }))).order.notificationUrl, undefined);
+      assert.equal(
+        read(requestWith(payment({ notification_url: url }))).order.notificationUrl,
+        undefined,
+      );
     }
   });
 
   test("control characters in what people type become blanks", () => {
-    assert.equal(read(requestWith(payment({ name: "Ana\r\nLima\u0007" }))).order.customer.name, "Ana  Lima");
+    assert.equal(
+      read(requestWith(payment({ name: "Ana\r\nLima\u0007" }))).order.customer.name,
+      "Ana  Lima",
+    );
     assert.equal(read(requestWith(payment({ note: "a\ud800b" }))).order.note, "a\ufffdb");
   });
 });
@@ -969,10 +1510,20 @@ describe("card data of a direct request", () => {
 
   const watched = (text: string): Watched => new Watched(Buffer.from(text), true);
 
-  function watchedParams(changes: Readonly<Record<string, Tree>>, secrets: Readonly<Record<string, Watched>>): TreeObject {
+  function watchedParams(
+    changes: Readonly<Record<string, Tree>>,
+    secrets: Readonly<Record<string, Watched>>,
+  ): TreeObject {
     const { payment: fields } = goodRequest();
-    const texts: TreeObject = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]));
-    const node: TreeObject = { card_name: "Ana Lima", card_due_date: "4/2030", network_token_expire_date: "4/2030", ...secrets };
+    const texts: TreeObject = Object.fromEntries(
+      Object.entries(fields).map(([name, value]) => [name, String(value)]),
+    );
+    const node: TreeObject = {
+      card_name: "Ana Lima",
+      card_due_date: "4/2030",
+      network_token_expire_date: "4/2030",
+      ...secrets,
+    };
     return { payment: { ...texts, creditcard: node, ...changes } };
   }
 
@@ -996,12 +1547,21 @@ describe("card data of a direct request", () => {
   });
 
   test("is gone after a refused network token and after a refused token too", () => {
-    const network = { network_token_pan: watched(visa), network_token_cryptogram: watched("AAAA"), card_cvv: watched("123") };
+    const network = {
+      network_token_pan: watched(visa),
+      network_token_cryptogram: watched("AAAA"),
+      card_cvv: watched("123"),
+    };
     refusalOf(() => readDirect(watchedParams({ email: "nobody" }, network), accountWith(), now));
-    assert.ok(Object.values(network).every(({ copies }) => copies.length === 1 && copies.every(isWiped)));
+    assert.ok(
+      Object.values(network).every(({ copies }) => copies.length === 1 && copies.every(isWiped)),
+    );
 
     const beside = { card_cvv: watched("123") };
-    const params = watchedParams({ email: "nobody", creditcard: { token: fillers(40), ...beside } }, {});
+    const params = watchedParams(
+      { email: "nobody", creditcard: { token: fillers(40), ...beside } },
+      {},
+    );
     refusalOf(() => readDirect(params, accountWith(), now));
     assert.ok(beside.card_cvv.copies.length === 1 && beside.card_cvv.copies.every(isWiped));
   });
@@ -1016,22 +1576,35 @@ describe("card data of a direct request", () => {
     assert.ok(copies.every(isWiped));
   });
 
-  const typed = ["4111111111111111", "4111 1111 1111 1111", "5555-5555-5555-4444", "378282246310005", "my card 6362970000457013 please"];
+  const typed = [
+    "4111111111111111",
+    "4111 1111 1111 1111",
+    "5555-5555-5555-4444",
+    "378282246310005",
+    "my card 6362970000457013 please",
+  ];
 
   test("in any other field it is neither kept nor repeated", () => {
-    const names = [...Object.keys(goodRequest().payment), ...moreNames].filter((name) => name !== "merchant_payment_code");
+    const names = [...Object.keys(goodRequest().payment), ...moreNames].filter(
+      (name) => name !== "merchant_payment_code",
+    );
     for (const name of names) {
       for (const text of typed) {
         const digits = text.replace(/\D/g, "");
         let shown: string;
         try {
           const { order } = read(requestWith(payment({ [name]: text })));
-          shown = JSON.stringify(order, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value));
+          shown = JSON.stringify(order, (_, value: unknown) =>
+            typeof value === "bigint" ? String(value) : value,
+          );
         } catch (error) {
           assert.ok(error instanceof WireError);
           shown = error.message;
         }
-        assert.ok(!shown.replace(/[\s.-]/g, "").includes(digits), `${name} kept ${text.length} characters`);
+        assert.ok(
+          !shown.replace(/[\s.-]/g, "").includes(digits),
+          `${name} kept ${text.length} characters`,
+        );
       }
     }
   });
@@ -1058,14 +1631,20 @@ describe("card data of a direct request", () => {
       "email",
     );
     fc.assert(
-      fc.property(fc.array(anywhere, { minLength: 1 }), fc.constantFrom(...typed), (names, text) => {
-        const fields = Object.fromEntries(names.map((name) => [name, text]));
-        const error = refusalOf(() => read(requestWith(payment(fields), top({ mode: fields["mode"] ?? "full" }))));
-        const told = error.message.replace(/[\s.-]/g, "");
-        const digits = text.replace(/\D/g, "");
-        for (let start = 0; start + 7 <= digits.length; start += 1)
-          assert.ok(!told.includes(digits.slice(start, start + 7)), error.statusCode);
-      }),
+      fc.property(
+        fc.array(anywhere, { minLength: 1 }),
+        fc.constantFrom(...typed),
+        (names, text) => {
+          const fields = Object.fromEntries(names.map((name) => [name, text]));
+          const error = refusalOf(() =>
+            read(requestWith(payment(fields), top({ mode: fields["mode"] ?? "full" }))),
+          );
+          const told = error.message.replace(/[\s.-]/g, "");
+          const digits = text.replace(/\D/g, "");
+          for (let start = 0; start + 7 <= digits.length; start += 1)
+            assert.ok(!told.includes(digits.slice(start, start + 7)), error.statusCode);
+        },
+      ),
       { numRuns: 200 },
     );
   });

@@ -1,5 +1,10 @@
 import { assert } from "../../kernel/assert.ts";
-import { ageAt, formatCalendarDate, parseWireDate, type CalendarDate } from "../../kernel/calendar.ts";
+import {
+  ageAt,
+  formatCalendarDate,
+  parseWireDate,
+  type CalendarDate,
+} from "../../kernel/calendar.ts";
 import { scaleOf } from "../../kernel/currency.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { compareMoney, formatMoney, type Money, roundAmount } from "../../kernel/money.ts";
@@ -23,10 +28,29 @@ import { brandOf } from "../../vault/bin.ts";
 import { holdsPan } from "../../vault/own-number.ts";
 import { Pan } from "../../vault/pan.ts";
 import { addUpTo, amountIn } from "./amounts.ts";
-import { cardOf, cardRules, readCardToCharge, wipeCard, type CardContext, type CardReading } from "./card-node.ts";
-import { controlOrHalfPair, cut, echo, isDrawn, maskCardNumbers, maskedText } from "../decode/card-like.ts";
+import {
+  cardOf,
+  cardRules,
+  readCardToCharge,
+  wipeCard,
+  type CardContext,
+  type CardReading,
+} from "./card-node.ts";
+import {
+  controlOrHalfPair,
+  cut,
+  echo,
+  isDrawn,
+  maskCardNumbers,
+  maskedText,
+} from "../decode/card-like.ts";
 import { refuseChosenToken } from "./chosen-token.ts";
-import { isStoredCredential, readStoredCredential, readThreeDSecure, refuseCryptogram } from "./credential-nodes.ts";
+import {
+  isStoredCredential,
+  readStoredCredential,
+  readThreeDSecure,
+  refuseCryptogram,
+} from "./credential-nodes.ts";
 import { cardNodeOf, fieldOf, flagOf, hasWrongShape, lengthOf, nodeOf } from "./fields.ts";
 import { paymentTypeOf, type PaymentTypeKind, unknownType } from "./payment-types.ts";
 import { repeatedField } from "../decode/request-errors.ts";
@@ -35,7 +59,10 @@ import { textOf, type TreeObject } from "../decode/tree.ts";
 
 /** What the request's headers and the account's profile say beside the body. */
 export interface DirectOptions {
-  /** Processed within the country, not across its border: profile B, or the header `x-ebanx-api-processing-type: local`. */
+  /**
+   * Processed within the country, not across its border: profile B, or the header
+   * `x-ebanx-api-processing-type: local`.
+   */
   readonly local: boolean;
 }
 
@@ -60,10 +87,19 @@ export const directLongest = {
   chargeToken: 200,
 } as const;
 
-const userValueNames = ["user_value_1", "user_value_2", "user_value_3", "user_value_4", "user_value_5"] as const;
+const userValueNames = [
+  "user_value_1",
+  "user_value_2",
+  "user_value_3",
+  "user_value_4",
+  "user_value_5",
+] as const;
 const youngestCustomer = 16;
 
-/** The request as it came, each value parsed as far as it goes: the rules say what is wrong with it, in their order. */
+/**
+ * The request as it came, each value parsed as far as it goes: the rules say what is wrong with it,
+ * in their order.
+ */
 interface DirectReading extends CardContext {
   readonly params: TreeObject;
   readonly account: Account;
@@ -96,37 +132,54 @@ interface DirectReading extends CardContext {
   readonly newToken: string | undefined;
 }
 
-/** Interface 7.3: operation and mode, then ascending numbers; the first broken rule is the refusal. Duplicates and tokens are checked later. */
+/**
+ * Interface 7.3: operation and mode, then ascending numbers; the first broken rule is the refusal.
+ * Duplicates and tokens are checked later.
+ */
 export const directRules = inOrder<DirectReading>([
   { code: 1, broken: ({ operation, mode }) => refuseOperation(operation, mode) },
   { code: 2, broken: ({ hasPayment }) => !hasPayment },
   { code: 3, broken: ({ currency }) => currency === undefined },
   {
     code: 4,
-    broken: ({ currency, country }) => currency !== undefined && !isActiveCurrency(currency, country) && { currency: echo(currency) },
+    broken: ({ currency, country }) =>
+      currency !== undefined &&
+      !isActiveCurrency(currency, country) && { currency: echo(currency) },
   },
   {
     code: 5,
     broken: ({ amountText, amount }) =>
-      amountText === undefined ? { problem: "required" } : amount === undefined && { problem: "invalid" },
+      amountText === undefined
+        ? { problem: "required" }
+        : amount === undefined && { problem: "invalid" },
   },
   {
     code: 6,
-    broken: ({ pricing, country }) => pricing !== undefined && country !== undefined && pricing.gross.minor < country.minimumAmount,
+    broken: ({ pricing, country }) =>
+      pricing !== undefined && country !== undefined && pricing.gross.minor < country.minimumAmount,
   },
   { code: 7, broken: refuseHighAmount },
   { code: 8, broken: refuseSum },
-  // A name with a control character is not the same everywhere it is written, and one in which U+FFFD took the place of what could
-  // not be read is the name of more than one payment.
+  // A name with a control character is not the same everywhere it is written, and one in which
+  // U+FFFD took the place of what could not be read is the name of more than one payment.
   {
     code: 9,
     broken: ({ code, account, card }) =>
       code === undefined
         ? { problem: "required" }
-        : (controlOrHalfPair.test(code) || code.includes("\ufffd") || holdsOwnNumber(code, account, card)) && { problem: "invalid" },
+        : (controlOrHalfPair.test(code) ||
+            code.includes("\ufffd") ||
+            holdsOwnNumber(code, account, card)) && { problem: "invalid" },
   },
-  { code: 10, broken: ({ code, account }) => tooLongFor(code, directLongest.code[account.settings.profile]) },
-  { code: 11, broken: ({ payment }) => tooLongFor(fieldOf(payment, "order_number"), directLongest.orderNumber) },
+  {
+    code: 10,
+    broken: ({ code, account }) => tooLongFor(code, directLongest.code[account.settings.profile]),
+  },
+  {
+    code: 11,
+    broken: ({ payment }) =>
+      tooLongFor(fieldOf(payment, "order_number"), directLongest.orderNumber),
+  },
   { code: 12, broken: ({ userValues }) => refuseUserValues(userValues) },
   { code: 13, broken: ({ payment }) => fieldOf(payment, "name") === undefined },
   { code: 14, broken: ({ payment }) => tooLongFor(fieldOf(payment, "name"), directLongest.name) },
@@ -136,14 +189,20 @@ export const directRules = inOrder<DirectReading>([
   {
     code: 20,
     broken: ({ birthDateText, birthDate, payment }) =>
-      hasWrongShape(payment, "birth_date") || (birthDateText !== undefined && birthDate === undefined),
+      hasWrongShape(payment, "birth_date") ||
+      (birthDateText !== undefined && birthDate === undefined),
   },
   {
     code: 21,
-    broken: ({ birthDate, now }) => birthDate !== undefined && ageAt(birthDate, now) < youngestCustomer && { age: youngestCustomer },
+    broken: ({ birthDate, now }) =>
+      birthDate !== undefined &&
+      ageAt(birthDate, now) < youngestCustomer && { age: youngestCustomer },
   },
   { code: 22, broken: (reading) => isMissing(reading, "document", reading.documentText) },
-  { code: 23, broken: ({ document, payment }) => document === "invalid" || hasWrongShape(payment, "document") },
+  {
+    code: 23,
+    broken: ({ document, payment }) => document === "invalid" || hasWrongShape(payment, "document"),
+  },
   { code: 24, broken: refuseZipcode },
   { code: 25, broken: (reading) => refuseAddressField(reading, "address", "address") },
   { code: 26, broken: (reading) => refuseAddressField(reading, "streetNumber", "street_number") },
@@ -152,7 +211,9 @@ export const directRules = inOrder<DirectReading>([
   {
     code: 29,
     broken: ({ payment, country }) =>
-      country !== undefined && !acceptsState(country, fieldOf(payment, "state") ?? "") && fieldOf(payment, "state") !== undefined,
+      country !== undefined &&
+      !acceptsState(country, fieldOf(payment, "state") ?? "") &&
+      fieldOf(payment, "state") !== undefined,
   },
   { code: 31, broken: ({ phoneText }) => phoneText === undefined },
   { code: 32, broken: ({ phone }) => phone === undefined },
@@ -160,9 +221,15 @@ export const directRules = inOrder<DirectReading>([
   { code: 34, broken: refuseInstalmentPlan },
   { code: 35, broken: refuseUnknownType },
   { code: 36, broken: ({ type, country }) => isInactive(type, country) },
-  { code: 38, broken: ({ type, typeText }) => type?.kind === "hosted" && { type: echo(typeText ?? "") } },
+  {
+    code: 38,
+    broken: ({ type, typeText }) => type?.kind === "hosted" && { type: echo(typeText ?? "") },
+  },
   { code: 41, broken: ({ personType }) => personType !== "personal" && personType !== "business" },
-  { code: 42, broken: ({ personType, responsible }) => personType === "business" && responsible === undefined },
+  {
+    code: 42,
+    broken: ({ personType, responsible }) => personType === "business" && responsible === undefined,
+  },
   { code: 43, broken: refuseResponsible },
   cardRules.nodeRequired,
   cardRules.numberRequired,
@@ -179,16 +246,24 @@ export const directRules = inOrder<DirectReading>([
   { code: 66, broken: refuseTokenLength },
   cardRules.duePast,
   cardRules.numberInvalid,
-  { code: 76, broken: ({ countryText }) => countryText === undefined && { field: "payment.country" } },
+  {
+    code: 76,
+    broken: ({ countryText }) => countryText === undefined && { field: "payment.country" },
+  },
   { code: 77, broken: ({ country }) => country === undefined && { field: "payment.country" } },
   cardRules.nameIsNumber,
-  { code: 100, broken: ({ type, instalments }) => type?.kind === "card" && type.paymentType === "debit" && (instalments ?? 1) > 1 },
+  {
+    code: 100,
+    broken: ({ type, instalments }) =>
+      type?.kind === "card" && type.paymentType === "debit" && (instalments ?? 1) > 1,
+  },
   cardRules.networkTokenDate,
 ]);
 
 /**
- * Validates a request to /ws/direct (interface 3) and refuses it with the first broken rule's WireError. The caller owns the card data of the
- * result and wipes it (`wipeSource`); after a refusal there is none left.
+ * Validates a request to /ws/direct (interface 3) and refuses it with the first broken rule's
+ * WireError. The caller owns the card data of the result and wipes it (`wipeSource`); after a
+ * refusal there is none left.
  */
 export function readDirect(
   params: TreeObject,
@@ -220,7 +295,9 @@ const noFields: TreeObject = Object.freeze(Object.create(null) as TreeObject);
 function cardIn(payment: TreeObject): CardReading | undefined {
   const node = cardNodeOf(payment);
   const beside = flagOf(payment, "create_token") === true ? undefined : fieldOf(payment, "token");
-  return node === undefined && beside === undefined ? undefined : readCardToCharge(node ?? noFields, beside);
+  return node === undefined && beside === undefined
+    ? undefined
+    : readCardToCharge(node ?? noFields, beside);
 }
 
 function readingOf(
@@ -237,7 +314,8 @@ function readingOf(
   const currency = fieldOf(payment, "currency_code")?.toUpperCase();
   const amountText = fieldOf(payment, "amount_total");
   const amount = amountIn(amountText, currency, account);
-  const canPrice = amount !== undefined && country !== undefined && country.currencies.has(amount.currency);
+  const canPrice =
+    amount !== undefined && country !== undefined && country.currencies.has(amount.currency);
   const typeText = fieldOf(payment, "payment_type_code");
   const birthDateText = fieldOf(payment, "birth_date");
   const documentText = fieldOf(payment, "document");
@@ -249,7 +327,9 @@ function readingOf(
     account,
     now,
     local,
-    operation: hasWrongShape(params, "operation") ? "" : (fieldOf(params, "operation") ?? "request"),
+    operation: hasWrongShape(params, "operation")
+      ? ""
+      : (fieldOf(params, "operation") ?? "request"),
     mode: hasWrongShape(params, "mode") ? "" : fieldOf(params, "mode"),
     hasPayment: node !== undefined,
     payment,
@@ -259,20 +339,32 @@ function readingOf(
     currency,
     amountText,
     amount,
-    pricing: canPrice ? priceOrder(amount, country.code, now, pricingOf(account, local)) : undefined,
+    pricing: canPrice
+      ? priceOrder(amount, country.code, now, pricingOf(account, local))
+      : undefined,
     instalmentsText,
     instalments: instalmentsOf(instalmentsText, payment),
     typeText,
     // A card node says enough about how to pay (interface 3.2).
-    type: typeText === undefined ? (card === undefined ? undefined : paymentTypeOf("creditcard")) : paymentTypeOf(typeText),
+    type:
+      typeText === undefined
+        ? card === undefined
+          ? undefined
+          : paymentTypeOf("creditcard")
+        : paymentTypeOf(typeText),
     userValues: userValuesIn(payment),
     birthDateText,
     birthDate: birthDateText === undefined ? undefined : parseWireDate(birthDateText),
     documentText,
-    document: documentText === undefined || country === undefined ? undefined : documentOf(country, documentText, local, payment),
+    document:
+      documentText === undefined || country === undefined
+        ? undefined
+        : documentOf(country, documentText, local, payment),
     phoneText,
     phone: phoneOf(phoneText),
-    personType: hasWrongShape(payment, "person_type") ? "" : (fieldOf(payment, "person_type")?.toLowerCase() ?? "personal"),
+    personType: hasWrongShape(payment, "person_type")
+      ? ""
+      : (fieldOf(payment, "person_type")?.toLowerCase() ?? "personal"),
     responsible: nodeOf(payment, "responsible"),
     card,
     // A charge of stored credentials has no code to send (interface 3.6).
@@ -283,7 +375,9 @@ function readingOf(
   };
 }
 
-/** What is processed within the country crosses no border, and bears no tax for it (interface 8). */
+/**
+ * What is processed within the country crosses no border, and bears no tax for it (interface 8).
+ */
 function pricingOf({ settings }: Account, local: boolean): Account["settings"] {
   return local ? { ...settings, taxPolicy: "none" } : settings;
 }
@@ -294,21 +388,28 @@ function codeIn(payment: TreeObject): string | undefined {
   return text === undefined || text.trim() === "" ? undefined : text;
 }
 
-/** The code of a request that may be refused for anything else; undefined when no payment can have it. */
+/**
+ * The code of a request that may be refused for anything else; undefined when no payment can have
+ * it.
+ */
 export function paymentCodeIn(params: TreeObject): string | undefined {
   const code = codeIn(nodeOf(params, "payment") ?? noFields);
   return exceeds(code, directLongest.code.B) ? undefined : code;
 }
 
 /**
- * Whether this request, which is refused now, may be the one that made this payment: it asks for the same money and names the same
- * customer. What else is in it may be what it is refused for.
+ * Whether this request, which is refused now, may be the one that made this payment: it asks for
+ * the same money and names the same customer. What else is in it may be what it is refused for.
  */
-export function mayHaveMade(params: TreeObject, { amount, country, customer }: PaymentOrder): boolean {
+export function mayHaveMade(
+  params: TreeObject,
+  { amount, country, customer }: PaymentOrder,
+): boolean {
   const payment = nodeOf(params, "payment") ?? noFields;
   return (
     // Rounded, whether the account still allows that or not.
-    roundAmount(fieldOf(payment, "amount_total") ?? "", scaleOf(amount.currency)) === amount.minor &&
+    roundAmount(fieldOf(payment, "amount_total") ?? "", scaleOf(amount.currency)) ===
+      amount.minor &&
     fieldOf(payment, "currency_code")?.toUpperCase() === amount.currency &&
     fieldOf(payment, "country")?.toLowerCase() === country &&
     freeText(payment, "name", directLongest.name) === customer.name &&
@@ -316,12 +417,21 @@ export function mayHaveMade(params: TreeObject, { amount, country, customer }: P
   );
 }
 
-/** docs/decisions/0007: a code that holds the number of the card, where the account has not allowed it. Of a token the operation asks the same. */
-function holdsOwnNumber(code: string, { settings }: Account, card: CardReading | undefined): boolean {
+/**
+ * docs/decisions/0007: a code that holds the number of the card, where the account has not allowed
+ * it. Of a token the operation asks the same.
+ */
+function holdsOwnNumber(
+  code: string,
+  { settings }: Account,
+  card: CardReading | undefined,
+): boolean {
   return settings.refuseCardLikeCodes && card?.pan !== undefined && holdsPan(code, card.pan);
 }
 
-/** Digits that came as text: the copy that the brand is read from is wiped, the text is beyond that. */
+/**
+ * Digits that came as text: the copy that the brand is read from is wiped, the text is beyond that.
+ */
 export function isOfKnownBrand(digits: string): boolean {
   // Most telephone numbers and documents are shorter than any card's number.
   if (!Pan.hasLength(digits.length)) return false;
@@ -335,22 +445,35 @@ export function isOfKnownBrand(digits: string): boolean {
 
 /** One when nothing is given. Some clients print whole numbers as floats. */
 function instalmentsOf(text: string | undefined, payment: TreeObject): number | undefined {
-  if (text === undefined) return payment["instalments"] === undefined || textOf(payment, "instalments") !== undefined ? 1 : undefined;
+  if (text === undefined)
+    return payment["instalments"] === undefined || textOf(payment, "instalments") !== undefined
+      ? 1
+      : undefined;
   const count = /^0*(\d{1,3})(?:\.0+)?$/.exec(text)?.[1];
   return count === undefined || Number(count) === 0 ? undefined : Number(count);
 }
 
 /**
- * Only Brazil's documents carry check digits strong enough to tell a company's fourteen digits from a card number's. Elsewhere no document has the
- * digits of a brand's cards, and what has them is kept as a mask.
+ * Only Brazil's documents carry check digits strong enough to tell a company's fourteen digits from
+ * a card number's. Elsewhere no document has the digits of a brand's cards, and what has them is
+ * kept as a mask.
  */
-function documentOf(country: Country, text: string, local: boolean, payment: TreeObject): DocumentResult {
+function documentOf(
+  country: Country,
+  text: string,
+  local: boolean,
+  payment: TreeObject,
+): DocumentResult {
   const result = documentFor(country.code, text, local, fieldOf(payment, "document_type"));
-  if (country.code === "br" || result === "invalid" || !isOfKnownBrand(result.normalized)) return result;
+  if (country.code === "br" || result === "invalid" || !isOfKnownBrand(result.normalized))
+    return result;
   return { normalized: maskCardNumbers(result.normalized) };
 }
 
-/** Digits only. 8 to 15 of them (interface 3.2); no telephone number is as long as a card number and passes for one. */
+/**
+ * Digits only. 8 to 15 of them (interface 3.2); no telephone number is as long as a card number and
+ * passes for one.
+ */
 function phoneOf(text: string | undefined): string | undefined {
   const digits = withoutSeparators(text ?? "");
   if (!/^\d{8,15}$/.test(digits)) return undefined;
@@ -360,12 +483,20 @@ function phoneOf(text: string | undefined): string | undefined {
 /** `iframe` is what the quoted message still allows; it makes no difference. */
 function refuseOperation(operation: string, mode: string | undefined): Broken<1> {
   if (operation.toLowerCase() !== "request") return { text: "Operation must be request" };
-  return mode !== undefined && !/^(?:full|iframe)$/i.test(mode) && { text: "Mode must be either full or iframe" };
+  return (
+    mode !== undefined &&
+    !/^(?:full|iframe)$/i.test(mode) && { text: "Mode must be either full or iframe" }
+  );
 }
 
-const activeCurrencies: ReadonlySet<string> = new Set(countryCodes.flatMap((code) => [...(countryOf(code)?.currencies ?? [])]));
+const activeCurrencies: ReadonlySet<string> = new Set(
+  countryCodes.flatMap((code) => [...(countryOf(code)?.currencies ?? [])]),
+);
 
-/** While the country is not known, any country's currency will do: that the country is wrong is told by its own code. */
+/**
+ * While the country is not known, any country's currency will do: that the country is wrong is told
+ * by its own code.
+ */
 function isActiveCurrency(currency: string, country: Country | undefined): boolean {
   return (country?.currencies ?? activeCurrencies).has(currency);
 }
@@ -373,7 +504,9 @@ function isActiveCurrency(currency: string, country: Country | undefined): boole
 function refuseHighAmount({ pricing, country, now, account }: DirectReading): Broken<7> {
   if (pricing === undefined || country === undefined) return false;
   const most = maximumAmount(country.code, now, account.settings);
-  return compareMoney(pricing.gross, most) > 0 && { currency: most.currency, amount: formatMoney(most) };
+  return (
+    compareMoney(pricing.gross, most) > 0 && { currency: most.currency, amount: formatMoney(most) }
+  );
 }
 
 function refuseSum({ payment, amount, account }: DirectReading): Broken<8> {
@@ -384,7 +517,10 @@ function refuseSum({ payment, amount, account }: DirectReading): Broken<8> {
   return isUnreadable || !addUpTo(amount, parts, account);
 }
 
-function tooLongFor<Characters extends number>(text: string | undefined, longest: Characters): false | { readonly longest: Characters } {
+function tooLongFor<Characters extends number>(
+  text: string | undefined,
+  longest: Characters,
+): false | { readonly longest: Characters } {
   return exceeds(text, longest) && { longest };
 }
 
@@ -402,7 +538,11 @@ function isEmail(text: string): boolean {
   return text.length >= 5 && /^[^\s@]+@[^\s@]+\.[^\s@.]+$/.test(text);
 }
 
-function isMissing({ country, local }: DirectReading, field: CountryField, text: string | undefined): boolean {
+function isMissing(
+  { country, local }: DirectReading,
+  field: CountryField,
+  text: string | undefined,
+): boolean {
   return text === undefined && country !== undefined && requiresField(country, field, local);
 }
 
@@ -410,7 +550,10 @@ function refuseZipcode(reading: DirectReading): Broken<24> {
   const text = fieldOf(reading.payment, "zipcode");
   if (text === undefined) return isMissing(reading, "zipcode", text) && { problem: "is required" };
   if (exceeds(text, directLongest.zipcode)) return { problem: tooLong(directLongest.zipcode) };
-  return reading.country !== undefined && !acceptsZipcode(reading.country, text) && { problem: "is invalid" };
+  return (
+    reading.country !== undefined &&
+    !acceptsZipcode(reading.country, text) && { problem: "is invalid" }
+  );
 }
 
 type AddressField = "address" | "streetNumber" | "city" | "state";
@@ -432,14 +575,18 @@ function refuseInstalmentPlan({ country, card, instalments, pricing }: DirectRea
   const { total } = pricing;
   if (refuseInstalments(country, brand, instalments, total) === undefined) return false;
   // Of the country's counts those that this amount can be divided into.
-  const possible = [...offeredInstalments(country, brand)].filter((count) => refuseInstalments(country, brand, count, total) === undefined);
+  const possible = [...offeredInstalments(country, brand)].filter(
+    (count) => refuseInstalments(country, brand, count, total) === undefined,
+  );
   return { count: instalments, range: rangeOf(new Set(possible)) };
 }
 
 function refuseUnknownType({ payment, typeText, type }: DirectReading): Broken<35> {
   if (hasWrongShape(payment, "payment_type_code")) return { text: "Invalid payment_type_code" };
   if (type !== undefined) return false;
-  return typeText === undefined ? { text: "Field payment.payment_type_code is required" } : unknownType(typeText);
+  return typeText === undefined
+    ? { text: "Field payment.payment_type_code is required" }
+    : unknownType(typeText);
 }
 
 function isInactive(type: PaymentTypeKind | undefined, country: Country | undefined): boolean {
@@ -452,16 +599,22 @@ function refuseResponsible({ personType, responsible }: DirectReading): Broken<4
   if (personType !== "business" || responsible === undefined) return false;
   const name = fieldOf(responsible, "name");
   if (name === undefined) return { problem: "is required" };
-  return exceeds(name, directLongest.responsible) && { problem: tooLong(directLongest.responsible) };
+  return (
+    exceeds(name, directLongest.responsible) && { problem: tooLong(directLongest.responsible) }
+  );
 }
 
 function refuseTokenLength({ payment, newToken, card }: DirectReading): Broken<66> {
   if (hasWrongShape(payment, "token")) return { field: "payment.token", problem: "is invalid" };
-  if (hasWrongShape(cardNodeOf(payment) ?? noFields, "token")) return { field: "payment.creditcard.token", problem: "is invalid" };
+  if (hasWrongShape(cardNodeOf(payment) ?? noFields, "token"))
+    return { field: "payment.creditcard.token", problem: "is invalid" };
   const refused = newToken !== undefined && refuseChosenToken("payment.token", newToken, card?.pan);
   return refused !== false
     ? refused
-    : exceeds(card?.token, directLongest.chargeToken) && { field: "payment.creditcard.token", problem: tooLong(directLongest.chargeToken) };
+    : exceeds(card?.token, directLongest.chargeToken) && {
+        field: "payment.creditcard.token",
+        problem: tooLong(directLongest.chargeToken),
+      };
 }
 
 /** What the rules have let through, in the operation's terms. */
@@ -478,7 +631,9 @@ function inputOf(reading: DirectReading): DirectInput {
 export function sourceOf(reading: CardReading): CardSource {
   const { kind, cvv, cryptogram } = reading;
   refuseCryptogram(reading);
-  return kind === "token" ? { kind, token: kept(reading.token), cvv, cryptogram } : { kind, card: kept(cardOf(reading)), cvv, cryptogram };
+  return kind === "token"
+    ? { kind, token: kept(reading.token), cvv, cryptogram }
+    : { kind, card: kept(cardOf(reading)), cvv, cryptogram };
 }
 
 function orderOf(reading: DirectReading): DirectOrder {
@@ -490,33 +645,52 @@ function orderOf(reading: DirectReading): DirectOrder {
     amount: kept(reading.amount),
     instalments: kept(reading.instalments),
     autoCapture: autoCaptureIn(payment),
-    // An answer that is neither yes nor no asks for the careful way: somebody looks before money moves.
+    // An answer that is neither yes nor no asks for the careful way: somebody looks before money
+    // moves.
     manualReview: (flagOf(payment, "manual_review") ?? false) !== false,
     country: kept(reading.country).code,
     paymentType: type.paymentType,
     customer: customerOf(reading),
-    softDescriptor: freeText(cardNodeOf(payment) ?? noFields, "soft_descriptor", directLongest.softDescriptor),
+    softDescriptor: freeText(
+      cardNodeOf(payment) ?? noFields,
+      "soft_descriptor",
+      directLongest.softDescriptor,
+    ),
     note: freeText(payment, "note", directLongest.note),
-    userValues: reading.userValues.map((value) => (value === undefined ? undefined : maskCardNumbers(value))),
+    userValues: reading.userValues.map((value) =>
+      value === undefined ? undefined : maskCardNumbers(value),
+    ),
     notificationUrl: notificationUrlOf(payment),
     deviceId: deviceIdIn(payment) ?? deviceIdIn(reading.params),
     storedCredential: readStoredCredential(payment),
-    threeDSecure: readThreeDSecure(cardNodeOf(payment) ?? noFields, reading.card, isStoredCredential(payment)),
+    threeDSecure: readThreeDSecure(
+      cardNodeOf(payment) ?? noFields,
+      reading.card,
+      isStoredCredential(payment),
+    ),
   };
 }
 
 /**
- * In the card node (interface 3.3) or beside it; a yes here and a no there are refused. What is neither yes nor no only holds the amount,
- * which can be undone.
+ * In the card node (interface 3.3) or beside it; a yes here and a no there are refused. What is
+ * neither yes nor no only holds the amount, which can be undone.
  */
 function autoCaptureIn(payment: TreeObject): boolean {
   const inNode = flagOf(cardNodeOf(payment) ?? noFields, "auto_capture");
   const beside = flagOf(payment, "auto_capture");
-  if (inNode !== undefined && beside !== undefined && inNode !== beside) throw repeatedField("auto_capture");
+  if (inNode !== undefined && beside !== undefined && inNode !== beside)
+    throw repeatedField("auto_capture");
   return (inNode ?? beside ?? true) === true;
 }
 
-function customerOf({ payment, document, birthDate, personType, phone, responsible }: DirectReading): Customer {
+function customerOf({
+  payment,
+  document,
+  birthDate,
+  personType,
+  phone,
+  responsible,
+}: DirectReading): Customer {
   return {
     name: kept(freeText(payment, "name", directLongest.name)),
     email: kept(freeText(payment, "email", directLongest.email)),
@@ -532,11 +706,16 @@ function customerOf({ payment, document, birthDate, personType, phone, responsib
     state: freeText(payment, "state", directLongest.state),
     ip: ipOf(payment),
     responsible:
-      personType === "business" && responsible !== undefined ? freeText(responsible, "name", directLongest.responsible) : undefined,
+      personType === "business" && responsible !== undefined
+        ? freeText(responsible, "name", directLongest.responsible)
+        : undefined,
   };
 }
 
-/** A value that people type: kept without the middle of any card number in it, and not longer than the interface says. */
+/**
+ * A value that people type: kept without the middle of any card number in it, and not longer than
+ * the interface says.
+ */
 function freeText(object: TreeObject, name: string, characters: number): string | undefined {
   const text = fieldOf(object, name);
   return text === undefined ? undefined : maskedText(text, characters);
@@ -545,7 +724,9 @@ function freeText(object: TreeObject, name: string, characters: number): string 
 /** Digits follow each other by chance in what is drawn for it. */
 function deviceIdIn(object: TreeObject): string | undefined {
   const text = fieldOf(object, "device_id");
-  return text !== undefined && isDrawn(text) ? cut(text, directLongest.deviceId) : freeText(object, "device_id", directLongest.deviceId);
+  return text !== undefined && isDrawn(text)
+    ? cut(text, directLongest.deviceId)
+    : freeText(object, "device_id", directLongest.deviceId);
 }
 
 /** As many as there are: what is missing at the end is no value. */
@@ -555,8 +736,9 @@ function userValuesIn(payment: TreeObject): readonly (string | undefined)[] {
 }
 
 /**
- * An address that cannot be used is not kept: the account's own address takes its place. So it does, in the operation, for one that holds the
- * number of the card: a masked one would send the notification elsewhere.
+ * An address that cannot be used is not kept: the account's own address takes its place. So it
+ * does, in the operation, for one that holds the number of the card: a masked one would send the
+ * notification elsewhere.
  */
 function notificationUrlOf(payment: TreeObject): string | undefined {
   const text = fieldOf(payment, "notification_url");
@@ -565,8 +747,9 @@ function notificationUrlOf(payment: TreeObject): string | undefined {
 }
 
 /**
- * IPv4 or IPv6 by its alphabet alone: it is kept for people, nothing connects to it. Only a whole IPv6 address of the kinds that are
- * given out is not searched for card numbers: its groups look like theirs.
+ * IPv4 or IPv6 by its alphabet alone: it is kept for people, nothing connects to it. Only a whole
+ * IPv6 address of the kinds that are given out is not searched for card numbers: its groups look
+ * like theirs.
  */
 function ipOf(payment: TreeObject): string | undefined {
   const text = fieldOf(payment, "customer_ip");

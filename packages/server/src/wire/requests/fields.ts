@@ -3,7 +3,10 @@ import { oneLine } from "../decode/card-like.ts";
 import { repeatedField } from "../decode/request-errors.ts";
 import { isTreeObject, Lifted, textOf, type Tree, type TreeObject } from "../decode/tree.ts";
 
-/** The text at `name` in one line, without blanks and invisible characters around it; undefined when it is missing, blank or no scalar. */
+/**
+ * The text at `name` in one line, without blanks and invisible characters around it; undefined when
+ * it is missing, blank or no scalar.
+ */
 export function fieldOf(object: TreeObject, name: string): string | undefined {
   const text = textOf(object, name);
   if (text === undefined) return undefined;
@@ -12,15 +15,18 @@ export function fieldOf(object: TreeObject, name: string): string | undefined {
 }
 
 /**
- * The payment's hash, without the blanks and line ends that it has when it comes from a file or from a list that was split at its
- * commas. Undefined when it is missing, blank or no scalar.
+ * The payment's hash, without the blanks and line ends that it has when it comes from a file or
+ * from a list that was split at its commas. Undefined when it is missing, blank or no scalar.
  */
 export function hashOf(object: TreeObject): string | undefined {
   const text = textOf(object, "hash")?.trim();
   return text === "" ? undefined : text;
 }
 
-/** A boolean in any of its spellings (interface 1.2, step 6); `unclear` when it is something else, undefined when it is not given. */
+/**
+ * A boolean in any of its spellings (interface 1.2, step 6); `unclear` when it is something else,
+ * undefined when it is not given.
+ */
 export function flagOf(object: TreeObject, name: string): boolean | "unclear" | undefined {
   const value: Tree | undefined = object[name];
   if (value === undefined) return undefined;
@@ -42,7 +48,9 @@ export function flagOf(object: TreeObject, name: string): boolean | "unclear" | 
 /** The bytes of a sensitive value; undefined when it is not given. */
 export function liftedOf(object: TreeObject, name: string): Lifted | undefined {
   const value: Tree | undefined = object[name];
-  return value instanceof Lifted && (value.bytes.length > 0 || !value.wellFormed) ? value : undefined;
+  return value instanceof Lifted && (value.bytes.length > 0 || !value.wellFormed)
+    ? value
+    : undefined;
 }
 
 /** The first of the names that holds a node. */
@@ -65,16 +73,20 @@ export function lengthOf(text: string): number {
 }
 
 /**
- * The card node by either of its names (interface 2.1). Both may come when they say the same; of two different cards nobody can say
- * which one is meant.
+ * The card node by either of its names (interface 2.1). Both may come when they say the same; of
+ * two different cards nobody can say which one is meant.
  */
 export function cardNodeOf(object: TreeObject): TreeObject | undefined {
   const { creditcard, card } = object;
-  if (isGiven(creditcard) && isGiven(card) && !sameTree(creditcard, card)) throw repeatedField("creditcard");
+  if (isGiven(creditcard) && isGiven(card) && !sameTree(creditcard, card))
+    throw repeatedField("creditcard");
   return isTreeObject(card) && !isGiven(creditcard) ? card : nodeOf(object, "creditcard", "card");
 }
 
-/** Whether there is something at `name` that is no scalar: what identifies a payment or an amount is not passed over for its shape. */
+/**
+ * Whether there is something at `name` that is no scalar: what identifies a payment or an amount is
+ * not passed over for its shape.
+ */
 export function hasWrongShape(object: TreeObject, name: string): boolean {
   const value: Tree | undefined = object[name];
   return value !== undefined && typeof value !== "string" && isGiven(value);
@@ -93,8 +105,14 @@ function sameTree(one: Tree | undefined, other: Tree | undefined): boolean {
   if (one instanceof Lifted && other instanceof Lifted) {
     return one.wellFormed === other.wellFormed && Buffer.compare(one.bytes, other.bytes) === 0;
   }
-  if (isList(one) && isList(other)) return one.length === other.length && one.every((value, index) => sameTree(value, other[index]));
+  if (isList(one) && isList(other))
+    return (
+      one.length === other.length && one.every((value, index) => sameTree(value, other[index]))
+    );
   if (!isTreeObject(one) || !isTreeObject(other)) return one === other;
   const names = Object.keys(one);
-  return names.length === Object.keys(other).length && names.every((name) => sameTree(one[name], other[name]));
+  return (
+    names.length === Object.keys(other).length &&
+    names.every((name) => sameTree(one[name], other[name]))
+  );
 }

@@ -7,7 +7,12 @@ import { decodeRequest } from "../decode/decode.ts";
 import { readCapture, readSelector } from "./payment-request.ts";
 import { WireError } from "../decode/wire-error.ts";
 
-const account: Account = { id: "0a1b2c3d" as MerchantId, version: 1, name: "Loja", settings: defaultAccountSettings() };
+const account: Account = {
+  id: "0a1b2c3d" as MerchantId,
+  version: 1,
+  name: "Loja",
+  settings: defaultAccountSettings(),
+};
 const hash = "6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831";
 
 function params(query: string, body = ""): ReturnType<typeof decodeRequest>["params"] {
@@ -17,26 +22,47 @@ function params(query: string, body = ""): ReturnType<typeof decodeRequest>["par
 describe("which payment a request is about", () => {
   test("the hash, the merchant's code, and the hash when both are given", () => {
     assert.deepEqual(readSelector(params(`hash=${hash}`), "query"), { hash });
-    assert.deepEqual(readSelector(params("merchant_payment_code=ord-1"), "query"), { code: "ord-1" });
-    assert.deepEqual(readSelector(params(`merchant_payment_code=ord-1&hash=${hash}`), "query"), { hash });
-    assert.deepEqual(readSelector(params("hash=&merchant_payment_code=ord-1"), "query"), { code: "ord-1" });
-    assert.deepEqual(readSelector(params("", `{"merchant_payment_code":4238067283}`), "query"), { code: "4238067283" });
+    assert.deepEqual(readSelector(params("merchant_payment_code=ord-1"), "query"), {
+      code: "ord-1",
+    });
+    assert.deepEqual(readSelector(params(`merchant_payment_code=ord-1&hash=${hash}`), "query"), {
+      hash,
+    });
+    assert.deepEqual(readSelector(params("hash=&merchant_payment_code=ord-1"), "query"), {
+      code: "ord-1",
+    });
+    assert.deepEqual(readSelector(params("", `{"merchant_payment_code":4238067283}`), "query"), {
+      code: "4238067283",
+    });
   });
 
   test("blanks and line ends around a hash, and line ends around a code, are passed over", () => {
-    // "Not found" made people pay again: a hash out of a file has a line end, one out of a split list a blank.
+    // "Not found" made people pay again: a hash out of a file has a line end, one out of a split
+    // list a blank.
     for (const around of [`%20${hash}`, `${hash}%0A`, `${hash}%0D%0A`, `%09${hash}%C2%A0`]) {
       assert.deepEqual(readSelector(params(`hash=${around}`), "query"), { hash }, around);
     }
-    assert.deepEqual(readSelector(params("merchant_payment_code=%0Aord-1%0D%0A"), "query"), { code: "ord-1" });
-    assert.deepEqual(readSelector(params("hash=%0A&merchant_payment_code=ord-1"), "query"), { code: "ord-1" });
+    assert.deepEqual(readSelector(params("merchant_payment_code=%0Aord-1%0D%0A"), "query"), {
+      code: "ord-1",
+    });
+    assert.deepEqual(readSelector(params("hash=%0A&merchant_payment_code=ord-1"), "query"), {
+      code: "ord-1",
+    });
     // Control: a blank is a part of a code.
-    assert.deepEqual(readSelector(params("merchant_payment_code=ord-1%20"), "query"), { code: "ord-1 " });
+    assert.deepEqual(readSelector(params("merchant_payment_code=ord-1%20"), "query"), {
+      code: "ord-1 ",
+    });
   });
 
   test("a name of another shape is not passed over for the other name", () => {
-    for (const query of ["hash[]=x&merchant_payment_code=ord-1", `hash=${hash}&merchant_payment_code[a]=x`]) {
-      assert.throws(() => readSelector(params(query), "capture"), { name: "WireError", statusCode: "BP-CAP-1" });
+    for (const query of [
+      "hash[]=x&merchant_payment_code=ord-1",
+      `hash=${hash}&merchant_payment_code[a]=x`,
+    ]) {
+      assert.throws(() => readSelector(params(query), "capture"), {
+        name: "WireError",
+        statusCode: "BP-CAP-1",
+      });
     }
   });
 
@@ -59,8 +85,18 @@ describe("which payment a request is about", () => {
 
 describe("the amount of a capture", () => {
   test("missing, blank and zero mean everything", () => {
-    for (const text of ["", "&amount=", "&amount=0", "&amount=0.0", "&amount=0.00", "&amount=%20"]) {
-      assert.deepEqual(readCapture(params(`hash=${hash}${text}`), account), { selector: { hash }, amount: undefined });
+    for (const text of [
+      "",
+      "&amount=",
+      "&amount=0",
+      "&amount=0.0",
+      "&amount=0.00",
+      "&amount=%20",
+    ]) {
+      assert.deepEqual(readCapture(params(`hash=${hash}${text}`), account), {
+        selector: { hash },
+        amount: undefined,
+      });
     }
     assert.equal(readCapture(params(`hash=${hash}`, '{"amount":0.0}'), account).amount, undefined);
     assert.equal(readCapture(params(`hash=${hash}`, '{"amount":null}'), account).amount, undefined);
@@ -68,8 +104,12 @@ describe("the amount of a capture", () => {
 
   test("is the text of the request", () => {
     assert.equal(readCapture(params(`hash=${hash}&amount=50.25`), account).amount, "50.25");
-    assert.equal(readCapture(params(`hash=${hash}`, '{"amount":50.250}'), account).amount, "50.250");
-    // A shop captures the total with interest that it has authorized unrounded; nothing becomes everything.
+    assert.equal(
+      readCapture(params(`hash=${hash}`, '{"amount":50.250}'), account).amount,
+      "50.250",
+    );
+    // A shop captures the total with interest that it has authorized unrounded; nothing becomes
+    // everything.
     assert.equal(readCapture(params(`hash=${hash}&amount=108.9909`), account).amount, "108.99");
     assert.equal(readCapture(params(`hash=${hash}&amount=0.001`), account).amount, "0.001");
     const strict: Account = { ...account, settings: { ...account.settings, strictAmounts: true } };
@@ -95,7 +135,13 @@ describe("the amount of a capture", () => {
       );
     }
     // The control: words that are none.
-    assert.equal(readCapture(params(`hash=${hash}&merchant_capture_code=paramount-1&note=the+amount+is+right`), account).amount, undefined);
+    assert.equal(
+      readCapture(
+        params(`hash=${hash}&merchant_capture_code=paramount-1&note=the+amount+is+right`),
+        account,
+      ).amount,
+      undefined,
+    );
   });
 
   test("that is no scalar is not taken for everything", () => {

@@ -7,13 +7,25 @@ import { refusal, type ValuesOf } from "../errors/refusal.ts";
 import { isTreeObject, textOf, type Tree, type TreeObject } from "../decode/tree.ts";
 import type { WireError } from "../decode/wire-error.ts";
 
-/** The codes of a request that names no payment: 1 of each operation's own series; query's series is ours (interface 5). */
-export const unnamedCodes = { capture: "BP-CAP-1", cancel: "BP-CAN-1", query: "BP-QRY-1", refund: "BP-REF-1" } as const;
+/**
+ * The codes of a request that names no payment: 1 of each operation's own series; query's series is
+ * ours (interface 5).
+ */
+export const unnamedCodes = {
+  capture: "BP-CAP-1",
+  cancel: "BP-CAN-1",
+  query: "BP-QRY-1",
+  refund: "BP-REF-1",
+} as const;
 
 /** Which payment a request is about. The hash wins when both names are given (interface 5.1). */
-export function readSelector(params: TreeObject, operation: keyof typeof unnamedCodes): PaymentSelector {
+export function readSelector(
+  params: TreeObject,
+  operation: keyof typeof unnamedCodes,
+): PaymentSelector {
   // A name of another shape is not passed over for the other name: that might be another payment.
-  if (hasWrongShape(params, "hash") || hasWrongShape(params, "merchant_payment_code")) throw unnamed(operation);
+  if (hasWrongShape(params, "hash") || hasWrongShape(params, "merchant_payment_code"))
+    throw unnamed(operation);
   const hash = hashOf(params);
   if (hash !== undefined) return { hash };
   const code = codeOf(params);
@@ -32,7 +44,10 @@ export function unknownPayment(selector: PaymentSelector): ValuesOf<"BP-REF-CAN-
     : { kind: "merchant_payment_code", name: echoName(selector.code) };
 }
 
-/** Blanks count: two codes that differ in one are two payments. Line ends and tabs around a code do not, because no payment's code has any. */
+/**
+ * Blanks count: two codes that differ in one are two payments. Line ends and tabs around a code do
+ * not, because no payment's code has any.
+ */
 export function codeOf(params: TreeObject): string | undefined {
   const text = textOf(params, "merchant_payment_code")?.replaceAll(/^[\t\n\r]+|[\t\n\r]+$/g, "");
   return text === undefined || text.trim() === "" ? undefined : text;
@@ -44,8 +59,9 @@ export function readCapture(params: TreeObject, account: Account): CaptureInput 
 }
 
 /**
- * Zero and missing both mean everything (interface 1.2: some clients always send `0.0`). An amount that is no scalar is not taken for
- * missing, which would capture more than was asked; whether a text is an amount is the operation's to say.
+ * Zero and missing both mean everything (interface 1.2: some clients always send `0.0`). An amount
+ * that is no scalar is not taken for missing, which would capture more than was asked; whether a
+ * text is an amount is the operation's to say.
  */
 function amountOf(params: TreeObject, account: Account): string | undefined {
   const value = params["amount"];
@@ -60,18 +76,22 @@ function amountInvalid(): WireError {
 }
 
 /**
- * Whether an amount is given under another name than `amount`, or inside of something but `known`. Its sender means a part, so that to
- * read over it would move more money than was asked for.
+ * Whether an amount is given under another name than `amount`, or inside of something but `known`.
+ * Its sender means a part, so that to read over it would move more money than was asked for.
  */
 export function hasOtherAmount(params: TreeObject, known?: string): boolean {
   return Object.entries(params).some(
-    ([name, value]) => (name !== "amount" && isAmountName(name)) || (name !== known && hasAmountInside(value)),
+    ([name, value]) =>
+      (name !== "amount" && isAmountName(name)) || (name !== known && hasAmountInside(value)),
   );
 }
 
 function hasAmountInside(value: Tree): boolean {
   if (Array.isArray(value)) return value.some(hasAmountInside);
-  return isTreeObject(value) && Object.entries(value).some(([name, inner]) => isAmountName(name) || hasAmountInside(inner));
+  return (
+    isTreeObject(value) &&
+    Object.entries(value).some(([name, inner]) => isAmountName(name) || hasAmountInside(inner))
+  );
 }
 
 /** `Amount`, `amount `, `[amount]`, `amount_total`, `capture_amount`. */
@@ -85,5 +105,7 @@ function isAmountName(name: string): boolean {
 
 /** Another separator than `&` leaves the amount in the value before it: `x=1;amount=40`. */
 function hasAmountInValue(params: TreeObject): boolean {
-  return Object.values(params).some((value) => typeof value === "string" && /amount\W{0,8}[=:]/i.test(value));
+  return Object.values(params).some(
+    (value) => typeof value === "string" && /amount\W{0,8}[=:]/i.test(value),
+  );
 }

@@ -4,8 +4,15 @@ import type { ValuesOf } from "../errors/refusal.ts";
 
 /** What a payment_type_code asks for. */
 export type PaymentTypeKind =
-  /** A card, to be taken as credit or debit; `brand` is the sender's guess, which is never held against the card number (interface 2.6). */
-  | { readonly kind: "card"; readonly paymentType: "credit" | "debit"; readonly brand: Brand | undefined }
+  /**
+   * A card, to be taken as credit or debit; `brand` is the sender's guess, which is never held
+   * against the card number (interface 2.6).
+   */
+  | {
+      readonly kind: "card";
+      readonly paymentType: "credit" | "debit";
+      readonly brand: Brand | undefined;
+    }
   /** A way of paying that this server has not. */
   | { readonly kind: "inactive" }
   /** A name that only the hosted page takes. */
@@ -20,7 +27,10 @@ const withoutCard = (
   "safetypay-online sencillito servipag spei tef webpay yape"
 ).split(" ");
 
-/** Other spellings of the codes, without the signs between their words: public clients and shops have sent each for years. */
+/**
+ * Other spellings of the codes, without the signs between their words: public clients and shops
+ * have sent each for years.
+ */
 const aliases: readonly (readonly [alias: string, code: string])[] = [
   ["master", "mastercard"],
   ["mastercardcredit", "mastercard"],
@@ -47,8 +57,9 @@ const kinds: ReadonlyMap<string, PaymentTypeKind> = new Map<string, PaymentTypeK
 const codeOfAlias: ReadonlyMap<string, string> = new Map(aliases);
 
 /**
- * Undefined for an unknown code (BP-DR-35). Letter case does not count. A card's code may be written with blanks, dashes and
- * underscores between its words (`master_card`, `American Express`), and by a name in the table of aliases.
+ * Undefined for an unknown code (BP-DR-35). Letter case does not count. A card's code may be
+ * written with blanks, dashes and underscores between its words (`master_card`, `American
+ * Express`), and by a name in the table of aliases.
  */
 export function paymentTypeOf(code: string): PaymentTypeKind | undefined {
   const written = code.toLowerCase();

@@ -7,7 +7,12 @@ import { decodeRequest } from "../decode/decode.ts";
 import { readRefundOrCancel, readRefundRequest } from "./refund-request.ts";
 import { WireError } from "../decode/wire-error.ts";
 
-const account: Account = { id: "0a1b2c3d" as MerchantId, version: 1, name: "Loja", settings: defaultAccountSettings() };
+const account: Account = {
+  id: "0a1b2c3d" as MerchantId,
+  version: 1,
+  name: "Loja",
+  settings: defaultAccountSettings(),
+};
 const hash = "6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831";
 
 function params(query: string, body = ""): ReturnType<typeof decodeRequest>["params"] {
@@ -27,7 +32,12 @@ function codeOf(work: () => unknown): string | undefined {
 describe("a refund that is asked for", () => {
   test("brings payment, amount, description and the merchant's code", () => {
     assert.deepEqual(
-      readRefundRequest(params(`operation=Request&hash=${hash}&amount=+40.00&description=damaged+box&merchant_refund_code=r-1`), account),
+      readRefundRequest(
+        params(
+          `operation=Request&hash=${hash}&amount=+40.00&description=damaged+box&merchant_refund_code=r-1`,
+        ),
+        account,
+      ),
       {
         kind: "request",
         input: { selector: { hash }, amount: "40.00", description: "damaged box", code: "r-1" },
@@ -61,12 +71,20 @@ describe("a refund that is asked for", () => {
     // Shares in per cent were taken, shares in money were BP-REF-4.
     for (const share of [{ percentage: 50 }, { amount: "20.00" }]) {
       const split = [{ recipient_code: "r-1", ...share, liable: true, charge_fee: true }];
-      const asked = readRefundRequest(params("", JSON.stringify({ hash, amount: "40.00", split })), account);
+      const asked = readRefundRequest(
+        params("", JSON.stringify({ hash, amount: "40.00", split })),
+        account,
+      );
       assert.ok(asked.kind === "request");
       assert.equal(asked.input.amount, "40.00");
     }
     assert.equal(
-      codeOf(() => readRefundRequest(params("", JSON.stringify({ hash, split: [{ amount: "20.00" }] })), account)),
+      codeOf(() =>
+        readRefundRequest(
+          params("", JSON.stringify({ hash, split: [{ amount: "20.00" }] })),
+          account,
+        ),
+      ),
       "BP-REF-3",
     );
   });
@@ -94,9 +112,12 @@ describe("a refund that is asked for", () => {
   });
 
   test("has texts of the longer lengths that the sources give, and no longer ones", () => {
-    const asked = (fields: string): unknown => readRefundRequest(params(`hash=${hash}&amount=1&${fields}`), account);
+    const asked = (fields: string): unknown =>
+      readRefundRequest(params(`hash=${hash}&amount=1&${fields}`), account);
     assert.equal(
-      codeOf(() => asked(`description=${"%C3%A9".repeat(1_500)}&merchant_refund_code=${"c".repeat(40)}`)),
+      codeOf(() =>
+        asked(`description=${"%C3%A9".repeat(1_500)}&merchant_refund_code=${"c".repeat(40)}`),
+      ),
       undefined,
     );
     assert.equal(
@@ -110,16 +131,26 @@ describe("a refund that is asked for", () => {
   });
 
   test("keeps no card number that its description holds", () => {
-    const asked = readRefundRequest(params(`hash=${hash}&amount=1&description=card+4111111111111111`), account);
+    const asked = readRefundRequest(
+      params(`hash=${hash}&amount=1&description=card+4111111111111111`),
+      account,
+    );
     assert.ok(asked.kind === "request" && asked.input.description === "card 411111xxxxxx1111");
   });
 });
 
 describe("a refund that is taken back", () => {
   test("is named by its id, else by the merchant's code", () => {
-    const named = (fields: string): unknown => readRefundRequest(params(`operation=cancel&${fields}`), account);
-    assert.deepEqual(named("refund_id=20001&merchant_refund_code=r-1"), { kind: "cancel", selector: { id: 20_001 } });
-    assert.deepEqual(named("refund_id=0&merchant_refund_code=r-1"), { kind: "cancel", selector: { code: "r-1" } });
+    const named = (fields: string): unknown =>
+      readRefundRequest(params(`operation=cancel&${fields}`), account);
+    assert.deepEqual(named("refund_id=20001&merchant_refund_code=r-1"), {
+      kind: "cancel",
+      selector: { id: 20_001 },
+    });
+    assert.deepEqual(named("refund_id=0&merchant_refund_code=r-1"), {
+      kind: "cancel",
+      selector: { code: "r-1" },
+    });
     assert.equal(
       codeOf(() => named("refund_id=0")),
       "BP-REF-8",
@@ -128,14 +159,24 @@ describe("a refund that is taken back", () => {
 
   test("is nobody's when its id is no number that an id can be", () => {
     for (const id of ["-1", "1.5", "2147483648", "99999999999", "x"]) {
-      assert.deepEqual(readRefundRequest(params(`operation=cancel&refund_id=${id}`), account), { kind: "cancel", selector: { id: 0 } });
+      assert.deepEqual(readRefundRequest(params(`operation=cancel&refund_id=${id}`), account), {
+        kind: "cancel",
+        selector: { id: 0 },
+      });
     }
   });
 });
 
 test("refundOrCancel gives everything back, whatever amount stands beside it", () => {
-  const input = readRefundOrCancel(params(`operation=request&hash=${hash}&amount=1&description=gave+up`));
-  assert.deepEqual(input, { selector: { hash }, amount: undefined, description: "gave up", code: undefined });
+  const input = readRefundOrCancel(
+    params(`operation=request&hash=${hash}&amount=1&description=gave+up`),
+  );
+  assert.deepEqual(input, {
+    selector: { hash },
+    amount: undefined,
+    description: "gave up",
+    code: undefined,
+  });
   assert.equal(
     codeOf(() => readRefundOrCancel(params("description=gave+up"))),
     "BP-REF-1",

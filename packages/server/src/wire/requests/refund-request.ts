@@ -16,22 +16,33 @@ export type RefundRequest =
   | { readonly kind: "request"; readonly input: RefundInput }
   | { readonly kind: "cancel"; readonly selector: RefundSelector };
 
-/** /ws/refund in its two meanings (interface 5.3). Clients always send `operation`; what names none asks for a refund. */
+/**
+ * /ws/refund in its two meanings (interface 5.3). Clients always send `operation`; what names none
+ * asks for a refund.
+ */
 export function readRefundRequest(params: TreeObject, account: Account): RefundRequest {
   if (hasWrongShape(params, "operation")) throw refusal("BP-REF-2");
   const operation = fieldOf(params, "operation")?.toLowerCase() ?? "request";
   if (operation === "cancel") return { kind: "cancel", selector: refundNamed(params) };
   if (operation !== "request") throw refusal("BP-REF-2");
   const selector = readSelector(params, "refund");
-  return { kind: "request", input: { selector, amount: amountToRefund(params, account), ...textsOf(params) } };
+  return {
+    kind: "request",
+    input: { selector, amount: amountToRefund(params, account), ...textsOf(params) },
+  };
 }
 
-/** /ws/refundOrCancel gives back everything: an amount beside it is not looked at (interface 5.4). */
+/**
+ * /ws/refundOrCancel gives back everything: an amount beside it is not looked at (interface 5.4).
+ */
 export function readRefundOrCancel(params: TreeObject): RefundInput {
   return { selector: readSelector(params, "refund"), amount: undefined, ...textsOf(params) };
 }
 
-/** Zero is how one client says that there is none (interface 1.2, step 8); and nothing is no refund of everything. */
+/**
+ * Zero is how one client says that there is none (interface 1.2, step 8); and nothing is no refund
+ * of everything.
+ */
 function amountToRefund(params: TreeObject, account: Account): string {
   const value = params["amount"];
   // The shares of a split (interface 5.3) are of the amount beside it.
@@ -55,7 +66,8 @@ function refundCodeIn(params: TreeObject): string | undefined {
   // Without its code a refund that is sent again would be another one.
   if (hasWrongShape(params, "merchant_refund_code")) throw refusal("COFRE-47");
   if (text === undefined || text.trim() === "") return undefined;
-  if (lengthOf(text) > refundLongest.code) throw refusal("BP-REF-6", { name: "merchant_refund_code", longest: refundLongest.code });
+  if (lengthOf(text) > refundLongest.code)
+    throw refusal("BP-REF-6", { name: "merchant_refund_code", longest: refundLongest.code });
   return text;
 }
 

@@ -1,11 +1,26 @@
 import { assert } from "../../kernel/assert.ts";
-import { type ErrorCode, type PlainCode, refusalWith, type Values, type ValuesOf } from "../errors/refusal.ts";
+import {
+  type ErrorCode,
+  type PlainCode,
+  refusalWith,
+  type Values,
+  type ValuesOf,
+} from "../errors/refusal.ts";
 
 /** The n of BP-DR-n. */
-export type RuleCode = ErrorCode extends infer Code ? (Code extends `BP-DR-${infer Digits extends number}` ? Digits : never) : never;
+export type RuleCode = ErrorCode extends infer Code
+  ? Code extends `BP-DR-${infer Digits extends number}`
+    ? Digits
+    : never
+  : never;
 
-/** What a rule finds: false when the request keeps it, otherwise the values of the error's message, or true when it has none. */
-export type Broken<Code extends RuleCode> = `BP-DR-${Code}` extends PlainCode ? boolean : false | ValuesOf<`BP-DR-${Code}`>;
+/**
+ * What a rule finds: false when the request keeps it, otherwise the values of the error's message,
+ * or true when it has none.
+ */
+export type Broken<Code extends RuleCode> = `BP-DR-${Code}` extends PlainCode
+  ? boolean
+  : false | ValuesOf<`BP-DR-${Code}`>;
 
 /** One row of a validator: its error's number, and when it is broken. */
 export type Rule<Reading> = {
@@ -16,7 +31,10 @@ export type Rule<Reading> = {
 export function inOrder<Reading>(rules: readonly Rule<Reading>[]): readonly Rule<Reading>[] {
   for (const [index, rule] of rules.entries()) {
     const before = rules[index - 1];
-    assert(before === undefined || before.code < rule.code, "rules are in ascending order, each once");
+    assert(
+      before === undefined || before.code < rule.code,
+      "rules are in ascending order, each once",
+    );
   }
   return rules;
 }
@@ -40,5 +58,7 @@ export function rangeOf(counts: ReadonlySet<number>): string {
   const sorted = [...counts].toSorted((one, other) => one - other);
   const first = sorted[0] ?? 1;
   const last = sorted.at(-1) ?? first;
-  return sorted.length > 1 && last - first + 1 === sorted.length ? `${first}-${last}` : sorted.join(", ");
+  return sorted.length > 1 && last - first + 1 === sorted.length
+    ? `${first}-${last}`
+    : sorted.join(", ");
 }

@@ -3,12 +3,22 @@ import { cardNodeOf, fieldOf, liftedOf } from "./fields.ts";
 import { refusal } from "../errors/refusal.ts";
 import type { TreeObject } from "../decode/tree.ts";
 
-/** Whether a request to /ws/token means /ws/token/setCVV: published samples post it there by mistake (interface 2.4). */
+/**
+ * Whether a request to /ws/token means /ws/token/setCVV: published samples post it there by mistake
+ * (interface 2.4).
+ */
 export function isSetCvv(params: TreeObject): boolean {
-  return cardNodeOf(params) === undefined && fieldOf(params, "token") !== undefined && liftedOf(params, "card_cvv") !== undefined;
+  return (
+    cardNodeOf(params) === undefined &&
+    fieldOf(params, "token") !== undefined &&
+    liftedOf(params, "card_cvv") !== undefined
+  );
 }
 
-/** The token and the security code that is left for it, in the numbers of /ws/direct. The caller wipes `cvv`. */
+/**
+ * The token and the security code that is left for it, in the numbers of /ws/direct. The caller
+ * wipes `cvv`.
+ */
 export function readSetCvv(params: TreeObject): { readonly token: string; readonly cvv: Cvv } {
   const lifted = liftedOf(params, "card_cvv");
   if (lifted === undefined) throw refusal("BP-DR-54", { field: "card_cvv" });

@@ -12,7 +12,12 @@ import { Lifted } from "../decode/tree.ts";
 import { WireError } from "../decode/wire-error.ts";
 
 const now = startOfDay({ year: 2026, month: 11, day: 28 });
-const card = { card_number: "5555555555554444", card_name: "Ana Lima", card_due_date: "4/2030", card_cvv: "321" };
+const card = {
+  card_number: "5555555555554444",
+  card_name: "Ana Lima",
+  card_due_date: "4/2030",
+  card_cvv: "321",
+};
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -28,8 +33,18 @@ function read(
     name: "Loja",
     settings: { ...defaultAccountSettings(), ...settings },
   };
-  const body = { payment_type_code: "creditcard", country: "br", creditcard: { ...card, ...node }, ...top };
-  return readToken(decodeRequest("/ws/token", Buffer.from(JSON.stringify(body))).params, account, now, grants);
+  const body = {
+    payment_type_code: "creditcard",
+    country: "br",
+    creditcard: { ...card, ...node },
+    ...top,
+  };
+  return readToken(
+    decodeRequest("/ws/token", Buffer.from(JSON.stringify(body))).params,
+    account,
+    now,
+    grants,
+  );
 }
 
 function refusal(top: Fields, node?: Fields, settings?: Partial<AccountSettings>): string {
@@ -52,13 +67,17 @@ describe("a token request", () => {
     });
     // The control: without one, browsers make tokens.
     assert.equal(read({ token: "" }, {}, {}, "public").token, undefined);
-    for (const token of ["5555555555554444".repeat(2), ["a"]]) assert.throws(() => read({ token }), { statusCode: "BP-DR-66" });
+    for (const token of ["5555555555554444".repeat(2), ["a"]])
+      assert.throws(() => read({ token }), { statusCode: "BP-DR-66" });
   });
 
   test("becomes a card of the vault", () => {
     const { card: read1, token } = read({});
     assert.equal(maskOf(read1.pan), "555555xxxxxx4444");
-    assert.deepEqual([read1.expiryMonth, read1.expiryYear, read1.holderName, token], [4, 2030, "Ana Lima", undefined]);
+    assert.deepEqual(
+      [read1.expiryMonth, read1.expiryYear, read1.holderName, token],
+      [4, 2030, "Ana Lima", undefined],
+    );
   });
 
   const rows: readonly (readonly [refused: string, top: Fields, node?: Fields])[] = [
@@ -66,28 +85,67 @@ describe("a token request", () => {
     ["BP-DR-35 Invalid payment_type_code: boleto", { payment_type_code: "boleto" }],
     ["BP-DR-35 Invalid payment_type_code", { payment_type_code: ["visa"] }],
     ["BP-DR-48 Field creditcard is required for this payment type", { creditcard: null }],
-    ["BP-DR-48 Field creditcard is required for this payment type", { creditcard: "4111111111111111" }],
+    [
+      "BP-DR-48 Field creditcard is required for this payment type",
+      { creditcard: "4111111111111111" },
+    ],
     ["BP-DR-49 Field payment.creditcard.card_number is required", {}, { card_number: null }],
-    ["BP-DR-49 Field payment.creditcard.card_number is required", {}, { card_number: "", token: "t".repeat(40) }],
+    [
+      "BP-DR-49 Field payment.creditcard.card_number is required",
+      {},
+      { card_number: "", token: "t".repeat(40) },
+    ],
     ["BP-DR-51 Field payment.creditcard.card_name is required", {}, { card_name: " " }],
-    ["BP-DR-52 Field payment.creditcard.card_name can have 64 characters maximum", {}, { card_name: "a".repeat(65) }],
+    [
+      "BP-DR-52 Field payment.creditcard.card_name can have 64 characters maximum",
+      {},
+      { card_name: "a".repeat(65) },
+    ],
     ["BP-DR-54 Field payment.creditcard.card_cvv is required", {}, { card_cvv: null }],
     ["BP-DR-55 Field payment.creditcard.card_cvv must have 3 or 4 digits", {}, { card_cvv: 12 }],
     ["BP-DR-56 Field payment.creditcard.card_due_date is required", {}, { card_due_date: "" }],
-    ["BP-DR-57 Field payment.creditcard.card_due_date must be in the format mm/yyyy", {}, { card_due_date: "2030-04" }],
-    ["BP-DR-58 Field payment.creditcard.card_due_date is invalid", {}, { card_due_date: "00/2030" }],
-    ["BP-DR-59 Field payment.creditcard.card_due_date is invalid", {}, { card_due_date: "01/2999" }],
+    [
+      "BP-DR-57 Field payment.creditcard.card_due_date must be in the format mm/yyyy",
+      {},
+      { card_due_date: "2030-04" },
+    ],
+    [
+      "BP-DR-58 Field payment.creditcard.card_due_date is invalid",
+      {},
+      { card_due_date: "00/2030" },
+    ],
+    [
+      "BP-DR-59 Field payment.creditcard.card_due_date is invalid",
+      {},
+      { card_due_date: "01/2999" },
+    ],
     ["BP-DR-66 Field token must have between 32 and 128 characters", { token: "t".repeat(129) }],
     ["BP-DR-66 Field token must have between 32 and 128 characters", { token: "t".repeat(31) }],
     // Thirty-nine characters, of which one is a blank, were told to be too few or too many.
     ["BP-DR-66 Field token is invalid", { token: `${"t".repeat(20)} ${"t".repeat(18)}` }],
     ["BP-DR-66 Field token is invalid", { token: "é".repeat(40) }],
-    ["BP-DR-67 Field payment.creditcard.card_due_date is in the past", {}, { card_due_date: "10/2026" }],
-    ["BP-DR-75 Field payment.creditcard.card_number is invalid", {}, { card_number: "5555555555554445" }],
-    ["BP-DR-75 Field payment.creditcard.card_number is invalid", {}, { card_number: ["5555555555554444"] }],
+    [
+      "BP-DR-67 Field payment.creditcard.card_due_date is in the past",
+      {},
+      { card_due_date: "10/2026" },
+    ],
+    [
+      "BP-DR-75 Field payment.creditcard.card_number is invalid",
+      {},
+      { card_number: "5555555555554445" },
+    ],
+    [
+      "BP-DR-75 Field payment.creditcard.card_number is invalid",
+      {},
+      { card_number: ["5555555555554444"] },
+    ],
     ["BP-DR-76 Field country is required", { country: ["br"] }],
     ["BP-DR-77 Field country is not an allowed country", { country: "zz" }],
-    ["BP-DR-95 Field payment.creditcard.card_name must not be a card number", {}, { card_name: "5555555555554444" }],
+    [
+      "BP-DR-95 Field payment.creditcard.card_name must not be a card number",
+      {},
+      { card_name: "5555555555554444" },
+    ],
   ];
   for (const [refused, top, node] of rows) {
     test(refused, () => {
@@ -114,13 +172,23 @@ describe("a token request", () => {
 
   test("takes both names of the node, digits with blanks, numbers, and no country and no type", () => {
     assert.equal(refusal({ creditcard: undefined, card }), "accepted");
-    assert.equal(refusal({ payment_type_code: "", country: "" }, { card_number: "5555 5555 5555 4444" }), "accepted");
-    assert.equal(refusal({ country: "MX" }, { card_number: 5555555555554444, card_cvv: 321 }), "accepted");
-    assert.equal(refusal({ payment_type_code: "carnet" }, { card_name: "a".repeat(64) }), "accepted");
+    assert.equal(
+      refusal({ payment_type_code: "", country: "" }, { card_number: "5555 5555 5555 4444" }),
+      "accepted",
+    );
+    assert.equal(
+      refusal({ country: "MX" }, { card_number: 5555555555554444, card_cvv: 321 }),
+      "accepted",
+    );
+    assert.equal(
+      refusal({ payment_type_code: "carnet" }, { card_name: "a".repeat(64) }),
+      "accepted",
+    );
   });
 
   test("takes a token of the merchant's choice at both limits", () => {
-    for (const length of [32, 128]) assert.equal(read({ token: "t".repeat(length) }).token, "t".repeat(length));
+    for (const length of [32, 128])
+      assert.equal(read({ token: "t".repeat(length) }).token, "t".repeat(length));
   });
 
   test("an account that needs no security code may leave it out", () => {
@@ -136,14 +204,20 @@ describe("a token request", () => {
         return copied;
       }
     }
-    const account: Account = { id: "0a1b2c3d" as MerchantId, version: 1, name: "Loja", settings: defaultAccountSettings() };
+    const account: Account = {
+      id: "0a1b2c3d" as MerchantId,
+      version: 1,
+      name: "Loja",
+      settings: defaultAccountSettings(),
+    };
     const node = (name: string): Record<string, string | Watched> => ({
       card_name: name,
       card_due_date: "4/2030",
       card_number: new Watched(Buffer.from(card.card_number), true),
       card_cvv: new Watched(Buffer.from("321"), true),
     });
-    const isWiped = (bytes: Uint8Array | undefined): boolean => bytes?.every((byte) => byte === 0) ?? false;
+    const isWiped = (bytes: Uint8Array | undefined): boolean =>
+      bytes?.every((byte) => byte === 0) ?? false;
 
     const { card: kept } = readToken({ card: node("Ana Lima") }, account, now, "secret");
     assert.deepEqual(copies.map(isWiped), [false, true]);
@@ -164,6 +238,9 @@ test("the answer names the brand that was sent, or the card's own", () => {
     ["MASTERCARD", "mastercard"],
     ["debitcard", "debitcard"],
   ] as const) {
-    assert.equal(answeredType(sent === undefined ? {} : { payment_type_code: sent }, "visa"), answered);
+    assert.equal(
+      answeredType(sent === undefined ? {} : { payment_type_code: sent }, "visa"),
+      answered,
+    );
   }
 });

@@ -41,21 +41,30 @@ export const tokenRules = inOrder<TokenReading>([
   { code: 76, broken: ({ countryText }) => countryText === undefined && { field: "country" } },
   {
     code: 77,
-    broken: ({ countryText }) => countryText !== undefined && countryOf(countryText.toLowerCase()) === undefined && { field: "country" },
+    broken: ({ countryText }) =>
+      countryText !== undefined &&
+      countryOf(countryText.toLowerCase()) === undefined && { field: "country" },
   },
   cardRules.nameIsNumber,
 ]);
 
 /**
- * Validates a request to /ws/token (interface 2.1) and refuses it with the first broken rule's WireError. The caller owns the card of the
- * result and wipes its PAN; after a refusal there is none left.
+ * Validates a request to /ws/token (interface 2.1) and refuses it with the first broken rule's
+ * WireError. The caller owns the card of the result and wipes its PAN; after a refusal there is
+ * none left.
  */
-export function readToken(params: TreeObject, account: Account, now: Instant, grants: KeyGrant): TokenizeInput {
+export function readToken(
+  params: TreeObject,
+  account: Account,
+  now: Instant,
+  grants: KeyGrant,
+): TokenizeInput {
   const node = cardNodeOf(params);
   const card = node === undefined ? undefined : readCardToStore(node);
   try {
     const token = fieldOf(params, "token");
-    const countryText = params["country"] === undefined ? account.settings.country : fieldOf(params, "country");
+    const countryText =
+      params["country"] === undefined ? account.settings.country : fieldOf(params, "country");
     keepRules(tokenRules, {
       params,
       card,
@@ -78,7 +87,10 @@ export function readToken(params: TreeObject, account: Account, now: Instant, gr
   }
 }
 
-/** The answer's payment_type_code: the brand that was sent, or the card's own (interface 2.1). A debit card stays one. */
+/**
+ * The answer's payment_type_code: the brand that was sent, or the card's own (interface 2.1). A
+ * debit card stays one.
+ */
 export function answeredType(params: TreeObject, brand: Brand): string {
   const sent = fieldOf(params, "payment_type_code")?.toLowerCase();
   const type = sent === undefined ? undefined : paymentTypeOf(sent);
@@ -89,12 +101,17 @@ export function answeredType(params: TreeObject, brand: Brand): string {
 function refuseNewToken({ params, card, token, grants }: TokenReading): Broken<66> {
   if (hasWrongShape(params, "token")) return { field: "token", problem: "is invalid" };
   if (token === undefined) return false;
-  // Whoever reads the page has the public key: with it, names of cards could be tried out, and taken before the merchant does.
-  if (grants !== "secret") return { field: "token", problem: "is accepted with the integration_key only" };
+  // Whoever reads the page has the public key: with it, names of cards could be tried out, and
+  // taken before the merchant does.
+  if (grants !== "secret")
+    return { field: "token", problem: "is accepted with the integration_key only" };
   return refuseChosenToken("token", token, card?.pan);
 }
 
-/** Browsers send `""` when they cannot tell the brand, which is missing here, and guess wrong otherwise: nothing else is asked (interface 2.6). */
+/**
+ * Browsers send `""` when they cannot tell the brand, which is missing here, and guess wrong
+ * otherwise: nothing else is asked (interface 2.6).
+ */
 function refuseUnknownType(params: TreeObject): Broken<35> {
   const text = fieldOf(params, "payment_type_code");
   if (hasWrongShape(params, "payment_type_code")) return { text: "Invalid payment_type_code" };

@@ -21,7 +21,10 @@ interface VerifyReading extends CardContext {
   readonly country: Country | undefined;
 }
 
-/** The numbers of /ws/direct, in its order (interface 7.2): no source names others for this operation. */
+/**
+ * The numbers of /ws/direct, in its order (interface 7.2): no source names others for this
+ * operation.
+ */
 export const verifyRules = inOrder<VerifyReading>([
   {
     code: 35,
@@ -52,24 +55,47 @@ export interface VerifyRequest {
 }
 
 /**
- * Validates a request to /ws/verifycard (interface 3.7). The caller owns the card data of the result and wipes it (`wipeSource`);
- * after a refusal there is none left.
+ * Validates a request to /ws/verifycard (interface 3.7). The caller owns the card data of the
+ * result and wipes it (`wipeSource`); after a refusal there is none left.
  */
 export function readVerify(params: TreeObject, account: Account, now: Instant): VerifyRequest {
   const node = cardNodeOf(params);
   const beside = fieldOf(params, "token");
-  const card = node === undefined && beside === undefined ? undefined : readCardToCharge(node ?? emptyNode, beside);
+  const card =
+    node === undefined && beside === undefined
+      ? undefined
+      : readCardToCharge(node ?? emptyNode, beside);
   try {
     const typeText = fieldOf(params, "payment_type_code")?.toLowerCase();
-    const type = hasWrongShape(params, "payment_type_code") ? undefined : paymentTypeOf(typeText ?? "creditcard");
-    const countryText = params["country"] === undefined ? account.settings.country : fieldOf(params, "country");
+    const type = hasWrongShape(params, "payment_type_code")
+      ? undefined
+      : paymentTypeOf(typeText ?? "creditcard");
+    const countryText =
+      params["country"] === undefined ? account.settings.country : fieldOf(params, "country");
     const country = countryText === undefined ? undefined : countryOf(countryText.toLowerCase());
     const cvvRequired = account.settings.requireCvv && !isStoredCredential(params);
-    keepRules(verifyRules, { card, cvvRequired, longestHolderName: longestVerifyHolderName, now, typeText, type, countryText, country });
-    assert(card !== undefined && country !== undefined && type?.kind === "card", "a request that keeps the rules brings a card");
+    keepRules(verifyRules, {
+      card,
+      cvvRequired,
+      longestHolderName: longestVerifyHolderName,
+      now,
+      typeText,
+      type,
+      countryText,
+      country,
+    });
+    assert(
+      card !== undefined && country !== undefined && type?.kind === "card",
+      "a request that keeps the rules brings a card",
+    );
     const storedCredential = readStoredCredential(params);
     return {
-      input: { source: sourceOf(card), country: country.code, paymentType: type.paymentType, storedCredential },
+      input: {
+        source: sourceOf(card),
+        country: country.code,
+        paymentType: type.paymentType,
+        storedCredential,
+      },
       typeText: typeText ?? "creditcard",
     };
   } catch (error) {

@@ -5,7 +5,10 @@ import type { WireClient } from "./wire-client.ts";
 
 const atOnce = 24;
 
-/** Asks a server about everything that clients were told, and pays with every token that was given out; what is not true, in words. */
+/**
+ * Asks a server about everything that clients were told, and pays with every token that was given
+ * out; what is not true, in words.
+ */
 export async function brokenPromises(
   promises: Promises,
   name: string,
@@ -18,7 +21,8 @@ export async function brokenPromises(
   });
   await inParallel(promises.undone, async (code) => {
     const now = toldPaymentOf(await ask("/ws/query", { merchant_payment_code: code }));
-    if (now !== undefined) broken.push(`nothing was done, it was said, and there is a payment: ${code}`);
+    if (now !== undefined)
+      broken.push(`nothing was done, it was said, and there is a payment: ${code}`);
   });
   await inParallel([...promises.tokens], async ([token, masked], index) => {
     const payment = {
@@ -32,20 +36,30 @@ export async function brokenPromises(
       payment_type_code: "creditcard",
       creditcard: { token },
     };
-    const status = toldPaymentOf(await ask("/ws/direct", { operation: "request", payment }))?.status;
-    if (status !== "CO" && status !== "CA") broken.push(`a token that was given out cannot be used: ${masked}`);
+    const status = toldPaymentOf(
+      await ask("/ws/direct", { operation: "request", payment }),
+    )?.status;
+    if (status !== "CO" && status !== "CA")
+      broken.push(`a token that was given out cannot be used: ${masked}`);
   });
   return broken;
 }
 
 /** The books of a simulated acquirer that is a process of its own. */
 export async function booksOf(client: WireClient, acquirerAddress: string): Promise<AcquirerBooks> {
-  const heard = await client.send({ port: Number(new URL(acquirerAddress).port), method: "GET", path: "/books" });
+  const heard = await client.send({
+    port: Number(new URL(acquirerAddress).port),
+    method: "GET",
+    path: "/books",
+  });
   return readBooks(decode(heard?.body ?? ""));
 }
 
 /** A few at a time. */
-async function inParallel<Item>(items: readonly Item[], work: (item: Item, index: number) => Promise<void>): Promise<void> {
+async function inParallel<Item>(
+  items: readonly Item[],
+  work: (item: Item, index: number) => Promise<void>,
+): Promise<void> {
   const queue = items.entries();
   await Promise.all(
     Array.from({ length: atOnce }, async () => {

@@ -8,7 +8,10 @@ export interface CofreOptions {
   /** packages/server, or a copy of it. */
   readonly root: string;
   readonly dataDirectory: string;
-  /** Where `<name>.stdout` and `<name>.stderr` are written; whatever the process printed is still there when it was killed. */
+  /**
+   * Where `<name>.stdout` and `<name>.stderr` are written; whatever the process printed is still
+   * there when it was killed.
+   */
   readonly logDirectory: string;
   readonly name: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -17,7 +20,9 @@ export interface CofreOptions {
 
 const longestStartMs = 240_000;
 
-/** Cofre as a process of its own, as an operator starts it, for tests that end it in bad moments. */
+/**
+ * Cofre as a process of its own, as an operator starts it, for tests that end it in bad moments.
+ */
 export class CofreProcess {
   readonly stdoutFile: string;
   readonly stderrFile: string;
@@ -32,20 +37,40 @@ export class CofreProcess {
   }
 
   /** Returns at once: `listening` tells when requests are answered. */
-  static spawn({ root, dataDirectory, logDirectory, name, environment, nodeOptions = [] }: CofreOptions): CofreProcess {
+  static spawn({
+    root,
+    dataDirectory,
+    logDirectory,
+    name,
+    environment,
+    nodeOptions = [],
+  }: CofreOptions): CofreProcess {
     const stdoutFile = join(logDirectory, `${name}.stdout`);
     const stderrFile = join(logDirectory, `${name}.stderr`);
     const [stdout, stderr] = [openSync(stdoutFile, "w"), openSync(stderrFile, "w")];
-    const child = spawn(process.execPath, [...nodeOptions, join(root, "bin", "cofre.js"), "start"], {
-      env: { PATH: process.env["PATH"] ?? "", COFRE_PORT: "0", COFRE_DATA_DIR: dataDirectory, COFRE_LOG_FORMAT: "json", ...environment },
-      stdio: ["ignore", stdout, stderr],
-    });
+    const child = spawn(
+      process.execPath,
+      [...nodeOptions, join(root, "bin", "cofre.js"), "start"],
+      {
+        env: {
+          PATH: process.env["PATH"] ?? "",
+          COFRE_PORT: "0",
+          COFRE_DATA_DIR: dataDirectory,
+          COFRE_LOG_FORMAT: "json",
+          ...environment,
+        },
+        stdio: ["ignore", stdout, stderr],
+      },
+    );
     closeSync(stdout);
     closeSync(stderr);
     return new CofreProcess(child, stdoutFile, stderrFile);
   }
 
-  /** The port, once requests are answered; undefined when the process has ended before that. Ends the process and rejects when it takes too long. */
+  /**
+   * The port, once requests are answered; undefined when the process has ended before that. Ends
+   * the process and rejects when it takes too long.
+   */
   async listening(): Promise<number | undefined> {
     const until = Date.now() + longestStartMs;
     while (!this.hasEnded) {

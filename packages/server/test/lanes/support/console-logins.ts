@@ -8,7 +8,12 @@ import { startShop } from "../../browser/shop.ts";
 import { violations } from "../../browser/violations.ts";
 import { inContext, inPage } from "../../browser/window.ts";
 import { temporaryFolder } from "../../command.ts";
-import { type ConsolePeople, type Role, type Signed, startWithPeople } from "../../console-people.ts";
+import {
+  type ConsolePeople,
+  type Role,
+  type Signed,
+  startWithPeople,
+} from "../../console-people.ts";
 import { directBody, integrationKey, testCard } from "../../world.ts";
 import { look } from "./console-views.ts";
 
@@ -33,15 +38,22 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
   });
   after(() => people.world[Symbol.asyncDispose]());
 
-  const heading = (page: Page, name: string) => page.getByRole("heading", { name, exact: true, level: 1 });
+  const heading = (page: Page, name: string) =>
+    page.getByRole("heading", { name, exact: true, level: 1 });
   const navigation = (page: Page) => page.getByRole("navigation", { name: "Console" });
 
   /** Afterwards: no error, and no request to anywhere else. */
-  async function inWindow(work: (page: Page) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
+  async function inWindow(
+    work: (page: Page) => Promise<void>,
+    options: BrowserContextOptions = {},
+  ): Promise<void> {
     await inPage(browser(), people.world.url, work, options);
   }
 
-  async function fillSignIn(page: Page, { name, password, secret }: Pick<Signed, "name" | "password" | "secret">): Promise<void> {
+  async function fillSignIn(
+    page: Page,
+    { name, password, secret }: Pick<Signed, "name" | "password" | "secret">,
+  ): Promise<void> {
     people.world.clock.advance(30_000);
     await page.getByLabel("Name").fill(name);
     await page.getByLabel("Password").fill(password);
@@ -50,7 +62,12 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
   }
 
   /** Somebody signed in, at an address behind the `#`. */
-  async function as(role: Role, address: string, work: (page: Page) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
+  async function as(
+    role: Role,
+    address: string,
+    work: (page: Page) => Promise<void>,
+    options: BrowserContextOptions = {},
+  ): Promise<void> {
     await inWindow(async (page) => {
       await page.goto(`${people.world.url}/${address}`);
       await heading(page, "Sign in").waitFor();
@@ -63,7 +80,10 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
   async function held(): Promise<{ readonly code: string; readonly hash: string }> {
     people.world.clock.advance(1_000);
     const code = `logins-${(codes += 1)}`;
-    const { body } = await people.world.postJson("/ws/direct", directBody(code, { creditcard: { ...testCard, auto_capture: false } }));
+    const { body } = await people.world.postJson(
+      "/ws/direct",
+      directBody(code, { creditcard: { ...testCard, auto_capture: false } }),
+    );
     const { hash = "" } = (body["payment"] ?? {}) as { readonly hash?: string };
     return { code, hash };
   }
@@ -79,27 +99,45 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       const shown = await page.locator("code.secret").innerText();
       assert.match(shown, /^(?:[A-Z2-7]{4} )+[A-Z2-7]{1,4}$/);
       secret = shown.replaceAll(" ", "");
-      const uri = await page.getByRole("link", { name: "Open it in an authenticator app" }).getAttribute("href");
+      const uri = await page
+        .getByRole("link", { name: "Open it in an authenticator app" })
+        .getAttribute("href");
       assert.ok(uri?.startsWith("otpauth://totp/") === true && uri.includes(secret));
       await page.getByRole("img", { name: "The secret as a QR code" }).waitFor();
       assert.equal(await page.getByLabel("Name").inputValue(), "admin");
-      const hints = await page.evaluate("Array.from(document.querySelectorAll('input'), (input) => input.getAttribute('autocomplete'))");
+      const hints = await page.evaluate(
+        "Array.from(document.querySelectorAll('input'), (input) => input.getAttribute('autocomplete'))",
+      );
       assert.deepEqual(hints, ["username", "new-password", "one-time-code"]);
       await page.getByLabel("New password").fill(password);
       await page.getByLabel("Code that the app shows").fill("000000");
       await page.getByRole("button", { name: "Set the password and sign in" }).click();
       await page.getByRole("alert").filter({ hasText: "COFRE-116" }).waitFor();
-      assert.equal(await page.getByLabel("Code that the app shows").inputValue(), "", "a code is good once");
+      assert.equal(
+        await page.getByLabel("Code that the app shows").inputValue(),
+        "",
+        "a code is good once",
+      );
       await page.getByLabel("Code that the app shows").fill(people.code(secret));
       await page.getByRole("button", { name: "Set the password and sign in" }).click();
       await heading(page, "Payments").waitFor();
       await navigation(page).getByText("admin, admin").waitFor();
       const cookies = await page.context().cookies();
       assert.deepEqual(
-        cookies.map(({ name, httpOnly, sameSite, expires }) => ({ name, httpOnly, sameSite, expires })),
+        cookies.map(({ name, httpOnly, sameSite, expires }) => ({
+          name,
+          httpOnly,
+          sameSite,
+          expires,
+        })),
         [
           { name: "cofre_session", httpOnly: true, sameSite: "Strict", expires: -1 },
-          { name: "cofre_browser", httpOnly: true, sameSite: "Strict", expires: cookies[1]?.expires },
+          {
+            name: "cofre_browser",
+            httpOnly: true,
+            sameSite: "Strict",
+            expires: cookies[1]?.expires,
+          },
         ],
       );
       assert.ok((cookies[1]?.expires ?? 0) > 0, "the browser is known when it is opened again");
@@ -115,7 +153,11 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await heading(page, "Sign in").waitFor();
     });
     const admin = await people.signIn({ name: "admin", password, secret });
-    staff = { admin, operator: await people.invited(admin, "Olga", "operator"), viewer: await people.invited(admin, "Vera", "viewer") };
+    staff = {
+      admin,
+      operator: await people.invited(admin, "Olga", "operator"),
+      viewer: await people.invited(admin, "Vera", "viewer"),
+    };
   });
 
   test("whoever signs in comes to where they wanted, and whoever signs out sees nothing more", async () => {
@@ -123,7 +165,9 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await page.goto(`${people.world.url}/#/tokens`);
       await heading(page, "Sign in").waitFor();
       assert.equal(await page.evaluate("document.activeElement.name"), "name");
-      const hints = await page.evaluate("Array.from(document.querySelectorAll('input'), (input) => input.getAttribute('autocomplete'))");
+      const hints = await page.evaluate(
+        "Array.from(document.querySelectorAll('input'), (input) => input.getAttribute('autocomplete'))",
+      );
       assert.deepEqual(hints, ["username", "current-password", "one-time-code"]);
       await fillSignIn(page, { ...staff.viewer, password: "not the password" });
       await page.getByRole("alert").filter({ hasText: "COFRE-111" }).waitFor();
@@ -169,18 +213,30 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
         await page.goto(`${people.world.url}/#/notifications`);
         await page.getByText(/^\d+ notifications?$/).waitFor();
         assert.equal((await page.getByRole("button", { name: /^Send/ }).count()) > 0, mayAct);
-        await page.getByRole("table", { name: "Receivers" }).getByText("shop", { exact: true }).waitFor();
-        assert.equal(await page.getByRole("button", { name: "Switch off shop" }).count(), mayChange ? 1 : 0);
+        await page
+          .getByRole("table", { name: "Receivers" })
+          .getByText("shop", { exact: true })
+          .waitFor();
+        assert.equal(
+          await page.getByRole("button", { name: "Switch off shop" }).count(),
+          mayChange ? 1 : 0,
+        );
         await page.goto(`${people.world.url}/#/settings`);
         await page.getByLabel("simulator.latencyMs").waitFor();
         assert.equal(await page.getByLabel("simulator.latencyMs").isDisabled(), !mayChange);
         assert.equal(await page.getByRole("button", { name: "Save" }).count(), mayChange ? 1 : 0);
         await page.goto(`${people.world.url}/#/faults`);
         await page.getByText("0 faults").waitFor();
-        assert.equal(await page.getByRole("button", { name: "Add", exact: true }).count(), mayChange ? 1 : 0);
+        assert.equal(
+          await page.getByRole("button", { name: "Add", exact: true }).count(),
+          mayChange ? 1 : 0,
+        );
         await page.goto(`${people.world.url}/#/worlds`);
         await page.getByText("It is no world").waitFor();
-        assert.equal(await page.getByRole("button", { name: "Make it and open it" }).count(), mayChange ? 1 : 0);
+        assert.equal(
+          await page.getByRole("button", { name: "Make it and open it" }).count(),
+          mayChange ? 1 : 0,
+        );
         for (const [address, may] of [
           ["#/try", mayAct],
           ["#/people", mayChange],
@@ -201,7 +257,10 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await page.getByRole("button", { name: "Capture…" }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Capture" }).click();
       await page.getByRole("img", { name: /captured 100\.00/ }).waitFor();
-      await page.getByText("POST /ws/capture by somebody who is signed in", { exact: false }).first().waitFor();
+      await page
+        .getByText("POST /ws/capture by somebody who is signed in", { exact: false })
+        .first()
+        .waitFor();
     });
     await as("admin", "#/audit", async (page) => {
       const rows = page.getByRole("row").filter({ hasText: "capture" }).filter({ hasText: "Olga" });
@@ -219,7 +278,8 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
 
   test("an admin invites, changes roles, unlocks, disables and invites again", async () => {
     await as("admin", "#/people", async (page) => {
-      const row = (name: string) => page.getByRole("row").filter({ has: page.getByText(name, { exact: true }) });
+      const row = (name: string) =>
+        page.getByRole("row").filter({ has: page.getByText(name, { exact: true }) });
       await row("admin").getByText("you").waitFor();
       await page.getByLabel("Name").fill("Paul");
       await page.getByLabel("Role").selectOption("viewer");
@@ -232,7 +292,8 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await row("Paul").getByText("active", { exact: true }).waitFor();
       await row("Paul").getByRole("button", { name: "Make operator: Paul" }).click();
       await row("Paul").getByText("operator", { exact: true }).waitFor();
-      for (let tries = 0; tries < 11; tries += 1) await people.signIn({ ...paul, password: "none of his" }).catch(() => undefined);
+      for (let tries = 0; tries < 11; tries += 1)
+        await people.signIn({ ...paul, password: "none of his" }).catch(() => undefined);
       await look(page);
       await row("Paul")
         .getByText(/^locked until/)
@@ -284,9 +345,14 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await page.getByText("OK: Accepted").waitFor();
       await page.goto(`${people.world.url}/#/payments`);
       await page.getByText("1 payment", { exact: true }).waitFor();
-      const { body } = await people.world.get("/__cofre/worlds", { integration_key: integrationKey });
+      const { body } = await people.world.get("/__cofre/worlds", {
+        integration_key: integrationKey,
+      });
       const [world] = body["worlds"] as readonly { readonly integration_key: string }[];
-      await people.world.postJson("/__cofre/world", { integration_key: world?.integration_key, do: "delete" });
+      await people.world.postJson("/__cofre/world", {
+        integration_key: world?.integration_key,
+        do: "delete",
+      });
       await look(page);
       await page.getByText("sandbox", { exact: true }).waitFor();
       await heading(page, "Payments").waitFor();
@@ -298,7 +364,9 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await heading(page, "Tokens").waitFor();
       people.world.clock.advance(14 * minute + 10_000);
       await look(page);
-      const warning = page.getByRole("alert").filter({ hasText: "The session ends within a minute" });
+      const warning = page
+        .getByRole("alert")
+        .filter({ hasText: "The session ends within a minute" });
       await warning.waitFor();
       await page.getByRole("button", { name: "Go on" }).click();
       await warning.waitFor({ state: "hidden" });
@@ -318,7 +386,9 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     const { hash } = await held();
     const rita = await people.invited(await people.signIn(staff.admin), "Rita", "operator");
     const make = async (fields: object): Promise<void> => {
-      const { body } = await (await people.signIn(staff.admin)).call("/__cofre/people", { id: rita.id, ...fields });
+      const { body } = await (
+        await people.signIn(staff.admin)
+      ).call("/__cofre/people", { id: rita.id, ...fields });
       assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
     };
     await inWindow(async (page) => {
@@ -365,7 +435,11 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await make({ do: "disable" });
       await heading(page, "Sign in").waitFor();
       assert.equal(await navigation(page).isVisible(), false);
-      assert.equal(await page.evaluate("globalThis.wasLoadedAnew"), false, "control: it is the page that was opened");
+      assert.equal(
+        await page.evaluate("globalThis.wasLoadedAnew"),
+        false,
+        "control: it is the page that was opened",
+      );
     });
   });
 
@@ -375,11 +449,16 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await page.goto(`${people.world.url}/#/try`);
       await fillSignIn(page, ruth);
       await page.getByRole("button", { name: "Store the card and charge it" }).waitFor();
-      await (await people.signIn(staff.admin)).call("/__cofre/people", { do: "set_role", id: ruth.id, role: "viewer" });
+      await (
+        await people.signIn(staff.admin)
+      ).call("/__cofre/people", { do: "set_role", id: ruth.id, role: "viewer" });
       await page.getByRole("button", { name: "Store the card and charge it" }).click();
       await page.getByText("Your role does not allow this.").first().waitFor();
       await navigation(page).getByText("Ruth, viewer").waitFor();
-      assert.equal(await page.getByRole("button", { name: "Store the card and charge it" }).count(), 0);
+      assert.equal(
+        await page.getByRole("button", { name: "Store the card and charge it" }).count(),
+        0,
+      );
     });
   });
 
@@ -395,7 +474,9 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await ended(page);
       await fillSignIn(page, staff.operator);
       await heading(page, "Payments").waitFor();
-      await page.waitForFunction("document.querySelector('main input[type=search]')?.value === 'not looked for yet'");
+      await page.waitForFunction(
+        "document.querySelector('main input[type=search]')?.value === 'not looked for yet'",
+      );
       await ended(page);
       await fillSignIn(page, staff.viewer);
       await page
@@ -454,17 +535,27 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await page.getByText("COFRE-112").waitFor();
       await page.goto(`${address}?hash=${hash}`);
       await page.getByText("COFRE-112").waitFor();
-      const cookies = (await Promise.all(sent.map((request) => request.allHeaders()))).map(({ cookie = "" }) =>
-        cookie.startsWith("cofre_session="),
+      const cookies = (await Promise.all(sent.map((request) => request.allHeaders()))).map(
+        ({ cookie = "" }) => cookie.startsWith("cofre_session="),
       );
-      assert.ok(cookies.filter((each) => each).length >= 2, "control: the browser does send the session along");
-      const { body } = await people.world.get("/ws/query", { integration_key: integrationKey, hash });
+      assert.ok(
+        cookies.filter((each) => each).length >= 2,
+        "control: the browser does send the session along",
+      );
+      const { body } = await people.world.get("/ws/query", {
+        integration_key: integrationKey,
+        hash,
+      });
       assert.equal((body["payment"] as Readonly<Record<string, unknown>>)["status"], "PE");
     });
   });
 
   test("by TLS the browser takes the cookie that is tied to the host, and sends it back", async (context) => {
-    const environment = { COFRE_TLS: "yes", COFRE_TLS_PORT: "0", COFRE_DATA_DIR: join(temporaryFolder(context), "data") };
+    const environment = {
+      COFRE_TLS: "yes",
+      COFRE_TLS_PORT: "0",
+      COFRE_DATA_DIR: join(temporaryFolder(context), "data"),
+    };
     const others = await startWithPeople({ environment });
     await using world = others.world;
     const admin = await others.firstAdmin();
@@ -482,8 +573,18 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await page.reload();
       await heading(page, "Payments").waitFor();
       assert.deepEqual(
-        (await window.cookies()).map(({ name, httpOnly, secure, sameSite }) => ({ name, httpOnly, secure, sameSite })),
-        ["__Host-cofre_session", "__Host-cofre_browser"].map((name) => ({ name, httpOnly: true, secure: true, sameSite: "Strict" })),
+        (await window.cookies()).map(({ name, httpOnly, secure, sameSite }) => ({
+          name,
+          httpOnly,
+          secure,
+          sameSite,
+        })),
+        ["__Host-cofre_session", "__Host-cofre_browser"].map((name) => ({
+          name,
+          httpOnly: true,
+          secure: true,
+          sameSite: "Strict",
+        })),
       );
       assert.deepEqual(errors, []);
     });
@@ -521,7 +622,11 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
         await people.signIn(staff.admin)
       ).call("/__cofre/people", { do: "invite", name: `for-${name}`, role: "viewer" });
       const looked = async (page: Page, view: string): Promise<void> => {
-        assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true, `${view} is wider than the screen`);
+        assert.equal(
+          await page.evaluate("document.documentElement.scrollWidth <= innerWidth"),
+          true,
+          `${view} is wider than the screen`,
+        );
         assert.deepEqual(await violations(page), [], view);
         await picture(page, `${name}-${view}`);
       };
@@ -560,7 +665,10 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
           await looked(page, "account");
           people.world.clock.advance(14 * minute + 10_000);
           await page.goto(`${people.world.url}/#/tokens`);
-          await page.getByRole("alert").filter({ hasText: "The session ends within a minute" }).waitFor();
+          await page
+            .getByRole("alert")
+            .filter({ hasText: "The session ends within a minute" })
+            .waitFor();
           await looked(page, "ending");
         },
         open,

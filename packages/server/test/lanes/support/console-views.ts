@@ -4,14 +4,30 @@ import type { BrowserContextOptions, Page } from "playwright-core";
 import { directBody, integrationKey, testCard, type World } from "../../world.ts";
 import { until } from "../../until.ts";
 
-/** What the lane has for its tests: one server, a receiver of notifications, and windows onto the page. */
+/**
+ * What the lane has for its tests: one server, a receiver of notifications, and windows onto the
+ * page.
+ */
 export interface ConsoleGiven {
   readonly world: () => World;
   /** Answers 410 as long as `isGone`. */
-  readonly receiver: () => { readonly url: string; readonly heard: readonly string[]; isGone: boolean };
-  readonly made: (changes?: Readonly<Record<string, unknown>>) => Promise<{ readonly code: string; readonly hash: string }>;
-  /** A window with the key given, at an address behind the `#`. Afterwards: no error, and no request to anywhere else. */
-  readonly inConsole: (address: string, work: (page: Page) => Promise<void>, options?: BrowserContextOptions) => Promise<void>;
+  readonly receiver: () => {
+    readonly url: string;
+    readonly heard: readonly string[];
+    isGone: boolean;
+  };
+  readonly made: (
+    changes?: Readonly<Record<string, unknown>>,
+  ) => Promise<{ readonly code: string; readonly hash: string }>;
+  /**
+   * A window with the key given, at an address behind the `#`. Afterwards: no error, and no request
+   * to anywhere else.
+   */
+  readonly inConsole: (
+    address: string,
+    work: (page: Page) => Promise<void>,
+    options?: BrowserContextOptions,
+  ) => Promise<void>;
   readonly picture: (page: Page, name: string) => Promise<void>;
 }
 
@@ -23,13 +39,19 @@ export async function look(page: Page): Promise<void> {
 /** Tests of the views beside the payments. */
 export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): void {
   const navigation = (page: Page) => page.getByRole("navigation", { name: "Console" });
-  const heading = (page: Page, name: string) => page.getByRole("heading", { name, exact: true, level: 1 });
+  const heading = (page: Page, name: string) =>
+    page.getByRole("heading", { name, exact: true, level: 1 });
   /** The part of a view under this heading. */
   const part = (page: Page, name: string) =>
-    page.locator("section").filter({ has: page.getByRole("heading", { name, exact: true, level: 2 }) });
+    page
+      .locator("section")
+      .filter({ has: page.getByRole("heading", { name, exact: true, level: 2 }) });
   const focused = (page: Page) => page.evaluate("document.activeElement.textContent");
 
-  async function post(path: string, fields: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>> {
+  async function post(
+    path: string,
+    fields: Readonly<Record<string, unknown>>,
+  ): Promise<Readonly<Record<string, unknown>>> {
     const { body } = await world().postJson(path, { integration_key: integrationKey, ...fields });
     assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
     return body;
@@ -68,7 +90,8 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
     receiver().isGone = true;
     const own = await made({ notification_url: `${receiver().url}gone` });
     await inConsole("#/notifications", async (page) => {
-      const rowOf = (hash: string) => page.getByRole("row").filter({ has: page.locator(`a[href="#/payment/${hash}"]`) });
+      const rowOf = (hash: string) =>
+        page.getByRole("row").filter({ has: page.locator(`a[href="#/payment/${hash}"]`) });
       const row = rowOf(own.hash);
       await row.filter({ hasText: /failed, 1 attempt, 410/ }).waitFor();
       const later = await made();
@@ -98,7 +121,8 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
         .getByRole("button", { name: /^Send again number \d+$/ })
         .click();
       await page.getByRole("status").filter({ hasText: "1 sent again." }).waitFor();
-      for (let look = 0; look < 1_000 && heard() < 2; look += 1) await new Promise((resolve) => void setTimeout(resolve, 20));
+      for (let look = 0; look < 1_000 && heard() < 2; look += 1)
+        await new Promise((resolve) => void setTimeout(resolve, 20));
       assert.equal(heard(), 2);
       await row.getByRole("link").click();
       await heading(page, "Payment").waitFor();
@@ -110,15 +134,21 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
 
   test("receivers show with their state, and one that has answered 410 is switched on again", async () => {
     receiver().isGone = true;
-    await post("/__cofre/settings", { settings: { notificationEndpoints: [{ id: "shop", url: `${receiver().url}gone` }] } });
+    await post("/__cofre/settings", {
+      settings: { notificationEndpoints: [{ id: "shop", url: `${receiver().url}gone` }] },
+    });
     const kept = await made();
     await inConsole("#/notifications", async (page) => {
-      const row = (name: string) => page.getByRole("table", { name: "Receivers" }).getByRole("row").filter({ hasText: name });
+      const row = (name: string) =>
+        page.getByRole("table", { name: "Receivers" }).getByRole("row").filter({ hasText: name });
       const heard = () => receiver().heard.filter((body) => body.includes(kept.hash)).length;
       const said = (text: string) => page.getByRole("status").filter({ hasText: text }).waitFor();
       await row("account-url").getByText("on", { exact: true }).waitFor();
       await row("shop")
-        .filter({ hasText: /gone It answered 410 at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(UTC\)\. What is for it is kept\./ })
+        .filter({
+          hasText:
+            /gone It answered 410 at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(UTC\)\. What is for it is kept\./,
+        })
         .waitFor();
       const before = heard();
       receiver().isGone = false;
@@ -127,11 +157,15 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       await said("shop hears again. What was kept for it is sent.");
       await row("shop").getByText("on", { exact: true }).waitFor();
       assert.equal(await focused(page), "Switch off", "whoever pressed stays there");
-      for (let looks = 0; looks < 1_000 && heard() === before; looks += 1) await new Promise((resolve) => void setTimeout(resolve, 20));
+      for (let looks = 0; looks < 1_000 && heard() === before; looks += 1)
+        await new Promise((resolve) => void setTimeout(resolve, 20));
       assert.equal(heard(), before + 1);
       await page.getByRole("button", { name: "Switch off account-url" }).click();
       await row("account-url")
-        .filter({ hasText: /off Somebody has switched it off at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(UTC\)\. What is for it is kept\./ })
+        .filter({
+          hasText:
+            /off Somebody has switched it off at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(UTC\)\. What is for it is kept\./,
+        })
         .waitFor();
       await page.getByRole("button", { name: "Switch on account-url" }).click();
       await row("account-url").getByText("on", { exact: true }).waitFor();
@@ -140,7 +174,10 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       await row("shop").waitFor({ state: "detached" });
       await page.route("**/__cofre/notifications", async (route) => {
         const response = await route.fetch();
-        await route.fulfill({ response, json: { ...((await response.json()) as object), endpoints: [] } });
+        await route.fulfill({
+          response,
+          json: { ...((await response.json()) as object), endpoints: [] },
+        });
       });
       await look(page);
       await page.getByText("Nobody hears of this account's payments").waitFor();
@@ -152,7 +189,9 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       const asked = Promise.withResolvers<void>();
       await page.route("**/__cofre/payments", async (route) => {
         await asked.promise;
-        await route.fulfill({ json: { status: "ERROR", status_code: "COFRE-1", status_message: "Not now" } });
+        await route.fulfill({
+          json: { status: "ERROR", status_code: "COFRE-1", status_message: "Not now" },
+        });
       });
       await page.goto(`${world().url}/#/payments?search=slow`);
       const looking = page.getByText("Looking…", { exact: true });
@@ -170,9 +209,11 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       async (page) => {
         const bar = page.getByRole("img", { name: /^Authorized/ });
         await bar.waitFor();
-        const colourOf = (what: string) => page.evaluate(`getComputedStyle(document.querySelector("${what}")).backgroundColor`);
+        const colourOf = (what: string) =>
+          page.evaluate(`getComputedStyle(document.querySelector("${what}")).backgroundColor`);
         assert.notEqual(await colourOf(".part.held"), await colourOf(".bar"));
-        const lineOf = (what: string) => page.evaluate(`getComputedStyle(document.querySelector("${what}")).textDecorationLine`);
+        const lineOf = (what: string) =>
+          page.evaluate(`getComputedStyle(document.querySelector("${what}")).textDecorationLine`);
         assert.equal(await lineOf("nav a[aria-current]"), "underline");
         assert.equal(await lineOf("nav a:not([aria-current])"), "none", "control");
       },
@@ -185,17 +226,31 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
     await made({ creditcard: amex });
     await made({ creditcard: { ...amex, card_number: "378568775709157" } });
     await inConsole("#/charts", async (page) => {
-      const line = (brand: string) => part(page, "Approval by brand").getByRole("listitem").filter({ hasText: brand });
+      const line = (brand: string) =>
+        part(page, "Approval by brand").getByRole("listitem").filter({ hasText: brand });
       await line("amex").getByText("50.0 %, 1 of 2").waitFor();
-      const { periods } = (await post("/__cofre/figures", {})) as { readonly periods: readonly { readonly payments: number }[] };
+      const { periods } = (await post("/__cofre/figures", {})) as {
+        readonly periods: readonly { readonly payments: number }[];
+      };
       const sum = periods.reduce((total, { payments }) => total + payments, 0);
-      const drawing = page.getByRole("img", { name: new RegExp(`^${sum} payments by hour: \\d+ approved, \\d+ declined$`) });
+      const drawing = page.getByRole("img", {
+        name: new RegExp(`^${sum} payments by hour: \\d+ approved, \\d+ declined$`),
+      });
       await drawing.waitFor();
       assert.ok((await drawing.locator("rect").count()) >= 2);
       const summary = page.getByText("Approval by brand, as a table");
       await summary.click();
-      const row = page.getByRole("table", { name: "Approval by brand" }).getByRole("row").filter({ hasText: "amex" });
-      assert.deepEqual(await row.getByRole("cell").allInnerTexts(), ["amex", "2", "1", "1", "50.0 %"]);
+      const row = page
+        .getByRole("table", { name: "Approval by brand" })
+        .getByRole("row")
+        .filter({ hasText: "amex" });
+      assert.deepEqual(await row.getByRole("cell").allInnerTexts(), [
+        "amex",
+        "2",
+        "1",
+        "1",
+        "50.0 %",
+      ]);
       await made({ creditcard: amex });
       await look(page);
       await row.filter({ hasText: "66.7 %" }).waitFor();
@@ -218,17 +273,27 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       assert.equal(await page.getByText(/^There are more/).count(), 0);
       await page.route("**/__cofre/figures", async (route) => {
         const response = await route.fetch();
-        await route.fulfill({ response, json: { ...((await response.json()) as object), looked_at: 10_000, complete: false } });
+        await route.fulfill({
+          response,
+          json: { ...((await response.json()) as object), looked_at: 10_000, complete: false },
+        });
       });
       await look(page);
-      await page.getByText("There are more: only the newest 10,000 payments are counted here.").waitFor();
+      await page
+        .getByText("There are more: only the newest 10,000 payments are counted here.")
+        .waitFor();
     });
   });
 
   test("stored cards show by mask, brand and time, are found, and nowhere is a token", async () => {
     const token = `token-of-a-card-in-the-console-${"a".repeat(20)}`;
     const card = { ...testCard, card_number: "6362970000457013" };
-    await post("/ws/token", { payment_type_code: "creditcard", country: "br", token, creditcard: card });
+    await post("/ws/token", {
+      payment_type_code: "creditcard",
+      country: "br",
+      token,
+      creditcard: card,
+    });
     await inConsole("#/tokens", async (page) => {
       const rows = page.getByRole("table", { name: "Stored cards, newest first" }).getByRole("row");
       const elo = rows.filter({ hasText: "elo 636297xxxxxx7013" });
@@ -255,13 +320,16 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
   });
 
   test("switches show with what they do, are changed together, and what is not allowed is said", async () => {
-    const settingsNow = async () => (await post("/__cofre/settings", {}))["settings"] as Readonly<Record<string, unknown>>;
+    const settingsNow = async () =>
+      (await post("/__cofre/settings", {}))["settings"] as Readonly<Record<string, unknown>>;
     const before = await settingsNow();
     await inConsole("#/settings", async (page) => {
       const reviews = page.getByLabel("reviewAboveUsd");
       await reviews.waitFor();
       await page.getByText("Nothing is changed.").waitFor();
-      for (const name of Object.keys(before).filter((each) => each !== "simulator" && each !== "notificationChaos"))
+      for (const name of Object.keys(before).filter(
+        (each) => each !== "simulator" && each !== "notificationChaos",
+      ))
         assert.equal(await page.getByLabel(name, { exact: true }).count(), 1, name);
       assert.match(
         await page.evaluate<string>(
@@ -276,7 +344,10 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       await page.getByLabel("simulator.latencyMs").fill("7");
       await page.getByText("3 changed, not saved yet.").waitFor();
       await save.click();
-      await page.getByRole("alert").filter({ hasText: "reviewAboveUsd must be a whole number" }).waitFor();
+      await page
+        .getByRole("alert")
+        .filter({ hasText: "reviewAboveUsd must be a whole number" })
+        .waitFor();
       assert.deepEqual(await settingsNow(), before, "all or nothing");
       await reviews.fill("0");
       await page.getByLabel("routes").fill("[{]");
@@ -289,7 +360,10 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       for (const wrong of ["0.3", "300", "100.1%", "0.25%"]) {
         await lost.fill(wrong);
         await save.click();
-        await page.getByRole("alert").filter({ hasText: "simulator.loseAnswer must be from 0% to 100%" }).waitFor();
+        await page
+          .getByRole("alert")
+          .filter({ hasText: "simulator.loseAnswer must be from 0% to 100%" })
+          .waitFor();
         assert.deepEqual(await settingsNow(), before, wrong);
       }
       await lost.fill("12.5 %");
@@ -300,10 +374,19 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       await page.getByText("Nothing is changed.").waitFor();
       // What somebody else changes meanwhile shows; what is being written here stays.
       await page.getByLabel("descriptor").fill("HALF WRIT");
-      await post("/__cofre/settings", { settings: { strictRefundCancel: false, simulator: before["simulator"], descriptor: "ELSEWHERE" } });
+      await post("/__cofre/settings", {
+        settings: {
+          strictRefundCancel: false,
+          simulator: before["simulator"],
+          descriptor: "ELSEWHERE",
+        },
+      });
       await look(page);
       const latency = page.getByLabel("simulator.latencyMs");
-      await until("the page shows the other change", async () => (await latency.inputValue()) === "0");
+      await until(
+        "the page shows the other change",
+        async () => (await latency.inputValue()) === "0",
+      );
       assert.equal(await lost.inputValue(), "0%");
       assert.equal(await page.getByLabel("descriptor").inputValue(), "HALF WRIT");
       await post("/__cofre/settings", { settings: { descriptor: before["descriptor"] } });
@@ -314,8 +397,10 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
   test("a world is made, its time is moved, it is kept, restored, begun anew and let go", async () => {
     await inConsole("#/worlds", async (page) => {
       const own = part(page, "The account that is open");
-      const said = (text: string | RegExp) => page.getByRole("status").filter({ hasText: text }).waitFor();
-      const confirm = (name: string) => page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
+      const said = (text: string | RegExp) =>
+        page.getByRole("status").filter({ hasText: text }).waitFor();
+      const confirm = (name: string) =>
+        page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
       await own.getByText("It is no world").waitFor();
       assert.equal(await page.getByRole("button", { name: "Advance" }).count(), 0);
       await page.getByLabel("Name", { exact: true }).fill("tried by hand");
@@ -334,8 +419,12 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
         (await world().postJson(path, { ...fields, integration_key: key })).body as {
           readonly payment: { readonly hash: string; readonly status: string };
         };
-      const { payment } = await inWorld("/ws/direct", directBody("by-hand", { creditcard: { ...testCard, auto_capture: false } }));
-      const status = async () => (await inWorld("/ws/query", { hash: payment.hash })).payment?.status;
+      const { payment } = await inWorld(
+        "/ws/direct",
+        directBody("by-hand", { creditcard: { ...testCard, auto_capture: false } }),
+      );
+      const status = async () =>
+        (await inWorld("/ws/query", { hash: payment.hash })).payment?.status;
       await look(page);
       await own.getByText("2026-03-05T12:00:00.000Z").waitFor();
       await page.getByLabel("Name of a snapshot").fill("held");
@@ -413,7 +502,10 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       await page.getByLabel("Only of").selectOption("/ws/direct");
       await page.getByLabel("Only about this payment code").fill("meant");
       await add.click();
-      await page.getByRole("status").filter({ hasText: "It waits for the next request." }).waitFor();
+      await page
+        .getByRole("status")
+        .filter({ hasText: "It waits for the next request." })
+        .waitFor();
       await row(/Declined, expired_card[^]*0 of 2 met[^]*\/ws\/direct, meant/).waitFor();
       const other = await post("/ws/direct", directBody("not-meant"));
       assert.equal((other["payment"] as { readonly status: string }).status, "CO");

@@ -27,8 +27,9 @@ const integrationKey = "test_ik_dumpdumpdumpdumpdumpdump";
 const clients = 16;
 
 /**
- * A young generation that is never collected for want of room: V8 uses collected memory again, and what it has overwritten by chance proves nothing. On
- * SIGUSR2 everything is collected: what stays is not what nobody has looked at yet. Both servers run so.
+ * A young generation that is never collected for want of room: V8 uses collected memory again, and
+ * what it has overwritten by chance proves nothing. On SIGUSR2 everything is collected: what stays
+ * is not what nobody has looked at yet. Both servers run so.
  */
 const nodeOptions = [
   "--min-semi-space-size=256",
@@ -38,10 +39,17 @@ const nodeOptions = [
   `data:text/javascript,process.on("SIGUSR2",()=>{for(let i=0;i<6;i+=1)gc();})`,
 ];
 
-/** A request's security code beside its name. 123 stands in the program's own examples, and in no request of the load. */
-const securityCode = /c\0?a\0?r\0?d\0?_\0?c\0?v\0?v\0?"\0?:\0?"\0?(?!1\0?2\0?3\0?")(?:\d\0?){3,4}"/g;
+/**
+ * A request's security code beside its name. 123 stands in the program's own examples, and in no
+ * request of the load.
+ */
+const securityCode =
+  /c\0?a\0?r\0?d\0?_\0?c\0?v\0?v\0?"\0?:\0?"\0?(?!1\0?2\0?3\0?")(?:\d\0?){3,4}"/g;
 
-/** What the memory of a server holds after it has stored so many cards: of Cofre, or of the server that reads requests as strings. */
+/**
+ * What the memory of a server holds after it has stored so many cards: of Cofre, or of the server
+ * that reads requests as strings.
+ */
 export async function dumpAfter(cards: number, program: "cofre" | "strings"): Promise<CoreDump> {
   const folder = mkdtempSync(join(tmpdir(), "cofre-dump-"));
   const server = program === "cofre" ? await startCofreIn(folder) : await startStringServer();
@@ -52,7 +60,8 @@ export async function dumpAfter(cards: number, program: "cofre" | "strings"): Pr
     await sendOthers(client, server.port);
     server.collect();
     // It collects between two requests: the last of these is answered when it has.
-    for (let asked = 0; asked < 3; asked += 1) await client.ask(server.port, "/ws/query", { integration_key: integrationKey });
+    for (let asked = 0; asked < 3; asked += 1)
+      await client.ask(server.port, "/ws/query", { integration_key: integrationKey });
     await sleep(1_500);
     const scanner = new LeakScanner(load.map(({ pan }) => pan));
     const found = new Set<string>();
@@ -63,7 +72,9 @@ export async function dumpAfter(cards: number, program: "cofre" | "strings"): Pr
       bytes += piece.length;
     }
     // Two cards may have one mask: both count then.
-    const numbers = load.filter(({ pan }) => found.has(pan.slice(0, 6) + "x".repeat(pan.length - 10) + pan.slice(-4))).length;
+    const numbers = load.filter(({ pan }) =>
+      found.has(pan.slice(0, 6) + "x".repeat(pan.length - 10) + pan.slice(-4)),
+    ).length;
     return { answered, numbers, securityCodes, bytes };
   } finally {
     client.close();
@@ -72,15 +83,32 @@ export async function dumpAfter(cards: number, program: "cofre" | "strings"): Pr
   }
 }
 
-/** Each card once, as a client writes it that does it right. Resolves with how many tokens were given. */
-async function sendAll(client: WireClient, port: number, cards: readonly Canary[]): Promise<number> {
+/**
+ * Each card once, as a client writes it that does it right. Resolves with how many tokens were
+ * given.
+ */
+async function sendAll(
+  client: WireClient,
+  port: number,
+  cards: readonly Canary[],
+): Promise<number> {
   const queue = cards.values();
   let answered = 0;
   await Promise.all(
     Array.from({ length: clients }, async () => {
       for (const { pan, cvv } of queue) {
-        const creditcard = { card_number: pan, card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: cvv === "123" ? "124" : cvv };
-        const body = { integration_key: integrationKey, country: "pe", payment_type_code: "creditcard", creditcard };
+        const creditcard = {
+          card_number: pan,
+          card_name: "Ana Lima",
+          card_due_date: "12/2060",
+          card_cvv: cvv === "123" ? "124" : cvv,
+        };
+        const body = {
+          integration_key: integrationKey,
+          country: "pe",
+          payment_type_code: "creditcard",
+          creditcard,
+        };
         if ((await client.ask(port, "/ws/token", body))?.["status"] === "SUCCESS") answered += 1;
       }
     }),
@@ -88,9 +116,16 @@ async function sendAll(client: WireClient, port: number, cards: readonly Canary[
   return answered;
 }
 
-/** Requests without a card: the buffers that node:http reads into are beyond anybody's wiping, and hold what came last. */
+/**
+ * Requests without a card: the buffers that node:http reads into are beyond anybody's wiping, and
+ * hold what came last.
+ */
 async function sendOthers(client: WireClient, port: number): Promise<void> {
-  const body = { integration_key: integrationKey, merchant_payment_code: "none", note: "no card ".repeat(60) };
+  const body = {
+    integration_key: integrationKey,
+    merchant_payment_code: "none",
+    note: "no card ".repeat(60),
+  };
   await Promise.all(Array.from({ length: 8 * clients }, () => client.ask(port, "/ws/query", body)));
 }
 
@@ -113,14 +148,23 @@ async function startCofreIn(folder: string): Promise<Dumped> {
   });
   const port = await server.listening();
   if (port === undefined) throw new Error("Cofre ended before it listened");
-  return { pid: server.pid, port, collect: () => server.signal("SIGUSR2"), end: () => server.end("SIGKILL") };
+  return {
+    pid: server.pid,
+    port,
+    collect: () => server.signal("SIGUSR2"),
+    end: () => server.end("SIGKILL"),
+  };
 }
 
 async function startStringServer(): Promise<Dumped> {
   const file = fileURLToPath(new URL("string-server.ts", import.meta.url));
-  const child = spawn(process.execPath, [...nodeOptions, file], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [...nodeOptions, file], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const exited = once(child, "exit");
-  const port = await once(createInterface({ input: child.stdout }), "line").then(([line]) => Number(line));
+  const port = await once(createInterface({ input: child.stdout }), "line").then(([line]) =>
+    Number(line),
+  );
   if (child.pid === undefined) throw new Error("the control has started");
   return {
     pid: child.pid,

@@ -10,7 +10,10 @@ import { canaries } from "./leak-load.ts";
 import type { LeakStore } from "./leak-store.ts";
 
 export interface DeletedCards {
-  /** How many of the forgotten cards' sealed rows are in the files: before the round that forgets them, and after. */
+  /**
+   * How many of the forgotten cards' sealed rows are in the files: before the round that forgets
+   * them, and after.
+   */
   readonly before: number;
   readonly after: number;
   /** The same of the cards that stay: a control that the search finds what is there. */
@@ -20,8 +23,9 @@ export interface DeletedCards {
 const fifteenMonths = 460 * day;
 
 /**
- * Stores cards, lets the job forget those that nobody used for 14 months, and looks for their sealed rows in the files: byte strings that no other
- * row has, of every part of a row. Searching for numbers would find nothing, since they are sealed: the keys lie beside the data.
+ * Stores cards, lets the job forget those that nobody used for 14 months, and looks for their
+ * sealed rows in the files: byte strings that no other row has, of every part of a row. Searching
+ * for numbers would find nothing, since they are sealed: the keys lie beside the data.
  */
 export async function forgetCards({
   folder,
@@ -66,15 +70,31 @@ export async function forgetCards({
 }
 
 async function keep(world: World, pan: string): Promise<void> {
-  const creditcard = { card_number: pan, card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: pan.startsWith("37") ? "1234" : "123" };
-  const body = { integration_key: integrationKey, country: "pe", payment_type_code: "creditcard", creditcard };
+  const creditcard = {
+    card_number: pan,
+    card_name: "Ana Lima",
+    card_due_date: "12/2060",
+    card_cvv: pan.startsWith("37") ? "1234" : "123",
+  };
+  const body = {
+    integration_key: integrationKey,
+    country: "pe",
+    payment_type_code: "creditcard",
+    creditcard,
+  };
   const answer = await world.postJson("/ws/token", body);
-  if (answer.body["status"] !== "SUCCESS") throw new Error(`a card is stored: ${JSON.stringify(answer.body)}`);
+  if (answer.body["status"] !== "SUCCESS")
+    throw new Error(`a card is stored: ${JSON.stringify(answer.body)}`);
 }
 
 /** The round tells how many it forgot once the log is truncated. */
 async function settled(world: World): Promise<void> {
-  for (let look = 0; look < 600 && !world.events.some(({ event }) => event === "cards_forgotten"); look += 1) await sleep(50);
+  for (
+    let look = 0;
+    look < 600 && !world.events.some(({ event }) => event === "cards_forgotten");
+    look += 1
+  )
+    await sleep(50);
 }
 
 /** The sealed rows of all stored cards. */
@@ -84,7 +104,10 @@ async function rowsOf(store: LeakStore): Promise<readonly Buffer[]> {
 
 const windowBytes = 24;
 
-/** Rows of which any part is in a file of the folders. PostgreSQL's write-ahead log keeps what was deleted, as docs/operate/postgres.md says. */
+/**
+ * Rows of which any part is in a file of the folders. PostgreSQL's write-ahead log keeps what was
+ * deleted, as docs/operate/postgres.md says.
+ */
 function readable(folders: readonly string[], rows: readonly Buffer[]): number {
   const files = folders.flatMap((folder) =>
     readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -4,12 +4,14 @@ import { plantedCopy } from "./planted-copy.ts";
 export const earlierMigrations = 4;
 
 /** The queue of a delivery. */
-const queue = "CASE WHEN left(endpoint, 4) = 'url-' AND substr(endpoint, 21, 1) = '-' THEN left(endpoint, 20) ELSE endpoint END";
+const queue =
+  "CASE WHEN left(endpoint, 4) = 'url-' AND substr(endpoint, 21, 1) = '-' THEN left(endpoint, 20) ELSE endpoint END";
 
 /**
- * A copy of this version as it was before its newest migrations: without them, and without what uses them. Made from the working tree, for a
- * clone need not have a history; whoever adds a migration says here what the version before did in place of what rests on it. The caller
- * removes it.
+ * A copy of this version as it was before its newest migrations: without them, and without what
+ * uses them. Made from the working tree, for a clone need not have a history; whoever adds a
+ * migration says here what the version before did in place of what rests on it. The caller removes
+ * it.
  */
 export function earlierCopy(): string {
   return plantedCopy(
@@ -136,7 +138,8 @@ export function earlierCopy(): string {
       name: "the database says nothing of itself",
       file: "stores/postgres/postgres-store.ts",
       find: "{ read: () => this.#identity(), raise: (raise) => this.#raiseIdentity(raise) }",
-      replace: "{ read: async () => identityFromRow(undefined, undefined), raise: async () => identityFromRow(undefined, undefined) }",
+      replace:
+        "{ read: async () => identityFromRow(undefined, undefined), raise: async () => identityFromRow(undefined, undefined) }",
     },
     {
       name: "no incarnation is noted or looked for",

@@ -29,8 +29,8 @@ export interface FailoverOptions {
   /** How long recovery may take in the end. Default three minutes. */
   readonly settleMs?: number;
   /**
-   * How long a node waits for the acquirer's answer. Default two seconds: a slow answer of the acquirer's would put off by minutes what is to
-   * be over within one.
+   * How long a node waits for the acquirer's answer. Default two seconds: a slow answer of the
+   * acquirer's would put off by minutes what is to be over within one.
    */
   readonly answerMs?: number;
 }
@@ -42,25 +42,37 @@ const longestMs = 240_000;
 const database = "cofre";
 
 /**
- * At the acquirer; in thousandths. It books each request once, however often it comes, and nothing is lost there: what recovery asks about
- * and is not told it asks about minutes later, and that is the kill lane's.
+ * At the acquirer; in thousandths. It books each request once, however often it comes, and nothing
+ * is lost there: what recovery asks about and is not told it asks about minutes later, and that is
+ * the kill lane's.
  */
 const acquirer = { latencyMs: 3, doubleRequest: 30 };
 
 /**
- * Cofre processes under load on two PostgreSQL servers, behind an address that leads to the primary. `script` does to them what is to be
- * survived; afterwards all must come to rest, and the database, the clients' memories and the acquirer's books are judged.
+ * Cofre processes under load on two PostgreSQL servers, behind an address that leads to the
+ * primary. `script` does to them what is to be survived; afterwards all must come to rest, and the
+ * database, the clients' memories and the acquirer's books are judged.
  */
-export async function runFailover(options: FailoverOptions, script: (run: FailoverRun) => Promise<void>): Promise<KillReport> {
+export async function runFailover(
+  options: FailoverOptions,
+  script: (run: FailoverRun) => Promise<void>,
+): Promise<KillReport> {
   await using parts = new AsyncDisposableStack();
   const scratch = mkdtempSync(join(tmpdir(), "cofre-failover-"));
   parts.defer(() => rmSync(scratch, { recursive: true, force: true }));
-  const acquirer = await startAcquirer(["--remembered-references", "1000000", "--late-arrival-ms", String(lateArrivalMs)]);
+  const acquirer = await startAcquirer([
+    "--remembered-references",
+    "1000000",
+    "--late-arrival-ms",
+    String(lateArrivalMs),
+  ]);
   parts.defer(() => acquirer.stop());
   const pair = parts.use(await PostgresPair.start({ synchronous: options.synchronous ?? true }));
   await query(pair.urlOf("postgres"), `CREATE DATABASE ${database}`);
   const address = parts.use(await PostgresAddress.start(pair.port));
-  const run = parts.use(new FailoverRun({ ...options, scratch, acquirerAddress: acquirer.address, pair, address }));
+  const run = parts.use(
+    new FailoverRun({ ...options, scratch, acquirerAddress: acquirer.address, pair, address }),
+  );
   await run.start();
   await script(run);
   await run.settle();
@@ -68,7 +80,10 @@ export async function runFailover(options: FailoverOptions, script: (run: Failov
 }
 
 export interface Failover {
-  /** Its processes die; its administrator stops it; its machine is gone and sends nothing, not even that it is. */
+  /**
+   * Its processes die; its administrator stops it; its machine is gone and sends nothing, not even
+   * that it is.
+   */
   readonly how: "kill" | "stop" | "vanish";
   readonly alone: boolean;
 }
@@ -125,18 +140,21 @@ export class FailoverRun implements AsyncDisposable {
     const { roots } = this.#parts;
     const [first, ...others] = roots;
     if (first === undefined) throw new Error("a run has a node");
-    // The first node makes the tables, the account and the keys; what the account says is told before others remember it.
+    // The first node makes the tables, the account and the keys; what the account says is told
+    // before others remember it.
     await this.#startNode(first);
     const answer = await this.ask("/__cofre/settings", { settings: { simulator: acquirer } });
-    if (answer?.["status"] !== "SUCCESS") throw new Error("the account's settings were not changed");
+    if (answer?.["status"] !== "SUCCESS")
+      throw new Error("the account's settings were not changed");
     for (const root of others) await this.#startNode(root);
     this.load.start(clients);
     await this.untilAcknowledged(200);
   }
 
   /**
-   * The primary dies or is stopped; the standby takes over, and the old primary comes back as its standby. `alone`: until that follows,
-   * the new primary answers for itself, which nodes take only when that is waived; otherwise commits wait for it.
+   * The primary dies or is stopped; the standby takes over, and the old primary comes back as its
+   * standby. `alone`: until that follows, the new primary answers for itself, which nodes take only
+   * when that is waived; otherwise commits wait for it.
    */
   async failOver({ how, alone }: Failover): Promise<void> {
     if (how === "vanish") this.address.vanish();
@@ -154,15 +172,28 @@ export class FailoverRun implements AsyncDisposable {
     this.address.turnTo(this.pair.port);
     const acknowledged = this.promises.acknowledged;
     // A commit of our own, past the address: from then on the server is not what anybody waits for.
-    const committed = query(this.pair.urlOf("postgres"), "SELECT pg_logical_emit_message(true, 'probe', '')").then(() => Date.now());
+    const committed = query(
+      this.pair.urlOf("postgres"),
+      "SELECT pg_logical_emit_message(true, 'probe', '')",
+    ).then(() => Date.now());
     const rebuilt = this.pair.rebuild().then(() => Date.now());
-    await until("a write is acknowledged after the promotion", async () => this.promises.acknowledged > acknowledged, longestMs);
+    await until(
+      "a write is acknowledged after the promotion",
+      async () => this.promises.acknowledged > acknowledged,
+      longestMs,
+    );
     const acknowledgedAt = Date.now();
     const [committedAt, rebuiltAt] = await Promise.all([committed, rebuilt]);
     const gone = how === "vanish" ? ", sessions silent" : "";
-    this.note(`ms from the database's first commit to the first acknowledged write${gone}`, Math.max(acknowledgedAt - committedAt, 0));
+    this.note(
+      `ms from the database's first commit to the first acknowledged write${gone}`,
+      Math.max(acknowledgedAt - committedAt, 0),
+    );
     if (alone) {
-      this.note(`ms from promotion to the first acknowledged write${gone}`, acknowledgedAt - promotedAt);
+      this.note(
+        `ms from promotion to the first acknowledged write${gone}`,
+        acknowledgedAt - promotedAt,
+      );
       await this.pair.waitForStandby(true);
     }
     this.note("ms from promotion to a standby that follows", rebuiltAt - promotedAt);
@@ -198,13 +229,18 @@ export class FailoverRun implements AsyncDisposable {
   /** Resolves when so many more writes than now were acknowledged. */
   async untilAcknowledged(more: number): Promise<void> {
     const goal = this.promises.acknowledged + more;
-    await until(`${more} writes are acknowledged`, async () => this.promises.acknowledged >= goal, longestMs);
+    await until(
+      `${more} writes are acknowledged`,
+      async () => this.promises.acknowledged >= goal,
+      longestMs,
+    );
   }
 
   /** Notes how long what came before took, and what was acknowledged meanwhile. */
   phase(name: string): void {
     this.#figures[`ms, ${name}`] = Date.now() - this.#phaseAt;
-    this.#figures[`acknowledged writes, ${name}`] = this.promises.acknowledged - this.#acknowledgedBefore;
+    this.#figures[`acknowledged writes, ${name}`] =
+      this.promises.acknowledged - this.#acknowledgedBefore;
     this.#phaseAt = Date.now();
     this.#acknowledgedBefore = this.promises.acknowledged;
   }
@@ -219,7 +255,10 @@ export class FailoverRun implements AsyncDisposable {
   }
 
   async countMigrations(): Promise<number> {
-    const [row] = await query<{ readonly count: number }>(this.databaseUrl, "SELECT count(*)::integer AS count FROM migration");
+    const [row] = await query<{ readonly count: number }>(
+      this.databaseUrl,
+      "SELECT count(*)::integer AS count FROM migration",
+    );
     return row?.count ?? 0;
   }
 
@@ -228,7 +267,10 @@ export class FailoverRun implements AsyncDisposable {
     (this.#noted[name] ??= []).push(figure);
   }
 
-  /** The load and all faults end; what is left must come to rest, and then everything that was ever acknowledged must be true. */
+  /**
+   * The load and all faults end; what is left must come to rest, and then everything that was ever
+   * acknowledged must be true.
+   */
   async settle(): Promise<void> {
     const { settleMs = 180_000, seed, acquirerAddress } = this.#parts;
     this.address.cutOf = () => undefined;
@@ -243,10 +285,13 @@ export class FailoverRun implements AsyncDisposable {
     this.#figures["attempts in flight at the end of the load"] = await inFlight();
     while ((await inFlight()) > 0 && Date.now() - begin < settleMs) await sleep(100);
     this.#figures["ms until all was settled"] = Date.now() - begin;
-    const broken = await brokenPromises(this.promises, `failover-${seed}`, (path, fields) => this.ask(path, fields));
+    const broken = await brokenPromises(this.promises, `failover-${seed}`, (path, fields) =>
+      this.ask(path, fields),
+    );
     for (const problem of broken) this.violations.add(problem);
     for (const node of this.#nodes) await node.end("SIGTERM");
-    for (const { what, where } of this.events("alarm")) this.violations.add(`an alarm: ${String(what)}, ${String(where)}`);
+    for (const { what, where } of this.events("alarm"))
+      this.violations.add(`an alarm: ${String(what)}, ${String(where)}`);
     const facts = await factsOfDatabase(this.databaseUrl);
     const judge = new KillJudge(facts);
     judge.checkSettled(await booksOf(this.#client, acquirerAddress));
@@ -269,7 +314,12 @@ export class FailoverRun implements AsyncDisposable {
       "acknowledged writes": this.promises.acknowledged,
       "answers that never came": this.load.unheard,
       "payments of which nothing was done, it was said": this.promises.undone.length,
-      ...Object.fromEntries([...this.load.refusals].map(([code, count]): [string, number] => [`answers ${code}`, count])),
+      ...Object.fromEntries(
+        [...this.load.refusals].map(([code, count]): [string, number] => [
+          `answers ${code}`,
+          count,
+        ]),
+      ),
       "attempts that recovery was seen to settle": this.events("recovery_settled").length,
       "commits whose answer was dropped": counts.drop_answer,
       "batches that were done and never committed": counts.never_commit,
@@ -305,7 +355,8 @@ export class FailoverRun implements AsyncDisposable {
     });
     this.#nodes.push(node);
     const port = await node.listening();
-    if (port === undefined) throw new Error(`Cofre ended before it listened: ${readFileSync(node.stderrFile, "utf8")}`);
+    if (port === undefined)
+      throw new Error(`Cofre ended before it listened: ${readFileSync(node.stderrFile, "utf8")}`);
     this.#ports.push(port);
     this.#portOf.push(port);
   }
@@ -317,6 +368,9 @@ export class FailoverRun implements AsyncDisposable {
 
   /** Asks the first node that serves. */
   ask(path: string, fields: object): ReturnType<WireClient["ask"]> {
-    return this.#client.ask(this.#ports[0] ?? 0, path, { integration_key: integrationKey, ...fields });
+    return this.#client.ask(this.#ports[0] ?? 0, path, {
+      integration_key: integrationKey,
+      ...fields,
+    });
   }
 }

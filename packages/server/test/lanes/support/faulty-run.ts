@@ -25,10 +25,16 @@ export interface FaultyOptions {
 const integrationKey = "test_ik_faultfaultfaultfaultfaul";
 const clients = 12;
 const answerMs = 2_000;
-/** Recovery that was not answered asks again after 5 s, half a minute and 4 minutes: a busy machine may need all of them. */
+/**
+ * Recovery that was not answered asks again after 5 s, half a minute and 4 minutes: a busy machine
+ * may need all of them.
+ */
 const longestMs = 600_000;
 
-/** A server as an operator runs it, under load from shops, whose disk the test makes fail; judged as after a kill. */
+/**
+ * A server as an operator runs it, under load from shops, whose disk the test makes fail; judged as
+ * after a kill.
+ */
 export class FaultyRun {
   readonly promises = new Promises();
   readonly #options: FaultyOptions;
@@ -55,7 +61,10 @@ export class FaultyRun {
   }
 
   static async start(options: FaultyOptions): Promise<FaultyRun> {
-    const run = new FaultyRun(options, await startAcquirer(["--remembered-references", "1000000", "--late-arrival-ms", "300"]));
+    const run = new FaultyRun(
+      options,
+      await startAcquirer(["--remembered-references", "1000000", "--late-arrival-ms", "300"]),
+    );
     try {
       run.#port = await run.#server.listening();
       run.#load.start(clients);
@@ -92,9 +101,19 @@ export class FaultyRun {
       integration_key: integrationKey,
       country: "pe",
       payment_type_code: "creditcard",
-      creditcard: { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" },
+      creditcard: {
+        card_number: "4111111111111111",
+        card_name: "Ana Lima",
+        card_due_date: "12/2060",
+        card_cvv: "123",
+      },
     });
-    return this.#client.send({ port: this.#port ?? 0, path: "/ws/token", headers: { "content-type": "application/json" }, body });
+    return this.#client.send({
+      port: this.#port ?? 0,
+      path: "/ws/token",
+      headers: { "content-type": "application/json" },
+      body,
+    });
   }
 
   /** Resolves with the milliseconds it took until a token was given out; rejects after a while. */
@@ -120,14 +139,22 @@ export class FaultyRun {
     if (this.#port === undefined) throw new Error(`Cofre does not start: ${this.#stderr}`);
   }
 
-  /** Ends the load, lets recovery settle what is left, stops the server and tells what does not hold. */
+  /**
+   * Ends the load, lets recovery settle what is left, stops the server and tells what does not
+   * hold.
+   */
   async judge(): Promise<readonly string[]> {
     await this.#load.stop();
-    await until("everything is settled", async () => attemptsInFlight(this.#options.dataDirectory) === 0);
+    await until(
+      "everything is settled",
+      async () => attemptsInFlight(this.#options.dataDirectory) === 0,
+    );
     this.#port = undefined;
     this.#server.signal("SIGTERM");
     await until("the server ends when it is asked to", async () => this.#server.hasEnded);
-    const judge = new KillJudge(factsOfFile(this.#options.dataDirectory, join(this.#scratch, "judged")));
+    const judge = new KillJudge(
+      factsOfFile(this.#options.dataDirectory, join(this.#scratch, "judged")),
+    );
     judge.checkSettled(await booksOf(this.#client, this.#acquirer.address));
     judge.checkAcknowledged(this.promises, await tokenDigestsOf(this.#options.dataDirectory));
     return judge.violations;
@@ -158,7 +185,14 @@ export class FaultyRun {
   }
 }
 
-/** Asks until it is so; resolves with the milliseconds that took and rejects after ten minutes, or after `mostMs`. */
-export function until(what: string, holds: () => Promise<boolean>, mostMs = longestMs): Promise<number> {
+/**
+ * Asks until it is so; resolves with the milliseconds that took and rejects after ten minutes, or
+ * after `mostMs`.
+ */
+export function until(
+  what: string,
+  holds: () => Promise<boolean>,
+  mostMs = longestMs,
+): Promise<number> {
   return untilOrEnd(what, holds, { mostMs, everyMs: 50 });
 }

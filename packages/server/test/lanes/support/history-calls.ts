@@ -4,20 +4,34 @@ import type { Chance } from "../../simulation/chance.ts";
 import { directBody, testCard } from "../../world.ts";
 import type { Call } from "./history-checker.ts";
 import { toldPaymentOf } from "./kill-promises.ts";
-import { type Ask, refundAmounts, refundNames, refundOfAll, capturedPart, shownWith, tokenNames, wordOf } from "./payment-model.ts";
+import {
+  type Ask,
+  refundAmounts,
+  refundNames,
+  refundOfAll,
+  capturedPart,
+  shownWith,
+  tokenNames,
+  wordOf,
+} from "./payment-model.ts";
 
 export interface HistoryClientOptions {
   readonly port: number;
   readonly integrationKey: string;
   readonly connections: number;
   readonly chance: Chance;
-  /** In thousandths: how many calls' connections are cut by the client before the answer is there. */
+  /**
+   * In thousandths: how many calls' connections are cut by the client before the answer is there.
+   */
   readonly cuts: number;
 }
 
 type Answer = Readonly<Record<string, unknown>>;
 
-/** A merchant whose connections break now and then, and who then sends the same request again, under the same names. */
+/**
+ * A merchant whose connections break now and then, and who then sends the same request again, under
+ * the same names.
+ */
 export class HistoryClient implements Disposable {
   readonly #options: HistoryClientOptions;
   readonly #agent: Agent;
@@ -31,7 +45,10 @@ export class HistoryClient implements Disposable {
     this.#agent.destroy();
   }
 
-  /** One drawn request about this payment, or, after one whose answer did not come, mostly the same again. */
+  /**
+   * One drawn request about this payment, or, after one whose answer did not come, mostly the same
+   * again.
+   */
   async call(code: string, last: Call | undefined): Promise<Call> {
     const { chance } = this.#options;
     const again = last !== undefined && last.told === undefined && chance.happens(700);
@@ -39,7 +56,11 @@ export class HistoryClient implements Disposable {
     const key = again ? last.key : this.#keyFor(ask);
     const cutMs = chance.happens(this.#options.cuts) ? chance.below(8) : undefined;
     const began = performance.now();
-    const answer = await this.#send(requestOf(ask, code, this.#options.integrationKey), key === undefined ? key : `${code}-${key}`, cutMs);
+    const answer = await this.#send(
+      requestOf(ask, code, this.#options.integrationKey),
+      key === undefined ? key : `${code}-${key}`,
+      cutMs,
+    );
     const told = answer === "cut" ? undefined : toldBy(ask, answer);
     return { ask, key, began, ended: performance.now(), told };
   }
@@ -49,7 +70,9 @@ export class HistoryClient implements Disposable {
     const dice = chance.below(100);
     if (dice < 18) {
       const sale = chance.happens(400);
-      return chance.happens(500) ? { kind: "direct", sale, token: chance.pick(tokenNames) } : { kind: "direct", sale };
+      return chance.happens(500)
+        ? { kind: "direct", sale, token: chance.pick(tokenNames) }
+        : { kind: "direct", sale };
     }
     if (dice < 30) return { kind: "capture", part: chance.happens(400) };
     if (dice < 34) return { kind: "cancel" };
@@ -59,7 +82,10 @@ export class HistoryClient implements Disposable {
     return { kind: dice < 85 ? "refund" : "cancel refund", refund: chance.pick(refundNames) };
   }
 
-  /** Two names for each request are in use: what comes twice under one is one request, under two it is two. */
+  /**
+   * Two names for each request are in use: what comes twice under one is one request, under two it
+   * is two.
+   */
   #keyFor(ask: Ask): string | undefined {
     const { chance } = this.#options;
     return ask.kind === "query" || ask.kind === "token" || !chance.happens(450)
@@ -67,8 +93,15 @@ export class HistoryClient implements Disposable {
       : `${Object.values(ask).join("-").replaceAll(" ", "-")}-${chance.below(2)}`;
   }
 
-  /** The answer as a JSON object, empty when the server ended the connection; `cut` when this client did. Never rejects. */
-  #send({ path, body }: Request, key: string | undefined, cutMs: number | undefined): Promise<Answer | "cut"> {
+  /**
+   * The answer as a JSON object, empty when the server ended the connection; `cut` when this client
+   * did. Never rejects.
+   */
+  #send(
+    { path, body }: Request,
+    key: string | undefined,
+    cutMs: number | undefined,
+  ): Promise<Answer | "cut"> {
     return new Promise((resolve) => {
       const text = JSON.stringify(body);
       const headers = {
@@ -76,7 +109,14 @@ export class HistoryClient implements Disposable {
         "content-length": Buffer.byteLength(text),
         ...(key === undefined ? {} : { "idempotency-key": key }),
       };
-      const request = openRequest({ host: "127.0.0.1", port: this.#options.port, method: "POST", path, agent: this.#agent, headers });
+      const request = openRequest({
+        host: "127.0.0.1",
+        port: this.#options.port,
+        method: "POST",
+        path,
+        agent: this.#agent,
+        headers,
+      });
       let isOver = false;
       const end = (answer: Answer | "cut" = {}): void => {
         isOver = true;
@@ -94,7 +134,9 @@ export class HistoryClient implements Disposable {
         let answered = "";
         response.setEncoding("utf8").on("data", (piece: string) => (answered += piece));
         response.on("error", () => end());
-        response.on("close", () => end(response.complete ? (JSON.parse(answered) as Answer) : undefined));
+        response.on("close", () =>
+          end(response.complete ? (JSON.parse(answered) as Answer) : undefined),
+        );
       });
       request.end(text);
     });
@@ -111,27 +153,51 @@ function requestOf(ask: Ask, code: string, integrationKey: string): Request {
   switch (ask.kind) {
     case "direct": {
       const creditcard = { ...testCard, card_due_date: "12/2060", auto_capture: ask.sale };
-      const stored = ask.token === undefined ? {} : { create_token: true, token: tokenOf(code, ask.token) };
-      return { path: "/ws/direct", body: { ...directBody(code, { creditcard, ...stored }), integration_key: integrationKey } };
+      const stored =
+        ask.token === undefined ? {} : { create_token: true, token: tokenOf(code, ask.token) };
+      return {
+        path: "/ws/direct",
+        body: { ...directBody(code, { creditcard, ...stored }), integration_key: integrationKey },
+      };
     }
     case "token": {
       const card = { ...testCard, card_due_date: "12/2060" };
-      const body = { integration_key: integrationKey, country: "br", token: tokenOf(code, ask.token), creditcard: card };
+      const body = {
+        integration_key: integrationKey,
+        country: "br",
+        token: tokenOf(code, ask.token),
+        creditcard: card,
+      };
       return { path: "/ws/token", body };
     }
     case "capture":
-      return { path: "/ws/capture", body: ask.part === true ? { ...named, amount: `${capturedPart}.00` } : named };
+      return {
+        path: "/ws/capture",
+        body: ask.part === true ? { ...named, amount: `${capturedPart}.00` } : named,
+      };
     case "refund or cancel":
-      return { path: "/ws/refundOrCancel", body: { ...named, description: "x", merchant_refund_code: `${code}-${refundOfAll}` } };
+      return {
+        path: "/ws/refundOrCancel",
+        body: { ...named, description: "x", merchant_refund_code: `${code}-${refundOfAll}` },
+      };
     case "refund": {
       const amount = `${refundAmounts[ask.refund]}.00`;
-      const refund = { operation: "request", amount, description: "x", merchant_refund_code: `${code}-${ask.refund}` };
+      const refund = {
+        operation: "request",
+        amount,
+        description: "x",
+        merchant_refund_code: `${code}-${ask.refund}`,
+      };
       return { path: "/ws/refund", body: { ...named, ...refund } };
     }
     case "cancel refund":
       return {
         path: "/ws/refund",
-        body: { integration_key: integrationKey, operation: "cancel", merchant_refund_code: `${code}-${ask.refund}` },
+        body: {
+          integration_key: integrationKey,
+          operation: "cancel",
+          merchant_refund_code: `${code}-${ask.refund}`,
+        },
       };
     default:
       return { path: `/ws/${ask.kind}`, body: named };
@@ -152,15 +218,23 @@ function toldBy(ask: Ask, answer: Answer): string {
   const { status, captureAvailable, preApproved, amount } = payment;
   if (status === "PE" && !captureAvailable) return preApproved ? "busy" : "authorizing";
   if (ask.kind === "refund or cancel" && answer["refund"] !== undefined) return "done";
-  const word = wordOf(status === "CO" ? "captured" : status === "CA" ? "cancelled" : "open", Number(amount));
+  const word = wordOf(
+    status === "CO" ? "captured" : status === "CA" ? "cancelled" : "open",
+    Number(amount),
+  );
   if (ask.kind === "query") return shownWith(word, refundsOf(answer));
   const { token } = answer["payment"] as { readonly token?: string };
-  return ask.kind === "direct" && ask.token !== undefined && token !== undefined ? `${word}, token` : word;
+  return ask.kind === "direct" && ask.token !== undefined && token !== undefined
+    ? `${word}, token`
+    : word;
 }
 
 function refundsOf(answer: Answer): Parameters<typeof shownWith>[1] {
   const { refunds = [] } = answer["payment"] as { readonly refunds?: readonly Answer[] };
   return Object.fromEntries(
-    refunds.map((refund) => [String(refund["merchant_refund_code"]).slice(-2), { isCancelled: refund["status"] === "CA" }]),
+    refunds.map((refund) => [
+      String(refund["merchant_refund_code"]).slice(-2),
+      { isCancelled: refund["status"] === "CA" },
+    ]),
   );
 }

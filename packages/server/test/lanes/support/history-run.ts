@@ -35,15 +35,26 @@ const paymentsAtOnce = 8;
 const lostAnswers = 30;
 const integrationKey = "test_ik_historyhistoryhistoryhis";
 
-/** Merchants that ask for everything at once about the same few payments, of a server in a process of its own. */
-export async function runHistories({ root, seed, payments, stop = false }: HistoryOptions): Promise<HistoryReport> {
+/**
+ * Merchants that ask for everything at once about the same few payments, of a server in a process
+ * of its own.
+ */
+export async function runHistories({
+  root,
+  seed,
+  payments,
+  stop = false,
+}: HistoryOptions): Promise<HistoryReport> {
   const scratch = mkdtempSync(join(tmpdir(), "cofre-histories-"));
   const server = CofreProcess.spawn({
     root,
     dataDirectory: join(scratch, "data"),
     logDirectory: scratch,
     name: "server",
-    environment: { COFRE_SANDBOX_INTEGRATION_KEY: integrationKey, COFRE_ACQUIRER_TIMEOUT_MS: "100" },
+    environment: {
+      COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
+      COFRE_ACQUIRER_TIMEOUT_MS: "100",
+    },
   });
   const outcomes = new Map<string, number>();
   const illegal: string[] = [];
@@ -51,18 +62,29 @@ export async function runHistories({ root, seed, payments, stop = false }: Histo
   let slow = 0;
   try {
     const port = await server.listening();
-    if (port === undefined) throw new Error(`Cofre does not start: ${readFileSync(server.stderrFile, "utf8")}`);
+    if (port === undefined)
+      throw new Error(`Cofre does not start: ${readFileSync(server.stderrFile, "utf8")}`);
     await settle(port);
     const connections = callersOfPayment * paymentsAtOnce;
-    using client = new HistoryClient({ port, integrationKey, connections, chance: new Chance(seed), cuts: 80 });
-    const queue = Array.from({ length: payments }, (_, index) => `history-${seed}-${index}`).values();
+    using client = new HistoryClient({
+      port,
+      integrationKey,
+      connections,
+      chance: new Chance(seed),
+      cuts: 80,
+    });
+    const queue = Array.from(
+      { length: payments },
+      (_, index) => `history-${seed}-${index}`,
+    ).values();
     const work = async (): Promise<void> => {
       for (const code of queue) {
         if (stop && illegal.length > 0) return;
         const history: Call[] = [];
         const caller = async (): Promise<void> => {
           let last: Call | undefined;
-          for (let time = 0; time < callsOfPayment / callersOfPayment; time += 1) history.push((last = await client.call(code, last)));
+          for (let time = 0; time < callsOfPayment / callersOfPayment; time += 1)
+            history.push((last = await client.call(code, last)));
         };
         await Promise.all(Array.from({ length: callersOfPayment }, caller));
         calls += history.length;
@@ -79,22 +101,40 @@ export async function runHistories({ root, seed, payments, stop = false }: Histo
     await server.end("SIGTERM");
     rmSync(scratch, { recursive: true, force: true });
   }
-  const unheard = [...outcomes].reduce((sum, [outcome, times]) => (outcome.endsWith(" unheard") ? sum + times : sum), 0);
+  const unheard = [...outcomes].reduce(
+    (sum, [outcome, times]) => (outcome.endsWith(" unheard") ? sum + times : sum),
+    0,
+  );
   return { calls, unheard, outcomes, slow, illegal };
 }
 
-/** Recovery asks 5 seconds after the acquirer's time is over: within this time a lost answer stays lost. */
+/**
+ * Recovery asks 5 seconds after the acquirer's time is over: within this time a lost answer stays
+ * lost.
+ */
 const recoveryMs = 4_500;
 
 function lastedMs(history: readonly Call[]): number {
-  return Math.max(...history.map(({ ended }) => ended)) - Math.min(...history.map(({ began }) => began));
+  return (
+    Math.max(...history.map(({ ended }) => ended)) - Math.min(...history.map(({ began }) => began))
+  );
 }
 
-/** An acquirer that takes its time makes races wide; refunds stay as they were asked for while a history lasts. */
+/**
+ * An acquirer that takes its time makes races wide; refunds stay as they were asked for while a
+ * history lasts.
+ */
 async function settle(port: number): Promise<void> {
   const client = new WireClient(1);
-  const settings = { simulator: { latencyMs: 4, loseAnswer: lostAnswers }, partialCapture: true, refundRequestedMinutes: 60 };
-  const answer = await client.ask(port, "/__cofre/settings", { integration_key: integrationKey, settings });
+  const settings = {
+    simulator: { latencyMs: 4, loseAnswer: lostAnswers },
+    partialCapture: true,
+    refundRequestedMinutes: 60,
+  };
+  const answer = await client.ask(port, "/__cofre/settings", {
+    integration_key: integrationKey,
+    settings,
+  });
   client.close();
   if (answer?.["status"] !== "SUCCESS") throw new Error("the account's settings were not changed");
 }

@@ -14,7 +14,10 @@ export interface JudgedPayment {
   readonly needsReview: boolean;
 }
 
-/** What a database holds, as far as the judge (kill-judge.ts) looks at it. Read by SQL of its own, which shares no code with the stores. */
+/**
+ * What a database holds, as far as the judge (kill-judge.ts) looks at it. Read by SQL of its own,
+ * which shares no code with the stores.
+ */
 export interface JudgedFacts {
   /** The database finds no fault with itself. */
   readonly isSound: boolean;
@@ -36,14 +39,23 @@ export interface JudgedFacts {
 }
 
 /** Rows of payments as both databases give them: 64-bit amounts as text. */
-export interface JudgedPaymentRow extends Omit<JudgedPayment, "authorized" | "captured" | "inFlight" | "needsReview"> {
+export interface JudgedPaymentRow extends Omit<
+  JudgedPayment,
+  "authorized" | "captured" | "inFlight" | "needsReview"
+> {
   readonly authorized: string;
   readonly captured: string;
   readonly inFlight: number;
   readonly needsReview: number;
 }
 
-export function judgedPayment({ authorized, captured, inFlight, needsReview, ...row }: JudgedPaymentRow): JudgedPayment {
+export function judgedPayment({
+  authorized,
+  captured,
+  inFlight,
+  needsReview,
+  ...row
+}: JudgedPaymentRow): JudgedPayment {
   return {
     ...row,
     authorized: BigInt(authorized),
@@ -69,13 +81,17 @@ export interface RecoveredRow {
   readonly facts: string;
 }
 
-/** Words of `history.facts`: an authorization that was approved or is held, a capture or a void that was refused. Nothing lapses in the minutes of a run. */
+/**
+ * Words of `history.facts`: an authorization that was approved or is held, a capture or a void that
+ * was refused. Nothing lapses in the minutes of a run.
+ */
 const toldWhenFound = /^(?:aa|ah|cd|vd|vi)\d+r$/;
 
 function foundOut(rows: readonly RecoveredRow[]): ReadonlyMap<string, number> {
   const times = new Map<string, number>();
   for (const { payment, facts } of rows) {
-    if (facts.split(" ").some((word) => toldWhenFound.test(word))) times.set(payment, (times.get(payment) ?? 0) + 1);
+    if (facts.split(" ").some((word) => toldWhenFound.test(word)))
+      times.set(payment, (times.get(payment) ?? 0) + 1);
   }
   return times;
 }
@@ -104,12 +120,16 @@ export function judgedFacts(rows: {
   };
 }
 
-/** Of the embedded store. Looks at a copy of the database: opening the file itself would repair it before Cofre can. */
+/**
+ * Of the embedded store. Looks at a copy of the database: opening the file itself would repair it
+ * before Cofre can.
+ */
 export function factsOfFile(dataDirectory: string, scratch: string): JudgedFacts {
   rmSync(scratch, { recursive: true, force: true });
   mkdirSync(scratch, { recursive: true });
   for (const name of ["cofre.db", "cofre.db-wal"]) {
-    if (existsSync(join(dataDirectory, name))) copyFileSync(join(dataDirectory, name), join(scratch, name));
+    if (existsSync(join(dataDirectory, name)))
+      copyFileSync(join(dataDirectory, name), join(scratch, name));
   }
   const database = new DatabaseSync(join(scratch, "cofre.db"));
   const rows = <Row>(sql: string): Row[] => database.prepare(sql).all() as Row[];
@@ -121,9 +141,15 @@ export function factsOfFile(dataDirectory: string, scratch: string): JudgedFacts
         `SELECT lower(hex(id)) AS id, code, state, version, CAST(authorized AS TEXT) AS authorized,
           CAST(captured AS TEXT) AS captured, attempt IS NOT NULL AS inFlight, needs_review AS needsReview FROM payment`,
       ),
-      digests: rows("SELECT lower(hex(token_digest)) AS digest, lower(hex(merchant)) AS merchant FROM card"),
-      unbalanced: rows("SELECT payment FROM journal GROUP BY merchant, payment, version, entry, currency HAVING sum(minor) <> 0"),
-      balances: rows("SELECT account, CAST(sum(minor) AS TEXT) AS minor FROM journal GROUP BY account"),
+      digests: rows(
+        "SELECT lower(hex(token_digest)) AS digest, lower(hex(merchant)) AS merchant FROM card",
+      ),
+      unbalanced: rows(
+        "SELECT payment FROM journal GROUP BY merchant, payment, version, entry, currency HAVING sum(minor) <> 0",
+      ),
+      balances: rows(
+        "SELECT account, CAST(sum(minor) AS TEXT) AS minor FROM journal GROUP BY account",
+      ),
       gaps: rows(
         `SELECT payment.no FROM payment LEFT JOIN history ON history.payment = payment.no GROUP BY payment.no
           HAVING count(*) <> payment.version OR max(history.version) <> payment.version`,

@@ -1,7 +1,10 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { AcquirerBooks, BookedAuthorization } from "../../../src/connectors/simulator/messages-and-books.ts";
+import type {
+  AcquirerBooks,
+  BookedAuthorization,
+} from "../../../src/connectors/simulator/messages-and-books.ts";
 import type { JudgedFacts, JudgedPayment } from "./judge-facts.ts";
 import type { Promises, ToldPayment } from "./kill-promises.ts";
 
@@ -14,15 +17,19 @@ const identifierLength = 48;
 export function attemptsInFlight(dataDirectory: string): number {
   const database = new DatabaseSync(join(dataDirectory, "cofre.db"), { readOnly: true });
   try {
-    return Number(database.prepare("SELECT count(*) AS count FROM payment WHERE attempt IS NOT NULL").get()?.["count"]);
+    return Number(
+      database.prepare("SELECT count(*) AS count FROM payment WHERE attempt IS NOT NULL").get()?.[
+        "count"
+      ],
+    );
   } finally {
     database.close();
   }
 }
 
 /**
- * The judge of what a kill left behind: what the database holds against the books of the acquirer, which was never killed, and against
- * what clients were told.
+ * The judge of what a kill left behind: what the database holds against the books of the acquirer,
+ * which was never killed, and against what clients were told.
  */
 export class KillJudge {
   readonly violations: string[] = [];
@@ -51,25 +58,43 @@ export class KillJudge {
     const live = new Map<string, number>();
     for (const booked of books.merchants.flatMap(({ authorizations }) => authorizations)) {
       const payment = this.#payments.get(paymentIdOf(booked));
-      this.#is(payment !== undefined, `nothing is sent before it is written down: ${booked.reference}`);
+      this.#is(
+        payment !== undefined,
+        `nothing is sent before it is written down: ${booked.reference}`,
+      );
       this.#is(booked.approvals <= 1, `an authorization is held once: ${booked.reference}`);
       this.#is(booked.captures <= 1, `an authorization is captured once: ${booked.reference}`);
-      this.#is(booked.captured <= booked.amount.minor, `no more is taken than was authorized: ${booked.reference}`);
+      this.#is(
+        booked.captured <= booked.amount.minor,
+        `no more is taken than was authorized: ${booked.reference}`,
+      );
       if (payment === undefined || (booked.held === 0n && booked.captured === 0n)) continue;
       live.set(payment.code, (live.get(payment.code) ?? 0) + 1);
     }
-    for (const [code, count] of live) this.#is(count === 1, `one payment code, one live authorization: ${code} has ${count}`);
+    for (const [code, count] of live)
+      this.#is(count === 1, `one payment code, one live authorization: ${code} has ${count}`);
     this.#checkLedger();
     this.#checkHistory();
   }
 
-  /** What was acknowledged is there: payments by their identifier, cards by the digest of their token. */
-  checkAcknowledged(promises: Promises, digestOf: (merchantId: string, token: string) => string): void {
-    for (const hash of promises.hashes) this.#is(this.#payments.has(hash), `an acknowledged payment is there: ${hash}`);
+  /**
+   * What was acknowledged is there: payments by their identifier, cards by the digest of their
+   * token.
+   */
+  checkAcknowledged(
+    promises: Promises,
+    digestOf: (merchantId: string, token: string) => string,
+  ): void {
+    for (const hash of promises.hashes)
+      this.#is(this.#payments.has(hash), `an acknowledged payment is there: ${hash}`);
     for (const [token, masked] of promises.tokens) {
-      // While a node of the version before serves the same database, all nodes keep what that one does.
+      // While a node of the version before serves the same database, all nodes keep what that one
+      // does.
       const unkeyed = createHash("sha256").update(token).digest("hex");
-      const digests = [unkeyed, ...this.#facts.cardMerchants.map((merchantId) => digestOf(merchantId, token))];
+      const digests = [
+        unkeyed,
+        ...this.#facts.cardMerchants.map((merchantId) => digestOf(merchantId, token)),
+      ];
       const isThere = digests.some((digest) => this.#facts.tokenDigests.has(digest));
       this.#is(isThere, `an acknowledged token is there: ${masked}`);
     }
@@ -84,8 +109,14 @@ export class KillJudge {
   checkTold({ hash, code, status }: ToldPayment): void {
     const state = this.#payments.get(hash)?.state;
     this.#is(state !== undefined, `an acknowledged payment is there: ${code}`);
-    const isTrue = status === "CO" ? state === "captured" : status !== "CA" || state === "declined" || state === "voided";
-    this.#is(state === undefined || isTrue, `a payment is as it was told: ${code}, ${status} and ${state}`);
+    const isTrue =
+      status === "CO"
+        ? state === "captured"
+        : status !== "CA" || state === "declined" || state === "voided";
+    this.#is(
+      state === undefined || isTrue,
+      `a payment is as it was told: ${code}, ${status} and ${state}`,
+    );
   }
 
   /** What holds once the faults are over and recovery had its time. */
@@ -98,10 +129,16 @@ export class KillJudge {
       this.#is(!payment.inFlight, `nothing is stuck: ${name}`);
       this.#is(!payment.needsReview, `nothing waits for people: ${name}`);
       const takenThere = taken.get(payment.id) ?? 0n;
-      this.#is(takenThere === payment.captured, `captured here and there is the same: ${name}, ${payment.captured} and ${takenThere}`);
+      this.#is(
+        takenThere === payment.captured,
+        `captured here and there is the same: ${name}, ${payment.captured} and ${takenThere}`,
+      );
       const heldHere = payment.state === "authorized" ? payment.authorized : 0n;
       const heldThere = held.get(payment.id) ?? 0n;
-      this.#is(heldThere === heldHere, `held here and there is the same: ${name}, ${heldHere} and ${heldThere}`);
+      this.#is(
+        heldThere === heldHere,
+        `held here and there is the same: ${name}, ${heldHere} and ${heldThere}`,
+      );
       const rows = this.#facts.announced.get(payment.id) ?? 0;
       const found = this.#facts.foundOut.get(payment.id) ?? 0;
       const due = found + (finalStates.includes(payment.state) ? 1 : 0);
@@ -120,15 +157,26 @@ export class KillJudge {
     const of = (wanted: string): bigint => balances.get(wanted) ?? 0n;
     const payments = [...this.#payments.values()];
     const captured = payments.reduce((sum, payment) => sum + payment.captured, 0n);
-    this.#is(of("acquirer_receivable") === captured, `the ledger knows every capture: ${of("acquirer_receivable")} and ${captured}`);
-    const holding = payments.filter(({ state }) => state === "authorized" || state === "capturing" || state === "voiding");
+    this.#is(
+      of("acquirer_receivable") === captured,
+      `the ledger knows every capture: ${of("acquirer_receivable")} and ${captured}`,
+    );
+    const holding = payments.filter(
+      ({ state }) => state === "authorized" || state === "capturing" || state === "voiding",
+    );
     const held = holding.reduce((sum, payment) => sum + payment.authorized, 0n);
-    this.#is(of("authorized_holds") === held, `the ledger knows every hold: ${of("authorized_holds")} and ${held}`);
+    this.#is(
+      of("authorized_holds") === held,
+      `the ledger knows every hold: ${of("authorized_holds")} and ${held}`,
+    );
   }
 
   #checkHistory(): void {
     const { paymentsWithGaps } = this.#facts;
-    this.#is(paymentsWithGaps === 0, `one history row per change: ${paymentsWithGaps} payments lack some`);
+    this.#is(
+      paymentsWithGaps === 0,
+      `one history row per change: ${paymentsWithGaps} payments lack some`,
+    );
   }
 
   #is(holds: boolean, what: string): void {
@@ -136,7 +184,10 @@ export class KillJudge {
   }
 }
 
-function sumByPayment(books: AcquirerBooks, minor: (booked: BookedAuthorization) => bigint): Map<string, bigint> {
+function sumByPayment(
+  books: AcquirerBooks,
+  minor: (booked: BookedAuthorization) => bigint,
+): Map<string, bigint> {
   const sums = new Map<string, bigint>();
   for (const booked of books.merchants.flatMap(({ authorizations }) => authorizations)) {
     const id = paymentIdOf(booked);

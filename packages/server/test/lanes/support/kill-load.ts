@@ -20,15 +20,17 @@ const approved = ["4111111111111111", "5555555555554444", "378282246310005", "60
 const refused = ["4000000000000028", "5102026827345142", "378568775709157"];
 const mostRemembered = 500;
 
-/** The server could not write, and says that nothing was done: whoever asks again gives it a moment. */
+/**
+ * The server could not write, and says that nothing was done: whoever asks again gives it a moment.
+ */
 const nothingDone = "COFRE-21";
 const backOffMs = 50;
 /** It does not know what became of a payment: as good as no answer. */
 const notKnown = "BP-DR-119";
 
 /**
- * Shops that do everything at once, to a server that is killed now and then. When an answer does not come they do what real
- * ones do: send the same payment again, ask for it, or give up.
+ * Shops that do everything at once, to a server that is killed now and then. When an answer does
+ * not come they do what real ones do: send the same payment again, ask for it, or give up.
  */
 export class KillLoad {
   readonly #options: LoadOptions;
@@ -79,7 +81,10 @@ export class KillLoad {
   async #ask(path: string, fields: object): Promise<Answer> {
     const port = this.#options.port();
     if (port === undefined) return undefined;
-    const answer = await this.#options.client.ask(port, path, { integration_key: this.#options.integrationKey, ...fields });
+    const answer = await this.#options.client.ask(port, path, {
+      integration_key: this.#options.integrationKey,
+      ...fields,
+    });
     if (answer === undefined) this.unheard += 1;
     const code = answer?.["status_code"];
     if (typeof code === "string") this.refusals.set(code, (this.refusals.get(code) ?? 0) + 1);
@@ -88,7 +93,11 @@ export class KillLoad {
   }
 
   async #tokenize(): Promise<void> {
-    const answer = await this.#ask("/ws/token", { country: "pe", payment_type_code: "creditcard", creditcard: this.#panCard() });
+    const answer = await this.#ask("/ws/token", {
+      country: "pe",
+      payment_type_code: "creditcard",
+      creditcard: this.#panCard(),
+    });
     this.#keepToken(answer?.["token"], answer?.["masked_card_number"]);
   }
 
@@ -108,7 +117,9 @@ export class KillLoad {
   }
 
   #tokenCard(): object {
-    return this.#tokens.length === 0 ? this.#panCard() : { token: this.#options.chance.pick(this.#tokens) };
+    return this.#tokens.length === 0
+      ? this.#panCard()
+      : { token: this.#options.chance.pick(this.#tokens) };
   }
 
   #payment(code: string, creditcard: object, autoCapture: boolean): object {
@@ -169,7 +180,14 @@ export class KillLoad {
     const code = this.#authorized.shift();
     if (code === undefined) return this.#pay(this.#tokenCard(), false);
     const dice = chance.below(10);
-    const calls = dice < 5 ? ["capture"] : dice < 7 ? ["cancel"] : dice < 9 ? ["capture", "cancel"] : ["capture", "capture"];
+    const calls =
+      dice < 5
+        ? ["capture"]
+        : dice < 7
+          ? ["cancel"]
+          : dice < 9
+            ? ["capture", "cancel"]
+            : ["capture", "capture"];
     await Promise.all(calls.map((operation) => this.#followUpBy(operation, code)));
   }
 
@@ -184,7 +202,8 @@ export class KillLoad {
     const { promises } = this.#options;
     promises.acknowledged += 1;
     promises.told(payment);
-    if (payment.captureAvailable && !promises.cancelled.has(payment.code)) this.#authorized.push(payment.code);
+    if (payment.captureAvailable && !promises.cancelled.has(payment.code))
+      this.#authorized.push(payment.code);
     if (this.#authorized.length > mostRemembered) this.#authorized.shift();
     const node = (answer?.["payment"] ?? {}) as Readonly<Record<string, unknown>>;
     this.#keepToken(node["token"], node["masked_card_number"]);
@@ -194,7 +213,9 @@ export class KillLoad {
     const { promises, chance } = this.#options;
     const codes = promises.codes;
     if (codes.length === 0) return;
-    const payment = toldPaymentOf(await this.#ask("/ws/query", { merchant_payment_code: chance.pick(codes) }));
+    const payment = toldPaymentOf(
+      await this.#ask("/ws/query", { merchant_payment_code: chance.pick(codes) }),
+    );
     if (payment !== undefined) promises.told(payment);
   }
 
@@ -203,7 +224,9 @@ export class KillLoad {
     const lost = this.#unanswered.pop();
     if (lost === undefined || chance.happens(200)) return this.#pay(this.#panCard(), true);
     if (chance.happens(600)) return this.#sendPayment(lost.code, lost.body as object);
-    const payment = toldPaymentOf(await this.#ask("/ws/query", { merchant_payment_code: lost.code }));
+    const payment = toldPaymentOf(
+      await this.#ask("/ws/query", { merchant_payment_code: lost.code }),
+    );
     if (payment !== undefined) promises.told(payment);
   }
 }

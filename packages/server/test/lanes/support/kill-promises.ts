@@ -9,7 +9,9 @@ export interface ToldPayment {
 }
 
 /** Reads `payment` of an answer; undefined when there is none. */
-export function toldPaymentOf(answer: Readonly<Record<string, unknown>> | undefined): ToldPayment | undefined {
+export function toldPaymentOf(
+  answer: Readonly<Record<string, unknown>> | undefined,
+): ToldPayment | undefined {
   const payment = answer?.["payment"];
   if (typeof payment !== "object" || payment === null) return undefined;
   const fields = payment as Readonly<Record<string, unknown>>;
@@ -23,7 +25,10 @@ export function toldPaymentOf(answer: Readonly<Record<string, unknown>> | undefi
   };
 }
 
-/** Everything that clients were told, which no crash may make untrue: a write that was acknowledged is a promise. */
+/**
+ * Everything that clients were told, which no crash may make untrue: a write that was acknowledged
+ * is a promise.
+ */
 export class Promises {
   /** Token to the masked number that was told with it. */
   readonly tokens = new Map<string, string>();
@@ -54,7 +59,9 @@ export class Promises {
 
   /** Codes under which nothing was done, says the answer to everything that was sent under them. */
   get undone(): readonly string[] {
-    return [...this.#sent].filter(([, { requests, refused }]) => requests === refused).map(([code]) => code);
+    return [...this.#sent]
+      .filter(([, { requests, refused }]) => requests === refused)
+      .map(([code]) => code);
   }
 
   get codes(): readonly string[] {
@@ -63,7 +70,9 @@ export class Promises {
 
   /** Identifiers of all payments that were told. */
   get hashes(): readonly string[] {
-    return [...this.#payments.values()].flatMap(([first]) => (first === undefined ? [] : [first.hash]));
+    return [...this.#payments.values()].flatMap(([first]) =>
+      first === undefined ? [] : [first.hash],
+    );
   }
 
   /** What was told of this code and is not true of `now`, in words. */
@@ -78,8 +87,10 @@ export class Promises {
         problems.push(`${code} was told ${before.status} and is ${now.status}`);
       }
       // An approval is never taken back, except by the merchant.
-      if (before.preApproved && now.status === "CA" && !this.cancelled.has(code)) problems.push(`${code} was approved and is gone`);
-      if (before.preApproved && now.status === "PE" && !now.captureAvailable) problems.push(`${code} was approved and is stuck`);
+      if (before.preApproved && now.status === "CA" && !this.cancelled.has(code))
+        problems.push(`${code} was approved and is gone`);
+      if (before.preApproved && now.status === "PE" && !now.captureAvailable)
+        problems.push(`${code} was approved and is stuck`);
     }
     return problems;
   }

@@ -36,14 +36,21 @@ export interface KillReport {
 const integrationKey = "test_ik_killkillkillkillkillkill";
 const clients = 24;
 const answerMs = 400;
-/** When the faults are over: what a busy machine answers late is no unknown outcome, which recovery would put off by minutes. */
+/**
+ * When the faults are over: what a busy machine answers late is no unknown outcome, which recovery
+ * would put off by minutes.
+ */
 const faultlessAnswerMs = 20_000;
-/** A request may reach the acquirer this long after it was sent; below the pause before the last start. */
+/**
+ * A request may reach the acquirer this long after it was sent; below the pause before the last
+ * start.
+ */
 const lateArrivalMs = 300;
 
 /**
- * Every second kill comes after so many acknowledged writes at least, on a busy machine too; the others when they come, which may be before
- * the first. The power always fails after one: else a server that loses everything has lost nothing.
+ * Every second kill comes after so many acknowledged writes at least, on a busy machine too; the
+ * others when they come, which may be before the first. The power always fails after one: else a
+ * server that loses everything has lost nothing.
  */
 const writesBeforeKill = 40;
 
@@ -52,12 +59,17 @@ const faults = { latencyMs: 3, loseRequest: 10, loseAnswer: 15, lateAnswer: 10, 
 const noFaults = { latencyMs: 0, loseRequest: 0, loseAnswer: 0, lateAnswer: 0, doubleRequest: 0 };
 
 /**
- * Kills Cofre again and again under load and starts it on what it left, while the acquirer goes on living; its books and the
- * clients' memories are what each crash is judged by.
+ * Kills Cofre again and again under load and starts it on what it left, while the acquirer goes on
+ * living; its books and the clients' memories are what each crash is judged by.
  */
 export async function runKills(options: KillOptions): Promise<KillReport> {
   const scratch = mkdtempSync(join(tmpdir(), "cofre-kill-"));
-  const acquirer = await startAcquirer(["--remembered-references", "1000000", "--late-arrival-ms", String(lateArrivalMs)]);
+  const acquirer = await startAcquirer([
+    "--remembered-references",
+    "1000000",
+    "--late-arrival-ms",
+    String(lateArrivalMs),
+  ]);
   let run: KillRun | undefined;
   let disk: LoopDisk | undefined;
   try {
@@ -96,7 +108,12 @@ class KillRun {
   #settledMs = 0;
   readonly #startMs: number[] = [];
 
-  constructor(options: KillOptions, scratch: string, acquirerAddress: string, disk: LoopDisk | undefined) {
+  constructor(
+    options: KillOptions,
+    scratch: string,
+    acquirerAddress: string,
+    disk: LoopDisk | undefined,
+  ) {
     this.#options = options;
     this.#disk = disk;
     this.#scratch = scratch;
@@ -130,7 +147,10 @@ class KillRun {
         const before = this.#promises.acknowledged;
         await sleep(this.#chance.between(this.#disk === undefined ? 20 : 400, 900));
         const least = this.#disk === undefined ? writesBeforeKill * ((cycle + 1) % 2) : 1;
-        await until("so many writes are acknowledged", async () => this.#promises.acknowledged >= before + least);
+        await until(
+          "so many writes are acknowledged",
+          async () => this.#promises.acknowledged >= before + least,
+        );
       }
       await this.#kill();
       await this.#judgeCrash();
@@ -141,9 +161,14 @@ class KillRun {
     await this.#settle();
   }
 
-  /** Each with the seed, and the cycle after whose kill it was first seen: `no more is taken than was authorized: … (seed 1, cycle 17)`. */
+  /**
+   * Each with the seed, and the cycle after whose kill it was first seen: `no more is taken than
+   * was authorized: … (seed 1, cycle 17)`.
+   */
   violations(): readonly string[] {
-    return [...this.#violations].map(([violation, cycle]) => `${violation} (seed ${this.#options.seed}, cycle ${cycle})`);
+    return [...this.#violations].map(
+      ([violation, cycle]) => `${violation} (seed ${this.#options.seed}, cycle ${cycle})`,
+    );
   }
 
   figures(): Readonly<Record<string, number>> {
@@ -158,7 +183,8 @@ class KillRun {
       payments: this.#payments,
       tokens: this.#promises.tokens.size,
       "ms until all was settled": this.#settledMs,
-      "ms from start to listening, median": this.#startMs.toSorted((a, b) => a - b)[this.#startMs.length >> 1] ?? 0,
+      "ms from start to listening, median":
+        this.#startMs.toSorted((a, b) => a - b)[this.#startMs.length >> 1] ?? 0,
     };
   }
 
@@ -218,7 +244,10 @@ class KillRun {
     this.#attemptsInFlight += judge.inFlight;
   }
 
-  /** The faults end; what is left must come to rest, and then everything that was ever acknowledged must be true. */
+  /**
+   * The faults end; what is left must come to rest, and then everything that was ever acknowledged
+   * must be true.
+   */
   async #settle(): Promise<void> {
     await this.#load.stop();
     await this.#setFaults(noFaults);
@@ -227,9 +256,14 @@ class KillRun {
     await sleep(lateArrivalMs);
     await this.#start(faultlessAnswerMs);
     const begin = Date.now();
-    while (attemptsInFlight(this.#dataDirectory) > 0 && Date.now() - begin < this.#options.settleMs) await sleep(100);
+    while (attemptsInFlight(this.#dataDirectory) > 0 && Date.now() - begin < this.#options.settleMs)
+      await sleep(100);
     this.#settledMs = Date.now() - begin;
-    const broken = await brokenPromises(this.#promises, `kill-${this.#options.seed}`, (path, fields) => this.#ask(path, fields));
+    const broken = await brokenPromises(
+      this.#promises,
+      `kill-${this.#options.seed}`,
+      (path, fields) => this.#ask(path, fields),
+    );
     for (const problem of broken) this.#object(problem);
     await this.#server?.end("SIGTERM");
     this.#recovered += this.#server?.events("recovery_settled").length ?? 0;
@@ -242,12 +276,14 @@ class KillRun {
 
   async #setFaults(simulator: object): Promise<void> {
     let answer = await this.#ask("/__cofre/settings", { settings: { simulator } });
-    // A server that acknowledges before it commits, which a control plants, may say that it listens before its account is there.
+    // A server that acknowledges before it commits, which a control plants, may say that it listens
+    // before its account is there.
     for (let tries = 0; answer?.["status"] !== "SUCCESS" && tries < 200; tries += 1) {
       await sleep(20);
       answer = await this.#ask("/__cofre/settings", { settings: { simulator } });
     }
-    if (answer?.["status"] !== "SUCCESS") throw new Error("the account's settings were not changed");
+    if (answer?.["status"] !== "SUCCESS")
+      throw new Error("the account's settings were not changed");
   }
 
   #ask(path: string, fields: object): ReturnType<WireClient["ask"]> {

@@ -16,10 +16,16 @@ export interface LeakTarget {
   readonly integrationKey: string;
 }
 
-/** A way in which a card number reaches the server: a right one, or one of the many wrong ones. Resolves with what was answered. */
+/**
+ * A way in which a card number reaches the server: a right one, or one of the many wrong ones.
+ * Resolves with what was answered.
+ */
 export interface Way {
   readonly name: string;
-  /** The number stands in its own field of a body: then nothing of it stays in memory either. A URL is a string before anybody can wipe it. */
+  /**
+   * The number stands in its own field of a body: then nothing of it stays in memory either. A URL
+   * is a string before anybody can wipe it.
+   */
   readonly wiped: boolean;
   send(target: LeakTarget, canary: Canary): Promise<string>;
 }
@@ -58,12 +64,22 @@ function cardNode({ pan, cvv }: Canary): Record<string, unknown> {
 }
 
 function tokenBody(key: string, canary: Canary): Record<string, unknown> {
-  return { integration_key: key, country: "pe", payment_type_code: "creditcard", creditcard: cardNode(canary) };
+  return {
+    integration_key: key,
+    country: "pe",
+    payment_type_code: "creditcard",
+    creditcard: cardNode(canary),
+  };
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-function directBody(key: string, canary: Canary, payment: Fields = {}, creditcard: Fields = {}): Record<string, unknown> {
+function directBody(
+  key: string,
+  canary: Canary,
+  payment: Fields = {},
+  creditcard: Fields = {},
+): Record<string, unknown> {
   return {
     integration_key: key,
     operation: "request",
@@ -98,8 +114,17 @@ function way(name: string, send: Way["send"], wiped = false): Way {
   return { name, wiped, send };
 }
 
-function jsonWay(name: string, path: string, body: (key: string, canary: Canary) => unknown, wiped = false): Way {
-  return way(name, (target, canary) => post(target, path, JSON.stringify(body(target.integrationKey, canary))), wiped);
+function jsonWay(
+  name: string,
+  path: string,
+  body: (key: string, canary: Canary) => unknown,
+  wiped = false,
+): Way {
+  return way(
+    name,
+    (target, canary) => post(target, path, JSON.stringify(body(target.integrationKey, canary))),
+    wiped,
+  );
 }
 
 /** The ways of clients that do it right. */
@@ -108,21 +133,34 @@ const rightWays: readonly Way[] = [
   way(
     "token, form with request_body",
     (target, canary) => {
-      const body = new URLSearchParams({ request_body: JSON.stringify(tokenBody(target.integrationKey, canary)) });
+      const body = new URLSearchParams({
+        request_body: JSON.stringify(tokenBody(target.integrationKey, canary)),
+      });
       return post(target, "/ws/token", body.toString(), form);
     },
     true,
   ),
   way(
     "token, raw form",
-    (target, canary) => post(target, "/ws/token", `request_body=${JSON.stringify(tokenBody(target.integrationKey, canary))}`, form),
+    (target, canary) =>
+      post(
+        target,
+        "/ws/token",
+        `request_body=${JSON.stringify(tokenBody(target.integrationKey, canary))}`,
+        form,
+      ),
     true,
   ),
   way(
     "token, bracketed form",
     (target, canary) => {
-      const body = new URLSearchParams({ integration_key: target.integrationKey, country: "pe", payment_type_code: "creditcard" });
-      for (const [name, value] of Object.entries(cardNode(canary))) body.set(`creditcard[${name}]`, String(value));
+      const body = new URLSearchParams({
+        integration_key: target.integrationKey,
+        country: "pe",
+        payment_type_code: "creditcard",
+      });
+      for (const [name, value] of Object.entries(cardNode(canary)))
+        body.set(`creditcard[${name}]`, String(value));
       return post(target, "/ws/token", body.toString(), form);
     },
     true,
@@ -131,21 +169,38 @@ const rightWays: readonly Way[] = [
     "token, multipart",
     (target, canary) => {
       const part = `content-disposition: form-data; name="request_body"\r\n\r\n${JSON.stringify(tokenBody(target.integrationKey, canary))}`;
-      return post(target, "/ws/token", `--edge\r\n${part}\r\n--edge--\r\n`, { "content-type": "multipart/form-data; boundary=edge" });
+      return post(target, "/ws/token", `--edge\r\n${part}\r\n--edge--\r\n`, {
+        "content-type": "multipart/form-data; boundary=edge",
+      });
     },
     true,
   ),
   way(
     "token, GET",
     async ({ client, port, integrationKey }, canary) => {
-      const query = new URLSearchParams({ request_body: JSON.stringify(tokenBody(integrationKey, canary)) });
-      return (await client.send({ port, method: "GET", path: `/ws/token?${query.toString()}` }))?.body ?? "";
+      const query = new URLSearchParams({
+        request_body: JSON.stringify(tokenBody(integrationKey, canary)),
+      });
+      return (
+        (await client.send({ port, method: "GET", path: `/ws/token?${query.toString()}` }))?.body ??
+        ""
+      );
     },
     false,
   ),
   jsonWay("direct, sale", "/ws/direct", (key, canary) => directBody(key, canary), true),
-  jsonWay("direct, authorization", "/ws/direct", (key, canary) => directBody(key, canary, {}, { auto_capture: false }), true),
-  jsonWay("direct, create_token", "/ws/direct", (key, canary) => directBody(key, canary, { create_token: true }), true),
+  jsonWay(
+    "direct, authorization",
+    "/ws/direct",
+    (key, canary) => directBody(key, canary, {}, { auto_capture: false }),
+    true,
+  ),
+  jsonWay(
+    "direct, create_token",
+    "/ws/direct",
+    (key, canary) => directBody(key, canary, { create_token: true }),
+    true,
+  ),
   jsonWay(
     "direct, number in groups",
     "/ws/direct",
@@ -162,7 +217,11 @@ const rightWays: readonly Way[] = [
     "direct, number without quotes",
     (target, canary) => {
       const body = JSON.stringify(directBody(target.integrationKey, canary));
-      return post(target, "/ws/direct", body.replace(`"${canary.pan}"`, canary.pan).replace(`"${canary.cvv}"`, canary.cvv));
+      return post(
+        target,
+        "/ws/direct",
+        body.replace(`"${canary.pan}"`, canary.pan).replace(`"${canary.cvv}"`, canary.cvv),
+      );
     },
     true,
   ),
@@ -183,11 +242,20 @@ const rightWays: readonly Way[] = [
   way(
     "token, charged and queried",
     async (target, canary) => {
-      const made = await post(target, "/ws/token", JSON.stringify(tokenBody(target.integrationKey, canary)));
+      const made = await post(
+        target,
+        "/ws/token",
+        JSON.stringify(tokenBody(target.integrationKey, canary)),
+      );
       const token = /"token":"([0-9a-f]{128})"/.exec(made)?.[1] ?? "";
-      const charge = directBody(target.integrationKey, canary, { creditcard: { token, card_cvv: canary.cvv } });
+      const charge = directBody(target.integrationKey, canary, {
+        creditcard: { token, card_cvv: canary.cvv },
+      });
       const charged = await post(target, "/ws/direct", JSON.stringify(charge));
-      const query = { integration_key: target.integrationKey, merchant_payment_code: `leak-${canary.index}` };
+      const query = {
+        integration_key: target.integrationKey,
+        merchant_payment_code: `leak-${canary.index}`,
+      };
       return made + charged + (await post(target, "/ws/query", JSON.stringify(query)));
     },
     true,
@@ -212,7 +280,10 @@ const spellings: readonly ((pan: string) => string)[] = [
   (pan) => `Ana${pan}Lima`,
 ];
 
-/** Fields of a payment in which there is text of the customer's or the merchant's. merchant_payment_code is kept as it is, by decision. */
+/**
+ * Fields of a payment in which there is text of the customer's or the merchant's.
+ * merchant_payment_code is kept as it is, by decision.
+ */
 const paymentFields = [
   "name",
   "order_number",
@@ -240,9 +311,21 @@ const paymentFields = [
   "token",
   "comment",
 ];
-const cardFields = ["card_name", "card_due_date", "soft_descriptor", "token", "card_cvv", "number", "cardNumber", "auto_capture"];
+const cardFields = [
+  "card_name",
+  "card_due_date",
+  "soft_descriptor",
+  "token",
+  "card_cvv",
+  "number",
+  "cardNumber",
+  "auto_capture",
+];
 
-/** The number in a field that is not for it; the card beside it is a public test card, so that the payment goes through when the field lets it. */
+/**
+ * The number in a field that is not for it; the card beside it is a public test card, so that the
+ * payment goes through when the field lets it.
+ */
 function misplaced(key: string, canary: Canary, payment: Fields, creditcard: Fields = {}): unknown {
   return directBody(key, { ...canary, pan: "4111111111111111" }, payment, creditcard);
 }
@@ -252,55 +335,123 @@ function spelled({ pan, index }: Canary): string {
 }
 
 const misplacedWays: readonly Way[] = [
-  ...paymentFields.map((name) => jsonWay(`in ${name}`, "/ws/direct", (key, canary) => misplaced(key, canary, { [name]: spelled(canary) }))),
-  ...cardFields.map((name) =>
-    jsonWay(`in creditcard.${name}`, "/ws/direct", (key, canary) => misplaced(key, canary, {}, { [name]: spelled(canary) })),
+  ...paymentFields.map((name) =>
+    jsonWay(`in ${name}`, "/ws/direct", (key, canary) =>
+      misplaced(key, canary, { [name]: spelled(canary) }),
+    ),
   ),
-  jsonWay("in email", "/ws/direct", (key, canary) => misplaced(key, canary, { email: `${canary.pan}@example.com` })),
-  // Of the card that is charged: an address with any other number may be an order's, and is kept by decision, as a code is.
+  ...cardFields.map((name) =>
+    jsonWay(`in creditcard.${name}`, "/ws/direct", (key, canary) =>
+      misplaced(key, canary, {}, { [name]: spelled(canary) }),
+    ),
+  ),
+  jsonWay("in email", "/ws/direct", (key, canary) =>
+    misplaced(key, canary, { email: `${canary.pan}@example.com` }),
+  ),
+  // Of the card that is charged: an address with any other number may be an order's, and is kept by
+  // decision, as a code is.
   jsonWay("in notification_url", "/ws/direct", (key, canary) =>
-    directBody(key, canary, { notification_url: `https://shop.example.com/paid?card=${canary.pan}` }),
+    directBody(key, canary, {
+      notification_url: `https://shop.example.com/paid?card=${canary.pan}`,
+    }),
   ),
   jsonWay("in responsible", "/ws/direct", (key, canary) =>
     misplaced(key, canary, { person_type: "business", responsible: { name: spelled(canary) } }),
   ),
   jsonWay("in an item", "/ws/direct", (key, canary) =>
-    misplaced(key, canary, { items: [{ name: spelled(canary), sku: canary.pan, description: spelled(canary), quantity: canary.pan }] }),
+    misplaced(key, canary, {
+      items: [
+        {
+          name: spelled(canary),
+          sku: canary.pan,
+          description: spelled(canary),
+          quantity: canary.pan,
+        },
+      ],
+    }),
   ),
-  jsonWay("as a name", "/ws/direct", (key, canary) => misplaced(key, canary, { [canary.pan]: canary.pan })),
+  jsonWay("as a name", "/ws/direct", (key, canary) =>
+    misplaced(key, canary, { [canary.pan]: canary.pan }),
+  ),
   jsonWay("security code in the payment", "/ws/direct", (key, canary) =>
     misplaced(key, canary, { card_number: canary.pan, card_cvv: canary.cvv, cvv: canary.cvv }),
   ),
-  jsonWay("in operation", "/ws/direct", (key, canary) => ({ ...directBody(key, canary), operation: canary.pan })),
-  jsonWay("in mode", "/ws/direct", (key, canary) => ({ ...directBody(key, canary), mode: canary.pan })),
+  jsonWay("in operation", "/ws/direct", (key, canary) => ({
+    ...directBody(key, canary),
+    operation: canary.pan,
+  })),
+  jsonWay("in mode", "/ws/direct", (key, canary) => ({
+    ...directBody(key, canary),
+    mode: canary.pan,
+  })),
   jsonWay("in integration_key", "/ws/direct", (_, canary) => directBody(canary.pan, canary)),
   jsonWay("in hash, query", "/ws/query", (key, { pan }) => ({ integration_key: key, hash: pan })),
-  jsonWay("in merchant_payment_code, query", "/ws/query", (key, { pan }) => ({ integration_key: key, merchant_payment_code: pan })),
-  jsonWay("in hash, capture", "/ws/capture", (key, { pan }) => ({ integration_key: key, hash: pan, amount: pan })),
+  jsonWay("in merchant_payment_code, query", "/ws/query", (key, { pan }) => ({
+    integration_key: key,
+    merchant_payment_code: pan,
+  })),
+  jsonWay("in hash, capture", "/ws/capture", (key, { pan }) => ({
+    integration_key: key,
+    hash: pan,
+    amount: pan,
+  })),
   jsonWay("in settings", "/__cofre/settings", (key, { pan }) => ({
     integration_key: key,
     settings: { descriptor: pan.slice(0, 8), [pan]: pan },
   })),
-  jsonWay("in an instruction", "/__cofre/simulator", (key, { pan }) => ({ integration_key: key, next: pan, reason: pan, times: pan })),
+  jsonWay("in an instruction", "/__cofre/simulator", (key, { pan }) => ({
+    integration_key: key,
+    next: pan,
+    reason: pan,
+    times: pan,
+  })),
   jsonWay("for an unknown path", "/ws/unknown", tokenBody),
-  jsonWay("a token's card outside of its node", "/ws/token", (key, canary) => ({ ...cardNode(canary), integration_key: key })),
-  jsonWay("number as an array", "/ws/token", (key, canary) => withNumber(key, canary, [canary.pan])),
-  jsonWay("number as an object", "/ws/token", (key, canary) => withNumber(key, canary, { value: canary.pan, cvv: canary.cvv })),
+  jsonWay("a token's card outside of its node", "/ws/token", (key, canary) => ({
+    ...cardNode(canary),
+    integration_key: key,
+  })),
+  jsonWay("number as an array", "/ws/token", (key, canary) =>
+    withNumber(key, canary, [canary.pan]),
+  ),
+  jsonWay("number as an object", "/ws/token", (key, canary) =>
+    withNumber(key, canary, { value: canary.pan, cvv: canary.cvv }),
+  ),
   jsonWay("number as a number in an array", "/ws/direct", (key, canary) =>
     directBody(key, canary, {}, { card_number: [Number(canary.pan)] }),
   ),
-  jsonWay("card as a text", "/ws/token", (key, canary) => ({ ...tokenBody(key, canary), creditcard: JSON.stringify(cardNode(canary)) })),
-  jsonWay("card as an array", "/ws/token", (key, canary) => ({ ...tokenBody(key, canary), creditcard: [cardNode(canary)] })),
-  jsonWay("payment as a text", "/ws/direct", (key, canary) => ({ ...directBody(key, canary), payment: JSON.stringify(cardNode(canary)) })),
-  jsonWay("number longer than any", "/ws/token", (key, canary) => withNumber(key, canary, canary.pan.repeat(10))),
-  jsonWay("number with a digit too many", "/ws/token", (key, canary) => withNumber(key, canary, `${canary.pan}00000`)),
+  jsonWay("card as a text", "/ws/token", (key, canary) => ({
+    ...tokenBody(key, canary),
+    creditcard: JSON.stringify(cardNode(canary)),
+  })),
+  jsonWay("card as an array", "/ws/token", (key, canary) => ({
+    ...tokenBody(key, canary),
+    creditcard: [cardNode(canary)],
+  })),
+  jsonWay("payment as a text", "/ws/direct", (key, canary) => ({
+    ...directBody(key, canary),
+    payment: JSON.stringify(cardNode(canary)),
+  })),
+  jsonWay("number longer than any", "/ws/token", (key, canary) =>
+    withNumber(key, canary, canary.pan.repeat(10)),
+  ),
+  jsonWay("number with a digit too many", "/ws/token", (key, canary) =>
+    withNumber(key, canary, `${canary.pan}00000`),
+  ),
   jsonWay("security code of the wrong type", "/ws/token", (key, canary) => ({
     ...tokenBody(key, canary),
     creditcard: { ...cardNode(canary), card_cvv: [canary.cvv] },
   })),
-  jsonWay("too deep", "/ws/direct", (key, canary) => directBody(key, canary, { deep: nested(canary.pan, 40) })),
+  jsonWay("too deep", "/ws/direct", (key, canary) =>
+    directBody(key, canary, { deep: nested(canary.pan, 40) }),
+  ),
   jsonWay("too many members", "/ws/direct", (key, canary) =>
-    directBody(key, canary, Object.fromEntries(Array.from({ length: 600 }, (_, index) => [`${canary.pan}-${index}`, index]))),
+    directBody(
+      key,
+      canary,
+      Object.fromEntries(
+        Array.from({ length: 600 }, (_, index) => [`${canary.pan}-${index}`, index]),
+      ),
+    ),
   ),
 ];
 
@@ -312,7 +463,10 @@ function nested(value: unknown, depth: number): unknown {
   return depth === 0 ? value : { in: nested(value, depth - 1) };
 }
 
-/** What people copy from a card, a terminal or a chat into a text: the security code, or what a magnetic stripe holds behind the number. */
+/**
+ * What people copy from a card, a terminal or a chat into a text: the security code, or what a
+ * magnetic stripe holds behind the number.
+ */
 const sensitiveTexts: readonly ((canary: Canary) => string)[] = [
   ({ pan, cvv }) => `card ${grouped(pan, " ")} exp 12/35 cvv ${cvv}`,
   ({ pan, cvv }) => `${pan} 12/35 ${cvv}`,
@@ -332,7 +486,17 @@ const sensitiveTexts: readonly ((canary: Canary) => string)[] = [
   ({ pan, cvv }) => `${pan}D35121010000${cvv}000F`,
 ];
 
-const sensitiveFields = ["note", "name", "address", "street_complement", "city", "user_value_1", "user_value_5", "order_number", "comment"];
+const sensitiveFields = [
+  "note",
+  "name",
+  "address",
+  "street_complement",
+  "city",
+  "user_value_1",
+  "user_value_5",
+  "order_number",
+  "comment",
+];
 
 /** A number without digits, which could be taken for a code. */
 function lettersOf(index: number): string {
@@ -345,7 +509,9 @@ export function sensitiveWayOf({ index }: Canary): Way {
   const number = Math.floor(index / sensitiveFields.length) % sensitiveTexts.length;
   const text = sensitiveTexts[number];
   return jsonWay(`sensitive text ${number} in ${field}`, "/ws/direct", (key, canary) =>
-    misplaced(key, canary, { [field]: `${text?.(canary) ?? ""} ${sensitiveMark}${lettersOf(index)}` }),
+    misplaced(key, canary, {
+      [field]: `${text?.(canary) ?? ""} ${sensitiveMark}${lettersOf(index)}`,
+    }),
   );
 }
 
@@ -354,29 +520,60 @@ const outsideWays: readonly Way[] = [
   way("in the path", (target, { pan }) => post(target, `/ws/token/${pan}`, "")),
   way("in a path of our own", (target, { pan }) => post(target, `/${pan}/__cofre/settings`, "")),
   way("in the query string", (target, canary) =>
-    post(target, `/ws/direct?card=${canary.pan}&payment[note]=${canary.pan}`, JSON.stringify(misplaced(target.integrationKey, canary, {}))),
-  ),
-  way("card in the query string", (target, { pan, cvv }) =>
-    post(target, `/ws/token?integration_key=${target.integrationKey}&creditcard[card_number]=${pan}&creditcard[card_cvv]=${cvv}`, ""),
-  ),
-  ...["user-agent", "referer", "cookie", "x-card", "content-type", "accept-language", "x-ebanx-api-processing-type"].map((name) =>
-    way(`in the header ${name}`, (target, canary) =>
-      post(target, "/ws/direct", JSON.stringify(misplaced(target.integrationKey, canary, {})), { [name]: `shop/1.0 (${canary.pan})` }),
+    post(
+      target,
+      `/ws/direct?card=${canary.pan}&payment[note]=${canary.pan}`,
+      JSON.stringify(misplaced(target.integrationKey, canary, {})),
     ),
   ),
-  way("in the method", ({ port }, { pan }) => speak(port, `${pan} /ws/token HTTP/1.1\r\nhost: x\r\n\r\n`)),
-  way("in a broken request line", ({ port }, { pan }) => speak(port, `GET /ws/token?card=${pan} and more HTTP/1.1\r\nhost: x\r\n\r\n`)),
-  way("in a broken header", ({ port }, { pan }) => speak(port, `GET /ws/token HTTP/1.1\r\nhost: x\r\ncard ${pan}\r\n\r\n`)),
+  way("card in the query string", (target, { pan, cvv }) =>
+    post(
+      target,
+      `/ws/token?integration_key=${target.integrationKey}&creditcard[card_number]=${pan}&creditcard[card_cvv]=${cvv}`,
+      "",
+    ),
+  ),
+  ...[
+    "user-agent",
+    "referer",
+    "cookie",
+    "x-card",
+    "content-type",
+    "accept-language",
+    "x-ebanx-api-processing-type",
+  ].map((name) =>
+    way(`in the header ${name}`, (target, canary) =>
+      post(target, "/ws/direct", JSON.stringify(misplaced(target.integrationKey, canary, {})), {
+        [name]: `shop/1.0 (${canary.pan})`,
+      }),
+    ),
+  ),
+  way("in the method", ({ port }, { pan }) =>
+    speak(port, `${pan} /ws/token HTTP/1.1\r\nhost: x\r\n\r\n`),
+  ),
+  way("in a broken request line", ({ port }, { pan }) =>
+    speak(port, `GET /ws/token?card=${pan} and more HTTP/1.1\r\nhost: x\r\n\r\n`),
+  ),
+  way("in a broken header", ({ port }, { pan }) =>
+    speak(port, `GET /ws/token HTTP/1.1\r\nhost: x\r\ncard ${pan}\r\n\r\n`),
+  ),
   way("in a head that is too long", ({ port }, { pan }) =>
     speak(port, `GET /ws/token HTTP/1.1\r\nhost: x\r\nx-card: ${pan.repeat(2_000)}\r\n\r\n`),
   ),
   way("with a wrong length", (target, canary) => {
     const body = JSON.stringify(tokenBody(target.integrationKey, canary));
-    return speak(target.port, `POST /ws/token HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length - 40}\r\n\r\n${body}`);
+    return speak(
+      target.port,
+      `POST /ws/token HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length - 40}\r\n\r\n${body}`,
+    );
   }),
   way("in a body that never ends", (target, canary) => {
     const body = JSON.stringify(directBody(target.integrationKey, canary));
-    return speak(target.port, `POST /ws/direct HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length + 100}\r\n\r\n${body}`, 20);
+    return speak(
+      target.port,
+      `POST /ws/direct HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length + 100}\r\n\r\n${body}`,
+      20,
+    );
   }),
 ];
 
@@ -406,10 +603,15 @@ const brokenWays: readonly Way[] = [
     (body, pan, turn) => `request_body=${encodeURIComponent(cut(body, pan, turn))}`,
   ),
   ...["}", '"', "\\", "\u0000", "\u00ff", "[", ",", "&"].map((byte) =>
-    brokenWay(`token with ${JSON.stringify(byte)} in it`, "/ws/token", tokenBody, (body, _, turn) => {
-      const at = spread(body, turn);
-      return body.slice(0, at) + byte + body.slice(at);
-    }),
+    brokenWay(
+      `token with ${JSON.stringify(byte)} in it`,
+      "/ws/token",
+      tokenBody,
+      (body, _, turn) => {
+        const at = spread(body, turn);
+        return body.slice(0, at) + byte + body.slice(at);
+      },
+    ),
   ),
   brokenWay("direct spoilt", "/ws/direct", directBody, (body, _, turn) => {
     const at = spread(body, turn);
@@ -426,7 +628,11 @@ function brokenWay(
   let turn = 0;
   return way(name, (target, canary) => {
     turn += 1;
-    return post(target, path, spoil(JSON.stringify(bodyOf(target.integrationKey, canary)), canary.pan, turn));
+    return post(
+      target,
+      path,
+      spoil(JSON.stringify(bodyOf(target.integrationKey, canary)), canary.pan, turn),
+    );
   });
 }
 
@@ -442,12 +648,29 @@ function spread(body: string, turn: number): number {
 }
 
 const oversized = way("too long", (target, canary) =>
-  post(target, "/ws/direct", JSON.stringify(directBody(target.integrationKey, canary, { note: `${canary.pan} `.repeat(17_000) }))),
+  post(
+    target,
+    "/ws/direct",
+    JSON.stringify(
+      directBody(target.integrationKey, canary, { note: `${canary.pan} `.repeat(17_000) }),
+    ),
+  ),
 );
 
 const wrongWays = [...misplacedWays, ...outsideWays];
-/** What is right leaves most behind, and broken JSON has many places to break at: both come more often. */
-const allWays: readonly Way[] = [...rightWays, ...wrongWays, ...rightWays, ...brokenWays, ...brokenWays, ...rightWays, ...brokenWays];
+/**
+ * What is right leaves most behind, and broken JSON has many places to break at: both come more
+ * often.
+ */
+const allWays: readonly Way[] = [
+  ...rightWays,
+  ...wrongWays,
+  ...rightWays,
+  ...brokenWays,
+  ...brokenWays,
+  ...rightWays,
+  ...brokenWays,
+];
 
 const oversizedEvery = 500;
 

@@ -1,4 +1,12 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,8 +15,21 @@ import { Chance } from "../../simulation/chance.ts";
 import { CofreProcess } from "./cofre-process.ts";
 import { until } from "./faulty-run.ts";
 import { startEchoingServer } from "../../upstream/echoing-server.ts";
-import { approvedBins, canaries, type Canary, declinedBins, type LeakTarget, type Way, wayOf } from "./leak-load.ts";
-import { type Finding, LeakScanner, scanForSecurityCodes, scanForSensitiveText } from "./leak-scanner.ts";
+import {
+  approvedBins,
+  canaries,
+  type Canary,
+  declinedBins,
+  type LeakTarget,
+  type Way,
+  wayOf,
+} from "./leak-load.ts";
+import {
+  type Finding,
+  LeakScanner,
+  scanForSecurityCodes,
+  scanForSensitiveText,
+} from "./leak-scanner.ts";
 import { embeddedIn, type LeakStore, postgresOfItsOwn } from "./leak-store.ts";
 import { canReadMemory, memoryOf } from "./process-memory.ts";
 import { WireClient } from "./wire-client.ts";
@@ -33,7 +54,10 @@ export interface LeakOptions {
   readonly root: string;
   readonly cards: number;
   readonly seed: number;
-  /** A simulated acquirer in a process of its own unless it says otherwise, which answers as it should. The others repeat the card in their answers. */
+  /**
+   * A simulated acquirer in a process of its own unless it says otherwise, which answers as it
+   * should. The others repeat the card in their answers.
+   */
   readonly acquirer?: EchoingAcquirer;
   /** In which way each card is sent: all of them in turn unless it says otherwise. */
   readonly way?: (canary: Canary) => Way;
@@ -61,24 +85,51 @@ async function openAcquirer(kind: EchoingAcquirer | undefined): Promise<OpenAcqu
   if (kind === "upstream") {
     const upstream = await startEchoingServer({ declines: declinedBins });
     const url = `http://127.0.0.1:${upstream.port}`;
-    const connectors = JSON.stringify([{ name: "echo", kind, url, integrationKey: "test_ik_upstream" }]);
-    return { environment: { COFRE_CONNECTORS: connectors }, [Symbol.asyncDispose]: () => upstream[Symbol.asyncDispose]() };
+    const connectors = JSON.stringify([
+      { name: "echo", kind, url, integrationKey: "test_ik_upstream" },
+    ]);
+    return {
+      environment: { COFRE_CONNECTORS: connectors },
+      [Symbol.asyncDispose]: () => upstream[Symbol.asyncDispose](),
+    };
   }
   const acquirer = await startAcquirer([
     ...(kind === undefined ? [] : ["--echoing"]),
     ...approvedBins.flatMap((bin) => ["--test-bin", bin]),
   ]);
-  return { environment: { COFRE_ACQUIRER_URL: acquirer.address }, [Symbol.asyncDispose]: () => acquirer.stop() };
+  return {
+    environment: { COFRE_ACQUIRER_URL: acquirer.address },
+    [Symbol.asyncDispose]: () => acquirer.stop(),
+  };
 }
 
-/** Sends cards in every right and wrong way to a server that ends well or badly, and looks for them in whatever is left behind. */
-export async function runLeaks({ root, cards, seed, way = wayOf, acquirer: kind, store: kept }: LeakOptions): Promise<LeakReport> {
+/**
+ * Sends cards in every right and wrong way to a server that ends well or badly, and looks for them
+ * in whatever is left behind.
+ */
+export async function runLeaks({
+  root,
+  cards,
+  seed,
+  way = wayOf,
+  acquirer: kind,
+  store: kept,
+}: LeakOptions): Promise<LeakReport> {
   const scratch = mkdtempSync(join(tmpdir(), "cofre-leaks-"));
   const client = new WireClient(clients);
   try {
     await using acquirer = await openAcquirer(kind);
-    await using store = kept === "postgres" ? await postgresOfItsOwn() : embeddedIn(join(scratch, "kept", "data"));
-    return await new LeakRun(root, canaries(cards, new Chance(seed)), way, scratch, acquirer, store, client).run();
+    await using store =
+      kept === "postgres" ? await postgresOfItsOwn() : embeddedIn(join(scratch, "kept", "data"));
+    return await new LeakRun(
+      root,
+      canaries(cards, new Chance(seed)),
+      way,
+      scratch,
+      acquirer,
+      store,
+      client,
+    ).run();
   } finally {
     client.close();
     rmSync(scratch, { recursive: true, force: true });
@@ -120,7 +171,11 @@ class LeakRun {
     this.#cards = cards;
     this.#way = way;
     this.#scanner = new LeakScanner(cards.map(({ pan }) => pan));
-    for (const card of cards) this.#byMask.set(card.pan.slice(0, 6) + "x".repeat(card.pan.length - 10) + card.pan.slice(-4), card);
+    for (const card of cards)
+      this.#byMask.set(
+        card.pan.slice(0, 6) + "x".repeat(card.pan.length - 10) + card.pan.slice(-4),
+        card,
+      );
     this.#scratch = scratch;
     this.#acquirer = acquirer;
     this.#store = store;
@@ -142,23 +197,34 @@ class LeakRun {
       figures: {
         cards: this.#cards.length,
         ways: this.#ways.size,
-        "requests answered": [...this.#ways.values()].reduce((sum, { answered }) => sum + answered, 0),
+        "requests answered": [...this.#ways.values()].reduce(
+          (sum, { answered }) => sum + answered,
+          0,
+        ),
         "files scanned": this.#files,
         "bytes scanned": this.#scannedBytes,
         "ms of scanning": this.#scanMs,
         "ms in all": Date.now() - begin,
         "cards of the load in the database": await this.#countMasked(),
-        "diagnostic reports": readdirSync(join(this.#scratch, "kept")).filter((name) => name.startsWith("report.")).length,
+        "diagnostic reports": readdirSync(join(this.#scratch, "kept")).filter((name) =>
+          name.startsWith("report."),
+        ).length,
         "bytes of heap snapshot": this.#heapBytes,
         "bytes of its memory": this.#memoryBytes,
         "numbers in its memory": numbersIn(this.#inMemory),
-        "of those, sent in their own field": numbersIn(this.#inMemory.filter((finding) => this.#wayOf(finding)?.wiped === true)),
+        "of those, sent in their own field": numbersIn(
+          this.#inMemory.filter((finding) => this.#wayOf(finding)?.wiped === true),
+        ),
         "numbers in the heap": numbersIn(this.#inHeap),
       },
     };
   }
 
-  async #live(life: number, ending: (typeof endings)[number], cards: readonly Canary[]): Promise<void> {
+  async #live(
+    life: number,
+    ending: (typeof endings)[number],
+    cards: readonly Canary[],
+  ): Promise<void> {
     const kept = join(this.#scratch, "kept");
     const heap = join(this.#scratch, "heap");
     const server = CofreProcess.spawn({
@@ -208,10 +274,14 @@ class LeakRun {
   async #instruct({ port }: LeakTarget): Promise<void> {
     const { instruction } = this.#acquirer;
     if (instruction === undefined) return;
-    const body = new URLSearchParams({ integration_key: integrationKey, ...instruction }).toString();
+    const body = new URLSearchParams({
+      integration_key: integrationKey,
+      ...instruction,
+    }).toString();
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     const answer = await this.#client.send({ port, path: "/__cofre/simulator", headers, body });
-    if (answer?.body.includes("SUCCESS") !== true) throw new Error(`the simulator is told to echo: ${answer?.body}`);
+    if (answer?.body.includes("SUCCESS") !== true)
+      throw new Error(`the simulator is told to echo: ${answer?.body}`);
   }
 
   async #send(target: LeakTarget, cards: readonly Canary[]): Promise<void> {
@@ -237,12 +307,17 @@ class LeakRun {
   async #snapshotHeap(server: CofreProcess, port: number, folder: string): Promise<void> {
     server.signal("SIGUSR1");
     await until("a heap snapshot is begun", async () => readdirSync(folder).length > 0);
-    // It is written in one go: who asks meanwhile is answered when it is whole, or finds the connection ended by then.
+    // It is written in one go: who asks meanwhile is answered when it is whole, or finds the
+    // connection ended by then.
     await this.#client.send({ port, method: "GET", path: "/readyz" });
-    this.#heapBytes = readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
+    this.#heapBytes = readdirSync(folder).reduce(
+      (sum, name) => sum + statSync(join(folder, name)).size,
+      0,
+    );
     for (const name of readdirSync(folder)) {
       const snapshot = readFileSync(join(folder, name));
-      if (!snapshot.includes("/ws/direct")) throw new Error("a heap snapshot shows the strings of the program");
+      if (!snapshot.includes("/ws/direct"))
+        throw new Error("a heap snapshot shows the strings of the program");
       this.#inHeap.push(...this.#scanner.scan(name, snapshot));
     }
   }
@@ -261,9 +336,13 @@ class LeakRun {
     await this.#store.flush();
     const tables = await this.#store.tables();
     this.#drawn = drawnIn(tables);
-    for (const folder of [join(this.#scratch, "kept"), ...this.#store.folders]) this.#scanFiles(folder);
+    for (const folder of [join(this.#scratch, "kept"), ...this.#store.folders])
+      this.#scanFiles(folder);
     for (const [table, rows] of tables) {
-      this.#look(`table ${table}`, Buffer.concat(rows.flat().flatMap((value) => [bytesOf(value), betweenValues])));
+      this.#look(
+        `table ${table}`,
+        Buffer.concat(rows.flat().flatMap((value) => [bytesOf(value), betweenValues])),
+      );
     }
     this.#scanMs += Date.now() - begin;
   }
@@ -281,10 +360,20 @@ class LeakRun {
 
   #look(place: string, bytes: Uint8Array): void {
     this.#scannedBytes += bytes.length;
-    // Answers name the field of the security code when it is wrong, with the number of digits that it must have.
-    const codes = place.endsWith(".answers") ? [] : scanForSecurityCodes(place, withoutExamples(bytes), this.#drawn);
-    for (const finding of [...this.#scanner.scan(place, bytes), ...codes, ...scanForSensitiveText(place, bytes)]) {
-      this.#findings.set(`${finding.place} ${finding.offset} ${finding.form} ${finding.maskedPan}`, finding);
+    // Answers name the field of the security code when it is wrong, with the number of digits that
+    // it must have.
+    const codes = place.endsWith(".answers")
+      ? []
+      : scanForSecurityCodes(place, withoutExamples(bytes), this.#drawn);
+    for (const finding of [
+      ...this.#scanner.scan(place, bytes),
+      ...codes,
+      ...scanForSensitiveText(place, bytes),
+    ]) {
+      this.#findings.set(
+        `${finding.place} ${finding.offset} ${finding.form} ${finding.maskedPan}`,
+        finding,
+      );
     }
   }
 
@@ -302,13 +391,20 @@ class LeakRun {
   }
 }
 
-/** Identifiers, digests, fingerprints and sealed cards: the values that were drawn or look like it, for they are written as bytes. */
+/**
+ * Identifiers, digests, fingerprints and sealed cards: the values that were drawn or look like it,
+ * for they are written as bytes.
+ */
 function drawnIn(tables: Awaited<ReturnType<LeakStore["tables"]>>): readonly Uint8Array[] {
   const values = tables.flatMap(([, rows]) => rows.flat());
-  return values.filter((value) => value instanceof Uint8Array).filter(({ length }) => length >= leastDrawn);
+  return values
+    .filter((value) => value instanceof Uint8Array)
+    .filter(({ length }) => length >= leastDrawn);
 }
 
-/** Undefined for a file that went away since it was listed: PostgreSQL removes some while it serves. */
+/**
+ * Undefined for a file that went away since it was listed: PostgreSQL removes some while it serves.
+ */
 function contentOf(file: string): Buffer | undefined {
   try {
     return readFileSync(file);
@@ -327,7 +423,10 @@ function numbersIn(findings: readonly Finding[]): number {
   return new Set(findings.map(({ maskedPan }) => maskedPan)).size;
 }
 
-/** Without the commands that the first start prints for people to try, with a public test card in them. */
+/**
+ * Without the commands that the first start prints for people to try, with a public test card in
+ * them.
+ */
 function withoutExamples(bytes: Uint8Array): Uint8Array {
   const text = Buffer.from(bytes).toString("latin1");
   return Buffer.from(
@@ -338,5 +437,9 @@ function withoutExamples(bytes: Uint8Array): Uint8Array {
 
 function bytesOf(value: unknown): Buffer {
   if (value instanceof Uint8Array) return Buffer.from(value);
-  return Buffer.from(typeof value === "string" ? value : String(typeof value === "bigint" ? value : JSON.stringify(value)));
+  return Buffer.from(
+    typeof value === "string"
+      ? value
+      : String(typeof value === "bigint" ? value : JSON.stringify(value)),
+  );
 }

@@ -8,13 +8,19 @@ export interface LeakStore extends AsyncDisposable {
   readonly environment: Readonly<Record<string, string>>;
   /** Folders whose files are searched, beside what the server writes into its own. */
   readonly folders: readonly string[];
-  /** Every value as the engine reads it, by table: on its pages a long one is cut into pieces, or compressed. */
+  /**
+   * Every value as the engine reads it, by table: on its pages a long one is cut into pieces, or
+   * compressed.
+   */
   tables(): Promise<readonly (readonly [table: string, rows: readonly (readonly unknown[])[]])[]>;
   /** The masks of stored cards. */
   storedMasks(): Promise<readonly string[]>;
   /** The sealed card of each row. */
   sealedCards(): Promise<readonly Uint8Array[]>;
-  /** Sets the last use of all cards back, where the server's time is the database's and cannot be moved. */
+  /**
+   * Sets the last use of all cards back, where the server's time is the database's and cannot be
+   * moved.
+   */
   readonly age?: (ms: number) => Promise<void>;
   /** Writes the tables again without what was deleted, as an administrator may. */
   rewrite(): Promise<void>;
@@ -47,8 +53,13 @@ export function embeddedIn(dataDirectory: string): LeakStore {
           }),
       ),
     storedMasks: async () =>
-      reading((database) => database.prepare("SELECT masked_pan FROM card").all()).map((row) => String(row["masked_pan"])),
-    sealedCards: async () => reading((database) => database.prepare("SELECT ref FROM card").all()).map((row) => row["ref"] as Uint8Array),
+      reading((database) => database.prepare("SELECT masked_pan FROM card").all()).map((row) =>
+        String(row["masked_pan"]),
+      ),
+    sealedCards: async () =>
+      reading((database) => database.prepare("SELECT ref FROM card").all()).map(
+        (row) => row["ref"] as Uint8Array,
+      ),
     // The store does that by itself.
     rewrite: async () => undefined,
     flush: async () => undefined,
@@ -77,11 +88,14 @@ export async function postgresOfItsOwn(): Promise<LeakStore> {
           "WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('pg_catalog', 'information_schema')",
       );
       const tables: [string, readonly (readonly unknown[])[]][] = [];
-      for (const [name] of names) tables.push([String(name), await query(`SELECT * FROM ${String(name)}`)]);
+      for (const [name] of names)
+        tables.push([String(name), await query(`SELECT * FROM ${String(name)}`)]);
       return tables;
     },
-    storedMasks: async () => (await query("SELECT masked_pan FROM card")).map(([mask]) => String(mask)),
-    sealedCards: async () => (await query("SELECT ref FROM card")).map(([ref]) => ref as Uint8Array),
+    storedMasks: async () =>
+      (await query("SELECT masked_pan FROM card")).map(([mask]) => String(mask)),
+    sealedCards: async () =>
+      (await query("SELECT ref FROM card")).map(([ref]) => ref as Uint8Array),
     age: async (ms) => void (await query(`UPDATE card SET last_used_at = last_used_at - ${ms}`)),
     rewrite: async () => void (await query("VACUUM FULL card")),
     flush: async () => void (await query("CHECKPOINT")),

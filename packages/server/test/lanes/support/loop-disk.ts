@@ -1,5 +1,15 @@
 import { execFileSync } from "node:child_process";
-import { closeSync, copyFileSync, constants, existsSync, ftruncateSync, mkdirSync, openSync, readdirSync, rmSync } from "node:fs";
+import {
+  closeSync,
+  copyFileSync,
+  constants,
+  existsSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  rmSync,
+} from "node:fs";
 import { join } from "node:path";
 import { amount } from "./amount.ts";
 
@@ -11,7 +21,9 @@ export function whyNoLoopDisk(): string | undefined {
   if (process.platform !== "linux") return "loop devices are Linux's";
   if (process.getuid?.() !== 0) return "mounting needs root";
   if (!existsSync("/dev/loop-control")) return "there are no loop devices";
-  const missing = ["mkfs.ext4", "losetup", "mount", "umount", "sync"].filter((program) => !isInstalled(program));
+  const missing = ["mkfs.ext4", "losetup", "mount", "umount", "sync"].filter(
+    (program) => !isInstalled(program),
+  );
   return missing.length === 0 ? undefined : `${missing.join(", ")} is not installed`;
 }
 
@@ -21,8 +33,9 @@ function isInstalled(program: string): boolean {
 }
 
 /**
- * An ext4 file system on a loop device. What its file holds is what a disk would hold: what has not been written through to it is
- * gone when the file is copied and the copy is mounted, as it is when the power fails.
+ * An ext4 file system on a loop device. What its file holds is what a disk would hold: what has not
+ * been written through to it is gone when the file is copied and the copy is mounted, as it is when
+ * the power fails.
  */
 export class LoopDisk implements Disposable {
   /** Where it is mounted, at all times but during `cutPower`. */
@@ -50,13 +63,18 @@ export class LoopDisk implements Disposable {
     run("sync", "-f", this.directory);
   }
 
-  /** The power is gone at this moment, for the disk. Whoever writes to it must be stopped; the caller ends it before `powerOn`. */
+  /**
+   * The power is gone at this moment, for the disk. Whoever writes to it must be stopped; the
+   * caller ends it before `powerOn`.
+   */
   powerOff(): void {
     this.#copies += 1;
     copyFileSync(this.#image, this.#nextImage, constants.COPYFILE_FICLONE);
   }
 
-  /** Mounts what was on the disk at `powerOff`. No process may have a file of the old mount open. */
+  /**
+   * Mounts what was on the disk at `powerOff`. No process may have a file of the old mount open.
+   */
   powerOn(): void {
     this.#unmount();
     rmSync(this.#image);
@@ -70,7 +88,8 @@ export class LoopDisk implements Disposable {
 
   #mount(): void {
     this.#device = run("losetup", "--find", "--show", this.#image).trim();
-    // Metadata waits for an fsync of somebody or for this many seconds, so that little is written that nobody asked for.
+    // Metadata waits for an fsync of somebody or for this many seconds, so that little is written
+    // that nobody asked for.
     run("mount", "-t", "ext4", "-o", "commit=60", this.#device, this.directory);
     this.#isMounted = true;
   }
@@ -92,5 +111,9 @@ export class LoopDisk implements Disposable {
 
 function run(program: string, ...options: readonly string[]): string {
   const PATH = `${process.env["PATH"] ?? ""}:/usr/sbin:/sbin`;
-  return execFileSync(program, options, { encoding: "utf8", env: { PATH }, stdio: ["ignore", "pipe", "inherit"] });
+  return execFileSync(program, options, {
+    encoding: "utf8",
+    env: { PATH },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
 }

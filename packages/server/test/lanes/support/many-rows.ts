@@ -6,8 +6,17 @@ const merchants = 50;
 const laterMs = 4_000_000_000_000;
 const mostWaiting = 5_000;
 
-/** A statement that copies each row of `from` once for each of `count` numbers, with these columns in place of its own. */
-async function copies(url: string, table: string, from: string, columns: Readonly<Record<string, string>>, count: number): Promise<string> {
+/**
+ * A statement that copies each row of `from` once for each of `count` numbers, with these columns
+ * in place of its own.
+ */
+async function copies(
+  url: string,
+  table: string,
+  from: string,
+  columns: Readonly<Record<string, string>>,
+  count: number,
+): Promise<string> {
   const rows = await query<{ readonly name: string }>(
     url,
     "SELECT column_name AS name FROM information_schema.columns WHERE table_name = $1 AND column_name NOT IN ('no', 'sequence')",
@@ -20,12 +29,17 @@ async function copies(url: string, table: string, from: string, columns: Readonl
 }
 
 /**
- * Gives the database `count` payments of other merchants beside those that it has, each with its history, a notification and a delivery: copies of one that a
- * node has written, and so with rows that a store accepts.
+ * Gives the database `count` payments of other merchants beside those that it has, each with its
+ * history, a notification and a delivery: copies of one that a node has written, and so with rows
+ * that a store accepts.
  */
 export async function fillWithPayments(url: string, count: number): Promise<void> {
   const merchant = `int4send(167772160 + n % ${merchants})`;
-  const copied = { merchant, payment: "overlay(model.payment PLACING int8send(n) FROM 17)", number: "n" };
+  const copied = {
+    merchant,
+    payment: "overlay(model.payment PLACING int8send(n) FROM 17)",
+    number: "n",
+  };
   const of = (table: string): string =>
     `SELECT each.* FROM ${table} AS each, first_payment WHERE each.merchant = first_payment.merchant AND each.payment = first_payment.id`;
   const id = "overlay(model.id PLACING int8send(n) FROM 17)";
@@ -34,7 +48,13 @@ export async function fillWithPayments(url: string, count: number): Promise<void
     [
       "CREATE TEMPORARY TABLE first_payment AS SELECT * FROM payment ORDER BY no LIMIT 1",
       `INSERT INTO merchant SELECT DISTINCT ${merchant} FROM generate_series(0, ${merchants - 1}) AS n`,
-      await copies(url, "payment", "SELECT * FROM first_payment", { merchant, id, code: "'filled-' || n" }, count),
+      await copies(
+        url,
+        "payment",
+        "SELECT * FROM first_payment",
+        { merchant, id, code: "'filled-' || n" },
+        count,
+      ),
       await copies(url, "history", of("history"), copied, count),
       await copies(url, "outbox", `${of("outbox")} ORDER BY number LIMIT 1`, copied, count),
       `INSERT INTO delivery (merchant, endpoint, number, payment, kind, version, state, asked_at, due_at, attempts, in_order)

@@ -49,8 +49,8 @@ export interface HeardMessage {
 }
 
 /**
- * Several Cofre processes on one PostgreSQL server, with an acquirer in a process of its own and a receiver of notifications in this
- * one. Each node has a copy of the first one's key files.
+ * Several Cofre processes on one PostgreSQL server, with an acquirer in a process of its own and a
+ * receiver of notifications in this one. Each node has a copy of the first one's key files.
  */
 export class NodeGroup implements AsyncDisposable {
   readonly client = new WireClient(64);
@@ -89,7 +89,12 @@ export class NodeGroup implements AsyncDisposable {
   static async start(settings: Partial<AccountSettings> = {}): Promise<NodeGroup> {
     await using parts = new AsyncDisposableStack();
     const cluster = parts.use(await startCluster({ log_parameter_max_length: "0" }));
-    const acquirer = await startAcquirer(["--remembered-references", "1000000", "--late-arrival-ms", String(lateArrivalMs)]);
+    const acquirer = await startAcquirer([
+      "--remembered-references",
+      "1000000",
+      "--late-arrival-ms",
+      String(lateArrivalMs),
+    ]);
     parts.defer(() => acquirer.stop());
     const url = await new TestDatabases(cluster.url).create();
     const group = new NodeGroup(mkdtempSync(join(tmpdir(), "cofre-nodes-")), url, acquirer);
@@ -106,7 +111,8 @@ export class NodeGroup implements AsyncDisposable {
   async add(): Promise<RunningNode> {
     const name = `node-${this.#all.length + 1}`;
     const dataDirectory = join(this.#scratch, name);
-    if (this.#all.length > 0) cpSync(join(this.#scratch, "node-1"), dataDirectory, { recursive: true });
+    if (this.#all.length > 0)
+      cpSync(join(this.#scratch, "node-1"), dataDirectory, { recursive: true });
     const known = new Set((await this.livingNodes()).map(({ id }) => id));
     const process = CofreProcess.spawn({
       root: serverRoot,
@@ -136,14 +142,22 @@ export class NodeGroup implements AsyncDisposable {
   }
 
   async livingNodes(): Promise<readonly { readonly id: string }[]> {
-    const there = await query<{ readonly there: boolean }>(this.url, "SELECT to_regclass('node') IS NOT NULL AS there");
+    const there = await query<{ readonly there: boolean }>(
+      this.url,
+      "SELECT to_regclass('node') IS NOT NULL AS there",
+    );
     return there[0]?.there === true
-      ? query(this.url, "SELECT id FROM node WHERE until > extract(epoch FROM clock_timestamp()) * 1000")
+      ? query(
+          this.url,
+          "SELECT id FROM node WHERE until > extract(epoch FROM clock_timestamp()) * 1000",
+        )
       : [];
   }
 
   /** Who holds each slot, and which transaction wrote so. */
-  async holders(): Promise<readonly { readonly no: number; readonly holder: string | null; readonly written: string }[]> {
+  async holders(): Promise<
+    readonly { readonly no: number; readonly holder: string | null; readonly written: string }[]
+  > {
     return query(this.url, "SELECT no, holder, xmin::text AS written FROM slot ORDER BY no");
   }
 
@@ -151,7 +165,10 @@ export class NodeGroup implements AsyncDisposable {
   async isLevel(): Promise<boolean> {
     const slots = await this.holders();
     const counts = this.nodes.map(({ id }) => slots.filter(({ holder }) => holder === id).length);
-    return counts.reduce((sum, count) => sum + count, 0) === slots.length && Math.max(...counts) - Math.min(...counts) <= 1;
+    return (
+      counts.reduce((sum, count) => sum + count, 0) === slots.length &&
+      Math.max(...counts) - Math.min(...counts) <= 1
+    );
   }
 
   async merchantsOf(node: RunningNode): Promise<readonly MerchantId[]> {
@@ -160,11 +177,22 @@ export class NodeGroup implements AsyncDisposable {
   }
 
   async count(from: string): Promise<number> {
-    return (await query<{ readonly count: number }>(this.url, `SELECT count(*)::integer AS count FROM ${from}`))[0]?.count ?? -1;
+    return (
+      (
+        await query<{ readonly count: number }>(
+          this.url,
+          `SELECT count(*)::integer AS count FROM ${from}`,
+        )
+      )[0]?.count ?? -1
+    );
   }
 
   async books(): Promise<AcquirerBooks> {
-    const heard = await this.client.send({ port: Number(new URL(this.#acquirer.address).port), method: "GET", path: "/books" });
+    const heard = await this.client.send({
+      port: Number(new URL(this.#acquirer.address).port),
+      method: "GET",
+      path: "/books",
+    });
     return readBooks(decode(heard?.body ?? ""));
   }
 
@@ -185,8 +213,15 @@ export class NodeGroup implements AsyncDisposable {
     const macs = await rowMacsOf(join(this.#scratch, "node-1"));
     const { port } = this.#receiver.address() as AddressInfo;
     for (const { id, key } of merchants) {
-      const notificationEndpoints = [{ id: "shop", url: `http://127.0.0.1:${port}/${id}`, enabled: true, secretVersion: 1 }];
-      const account = { id, version: 1, name: key, settings: { ...defaultAccountSettings(), notificationEndpoints, ...settings } };
+      const notificationEndpoints = [
+        { id: "shop", url: `http://127.0.0.1:${port}/${id}`, enabled: true, secretVersion: 1 },
+      ];
+      const account = {
+        id,
+        version: 1,
+        name: key,
+        settings: { ...defaultAccountSettings(), notificationEndpoints, ...settings },
+      };
       const granted = withKeyMac(macs, id, { digest: digestOfKey(key), grants: "secret" });
       await store.commit(accountChange(account, undefined, instant(Date.now()), [granted]));
     }
@@ -195,7 +230,10 @@ export class NodeGroup implements AsyncDisposable {
 }
 
 /** Asks again until it is so, within `seconds`; answers whether it was. */
-export async function until(seconds: number, isSo: () => Promise<boolean> | boolean): Promise<boolean> {
+export async function until(
+  seconds: number,
+  isSo: () => Promise<boolean> | boolean,
+): Promise<boolean> {
   const end = performance.now() + seconds * 1_000;
   while (!(await isSo())) {
     if (performance.now() > end) return false;

@@ -1,12 +1,20 @@
 import type { startCofre } from "../../../src/app.ts";
 import { Chance } from "../../simulation/chance.ts";
-import { differences, otherCvv, otherMiddle, type Receiver, runOnce, secretOf } from "./noninterference.ts";
+import {
+  differences,
+  otherCvv,
+  otherMiddle,
+  type Receiver,
+  runOnce,
+  secretOf,
+} from "./noninterference.ts";
 
 export { scenarioCount } from "./noninterference.ts";
 
 /**
- * What may follow from the middle digits: the sealed card, what shows that two cards are the same, and the MAC of the row, which covers both. All three are
- * made with keys that are in no dump. That the MAC is made so is an artefact of its own, which may not differ (noninterference.ts).
+ * What may follow from the middle digits: the sealed card, what shows that two cards are the same,
+ * and the MAC of the row, which covers both. All three are made with keys that are in no dump. That
+ * the MAC is made so is an artefact of its own, which may not differ (noninterference.ts).
  */
 const ofTheNumber = new Set(["column card.ref", "column card.fingerprint", "column card.mac"]);
 
@@ -30,7 +38,13 @@ export interface Pairs {
   readonly bytes: number;
 }
 
-export async function comparePairs({ pairs, first = 0, kind, receiver, start }: PairsOptions): Promise<Pairs> {
+export async function comparePairs({
+  pairs,
+  first = 0,
+  kind,
+  receiver,
+  start,
+}: PairsOptions): Promise<Pairs> {
   const [different, allowed] = [new Map<string, number>(), new Map<string, number>()];
   let bytes = 0;
   let example: string | undefined;
@@ -44,7 +58,8 @@ export async function comparePairs({ pairs, first = 0, kind, receiver, start }: 
     for (const value of one.values()) bytes += value.length;
     for (const name of differences(one, two)) {
       const into = kind === "middle" && ofTheNumber.has(name) ? allowed : different;
-      if (into === different) example ??= `seed ${seed}, ${name}: ${firstDifference(one.get(name) ?? "", two.get(name) ?? "")}`;
+      if (into === different)
+        example ??= `seed ${seed}, ${name}: ${firstDifference(one.get(name) ?? "", two.get(name) ?? "")}`;
       into.set(name, (into.get(name) ?? 0) + 1);
     }
   }

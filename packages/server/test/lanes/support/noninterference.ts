@@ -17,12 +17,16 @@ import { startEchoingServer } from "../../upstream/echoing-server.ts";
 import { approvedBins, canaries } from "./leak-load.ts";
 
 /*
- * Non-interference: two runs of the whole server, on a real database and real sockets, with the same clock and the same chance, that differ in
- * nothing but a secret. Whatever they leave behind that is not the same has been told something about the secret: in clear, encoded, or by a
- * branch that was taken for it. No scanner has to know the form.
+ * Non-interference: two runs of the whole server, on a real database and real sockets, with the
+ * same clock and the same chance, that differ in nothing but a secret. Whatever they leave behind
+ * that is not the same has been told something about the secret: in clear, encoded, or by a branch
+ * that was taken for it. No scanner has to know the form.
  */
 
-/** What a run has left, by name: a file, a column of the database, what was answered, logged and notified. */
+/**
+ * What a run has left, by name: a file, a column of the database, what was answered, logged and
+ * notified.
+ */
 export type Artefacts = ReadonlyMap<string, string>;
 
 export interface Secret {
@@ -72,7 +76,9 @@ function passesLuhn(digits: string): boolean {
 type Body = Readonly<Record<string, unknown>>;
 type Step = (run: Run) => Promise<unknown>;
 
-const initialUse = { cof_info: { cof_type: "initial", initiator: "CIT", trans_type: "SCHEDULED_RECURRING" } };
+const initialUse = {
+  cof_info: { cof_type: "initial", initiator: "CIT", trans_type: "SCHEDULED_RECURRING" },
+};
 
 /** Acquirers that repeat the card in their answers, one behind each connector. */
 const echoingAcquirers = ["in this process", "in a process of its own", "upstream"] as const;
@@ -87,9 +93,20 @@ const losingAnswers = "a sale in an installation that loses answers";
 /** What merchants do with a card: each is a run's first part, in which the secret is used. */
 const scenarios: readonly Scenario[] = [
   ["a sale", (run) => run.pay({})],
-  ["a sale that fails at the acquirer", (run) => run.pay({}, { next: "decline", reason: "insufficient_funds", of: "authorize" })],
-  ["a hold and its capture", (run) => run.pay({ auto_capture: false }), (run) => run.follow("/ws/capture", { amount: "10.00" })],
-  ["a hold that is given up", (run) => run.pay({ auto_capture: false }), (run) => run.follow("/ws/cancel", {})],
+  [
+    "a sale that fails at the acquirer",
+    (run) => run.pay({}, { next: "decline", reason: "insufficient_funds", of: "authorize" }),
+  ],
+  [
+    "a hold and its capture",
+    (run) => run.pay({ auto_capture: false }),
+    (run) => run.follow("/ws/capture", { amount: "10.00" }),
+  ],
+  [
+    "a hold that is given up",
+    (run) => run.pay({ auto_capture: false }),
+    (run) => run.follow("/ws/cancel", {}),
+  ],
   ["a sale with a token made", (run) => run.pay({ create_token: true })],
   [
     "a sale and its refund",
@@ -97,7 +114,12 @@ const scenarios: readonly Scenario[] = [
     (run) => run.follow("/ws/refund", { operation: "request", amount: "5.00", description: "x" }),
   ],
   ["a token and a sale with it", (run) => run.store(), (run) => run.payByToken(run.secret.cvv)],
-  ["a token, its code left for later, and a sale", (run) => run.store(), (run) => run.leaveCvv(), (run) => run.payByToken()],
+  [
+    "a token, its code left for later, and a sale",
+    (run) => run.store(),
+    (run) => run.leaveCvv(),
+    (run) => run.payByToken(),
+  ],
   ["a verification", (run) => run.verify()],
   ["a code that is no code", (run) => run.pay({ card_cvv: `${run.secret.cvv.slice(1)}x` })],
   ["a code that is too long", (run) => run.pay({ card_cvv: run.secret.cvv.repeat(3) })],
@@ -123,15 +145,22 @@ type Scenario = readonly [name: string, ...steps: Step[]];
 
 export const scenarioCount = scenarios.length;
 
-/** One run, and what it has left. `receiver` hears its notifications; it is the same for both runs of a pair, since its address is a part of them. */
-export async function runOnce({ seed, secret, start }: RunOptions, receiver: Receiver): Promise<Artefacts> {
+/**
+ * One run, and what it has left. `receiver` hears its notifications; it is the same for both runs
+ * of a pair, since its address is a part of them.
+ */
+export async function runOnce(
+  { seed, secret, start }: RunOptions,
+  receiver: Receiver,
+): Promise<Artefacts> {
   const folder = mkdtempSync(join(tmpdir(), "cofre-pair-"));
   cpSync(receiver.template, folder, { recursive: true });
   const artefacts = new Map<string, string>();
   const [name, ...steps] = scenarios[seed % scenarios.length] ?? [""];
   const echoing = echoingAcquirers.find((kind) => name.endsWith(` ${kind}`));
   const acquirer = await openAcquirer(echoing);
-  // Where an answer is lost nobody waits long for it; everywhere else a busy machine must not lose one.
+  // Where an answer is lost nobody waits long for it; everywhere else a busy machine must not lose
+  // one.
   const acquirerTimeoutMs = name === losingAnswers ? "100" : "20000";
   try {
     const world = await startWorld({
@@ -145,7 +174,8 @@ export async function runOnce({ seed, secret, start }: RunOptions, receiver: Rec
     });
     const run = new Run(world, join(folder, "cofre.db"), secret, seed, receiver);
     try {
-      if (echoing === "in this process") await run.ask("/__cofre/simulator", { next: "echo_card", times: "100" });
+      if (echoing === "in this process")
+        await run.ask("/__cofre/simulator", { next: "echo_card", times: "100" });
       await run.all(steps);
     } finally {
       await world[Symbol.asyncDispose]();
@@ -170,8 +200,13 @@ async function openAcquirer(
   if (echoing === "upstream") {
     const upstream = await startEchoingServer();
     const url = `http://127.0.0.1:${upstream.port}`;
-    const connectors = JSON.stringify([{ name: "echo", kind: "upstream", url, integrationKey: "test_ik_upstream" }]);
-    return { environment: { COFRE_CONNECTORS: connectors }, close: async () => upstream[Symbol.asyncDispose]() };
+    const connectors = JSON.stringify([
+      { name: "echo", kind: "upstream", url, integrationKey: "test_ik_upstream" },
+    ]);
+    return {
+      environment: { COFRE_CONNECTORS: connectors },
+      close: async () => upstream[Symbol.asyncDispose](),
+    };
   }
   const acquirer = await startAcquirerServer({
     clock: systemClock,
@@ -181,7 +216,10 @@ async function openAcquirer(
     approveTestBins: approvedBins,
     echoes: echoing !== undefined,
   });
-  return { environment: { COFRE_ACQUIRER_URL: `http://127.0.0.1:${acquirer.port}` }, close: () => acquirer.close() };
+  return {
+    environment: { COFRE_ACQUIRER_URL: `http://127.0.0.1:${acquirer.port}` },
+    close: () => acquirer.close(),
+  };
 }
 
 /** The names of what is not the same. */
@@ -208,7 +246,12 @@ class Run {
   }
 
   get card(): Body {
-    return { card_number: this.secret.pan, card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: this.secret.cvv };
+    return {
+      card_number: this.secret.pan,
+      card_name: "Ana Lima",
+      card_due_date: "12/2060",
+      card_cvv: this.secret.cvv,
+    };
   }
 
   async all(steps: readonly Step[]): Promise<void> {
@@ -223,42 +266,69 @@ class Run {
   async #settled(): Promise<void> {
     const database = new DatabaseSync(this.#file, { readOnly: true });
     const count = database.prepare("SELECT count(*) AS count FROM delivery");
-    const told = (): number => this.#world.events.filter(({ event }) => event === "notification_delivered").length;
-    for (let look = 0; look < 30_000 && told() < Number(count.get()?.["count"]); look += 1) await sleep(2);
+    const told = (): number =>
+      this.#world.events.filter(({ event }) => event === "notification_delivered").length;
+    for (let look = 0; look < 30_000 && told() < Number(count.get()?.["count"]); look += 1)
+      await sleep(2);
     database.close();
   }
 
-  async ask(path: string, body: Body, headers: Readonly<Record<string, string>> = {}): Promise<string> {
+  async ask(
+    path: string,
+    body: Body,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<string> {
     return this.#send(path, JSON.stringify({ integration_key: integrationKey, ...body }), headers);
   }
 
   /** The answer of the acquirer to this payment is lost, or a no, when `instruction` says so. */
   async pay(creditcard: Body, instruction?: Body, payment: Body = {}): Promise<void> {
-    const lost = instruction?.["next"] === "lose_answer" ? { "X-EBANX-Simulate-Internal-Error": "BP-DR-119" } : {};
+    const lost =
+      instruction?.["next"] === "lose_answer"
+        ? { "X-EBANX-Simulate-Internal-Error": "BP-DR-119" }
+        : {};
     if (instruction !== undefined) await this.ask("/__cofre/simulator", instruction);
     await this.ask("/ws/direct", this.#payment({ ...this.card, ...creditcard }, payment), lost);
   }
 
   async verify(more: Body = {}): Promise<void> {
-    await this.ask("/ws/verifycard", { payment_type_code: "creditcard", country: "pe", card: this.card, ...more });
+    await this.ask("/ws/verifycard", {
+      payment_type_code: "creditcard",
+      country: "pe",
+      card: this.card,
+      ...more,
+    });
   }
 
   async payNamed(): Promise<void> {
-    await this.ask("/ws/direct", this.#payment(this.card), { "Idempotency-Key": `request-${this.#seed}` });
+    await this.ask("/ws/direct", this.#payment(this.card), {
+      "Idempotency-Key": `request-${this.#seed}`,
+    });
   }
 
   async store(): Promise<void> {
-    const answer = await this.ask("/ws/token", { payment_type_code: "creditcard", country: "pe", creditcard: this.card });
+    const answer = await this.ask("/ws/token", {
+      payment_type_code: "creditcard",
+      country: "pe",
+      creditcard: this.card,
+    });
     this.#token = /"token":"(\w+)"/.exec(answer)?.[1] ?? "";
   }
 
   async leaveCvv(): Promise<void> {
-    const body = { public_integration_key: publicIntegrationKey, token: this.#token, card_cvv: this.secret.cvv };
+    const body = {
+      public_integration_key: publicIntegrationKey,
+      token: this.#token,
+      card_cvv: this.secret.cvv,
+    };
     await this.#send("/ws/token/setCVV", JSON.stringify(body), {});
   }
 
   async payByToken(card_cvv?: string): Promise<void> {
-    await this.ask("/ws/direct", this.#payment({ token: this.#token, ...(card_cvv === undefined ? {} : { card_cvv }) }));
+    await this.ask(
+      "/ws/direct",
+      this.#payment({ token: this.#token, ...(card_cvv === undefined ? {} : { card_cvv }) }),
+    );
   }
 
   async follow(path: string, body: Body): Promise<void> {
@@ -294,20 +364,34 @@ class Run {
     };
   }
 
-  async #send(path: string, body: string, headers: Readonly<Record<string, string>>): Promise<string> {
+  async #send(
+    path: string,
+    body: string,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<string> {
     const response = await fetch(this.#world.url + path, { method: "POST", body, headers });
     const text = await response.text();
     // The date is the machine's own.
-    const told = [...response.headers].filter(([name]) => name !== "date").map((header) => header.join(": "));
+    const told = [...response.headers]
+      .filter(([name]) => name !== "date")
+      .map((header) => header.join(": "));
     this.answers.push([response.status, ...told, text].join("\n"));
     return text;
   }
 }
 
-/** Everything at every level, as lines of JSON. Sorted: whether a payment's notification or its answer is logged first is a matter of sockets. */
+/**
+ * Everything at every level, as lines of JSON. Sorted: whether a payment's notification or its
+ * answer is logged first is a matter of sockets.
+ */
 function logOf({ events, clock }: World): string {
   const lines: string[] = [];
-  const log = createLog({ level: "debug", format: "json", clock, destination: { write: (line) => void lines.push(line) } });
+  const log = createLog({
+    level: "debug",
+    format: "json",
+    clock,
+    destination: { write: (line) => void lines.push(line) },
+  });
   for (const event of events) log.write(event);
   return lines.toSorted().join("");
 }
@@ -316,15 +400,25 @@ function filesOf(folder: string): (readonly [string, string])[] {
   return (
     readdirSync(folder, { recursive: true, withFileTypes: true })
       // It says which file the database is, by what differs between any two copies.
-      .filter((entry) => entry.isFile() && entry.name !== "cofre.db" && entry.name !== "incarnation.json")
-      .map((entry) => [`file ${entry.name}`, readFileSync(join(entry.parentPath, entry.name), "latin1")] as const)
+      .filter(
+        (entry) => entry.isFile() && entry.name !== "cofre.db" && entry.name !== "incarnation.json",
+      )
+      .map(
+        (entry) =>
+          [
+            `file ${entry.name}`,
+            readFileSync(join(entry.parentPath, entry.name), "latin1"),
+          ] as const,
+      )
   );
 }
 
 function columnsOf(file: string): (readonly [string, string])[] {
   const database = new DatabaseSync(file, { readOnly: true });
   try {
-    const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").all();
+    const tables = database
+      .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+      .all();
     return tables.flatMap(({ name: table }) => {
       const statement = database.prepare(`SELECT * FROM "${String(table)}"`);
       statement.setReadBigInts(true);
@@ -335,7 +429,13 @@ function columnsOf(file: string): (readonly [string, string])[] {
         // How often a timer of the machine came round.
         ...columns
           .filter((column) => `${String(table)}.${column}` !== "identity.beat")
-          .map((column) => [`column ${String(table)}.${column}`, rows.map((row) => textOf(row[column])).join("\n")] as const),
+          .map(
+            (column) =>
+              [
+                `column ${String(table)}.${column}`,
+                rows.map((row) => textOf(row[column])).join("\n"),
+              ] as const,
+          ),
       ];
     });
   } finally {
@@ -344,8 +444,10 @@ function columnsOf(file: string): (readonly [string, string])[] {
 }
 
 /**
- * The MAC of a card's row covers the sealed card and the fingerprint, so it follows from the number as they do. It may, since it is made with a key that is
- * in no dump. Whether it is that MAC and nothing else is computed here from the row and the installation's key: any other value is in this artefact.
+ * The MAC of a card's row covers the sealed card and the fingerprint, so it follows from the number
+ * as they do. It may, since it is made with a key that is in no dump. Whether it is that MAC and
+ * nothing else is computed here from the row and the installation's key: any other value is in this
+ * artefact.
  */
 const otherCardMacs = "MACs of cards that are not their row's";
 
@@ -354,14 +456,36 @@ async function otherMacsOf(folder: string): Promise<string> {
   const database = new DatabaseSync(join(folder, "cofre.db"), { readOnly: true });
   try {
     const rows = database
-      .prepare("SELECT merchant, token_digest, version, ref, fingerprint, brand, masked_pan, created_at, mac FROM card ORDER BY no")
+      .prepare(
+        "SELECT merchant, token_digest, version, ref, fingerprint, brand, masked_pan, created_at, mac FROM card ORDER BY no",
+      )
       .all();
     return rows
-      .filter(({ merchant, token_digest, version, ref, fingerprint, brand, masked_pan, created_at, mac }) => {
-        const ids = [textOf(merchant), textOf(token_digest)];
-        const fields = [...ids, Number(version), bytesOf(ref), bytesOf(fingerprint), String(brand), String(masked_pan), Number(created_at)];
-        return textOf(mac) !== textOf(macs.of("card", fields));
-      })
+      .filter(
+        ({
+          merchant,
+          token_digest,
+          version,
+          ref,
+          fingerprint,
+          brand,
+          masked_pan,
+          created_at,
+          mac,
+        }) => {
+          const ids = [textOf(merchant), textOf(token_digest)];
+          const fields = [
+            ...ids,
+            Number(version),
+            bytesOf(ref),
+            bytesOf(fingerprint),
+            String(brand),
+            String(masked_pan),
+            Number(created_at),
+          ];
+          return textOf(mac) !== textOf(macs.of("card", fields));
+        },
+      )
       .map(({ mac }) => textOf(mac))
       .join("\n");
   } finally {
@@ -378,16 +502,20 @@ function textOf(value: unknown): string {
   return value instanceof Uint8Array ? Buffer.from(value).toString("hex") : String(value);
 }
 
-/** Hears notifications on loopback, and has the installation that every run is a copy of, so that all sign with the same keys. */
+/**
+ * Hears notifications on loopback, and has the installation that every run is a copy of, so that
+ * all sign with the same keys.
+ */
 export class Receiver {
   readonly #server = createServer((request, response) => {
     const pieces: Buffer[] = [];
     request.on("data", (piece: Buffer) => pieces.push(piece));
     request.on("end", () => {
       this.#heard.push(
-        [...Object.entries(request.headers).map(([name, value]) => `${name}: ${String(value)}`), Buffer.concat(pieces).toString()].join(
-          "\n",
-        ),
+        [
+          ...Object.entries(request.headers).map(([name, value]) => `${name}: ${String(value)}`),
+          Buffer.concat(pieces).toString(),
+        ].join("\n"),
       );
       response.end("OK");
     });
@@ -397,7 +525,9 @@ export class Receiver {
   readonly template = mkdtempSync(join(tmpdir(), "cofre-pairs-"));
 
   async listen(): Promise<void> {
-    await (await startWorld({ environment: { COFRE_DATA_DIR: this.template }, seed: "pairs" })).cofre.close();
+    await (
+      await startWorld({ environment: { COFRE_DATA_DIR: this.template }, seed: "pairs" })
+    ).cofre.close();
     await new Promise<void>((resolve) => void this.#server.listen(0, "127.0.0.1", resolve));
   }
 

@@ -28,7 +28,9 @@ interface Answered {
   readonly text: string;
 }
 
-/** Shops that ask for one sale after the other, none of them twice: what was refused stays refused. */
+/**
+ * Shops that ask for one sale after the other, none of them twice: what was refused stays refused.
+ */
 export class OverloadLoad implements Disposable {
   readonly #options: OverloadLoadOptions;
   readonly #agent: Agent;
@@ -44,8 +46,8 @@ export class OverloadLoad implements Disposable {
   }
 
   /**
-   * So many sales a second whether or not earlier ones were answered, which is what a server meets that has more customers than it
-   * can serve. What the generator was late with is sent at once.
+   * So many sales a second whether or not earlier ones were answered, which is what a server meets
+   * that has more customers than it can serve. What the generator was late with is sent at once.
    */
   async open(perSecond: number, ms: number): Promise<readonly Asked[]> {
     const asked: Promise<Asked>[] = [];
@@ -59,7 +61,10 @@ export class OverloadLoad implements Disposable {
     return Promise.all(asked);
   }
 
-  /** So many shops, each of which sends its next sale as soon as the last one has ended, for so long. */
+  /**
+   * So many shops, each of which sends its next sale as soon as the last one has ended, for so
+   * long.
+   */
   async closed(shops: number, ms: number): Promise<readonly Asked[]> {
     const asked: Asked[] = [];
     const until = performance.now() + ms;
@@ -81,9 +86,19 @@ export class OverloadLoad implements Disposable {
   /** Never rejects; undefined when the connection ended before the answer was whole. */
   #send(body: string): Promise<Answered | undefined> {
     return new Promise((resolve) => {
-      const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+      const headers = {
+        "content-type": "application/json",
+        "content-length": Buffer.byteLength(body),
+      };
       const { port } = this.#options;
-      const request = openRequest({ host: "127.0.0.1", port, method: "POST", path: "/ws/direct", agent: this.#agent, headers });
+      const request = openRequest({
+        host: "127.0.0.1",
+        port,
+        method: "POST",
+        path: "/ws/direct",
+        agent: this.#agent,
+        headers,
+      });
       request.on("error", () => resolve(undefined));
       request.on("response", (response) => {
         let text = "";
@@ -113,7 +128,12 @@ export function saleBody(integrationKey: string, code: string): string {
       country: "pe",
       phone_number: "51987654321",
       payment_type_code: "creditcard",
-      creditcard: { card_number: "4111111111111111", card_name: "Ana Lima", card_due_date: "12/2060", card_cvv: "123" },
+      creditcard: {
+        card_number: "4111111111111111",
+        card_name: "Ana Lima",
+        card_due_date: "12/2060",
+        card_cvv: "123",
+      },
     },
   });
 }
@@ -127,10 +147,15 @@ function endOf(answered: Answered | undefined): Pick<Asked, "end" | "told" | "in
   } catch {
     return { end: "wrong", told: undefined, instead: `${status} without JSON` };
   }
-  if (status === 200 && answer["status"] === "SUCCESS") return { end: "accepted", told: toldPaymentOf(answer), instead: "" };
+  if (status === 200 && answer["status"] === "SUCCESS")
+    return { end: "accepted", told: toldPaymentOf(answer), instead: "" };
   const says = `${status} ${String(answer["status"])} ${String(answer["status_code"])}`;
   const isRefusal = says === "503 ERROR COFRE-12" && /^[1-9]\d*$/.test(retryAfter ?? "");
-  return { end: isRefusal ? "refused" : "wrong", told: undefined, instead: isRefusal ? "" : `${says}, Retry-After ${retryAfter}` };
+  return {
+    end: isRefusal ? "refused" : "wrong",
+    told: undefined,
+    instead: isRefusal ? "" : `${says}, Retry-After ${retryAfter}`,
+  };
 }
 
 /** The value below which this share of them lies; 0 of none. */

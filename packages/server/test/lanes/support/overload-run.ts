@@ -19,7 +19,10 @@ export interface OverloadOptions {
 
 export const integrationKey = "test_ik_overloadoverloadoverload";
 
-/** A server as an operator runs it, its acquirer in a process of its own, and more customers than it can serve. */
+/**
+ * A server as an operator runs it, its acquirer in a process of its own, and more customers than it
+ * can serve.
+ */
 export class OverloadRun {
   readonly load: OverloadLoad;
   readonly port: number;
@@ -29,7 +32,13 @@ export class OverloadRun {
   readonly #client = new WireClient(8);
   readonly #asked: Asked[] = [];
 
-  private constructor(scratch: string, acquirer: AcquirerProcess, server: CofreProcess, port: number, connections: number) {
+  private constructor(
+    scratch: string,
+    acquirer: AcquirerProcess,
+    server: CofreProcess,
+    port: number,
+    connections: number,
+  ) {
     this.#scratch = scratch;
     this.#acquirer = acquirer;
     this.#server = server;
@@ -39,13 +48,22 @@ export class OverloadRun {
 
   static async start({ root, environment, connections }: OverloadOptions): Promise<OverloadRun> {
     const scratch = mkdtempSync(join(tmpdir(), "cofre-overload-"));
-    const acquirer = await startAcquirer(["--remembered-references", "1000000", "--late-arrival-ms", "300"]);
+    const acquirer = await startAcquirer([
+      "--remembered-references",
+      "1000000",
+      "--late-arrival-ms",
+      "300",
+    ]);
     const server = CofreProcess.spawn({
       root,
       dataDirectory: join(scratch, "data"),
       logDirectory: scratch,
       name: "server",
-      environment: { COFRE_ACQUIRER_URL: acquirer.address, COFRE_SANDBOX_INTEGRATION_KEY: integrationKey, ...environment },
+      environment: {
+        COFRE_ACQUIRER_URL: acquirer.address,
+        COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
+        ...environment,
+      },
     });
     let port: number | undefined;
     try {
@@ -66,17 +84,26 @@ export class OverloadRun {
 
   /** What the simulated acquirer does from now on: `latencyMs`, and faults in thousandths. */
   async setAcquirer(simulator: Readonly<Record<string, number>>): Promise<void> {
-    const change = () => this.#client.ask(this.port, "/__cofre/settings", { integration_key: integrationKey, settings: { simulator } });
+    const change = () =>
+      this.#client.ask(this.port, "/__cofre/settings", {
+        integration_key: integrationKey,
+        settings: { simulator },
+      });
     let answer = await change();
-    // A server that acknowledges before it commits, which a control plants, may say that it listens before its account is there.
+    // A server that acknowledges before it commits, which a control plants, may say that it listens
+    // before its account is there.
     for (let tries = 0; answer?.["status"] !== "SUCCESS" && tries < 200; tries += 1) {
       await sleep(20);
       answer = await change();
     }
-    if (answer?.["status"] !== "SUCCESS") throw new Error("the account's settings were not changed");
+    if (answer?.["status"] !== "SUCCESS")
+      throw new Error("the account's settings were not changed");
   }
 
-  /** The milliseconds until sales are captured again, three in a row, each asked for once; undefined when they are not in time. */
+  /**
+   * The milliseconds until sales are captured again, three in a row, each asked for once; undefined
+   * when they are not in time.
+   */
   async backWithin(longestMs: number): Promise<number | undefined> {
     const begin = performance.now();
     for (let inARow = 0; inARow < 3;) {
@@ -90,14 +117,16 @@ export class OverloadRun {
 
   /** Memory of the server's process, in MiB: what it has now. */
   get memory(): number {
-    const [, kibibytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.#server.pid}/status`, "utf8")) ?? [];
+    const [, kibibytes] =
+      /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.#server.pid}/status`, "utf8")) ?? [];
     return Number(kibibytes) / 1_024;
   }
 
   /** Processor time that the server's process has spent so far, in milliseconds. */
   get cpuMs(): number {
     const stat = readFileSync(`/proc/${this.#server.pid}/stat`, "utf8");
-    // The name in brackets may hold anything; utime and stime are the 12th and 13th field behind it, in hundredths of a second.
+    // The name in brackets may hold anything; utime and stime are the 12th and 13th field behind
+    // it, in hundredths of a second.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return (Number(fields[11]) + Number(fields[12])) * 10;
   }
@@ -106,14 +135,22 @@ export class OverloadRun {
     return this.#server.events(name);
   }
 
-  /** Lets recovery settle what is left, for so long at most, stops the server, and tells what does not hold of all that was asked for. */
+  /**
+   * Lets recovery settle what is left, for so long at most, stops the server, and tells what does
+   * not hold of all that was asked for.
+   */
   async judge(settleMs = 60_000): Promise<readonly string[]> {
     const dataDirectory = join(this.#scratch, "data");
     const begin = performance.now();
-    while (attemptsInFlight(dataDirectory) > 0 && performance.now() - begin < settleMs) await sleep(50);
+    while (attemptsInFlight(dataDirectory) > 0 && performance.now() - begin < settleMs)
+      await sleep(50);
     await this.#server.end("SIGTERM");
     const judge = new KillJudge(factsOfFile(dataDirectory, join(this.#scratch, "judged")));
-    const books = await this.#client.send({ port: Number(new URL(this.#acquirer.address).port), method: "GET", path: "/books" });
+    const books = await this.#client.send({
+      port: Number(new URL(this.#acquirer.address).port),
+      method: "GET",
+      path: "/books",
+    });
     judge.checkSettled(readBooks(decode(books?.body ?? "")));
     for (const { code, end, told } of this.#asked) {
       if (end === "refused") judge.checkAbsent(code);

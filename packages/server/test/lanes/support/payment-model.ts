@@ -6,7 +6,9 @@ export type Ask =
   | { readonly kind: "refund" | "cancel refund"; readonly refund: RefundName }
   | { readonly kind: "token"; readonly token: TokenName };
 
-/** The refunds that may be asked for, by their merchant_refund_code, and how much each gives back. */
+/**
+ * The refunds that may be asked for, by their merchant_refund_code, and how much each gives back.
+ */
 export const refundAmounts = { r0: 40, r1: 70, r2: 100, r3: 30 } as const;
 export type RefundName = keyof typeof refundAmounts;
 export const refundNames: readonly RefundName[] = ["r0", "r1", "r2", "r3"];
@@ -25,31 +27,55 @@ interface RefundState {
   readonly isCancelled: boolean;
 }
 
-/** A payment as its merchant can tell it apart, what is kept under the merchant's Idempotency-Keys, and which keys did what. */
+/**
+ * A payment as its merchant can tell it apart, what is kept under the merchant's Idempotency-Keys,
+ * and which keys did what.
+ */
 export interface PaymentState {
   /**
-   * An object: there, and the call of this index waits for the acquirer. The words that end in -ing: the acquirer's answer is lost, and
-   * recovery comes after the history.
+   * An object: there, and the call of this index waits for the acquirer. The words that end in
+   * -ing: the acquirer's answer is lost, and recovery comes after the history.
    */
   readonly phase: Phase | { readonly authorizing: number };
   readonly captured: number;
   readonly refunds: Readonly<Record<string, RefundState>>;
   readonly tokens: readonly TokenName[];
   readonly kept: Readonly<Record<string, string>>;
-  /** By effect (`direct`, `capture`, `void`, `refund r0`, `cancel refund r0`, `token`) the key under which it was asked for. */
+  /**
+   * By effect (`direct`, `capture`, `void`, `refund r0`, `cancel refund r0`, `token`) the key under
+   * which it was asked for.
+   */
   readonly owners: Readonly<Record<string, string>>;
 }
 
-export const nothingYet: PaymentState = { phase: "absent", captured: 0, refunds: {}, tokens: [], kept: {}, owners: {} };
+export const nothingYet: PaymentState = {
+  phase: "absent",
+  captured: 0,
+  refunds: {},
+  tokens: [],
+  kept: {},
+  owners: {},
+};
 
-/** A call that takes effect: the state that it leaves, and what its caller is told. Undefined told: it is not over yet. */
+/**
+ * A call that takes effect: the state that it leaves, and what its caller is told. Undefined told:
+ * it is not over yet.
+ */
 export interface Effect {
   readonly next: PaymentState;
   readonly told: string | undefined;
 }
 
-/** All that the call may come to, in words of the wire: an error's code, or the state that the answer shows. */
-export function effectsOf(state: PaymentState, ask: Ask, index: number, key: string | undefined): readonly Effect[] {
+/**
+ * All that the call may come to, in words of the wire: an error's code, or the state that the
+ * answer shows.
+ */
+export function effectsOf(
+  state: PaymentState,
+  ask: Ask,
+  index: number,
+  key: string | undefined,
+): readonly Effect[] {
   const { phase } = state;
   const is = (told: string): readonly Effect[] => [{ next: state, told }];
   const isAuthorizing = phase === "authorizing" || typeof phase === "object";
@@ -60,9 +86,14 @@ export function effectsOf(state: PaymentState, ask: Ask, index: number, key: str
       if (isAuthorizing) return is("BP-CAP-5");
       if (phase === "absent") return is("BP-CAP-2");
       if (phase === "cancelled") return is("BP-CAP-3");
-      if (phase === "captured") return is(isOwn(state, "capture", key) ? phaseWord(state) : "BP-CAP-4");
+      if (phase === "captured")
+        return is(isOwn(state, "capture", key) ? phaseWord(state) : "BP-CAP-4");
       if (phase !== "open") return is("COFRE-20");
-      const next = owned({ ...state, phase: "captured", captured: ask.part === true ? capturedPart : 100 }, "capture", key);
+      const next = owned(
+        { ...state, phase: "captured", captured: ask.part === true ? capturedPart : 100 },
+        "capture",
+        key,
+      );
       return [
         { next, told: phaseWord(next) },
         { next: { ...state, phase: "capturing" }, told: "COFRE-22" },
@@ -73,7 +104,9 @@ export function effectsOf(state: PaymentState, ask: Ask, index: number, key: str
     case "refund or cancel":
       if (phase === "absent") return is("BP-REF-CAN-2");
       // What is captured between its look and its cancellation is refused, and asked for again.
-      return phase === "captured" ? [...refundEffects(state, refundOfAll, key), ...is("BP-CAN-3")] : cancelEffects(state, key);
+      return phase === "captured"
+        ? [...refundEffects(state, refundOfAll, key), ...is("BP-CAN-3")]
+        : cancelEffects(state, key);
     case "query":
       return is(phase === "absent" ? "BP-QRY-2" : shown(state));
     case "refund":
@@ -102,21 +135,36 @@ function directEffects(
   const { phase, tokens } = state;
   const isTaken = token !== undefined && tokens.includes(token);
   if (phase === "absent") {
-    const begun: Effect = { next: owned({ ...state, phase: { authorizing: index } }, "direct", key), told: undefined };
-    // The token is looked at first: it may be taken after that look, and then the payment goes without.
+    const begun: Effect = {
+      next: owned({ ...state, phase: { authorizing: index } }, "direct", key),
+      told: undefined,
+    };
+    // The token is looked at first: it may be taken after that look, and then the payment goes
+    // without.
     return isTaken ? [{ next: state, told: "BP-DR-65" }, begun] : [begun];
   }
   if (typeof phase === "object" && phase.authorizing === index) {
     const stores = token !== undefined && !isTaken;
-    const done: PaymentState = { ...state, phase: sale ? "captured" : "open", captured: sale ? 100 : 0 };
-    const next = stores ? owned({ ...done, tokens: [...tokens, token] }, "token", key ?? "nobody") : done;
+    const done: PaymentState = {
+      ...state,
+      phase: sale ? "captured" : "open",
+      captured: sale ? 100 : 0,
+    };
+    const next = stores
+      ? owned({ ...done, tokens: [...tokens, token] }, "token", key ?? "nobody")
+      : done;
     return [
       { next, told: phaseWord(next) + (stores ? ", token" : "") },
       { next: { ...state, phase: "authorizing" }, told: "authorizing" },
     ];
   }
   if (!isOwn(state, "direct", key)) return [{ next: state, told: "BP-DR-0" }];
-  return [{ next: state, told: phaseWord(state) + (isOwn(state, "token", key) && token !== undefined ? ", token" : "") }];
+  return [
+    {
+      next: state,
+      told: phaseWord(state) + (isOwn(state, "token", key) && token !== undefined ? ", token" : ""),
+    },
+  ];
 }
 
 function cancelEffects(state: PaymentState, key: string | undefined): readonly Effect[] {
@@ -130,17 +178,33 @@ function cancelEffects(state: PaymentState, key: string | undefined): readonly E
   ];
 }
 
-function refundEffects(state: PaymentState, name: string, key: string | undefined): readonly Effect[] {
+function refundEffects(
+  state: PaymentState,
+  name: string,
+  key: string | undefined,
+): readonly Effect[] {
   const is = (told: string): readonly Effect[] => [{ next: state, told }];
   const effect = `refund ${name}`;
   if (isOwn(state, effect, key)) return is("done");
   if (state.phase !== "captured") return is("BP-REF-7");
   if (state.refunds[name] !== undefined) return is("BP-REF-11");
-  const left = Object.values(state.refunds).reduce((rest, { amount, isCancelled }) => (isCancelled ? rest : rest - amount), state.captured);
+  const left = Object.values(state.refunds).reduce(
+    (rest, { amount, isCancelled }) => (isCancelled ? rest : rest - amount),
+    state.captured,
+  );
   if (left === 0) return is("BP-REF-12");
   const amount = name === refundOfAll ? left : refundAmounts[name as RefundName];
   if (amount > left) return is("BP-REF-5");
-  return [{ next: owned({ ...state, refunds: { ...state.refunds, [name]: { amount, isCancelled: false } } }, effect, key), told: "done" }];
+  return [
+    {
+      next: owned(
+        { ...state, refunds: { ...state.refunds, [name]: { amount, isCancelled: false } } },
+        effect,
+        key,
+      ),
+      told: "done",
+    },
+  ];
 }
 
 function isOwn({ owners }: PaymentState, effect: string, key: string | undefined): boolean {
@@ -162,7 +226,10 @@ function phaseWord({ phase, captured }: PaymentState): string {
 }
 
 /** A payment in words: its status, and its refunds by their codes. */
-export function shownWith(word: string, refunds: Readonly<Record<string, Pick<RefundState, "isCancelled">>>): string {
+export function shownWith(
+  word: string,
+  refunds: Readonly<Record<string, Pick<RefundState, "isCancelled">>>,
+): string {
   const told = [...refundNames, refundOfAll].flatMap((name) => {
     const refund = refunds[name];
     return refund === undefined ? [] : [`${name} ${refund.isCancelled ? "cancelled" : "asked"}`];
@@ -175,9 +242,16 @@ function shown(state: PaymentState): string {
   return word === "busy" || word === "authorizing" ? word : shownWith(word, state.refunds);
 }
 
-/** What is kept under an Idempotency-Key: the answer, or that there was none yet that is a last word. */
+/**
+ * What is kept under an Idempotency-Key: the answer, or that there was none yet that is a last
+ * word.
+ */
 export function keptOf(told: string): string {
-  return told === "COFRE-20" || told === "COFRE-22" || told === "authorizing" || told === "busy" || told.endsWith(", token")
+  return told === "COFRE-20" ||
+    told === "COFRE-22" ||
+    told === "authorizing" ||
+    told === "busy" ||
+    told.endsWith(", token")
     ? noLastWord
     : told;
 }

@@ -2,8 +2,9 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
 /**
- * What happens to the commit of one batch: its answer is lost with the connection after the server has committed; or the server has done the
- * work and is never told to commit it; or the answer is lost and the connection stays open.
+ * What happens to the commit of one batch: its answer is lost with the connection after the server
+ * has committed; or the server has done the work and is never told to commit it; or the answer is
+ * lost and the connection stays open.
  */
 export type BatchFault = "none" | "drop_answer" | "never_commit" | "silence";
 
@@ -28,8 +29,9 @@ interface Connection {
 }
 
 /**
- * The address under which the primary is reached: a TCP proxy on loopback that can be turned to another server, and that loses what networks
- * lose. Knows PostgreSQL's messages as far as it must to tell a batch's commit from everything else.
+ * The address under which the primary is reached: a TCP proxy on loopback that can be turned to
+ * another server, and that loses what networks lose. Knows PostgreSQL's messages as far as it must
+ * to tell a batch's commit from everything else.
  */
 export class PostgresAddress implements AsyncDisposable {
   readonly #server: Server;
@@ -62,7 +64,10 @@ export class PostgresAddress implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Leads to this server from now on. Whoever was connected to another one is reset, as by a host that has taken over an address. */
+  /**
+   * Leads to this server from now on. Whoever was connected to another one is reset, as by a host
+   * that has taken over an address.
+   */
   turnTo(target: number): void {
     this.#target = target;
     this.reset();
@@ -76,7 +81,10 @@ export class PostgresAddress implements AsyncDisposable {
     }
   }
 
-  /** As when the server's machine is gone: whatever is sent over the connections that are there is lost, and nobody is ever told. */
+  /**
+   * As when the server's machine is gone: whatever is sent over the connections that are there is
+   * lost, and nobody is ever told.
+   */
   vanish(): void {
     for (const connection of this.#connections) {
       const { client, server } = connection;
@@ -103,7 +111,15 @@ export class PostgresAddress implements AsyncDisposable {
     if (this.#target === undefined) return void client.destroy();
     const server = connect({ port: this.#target, host: "127.0.0.1", noDelay: true });
     server.on("error", () => undefined);
-    const connection: Connection = { client, server, cut: this.cutOf(), passed: 0, isMute: false, isOver: false, awaited: [] };
+    const connection: Connection = {
+      client,
+      server,
+      cut: this.cutOf(),
+      passed: 0,
+      isMute: false,
+      isOver: false,
+      awaited: [],
+    };
     this.#connections.add(connection);
     client.on("close", () => {
       this.#connections.delete(connection);
@@ -123,7 +139,8 @@ export class PostgresAddress implements AsyncDisposable {
         const fault = isBatch && message[0] === sync ? this.faultOf() : "none";
         isBatch = false;
         if (fault !== "none") this.counts[fault] += 1;
-        // The server has the whole work, and then the end of the connection instead of the word to commit.
+        // The server has the whole work, and then the end of the connection instead of the word to
+        // commit.
         if (fault === "never_commit") return this.#end(connection);
         connection.awaited.push(fault);
         this.#pass(connection, "to_server", message);
@@ -165,10 +182,15 @@ export class PostgresAddress implements AsyncDisposable {
   }
 }
 
-const [bind, sync, simpleQuery, readyForQuery] = ["B", "S", "Q", "Z"].map((letter) => letter.charCodeAt(0));
+const [bind, sync, simpleQuery, readyForQuery] = ["B", "S", "Q", "Z"].map((letter) =>
+  letter.charCodeAt(0),
+);
 const batchName = Buffer.from("\0write_batch\0");
 
-/** Puts the pieces of a stream together to messages: a letter, a length, and the rest; the first one from a client has no letter. */
+/**
+ * Puts the pieces of a stream together to messages: a letter, a length, and the rest; the first one
+ * from a client has no letter.
+ */
 function messages(isFirstBare: boolean): (bytes: Buffer) => Buffer[] {
   let isBare = isFirstBare;
   let kept: Buffer = Buffer.alloc(0);
@@ -189,6 +211,7 @@ function messages(isFirstBare: boolean): (bytes: Buffer) => Buffer[] {
 
 /** A socket that is saying good-bye, or was not greeted yet, cannot be reset. */
 function destroy(socket: Socket, byReset: boolean): void {
-  if (byReset && !socket.writableEnded && !socket.connecting && !socket.destroyed) socket.resetAndDestroy();
+  if (byReset && !socket.writableEnded && !socket.connecting && !socket.destroyed)
+    socket.resetAndDestroy();
   else socket.destroySoon();
 }

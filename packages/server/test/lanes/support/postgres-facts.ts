@@ -8,7 +8,10 @@ import {
   type RecoveredRow,
 } from "./judge-facts.ts";
 
-/** Postings as rows: `h hUSD1000 cUSD-1000;c ...` in `history.entries` is a kind, then account, currency and minor units of each. */
+/**
+ * Postings as rows: `h hUSD1000 cUSD-1000;c ...` in `history.entries` is a kind, then account,
+ * currency and minor units of each.
+ */
 const journal = `WITH journal AS (
   SELECT merchant, payment, version, entry_place AS entry, CASE left(posting, 1) WHEN 'h' THEN 'authorized_holds'
     WHEN 'c' THEN 'cardholder_commitments' WHEN 'a' THEN 'acquirer_receivable' WHEN 'm' THEN 'merchant_payable'
@@ -21,7 +24,8 @@ const journal = `WITH journal AS (
 export async function factsOfDatabase(url: string): Promise<JudgedFacts> {
   const client = new Client({ connectionString: url });
   await client.connect();
-  const rows = async <Row extends object>(sql: string): Promise<Row[]> => (await client.query<Row>(sql)).rows;
+  const rows = async <Row extends object>(sql: string): Promise<Row[]> =>
+    (await client.query<Row>(sql)).rows;
   try {
     await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     return judgedFacts({
@@ -37,7 +41,9 @@ export async function factsOfDatabase(url: string): Promise<JudgedFacts> {
       unbalanced: await rows(
         `${journal} SELECT payment FROM journal GROUP BY merchant, payment, version, entry, currency HAVING sum(minor) <> 0`,
       ),
-      balances: await rows<BalanceRow>(`${journal} SELECT account, sum(minor)::text AS minor FROM journal GROUP BY account`),
+      balances: await rows<BalanceRow>(
+        `${journal} SELECT account, sum(minor)::text AS minor FROM journal GROUP BY account`,
+      ),
       gaps: await rows(
         `SELECT payment.id FROM payment LEFT JOIN history ON history.merchant = payment.merchant AND history.payment = payment.id
           GROUP BY payment.merchant, payment.id HAVING count(*) <> payment.version OR max(history.version) <> payment.version`,
@@ -45,7 +51,9 @@ export async function factsOfDatabase(url: string): Promise<JudgedFacts> {
       announced: await rows<AnnouncedRow>(
         "SELECT encode(payment, 'hex') AS payment, count(*)::integer AS count FROM outbox GROUP BY payment",
       ),
-      recovered: await rows<RecoveredRow>("SELECT encode(payment, 'hex') AS payment, facts FROM history WHERE facts || ' ' LIKE '%r %'"),
+      recovered: await rows<RecoveredRow>(
+        "SELECT encode(payment, 'hex') AS payment, facts FROM history WHERE facts || ' ' LIKE '%r %'",
+      ),
     });
   } finally {
     await client.end();

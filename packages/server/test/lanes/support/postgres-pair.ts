@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, chownSync, closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  appendFileSync,
+  chownSync,
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -30,8 +39,9 @@ export interface PairOptions {
 }
 
 /**
- * Two PostgreSQL servers on loopback, a primary and a standby, durable as an operator runs them, with what an operator does to them: a
- * crash, a start in place, a promotion, and the old primary built anew as the new one's standby. In a folder that goes with them.
+ * Two PostgreSQL servers on loopback, a primary and a standby, durable as an operator runs them,
+ * with what an operator does to them: a crash, a start in place, a promotion, and the old primary
+ * built anew as the new one's standby. In a folder that goes with them.
  */
 export class PostgresPair implements AsyncDisposable {
   readonly #folder: string;
@@ -40,7 +50,12 @@ export class PostgresPair implements AsyncDisposable {
   #primary: Server;
   #standby: Server;
 
-  private constructor(folder: string, binaries: string, identity: Identity, servers: readonly [Server, Server]) {
+  private constructor(
+    folder: string,
+    binaries: string,
+    identity: Identity,
+    servers: readonly [Server, Server],
+  ) {
     this.#folder = folder;
     this.#binaries = binaries;
     this.#identity = identity;
@@ -60,7 +75,10 @@ export class PostgresPair implements AsyncDisposable {
       log: join(folder, `${name}.log`),
       process: undefined,
     });
-    const pair = new PostgresPair(folder, binaries, identity, [await server("one"), await server("two")]);
+    const pair = new PostgresPair(folder, binaries, identity, [
+      await server("one"),
+      await server("two"),
+    ]);
     try {
       await pair.#make(synchronous);
       await pair.rebuild();
@@ -96,7 +114,10 @@ export class PostgresPair implements AsyncDisposable {
     await killServer(this.#primary);
   }
 
-  /** The primary's administrator stops it without a shutdown, `pg_ctl stop -m immediate`: sessions are told, nothing is flushed. */
+  /**
+   * The primary's administrator stops it without a shutdown, `pg_ctl stop -m immediate`: sessions
+   * are told, nothing is flushed.
+   */
   async stopImmediately(): Promise<void> {
     const { process: server } = this.#primary;
     server?.kill("SIGQUIT");
@@ -107,7 +128,8 @@ export class PostgresPair implements AsyncDisposable {
   freezeReplication(): void {
     const { pid } = this.#primary.process ?? {};
     if (pid === undefined) return;
-    for (const child of childrenOf(pid)) if (titleOf(child).includes("walsender")) signal(child, "SIGSTOP");
+    for (const child of childrenOf(pid))
+      if (titleOf(child).includes("walsender")) signal(child, "SIGSTOP");
   }
 
   /** Starts the primary on what its crash left; resolves when it takes sessions. */
@@ -151,7 +173,9 @@ export class PostgresPair implements AsyncDisposable {
     await this.untilFollowed();
   }
 
-  /** Resolves when the standby follows the primary, so that commits that wait for it are answered. */
+  /**
+   * Resolves when the standby follows the primary, so that commits that wait for it are answered.
+   */
   async untilFollowed(): Promise<void> {
     await holds("the standby follows", async () => {
       const [row] = await query<{ readonly count: number }>(
@@ -163,15 +187,24 @@ export class PostgresPair implements AsyncDisposable {
   }
 
   /**
-   * Whether the primary's commits wait for a standby from now on. Resolves when that is in force: the server's checkpointer alone tells the
-   * sessions, and reads the settings anew between two checkpoints.
+   * Whether the primary's commits wait for a standby from now on. Resolves when that is in force:
+   * the server's checkpointer alone tells the sessions, and reads the settings anew between two
+   * checkpoints.
    */
   async waitForStandby(waits: boolean): Promise<void> {
     const url = this.urlOf("postgres");
     const names = waits ? "*" : "";
-    await query(url, `ALTER SYSTEM SET synchronous_standby_names = '${names}'`, [], "SELECT pg_reload_conf()");
+    await query(
+      url,
+      `ALTER SYSTEM SET synchronous_standby_names = '${names}'`,
+      [],
+      "SELECT pg_reload_conf()",
+    );
     await holds("new sessions see the setting", async () => {
-      const [row] = await query<{ readonly synchronous_standby_names: string }>(url, "SHOW synchronous_standby_names");
+      const [row] = await query<{ readonly synchronous_standby_names: string }>(
+        url,
+        "SHOW synchronous_standby_names",
+      );
       return row?.synchronous_standby_names === names;
     });
     if (waits) await query(url, "CHECKPOINT", [], "CHECKPOINT");
@@ -184,7 +217,18 @@ export class PostgresPair implements AsyncDisposable {
 
   async #make(synchronous: boolean): Promise<void> {
     const { data } = this.#primary;
-    await this.#call("initdb", ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"]);
+    await this.#call("initdb", [
+      "-D",
+      data,
+      "-U",
+      "postgres",
+      "-A",
+      "trust",
+      "-E",
+      "UTF8",
+      "--no-locale",
+      "--no-sync",
+    ]);
     const settings = {
       listen_addresses: "127.0.0.1",
       unix_socket_directories: this.#folder,
@@ -199,20 +243,30 @@ export class PostgresPair implements AsyncDisposable {
   }
 
   #call(program: string, args: readonly string[]): Promise<unknown> {
-    return run(join(this.#binaries, program), [...args], { cwd: this.#folder, ...this.#identity, timeout: longestMs });
+    return run(join(this.#binaries, program), [...args], {
+      cwd: this.#folder,
+      ...this.#identity,
+      timeout: longestMs,
+    });
   }
 
   async #start(server: Server): Promise<void> {
     const log = openSync(server.log, "a");
-    server.process = spawn(join(this.#binaries, "postgres"), ["-D", server.data, "-p", String(server.port)], {
-      cwd: this.#folder,
-      stdio: ["ignore", log, log],
-      ...this.#identity,
-    });
+    server.process = spawn(
+      join(this.#binaries, "postgres"),
+      ["-D", server.data, "-p", String(server.port)],
+      {
+        cwd: this.#folder,
+        stdio: ["ignore", log, log],
+        ...this.#identity,
+      },
+    );
     closeSync(log);
     await holds(`the server ${server.name} takes sessions`, async () => {
       if (server.process?.exitCode !== null)
-        throw new Error(`a PostgreSQL server ended: ${readFileSync(server.log, "utf8").slice(-2_000)}`);
+        throw new Error(
+          `a PostgreSQL server ended: ${readFileSync(server.log, "utf8").slice(-2_000)}`,
+        );
       return query(`postgres://postgres@127.0.0.1:${server.port}/postgres`, "SELECT 1").then(
         () => true,
         () => false,
@@ -226,10 +280,14 @@ async function holds(what: string, isSo: () => Promise<boolean>): Promise<void> 
   await until(what, isSo, longestMs);
 }
 
-/** Its parent first stands still, so that it makes no new ones and takes no death of one for a crash to recover from. */
+/**
+ * Its parent first stands still, so that it makes no new ones and takes no death of one for a crash
+ * to recover from.
+ */
 async function killServer(server: Server): Promise<void> {
   const { pid } = server.process ?? {};
-  if (pid === undefined || server.process?.exitCode !== null || server.process.signalCode !== null) return;
+  if (pid === undefined || server.process?.exitCode !== null || server.process.signalCode !== null)
+    return;
   signal(pid, "SIGSTOP");
   const children = childrenOf(pid);
   for (const child of children) signal(child, "SIGKILL");
@@ -240,7 +298,8 @@ async function killServer(server: Server): Promise<void> {
 }
 
 async function ended({ process: server }: Server): Promise<void> {
-  if (server !== undefined && server.exitCode === null && server.signalCode === null) await once(server, "exit");
+  if (server !== undefined && server.exitCode === null && server.signalCode === null)
+    await once(server, "exit");
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {
@@ -259,7 +318,9 @@ interface ProcessState {
 
 function stateOf(pid: number): ProcessState | undefined {
   try {
-    const [state = "", parent = ""] = (readFileSync(`/proc/${pid}/stat`, "latin1").split(") ").at(-1) ?? "").split(" ");
+    const [state = "", parent = ""] = (
+      readFileSync(`/proc/${pid}/stat`, "latin1").split(") ").at(-1) ?? ""
+    ).split(" ");
     return { pid, parent: Number(parent), state };
   } catch {
     return undefined;

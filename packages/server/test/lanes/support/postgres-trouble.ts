@@ -16,7 +16,9 @@ async function inSession(url: string, use: (session: Client) => Promise<void>): 
   }
 }
 
-/** Ends sessions of Cofre's and cancels their statements, one at a time, whatever they are doing. */
+/**
+ * Ends sessions of Cofre's and cancels their statements, one at a time, whatever they are doing.
+ */
 export async function troubleSessions(url: string, chance: Chance, times: number): Promise<void> {
   await inSession(url, async (session) => {
     for (let time = 0; time < times; time += 1) {
@@ -30,15 +32,25 @@ export async function troubleSessions(url: string, chance: Chance, times: number
   });
 }
 
-/** Holds rows that the writers need, for shorter and for longer than they wait, and asks for them in the order that ends in a deadlock. */
-export async function holdRows(url: string, chance: Chance, times: number, longestMs: number): Promise<{ readonly deadlocks: number }> {
+/**
+ * Holds rows that the writers need, for shorter and for longer than they wait, and asks for them in
+ * the order that ends in a deadlock.
+ */
+export async function holdRows(
+  url: string,
+  chance: Chance,
+  times: number,
+  longestMs: number,
+): Promise<{ readonly deadlocks: number }> {
   let deadlocks = 0;
   await inSession(url, async (session) => {
     for (let time = 0; time < times; time += 1) {
       await session.query("BEGIN; SET LOCAL deadlock_timeout = '50ms'");
       try {
         // A batch holds the merchant and then wants the payment.
-        await session.query("SELECT 1 FROM payment WHERE attempt IS NOT NULL ORDER BY no DESC LIMIT 50 FOR UPDATE");
+        await session.query(
+          "SELECT 1 FROM payment WHERE attempt IS NOT NULL ORDER BY no DESC LIMIT 50 FOR UPDATE",
+        );
         if (time > 0) await session.query("SELECT 1 FROM merchant FOR UPDATE");
         await sleep(time === 0 ? longestMs : chance.between(1, 200));
       } catch (error) {
@@ -51,8 +63,15 @@ export async function holdRows(url: string, chance: Chance, times: number, longe
   return { deadlocks };
 }
 
-/** Until `during` has ended, so many of a thousand writes of payments fail as another server's would: what it says in thousandths. */
-export async function withRefusals(url: string, perThousand: number, during: () => Promise<void>): Promise<void> {
+/**
+ * Until `during` has ended, so many of a thousand writes of payments fail as another server's
+ * would: what it says in thousandths.
+ */
+export async function withRefusals(
+  url: string,
+  perThousand: number,
+  during: () => Promise<void>,
+): Promise<void> {
   await query(
     url,
     `CREATE FUNCTION refuse_at_random() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -8,7 +8,10 @@ const untouched = Buffer.alloc(pieceBytes);
 /** Whether another process's memory can be read here. */
 export const canReadMemory = existsSync("/proc/self/maps");
 
-/** What a core dump of the process would hold of what it has written: its writable mappings, piece by piece. The buffer is used again for the next piece. */
+/**
+ * What a core dump of the process would hold of what it has written: its writable mappings, piece
+ * by piece. The buffer is used again for the next piece.
+ */
 export function* memoryOf(pid: number): Generator<Buffer> {
   const memory = openSync(`/proc/${pid}/mem`, "r");
   const piece = Buffer.alloc(pieceBytes);
@@ -20,7 +23,8 @@ export function* memoryOf(pid: number): Generator<Buffer> {
       for (let at = Number(`0x${range[1]}`); at < to; at += pieceBytes - overlapBytes) {
         const length = readAt(memory, piece, Math.min(pieceBytes, to - at), at);
         // Most of what is mapped was never used.
-        if (!untouched.subarray(0, length).equals(piece.subarray(0, length))) yield piece.subarray(0, length);
+        if (!untouched.subarray(0, length).equals(piece.subarray(0, length)))
+          yield piece.subarray(0, length);
       }
     }
   } finally {

@@ -6,12 +6,18 @@ export interface SlowClientsOptions {
   readonly count: number;
   /** Sent at once. */
   readonly first: string;
-  /** Then sent byte by byte, one at a time, again from the beginning at its end; nothing when it is empty. */
+  /**
+   * Then sent byte by byte, one at a time, again from the beginning at its end; nothing when it is
+   * empty.
+   */
   readonly trickle: string;
   readonly everyMs: number;
 }
 
-/** Clients that connect and then take their time. What they are told before the server cuts them off is kept. */
+/**
+ * Clients that connect and then take their time. What they are told before the server cuts them off
+ * is kept.
+ */
 export class SlowClients implements Disposable {
   readonly #sockets = new Set<Socket>();
   readonly #whenAllGone: Promise<void>;
@@ -47,7 +53,8 @@ export class SlowClients implements Disposable {
   async #trickle(text: string, everyMs: number): Promise<void> {
     for (let at = 0; this.#sockets.size > 0; at += 1) {
       await sleep(everyMs);
-      for (const socket of this.#sockets) if (!socket.connecting) socket.write(text.charAt(at % text.length), "latin1");
+      for (const socket of this.#sockets)
+        if (!socket.connecting) socket.write(text.charAt(at % text.length), "latin1");
     }
   }
 

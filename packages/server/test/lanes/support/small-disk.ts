@@ -16,7 +16,14 @@ export class SmallDisk implements Disposable {
   readonly directory = mkdtempSync(join(tmpdir(), "cofre-disk-"));
 
   constructor(mebibytes: number) {
-    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${mebibytes}m,mode=700`, "tmpfs", this.directory]);
+    execFileSync("mount", [
+      "-t",
+      "tmpfs",
+      "-o",
+      `size=${mebibytes}m,mode=700`,
+      "tmpfs",
+      this.directory,
+    ]);
   }
 
   /** Takes the last byte. */

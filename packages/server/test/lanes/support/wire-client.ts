@@ -22,7 +22,14 @@ export class WireClient {
   send({ port, method = "POST", path, headers = {}, body = "" }: Call): Promise<Heard> {
     return new Promise((resolve) => {
       const length = { "content-length": Buffer.byteLength(body) };
-      const request = openRequest({ host: "127.0.0.1", port, method, path, agent: this.#agent, headers: { ...headers, ...length } });
+      const request = openRequest({
+        host: "127.0.0.1",
+        port,
+        method,
+        path,
+        agent: this.#agent,
+        headers: { ...headers, ...length },
+      });
       request.on("error", () => resolve(undefined));
       request.on("response", (response) => {
         let text = "";
@@ -31,17 +38,31 @@ export class WireClient {
           text += piece;
         });
         response.on("error", () => resolve(undefined));
-        response.on("close", () => resolve(response.complete ? { status: response.statusCode ?? 0, body: text } : undefined));
+        response.on("close", () =>
+          resolve(response.complete ? { status: response.statusCode ?? 0, body: text } : undefined),
+        );
       });
       request.end(body);
     });
   }
 
   /** As `send` for a JSON request; undefined also when the answer is no JSON object. */
-  async ask(port: number, path: string, body: unknown): Promise<Readonly<Record<string, unknown>> | undefined> {
-    const heard = await this.send({ port, path, headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
-    const answer: unknown = heard === undefined || !heard.body.startsWith("{") ? undefined : JSON.parse(heard.body);
-    return typeof answer === "object" && answer !== null ? (answer as Record<string, unknown>) : undefined;
+  async ask(
+    port: number,
+    path: string,
+    body: unknown,
+  ): Promise<Readonly<Record<string, unknown>> | undefined> {
+    const heard = await this.send({
+      port,
+      path,
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    const answer: unknown =
+      heard === undefined || !heard.body.startsWith("{") ? undefined : JSON.parse(heard.body);
+    return typeof answer === "object" && answer !== null
+      ? (answer as Record<string, unknown>)
+      : undefined;
   }
 
   close(): void {

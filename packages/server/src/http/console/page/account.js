@@ -6,7 +6,13 @@ import { codeField, secretField, secretForm } from "./sign-in.js";
 
 /** @type {import("./main.js").View} */
 export async function accountView(main) {
-  const name = h("input", { name: "name", type: "text", autocomplete: "username", value: personOfPage()?.name ?? "", readonly: true });
+  const name = h("input", {
+    name: "name",
+    type: "text",
+    autocomplete: "username",
+    value: personOfPage()?.name ?? "",
+    readonly: true,
+  });
   const password = secretField("password", "password", "current-password");
   const next = secretField("new_password", "password", "new-password");
   next.minLength = 12;

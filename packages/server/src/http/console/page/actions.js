@@ -1,4 +1,5 @@
-// What can be done to a payment: the wire's own operations, and what in the sandbox an issuer or a reviewer does; each asked for twice.
+// What can be done to a payment: the wire's own operations, and what in the sandbox an issuer or a
+// reviewer does; each asked for twice.
 import { call, newName, Refusal, subjectOfTab } from "./api.js";
 import { facts, field, foreign, h, openDialog, problem, say, shown } from "./dom.js";
 import { amountOf, minorOf, withPoint } from "./money.js";
@@ -25,11 +26,17 @@ import { mayDo } from "./session.js";
 export function actions(payment, refresh) {
   if (!mayDo("operator")) return [];
   const possible = actionsFor(payment);
-  if (possible.length === 0) return [h("h2", {}, "Actions"), h("p", { class: "soft" }, "Nothing can be done now.")];
+  if (possible.length === 0)
+    return [h("h2", {}, "Actions"), h("p", { class: "soft" }, "Nothing can be done now.")];
   const buttons = possible.map((action, place) =>
     h(
       "button",
-      { type: "button", name: action.name, class: place === 0 ? undefined : "second", onclick: () => ask(action, payment, refresh) },
+      {
+        type: "button",
+        name: action.name,
+        class: place === 0 ? undefined : "second",
+        onclick: () => ask(action, payment, refresh),
+      },
       `${action.name}…`,
     ),
   );
@@ -40,14 +47,38 @@ export function actions(payment, refresh) {
  * @param {Listed} payment
  * @returns {readonly Action[]}
  */
-function actionsFor({ hash, state, authorized, captured, refunded, charged_back: isChargedBack, disputed }) {
+function actionsFor({
+  hash,
+  state,
+  authorized,
+  captured,
+  refunded,
+  charged_back: isChargedBack,
+  disputed,
+}) {
   /** @type {Action} */
-  const giveUp = { name: "Void", title: "Give up what is held?", path: "/ws/cancel", fields: { hash }, done: "Voided." };
+  const giveUp = {
+    name: "Void",
+    title: "Give up what is held?",
+    path: "/ws/cancel",
+    fields: { hash },
+    done: "Voided.",
+  };
   /** @type {(action: string) => Pick<Action, "path" | "fields">} */
   const happens = (action) => ({ path: "/__cofre/payment", fields: { hash, action } });
   if (state === "in_review") {
-    const accept = { name: "Accept", title: "Does the reviewer accept the payment?", ...happens("accept_review"), done: "Accepted." };
-    const reject = { name: "Reject", title: "Does the reviewer reject the payment?", ...happens("reject_review"), done: "Rejected." };
+    const accept = {
+      name: "Accept",
+      title: "Does the reviewer accept the payment?",
+      ...happens("accept_review"),
+      done: "Accepted.",
+    };
+    const reject = {
+      name: "Reject",
+      title: "Does the reviewer reject the payment?",
+      ...happens("reject_review"),
+      done: "Rejected.",
+    };
     return [accept, reject, giveUp];
   }
   if (state === "authorized") {
@@ -63,7 +94,12 @@ function actionsFor({ hash, state, authorized, captured, refunded, charged_back:
   }
   if (state !== "captured") return [];
   if (isChargedBack) {
-    const won = { name: "Win back", title: "Does the merchant win the dispute?", ...happens("chargeback_credit"), done: "Won back." };
+    const won = {
+      name: "Win back",
+      title: "Does the merchant win the dispute?",
+      ...happens("chargeback_credit"),
+      done: "Won back.",
+    };
     return [won];
   }
   const left = minorOf(captured) - minorOf(refunded);
@@ -96,22 +132,39 @@ const amountCodes = new Set(["BP-CAP-6", "BP-CAP-11", "BP-REF-3", "BP-REF-4", "B
  * @param {() => Promise<void>} refresh
  */
 function ask(action, payment, refresh) {
-  // Whoever presses twice, or again after a failure, asks for the same; with another amount it is another request.
+  // Whoever presses twice, or again after a failure, asks for the same; with another amount it is
+  // another request.
   /** @type {Map<string, string>} */
   const names = new Map();
   // The account that the payment was shown for, whichever is open when the button is pressed.
   const subject = subjectOfTab();
   const { name, title, path, fields, amount, described, done } = action;
-  const input = h("input", { name: "amount", inputmode: "decimal", autocomplete: "off", required: true, value: amount ?? "" });
-  const why = h("input", { name: "description", maxlength: "200", autocomplete: "off", value: described ?? "" });
+  const input = h("input", {
+    name: "amount",
+    inputmode: "decimal",
+    autocomplete: "off",
+    required: true,
+    value: amount ?? "",
+  });
+  const why = h("input", {
+    name: "description",
+    maxlength: "200",
+    autocomplete: "off",
+    value: described ?? "",
+  });
   const trouble = h("div");
   const confirm = h("button", { type: "submit" }, name);
   const send = async () => {
     confirm.disabled = true;
     try {
       const typed = withPoint(input.value);
-      const asked = amount === undefined || (typed === amount && name === "Capture") ? {} : { amount: typed };
-      const request = { ...fields, ...asked, ...(described === undefined ? {} : { description: why.value }) };
+      const asked =
+        amount === undefined || (typed === amount && name === "Capture") ? {} : { amount: typed };
+      const request = {
+        ...fields,
+        ...asked,
+        ...(described === undefined ? {} : { description: why.value }),
+      };
       const once = names.get(JSON.stringify(request)) ?? newName();
       names.set(JSON.stringify(request), once);
       await call(path, request, { once, ...subject });
@@ -148,7 +201,12 @@ function ask(action, payment, refresh) {
       amount !== undefined && field(`Amount in ${payment.currency_ext}, up to ${amount}`, input),
       described !== undefined && field("Why", why),
       trouble,
-      h("p", { class: "actions" }, confirm, h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Leave it")),
+      h(
+        "p",
+        { class: "actions" },
+        confirm,
+        h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Leave it"),
+      ),
     ),
   );
   openDialog(dialog);

@@ -1,6 +1,15 @@
-// Calls of this server. The key travels in the body, never in an address; it is kept by this tab and forgotten with it. Where people sign in there is none:
-// the browser sends the session by itself, which no script can read, and the page a header beside it.
-import { accountOfTab, end, hear, isLogin, keepAccount, personOfPage, sessionHeaders } from "./session.js";
+// Calls of this server. The key travels in the body, never in an address; it is kept by this tab
+// and forgotten with it. Where people sign in there is none: the browser sends the session by
+// itself, which no script can read, and the page a header beside it.
+import {
+  accountOfTab,
+  end,
+  hear,
+  isLogin,
+  keepAccount,
+  personOfPage,
+  sessionHeaders,
+} from "./session.js";
 
 const place = "cofre.integration_key";
 /** The key that was there before a world was opened. */
@@ -19,7 +28,10 @@ export function keepKey(key) {
   sessionStorage.setItem(place, key);
 }
 
-/** Tabs of this page in one browser: a new one gets the key from another, so that it is kept nowhere but in tabs. */
+/**
+ * Tabs of this page in one browser: a new one gets the key from another, so that it is kept nowhere
+ * but in tabs.
+ */
 const channelName = "cofre.key";
 const longestAnswerMs = 500;
 
@@ -28,7 +40,8 @@ export function offerKey() {
   new BroadcastChannel(channelName).addEventListener("message", ({ data, target }) => {
     const key = keyOfTab();
     if (data === "asked" && key !== undefined && target instanceof BroadcastChannel) {
-      // A channel reaches pages of this origin alone, and takes no origin: the rule is about windows.
+      // A channel reaches pages of this origin alone, and takes no origin: the rule is about
+      // windows.
       // oxlint-disable-next-line unicorn/require-post-message-target-origin
       target.postMessage({ key });
     }
@@ -49,7 +62,9 @@ export function keyOfOtherTab() {
     };
     const timer = setTimeout(() => end(undefined), longestAnswerMs);
     channel.addEventListener("message", ({ data }) => {
-      const { key } = /** @type {{ key?: unknown }} */ (typeof data === "object" && data !== null ? data : {});
+      const { key } = /** @type {{ key?: unknown }} */ (
+        typeof data === "object" && data !== null ? data : {}
+      );
       if (typeof key === "string") end(key);
     });
     // oxlint-disable-next-line unicorn/require-post-message-target-origin
@@ -62,7 +77,8 @@ export function forgetKey() {
 }
 
 /**
- * Goes on with a world: by its id where people sign in, and otherwise by its key; the first key before it is kept, to go back to.
+ * Goes on with a world: by its id where people sign in, and otherwise by its key; the first key
+ * before it is kept, to go back to.
  * @param {{ id: string, name: string, integration_key?: string }} world
  */
 export function enterWorld({ id, name, integration_key: key = "" }) {
@@ -86,7 +102,8 @@ export function isOpen({ id, integration_key: key }) {
 }
 
 /**
- * The account that is open: a dialog about something of it sends its request there, also when another one is opened meanwhile.
+ * The account that is open: a dialog about something of it sends its request there, also when
+ * another one is opened meanwhile.
  * @returns {Subject}
  */
 export function subjectOfTab() {
@@ -149,15 +166,36 @@ export function nameWorld(name) {
  * @property {boolean} needs_review
  */
 /** @typedef {{ payments: Listed[], next: string | null }} Page */
-/** @typedef {{ kind: string, account: string, currency: string, amount: string, balance: string }} Posting */
-/** @typedef {{ at: string, kind: string, text: string, data: Readonly<Record<string, unknown>> & { postings?: Posting[] } }} Entry */
+/**
+ * @typedef {{ kind: string, account: string, currency: string, amount: string, balance: string }}
+ * Posting
+ */
+/**
+ * @typedef {{ at: string, kind: string, text: string, data: Readonly<Record<string, unknown>> & {
+ * postings?: Posting[] } }} Entry
+ */
 /** @typedef {{ since: string | null, complete: boolean, left_out: number }} Recording */
-/** @typedef {{ entries: Entry[], recording: Recording, price: { of: string, text: string }[], problems: string[], payment: Payment }} Timeline */
-/** @typedef {{ id: string, status: string, amount_ext: string, request_date: string, description: string }} Refund */
+/**
+ * @typedef {{ entries: Entry[], recording: Recording, price: { of: string, text: string }[],
+ * problems: string[], payment: Payment }} Timeline
+ */
+/**
+ * @typedef {{ id: string, status: string, amount_ext: string, request_date: string, description:
+ * string }} Refund
+ */
 /** @typedef {{ code: string, description: string, authcode?: string }} TransactionStatus */
-/** @typedef {{ hash: string, status: string, currency_rate: string, transaction_status: TransactionStatus, refunds?: Refund[] }} Payment */
-/** @typedef {{ endpoint: string, state: string, attempts: number, outcome?: string, due_at?: string, message?: number }} Delivery */
-/** @typedef {{ number: number, notification_type: string, hash: string, at: string, deliveries: Delivery[] }} Told */
+/**
+ * @typedef {{ hash: string, status: string, currency_rate: string, transaction_status:
+ * TransactionStatus, refunds?: Refund[] }} Payment
+ */
+/**
+ * @typedef {{ endpoint: string, state: string, attempts: number, outcome?: string, due_at?: string,
+ * message?: number }} Delivery
+ */
+/**
+ * @typedef {{ number: number, notification_type: string, hash: string, at: string, deliveries:
+ * Delivery[] }} Told
+ */
 
 /** The server's no, in its words. */
 export class Refusal extends Error {
@@ -174,14 +212,19 @@ export class Refusal extends Error {
 /** Codes that say that the key is no good. */
 const keyCodes = new Set(["BP-SA-1", "BP-SA-2", "DA-1"]);
 const notSignedIn = "COFRE-110";
-/** Another tab of this browser has signed in since: what this page sends beside the session is of the one before. */
+/**
+ * Another tab of this browser has signed in since: what this page sends beside the session is of
+ * the one before.
+ */
 const notFromPage = "COFRE-112";
 const notAllowed = "COFRE-113";
 const invalid = "COFRE-119";
 
 /** @param {unknown} error */
 export function isAboutKey(error) {
-  return error instanceof Refusal && (isLogin() ? error.code === notSignedIn : keyCodes.has(error.code));
+  return (
+    error instanceof Refusal && (isLogin() ? error.code === notSignedIn : keyCodes.has(error.code))
+  );
 }
 
 /** Told to the window when the server says that whoever uses the page is signed in no more. */
@@ -191,13 +234,26 @@ export const sessionOver = "cofre-session-over";
  * Asks the server; rejects with a Refusal, or with an Error when there was no answer.
  * @param {string} path
  * @param {Readonly<Record<string, unknown>>} fields
- * @param {{ once?: string } & Subject} [options] `once`: the request's own name, under which it is carried out once
+ * @param {{ once?: string } & Subject} [options] `once`: the request's own name, under which it is
+ * carried out once
  * @returns {Promise<unknown>} what the caller says that it is
  */
-export async function call(path, fields, { once, key = keyOfTab(), account = accountOfTab() } = {}) {
+export async function call(
+  path,
+  fields,
+  { once, key = keyOfTab(), account = accountOfTab() } = {},
+) {
   const named = once === undefined ? {} : { "Idempotency-Key": once };
-  const headers = { "Content-Type": "application/json", ...named, ...(isLogin() ? sessionHeaders(account) : {}) };
-  return answerTo(path, { method: "POST", headers, body: JSON.stringify(isLogin() ? fields : { integration_key: key, ...fields }) });
+  const headers = {
+    "Content-Type": "application/json",
+    ...named,
+    ...(isLogin() ? sessionHeaders(account) : {}),
+  };
+  return answerTo(path, {
+    method: "POST",
+    headers,
+    body: JSON.stringify(isLogin() ? fields : { integration_key: key, ...fields }),
+  });
 }
 
 /**
@@ -234,10 +290,17 @@ async function answerTo(path, request) {
   // What the role is now stands in the head of that answer.
   if (code === notAllowed) void call("/__cofre/session", {}).catch(() => undefined);
   // The world that was open is gone.
-  if (code === invalid && isLogin() && String(message).startsWith("Header X-Cofre-Account") && leaveWorld()) {
+  if (
+    code === invalid &&
+    isLogin() &&
+    String(message).startsWith("Header X-Cofre-Account") &&
+    leaveWorld()
+  ) {
     dispatchEvent(new HashChangeEvent("hashchange"));
   }
-  throw isRefusal ? new Refusal(code, message) : new Error(`The server gave no answer that can be read (${response.status}).`);
+  throw isRefusal
+    ? new Refusal(code, message)
+    : new Error(`The server gave no answer that can be read (${response.status}).`);
 }
 
 /**
@@ -254,7 +317,9 @@ let paths;
 export async function offers(path) {
   paths ??= fetch("/openapi.json", { signal: AbortSignal.timeout(90_000) })
     .then((response) => response.json())
-    .then((/** @type {{ paths: object }} */ description) => new Set(Object.keys(description.paths)));
+    .then(
+      (/** @type {{ paths: object }} */ description) => new Set(Object.keys(description.paths)),
+    );
   try {
     return (await paths).has(path);
   } catch {
@@ -273,5 +338,7 @@ function isObject(value) {
 
 /** A name for a request that moves money, drawn at random. */
 export function newName() {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("");
 }

@@ -31,17 +31,26 @@ const colours = { asked: "waiting", done: "good", refused: "bad", unknown: "held
 /** @type {import("./main.js").View} */
 export async function auditView(main, _words, _query, signal) {
   const verdict = h("div");
-  const check = h("button", { type: "button", onclick: () => void verify() }, "Check that the chain is whole");
+  const check = h(
+    "button",
+    { type: "button", onclick: () => void verify() },
+    "Check that the chain is whole",
+  );
   const verify = async () => {
     check.disabled = true;
     try {
-      const { verified } = /** @type {{ verified: { entries: number, first_bad: number | null, head: string | null } }} */ (
-        await call("/__cofre/audit", { verify: true })
-      );
+      const { verified } =
+        /** @type {{ verified: { entries: number, first_bad: number | null, head: string | null } }} */ (
+          await call("/__cofre/audit", { verify: true })
+        );
       const { entries, first_bad: bad, head } = verified;
       if (bad !== null) {
         verdict.replaceChildren(
-          problem(new Error(`The chain is broken at entry ${bad}: it, or one before it, was changed or taken away.`)),
+          problem(
+            new Error(
+              `The chain is broken at entry ${bad}: it, or one before it, was changed or taken away.`,
+            ),
+          ),
         );
         return;
       }
@@ -56,11 +65,17 @@ export async function auditView(main, _words, _query, signal) {
     }
   };
   main.append(
-    h("p", {}, "What is to change something is written down before it begins, as asked, and once more when it has ended."),
+    h(
+      "p",
+      {},
+      "What is to change something is written down before it begins, as asked, and once more when it has ended.",
+    ),
     h("p", { class: "actions" }, check),
     verdict,
   );
-  const { people } = /** @type {{ people: readonly Person[] }} */ (await call("/__cofre/people", {}));
+  const { people } = /** @type {{ people: readonly Person[] }} */ (
+    await call("/__cofre/people", {})
+  );
   const names = new Map(people.map(({ id, name }) => [id, name]));
   await liveList(main, signal, {
     caption: "The audit log, newest first",
@@ -88,8 +103,15 @@ function keyOf(number) {
  * @param {AuditEntry} entry
  * @param {ReadonlyMap<string, string>} names
  */
-function cells({ number, at, who, is_person: isPerson, origin, act, target, result, of, detail }, names) {
-  const more = [detail ?? "", of === null ? "" : `ends ${of}`, origin === null ? "" : `from ${origin}`].filter((each) => each !== "");
+function cells(
+  { number, at, who, is_person: isPerson, origin, act, target, result, of, detail },
+  names,
+) {
+  const more = [
+    detail ?? "",
+    of === null ? "" : `ends ${of}`,
+    origin === null ? "" : `from ${origin}`,
+  ].filter((each) => each !== "");
   return [
     String(number),
     h("time", { datetime: at }, shown(at.replace("T", " ").replace(/(?:\.\d+)?Z$/, ""))),

@@ -13,7 +13,10 @@ import { answerTimes } from "./latency.js";
  */
 /** @typedef {Tally & { from: string }} PeriodTally */
 /** @typedef {Tally & { brand: string }} BrandTally */
-/** @typedef {{ periods: PeriodTally[], brands: BrandTally[], looked_at: number, complete: boolean }} Figures */
+/**
+ * @typedef {{ periods: PeriodTally[], brands: BrandTally[], looked_at: number, complete: boolean }}
+ * Figures
+ */
 
 /** @type {readonly (readonly [value: string, text: string])[]} */
 const spans = [
@@ -30,7 +33,8 @@ export async function chartsView(main, _words, query, signal) {
   const times = answerTimes(signal);
 
   /**
-   * Only what is new is drawn again: whoever reads a table stays in it, and one that was opened stays open.
+   * Only what is new is drawn again: whoever reads a table stays in it, and one that was opened
+   * stays open.
    * @param {keyof typeof parts} name
    * @param {unknown} data
    * @param {() => readonly Node[]} draw
@@ -62,7 +66,11 @@ export async function chartsView(main, _words, query, signal) {
   const apply = () => {
     location.hash = `#/charts?per=${chosen.value}`;
   };
-  const form = h("form", { class: "search", onsubmit: (event) => event.preventDefault(), onchange: apply }, field("Time (UTC)", chosen));
+  const form = h(
+    "form",
+    { class: "search", onsubmit: (event) => event.preventDefault(), onchange: apply },
+    field("Time (UTC)", chosen),
+  );
   main.append(form, ...Object.values(parts));
   await refresh();
   void keepFresh(signal, refresh);
@@ -74,7 +82,8 @@ export async function chartsView(main, _words, query, signal) {
  */
 function volume(per, { periods, looked_at: lookedAt, complete }) {
   const most = Math.max(1, ...periods.map(({ payments }) => payments));
-  const sum = (/** @type {(tally: Tally) => number} */ of) => periods.reduce((total, tally) => total + of(tally), 0);
+  const sum = (/** @type {(tally: Tally) => number} */ of) =>
+    periods.reduce((total, tally) => total + of(tally), 0);
   const words = `${count(
     sum(({ payments }) => payments),
     "payment",
@@ -98,7 +107,15 @@ function volume(per, { periods, looked_at: lookedAt, complete }) {
       );
     });
   });
-  const drawing = shape("svg", { viewBox: `0 0 ${periods.length} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" }, ...bars);
+  const drawing = shape(
+    "svg",
+    {
+      viewBox: `0 0 ${periods.length} ${height}`,
+      preserveAspectRatio: "none",
+      "aria-hidden": "true",
+    },
+    ...bars,
+  );
   const head = per === "hour" ? "Hour from (UTC)" : "Day (UTC)";
   const busy = periods.filter(({ payments }) => payments > 0);
   const rows = busy.map(({ from, payments, approved, declined, amounts }) => [
@@ -108,7 +125,11 @@ function volume(per, { periods, looked_at: lookedAt, complete }) {
     String(declined),
     amounts.map(({ currency, captured }) => `${captured} ${shown(currency)}`).join(", "),
   ]);
-  if (busy.length === 0 && complete) return [h("h2", {}, "Volume"), h("p", { class: "soft" }, "There are no payments in this time.")];
+  if (busy.length === 0 && complete)
+    return [
+      h("h2", {}, "Volume"),
+      h("p", { class: "soft" }, "There are no payments in this time."),
+    ];
   return [
     h("h2", {}, "Volume"),
     h(
@@ -123,21 +144,40 @@ function volume(per, { periods, looked_at: lookedAt, complete }) {
         h("span", {}, shown(periods.at(-1)?.from ?? "")),
       ),
     ),
-    legend(["approved", "Approved"], ["declined", "Declined"], ["open", "Not decided, or given up"]),
+    legend(
+      ["approved", "Approved"],
+      ["declined", "Declined"],
+      ["open", "Not decided, or given up"],
+    ),
     h("p", {}, words, "."),
     !complete &&
-      h("p", { class: "problem" }, `There are more: only the newest ${lookedAt.toLocaleString("en")} payments are counted here.`),
-    inTable(`Payments by ${per}, those without left out`, [head, "Payments", "Approved", "Declined", "Captured"], rows),
+      h(
+        "p",
+        { class: "problem" },
+        `There are more: only the newest ${lookedAt.toLocaleString("en")} payments are counted here.`,
+      ),
+    inTable(
+      `Payments by ${per}, those without left out`,
+      [head, "Payments", "Approved", "Declined", "Captured"],
+      rows,
+    ),
   ].filter((node) => node !== false);
 }
 
 /** @param {readonly BrandTally[]} brands */
 function approval(brands) {
   const heading = h("h2", {}, "Approval by brand");
-  if (brands.length === 0) return [heading, h("p", { class: "soft" }, "There are no payments in this time.")];
+  if (brands.length === 0)
+    return [heading, h("p", { class: "soft" }, "There are no payments in this time.")];
   const rows = brands.map(({ brand, payments, approved, declined }) => {
     const decided = approved + declined;
-    return { brand, payments, approved, declined, share: decided === 0 ? undefined : approved / decided };
+    return {
+      brand,
+      payments,
+      approved,
+      declined,
+      share: decided === 0 ? undefined : approved / decided,
+    };
   });
   return [
     heading,
@@ -145,10 +185,16 @@ function approval(brands) {
       "ul",
       { class: "lines" },
       ...rows.map(({ brand, approved, declined, share }) =>
-        line(shown(brand), share === undefined ? "none decided" : `${percent(share)}, ${approved} of ${approved + declined}`, [
-          ["approved", share ?? 0],
-          ["declined", share === undefined ? 0 : 1 - share],
-        ]),
+        line(
+          shown(brand),
+          share === undefined
+            ? "none decided"
+            : `${percent(share)}, ${approved} of ${approved + declined}`,
+          [
+            ["approved", share ?? 0],
+            ["declined", share === undefined ? 0 : 1 - share],
+          ],
+        ),
       ),
     ),
     inTable(
@@ -190,7 +236,13 @@ function latencies(paths) {
     inTable(
       "Latency by path",
       ["Path", "Requests", "Half within", "95 % within", "Slowest"],
-      paths.map(({ path, number, median, slow, slowest }) => [shown(path), String(number), ms(median), ms(slow), ms(slowest)]),
+      paths.map(({ path, number, median, slow, slowest }) => [
+        shown(path),
+        String(number),
+        ms(median),
+        ms(slow),
+        ms(slowest),
+      ]),
     ),
   ];
 }
@@ -206,15 +258,29 @@ function line(name, words, parts) {
   const drawn = parts.map(([kind, share]) => {
     const from = left;
     left += share;
-    return share <= 0 ? undefined : shape("rect", { class: kind, x: from * 100, y: 0, width: share * 100, height: 1 });
+    return share <= 0
+      ? undefined
+      : shape("rect", { class: kind, x: from * 100, y: 0, width: share * 100, height: 1 });
   });
-  const drawing = shape("svg", { viewBox: "0 0 100 1", preserveAspectRatio: "none", "aria-hidden": "true" }, ...drawn);
-  return h("li", {}, h("span", { class: "name" }, name), drawing, h("span", { class: "amount" }, words));
+  const drawing = shape(
+    "svg",
+    { viewBox: "0 0 100 1", preserveAspectRatio: "none", "aria-hidden": "true" },
+    ...drawn,
+  );
+  return h(
+    "li",
+    {},
+    h("span", { class: "name" }, name),
+    drawing,
+    h("span", { class: "amount" }, words),
+  );
 }
 
 /** @param {...(readonly [kind: string, text: string])} entries */
 function legend(...entries) {
-  const items = entries.map(([kind, text]) => h("li", {}, h("span", { class: `key ${kind}` }), text));
+  const items = entries.map(([kind, text]) =>
+    h("li", {}, h("span", { class: `key ${kind}` }), text),
+  );
   return h("ul", { class: "legend", "aria-hidden": "true" }, ...items);
 }
 
@@ -229,7 +295,11 @@ function inTable(caption, heads, rows) {
     "details",
     {},
     h("summary", {}, `${caption}, as a table`),
-    h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": caption }, table(caption, heads, rows)),
+    h(
+      "div",
+      { class: "wide", tabindex: "0", role: "region", "aria-label": caption },
+      table(caption, heads, rows),
+    ),
   );
 }
 

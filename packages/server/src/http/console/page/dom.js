@@ -3,10 +3,12 @@
 /** @typedef {Node | string | undefined | false} Child */
 
 /**
- * An element. `props` are attributes, or listeners when the name begins with "on"; what is undefined or false is left out.
+ * An element. `props` are attributes, or listeners when the name begins with "on"; what is
+ * undefined or false is left out.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
- * @param {Readonly<Record<string, string | boolean | undefined | ((event: Event) => void)>>} [props]
+ * @param {Readonly<Record<string, string | boolean | undefined | ((event: Event) => void)>>}
+ * [props]
  * @param {...Child} children
  * @returns {HTMLElementTagNameMap[Tag]}
  */
@@ -14,7 +16,8 @@ export function h(tag, props = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) {
     if (typeof value === "function") element.addEventListener(name.slice(2), value);
-    else if (value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+    else if (value !== undefined && value !== false)
+      element.setAttribute(name, value === true ? "" : value);
   }
   for (const child of children) if (child !== undefined && child !== false) element.append(child);
   return element;
@@ -32,17 +35,25 @@ const svg = "http://www.w3.org/2000/svg";
  */
 export function shape(tag, attributes = {}, ...children) {
   const element = document.createElementNS(svg, tag);
-  for (const [name, value] of Object.entries(attributes)) if (value !== undefined) element.setAttribute(name, String(value));
+  for (const [name, value] of Object.entries(attributes))
+    if (value !== undefined) element.setAttribute(name, String(value));
   for (const child of children) if (child !== undefined && child !== false) element.append(child);
   return element;
 }
 
-/** Characters that turn the writing around or cannot be seen: shown by their numbers, so that a text is read as it is stored. */
+/**
+ * Characters that turn the writing around or cannot be seen: shown by their numbers, so that a text
+ * is read as it is stored.
+ */
 const unseen = /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/gu;
 
 /** @param {string} text */
 export function shown(text) {
-  return text.replaceAll(unseen, (character) => `[U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}]`);
+  return text.replaceAll(
+    unseen,
+    (character) =>
+      `[U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}]`,
+  );
 }
 
 /**
@@ -56,7 +67,11 @@ export function foreign(text, kind) {
 
 /** @param {readonly (readonly [name: string, value: Child])[]} rows */
 export function facts(rows) {
-  return h("dl", { class: "facts" }, ...rows.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+  return h(
+    "dl",
+    { class: "facts" },
+    ...rows.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+  );
 }
 
 /**
@@ -66,7 +81,13 @@ export function facts(rows) {
  * @param {readonly (readonly Child[])[]} rows
  */
 export function table(caption, heads, rows) {
-  const head = h("tr", { role: "row" }, ...heads.map((text) => h("th", { scope: "col", role: "columnheader", class: kindOf(text) }, text)));
+  const head = h(
+    "tr",
+    { role: "row" },
+    ...heads.map((text) =>
+      h("th", { scope: "col", role: "columnheader", class: kindOf(text) }, text),
+    ),
+  );
   return h(
     "table",
     { role: "table" },
@@ -85,7 +106,9 @@ export function tableRow(heads, cells) {
   return h(
     "tr",
     { role: "row" },
-    ...cells.map((cell, index) => h("td", { role: "cell", "data-head": heads[index], class: kindOf(heads[index]) }, cell)),
+    ...cells.map((cell, index) =>
+      h("td", { role: "cell", "data-head": heads[index], class: kindOf(heads[index]) }, cell),
+    ),
   );
 }
 
@@ -107,15 +130,17 @@ export function field(label, control) {
 }
 
 /**
- * Fields by which a view is narrowed. What they hold goes into the address, from where the view reads it again: at once for what is chosen from a list,
- * and otherwise when somebody says so.
+ * Fields by which a view is narrowed. What they hold goes into the address, from where the view
+ * reads it again: at once for what is chosen from a list, and otherwise when somebody says so.
  * @param {string} view
  * @param {() => Readonly<Record<string, string>>} values
  * @param {...Node} fields
  */
 export function searchForm(view, values, ...fields) {
   const apply = () => {
-    const chosen = new URLSearchParams(Object.entries(values()).filter(([, value]) => value !== ""));
+    const chosen = new URLSearchParams(
+      Object.entries(values()).filter(([, value]) => value !== ""),
+    );
     const text = chosen.toString();
     location.hash = text === "" ? `#/${view}` : `#/${view}?${text}`;
   };
@@ -143,7 +168,11 @@ export function searchForm(view, values, ...fields) {
  * @param {string} [chosen]
  */
 export function select(name, options, chosen = "") {
-  return h("select", { name }, ...options.map(([value, text]) => h("option", { value, selected: value === chosen }, text)));
+  return h(
+    "select",
+    { name },
+    ...options.map(([value, text]) => h("option", { value, selected: value === chosen }, text)),
+  );
 }
 
 /**
@@ -160,7 +189,11 @@ export function say(text) {
  * @param {unknown} error
  */
 export function problem(error) {
-  return h("p", { class: "problem", role: "alert" }, shown(error instanceof Error ? error.message : String(error)));
+  return h(
+    "p",
+    { class: "problem", role: "alert" },
+    shown(error instanceof Error ? error.message : String(error)),
+  );
 }
 
 /**
@@ -204,7 +237,8 @@ export function ask(title, name, work) {
 }
 
 /**
- * Whoever is at something of the part that has a name is there afterwards, and what was opened is open.
+ * Whoever is at something of the part that has a name is there afterwards, and what was opened is
+ * open.
  * @param {HTMLElement} part
  * @param {() => readonly Node[]} make
  */
@@ -214,7 +248,9 @@ export function keepingFocus(part, make) {
   const open = new Set(Array.from(part.querySelectorAll("details[open] > summary"), nameOf));
   part.replaceChildren(...make());
   const named = Array.from(part.querySelectorAll("[name], [data-name]"));
-  for (const each of named) if (each.parentElement instanceof HTMLDetailsElement && open.has(nameOf(each))) each.parentElement.open = true;
+  for (const each of named)
+    if (each.parentElement instanceof HTMLDetailsElement && open.has(nameOf(each)))
+      each.parentElement.open = true;
   const again = named.find((each) => name !== undefined && nameOf(each) === name);
   if (again instanceof HTMLElement) again.focus();
 }

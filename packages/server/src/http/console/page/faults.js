@@ -5,19 +5,37 @@ import { liveList } from "./live-list.js";
 import { mayDo } from "./session.js";
 import { declineOptions, faultOptions, faultWords } from "./words.js";
 
-/** @typedef {{ id: string, kind: string, times: number, met: number, path?: string, merchant_payment_code?: string, delay_ms?: number, reason?: string }} Fault */
+/**
+ * @typedef {{ id: string, kind: string, times: number, met: number, path?: string,
+ * merchant_payment_code?: string, delay_ms?: number, reason?: string }} Fault
+ */
 
 const headsOfViewer = ["Fault", "What goes wrong", "Requests", "Only"];
 const headsOfAdmin = [...headsOfViewer, "Take away"];
 /** Numbers as text of one length, which sorts as they do. */
 const digits = 9;
 
-const paths = ["/ws/direct", "/ws/capture", "/ws/cancel", "/ws/refund", "/ws/refundOrCancel", "/ws/query", "/ws/token", "/ws/verifycard"];
+const paths = [
+  "/ws/direct",
+  "/ws/capture",
+  "/ws/cancel",
+  "/ws/refund",
+  "/ws/refundOrCancel",
+  "/ws/query",
+  "/ws/token",
+  "/ws/verifycard",
+];
 
 /** @type {import("./main.js").View} */
 export async function faultsView(main, _words, _query, signal) {
   if (!(await offers("/__cofre/faults"))) {
-    main.append(h("p", { class: "soft" }, "Nothing can be made to go wrong here: this server has no faults to ask for."));
+    main.append(
+      h(
+        "p",
+        { class: "soft" },
+        "Nothing can be made to go wrong here: this server has no faults to ask for.",
+      ),
+    );
     return;
   }
   const trouble = h("div");
@@ -51,7 +69,11 @@ export async function faultsView(main, _words, _query, signal) {
           { class: "actions" },
           h(
             "button",
-            { type: "button", class: "second", onclick: () => void act({ clear: "all" }, "None waits any more.") },
+            {
+              type: "button",
+              class: "second",
+              onclick: () => void act({ clear: "all" }, "None waits any more."),
+            },
             "Take all away",
           ),
         )
@@ -76,8 +98,15 @@ export async function faultsView(main, _words, _query, signal) {
  * @param {Fault} fault
  * @param {() => void} clear
  */
-function cells({ id, kind, times, met, path, merchant_payment_code: code, delay_ms: delay, reason }, clear) {
-  const what = [faultWords(kind).name, delay === undefined ? "" : `${delay} ms`, reason ?? ""].filter((each) => each !== "");
+function cells(
+  { id, kind, times, met, path, merchant_payment_code: code, delay_ms: delay, reason },
+  clear,
+) {
+  const what = [
+    faultWords(kind).name,
+    delay === undefined ? "" : `${delay} ms`,
+    reason ?? "",
+  ].filter((each) => each !== "");
   const only = [path ?? "", code ?? ""].filter((each) => each !== "");
   return [
     foreign(id),
@@ -85,7 +114,18 @@ function cells({ id, kind, times, met, path, merchant_payment_code: code, delay_
     times === 0 ? `${met} met, and all until it is taken away` : `${met} of ${times} met`,
     only.length === 0 ? "any request" : foreign(only.join(", ")),
     ...(mayDo("admin")
-      ? [h("button", { type: "button", class: "small", "aria-label": `Take away ${shown(id)}`, onclick: clear }, "Take away")]
+      ? [
+          h(
+            "button",
+            {
+              type: "button",
+              class: "small",
+              "aria-label": `Take away ${shown(id)}`,
+              onclick: clear,
+            },
+            "Take away",
+          ),
+        ]
       : []),
   ];
 }
@@ -104,7 +144,10 @@ function form(send) {
     value: "1",
     required: true,
   });
-  const path = select("path", [["", "any"], ...paths.map((each) => /** @type {const} */ ([each, each]))]);
+  const path = select("path", [
+    ["", "any"],
+    ...paths.map((each) => /** @type {const} */ ([each, each])),
+  ]);
   const code = h("input", { name: "code", autocomplete: "off", maxlength: "128", size: "16" });
   const delay = h("input", {
     name: "delay",
@@ -116,7 +159,10 @@ function form(send) {
     required: true,
   });
   const reason = select("reason", declineOptions, "insufficient_funds");
-  const [delayField, reasonField] = [field("For how long, in milliseconds", delay), field("Why", reason)];
+  const [delayField, reasonField] = [
+    field("For how long, in milliseconds", delay),
+    field("Why", reason),
+  ];
   const fit = () => {
     const { does, waits } = faultWords(kind.value);
     told.textContent = does;

@@ -6,10 +6,14 @@ const mostPages = 20;
 const mostKept = 1_000;
 
 /** @typedef {{ number: number, path: string, duration_ms?: number }} Recorded */
-/** @typedef {{ path: string, number: number, median: number, slow: number, slowest: number }} PathTimes */
+/**
+ * @typedef {{ path: string, number: number, median: number, slow: number, slowest: number }}
+ * PathTimes
+ */
 
 /**
- * Looks at the log from where it looked last; answers the times of each path, undefined where there is no log.
+ * Looks at the log from where it looked last; answers the times of each path, undefined where there
+ * is no log.
  * @param {AbortSignal} signal
  * @returns {() => Promise<readonly PathTimes[] | undefined>}
  */
@@ -20,7 +24,9 @@ export function answerTimes(signal) {
     if (!(await offers("/__cofre/requests"))) return undefined;
     for (let pages = 0; pages < mostPages && !signal.aborted; pages += 1) {
       const asked = { after: known.at(-1)?.number ?? 0 };
-      const { requests, next } = /** @type {{ requests: Recorded[], next: number | null }} */ (await call("/__cofre/requests", asked));
+      const { requests, next } = /** @type {{ requests: Recorded[], next: number | null }} */ (
+        await call("/__cofre/requests", asked)
+      );
       known = [...known, ...requests].slice(-mostKept);
       if (next === null) break;
     }
@@ -45,7 +51,8 @@ export function timesOf(requests) {
   return [...byPath]
     .map(([path, times]) => {
       const sorted = times.toSorted((left, right) => left - right);
-      const at = (/** @type {number} */ share) => sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0;
+      const at = (/** @type {number} */ share) =>
+        sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? 0;
       return { path, number: sorted.length, median: at(0.5), slow: at(0.95), slowest: at(1) };
     })
     .toSorted((left, right) => (left.path < right.path ? -1 : 1))

@@ -34,7 +34,11 @@ export async function listView(main, _words, query, signal) {
     keyOf: ({ hash }) => hash,
     cells,
     whenNone: mayDo("operator")
-      ? ["There is none yet. ", h("a", { href: "#/try" }, "Try it"), " sends one from here; those of your shop show here by themselves."]
+      ? [
+          "There is none yet. ",
+          h("a", { href: "#/try" }, "Try it"),
+          " sends one from here; those of your shop show here by themselves.",
+        ]
       : ["There is none yet. Those of the shop show here by themselves."],
     all: "#/payments",
   });
@@ -42,9 +46,22 @@ export async function listView(main, _words, query, signal) {
 
 /** @param {Listed} payment */
 function cells(payment) {
-  const { hash, merchant_payment_code: code, state, brand, masked_card_number: pan, name, email, open_date: opened } = payment;
+  const {
+    hash,
+    merchant_payment_code: code,
+    state,
+    brand,
+    masked_card_number: pan,
+    name,
+    email,
+    open_date: opened,
+  } = payment;
   return [
-    h("a", { href: `#/payment/${hash}`, class: code.length > mostOnOneLine ? "code" : "code one-line" }, foreign(code)),
+    h(
+      "a",
+      { href: `#/payment/${hash}`, class: code.length > mostOnOneLine ? "code" : "code one-line" },
+      foreign(code),
+    ),
     stateMark(state, payment),
     bothAmounts(payment),
     h("span", { class: "card" }, `${brand} ${pan}`),
@@ -54,20 +71,32 @@ function cells(payment) {
 }
 
 /**
- * An e-mail address, which may break before its @ and its points and inside of no word that fits a line.
+ * An e-mail address, which may break before its @ and its points and inside of no word that fits a
+ * line.
  * @param {string} email
  */
 function addressOf(email) {
   const parts = shown(email).split(/(?=[@.])/);
-  return h("bdi", { class: "soft address" }, ...parts.flatMap((part, place) => (place === 0 ? [part] : [h("wbr"), part])));
+  return h(
+    "bdi",
+    { class: "soft address" },
+    ...parts.flatMap((part, place) => (place === 0 ? [part] : [h("wbr"), part])),
+  );
 }
 
 /**
  * @param {string} state
- * @param {Pick<Listed, "captured" | "refunded" | "charged_back" | "disputed" | "needs_review">} flags
+ * @param {Pick<Listed, "captured" | "refunded" | "charged_back" | "disputed" | "needs_review">}
+ * flags
  */
-export function stateMark(state, { captured, refunded, charged_back: isChargedBack, disputed, needs_review: needsReview }) {
-  const { text, colour } = state === "captured" ? moneyWords(minorOf(captured), minorOf(refunded), isChargedBack) : stateWords(state);
+export function stateMark(
+  state,
+  { captured, refunded, charged_back: isChargedBack, disputed, needs_review: needsReview },
+) {
+  const { text, colour } =
+    state === "captured"
+      ? moneyWords(minorOf(captured), minorOf(refunded), isChargedBack)
+      : stateWords(state);
   return h(
     "span",
     { class: "marks" },
@@ -108,11 +137,15 @@ function form(filter) {
   );
 }
 
-/** What may be a card number, however its digits are set apart; a date after it, glued or not, is taken along. */
+/**
+ * What may be a card number, however its digits are set apart; a date after it, glued or not, is
+ * taken along.
+ */
 const numberLike = /\p{Nd}(?:[^\p{L}\p{N}]{0,6}\p{Nd}){11,}/gu;
 
 /**
- * A whole card number stands in no address: what is searched for is its mask. A payment's whole hash may have as many digits, and stays.
+ * A whole card number stands in no address: what is searched for is its mask. A payment's whole
+ * hash may have as many digits, and stays.
  * @param {string} text
  */
 export function withoutNumber(text) {

@@ -17,7 +17,8 @@ const pageSize = 50;
  * @property {(before: string | undefined) => Promise<{ items: Item[], next: string | null }>} page
  * @property {(item: Item) => string} keyOf grows with each new one
  * @property {(item: Item) => readonly import("./dom.js").Child[]} cells
- * @property {readonly import("./dom.js").Child[]} [whenNone] what is said when there is none, and none is searched for
+ * @property {readonly import("./dom.js").Child[]} [whenNone] what is said when there is none, and
+ * none is searched for
  * @property {string} [all] the address of the list that leaves nothing out
  */
 
@@ -29,13 +30,21 @@ const pageSize = 50;
  * @param {ListOf<Item>} of
  * @returns {Promise<() => Promise<void>>} looks again at once
  */
-export async function liveList(main, signal, { caption, heads, noun: [one, many], isFiltered, page: pageOf, keyOf, cells, whenNone, all }) {
+export async function liveList(
+  main,
+  signal,
+  { caption, heads, noun: [one, many], isFiltered, page: pageOf, keyOf, cells, whenNone, all },
+) {
   /** @type {Map<string, { item: Item, row: HTMLElement }>} */
   const rows = new Map();
   const list = table(caption, heads, []);
   const body = /** @type {HTMLElement} */ (list.tBodies[0]);
   const count = h("p", { class: "soft looking", role: "status" }, "Looking…");
-  const more = h("button", { type: "button", hidden: true, onclick: () => void goOn() }, "Show more");
+  const more = h(
+    "button",
+    { type: "button", hidden: true, onclick: () => void goOn() },
+    "Show more",
+  );
   const none = nothing(isFiltered, whenNone, all);
   const trouble = h("div");
   /** @type {string | null} */
@@ -58,7 +67,10 @@ export async function liveList(main, signal, { caption, heads, noun: [one, many]
       const known = rows.get(key);
       if (known !== undefined && JSON.stringify(known.item) === JSON.stringify(item)) continue;
       const row = tableRow(heads, cells(item));
-      const place = known === undefined ? -1 : stops(known.row).findIndex((stop) => stop === document.activeElement);
+      const place =
+        known === undefined
+          ? -1
+          : stops(known.row).findIndex((stop) => stop === document.activeElement);
       known?.row.replaceWith(row);
       if (place >= 0) (stops(row)[place] ?? stops(row)[0])?.focus();
       rows.set(key, { item, row });
@@ -80,7 +92,11 @@ export async function liveList(main, signal, { caption, heads, noun: [one, many]
     const before = rows.size;
     more.disabled = true;
     try {
-      for (let calls = 0; calls < callsAtOnce && (calls === 0 || (next !== null && rows.size - before < pageSize)); calls += 1) {
+      for (
+        let calls = 0;
+        calls < callsAtOnce && (calls === 0 || (next !== null && rows.size - before < pageSize));
+        calls += 1
+      ) {
         const from = next;
         const { items, next: following } = await page(from ?? undefined);
         // A fresh look may have begun the list anew meanwhile.
@@ -102,7 +118,10 @@ export async function liveList(main, signal, { caption, heads, noun: [one, many]
   let turns = 0;
   const refresh = async () => {
     const turn = (turns += 1);
-    const known = [...rows.keys()].reduce((left, right) => (left > right ? left : right), lookedTo ?? "");
+    const known = [...rows.keys()].reduce(
+      (left, right) => (left > right ? left : right),
+      lookedTo ?? "",
+    );
     // Without a filter a gap is more than a page of new ones: they are a list of their own.
     const look = await newest(page, known, isFiltered ? callsAtOnce : 1);
     // What was overtaken tells of what was.
@@ -129,8 +148,9 @@ export async function liveList(main, signal, { caption, heads, noun: [one, many]
 const mostRowsAgain = 1_000;
 
 /**
- * Loads a list: its first page, or, for an address that the browser's Back leads to, as many rows as were shown, at the place where the
- * page was scrolled to. Both are kept in the browser's history, with the address.
+ * Loads a list: its first page, or, for an address that the browser's Back leads to, as many rows
+ * as were shown, at the place where the page was scrolled to. Both are kept in the browser's
+ * history, with the address.
  * @param {AbortSignal} signal
  * @param {ReadonlyMap<string, unknown>} rows
  * @param {() => Promise<boolean>} load one more page; true: there are more
@@ -147,10 +167,16 @@ async function comeBack(signal, rows, load) {
     waiting = undefined;
     if (!signal.aborted) history.replaceState({ rows: rows.size, y: Math.round(scrollY) }, "");
   };
-  addEventListener("scroll", () => (waiting ??= setTimeout(keep, keepAfterMs)), { signal, passive: true });
+  addEventListener("scroll", () => (waiting ??= setTimeout(keep, keepAfterMs)), {
+    signal,
+    passive: true,
+  });
 }
 
-/** Browsers refuse changes of the history that come more often than a hundred times in half a minute. */
+/**
+ * Browsers refuse changes of the history that come more often than a hundred times in half a
+ * minute.
+ */
 const keepAfterMs = 350;
 
 /**
@@ -158,18 +184,24 @@ const keepAfterMs = 350;
  * @returns {{ rows: number, y: number }}
  */
 function placeIn(state) {
-  const { rows, y } = /** @type {{ rows?: unknown, y?: unknown }} */ (typeof state === "object" && state !== null ? state : {});
+  const { rows, y } = /** @type {{ rows?: unknown, y?: unknown }} */ (
+    typeof state === "object" && state !== null ? state : {}
+  );
   return { rows: typeof rows === "number" ? rows : 0, y: typeof y === "number" ? y : 0 };
 }
 
 /**
- * What stands in the place of rows when there are none: how they come to be, or the way back to all.
+ * What stands in the place of rows when there are none: how they come to be, or the way back to
+ * all.
  * @param {boolean} isFiltered
  * @param {readonly import("./dom.js").Child[]} [whenNone]
  * @param {string} [all]
  */
 export function nothing(isFiltered, whenNone = [], all = "") {
-  const words = isFiltered && all !== "" ? ["Nothing fits what is asked for. ", h("a", { href: all }, "Show all")] : whenNone;
+  const words =
+    isFiltered && all !== ""
+      ? ["Nothing fits what is asked for. ", h("a", { href: all }, "Show all")]
+      : whenNone;
   return h("p", { class: "nothing", hidden: true }, ...words);
 }
 
@@ -183,7 +215,8 @@ function stops(row) {
 }
 
 /**
- * Puts the rows in this order, and leaves alone those that stand where they should: whoever is in one stays there.
+ * Puts the rows in this order, and leaves alone those that stand where they should: whoever is in
+ * one stays there.
  * @param {HTMLElement} body
  * @param {readonly HTMLElement[]} rows
  */
@@ -200,7 +233,8 @@ function arrange(body, rows) {
  * @param {Event} event
  */
 function walk(event) {
-  if (!(event instanceof KeyboardEvent) || (event.key !== "ArrowDown" && event.key !== "ArrowUp")) return;
+  if (!(event instanceof KeyboardEvent) || (event.key !== "ArrowDown" && event.key !== "ArrowUp"))
+    return;
   const row = event.target instanceof Element ? event.target.closest("tr") : null;
   const to = event.key === "ArrowDown" ? row?.nextElementSibling : row?.previousElementSibling;
   const link = to?.querySelector("a");

@@ -1,6 +1,17 @@
 // The page itself: who is using it, and which of its views the address names.
 import { accountView, signOut } from "./account.js";
-import { call, forgetKey, isAboutKey, keepKey, keyOfOtherTab, keyOfTab, nameOfWorld, nameWorld, offerKey, sessionOver } from "./api.js";
+import {
+  call,
+  forgetKey,
+  isAboutKey,
+  keepKey,
+  keyOfOtherTab,
+  keyOfTab,
+  nameOfWorld,
+  nameWorld,
+  offerKey,
+  sessionOver,
+} from "./api.js";
 import { auditView } from "./audit.js";
 import { ask, closeDialogs, field, foreign, h, problem, say, shown } from "./dom.js";
 import { chartsView } from "./charts.js";
@@ -19,16 +30,20 @@ import { own } from "./words.js";
 import { worldsView } from "./worlds.js";
 
 /**
- * A view fills `main` and keeps it fresh until the signal is aborted. It rejects when it could not begin.
- * @typedef {(main: HTMLElement, words: readonly string[], query: URLSearchParams, signal: AbortSignal) => Promise<void>} View
+ * A view fills `main` and keeps it fresh until the signal is aborted. It rejects when it could not
+ * begin.
+ * @typedef {(main: HTMLElement, words: readonly string[], query: URLSearchParams, signal:
+ * AbortSignal) => Promise<void>} View
  */
 
 /** @import { Person, Role, Session } from "./session.js" */
 /** @import { Typed } from "./typed.js" */
 
 /**
- * By the first word of the address. `of` is the view under which one stands that no link leads to; `login`: only where people sign in.
- * @type {Readonly<Record<string, { title: string, view: View, of?: string, needs?: Role, login?: true }>>}
+ * By the first word of the address. `of` is the view under which one stands that no link leads to;
+ * `login`: only where people sign in.
+ * @type {Readonly<Record<string, { title: string, view: View, of?: string, needs?: Role, login?:
+ * true }>>}
  */
 const views = {
   payments: { title: "Payments", view: listView },
@@ -55,10 +70,15 @@ let shownBefore = "";
 /** An invitation that a link brought. */
 let invitation = "";
 
-/** A link may bring the key or an invitation along, behind the `#`, which browsers send nowhere. It leaves the address at once. */
+/**
+ * A link may bring the key or an invitation along, behind the `#`, which browsers send nowhere. It
+ * leaves the address at once.
+ */
 function takeFromAddress() {
   if (isLogin()) {
-    const invited = location.hash.startsWith("#invite=") ? new URLSearchParams(location.hash.slice(1)).get("invite") : null;
+    const invited = location.hash.startsWith("#invite=")
+      ? new URLSearchParams(location.hash.slice(1)).get("invite")
+      : null;
     if (invited === null) return;
     invitation = invited;
     history.replaceState(null, "", "/#/payments");
@@ -69,10 +89,14 @@ function takeFromAddress() {
   history.replaceState(null, "", "/#/payments");
   const before = keyOfTab();
   if (before === undefined || before === given) return keepKey(given);
-  ask("The link opens another account than the one that this tab shows. Open it?", "Open the other account", () => {
-    keepKey(given);
-    void show();
-  });
+  ask(
+    "The link opens another account than the one that this tab shows. Open it?",
+    "Open the other account",
+    () => {
+      keepKey(given);
+      void show();
+    },
+  );
 }
 
 async function show() {
@@ -85,12 +109,17 @@ async function show() {
   shownNow = new AbortController();
   const { signal } = shownNow;
   showAccount();
-  if (isLogin() ? personOfPage() === undefined || invitation !== "" : keyOfTab() === undefined) return letIn();
+  if (isLogin() ? personOfPage() === undefined || invitation !== "" : keyOfTab() === undefined)
+    return letIn();
   const [path = "", search = ""] = location.hash.replace(/^#\/?/, "").split("?");
   const [asked = "", ...words] = path.split("/");
   const found = own(views, asked);
   const name = found !== undefined && (isLogin() || found.login === undefined) ? asked : "payments";
-  const { title, view, needs = "viewer" } = own(views, name) ?? { title: "Payments", view: listView };
+  const {
+    title,
+    view,
+    needs = "viewer",
+  } = own(views, name) ?? { title: "Payments", view: listView };
   document.title = `${title} · Cofre`;
   showNav(name);
   const heading = h("h1", { tabindex: "-1" }, title);
@@ -104,7 +133,8 @@ async function show() {
   try {
     const begun = view(main, words, new URLSearchParams(search), signal);
     // Whoever came by a link, a button or the browser's back hears which view it is now.
-    if (before !== document.body || (shownBefore !== "" && shownBefore !== name)) focusOn(before?.getAttribute("name") ?? "", heading);
+    if (before !== document.body || (shownBefore !== "" && shownBefore !== name))
+      focusOn(before?.getAttribute("name") ?? "", heading);
     shownBefore = name;
     await begun;
   } catch (error) {
@@ -117,7 +147,10 @@ async function show() {
   }
 }
 
-/** Names the account that is open. A key alone does not say whether it is a world's: the server does. */
+/**
+ * Names the account that is open. A key alone does not say whether it is a world's: the server
+ * does.
+ */
 function showAccount() {
   const world = nameOfWorld();
   tag.textContent = world === undefined ? "sandbox" : `world: ${shown(world)}`;
@@ -139,7 +172,8 @@ function showAccount() {
 let lookedUp = "";
 
 /**
- * Whoever was at a field stays at the field of that name; whoever followed a link begins at the top.
+ * Whoever was at a field stays at the field of that name; whoever followed a link begins at the
+ * top.
  * @param {string} name
  * @param {HTMLElement} heading
  */
@@ -154,13 +188,16 @@ function showNav(name) {
   nav.hidden = false;
   if (nav.firstChild === null) {
     const links = Object.entries(views).filter(
-      ([, { of, needs = "viewer", login }]) => of === undefined && mayDo(needs) && (!login || isLogin()),
+      ([, { of, needs = "viewer", login }]) =>
+        of === undefined && mayDo(needs) && (!login || isLogin()),
     );
     const person = personOfPage();
     nav.append(
       ...links.map(([view, { title }]) => h("a", { href: `#/${view}` }, title)),
       h("a", { href: "/docs", class: "apart" }, "Docs"),
-      ...(person === undefined ? [h("button", { type: "button", class: "plain", onclick: leave }, "Forget the key")] : whoIsIt(person)),
+      ...(person === undefined
+        ? [h("button", { type: "button", class: "plain", onclick: leave }, "Forget the key")]
+        : whoIsIt(person)),
     );
   }
   for (const link of nav.querySelectorAll("a")) {
@@ -179,14 +216,20 @@ function whoIsIt({ name, role }) {
   return [
     h("span", { class: "who" }, foreign(name), `, ${role}`),
     h("a", { href: "#/account" }, "Password"),
-    h("button", { type: "button", class: "plain", onclick: () => void signOut().then(() => letIn()) }, "Sign out"),
+    h(
+      "button",
+      { type: "button", class: "plain", onclick: () => void signOut().then(() => letIn()) },
+      "Sign out",
+    ),
   ];
 }
 
 /**
- * Whoever is to use the page says who it is, or gives the key. The address stays: it leads there afterwards.
+ * Whoever is to use the page says who it is, or gives the key. The address stays: it leads there
+ * afterwards.
  * @param {unknown} [why]
- * @param {boolean} [mayBe] the browser may have a session that this page does not know: it was loaded anew, or another tab has signed in
+ * @param {boolean} [mayBe] the browser may have a session that this page does not know: it was
+ * loaded anew, or another tab has signed in
  */
 async function letIn(why, mayBe = !wasAsked) {
   if (!isLogin()) return askForKey(why);
@@ -200,11 +243,13 @@ async function letIn(why, mayBe = !wasAsked) {
   const entered = (/** @type {Session} */ session) => {
     begin(session);
     invitation = "";
-    const typed = left?.person === session.person.id && left.address === location.hash ? left.typed : undefined;
+    const typed =
+      left?.person === session.person.id && left.address === location.hash ? left.typed : undefined;
     left = undefined;
     void show().then(() => typed !== undefined && putBack(main, typed));
   };
-  if (invitation !== "") return acceptInvitation(main, invitation, entered, () => ((invitation = ""), void show()));
+  if (invitation !== "")
+    return acceptInvitation(main, invitation, entered, () => ((invitation = ""), void show()));
   main.replaceChildren();
   wasAsked = true;
   const session = mayBe ? await whoWasIt() : undefined;
@@ -213,12 +258,16 @@ async function letIn(why, mayBe = !wasAsked) {
 }
 
 /**
- * What stood there, and is not sent, when the session ended: for the same person at the same address, should they come back.
+ * What stood there, and is not sent, when the session ended: for the same person at the same
+ * address, should they come back.
  * @type {{ person: string | undefined, address: string, typed: Typed } | undefined}
  */
 let left;
 
-/** The view is made anew, as the role that somebody has now is shown it; what they were typing stays, where it still may be typed. */
+/**
+ * The view is made anew, as the role that somebody has now is shown it; what they were typing
+ * stays, where it still may be typed.
+ */
 async function showRole() {
   const person = personOfPage();
   if (person === undefined) return;
@@ -254,7 +303,14 @@ function askForKey(why) {
   document.title = "Cofre";
   nav.hidden = true;
   shownBefore = "";
-  const input = h("input", { type: "password", name: "key", autocomplete: "off", spellcheck: "false", required: true, maxlength: "100" });
+  const input = h("input", {
+    type: "password",
+    name: "key",
+    autocomplete: "off",
+    spellcheck: "false",
+    required: true,
+    maxlength: "100",
+  });
   const said = h("div", {}, why === undefined ? "" : problem(why));
   const form = h(
     "form",

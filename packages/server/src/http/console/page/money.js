@@ -7,7 +7,8 @@ export function minorOf(amount) {
 }
 
 /**
- * An amount as people type it, with the decimal point that the server reads: `100,00` becomes `100.00`.
+ * An amount as people type it, with the decimal point that the server reads: `100,00` becomes
+ * `100.00`.
  * @param {string} typed
  */
 export function withPoint(typed) {
@@ -26,19 +27,38 @@ export function amountOf(minor, like) {
 
 /**
  * In both currencies, or in one when they are the same.
- * @param {{ amount_ext: string, currency_ext: string, amount_br: string, currency_br: string }} payment
+ * @param {{ amount_ext: string, currency_ext: string, amount_br: string, currency_br: string }}
+ * payment
  */
-export function bothAmounts({ amount_ext: asked, currency_ext: currency, amount_br: local, currency_br: localCurrency }) {
+export function bothAmounts({
+  amount_ext: asked,
+  currency_ext: currency,
+  amount_br: local,
+  currency_br: localCurrency,
+}) {
   const first = h("span", { class: "amount" }, `${asked} ${currency}`);
   if (currency === localCurrency) return first;
-  return h("span", { class: "amounts" }, first, " ", h("span", { class: "amount soft" }, `${local} ${localCurrency}`));
+  return h(
+    "span",
+    { class: "amounts" },
+    first,
+    " ",
+    h("span", { class: "amount soft" }, `${local} ${localCurrency}`),
+  );
 }
 
 /**
- * What was authorized, and how much of it was captured and refunded, as a bar with the same said in words.
+ * What was authorized, and how much of it was captured and refunded, as a bar with the same said in
+ * words.
  * @param {import("./api.js").Listed} payment
  */
-export function moneyBar({ amount_ext: asked, authorized, captured, refunded, currency_ext: currency }) {
+export function moneyBar({
+  amount_ext: asked,
+  authorized,
+  captured,
+  refunded,
+  currency_ext: currency,
+}) {
   const whole = minorOf(authorized) === 0n ? minorOf(asked) : minorOf(authorized);
   const kept = minorOf(captured) - minorOf(refunded);
   const held = captured === amountOf(0n, captured) ? minorOf(authorized) : 0n;
@@ -63,7 +83,9 @@ export function moneyBar({ amount_ext: asked, authorized, captured, refunded, cu
       ["held", "Authorized", authorized],
       ["captured", "Captured", captured],
       ["refunded", "Refunded", refunded],
-    ].map(([kind, name, amount]) => h("li", {}, h("span", { class: `key ${kind}` }), `${name} ${amount} ${currency}`)),
+    ].map(([kind, name, amount]) =>
+      h("li", {}, h("span", { class: `key ${kind}` }), `${name} ${amount} ${currency}`),
+    ),
   );
   return h("div", { class: "money" }, bar, legend);
 }

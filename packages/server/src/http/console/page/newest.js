@@ -1,8 +1,10 @@
-// A fresh look at the newest of a list, and what it says of those that are shown. Knows no document.
+// A fresh look at the newest of a list, and what it says of those that are shown. Knows no
+// document.
 
 /**
- * What was seen: all that passes the filter from the newest on down to `following` (null: of all). `first` is where the first call
- * ended. It `joins` what was known unless some between the two were not looked at.
+ * What was seen: all that passes the filter from the newest on down to `following` (null: of all).
+ * `first` is where the first call ended. It `joins` what was known unless some between the two were
+ * not looked at.
  * @template {{ key: string }} Item
  * @typedef {{ items: Item[], first: string | null, following: string | null, joins: boolean }} Look
  */
@@ -28,8 +30,8 @@ export async function newest(page, known, mostCalls) {
 }
 
 /**
- * Those that are shown no longer. What was looked at and is not there passes the filter no more; what is older was not looked at and stays,
- * unless there is a gap before it.
+ * Those that are shown no longer. What was looked at and is not there passes the filter no more;
+ * what is older was not looked at and stays, unless there is a gap before it.
  * @param {Iterable<string>} keys those that are shown
  * @param {Look<{ key: string }>} look
  */

@@ -33,7 +33,9 @@ export async function notificationsView(main, _words, query, signal) {
       let from = null;
       do {
         const asked = from === null ? selection : { ...selection, from };
-        const answer = /** @type {{ deliveries: number, next: number | null }} */ (await call("/__cofre/notifications", asked));
+        const answer = /** @type {{ deliveries: number, next: number | null }} */ (
+          await call("/__cofre/notifications", asked)
+        );
         count += answer.deliveries;
         from = answer.next;
       } while (from !== null && !signal.aborted);
@@ -54,7 +56,12 @@ export async function notificationsView(main, _words, query, signal) {
       mayDo("operator") &&
         h(
           "button",
-          { type: "button", name: "failed", class: "second", onclick: () => void again({ replay: "failed" }) },
+          {
+            type: "button",
+            name: "failed",
+            class: "second",
+            onclick: () => void again({ replay: "failed" }),
+          },
           "Send failed ones again",
         ),
     ),
@@ -67,16 +74,23 @@ export async function notificationsView(main, _words, query, signal) {
     isFiltered: state !== undefined,
     page: async (before) => {
       const asked = { order: "newest", limit: pageSize, ...(state === undefined ? {} : { state }) };
-      const { notifications, next, endpoints } = /** @type {{ notifications: Told[], next: number | null, endpoints: Receiver[] }} */ (
-        await call("/__cofre/notifications", before === undefined ? asked : { ...asked, before: Number(before) })
-      );
+      const { notifications, next, endpoints } =
+        /** @type {{ notifications: Told[], next: number | null, endpoints: Receiver[] }} */ (
+          await call(
+            "/__cofre/notifications",
+            before === undefined ? asked : { ...asked, before: Number(before) },
+          )
+        );
       receivers.show(endpoints);
       return { items: notifications, next: next === null ? null : keyOf(next) };
     },
     keyOf: ({ number }) => keyOf(number),
-    whenNone: ["There is none yet. A change of a payment is one, whether somebody hears of it or not."],
+    whenNone: [
+      "There is none yet. A change of a payment is one, whether somebody hears of it or not.",
+    ],
     all: "#/notifications",
-    cells: (told) => cells(told, () => void again({ replay: "range", from: told.number, to: told.number })),
+    cells: (told) =>
+      cells(told, () => void again({ replay: "range", from: told.number, to: told.number })),
   });
 }
 
@@ -93,11 +107,26 @@ function cells({ number, notification_type: kind, hash, at, deliveries }, again)
   return [
     String(number),
     foreign(kind, "short"),
-    h("a", { href: `#/payment/${encodeURIComponent(hash)}`, class: "code one-line", title: hash }, foreign(shortHash(hash))),
+    h(
+      "a",
+      { href: `#/payment/${encodeURIComponent(hash)}`, class: "code one-line", title: hash },
+      foreign(shortHash(hash)),
+    ),
     h("time", { datetime: `${at.replace(" ", "T")}Z` }, foreign(at)),
     deliveryList(deliveries),
     ...(mayDo("operator")
-      ? [h("button", { type: "button", class: "small", "aria-label": `Send again number ${number}`, onclick: again }, "Send again")]
+      ? [
+          h(
+            "button",
+            {
+              type: "button",
+              class: "small",
+              "aria-label": `Send again number ${number}`,
+              onclick: again,
+            },
+            "Send again",
+          ),
+        ]
       : []),
   ];
 }
@@ -109,7 +138,8 @@ function cells({ number, notification_type: kind, hash, at, deliveries }, again)
 function filterForm(state, button) {
   const chosen = select("state", [["", "any"], ...deliveryOptions], state ?? "");
   const apply = () => {
-    location.hash = chosen.value === "" ? "#/notifications" : `#/notifications?state=${chosen.value}`;
+    location.hash =
+      chosen.value === "" ? "#/notifications" : `#/notifications?state=${chosen.value}`;
   };
   return h(
     "form",

@@ -16,7 +16,9 @@ export function notifications(hash, told, refresh) {
   const trouble = h("div");
   const again = async () => {
     try {
-      const { deliveries } = /** @type {{ deliveries: number }} */ (await call("/__cofre/notifications", { replay: "payment", hash }));
+      const { deliveries } = /** @type {{ deliveries: number }} */ (
+        await call("/__cofre/notifications", { replay: "payment", hash })
+      );
       say(sentAgain(deliveries));
       await refresh();
     } catch (error) {
@@ -24,7 +26,12 @@ export function notifications(hash, told, refresh) {
     }
   };
   const heads = ["Number", "What", "When (UTC)", "Deliveries"];
-  const rows = told.map(({ number, notification_type: kind, at, deliveries }) => [String(number), kind, at, deliveryList(deliveries)]);
+  const rows = told.map(({ number, notification_type: kind, at, deliveries }) => [
+    String(number),
+    kind,
+    at,
+    deliveryList(deliveries),
+  ]);
   return [
     h("h2", {}, "Notifications"),
     told.length === 0
@@ -32,14 +39,20 @@ export function notifications(hash, told, refresh) {
       : h("div", { class: "wide" }, table("Notifications", heads, rows)),
     told.length > 0 &&
       mayDo("operator") &&
-      h("p", { class: "actions" }, h("button", { type: "button", name: "again", onclick: () => void again() }, "Send again")),
+      h(
+        "p",
+        { class: "actions" },
+        h("button", { type: "button", name: "again", onclick: () => void again() }, "Send again"),
+      ),
     trouble,
   ].filter((node) => node !== false);
 }
 
 /** @param {number} deliveries that wait again */
 export function sentAgain(deliveries) {
-  return deliveries === 0 ? "Nobody is to hear of it: the account has no address for notifications." : `${deliveries} sent again.`;
+  return deliveries === 0
+    ? "Nobody is to hear of it: the account has no address for notifications."
+    : `${deliveries} sent again.`;
 }
 
 /**
@@ -48,7 +61,11 @@ export function sentAgain(deliveries) {
  */
 export function deliveryList(deliveries) {
   if (deliveries.length === 0) return "to nobody: no address";
-  return h("ul", { class: "deliveries" }, ...deliveries.map((delivery) => h("li", {}, ...deliveryText(delivery))));
+  return h(
+    "ul",
+    { class: "deliveries" },
+    ...deliveries.map((delivery) => h("li", {}, ...deliveryText(delivery))),
+  );
 }
 
 /** @param {Delivery} delivery */

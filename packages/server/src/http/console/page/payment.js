@@ -34,7 +34,8 @@ export async function paymentView(main, [hash = ""], _query, signal) {
       /** @type {Promise<{ notifications: Told[] }>} */ (call("/__cofre/notifications", { hash })),
     ]);
     const [payment] = page.payments;
-    if (payment === undefined || payment.hash !== hash) throw new Error("There is no such payment.");
+    if (payment === undefined || payment.hash !== hash)
+      throw new Error("There is no such payment.");
     if (isOver()) return;
     document.title = `${shown(payment.merchant_payment_code)} · Cofre`;
     if (JSON.stringify(told) !== madeTold) {
@@ -47,7 +48,11 @@ export async function paymentView(main, [hash = ""], _query, signal) {
     if (isOver() || now === made) return;
     made = now;
     parts.head.replaceChildren(...headOf(payment, wire));
-    parts.money.replaceChildren(h("h2", {}, "Money"), moneyBar(payment), ...refundsOf(wire, payment.currency_ext));
+    parts.money.replaceChildren(
+      h("h2", {}, "Money"),
+      moneyBar(payment),
+      ...refundsOf(wire, payment.currency_ext),
+    );
     keepingFocus(parts.actions, () => actions(payment, refresh));
     keepingFocus(parts.history, () => historyOf(timeline));
     keepingFocus(parts.books, () => booksOf(timeline));
@@ -66,7 +71,13 @@ export async function paymentView(main, [hash = ""], _query, signal) {
 function headOf(payment, wire) {
   const { transaction_status: said } = wire;
   return [
-    h("p", { class: "title" }, foreign(payment.merchant_payment_code, "code"), " ", stateMark(payment.state, payment)),
+    h(
+      "p",
+      { class: "title" },
+      foreign(payment.merchant_payment_code, "code"),
+      " ",
+      stateMark(payment.state, payment),
+    ),
     facts([
       ["Hash", h("code", {}, payment.hash)],
       ["Amount", bothAmounts(payment)],
@@ -77,7 +88,10 @@ function headOf(payment, wire) {
       ["Customer", foreign(payment.name)],
       ["E-mail", foreign(payment.email)],
       ["Country", payment.country],
-      ["On the wire", `${wire.status}, ${said.code}: ${said.description}${said.authcode === undefined ? "" : `, ${said.authcode}`}`],
+      [
+        "On the wire",
+        `${wire.status}, ${said.code}: ${said.description}${said.authcode === undefined ? "" : `, ${said.authcode}`}`,
+      ],
     ]),
   ];
 }
@@ -88,14 +102,23 @@ function headOf(payment, wire) {
  */
 function refundsOf({ refunds = [] }, currency) {
   if (refunds.length === 0) return [];
-  const rows = refunds.map(({ id, amount_ext: amount, status, request_date: asked, description }) => [
-    id,
-    `${amount} ${currency}`,
-    refundWords(status),
-    asked,
-    foreign(description),
-  ]);
-  return [h("h3", {}, "Refunds"), h("div", { class: "wide" }, table("Refunds", ["Refund", "Amount", "State", "Asked (UTC)", "Why"], rows))];
+  const rows = refunds.map(
+    ({ id, amount_ext: amount, status, request_date: asked, description }) => [
+      id,
+      `${amount} ${currency}`,
+      refundWords(status),
+      asked,
+      foreign(description),
+    ],
+  );
+  return [
+    h("h3", {}, "Refunds"),
+    h(
+      "div",
+      { class: "wide" },
+      table("Refunds", ["Refund", "Amount", "State", "Asked (UTC)", "Why"], rows),
+    ),
+  ];
 }
 
 /** What the raw message of an entry is called, of those that have one. */
@@ -107,10 +130,19 @@ const messages = new Map([
 /** @param {Timeline} timeline */
 function historyOf({ entries, recording }) {
   const { since, complete } = recording;
-  const missing = since === null ? "none are there." : `what was before ${moment(since)} is not here.`;
+  const missing =
+    since === null ? "none are there." : `what was before ${moment(since)} is not here.`;
   return [
     h("h2", {}, "What has happened"),
-    ...(complete ? [] : [h("p", { class: "soft" }, `Requests, calls of the acquirer and deliveries are kept in memory: ${missing}`)]),
+    ...(complete
+      ? []
+      : [
+          h(
+            "p",
+            { class: "soft" },
+            `Requests, calls of the acquirer and deliveries are kept in memory: ${missing}`,
+          ),
+        ]),
     h("ol", { class: "timeline" }, ...entries.map(entryOf)),
   ];
 }
@@ -156,7 +188,13 @@ function moment(at) {
 function booksOf({ entries, price, problems }) {
   const heads = ["When (UTC)", "Entry", "Account", "Amount", "Balance"];
   const rows = entries.flatMap(({ at, data: { postings = [] } }) =>
-    postings.map(({ kind, account, amount, balance, currency }) => [moment(at), kind, account, `${amount} ${currency}`, balance]),
+    postings.map(({ kind, account, amount, balance, currency }) => [
+      moment(at),
+      kind,
+      account,
+      `${amount} ${currency}`,
+      balance,
+    ]),
   );
   return [
     h("h2", {}, "Books"),
@@ -166,7 +204,11 @@ function booksOf({ entries, price, problems }) {
       "details",
       {},
       h("summary", { "data-name": "postings" }, `${rows.length} postings`),
-      h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Postings" }, table("Postings", heads, rows)),
+      h(
+        "div",
+        { class: "wide", tabindex: "0", role: "region", "aria-label": "Postings" },
+        table("Postings", heads, rows),
+      ),
     ),
   ];
 }

@@ -20,7 +20,11 @@ const roleOptions = [
 ];
 
 /** @type {Readonly<Record<string, readonly [text: string, colour: string]>>} */
-const states = { invited: ["invited", "waiting"], active: ["active", "good"], disabled: ["disabled", "over"] };
+const states = {
+  invited: ["invited", "waiting"],
+  active: ["active", "good"],
+  disabled: ["disabled", "over"],
+};
 
 /** @type {import("./main.js").View} */
 export async function peopleView(main, _words, _query, signal) {
@@ -33,7 +37,9 @@ export async function peopleView(main, _words, _query, signal) {
    */
   const act = async (fields, words) => {
     try {
-      const { invitation, person } = /** @type {{ invitation?: string, person: Person }} */ (await call("/__cofre/people", fields));
+      const { invitation, person } = /** @type {{ invitation?: string, person: Person }} */ (
+        await call("/__cofre/people", fields)
+      );
       trouble.replaceChildren();
       link.replaceChildren(...(invitation === undefined ? [] : invited(person.name, invitation)));
       say(words);
@@ -51,7 +57,10 @@ export async function peopleView(main, _words, _query, signal) {
     page: async () => {
       const { people } = /** @type {{ people: Person[] }} */ (await call("/__cofre/people", {}));
       // A list's first is the one with the greatest key.
-      return { items: people.map((person, place) => ({ ...person, place: people.length - place })), next: null };
+      return {
+        items: people.map((person, place) => ({ ...person, place: people.length - place })),
+        next: null,
+      };
     },
     keyOf: ({ place }) => String(place).padStart(digits, "0"),
     cells: (person) => cells(person, act),
@@ -64,14 +73,27 @@ export async function peopleView(main, _words, _query, signal) {
  */
 function invited(name, invitation) {
   return [
-    h("p", {}, "The link for ", foreign(name), ", shown this once. It works once, for 24 hours: give it to nobody else."),
+    h(
+      "p",
+      {},
+      "The link for ",
+      foreign(name),
+      ", shown this once. It works once, for 24 hours: give it to nobody else.",
+    ),
     h("p", {}, h("code", { class: "link" }, `${location.origin}/#invite=${shown(invitation)}`)),
   ];
 }
 
 /** @param {(fields: Readonly<Record<string, string>>, words: string) => Promise<void>} act */
 function inviteForm(act) {
-  const name = h("input", { name: "name", autocomplete: "off", required: true, maxlength: "64", size: "16", spellcheck: "false" });
+  const name = h("input", {
+    name: "name",
+    autocomplete: "off",
+    required: true,
+    maxlength: "64",
+    size: "16",
+    spellcheck: "false",
+  });
   const role = select("role", roleOptions, "viewer");
   const send = async () => {
     await act({ do: "invite", name: name.value.trim(), role: role.value }, "Invited.");
@@ -100,7 +122,11 @@ function cells(person, act) {
   const { id, name, role, state, last_signed_in_at: last, locked_until: locked } = person;
   const [text, colour] = states[state] ?? [shown(state), "over"];
   const button = (/** @type {string} */ label, /** @type {() => void} */ onclick) =>
-    h("button", { type: "button", class: "small", "aria-label": `${label}: ${shown(name)}`, onclick }, label);
+    h(
+      "button",
+      { type: "button", class: "small", "aria-label": `${label}: ${shown(name)}`, onclick },
+      label,
+    );
   const others = roles.filter((each) => each !== role);
   const isOwn = id === personOfPage()?.id;
   return [
@@ -112,7 +138,9 @@ function cells(person, act) {
       h("span", { class: `mark ${colour}` }, text),
       locked !== null && h("span", { class: "mark bad" }, `locked until ${shown(locked)}`),
     ),
-    last === null ? "never" : h("time", { datetime: last }, shown(last.replace("T", " ").replace(/(?:\.\d+)?Z$/, ""))),
+    last === null
+      ? "never"
+      : h("time", { datetime: last }, shown(last.replace("T", " ").replace(/(?:\.\d+)?Z$/, ""))),
     isOwn
       ? "you"
       : h(
@@ -121,7 +149,9 @@ function cells(person, act) {
           ...others.map((each) => {
             const make = () => void act({ do: "set_role", id, role: each }, `Now ${each}.`);
             if (each !== "admin") return button(`Make ${each}`, make);
-            return button("Make admin…", () => ask(`May ${shown(name)} do everything, with people too?`, "Make admin", make));
+            return button("Make admin…", () =>
+              ask(`May ${shown(name)} do everything, with people too?`, "Make admin", make),
+            );
           }),
           locked !== null && button("Unlock", () => void act({ do: "unlock", id }, "Unlocked.")),
           button("Invite again…", () =>
@@ -133,7 +163,11 @@ function cells(person, act) {
           ),
           state !== "disabled" &&
             button("Disable…", () =>
-              ask(`May ${shown(name)} not sign in any more?`, "Disable", () => void act({ do: "disable", id }, "Disabled.")),
+              ask(
+                `May ${shown(name)} not sign in any more?`,
+                "Disable",
+                () => void act({ do: "disable", id }, "Disabled."),
+              ),
             ),
         ),
   ];

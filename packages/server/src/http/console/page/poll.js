@@ -6,8 +6,8 @@ import { isLogin } from "./session.js";
 const everyMs = 2_000;
 
 /**
- * Calls `work` every two seconds until the signal is aborted or the key or the session is no good any more, one call at a time, not while the page is hidden, and at once
- * when it is seen again.
+ * Calls `work` every two seconds until the signal is aborted or the key or the session is no good
+ * any more, one call at a time, not while the page is hidden, and at once when it is seen again.
  * @param {AbortSignal} signal
  * @param {() => Promise<void>} work rejects when the server did not answer
  */
@@ -24,7 +24,10 @@ export async function keepFresh(signal, work) {
     } catch (error) {
       if (signal.aborted) return;
       if (isAboutKey(error)) {
-        if (!isLogin()) say("The server does not know this key any more, and what is shown is old. Forget the key and give another.");
+        if (!isLogin())
+          say(
+            "The server does not know this key any more, and what is shown is old. Forget the key and give another.",
+          );
         return;
       }
       say("The server does not answer. What is shown may be old.");

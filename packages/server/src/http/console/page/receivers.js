@@ -4,8 +4,10 @@ import { foreign, h, keepingFocus, problem, say, shown, table } from "./dom.js";
 import { mayDo } from "./session.js";
 
 /**
- * `off`: somebody has switched it off, at `off_at` where that is known; `gone`: it has answered 410, at `gone_at`.
- * @typedef {{ id: string, url: string, state: "on" | "off" | "gone", off_at?: string, gone_at?: string }} Receiver
+ * `off`: somebody has switched it off, at `off_at` where that is known; `gone`: it has answered
+ * 410, at `gone_at`.
+ * @typedef {{ id: string, url: string, state: "on" | "off" | "gone", off_at?: string, gone_at?:
+ * string }} Receiver
  */
 
 const headsOfViewer = ["Receiver", "Address", "State"];
@@ -26,7 +28,9 @@ export function receiversPart() {
     const now = JSON.stringify(receivers);
     if (now === made) return;
     made = now;
-    keepingFocus(list, () => [receivers.length === 0 ? nobody() : listOf(receivers, (receiver) => void turn(receiver))]);
+    keepingFocus(list, () => [
+      receivers.length === 0 ? nobody() : listOf(receivers, (receiver) => void turn(receiver)),
+    ]);
   };
 
   /** @param {Receiver} receiver */
@@ -34,11 +38,19 @@ export function receiversPart() {
     try {
       const isOn = state === "on";
       const { endpoints } = /** @type {{ endpoints: Receiver[] }} */ (
-        await call("/__cofre/notifications", { [isOn ? "switch_off" : "switch_on"]: id, order: "newest", limit: 1 })
+        await call("/__cofre/notifications", {
+          [isOn ? "switch_off" : "switch_on"]: id,
+          order: "newest",
+          limit: 1,
+        })
       );
       trouble.replaceChildren();
       show(endpoints);
-      say(isOn ? `${id} hears nothing for now. What is for it is kept.` : `${id} hears again. What was kept for it is sent.`);
+      say(
+        isOn
+          ? `${id} hears nothing for now. What is for it is kept.`
+          : `${id} hears again. What was kept for it is sent.`,
+      );
     } catch (error) {
       trouble.replaceChildren(problem(error));
     }
@@ -79,13 +91,25 @@ function listOf(receivers, turn) {
 /** @param {Receiver} receiver */
 function stateOf({ state, off_at: offAt, gone_at: goneAt }) {
   if (state === "on") return h("span", { class: "mark good" }, "on");
-  const why = state === "off" ? ["Somebody has switched it off", ...at(offAt)] : ["It answered 410", ...at(goneAt)];
-  return h("span", {}, h("span", { class: "mark bad" }, state), " ", ...why, ". What is for it is kept.");
+  const why =
+    state === "off"
+      ? ["Somebody has switched it off", ...at(offAt)]
+      : ["It answered 410", ...at(goneAt)];
+  return h(
+    "span",
+    {},
+    h("span", { class: "mark bad" }, state),
+    " ",
+    ...why,
+    ". What is for it is kept.",
+  );
 }
 
 /** @param {string | undefined} time */
 function at(time) {
-  return time === undefined ? [] : [" at ", h("time", { datetime: `${time.replace(" ", "T")}Z` }, foreign(time)), " (UTC)"];
+  return time === undefined
+    ? []
+    : [" at ", h("time", { datetime: `${time.replace(" ", "T")}Z` }, foreign(time)), " (UTC)"];
 }
 
 /**
@@ -94,5 +118,15 @@ function at(time) {
  */
 function switchOf({ id, state }, turn) {
   const words = state === "on" ? "Switch off" : "Switch on";
-  return h("button", { type: "button", class: "small", name: `switch-${id}`, "aria-label": `${words} ${shown(id)}`, onclick: turn }, words);
+  return h(
+    "button",
+    {
+      type: "button",
+      class: "small",
+      name: `switch-${id}`,
+      "aria-label": `${words} ${shown(id)}`,
+      onclick: turn,
+    },
+    words,
+  );
 }

@@ -1,4 +1,5 @@
-// Who is signed in, where people sign in. Known to this page's memory only: a page that is loaded anew asks for it.
+// Who is signed in, where people sign in. Known to this page's memory only: a page that is loaded
+// anew asks for it.
 
 /** @typedef {"viewer" | "operator" | "admin"} Role */
 /**
@@ -48,7 +49,10 @@ export function personBefore() {
  * @param {Role} role
  */
 export function mayDo(role) {
-  return !isLogin() || (session !== undefined && roles.indexOf(session.person.role) >= roles.indexOf(role));
+  return (
+    !isLogin() ||
+    (session !== undefined && roles.indexOf(session.person.role) >= roles.indexOf(role))
+  );
 }
 
 /** @param {Session} begun */
@@ -74,7 +78,8 @@ export function keepAccount(id) {
 }
 
 /**
- * What goes with every call, beside the session that the browser sends by itself. What the page asks while nobody touches it does not keep the session.
+ * What goes with every call, beside the session that the browser sends by itself. What the page
+ * asks while nobody touches it does not keep the session.
  * @param {string} [account] the account that is asked about
  * @returns {Readonly<Record<string, string>>}
  */

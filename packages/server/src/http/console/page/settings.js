@@ -5,22 +5,34 @@ import { keepFresh } from "./poll.js";
 import { mayDo } from "./session.js";
 import { own } from "./words.js";
 
-/** @typedef {{ name: string, default: unknown, allowed: string, doc: string, values?: readonly string[], unit?: string, settings?: readonly Described[] }} Described */
-/** @typedef {{ settings: Readonly<Record<string, unknown>>, described: readonly Described[] }} Settings */
+/**
+ * @typedef {{ name: string, default: unknown, allowed: string, doc: string, values?: readonly
+ * string[], unit?: string, settings?: readonly Described[] }} Described
+ */
+/**
+ * @typedef {{ settings: Readonly<Record<string, unknown>>, described: readonly Described[] }}
+ * Settings
+ */
 /** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Control */
 
 /**
  * A switch on the page: `kept` is what the server has, as the control would write it.
- * @typedef {{ path: readonly string[], control: Control, kept: string, isList: boolean, unit: string | undefined }} Switch
+ * @typedef {{ path: readonly string[], control: Control, kept: string, isList: boolean, unit:
+ * string | undefined }} Switch
  */
 
 /** Groups of switches that are switches of one thing. */
 /** @type {Readonly<Record<string, string>>} */
-const titles = { simulator: "The simulated acquirer", notificationChaos: "What happens to notifications" };
+const titles = {
+  simulator: "The simulated acquirer",
+  notificationChaos: "What happens to notifications",
+};
 
 /** @type {import("./main.js").View} */
 export async function settingsView(main, _words, _query, signal) {
-  const { settings, described } = /** @type {Settings} */ (await call("/__cofre/settings", { describe: true }));
+  const { settings, described } = /** @type {Settings} */ (
+    await call("/__cofre/settings", { describe: true })
+  );
   if (signal.aborted) return;
   /** @type {Switch[]} */
   const switches = [];
@@ -32,7 +44,8 @@ export async function settingsView(main, _words, _query, signal) {
   /** @param {readonly Switch[]} changed */
   const showChanges = (changed) => {
     save.disabled = changed.length === 0;
-    const words = changed.length === 0 ? "Nothing is changed." : `${changed.length} changed, not saved yet.`;
+    const words =
+      changed.length === 0 ? "Nothing is changed." : `${changed.length} changed, not saved yet.`;
     if (count.textContent !== words) count.textContent = words;
   };
   const changes = () => switches.filter(({ control, kept }) => control.value !== kept);
@@ -42,7 +55,8 @@ export async function settingsView(main, _words, _query, signal) {
     for (const each of switches) {
       const text = textOf(valueAt(now, each.path), each.unit);
       // What somebody is changing stays.
-      if (each.control.value === each.kept && each.control.value !== text) each.control.value = text;
+      if (each.control.value === each.kept && each.control.value !== text)
+        each.control.value = text;
       each.kept = text;
     }
     showChanges(changes());
@@ -53,7 +67,9 @@ export async function settingsView(main, _words, _query, signal) {
     save.disabled = true;
     try {
       const sent = new Map(changes().map((each) => [each, each.control.value]));
-      const { settings: now } = /** @type {Settings} */ (await call("/__cofre/settings", { settings: asked([...sent.keys()]) }));
+      const { settings: now } = /** @type {Settings} */ (
+        await call("/__cofre/settings", { settings: asked([...sent.keys()]) })
+      );
       for (const each of switches) {
         each.kept = textOf(valueAt(now, each.path), each.unit);
         // What was saved shows as the server has it, such as `30%` for `30 %`.
@@ -77,7 +93,13 @@ export async function settingsView(main, _words, _query, signal) {
       const here = [...path, each.name];
       const value = valueAt(settings, here);
       const control = controlOf(here.join("."), each, value);
-      switches.push({ path: here, control, kept: control.value, isList: typeof value === "object", unit: each.unit });
+      switches.push({
+        path: here,
+        control,
+        kept: control.value,
+        isList: typeof value === "object",
+        unit: each.unit,
+      });
       return row(here.join("."), each, control, switches.length);
     });
 
@@ -104,7 +126,10 @@ export async function settingsView(main, _words, _query, signal) {
     mayDo("admin") && h("div", { class: "save" }, trouble, save, count),
   );
   showChanges([]);
-  main.append(h("p", {}, mayDo("admin") ? "A change holds from the next request on." : "Admins change them."), form);
+  main.append(
+    h("p", {}, mayDo("admin") ? "A change holds from the next request on." : "Admins change them."),
+    form,
+  );
   void keepFresh(signal, async () => {
     const { settings: now } = /** @type {Settings} */ (await call("/__cofre/settings", {}));
     if (!signal.aborted && !isSaving) take(now);
@@ -124,7 +149,8 @@ function row(name, { default: initially, allowed, doc, unit, settings }, control
   control.setAttribute("aria-describedby", told);
   const text = initially === "" ? "empty" : shown(textOf(initially, unit));
   const range = unit === "thousandths" ? "0% to 100%, in steps of 0.1%" : shown(allowed);
-  const usual = settings === undefined && typeof initially !== "object" ? `; ${text} unless set` : "";
+  const usual =
+    settings === undefined && typeof initially !== "object" ? `; ${text} unless set` : "";
   return h(
     "div",
     { class: "setting" },
@@ -143,14 +169,19 @@ function row(name, { default: initially, allowed, doc, unit, settings }, control
 function controlOf(name, { values, unit }, value) {
   const text = textOf(value, unit);
   if (typeof value === "boolean") return select(name, ["true", "false"].map(asOption), text);
-  if (values !== undefined) return select(name, [...new Set([...values, text])].map(asOption), text);
+  if (values !== undefined)
+    return select(name, [...new Set([...values, text])].map(asOption), text);
   const common = { name, autocomplete: "off", spellcheck: "false" };
   if (typeof value === "object") {
     const area = h("textarea", { ...common, rows: "3" });
     area.value = text;
     return area;
   }
-  return h("input", { ...common, value: text, inputmode: typeof value === "number" && unit === undefined ? "numeric" : undefined });
+  return h("input", {
+    ...common,
+    value: text,
+    inputmode: typeof value === "number" && unit === undefined ? "numeric" : undefined,
+  });
 }
 
 /**
@@ -180,7 +211,9 @@ function textOf(value, unit) {
 function valueAt(settings, [name = "", ...rest]) {
   const value = own(settings, name);
   if (rest.length === 0) return value;
-  return typeof value === "object" && value !== null ? valueAt(/** @type {Record<string, unknown>} */ (value), rest) : undefined;
+  return typeof value === "object" && value !== null
+    ? valueAt(/** @type {Record<string, unknown>} */ (value), rest)
+    : undefined;
 }
 
 /**
@@ -192,7 +225,11 @@ function asked(changed) {
   const settings = new Map();
   for (const { path, control, isList, unit } of changed) {
     const [name = "", inside] = path;
-    const value = isList ? parsed(name, control.value) : unit === "thousandths" ? thousandths(path, control.value) : control.value;
+    const value = isList
+      ? parsed(name, control.value)
+      : unit === "thousandths"
+        ? thousandths(path, control.value)
+        : control.value;
     if (inside === undefined) settings.set(name, value);
     else settings.set(name, Object.assign(settings.get(name) ?? {}, { [inside]: value }));
   }
@@ -206,7 +243,8 @@ function asked(changed) {
 function thousandths(path, text) {
   const percent = /^\s*(\d{1,3}(?:\.\d)?)\s*%\s*$/.exec(text)?.[1];
   const value = Math.round(Number(percent) * 10);
-  if (percent === undefined || value > 1000) throw new Error(`${path.join(".")} must be from 0% to 100%, in steps of 0.1%.`);
+  if (percent === undefined || value > 1000)
+    throw new Error(`${path.join(".")} must be from 0% to 100%, in steps of 0.1%.`);
   return value;
 }
 

@@ -1,16 +1,23 @@
-// The way in where people sign in: by name, password and code, or by an invitation; and the end of a session that nobody uses.
+// The way in where people sign in: by name, password and code, or by an invitation; and the end of
+// a session that nobody uses.
 import { call, sessionOver } from "./api.js";
 import { facts, field, h, problem, say, shape } from "./dom.js";
 import { end, isTouched, personOfPage, secondsLeft, secondsSilent, touch } from "./session.js";
 
 /** @import { Role, Session } from "./session.js" */
 
-/** @typedef {{ name: string, role: Role, secret: string, uri: string, squares: string, size: number }} Enrolment */
+/**
+ * @typedef {{ name: string, role: Role, secret: string, uri: string, squares: string, size: number
+ * }} Enrolment
+ */
 
 /** How long before its end it is said that the session ends, in seconds. */
 const warnSeconds = 60;
 const lookEveryMs = 1_000;
-/** A view that asks for nothing by itself hears of a role that changed, or of the end, after so long. */
+/**
+ * A view that asks for nothing by itself hears of a role that changed, or of the end, after so
+ * long.
+ */
 const askAfterSeconds = 10;
 
 /**
@@ -20,7 +27,15 @@ const askAfterSeconds = 10;
  * @param {string} autocomplete
  */
 export function secretField(name, type, autocomplete) {
-  return h("input", { name, type, autocomplete, required: true, maxlength: "128", spellcheck: "false", autocapitalize: "none" });
+  return h("input", {
+    name,
+    type,
+    autocomplete,
+    required: true,
+    maxlength: "128",
+    spellcheck: "false",
+    autocapitalize: "none",
+  });
 }
 
 export function codeField() {
@@ -89,7 +104,13 @@ export function askToSignIn(main, why, entered) {
     h("h1", { tabindex: "-1" }, "Sign in"),
     h("p", { class: "soft" }, "The code is the six digits that your authenticator app shows now."),
     why === undefined ? "" : problem(why),
-    ...secretForm("Sign in", work, field("Name", name), field("Password", password), field("Code", code)),
+    ...secretForm(
+      "Sign in",
+      work,
+      field("Name", name),
+      field("Password", password),
+      field("Code", code),
+    ),
   );
   name.focus();
 }
@@ -112,13 +133,23 @@ export async function acceptInvitation(main, invitation, entered, leave) {
     main.append(
       problem(error),
       h("p", {}, "An admin can give you another link."),
-      h("p", { class: "actions" }, h("button", { type: "button", class: "second", onclick: leave }, "To the sign-in")),
+      h(
+        "p",
+        { class: "actions" },
+        h("button", { type: "button", class: "second", onclick: leave }, "To the sign-in"),
+      ),
     );
     return;
   }
   const { name, role, secret, uri } = enrolment;
   // For password managers alone: the name is the one that was given.
-  const userName = h("input", { name: "name", type: "text", autocomplete: "username", value: name, readonly: true });
+  const userName = h("input", {
+    name: "name",
+    type: "text",
+    autocomplete: "username",
+    value: name,
+    readonly: true,
+  });
   const password = secretField("password", "password", "new-password");
   password.minLength = 12;
   const code = codeField();
@@ -160,7 +191,11 @@ function picture({ squares, size }) {
     { class: "qr" },
     shape(
       "svg",
-      { viewBox: `-4 -4 ${size + 8} ${size + 8}`, role: "img", "aria-label": "The secret as a QR code" },
+      {
+        viewBox: `-4 -4 ${size + 8} ${size + 8}`,
+        role: "img",
+        "aria-label": "The secret as a QR code",
+      },
       shape("rect", { x: -4, y: -4, width: size + 8, height: size + 8, class: "paper" }),
       shape("path", { d: squares, class: "ink" }),
     ),
@@ -169,7 +204,8 @@ function picture({ squares, size }) {
 
 /** Says a minute before that the session ends, and asks the server when it should have ended. */
 export function watchSession() {
-  for (const kind of ["pointerdown", "pointermove", "keydown", "wheel"]) addEventListener(kind, touch, { passive: true });
+  for (const kind of ["pointerdown", "pointermove", "keydown", "wheel"])
+    addEventListener(kind, touch, { passive: true });
   const words = h("span");
   const goOn = h("button", { type: "button", class: "small", onclick: () => void ask() }, "Go on");
   const warning = h("p", { class: "ending", role: "alert" }, words, " ", goOn);
@@ -191,7 +227,8 @@ export function watchSession() {
   const look = () => {
     const left = secondsLeft();
     const isEnding = personOfPage() !== undefined && left <= warnSeconds;
-    const isSilent = personOfPage() !== undefined && !document.hidden && secondsSilent() > askAfterSeconds;
+    const isSilent =
+      personOfPage() !== undefined && !document.hidden && secondsSilent() > askAfterSeconds;
     if (isSilent || (isEnding && (isTouched() || left <= 0 || warning.hidden === true))) void ask();
     const text = isEnding ? "The session ends within a minute, for nobody uses this page." : "";
     if (words.textContent !== text) words.textContent = text;

@@ -6,7 +6,10 @@ import { nothing } from "./live-list.js";
 import { keepFresh } from "./poll.js";
 import { brandOptions } from "./words.js";
 
-/** @typedef {{ brand: string, masked_card_number: string, created_at: string, last_used_at: string, expires_at: string }} Token */
+/**
+ * @typedef {{ brand: string, masked_card_number: string, created_at: string, last_used_at: string,
+ * expires_at: string }} Token
+ */
 /** @typedef {{ tokens: Token[], found: number, next: string | null }} Tokens */
 
 const heads = ["Card", "Stored (UTC)", "Used last (UTC)", "Works until (UTC)"];
@@ -24,7 +27,11 @@ export async function tokensView(main, _words, query, signal) {
   const count = h("p", { class: "soft", role: "status" });
   const none = nothing(
     Object.keys(filter).length > 0,
-    ["There is none yet. ", h("a", { href: "#/try" }, "Try it"), " stores one, as /ws/token does for a shop."],
+    [
+      "There is none yet. ",
+      h("a", { href: "#/try" }, "Try it"),
+      " stores one, as /ws/token does for a shop.",
+    ],
     "#/tokens",
   );
   const trouble = h("div");
@@ -59,7 +66,11 @@ export async function tokensView(main, _words, query, signal) {
   );
 
   main.append(
-    h("p", {}, "Only a token's digest is kept, so no token can be shown; nor is a card opened for this list."),
+    h(
+      "p",
+      {},
+      "Only a token's digest is kept, so no token can be shown; nor is a card opened for this list.",
+    ),
     form(filter),
     count,
     none,
@@ -83,20 +94,38 @@ async function look(filter, wanted) {
   /** @type {string | null} */
   let after = null;
   do {
-    const asked = { ...filter, limit: Math.min(wanted, mostOfCall), ...(after === null ? {} : { after }) };
+    const asked = {
+      ...filter,
+      limit: Math.min(wanted, mostOfCall),
+      ...(after === null ? {} : { after }),
+    };
     const answer = /** @type {Tokens} */ (await call("/__cofre/tokens", asked));
     tokens.push(...answer.tokens);
     found += answer.found;
     after = answer.next;
   } while (after !== null && found < wanted);
-  const newest = tokens.toSorted((left, right) => (left.created_at < right.created_at ? 1 : left.created_at > right.created_at ? -1 : 0));
+  const newest = tokens.toSorted((left, right) =>
+    left.created_at < right.created_at ? 1 : left.created_at > right.created_at ? -1 : 0,
+  );
   return { tokens: newest.slice(0, wanted), found, isAll: after === null };
 }
 
 /** @param {Token} token */
-function cells({ brand, masked_card_number: pan, created_at: created, last_used_at: used, expires_at: expires }) {
-  const time = (/** @type {string} */ at) => h("time", { datetime: `${at.replace(" ", "T")}Z` }, foreign(at));
-  return [h("span", { class: "card" }, foreign(`${brand} ${pan}`)), time(created), time(used), time(expires)];
+function cells({
+  brand,
+  masked_card_number: pan,
+  created_at: created,
+  last_used_at: used,
+  expires_at: expires,
+}) {
+  const time = (/** @type {string} */ at) =>
+    h("time", { datetime: `${at.replace(" ", "T")}Z` }, foreign(at));
+  return [
+    h("span", { class: "card" }, foreign(`${brand} ${pan}`)),
+    time(created),
+    time(used),
+    time(expires),
+  ];
 }
 
 /**
@@ -105,12 +134,21 @@ function cells({ brand, masked_card_number: pan, created_at: created, last_used_
  */
 function filterOf(query) {
   const [brand, card] = [query.get("brand") ?? "", withoutNumber(query.get("card") ?? "")];
-  return { ...(brandOptions.some(([value]) => value === brand) ? { brand } : {}), ...(card === "" ? {} : { card }) };
+  return {
+    ...(brandOptions.some(([value]) => value === brand) ? { brand } : {}),
+    ...(card === "" ? {} : { card }),
+  };
 }
 
 /** @param {Readonly<Record<string, string>>} filter */
 function form(filter) {
-  const card = h("input", { type: "search", name: "card", maxlength: "40", autocomplete: "off", value: filter["card"] ?? "" });
+  const card = h("input", {
+    type: "search",
+    name: "card",
+    maxlength: "40",
+    autocomplete: "off",
+    value: filter["card"] ?? "",
+  });
   const brand = select("brand", [["", "any"], ...brandOptions], filter["brand"] ?? "");
   return searchForm(
     "tokens",

@@ -36,12 +36,33 @@ const places = [
 export async function tryView(main) {
   const card = select(
     "card",
-    testCards.map(([number, brand, outcome]) => [number, `${brand} …${number.slice(-4)}: ${outcome.replaceAll("_", " ")}`]),
+    testCards.map(([number, brand, outcome]) => [
+      number,
+      `${brand} …${number.slice(-4)}: ${outcome.replaceAll("_", " ")}`,
+    ]),
   );
   const place = select("place", places);
-  const amount = h("input", { name: "amount", inputmode: "decimal", autocomplete: "off", required: true, value: "100.00" });
-  const name = h("input", { name: "customer", autocomplete: "off", required: true, maxlength: "100", value: "Ana Lima" });
-  const email = h("input", { name: "email", autocomplete: "off", required: true, maxlength: "100", value: "ana.lima@example.com" });
+  const amount = h("input", {
+    name: "amount",
+    inputmode: "decimal",
+    autocomplete: "off",
+    required: true,
+    value: "100.00",
+  });
+  const name = h("input", {
+    name: "customer",
+    autocomplete: "off",
+    required: true,
+    maxlength: "100",
+    value: "Ana Lima",
+  });
+  const email = h("input", {
+    name: "email",
+    autocomplete: "off",
+    required: true,
+    maxlength: "100",
+    value: "ana.lima@example.com",
+  });
   const capture = select("capture", [
     ["true", "at once"],
     ["false", "later"],
@@ -54,7 +75,9 @@ export async function tryView(main) {
     try {
       const [country = "", currency = ""] = place.value.split(" ");
       // A world may be at any time.
-      const { clock } = /** @type {{ clock: { now: string } }} */ (await call("/__cofre/clock", {}));
+      const { clock } = /** @type {{ clock: { now: string } }} */ (
+        await call("/__cofre/clock", {})
+      );
       const dueDate = `12/${Number(clock.now.slice(0, 4)) + 9}`;
       const customer = { name: name.value, email: email.value, ...own(customers, country) };
       const stored = {
@@ -76,8 +99,12 @@ export async function tryView(main) {
         payment_type_code: "creditcard",
         creditcard: { token, auto_capture: capture.value === "true" },
       };
-      const { payment: made } = /** @type {{ payment: Payment }} */ (await call("/ws/direct", { operation: "request", payment }));
-      const { payments } = /** @type {Page} */ (await call("/__cofre/payments", { search: made.hash }));
+      const { payment: made } = /** @type {{ payment: Payment }} */ (
+        await call("/ws/direct", { operation: "request", payment })
+      );
+      const { payments } = /** @type {Page} */ (
+        await call("/__cofre/payments", { search: made.hash })
+      );
       const [listed] = payments;
       result.replaceChildren(
         h("h2", {}, "What came of it"),
@@ -101,7 +128,11 @@ export async function tryView(main) {
   };
 
   main.append(
-    h("p", {}, "A card is stored, and its token is charged: the two requests that a shop sends. Test numbers only; no money moves."),
+    h(
+      "p",
+      {},
+      "A card is stored, and its token is charged: the two requests that a shop sends. Test numbers only; no money moves.",
+    ),
     h(
       "form",
       {
@@ -125,23 +156,36 @@ export async function tryView(main) {
 
 /**
  * @param {Readonly<Record<string, unknown>>} stored
- * @param {Readonly<Record<string, unknown>> & { creditcard: Readonly<Record<string, unknown>> }} payment
+ * @param {Readonly<Record<string, unknown>> & { creditcard: Readonly<Record<string, unknown>> }}
+ * payment
  */
 function curlLines(stored, payment) {
-  const charged = { ...payment, merchant_payment_code: "PLACE-OF-CODE", creditcard: { ...payment.creditcard, token: "PLACE-OF-TOKEN" } };
+  const charged = {
+    ...payment,
+    merchant_payment_code: "PLACE-OF-CODE",
+    creditcard: { ...payment.creditcard, token: "PLACE-OF-TOKEN" },
+  };
   const first = `TOKEN=$(${curl("/ws/token", stored)} | sed 's/.*"token":"\\([^"]*\\)".*/\\1/'); echo "$TOKEN"`;
   const second = curl("/ws/direct", { operation: "request", payment: charged })
     .replace("PLACE-OF-CODE", `try-'"$(date +%s)"'`)
     .replace("PLACE-OF-TOKEN", `'"$TOKEN"'`);
-  return h("pre", { tabindex: "0", role: "region", "aria-label": "Commands for a shell" }, h("code", {}, `${first}\n\n${second}`));
+  return h(
+    "pre",
+    { tabindex: "0", role: "region", "aria-label": "Commands for a shell" },
+    h("code", {}, `${first}\n\n${second}`),
+  );
 }
 
 /**
- * Quotes of the shell end where the key's variable begins, and what the customer's name may hold stays inside.
+ * Quotes of the shell end where the key's variable begins, and what the customer's name may hold
+ * stays inside.
  * @param {string} path
  * @param {Readonly<Record<string, unknown>>} fields
  */
 function curl(path, fields) {
-  const json = JSON.stringify({ integration_key: "PLACE-OF-KEY", ...fields }).replaceAll("'", String.raw`'\''`);
+  const json = JSON.stringify({ integration_key: "PLACE-OF-KEY", ...fields }).replaceAll(
+    "'",
+    String.raw`'\''`,
+  );
   return `curl -s ${location.origin}${path} --data-urlencode 'request_body=${json.replace("PLACE-OF-KEY", `'"$KEY"'`)}'`;
 }

@@ -27,7 +27,8 @@ function controlsIn(main) {
  */
 export function typedIn(main, withSecrets = true) {
   const controls = [...controlsIn(main)].filter(
-    ([, { type, autocomplete }]) => withSecrets || (type !== "password" && autocomplete !== "one-time-code"),
+    ([, { type, autocomplete }]) =>
+      withSecrets || (type !== "password" && autocomplete !== "one-time-code"),
   );
   return {
     values: new Map(controls.map(([key, { value }]) => [key, value])),
@@ -45,7 +46,8 @@ export function putBack(main, { values, focused }) {
     const value = values.get(key);
     if (value !== undefined && !control.disabled && control.value !== value) {
       control.value = value;
-      for (const kind of ["input", "change"]) control.dispatchEvent(new Event(kind, { bubbles: true }));
+      for (const kind of ["input", "change"])
+        control.dispatchEvent(new Event(kind, { bubbles: true }));
     }
     if (key === focused) control.focus();
   }

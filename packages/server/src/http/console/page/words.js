@@ -1,7 +1,8 @@
 // What the page calls things.
 
 /**
- * What a table of ours has under a word that came from outside. Every object also has `constructor` and `toString`, which are no rows.
+ * What a table of ours has under a word that came from outside. Every object also has `constructor`
+ * and `toString`, which are no rows.
  * @template Row
  * @param {Readonly<Record<string, Row>>} table
  * @param {string} word
@@ -36,7 +37,9 @@ const states = {
 
 /** @type {readonly (readonly [value: string, text: string])[]} */
 export const stateOptions = [
-  .../** @type {(readonly [string, string])[]} */ (Object.entries(states).map(([state, [text]]) => [state, text])),
+  .../** @type {(readonly [string, string])[]} */ (
+    Object.entries(states).map(([state, [text]]) => [state, text])
+  ),
   ["refunded", "Refunded"],
   ["partly_refunded", "Partly refunded"],
   ["charged_back", "Charged back"],
@@ -51,7 +54,9 @@ export const stateOptions = [
 export function moneyWords(captured, refunded, isChargedBack) {
   if (isChargedBack) return { text: "Charged back", colour: "bad" };
   if (refunded === 0n) return stateWords("captured");
-  return refunded === captured ? { text: "Refunded", colour: "over" } : { text: "Partly refunded", colour: "held" };
+  return refunded === captured
+    ? { text: "Refunded", colour: "over" }
+    : { text: "Partly refunded", colour: "held" };
 }
 
 /** @type {readonly (readonly [value: string, text: string])[]} */
@@ -81,7 +86,13 @@ export function stateWords(state) {
 }
 
 /** @type {Readonly<Record<string, string>>} */
-const kinds = { request: "Request", fact: "Payment", call: "Acquirer", notification: "Notification", attempt: "Delivery" };
+const kinds = {
+  request: "Request",
+  fact: "Payment",
+  call: "Acquirer",
+  notification: "Notification",
+  attempt: "Delivery",
+};
 
 /**
  * Whom an entry of a timeline is about.
@@ -100,7 +111,11 @@ export function refundWords(status) {
 }
 
 /** @type {Readonly<Record<string, readonly [text: string, colour: string]>>} */
-const deliveries = { waiting: ["waiting", "waiting"], delivered: ["delivered", "good"], failed: ["failed", "bad"] };
+const deliveries = {
+  waiting: ["waiting", "waiting"],
+  delivered: ["delivered", "good"],
+  failed: ["failed", "bad"],
+};
 
 /** @type {readonly (readonly [value: string, text: string])[]} */
 export const deliveryOptions = Object.entries(deliveries).map(([state, [text]]) => [state, text]);
@@ -139,16 +154,40 @@ const faults = {
   fail_before_commit: ["Fails before it is done", "HTTP 500, and nothing is done.", false],
   unavailable: ["Unavailable", "HTTP 503 with Retry-After, and nothing is done.", false],
   throttle: ["Too many requests", "HTTP 429 with Retry-After, and nothing is done.", false],
-  drop_before_commit: ["Cut before it is done", "The connection is cut, and nothing is done.", false],
-  drop_after_commit: ["Cut after it is done", "All is done, and the connection is cut without an answer.", false],
+  drop_before_commit: [
+    "Cut before it is done",
+    "The connection is cut, and nothing is done.",
+    false,
+  ],
+  drop_after_commit: [
+    "Cut after it is done",
+    "All is done, and the connection is cut without an answer.",
+    false,
+  ],
   error_after_commit: ["Fails after it is done", "All is done, and the answer is HTTP 500.", false],
-  garbage_after_commit: ["Unreadable answer", "All is done, and the answer is a proxy's HTML page with HTTP 502.", false],
-  stall_in_body: ["Stalls in mid-answer", "All is done; half of the answer comes, then nothing, then the connection is cut.", true],
+  garbage_after_commit: [
+    "Unreadable answer",
+    "All is done, and the answer is a proxy's HTML page with HTTP 502.",
+    false,
+  ],
+  stall_in_body: [
+    "Stalls in mid-answer",
+    "All is done; half of the answer comes, then nothing, then the connection is cut.",
+    true,
+  ],
   late_answer: ["Late answer", "All is done at once, and the answer comes later.", true],
   slow: ["Slow", "All is done and answered later, also when the client has gone.", true],
   decline: ["Declined", "The issuer says no, and why.", false],
-  acquirer_unknown_then_yes: ["Unknown, then yes", "The acquirer does not answer in time; recovery finds out that it was done.", false],
-  acquirer_unknown_then_no: ["Unknown, then no", "The acquirer does not answer in time; recovery finds out that it was not done.", false],
+  acquirer_unknown_then_yes: [
+    "Unknown, then yes",
+    "The acquirer does not answer in time; recovery finds out that it was done.",
+    false,
+  ],
+  acquirer_unknown_then_no: [
+    "Unknown, then no",
+    "The acquirer does not answer in time; recovery finds out that it was not done.",
+    false,
+  ],
 };
 
 /** @type {readonly (readonly [value: string, text: string])[]} */

@@ -1,5 +1,14 @@
 // The worlds of this server, and the time of the one that is open.
-import { call, canLeaveWorld, enterWorld, isOpen, leaveWorld, lookUp, offers, subjectOfTab } from "./api.js";
+import {
+  call,
+  canLeaveWorld,
+  enterWorld,
+  isOpen,
+  leaveWorld,
+  lookUp,
+  offers,
+  subjectOfTab,
+} from "./api.js";
 import { ask, facts, field, foreign, h, problem, say, select } from "./dom.js";
 import { liveList } from "./live-list.js";
 import { keepFresh } from "./poll.js";
@@ -49,7 +58,9 @@ export async function worldsView(main, _words, _query, signal) {
       const items = worlds.map((world, place) => ({ ...world, place })).slice(-mostShown);
       return { items: items.toReversed(), next: null };
     },
-    whenNone: ["There is none yet. A world is an account of its own, in memory, whose time stands until somebody moves it."],
+    whenNone: [
+      "There is none yet. A world is an account of its own, in memory, whose time stands until somebody moves it.",
+    ],
     keyOf: ({ place }) => String(place).padStart(digits, "0"),
     cells,
   });
@@ -70,13 +81,19 @@ function cells(world) {
     String(payments),
     isOpen(world)
       ? "open now"
-      : h("button", { type: "button", class: "small", "aria-label": `Open the world ${name}`, onclick: open }, "Open"),
+      : h(
+          "button",
+          { type: "button", class: "small", "aria-label": `Open the world ${name}`, onclick: open },
+          "Open",
+        ),
   ];
 }
 
 /** @param {Clock} clock */
 function timeOf({ now, running }) {
-  const state = running ? h("span", { class: "mark good" }, "goes on") : h("span", { class: "mark held" }, "stands");
+  const state = running
+    ? h("span", { class: "mark good" }, "goes on")
+    : h("span", { class: "mark held" }, "stands");
   return h("span", { class: "marks" }, h("time", { datetime: now }, foreign(now)), state);
 }
 
@@ -157,7 +174,10 @@ async function openWorld(section, trouble, signal) {
  */
 function describe(world, clock) {
   if (world === null) {
-    return [h("p", {}, "It is no world: it is kept, and its time is the machine's."), facts([["Time (UTC)", timeOf(clock)]])];
+    return [
+      h("p", {}, "It is no world: it is kept, and its time is the machine's."),
+      facts([["Time (UTC)", timeOf(clock)]]),
+    ];
   }
   return [
     facts([
@@ -184,24 +204,62 @@ function keysOf({ integration_key: secret, public_integration_key: open }) {
 }
 
 /**
- * What moves the time of a world and begins it anew; made once, so that what is being written stays.
+ * What moves the time of a world and begins it anew; made once, so that what is being written
+ * stays.
  * @param {HTMLElement} place
- * @param {(path: string, fields: Readonly<Record<string, string>>, words: (answer: unknown) => string) => Promise<void>} act
+ * @param {(path: string, fields: Readonly<Record<string, string>>, words: (answer: unknown) =>
+ * string) => Promise<void>} act
  * @returns {(world: World, clock: Clock) => void}
  */
 function makeControls(place, act) {
-  const move = (/** @type {Readonly<Record<string, string>>} */ fields) => act("/__cofre/clock", fields, movedWords);
-  const span = h("input", { name: "advance", value: "4d", required: true, autocomplete: "off", maxlength: "20", size: "8" });
-  const time = h("input", { name: "set", required: true, autocomplete: "off", maxlength: "24", size: "26" });
-  const next = h("button", { type: "button", class: "second", onclick: () => void move({ advance: "next" }) }, "To what is due next");
-  const run = h("button", { type: "button", name: "run", class: "second", onclick: () => void move({ run: run.value }) });
-  const kept = h("input", { name: "snapshot", required: true, autocomplete: "off", maxlength: "50", size: "12", pattern: "[\\w.\\-]+" });
+  const move = (/** @type {Readonly<Record<string, string>>} */ fields) =>
+    act("/__cofre/clock", fields, movedWords);
+  const span = h("input", {
+    name: "advance",
+    value: "4d",
+    required: true,
+    autocomplete: "off",
+    maxlength: "20",
+    size: "8",
+  });
+  const time = h("input", {
+    name: "set",
+    required: true,
+    autocomplete: "off",
+    maxlength: "24",
+    size: "26",
+  });
+  const next = h(
+    "button",
+    { type: "button", class: "second", onclick: () => void move({ advance: "next" }) },
+    "To what is due next",
+  );
+  const run = h("button", {
+    type: "button",
+    name: "run",
+    class: "second",
+    onclick: () => void move({ run: run.value }),
+  });
+  const kept = h("input", {
+    name: "snapshot",
+    required: true,
+    autocomplete: "off",
+    maxlength: "50",
+    size: "12",
+    pattern: "[\\w.\\-]+",
+  });
   const world = (/** @type {string} */ what, /** @type {string} */ words, name = "") =>
     act("/__cofre/world", name === "" ? { do: what } : { do: what, name }, () => words);
   const snapshots = h("select", { name: "kept" });
-  const restore = h("form", { class: "search", onsubmit: stop(() => ask("Make it what it was then?", "Restore", restoreNow)) });
+  const restore = h("form", {
+    class: "search",
+    onsubmit: stop(() => ask("Make it what it was then?", "Restore", restoreNow)),
+  });
   const restoreNow = () => world("restore", "Restored.", snapshots.value);
-  restore.append(field("Snapshot", snapshots), h("button", { type: "submit", name: "restore", class: "second" }, "Restore…"));
+  restore.append(
+    field("Snapshot", snapshots),
+    h("button", { type: "submit", name: "restore", class: "second" }, "Restore…"),
+  );
   const forms = [
     h(
       "form",
@@ -232,7 +290,10 @@ function makeControls(place, act) {
         {
           type: "button",
           class: "second",
-          onclick: () => ask("Begin it anew, without its payments?", "Reset", () => world("reset", "It is as it began.")),
+          onclick: () =>
+            ask("Begin it anew, without its payments?", "Reset", () =>
+              world("reset", "It is as it began."),
+            ),
         },
         "Reset…",
       ),
@@ -241,7 +302,10 @@ function makeControls(place, act) {
         {
           type: "button",
           class: "second",
-          onclick: () => ask("Let it go, with everything in it?", "Delete", () => world("delete", "The world is gone.")),
+          onclick: () =>
+            ask("Let it go, with everything in it?", "Delete", () =>
+              world("delete", "The world is gone."),
+            ),
         },
         "Delete…",
       ),
@@ -268,7 +332,8 @@ function makeControls(place, act) {
 
 /** @param {unknown} answer */
 function movedWords(answer) {
-  const { clock, done, complete } = /** @type {{ clock: Clock, done?: Done, complete?: boolean }} */ (answer);
+  const { clock, done, complete } =
+    /** @type {{ clock: Clock, done?: Done, complete?: boolean }} */ (answer);
   if (done === undefined) return clock.running ? "Its time goes on." : "Its time stands.";
   const words = `It is ${clock.now}. Done on the way: ${done.payments} changes of payments, ${done.deliveries} attempts to notify, ${done.cards} cards forgotten.`;
   return complete === false ? `${words} There is more to be done: advance again.` : words;
@@ -283,7 +348,9 @@ function newWorld() {
   const make = async () => {
     try {
       const given = Object.fromEntries(
-        [name, seed, clock].map((input) => [input.name, input.value.trim()]).filter(([, value]) => value !== ""),
+        [name, seed, clock]
+          .map((input) => [input.name, input.value.trim()])
+          .filter(([, value]) => value !== ""),
       );
       const { world } = /** @type {{ world: World }} */ (await call("/__cofre/worlds", given));
       enterWorld(world);
@@ -297,7 +364,11 @@ function newWorld() {
     "section",
     {},
     h("h2", {}, "A new world"),
-    h("p", { class: "soft" }, "With a seed or a time it stands still and can be repeated; without, its time goes on from now."),
+    h(
+      "p",
+      { class: "soft" },
+      "With a seed or a time it stands still and can be repeated; without, its time goes on from now.",
+    ),
     h(
       "form",
       { class: "search", onsubmit: stop(make) },

@@ -1,6 +1,6 @@
 /**
- * Those who use the console, their sessions, and the audit log, which belong to no merchant. `passwords`: a JSON array of hashes. `audit_head` notes
- * the last entry apart from the entries.
+ * Those who use the console, their sessions, and the audit log, which belong to no merchant.
+ * `passwords`: a JSON array of hashes. `audit_head` notes the last entry apart from the entries.
  */
 export const people = `
 CREATE TABLE person (

@@ -1,20 +1,26 @@
 /**
- * What may be delivered, by the time from which it may be: reading what is due costs what is due, however much waits for later.
+ * What may be delivered, by the time from which it may be: reading what is due costs what is due,
+ * however much waits for later.
  *
- * `due_delivery` has a row for each waiting delivery that no earlier one to the same endpoint about the same payment blocks. `due_queue` has
- * a row for each queue with such a delivery, and `due_merchant` for each merchant with such a queue, both with the earliest time among theirs.
- * A queue may be parked, because its endpoint is switched off: then its time is not before `parked_until`, until the account changes.
- * Triggers keep the three in step with `delivery` within its transaction, whatever statement writes it.
+ * `due_delivery` has a row for each waiting delivery that no earlier one to the same endpoint about
+ * the same payment blocks. `due_queue` has a row for each queue with such a delivery, and
+ * `due_merchant` for each merchant with such a queue, both with the earliest time among theirs. A
+ * queue may be parked, because its endpoint is switched off: then its time is not before
+ * `parked_until`, until the account changes. Triggers keep the three in step with `delivery` within
+ * its transaction, whatever statement writes it.
  *
- * A queue is the lane of an account's endpoint; for payments' own addresses it is the part of the lane that names the origin (queueOf in
- * notification/endpoint.ts). Addresses of the version before name no origin and are a queue each.
+ * A queue is the lane of an account's endpoint; for payments' own addresses it is the part of the
+ * lane that names the origin (queueOf in notification/endpoint.ts). Addresses of the version before
+ * name no origin and are a queue each.
  */
 const queueOf = (lane: string): string =>
   `CASE WHEN substr(${lane}, 10, 4) = 'url-' AND substr(${lane}, 30, 1) = '-' THEN substr(${lane}, 1, 29) ELSE ${lane} END`;
 
 const blocks = (row: string): string => `(${row}.state = 'waiting' AND ${row}.in_order = 1)`;
 
-/** Whether an earlier delivery to the same endpoint about the same payment is to be delivered first. */
+/**
+ * Whether an earlier delivery to the same endpoint about the same payment is to be delivered first.
+ */
 const isBlocked = (row: string): string => `EXISTS (
     SELECT 1 FROM delivery AS earlier INDEXED BY delivery_payment WHERE earlier.payment = ${row}.payment AND earlier.number < ${row}.number
       AND earlier.lane = ${row}.lane AND ${blocks("earlier")})`;

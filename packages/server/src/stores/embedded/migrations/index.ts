@@ -11,7 +11,10 @@ import { answeredRequests } from "./010-answered-requests.ts";
 import { deliveriesByNumber } from "./011-deliveries-by-number.ts";
 import { endedDeliveries } from "./012-ended-deliveries.ts";
 
-/** Forward only, in order: the first makes version 1 of an empty file. One that was released is never changed. */
+/**
+ * Forward only, in order: the first makes version 1 of an empty file. One that was released is
+ * never changed.
+ */
 export const migrations: readonly string[] = [
   tables,
   rerouted,

@@ -1,11 +1,14 @@
 /**
- * The merchant leads every key and every index, so that rows of one merchant stay together and the schema shards by merchant. What
- * cannot lead with it is named in the catalogue test (test/contract/store-postgres.test.ts) with its reason: a key's digest
- * and a refund's id name their merchant, and the jobs that serve all merchants go by time. There is one sequence, `commit_order`,
- * for the order of first commits that the contract promises; no constraint rests on it.
+ * The merchant leads every key and every index, so that rows of one merchant stay together and the
+ * schema shards by merchant. What cannot lead with it is named in the catalogue test
+ * (test/contract/store-postgres.test.ts) with its reason: a key's digest and a refund's id name
+ * their merchant, and the jobs that serve all merchants go by time. There is one sequence,
+ * `commit_order`, for the order of first commits that the contract promises; no constraint rests on
+ * it.
  *
- * The checks are those of change-rules.ts and of the embedded store. Amounts are bigint minor units, times are milliseconds since
- * 1970 as the domain counts them. What is ordered by has the collation "C": bytes, whatever the server's language.
+ * The checks are those of change-rules.ts and of the embedded store. Amounts are bigint minor
+ * units, times are milliseconds since 1970 as the domain counts them. What is ordered by has the
+ * collation "C": bytes, whatever the server's language.
  */
 export const tables = `
 CREATE SEQUENCE commit_order CACHE 1;

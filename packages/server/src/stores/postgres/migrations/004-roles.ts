@@ -1,10 +1,12 @@
 /**
- * A role for each part of the program, none of which may log in: whoever connects takes one on for the session. No role writes a table;
- * the gateway and the jobs write through the functions, which belong to the owner and name the merchant in every statement.
+ * A role for each part of the program, none of which may log in: whoever connects takes one on for
+ * the session. No role writes a table; the gateway and the jobs write through the functions, which
+ * belong to the owner and name the merchant in every statement.
  *
- * Cards are closed to all but the vault's role; the jobs see of them what tells which are unused, the reader sees nothing. The gateway's
- * and the vault's reads are held to one merchant by row-level security, whatever a statement says: the second wall. It does not stand
- * before the writer, whose batches hold many merchants, nor before the jobs, which serve all.
+ * Cards are closed to all but the vault's role; the jobs see of them what tells which are unused,
+ * the reader sees nothing. The gateway's and the vault's reads are held to one merchant by
+ * row-level security, whatever a statement says: the second wall. It does not stand before the
+ * writer, whose batches hold many merchants, nor before the jobs, which serve all.
  */
 export const roles = `
 DO $$

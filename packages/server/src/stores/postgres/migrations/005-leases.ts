@@ -1,9 +1,10 @@
 /**
- * Who lives, and who does what of the work that goes on for all merchants (store.ts, holdSlots). A node's life is what is leased; the
- * slots only name their holders, so that a renewal is one row. The calls of all nodes go one after the other under an advisory lock.
+ * Who lives, and who does what of the work that goes on for all merchants (store.ts, holdSlots). A
+ * node's life is what is leased; the slots only name their holders, so that a renewal is one row.
+ * The calls of all nodes go one after the other under an advisory lock.
  *
- * Not waited for on the disk or by the standby: what is lost of it is what some node does twice for nothing, and a standby that hangs must
- * not make every node stop its jobs.
+ * Not waited for on the disk or by the standby: what is lost of it is what some node does twice for
+ * nothing, and a standby that hangs must not make every node stop its jobs.
  */
 export const leases = `
 CREATE TABLE node (

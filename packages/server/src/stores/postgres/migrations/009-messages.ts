@@ -1,10 +1,11 @@
 import { withReplaced } from "./replaced.ts";
 
 /**
- * `message`: which deliveries go together in one (notification/events.ts). Few endpoints ask for that, so most rows are in no index of it (018).
+ * `message`: which deliveries go together in one (notification/events.ts). Few endpoints ask for
+ * that, so most rows are in no index of it (018).
  *
- * Two functions of 002 take it along, under the same names: a node of the version before says nothing of it, so that what it makes goes alone,
- * and what it moves stays in the message it is in.
+ * Two functions of 002 take it along, under the same names: a node of the version before says
+ * nothing of it, so that what it makes goes alone, and what it moves stays in the message it is in.
  */
 export const messages = `
 ALTER TABLE delivery ADD COLUMN message bigint;
@@ -12,11 +13,17 @@ ALTER TABLE delivery ADD CONSTRAINT delivery_message_check CHECK (message >= 0) 
 
 ${withReplaced("write_payment_1", [
   ["outcome, in_order)", "outcome, in_order, message)"],
-  ["(deliveries -> 2 ->> 6)::smallint", "(deliveries -> 2 ->> 6)::smallint, CASE WHEN deliveries -> 3 ? told THEN 0 END"],
+  [
+    "(deliveries -> 2 ->> 6)::smallint",
+    "(deliveries -> 2 ->> 6)::smallint, CASE WHEN deliveries -> 3 ? told THEN 0 END",
+  ],
 ])}
 ${withReplaced("move_deliveries_1", [
   ["outcome, in_order)", "outcome, in_order, message)"],
-  ["fresh ->> 5, (fresh ->> 6)::smallint);", "fresh ->> 5, (fresh ->> 6)::smallint,\n        (fresh ->> 7)::bigint);"],
+  [
+    "fresh ->> 5, (fresh ->> 6)::smallint);",
+    "fresh ->> 5, (fresh ->> 6)::smallint,\n        (fresh ->> 7)::bigint);",
+  ],
   [
     "in_order = (fresh ->> 6)::smallint\n",
     "in_order = (fresh ->> 6)::smallint,\n        message = CASE WHEN jsonb_array_length(fresh) > 7 THEN (fresh ->> 7)::bigint ELSE message END\n",

@@ -1,8 +1,9 @@
 import { withReplaced } from "./replaced.ts";
 
 /**
- * MACs of rows, null on rows of before (vault/row-mac.ts). Two functions of 002 take them along, under the same names: a node of the version before says nothing
- * of them, and what it writes is given its MAC when no such node is left.
+ * MACs of rows, null on rows of before (vault/row-mac.ts). Two functions of 002 take them along,
+ * under the same names: a node of the version before says nothing of them, and what it writes is
+ * given its MAC when no such node is left.
  *
  * `node.keyed`: the node knows keyed digests and MACs. A node of the version before never sets it.
  */

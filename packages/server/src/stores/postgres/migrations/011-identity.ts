@@ -1,4 +1,7 @@
-/** What the database says of itself: one row, from the first start on (stores/identity.ts). Written through one function, which lets nothing of it go back. */
+/**
+ * What the database says of itself: one row, from the first start on (stores/identity.ts). Written
+ * through one function, which lets nothing of it go back.
+ */
 export const identity = `
 CREATE TABLE identity (
   one smallint PRIMARY KEY CHECK (one = 1),

@@ -1,10 +1,12 @@
 /**
- * What may be delivered, by the time from which it may be: reading what is due costs what is due, however much waits for later. The embedded
- * store's 008-due-queues.ts says what the three tables hold.
+ * What may be delivered, by the time from which it may be: reading what is due costs what is due,
+ * however much waits for later. The embedded store's 008-due-queues.ts says what the three tables
+ * hold.
  *
- * Triggers keep them in step with `delivery`, whatever writes it: the functions here, a node of the version before, or a move of a file. They
- * run once for each statement, so `move_deliveries_1` now moves all deliveries of a change by one. A batch holds the lock of each of its
- * merchants, so no two transactions write rows of the same merchant.
+ * Triggers keep them in step with `delivery`, whatever writes it: the functions here, a node of the
+ * version before, or a move of a file. They run once for each statement, so `move_deliveries_1` now
+ * moves all deliveries of a change by one. A batch holds the lock of each of its merchants, so no
+ * two transactions write rows of the same merchant.
  */
 export const dueQueues = `
 CREATE TABLE due_delivery (

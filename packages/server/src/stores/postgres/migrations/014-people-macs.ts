@@ -2,8 +2,10 @@ import { people } from "./008-people.ts";
 import { withReplaced } from "./replaced.ts";
 
 /**
- * MACs of people, their sessions and the entries of the audit log (sign-in/checked-users.ts), null on rows of before and on those that a node of the version before
- * writes. The function of 008 takes them along under the same name. Entries that come with their MACs name the head that they follow.
+ * MACs of people, their sessions and the entries of the audit log (sign-in/checked-users.ts), null
+ * on rows of before and on those that a node of the version before writes. The function of 008
+ * takes them along under the same name. Entries that come with their MACs name the head that they
+ * follow.
  */
 export const peopleMacs = `
 ALTER TABLE person ADD COLUMN mac bytea CHECK (length(mac) = 32);
@@ -25,7 +27,10 @@ ${withReplaced(
   END IF;
 `,
     ],
-    ["locked_until, invitation, invitation_ends_at)", "locked_until, invitation, invitation_ends_at, mac)"],
+    [
+      "locked_until, invitation, invitation_ends_at)",
+      "locked_until, invitation, invitation_ends_at, mac)",
+    ],
     [
       "decode(given ->> 'invitation', 'hex'), (given ->> 'invitation_ends_at')::bigint);",
       "decode(given ->> 'invitation', 'hex'), (given ->> 'invitation_ends_at')::bigint, decode(given ->> 'mac', 'hex'));",
@@ -35,7 +40,10 @@ ${withReplaced(
       "invitation_ends_at = (given ->> 'invitation_ends_at')::bigint, mac = decode(given ->> 'mac', 'hex')\n",
     ],
     ["started_at, last_used_at, ends_at)", "started_at, last_used_at, ends_at, mac)"],
-    ["(begins ->> 'endsAt')::bigint);", "(begins ->> 'endsAt')::bigint,\n      decode(begins ->> 'mac', 'hex'));"],
+    [
+      "(begins ->> 'endsAt')::bigint);",
+      "(begins ->> 'endsAt')::bigint,\n      decode(begins ->> 'mac', 'hex'));",
+    ],
     [
       "  FOR body IN SELECT json_array_elements_text(change -> 'acts') LOOP",
       `  FOR entry IN SELECT json_array_elements(change #> '{chain,rows}') LOOP

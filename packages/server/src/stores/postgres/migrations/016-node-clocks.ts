@@ -1,6 +1,7 @@
 /**
- * What each node's clock showed at its last renewal, in milliseconds ahead of this server's, so that nodes compare their clocks with one another
- * (store.ts, clockReadings). Written like leases: not waited for on the disk.
+ * What each node's clock showed at its last renewal, in milliseconds ahead of this server's, so
+ * that nodes compare their clocks with one another (store.ts, clockReadings). Written like leases:
+ * not waited for on the disk.
  */
 export const nodeClocks = `
 CREATE TABLE node_clock (

@@ -1,7 +1,10 @@
 import { runs } from "./003-runs.ts";
 import { withReplaced } from "./replaced.ts";
 
-/** A run with deliveries numbers its notifications in the same way, and one statement writes them with the deliveries. A run without has no such statement. */
+/**
+ * A run with deliveries numbers its notifications in the same way, and one statement writes them
+ * with the deliveries. A run without has no such statement.
+ */
 const laterRun = withReplaced(
   "write_run_1",
   [
@@ -60,7 +63,10 @@ const laterBatch = withReplaced("write_batch_1", [
   ],
 ]);
 
-/** The version of each delivery is found by a look-up. A join read all of the merchant's deliveries up to those, where the planner knew of few rows. */
+/**
+ * The version of each delivery is found by a look-up. A join read all of the merchant's deliveries
+ * up to those, where the planner knew of few rows.
+ */
 const laterChange = withReplaced("write_change_1", [
   [
     "PERFORM move_deliveries_1(owner, message -> 8 -> 1); END IF;\n",
@@ -77,11 +83,14 @@ const laterChange = withReplaced("write_change_1", [
 ]);
 
 /**
- * Runs take the deliveries of their changes along, and the dispatcher's commits are written together: changes that do nothing but move deliveries,
- * each of another merchant, by one statement. The triggers of 012 do all rows of a statement by a few statements instead of several for each row.
+ * Runs take the deliveries of their changes along, and the dispatcher's commits are written
+ * together: changes that do nothing but move deliveries, each of another merchant, by one
+ * statement. The triggers of 012 do all rows of a statement by a few statements instead of several
+ * for each row.
  *
- * The functions of before remain for nodes of the version before. Those of the triggers, `write_change_1` and `move_deliveries_1` are replaced under
- * their names: they write the same rows as before.
+ * The functions of before remain for nodes of the version before. Those of the triggers,
+ * `write_change_1` and `move_deliveries_1` are replaced under their names: they write the same rows
+ * as before.
  */
 export const runsWithDeliveries = `
 ${laterChange}

@@ -1,7 +1,10 @@
 import { deletedRequests } from "./024-deleted-requests.ts";
 import { withReplaced } from "./replaced.ts";
 
-/** A change may delete deliveries that ended (stores/change.ts). A node of the version before says nothing of it. */
+/**
+ * A change may delete deliveries that ended (stores/change.ts). A node of the version before says
+ * nothing of it.
+ */
 export const deletedDeliveries = `
 -- Each delivery is found by the whole of its key, and the conditions are apart from it, as in 024. No trigger sees it: no row of what is due is about one that ended.
 CREATE FUNCTION delete_deliveries_1(owner bytea, part jsonb) RETURNS void LANGUAGE plpgsql AS $$

@@ -58,8 +58,9 @@ export const migrations: readonly string[] = [
 ];
 
 /**
- * Of migrations that were written again before the first release, without what stopped writes: the checksum of the first text. It is what databases keep
- * in any case, so versions with either text accept them. 018 makes databases of either text the same.
+ * Of migrations that were written again before the first release, without what stopped writes: the
+ * checksum of the first text. It is what databases keep in any case, so versions with either text
+ * accept them. 018 makes databases of either text the same.
  */
 export const firstChecksums: ReadonlyMap<number, string> = new Map([
   [6, "b51e3f6fa26a19870e485e8d36c5e98a61a3f09da23c619511b57c1ee478ac7e"],
