@@ -6,7 +6,7 @@ import { readCommandLine } from "../packages/server/src/cli/command-line.ts";
 import { commandRows } from "../packages/server/src/cli/commands.ts";
 import { settingRows } from "../packages/server/src/config/settings.ts";
 import { operationRows } from "../packages/server/src/api-docs/operation-rows.ts";
-import { rules } from "../packages/server/src/http/sign-in/rules.ts";
+import { keyedEndpoints } from "../packages/server/test/keyed-endpoints.ts";
 import { errorTable } from "../packages/server/src/wire/errors/error-table.ts";
 import { accountSettings } from "../packages/server/src/merchant/settings.ts";
 import { logEvents } from "../packages/server/src/logging/log-event.ts";
@@ -187,9 +187,10 @@ describe("what there is to ask for is on some page", () => {
   const isNamed = (name: string): boolean => new RegExp(`(?<![\\w-])${name}(?![\\w/])`).test(all);
 
   test("every address of the sandbox, by its name or in a heading that lists several", () => {
-    const paths = [...operationRows.map(({ path }) => path), ...rules.keys()].filter((path) =>
-      path.startsWith("/__cofre/"),
-    );
+    const paths = [
+      ...operationRows.map(({ path }) => path),
+      ...keyedEndpoints().map(({ path }) => path),
+    ].filter((path) => path.startsWith("/__cofre/"));
     assert.ok(paths.length > 20);
     assert.deepEqual(
       paths.filter((path) => !isNamed(path)),

@@ -63,8 +63,8 @@ const groups: readonly Group[] = [
   { name: "gate", mutate: ["http/sign-in/gate"], tests: ["http/sign-in/gate"] },
   {
     name: "caller",
-    mutate: ["http/sign-in/caller", "http/sign-in/rules"],
-    tests: ["http/sign-in/caller", "http/sign-in/rules"],
+    mutate: ["http/sign-in/caller", "http/sign-in/audit-texts"],
+    tests: ["http/sign-in/caller", "http/sign-in/audit-texts"],
   },
   {
     name: "keys",

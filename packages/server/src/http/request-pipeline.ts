@@ -189,7 +189,7 @@ export class RequestPipeline {
       return this.#authorizeWithUsers(people, endpoint, incoming, decoded, progress, place);
     const found = this.#find(endpoint, decoded);
     const withAccount = (holder: KeyHolder): WireRequest =>
-      this.#withAccount(holder, incoming, decoded, progress, place);
+      this.#withAccount(holder, endpoint, incoming, decoded, progress, place);
     return found instanceof Promise ? found.then(withAccount) : withAccount(found);
   }
 
@@ -204,16 +204,16 @@ export class RequestPipeline {
     const { request, method } = incoming;
     const asked = { method, params: decoded.params } as const;
     if (keyGiven(endpoint, decoded.params) === undefined) {
-      progress.admitted = await people.admit(endpoint.path, asked, this.#callerOf(request));
+      progress.admitted = await people.admit(endpoint, asked, this.#callerOf(request));
     }
     const { admitted } = progress;
     const holder =
       admitted === undefined
         ? await this.#find(endpoint, decoded)
         : { account: admitted.account, grants: "secret" as const };
-    const keyed = this.#withAccount(holder, incoming, decoded, progress, place);
+    const keyed = this.#withAccount(holder, endpoint, incoming, decoded, progress, place);
     if (admitted !== undefined) return { ...keyed, person: admitted.person };
-    progress.endByKey = await people.byKey(endpoint.path, asked, keyed.account, () =>
+    progress.endByKey = await people.byKey(endpoint, asked, keyed.account, () =>
       this.#callerOf(request),
     );
     return keyed;
@@ -222,23 +222,24 @@ export class RequestPipeline {
   /** Gives the place to the account and begins the entry of the request log. */
   #withAccount(
     { account: found, grants }: KeyHolder,
-    incoming: Incoming,
+    endpoint: KeyedEndpoint,
+    { method, headers }: Incoming,
     decoded: DecodedRequest,
     progress: Progress,
     place: Place,
   ): WireRequest {
-    const { method, endpoint, headers } = incoming;
     const { params, warnings } = decoded;
     progress.merchantId = found.id;
     const account = this.#parts.admission.assign(place, found);
     // Recorded now, while the card numbers are there to be masked.
-    progress.recorded = this.#parts.recorder?.begin({
-      merchantId: account.id,
-      method,
-      path: endpoint.path,
-      key: progress.admitted === undefined ? grants : "session",
-      params,
-    });
+    if (endpoint.recorded)
+      progress.recorded = this.#parts.recorder?.begin({
+        merchantId: account.id,
+        method,
+        path: endpoint.path,
+        key: progress.admitted === undefined ? grants : "session",
+        params,
+      });
     if (account.settings.strictForms && warnings.includes("form_repaired"))
       throw requestError("cut_form");
     return { method, params, account, grants, headers };

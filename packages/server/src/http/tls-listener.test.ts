@@ -1,3 +1,4 @@
+import { reading } from "../wire/permission.ts";
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect as connectPlain } from "node:net";
@@ -173,6 +174,8 @@ describe("a server that listens with TLS too", () => {
         {
           path: "/ws/any",
           key: "secret",
+          permission: reading,
+          recorded: false,
           family: "json",
           cors: false,
           handle: async () => ({ status: 200, body: '{"status":"SUCCESS"}' }),

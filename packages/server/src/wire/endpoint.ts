@@ -2,6 +2,7 @@ import type { Account } from "../merchant/account.ts";
 import type { PersonView } from "../user/user.ts";
 import type { KeyGrant } from "../stores/change.ts";
 import type { WireAnswer } from "./answers/answer.ts";
+import type { Permission } from "./permission.ts";
 import type { Charset } from "./decode/text.ts";
 import type { TreeObject } from "./decode/tree.ts";
 
@@ -34,6 +35,12 @@ interface EndpointRow {
 export interface KeyedEndpoint extends EndpointRow {
   /** Which key opens it. `public` endpoints take either key. */
   readonly key: KeyGrant;
+  /** What a console user needs, who sends a session instead of a key. */
+  readonly permission: Permission;
+  /** Whether the sandbox's request log has its requests: what the console reads every few seconds is left out. */
+  readonly recorded: boolean;
+  /** true: belongs to the server, not to an account; X-Cofre-Account is ignored. */
+  readonly ofServer?: true;
   handle(request: WireRequest): Promise<WireAnswer>;
 }
 

@@ -1,3 +1,4 @@
+import { reading } from "./permission.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { StillTime } from "../../test/contract/connector-harness.ts";
@@ -49,6 +50,8 @@ async function namesAt(
     path,
     methods: ["POST"],
     key: "secret",
+    permission: reading,
+    recorded: false,
     family: "json",
     cors: false,
     handle,

@@ -1,3 +1,4 @@
+import { reading } from "./permission.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { newAccount } from "../../test/contract/store-fixtures.ts";
@@ -18,7 +19,15 @@ const holders = new Map<string, KeyHolder>([
 
 function endpoint(key: "secret" | "public", family: "json" | "parameters" = "json"): KeyedEndpoint {
   const handle = () => Promise.reject(new Error("nobody asks"));
-  return { path: "/ws/some", family, key, cors: false, handle };
+  return {
+    path: "/ws/some",
+    family,
+    key,
+    permission: reading,
+    recorded: false,
+    cors: false,
+    handle,
+  };
 }
 
 /** The key that was looked for, the account's id if it opens one, or why it does not. */

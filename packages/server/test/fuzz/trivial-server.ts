@@ -1,3 +1,4 @@
+import { reading } from "../../src/wire/permission.ts";
 import { connect } from "node:net";
 import type { TestContext } from "node:test";
 import {
@@ -63,10 +64,12 @@ export async function startTrivialServer(
     status: 200,
     body: JSON.stringify({ fields: shapeOf(params), status: "SUCCESS" }),
   });
-  const secretJson = { key: "secret", family: "json", cors: false } as const;
+  const row = { permission: reading, recorded: false } as const;
+  const secretJson = { ...row, key: "secret", family: "json", cors: false } as const;
   const endpoints: readonly Endpoint[] = [
     { ...secretJson, movesMoney: true, path: "/ws/direct", handle: answering("/ws/direct", names) },
     {
+      ...row,
       key: "public",
       family: "json",
       cors: true,
@@ -74,6 +77,7 @@ export async function startTrivialServer(
       handle: answering("/ws/token", names),
     },
     {
+      ...row,
       key: "secret",
       family: "parameters",
       cors: false,

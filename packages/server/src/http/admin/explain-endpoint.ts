@@ -1,3 +1,4 @@
+import { viewing } from "../../wire/permission.ts";
 import { formatTimestamp } from "../../kernel/calendar.ts";
 import { scaleOf } from "../../kernel/currency.ts";
 import { formatAmount } from "../../kernel/money.ts";
@@ -14,6 +15,8 @@ import { readSelector } from "../../wire/requests/payment-request.ts";
 export function explainEndpoint(runner: OperationRunner): Endpoint {
   return {
     path: "/__cofre/explain",
+    permission: viewing,
+    recorded: false,
     key: "secret",
     family: "parameters",
     cors: false,

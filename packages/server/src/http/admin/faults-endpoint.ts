@@ -1,3 +1,4 @@
+import { acting, reading, whenGiven } from "../../wire/permission.ts";
 import { closestTo } from "../../kernel/closest.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { declineReasons, type DeclineReason } from "../../payment/payment.ts";
@@ -43,6 +44,8 @@ export function faultsEndpoint(
     .map(({ path }) => path);
   return {
     path: "/__cofre/faults",
+    permission: whenGiven(["add", "clear"], acting("admin", "faults_changed"), reading),
+    recorded: true,
     key: "secret",
     family: "parameters",
     cors: false,

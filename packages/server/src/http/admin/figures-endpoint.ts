@@ -1,3 +1,4 @@
+import { reading } from "../../wire/permission.ts";
 import { formatTimestamp, parseInstant } from "../../kernel/calendar.ts";
 import { scaleOf } from "../../kernel/currency.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
@@ -37,6 +38,8 @@ type FiguresDeps = Pick<EndpointDeps, "runner" | "clockOf" | "cardLikeNames">;
 export function figuresEndpoint({ runner, clockOf, cardLikeNames }: FiguresDeps): Endpoint {
   return {
     path: "/__cofre/figures",
+    permission: reading,
+    recorded: false,
     key: "secret",
     family: "parameters",
     cors: false,

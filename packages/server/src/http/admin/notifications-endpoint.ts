@@ -1,3 +1,4 @@
+import { acting, viewing, whenGiven } from "../../wire/permission.ts";
 import { formatTimestamp } from "../../kernel/calendar.ts";
 import { isPaymentId, type MerchantId, type PaymentId } from "../../kernel/ids.ts";
 import type { Account, AccountSettings } from "../../merchant/account.ts";
@@ -10,6 +11,7 @@ import {
 } from "../../delivery/notification-keys.ts";
 import { shownAddress } from "../../merchant/receiver-address.ts";
 import {
+  isEndpointName,
   type NotificationEndpoint,
   secretName,
   urlSecretName,
@@ -39,6 +41,13 @@ export interface NotificationsDeps extends ReplayParts {
   ) => Promise<Account>;
 }
 
+/** The receiver that a request switches, when the text can be an id: other text stays out of the log. */
+function switchIn(params: TreeObject): string | undefined {
+  const name = ["switch_on", "switch_off"].find((each) => params[each] !== undefined) ?? "";
+  const id = textOf(params, name) ?? "";
+  return isEndpointName(id) ? `${name} ${id}` : undefined;
+}
+
 const mostListed = 500;
 const mostOfPayment = 50;
 
@@ -64,6 +73,12 @@ export function notificationsEndpoint(of: (account: Account) => NotificationsDep
   };
   return {
     path: "/__cofre/notifications",
+    permission: whenGiven(
+      ["switch_on", "switch_off"],
+      acting("admin", "receiver_switched", switchIn),
+      whenGiven(["replay"], acting("operator", "notification_sent_again"), viewing),
+    ),
+    recorded: false,
     key: "secret",
     family: "parameters",
     cors: false,

@@ -1,3 +1,4 @@
+import { acting, wordIn } from "../../wire/permission.ts";
 import { cancel } from "../../operations/cancel.ts";
 import { capture } from "../../operations/capture.ts";
 import { creditChargeback, openChargeback } from "../../operations/chargeback.ts";
@@ -55,6 +56,8 @@ export const longestDescription = 500;
 export function paymentEndpoint(runner: OperationRunner): Endpoint {
   return {
     path: "/__cofre/payment",
+    permission: acting("operator", "payment_changed", wordIn("action", actionNames)),
+    recorded: true,
     key: "secret",
     family: "parameters",
     cors: false,

@@ -1,3 +1,4 @@
+import { viewing } from "../../wire/permission.ts";
 import { formatTimestamp } from "../../kernel/calendar.ts";
 import { scaleOf } from "../../kernel/currency.ts";
 import { isPaymentId } from "../../kernel/ids.ts";
@@ -33,6 +34,8 @@ export const longestSearch = 200;
 export function paymentsEndpoint(runner: OperationRunner): Endpoint {
   return {
     path: "/__cofre/payments",
+    permission: viewing,
+    recorded: false,
     key: "secret",
     family: "parameters",
     cors: false,

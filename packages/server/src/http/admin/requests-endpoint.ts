@@ -1,3 +1,4 @@
+import { viewing } from "../../wire/permission.ts";
 import { formatInstant } from "../../kernel/calendar.ts";
 import { isPaymentId } from "../../kernel/ids.ts";
 import {
@@ -25,6 +26,8 @@ const longestCode = 128;
 export function requestsEndpoint(recorder: Pick<Recorder, "of">): Endpoint {
   return {
     path: "/__cofre/requests",
+    permission: viewing,
+    recorded: false,
     key: "secret",
     family: "parameters",
     cors: false,

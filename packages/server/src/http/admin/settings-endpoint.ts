@@ -1,3 +1,4 @@
+import { acting, reading, whenGiven } from "../../wire/permission.ts";
 import type { Account, AccountSettings } from "../../merchant/account.ts";
 import { accountSettings, describedSettings, validateSettings } from "../../merchant/settings.ts";
 import { changeSettings } from "../../operations/change-settings.ts";
@@ -12,8 +13,16 @@ import type { Endpoint } from "../../wire/endpoint.ts";
 import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
 import { flagOf } from "../../wire/requests/fields.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
-import { isTreeObject } from "../../wire/decode/tree.ts";
+import { isTreeObject, type TreeObject } from "../../wire/decode/tree.ts";
 import { cardInSettings, holdsCard, typedSettings } from "./typed-settings.ts";
+
+/** The names of the settings that a request changes. */
+function settingsIn({ settings = {} }: TreeObject): string | undefined {
+  const names = isTreeObject(settings)
+    ? Object.keys(settings).filter((name) => Object.hasOwn(accountSettings, name))
+    : [];
+  return names.length === 0 ? undefined : names.join(" ").slice(0, 400);
+}
 
 /**
  * `/__cofre/settings`, in the sandbox only: shows an account's switches, and changes those that
@@ -28,6 +37,8 @@ export function settingsEndpoint(
 ): Endpoint {
   return {
     path: "/__cofre/settings",
+    permission: whenGiven(["settings"], acting("admin", "settings_changed", settingsIn), reading),
+    recorded: false,
     key: "secret",
     family: "parameters",
     cors: false,

@@ -1,3 +1,4 @@
+import { acting } from "../../wire/permission.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { declineReasons, type DeclineReason } from "../../payment/payment.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
@@ -47,6 +48,8 @@ export type Instruct = (
 export function simulatorEndpoint(instruct: Instruct, names: readonly string[]): Endpoint {
   return {
     path: "/__cofre/simulator",
+    permission: acting("admin", "simulator_told"),
+    recorded: true,
     key: "secret",
     family: "parameters",
     cors: false,

@@ -1,3 +1,4 @@
+import { reading } from "../../wire/permission.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
 
@@ -22,6 +23,8 @@ export function statsOfWorld({ changes }: { readonly changes: number }): StatsOf
 export function statsEndpoint(statsOf: (account: Account) => StatsOfStore): Endpoint {
   return {
     path: "/__cofre/stats",
+    permission: reading,
+    recorded: false,
     key: "secret",
     family: "parameters",
     cors: false,

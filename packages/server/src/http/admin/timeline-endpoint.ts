@@ -1,3 +1,4 @@
+import { viewing } from "../../wire/permission.ts";
 import { explainedPrices } from "./explained-price.ts";
 import { formatInstant } from "../../kernel/calendar.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
@@ -35,6 +36,8 @@ const mostOfOne = 64;
 export function timelineEndpoint({ runner, storeOf, recorder }: TimelineDeps): Endpoint {
   return {
     path: "/__cofre/timeline",
+    permission: viewing,
+    recorded: false,
     key: "secret",
     family: "parameters",
     cors: false,

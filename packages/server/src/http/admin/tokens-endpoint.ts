@@ -1,3 +1,4 @@
+import { viewing } from "../../wire/permission.ts";
 import { formatTimestamp } from "../../kernel/calendar.ts";
 import type { TokenDigest } from "../../kernel/ids.ts";
 import { type CardsInput, listCards, mostCardsLookedAt } from "../../operations/list-cards.ts";
@@ -25,6 +26,8 @@ const longestMask = 19;
 export function tokensEndpoint(runner: OperationRunner): Endpoint {
   return {
     path: "/__cofre/tokens",
+    permission: viewing,
+    recorded: false,
     key: "secret",
     family: "parameters",
     cors: false,

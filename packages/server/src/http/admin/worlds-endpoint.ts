@@ -1,3 +1,4 @@
+import { acting, reading, whenGiven, wordIn } from "../../wire/permission.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { afterSpan, formatInstant, parseInstant } from "../../kernel/calendar.ts";
 import { hexOf, type MerchantId, newMerchantId } from "../../kernel/ids.ts";
@@ -76,6 +77,10 @@ export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
       ? {
           ...all,
           key: "secret",
+          permission: (request) =>
+            request.method === "POST" ? acting("admin", "world_made")(request) : reading(request),
+          recorded: false,
+          ofServer: true,
           // A world's key opens that world, and shows no others.
           handle: async (request) =>
             request.person !== undefined || deps.isAccount(request.account.id)
@@ -90,12 +95,20 @@ export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
     {
       ...row,
       path: "/__cofre/world",
+      permission: whenGiven(
+        ["do"],
+        acting("admin", "world_changed", wordIn("do", worldActions)),
+        reading,
+      ),
+      recorded: false,
       key: "secret",
-      handle: ({ params, account, person }) => act(deps, params, account, person),
+      handle: ({ params, account, person }) => changeWorld(deps, params, account, person),
     },
     {
       ...row,
       path: "/__cofre/clock",
+      permission: whenGiven(["set", "advance", "run"], acting("admin", "clock_moved"), reading),
+      recorded: true,
       key: "secret",
       handle: ({ params, account }) => clock(deps, params, account),
     },
@@ -258,7 +271,7 @@ const noWorld = refusalAnswer("COFRE-74");
 
 export const worldActions = ["reset", "snapshot", "restore", "delete"] as const;
 
-async function act(
+async function changeWorld(
   { worlds }: WorldsDeps,
   params: TreeObject,
   { id }: Account,

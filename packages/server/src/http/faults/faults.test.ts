@@ -1,3 +1,4 @@
+import { reading } from "../../wire/permission.ts";
 import assert from "node:assert/strict";
 import { describe, test, type TestContext } from "node:test";
 import { ServiceError } from "../../kernel/service-error.ts";
@@ -34,7 +35,13 @@ async function serving(context: TestContext) {
   const handled: string[] = [];
   const runner = { run: () => Promise.reject(new ServiceError("payment_not_found")) };
   const faults = new Faults({ board, scheduler: systemScheduler, runner });
-  const row = { key: "secret", family: "parameters", cors: false } as const;
+  const row = {
+    key: "secret",
+    family: "parameters",
+    cors: false,
+    permission: reading,
+    recorded: false,
+  } as const;
   const server = createHttpServer({
     endpoints: [
       {

@@ -27,20 +27,6 @@ export interface RequestRecorder {
   begin(request: RequestToRecord): ((answer: WireAnswer) => void) | undefined;
 }
 
-/**
- * Beside the interface itself only what makes something happen: the console asks for the rest every
- * few seconds.
- */
-const recordedOfSandbox: ReadonlySet<string> = new Set([
-  "/__cofre/payment",
-  "/__cofre/simulator",
-  "/__cofre/clock",
-  "/__cofre/faults",
-]);
-
-const isRecorded = (path: string): boolean =>
-  path.startsWith("/ws/") || recordedOfSandbox.has(path);
-
 export function createRequestRecorder(
   recorder: Pick<Recorder, "request">,
   clockOf: (merchantId: MerchantId) => Clock,
@@ -48,7 +34,6 @@ export function createRequestRecorder(
 ): RequestRecorder {
   return {
     begin({ merchantId, method, path, key, params }) {
-      if (!isRecorded(path)) return undefined;
       const { parameters, characters, leftOut } = viewOf(
         params,
         recordingBounds.parameterCharacters,

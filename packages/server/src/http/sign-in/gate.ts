@@ -10,10 +10,11 @@ import type { People, SignedIn } from "../../sign-in/users.ts";
 import { mayDo, type PersonView } from "../../user/user.ts";
 import { paymentToldBy } from "../recording/answer-view.ts";
 import type { WireAnswer } from "../../wire/answers/answer.ts";
-import type { Caller, OpenRequest } from "../../wire/endpoint.ts";
+import type { Caller, KeyedEndpoint, OpenRequest } from "../../wire/endpoint.ts";
 import type { ErrorCode } from "../../wire/errors/refusal.ts";
 import { invalid, peopleError, refusalOf } from "./people-errors.ts";
-import { detailOf, type Need, rules, targetOf } from "./rules.ts";
+import type { Need } from "../../wire/permission.ts";
+import { detailOf, targetOf } from "./audit-texts.ts";
 
 export interface PeopleGateParts {
   readonly people: Pick<People, "resume" | "record">;
@@ -44,8 +45,8 @@ const mostLooks = 10_000;
 
 export const auditPath = "/__cofre/audit";
 
-/** Paths about all worlds of a server, whichever is open. */
-const ofServer: ReadonlySet<string> = new Set(["/__cofre/worlds"]);
+/** What the gate reads of an endpoint that takes a key. */
+export type GatedEndpoint = Pick<KeyedEndpoint, "path" | "permission" | "ofServer">;
 
 type Asked = Pick<OpenRequest, "method" | "params">;
 
@@ -69,37 +70,45 @@ export class PeopleGate {
    * undefined when nobody's session comes with the request. Throws a WireError when one does that
    * may not do this, or not now.
    */
-  async admit(path: string, request: Asked, caller: Caller): Promise<Admitted | undefined> {
+  async admit(
+    endpoint: GatedEndpoint,
+    request: Asked,
+    caller: Caller,
+  ): Promise<Admitted | undefined> {
     if (caller.session === undefined && caller.csrf === undefined) return undefined;
     try {
-      return await this.#admit(path, request, await signedInBy(this.#parts.people, caller), caller);
+      return await this.#admit(
+        endpoint,
+        request,
+        await signedInBy(this.#parts.people, caller),
+        caller,
+      );
     } catch (error) {
       throw refusalOf(error);
     }
   }
 
   async #admit(
-    path: string,
+    { path, permission, ofServer }: GatedEndpoint,
     request: Asked,
     signedIn: SignedIn,
     caller: Caller,
   ): Promise<Admitted> {
     const { accountOf, clock } = this.#parts;
     const { person } = signedIn;
-    const need = rules.get(path)?.(request);
+    const need = permission(request);
     const target = targetOf(path, request.params);
     const by = { actor: actorOf(person), origin: caller.address, target };
-    if (need === undefined || (need.kind === "act" && !mayDo(person.role, need.role))) {
-      const refused = need?.kind === "act" ? need.act : "request";
-      await this.#seldom(signedIn, `refused ${refused}`, {
+    if (need.kind === "act" && !mayDo(person.role, need.role)) {
+      await this.#seldom(signedIn, `refused ${need.act}`, {
         ...by,
-        act: refused,
+        act: need.act,
         result: "refused",
         detail: `role ${person.role}`,
       });
       throw peopleError("role");
     }
-    const account = await accountOf(ofServer.has(path) ? undefined : caller.account);
+    const account = await accountOf(ofServer === true ? undefined : caller.account);
     if (account === undefined) throw invalid("Header", "X-Cofre-Account");
     const number = await this.#writeDown(need, account, signedIn, by);
     return {
@@ -123,13 +132,13 @@ export class PeopleGate {
    * is called only when something is written down.
    */
   byKey(
-    path: string,
+    { path, permission }: GatedEndpoint,
     request: Asked,
     account: Account,
     callerOf: () => Caller,
   ): Promise<EndByKey> | undefined {
-    const need = rules.get(path)?.(request);
-    if (need?.kind !== "act" || (need.role !== "admin" && !path.startsWith("/__cofre/")))
+    const need = permission(request);
+    if (need.kind !== "act" || (need.role !== "admin" && !path.startsWith("/__cofre/")))
       return undefined;
     return this.#writeDownByKey(need, targetOf(path, request.params), account, callerOf().address);
   }

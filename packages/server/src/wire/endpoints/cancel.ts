@@ -1,3 +1,4 @@
+import { acting } from "../permission.ts";
 import { cancel } from "../../operations/cancel.ts";
 import type { KeyedEndpoint } from "../endpoint.ts";
 import { paymentAnswer } from "../answers/payment-answer.ts";
@@ -8,6 +9,8 @@ import { answering, type EndpointDeps } from "./deps.ts";
 export function cancelEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   return {
     path: "/ws/cancel",
+    permission: acting("operator", "cancel"),
+    recorded: true,
     key: "secret",
     family: "parameters",
     cors: false,

@@ -1,3 +1,4 @@
+import { acting, amountIn } from "../permission.ts";
 import { capture } from "../../operations/capture.ts";
 import { roundingWarnings } from "../requests/amounts.ts";
 import { withWarnings } from "../answers/answer.ts";
@@ -10,6 +11,8 @@ import { answering, type EndpointDeps } from "./deps.ts";
 export function captureEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   return {
     path: "/ws/capture",
+    permission: acting("operator", "capture", amountIn),
+    recorded: true,
     key: "secret",
     family: "parameters",
     cors: false,

@@ -1,3 +1,4 @@
+import { acting } from "../permission.ts";
 import { findPayment } from "../../operations/carried-out.ts";
 import { PaymentCodeTaken } from "../../operations/payment-code-taken.ts";
 import { direct, type Direct } from "../../operations/direct.ts";
@@ -26,6 +27,8 @@ export function directEndpoint({
 }: EndpointDeps): KeyedEndpoint {
   return {
     path: "/ws/direct",
+    permission: acting("operator", "payment_made"),
+    recorded: true,
     key: "secret",
     family: "json",
     cors: false,

@@ -1,3 +1,4 @@
+import { reading } from "../permission.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { Account } from "../../merchant/account.ts";
 import { countryOf } from "../../payment/countries.ts";
@@ -38,6 +39,8 @@ const currencyNames: ReadonlyMap<string, string> = new Map([
 export function exchangeEndpoint({ clockOf }: EndpointDeps): Endpoint {
   return {
     path: "/ws/exchange",
+    permission: reading,
+    recorded: true,
     key: "secret",
     family: "parameters",
     cors: false,
@@ -53,6 +56,8 @@ export function exchangeEndpoint({ clockOf }: EndpointDeps): Endpoint {
 export function currencyRatesEndpoint({ clockOf }: EndpointDeps): Endpoint {
   return {
     path: "/ws/exchange/getCurrencyRates",
+    permission: reading,
+    recorded: true,
     key: "secret",
     family: "parameters",
     cors: false,

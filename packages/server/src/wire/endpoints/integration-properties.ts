@@ -1,3 +1,4 @@
+import { acting, reading } from "../permission.ts";
 import type { Account, AccountSettings } from "../../merchant/account.ts";
 import { validateSettings } from "../../merchant/settings.ts";
 import { type AddressCheck, shownAddress } from "../../merchant/receiver-address.ts";
@@ -29,6 +30,8 @@ export function integrationPropertiesEndpoints({
   return [
     {
       path: "/ws/merchantIntegrationProperties/get",
+      permission: reading,
+      recorded: true,
       key: "secret",
       family: "parameters",
       cors: false,
@@ -36,6 +39,8 @@ export function integrationPropertiesEndpoints({
     },
     {
       path: "/ws/merchantIntegrationProperties/edit",
+      permission: acting("admin", "settings_changed"),
+      recorded: true,
       key: "secret",
       family: "parameters",
       cors: false,

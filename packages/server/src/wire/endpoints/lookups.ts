@@ -1,3 +1,4 @@
+import { reading } from "../permission.ts";
 import { documentFor } from "../../payment/documents.ts";
 import { isOfKnownBrand } from "../requests/direct-request.ts";
 import type { Endpoint } from "../endpoint.ts";
@@ -19,6 +20,8 @@ const zipcodes: ReadonlyMap<
 /** /ws/zipcode (interface 5.7), for a few codes only. */
 export const zipcodeEndpoint: Endpoint = {
   path: "/ws/zipcode",
+  permission: reading,
+  recorded: true,
   key: "secret",
   family: "parameters",
   cors: false,
@@ -45,6 +48,8 @@ function isCard(document: string): boolean {
  */
 export const documentBalanceEndpoint: Endpoint = {
   path: "/ws/documentbalance",
+  permission: reading,
+  recorded: true,
   key: "secret",
   family: "parameters",
   cors: false,

@@ -1,3 +1,4 @@
+import { viewing } from "../permission.ts";
 import { query } from "../../operations/query.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { paymentAnswer } from "../answers/payment-answer.ts";
@@ -8,6 +9,8 @@ import { answering, type EndpointDeps } from "./deps.ts";
 export function queryEndpoint({ runner }: EndpointDeps): Endpoint {
   return {
     path: "/ws/query",
+    permission: viewing,
+    recorded: true,
     key: "secret",
     family: "parameters",
     cors: false,

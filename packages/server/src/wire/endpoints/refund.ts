@@ -1,3 +1,4 @@
+import { acting, amountIn } from "../permission.ts";
 import { ServiceError } from "../../kernel/service-error.ts";
 import { cancelRefund, refund, refundOrCancel } from "../../operations/refund.ts";
 import type { PaymentSelector } from "../../operations/direct-input.ts";
@@ -16,6 +17,8 @@ import { answering, type EndpointDeps } from "./deps.ts";
 export function refundEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   return {
     path: "/ws/refund",
+    permission: acting("operator", "refund", amountIn),
+    recorded: true,
     key: "secret",
     family: "parameters",
     cors: false,
@@ -40,6 +43,8 @@ export function refundEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
 export function refundOrCancelEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   return {
     path: "/ws/refundOrCancel",
+    permission: acting("operator", "refund_or_cancel", amountIn),
+    recorded: true,
     key: "secret",
     family: "parameters",
     cors: false,

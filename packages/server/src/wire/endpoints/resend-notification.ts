@@ -1,3 +1,4 @@
+import { acting } from "../permission.ts";
 import { resendNotification } from "../../operations/resend-notification.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { paymentAnswer } from "../answers/payment-answer.ts";
@@ -11,6 +12,8 @@ import { answering, type EndpointDeps } from "./deps.ts";
 export function resendNotificationEndpoint({ runner }: EndpointDeps): Endpoint {
   return {
     path: "/ws/everest/resendNotification",
+    permission: acting("operator", "notification_sent_again"),
+    recorded: true,
     key: "secret",
     family: "parameters",
     cors: false,

@@ -1,3 +1,4 @@
+import { acting } from "../permission.ts";
 import type { Account } from "../../merchant/account.ts";
 import { setCvv } from "../../operations/set-cvv.ts";
 import type { WireAnswer } from "../answers/answer.ts";
@@ -14,6 +15,8 @@ import { answering, type EndpointDeps } from "./deps.ts";
 export function setCvvEndpoint(deps: EndpointDeps): Endpoint {
   return {
     path: "/ws/token/setCVV",
+    permission: acting("operator", "security_code_left"),
+    recorded: true,
     key: "public",
     family: "json",
     cors: true,

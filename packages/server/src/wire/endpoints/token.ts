@@ -1,3 +1,4 @@
+import { acting } from "../permission.ts";
 import { tokenize } from "../../operations/tokenize.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { answeredType, readToken } from "../requests/token-request.ts";
@@ -10,6 +11,8 @@ export function tokenEndpoint(deps: EndpointDeps): Endpoint {
   const { runner, clockOf } = deps;
   return {
     path: "/ws/token",
+    permission: acting("operator", "card_stored"),
+    recorded: true,
     key: "public",
     family: "json",
     cors: true,

@@ -4,6 +4,7 @@ import { wipeSource } from "../requests/direct-request.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { verdictCode, verdictDescription } from "../answers/payment-answer.ts";
 import { readVerify } from "../requests/verify-request.ts";
+import { acting } from "../permission.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
 /**
@@ -12,6 +13,8 @@ import { answering, type EndpointDeps } from "./deps.ts";
 export function verifyCardEndpoints({ runner, clockOf }: EndpointDeps): readonly Endpoint[] {
   return ["/ws/verifycard", "/ws/cardverify"].map((path) => ({
     path,
+    permission: acting("operator", "card_verified"),
+    recorded: true,
     key: "secret",
     family: "json",
     cors: false,

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import type { MerchantId } from "../../kernel/ids.ts";
-import { accountSettings } from "../../merchant/settings.ts";
-import type { TreeObject } from "../../wire/decode/tree.ts";
-import { detailOf, type Need, rules, targetOf } from "./rules.ts";
+import { accountSettings } from "../merchant/settings.ts";
+import type { TreeObject } from "../wire/decode/tree.ts";
+import type { Need } from "../wire/permission.ts";
+import { keyedEndpoints } from "../../test/keyed-endpoints.ts";
 
+const endpoints = new Map(keyedEndpoints().map((endpoint) => [endpoint.path, endpoint]));
 const visa = "4111111111111111";
 const look = { kind: "look" };
 const read = { kind: "read" };
@@ -19,10 +20,10 @@ function need(
   params: TreeObject = {},
   method: "GET" | "POST" = "POST",
 ): Need | undefined {
-  return rules.get(path)?.({ method, params });
+  return endpoints.get(path)?.permission({ method, params });
 }
 
-/** What each path needs when no parameter says more. */
+/** What each endpoint needs when no parameter changes it. */
 const bare = {
   "/ws/query": look,
   "/ws/exchange": read,
@@ -58,9 +59,12 @@ const bare = {
   "/__cofre/clock": read,
 };
 
-describe("what a person needs", () => {
-  test("is said of each path", () => {
-    assert.deepEqual(Object.fromEntries([...rules.keys()].map((path) => [path, need(path)])), bare);
+describe("what a console user needs", () => {
+  test("is declared by each endpoint", () => {
+    assert.deepEqual(
+      Object.fromEntries([...endpoints.keys()].map((path) => [path, need(path)])),
+      bare,
+    );
   });
 
   test("is more when a parameter is there, whatever it says", () => {
@@ -97,7 +101,7 @@ describe("what a person needs", () => {
   });
 });
 
-describe("what is written down of an act", () => {
+describe("what the audit log records of an action", () => {
   const detail = (path: string, params: TreeObject): string | undefined => {
     const needed = need(path, params);
     return needed?.kind === "act" ? needed.detail : undefined;
@@ -149,23 +153,22 @@ describe("what is written down of an act", () => {
     for (const settings of [{}, { [visa]: "1" }, "profile", ["profile"]])
       assert.equal(detail("/__cofre/settings", { settings }), undefined);
   });
+});
 
-  test("names the payment by its hash, also one that is searched for; otherwise the path", () => {
-    const hash = "0".repeat(48);
-    assert.equal(targetOf("/ws/refund", { hash }), hash);
-    assert.equal(targetOf("/__cofre/payments", { search: hash }), hash);
-    assert.equal(targetOf("/ws/refund", { hash: visa }), "/ws/refund");
-    assert.equal(targetOf("/ws/refund", { hash: visa, search: hash }), "/ws/refund");
-    assert.equal(targetOf("/ws/refund", {}), "/ws/refund");
-  });
+test("the request log has the interface's requests, and those of the sandbox that change something", () => {
+  const recorded = [...endpoints.values()].filter((endpoint) => endpoint.recorded);
+  assert.deepEqual(
+    recorded.map(({ path }) => path).filter((path) => !path.startsWith("/ws/")),
+    ["/__cofre/payment", "/__cofre/simulator", "/__cofre/clock", "/__cofre/faults"],
+  );
+  const interfaceOnes = [...endpoints.keys()].filter((path) => path.startsWith("/ws/"));
+  assert.equal(recorded.length, interfaceOnes.length + 4);
+});
 
-  test("begins with the account and is no longer than 500 characters", () => {
-    const account = "0a0b0c0d" as MerchantId;
-    assert.equal(detailOf(account), "account 0a0b0c0d");
-    assert.equal(
-      detailOf(account, undefined, "status 200", "BP-1"),
-      "account 0a0b0c0d, status 200, BP-1",
-    );
-    assert.equal(detailOf(account, "x".repeat(600)).length, 500);
-  });
+test("only the list of worlds belongs to the server instead of an account", () => {
+  const ofServer = [...endpoints.values()].filter((endpoint) => endpoint.ofServer === true);
+  assert.deepEqual(
+    ofServer.map(({ path }) => path),
+    ["/__cofre/worlds"],
+  );
 });

@@ -1,0 +1,60 @@
+import type { Role } from "../user/user.ts";
+import { textOf, type TreeObject } from "./decode/tree.ts";
+
+/** What a console user needs for a request, and what the audit log records of it. */
+export type Need =
+  | {
+      readonly kind: "act";
+      readonly role: Role;
+      /** The action's name in the audit log. */
+      readonly act: string;
+      /** More about the action, in words of the program only: never text of the request. */
+      readonly detail?: string | undefined;
+    }
+  /** Shows data of the account's customers: the audit log records who has read it. */
+  | { readonly kind: "look" }
+  /** Shows no data of customers. */
+  | { readonly kind: "read" };
+
+/** What console users may do with an endpoint; a request with a key needs no more than the key. */
+export type Permission = (request: {
+  readonly method: "GET" | "POST";
+  readonly params: TreeObject;
+}) => Need;
+
+export const viewing: Permission = () => ({ kind: "look" });
+export const reading: Permission = () => ({ kind: "read" });
+
+export function acting(
+  role: Role,
+  name: string,
+  detail?: (params: TreeObject) => string | undefined,
+): Permission {
+  return ({ params }) => ({ kind: "act", role, act: name, detail: detail?.(params) });
+}
+
+/** `changing` when the request has one of the parameters, with any value; `otherwise` when not. */
+export function whenGiven(
+  names: readonly string[],
+  changing: Permission,
+  otherwise: Permission,
+): Permission {
+  return (request) =>
+    names.some((name) => request.params[name] !== undefined)
+      ? changing(request)
+      : otherwise(request);
+}
+
+/** The amount of a request, which has too few digits for a card number. */
+export function amountIn(params: TreeObject): string | undefined {
+  const amount = textOf(params, "amount") ?? "";
+  return /^\d{1,9}(?:\.\d{1,2})?$/.test(amount) ? `amount ${amount}` : undefined;
+}
+
+/** The value of a parameter when it is one of `words`. */
+export function wordIn(
+  name: string,
+  words: readonly string[],
+): (params: TreeObject) => string | undefined {
+  return (params) => words.find((word) => word === textOf(params, name)?.toLowerCase());
+}
