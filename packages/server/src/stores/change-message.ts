@@ -86,6 +86,32 @@ export type PaymentPart = readonly [
   orderJson: string | undefined,
 ];
 
+/** Places in a PaymentPart. */
+export const paymentIndex = {
+  id: 0,
+  replaces: 1,
+  version: 2,
+  state: 3,
+  statusAt: 4,
+  capturedAt: 5,
+  captureBy: 6,
+  authorized: 7,
+  captured: 8,
+  attempts: 9,
+  attempt: 10,
+  dueAt: 11,
+  verdict: 12,
+  needsReview: 13,
+  facts: 14,
+  detail: 15,
+  entries: 16,
+  notifications: 17,
+  rare: 18,
+  code: 19,
+  createdAt: 20,
+  orderJson: 21,
+} as const;
+
 export type CardPart = readonly [
   tokenDigest: string,
   version: number,

@@ -113,8 +113,45 @@ export function orderToJson(order: PaymentOrder): string {
   return JSON.stringify(connector === undefined ? packed : [...packed, connector]);
 }
 
-/** Where currency and brand stand, for databases that read them alone. */
-export const placeInOrder = { currency: 1, brand: 10 } as const;
+/** Places in a packed order. */
+export const orderIndex = {
+  amount: 0,
+  currency: 1,
+  rate: 2,
+  gross: 3,
+  tax: 4,
+  total: 5,
+  localCurrency: 6,
+  instalments: 7,
+  flags: 8,
+  country: 9,
+  brand: 10,
+  maskedPan: 11,
+  tokenDigest: 12,
+  name: 13,
+  email: 14,
+  document: 15,
+  birthDate: 16,
+  phone: 17,
+  zipcode: 18,
+  address: 19,
+  streetNumber: 20,
+  streetComplement: 21,
+  city: 22,
+  state: 23,
+  ip: 24,
+  responsible: 25,
+  orderNumber: 26,
+  softDescriptor: 27,
+  note: 28,
+  notificationUrl: 29,
+  deviceId: 30,
+  userValues: 31,
+  storedCredential: 32,
+  threeDSecure: 33,
+  connector: 34,
+  taxRate: 35,
+} as const;
 
 /**
  * Digests have 43 characters in base64url, and nothing before them in an order is a text with a
@@ -129,84 +166,74 @@ export function withoutTokenDigest(json: string): string {
 
 /** What a search looks into, without the rest of the order. */
 export function searchedInOrder(json: string): Searched {
-  const [
-    amount,
-    currency,
-    ,
-    ,
-    ,
-    total,
-    localCurrency,
-    ,
-    ,
-    country,
-    brand,
-    maskedPan,
-    ,
-    name,
-    email,
-  ] = JSON.parse(json) as PackedOrder;
-  const amounts = [
-    { minor: BigInt(amount), currency },
-    { minor: BigInt(total), currency: localCurrency },
-  ];
-  return { brand, maskedPan, name, email, country, amounts };
+  const packed = JSON.parse(json) as PackedOrder;
+  return {
+    brand: packed[orderIndex.brand],
+    maskedPan: packed[orderIndex.maskedPan],
+    name: packed[orderIndex.name],
+    email: packed[orderIndex.email],
+    country: packed[orderIndex.country],
+    amounts: [
+      { minor: BigInt(packed[orderIndex.amount]), currency: packed[orderIndex.currency] },
+      { minor: BigInt(packed[orderIndex.total]), currency: packed[orderIndex.localCurrency] },
+    ],
+  };
 }
 
 export function orderFromJson(code: string, json: string): PaymentOrder {
   const packed = JSON.parse(json) as PackedOrder;
   // By index: destructuring walks an iterator over all that is passed over.
-  const localCurrency = packed[6];
-  const flags = packed[8];
-  const tokenDigest = packed[12];
-  const userValues = packed[31];
-  const storedCredential = packed[32];
-  const threeDSecure = packed[33];
-  const connector = packed[34] ?? 0;
-  const taxRate = packed[35];
+  const localCurrency = packed[orderIndex.localCurrency];
+  const flags = packed[orderIndex.flags];
+  const tokenDigest = packed[orderIndex.tokenDigest];
+  const userValues = packed[orderIndex.userValues];
+  const storedCredential = packed[orderIndex.storedCredential];
+  const threeDSecure = packed[orderIndex.threeDSecure];
+  const connector = packed[orderIndex.connector] ?? 0;
+  const taxRate = packed[orderIndex.taxRate];
   const local = (minor: string): Money => ({ minor: BigInt(minor), currency: localCurrency });
   return {
     code,
-    orderNumber: given(packed[26]),
-    amount: { minor: BigInt(packed[0]), currency: packed[1] },
+    orderNumber: given(packed[orderIndex.orderNumber]),
+    amount: { minor: BigInt(packed[orderIndex.amount]), currency: packed[orderIndex.currency] },
     pricing: {
-      rate: packed[2],
-      gross: local(packed[3]),
-      tax: local(packed[4]),
-      total: local(packed[5]),
+      rate: packed[orderIndex.rate],
+      gross: local(packed[orderIndex.gross]),
+      tax: local(packed[orderIndex.tax]),
+      total: local(packed[orderIndex.total]),
       ...(taxRate === undefined ? {} : { taxRate }),
     },
-    instalments: packed[7],
+    instalments: packed[orderIndex.instalments],
     autoCapture: (flags & flag.autoCapture) !== 0,
     manualReview: (flags & flag.manualReview) !== 0,
-    country: packed[9],
+    country: packed[orderIndex.country],
     paymentType: (flags & flag.debit) === 0 ? "credit" : "debit",
     card: {
-      brand: packed[10],
-      maskedPan: packed[11],
+      brand: packed[orderIndex.brand],
+      maskedPan: packed[orderIndex.maskedPan],
       tokenDigest: tokenDigest === 0 ? undefined : digestOf(tokenDigest),
     },
     customer: {
-      name: packed[13],
-      email: packed[14],
-      document: given(packed[15]),
-      birthDate: given(packed[16]),
+      name: packed[orderIndex.name],
+      email: packed[orderIndex.email],
+      document: given(packed[orderIndex.document]),
+      birthDate: given(packed[orderIndex.birthDate]),
       personType: (flags & flag.business) === 0 ? "personal" : "business",
-      phone: given(packed[17]),
-      zipcode: given(packed[18]),
-      address: given(packed[19]),
-      streetNumber: given(packed[20]),
-      streetComplement: given(packed[21]),
-      city: given(packed[22]),
-      state: given(packed[23]),
-      ip: given(packed[24]),
-      responsible: given(packed[25]),
+      phone: given(packed[orderIndex.phone]),
+      zipcode: given(packed[orderIndex.zipcode]),
+      address: given(packed[orderIndex.address]),
+      streetNumber: given(packed[orderIndex.streetNumber]),
+      streetComplement: given(packed[orderIndex.streetComplement]),
+      city: given(packed[orderIndex.city]),
+      state: given(packed[orderIndex.state]),
+      ip: given(packed[orderIndex.ip]),
+      responsible: given(packed[orderIndex.responsible]),
     },
-    softDescriptor: given(packed[27]),
-    note: given(packed[28]),
+    softDescriptor: given(packed[orderIndex.softDescriptor]),
+    note: given(packed[orderIndex.note]),
     userValues: userValues === 0 ? [] : userValues.map((value) => value ?? undefined),
-    notificationUrl: given(packed[29]),
-    deviceId: given(packed[30]),
+    notificationUrl: given(packed[orderIndex.notificationUrl]),
+    deviceId: given(packed[orderIndex.deviceId]),
     storedCredential: storedCredential === 0 ? undefined : unpackStoredCredential(storedCredential),
     threeDSecure: threeDSecure === 0 ? undefined : unpackThreeDSecure(threeDSecure),
     ...(connector === 0 ? {} : { connector }),

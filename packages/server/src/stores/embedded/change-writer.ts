@@ -1,15 +1,16 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert } from "../../kernel/assert.ts";
-import type {
-  AccountPart,
-  CardPart,
-  ChangeMessage,
-  DeliveriesPart,
-  Outcome,
-  PaymentPart,
-  RequestDeletionPart,
-  RequestPart,
-  RefundName,
+import {
+  type AccountPart,
+  type CardPart,
+  type ChangeMessage,
+  type DeliveriesPart,
+  type Outcome,
+  paymentIndex,
+  type PaymentPart,
+  type RequestDeletionPart,
+  type RequestPart,
+  type RefundName,
 } from "../change-message.ts";
 import { DeliveryWriter } from "./delivery-writer.ts";
 
@@ -103,7 +104,7 @@ export class ChangeWriter {
     // written.
     const mayConflictLate =
       account !== undefined ||
-      (payment !== undefined && (card !== undefined || payment[18] !== undefined));
+      (payment !== undefined && (card !== undefined || payment[paymentIndex.rare] !== undefined));
     if (!mayConflictLate) return this.#writeParts(message);
     this.#database.exec("SAVEPOINT change");
     const outcome = this.#writeParts(message);
@@ -156,65 +157,32 @@ export class ChangeWriter {
     part: PaymentPart,
     deliveries: DeliveriesPart,
   ): Outcome {
-    const [
-      id,
-      replaces,
-      version,
-      state,
-      statusAt,
-      capturedAt,
-      captureBy,
-      authorized,
-      captured,
-      attempts,
-      attempt,
-      due,
-      verdict,
-      review,
-    ] = part;
-    const [
-      ,
-      ,
-      ,
-      ,
-      ,
-      ,
-      ,
-      ,
-      ,
-      ,
-      ,
-      ,
-      ,
-      ,
-      facts,
-      detail,
-      entries,
-      notifications,
-      rare,
-      code,
-      createdAt,
-      orderJson,
-    ] = part;
+    const id = part[paymentIndex.id];
+    const replaces = part[paymentIndex.replaces];
+    const version = part[paymentIndex.version];
+    const rare = part[paymentIndex.rare];
     const [columns, refunds] = rare ?? [[], []];
     const { insert, update } = rare === undefined ? this.#ordinary : this.#rare;
     // What every version of a payment brings, in the order of both statements.
     const moving = [
       version,
-      state,
-      statusAt,
-      capturedAt,
-      captureBy,
-      authorized,
-      captured,
-      attempts,
-      attempt,
-      due,
-      verdict,
-      review,
+      part[paymentIndex.state],
+      part[paymentIndex.statusAt],
+      part[paymentIndex.capturedAt],
+      part[paymentIndex.captureBy],
+      part[paymentIndex.authorized],
+      part[paymentIndex.captured],
+      part[paymentIndex.attempts],
+      part[paymentIndex.attempt],
+      part[paymentIndex.dueAt],
+      part[paymentIndex.verdict],
+      part[paymentIndex.needsReview],
     ] as const;
     let no: number | bigint;
     if (replaces === undefined) {
+      const code = part[paymentIndex.code];
+      const createdAt = part[paymentIndex.createdAt];
+      const orderJson = part[paymentIndex.orderJson];
       assert(
         code !== undefined && createdAt !== undefined && orderJson !== undefined,
         "a payment that is new brings its fixed columns",
@@ -235,7 +203,15 @@ export class ChangeWriter {
       const updated = update.run(...columns, ...moving, no, replaces);
       if (Number(updated.changes) === 0) return "stale";
     }
-    this.#insertHistory.run(no, version, at, facts, detail, entries);
+    this.#insertHistory.run(
+      no,
+      version,
+      at,
+      part[paymentIndex.facts],
+      part[paymentIndex.detail],
+      part[paymentIndex.entries],
+    );
+    const notifications = part[paymentIndex.notifications];
     if (notifications !== "") {
       this.#deliveries.notify(
         merchant,

@@ -1,7 +1,7 @@
 import { assert } from "../../kernel/assert.ts";
 import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
 import type { Payment } from "../../payment/payment.ts";
-import type { PaymentPart, Rare } from "../change-message.ts";
+import { paymentIndex, type PaymentPart, type Rare } from "../change-message.ts";
 import { paymentFromRow, type PaymentRow } from "../rows.ts";
 
 /** One change of a payment that this process submits. */
@@ -42,8 +42,11 @@ export class WrittenPayments {
    * more.
    */
   submitted(merchant: string, part: PaymentPart): WrittenPayment {
-    const place = placeOf(part[0]);
-    const first = part[1] === undefined ? part : firstOf(this.#latest[place], merchant, part);
+    const place = placeOf(part[paymentIndex.id]);
+    const first =
+      part[paymentIndex.replaces] === undefined
+        ? part
+        : firstOf(this.#latest[place], merchant, part);
     const written: WrittenPayment = { merchant, part, first, isCommitted: false };
     this.#latest[place] = written;
     return written;
@@ -57,7 +60,7 @@ export class WrittenPayments {
     if (
       written === undefined ||
       !written.isCommitted ||
-      written.part[0] !== id ||
+      written.part[paymentIndex.id] !== id ||
       written.merchant !== merchant
     )
       return undefined;
@@ -88,7 +91,10 @@ function firstOf(
 ): PaymentPart | undefined {
   if (written === undefined || !written.isCommitted || written.merchant !== merchant)
     return undefined;
-  return written.part[0] === part[0] && written.part[2] === part[1] ? written.first : undefined;
+  return written.part[paymentIndex.id] === part[paymentIndex.id] &&
+    written.part[paymentIndex.version] === part[paymentIndex.replaces]
+    ? written.first
+    : undefined;
 }
 
 /** What the writer's statements give a payment that has nothing rare. */
@@ -101,33 +107,36 @@ function rowOf(
   part: PaymentPart,
   first: PaymentPart,
 ): PaymentRow {
-  const [code, createdAt, orderJson] = [first[19], first[20], first[21]];
+  const code = first[paymentIndex.code];
+  const createdAt = first[paymentIndex.createdAt];
+  const orderJson = first[paymentIndex.orderJson];
   assert(
     code !== undefined && createdAt !== undefined && orderJson !== undefined,
     "a payment that is new brings its fixed columns",
   );
-  const [refunded, refunds, chargeback, review, , rerouted] = part[18]?.[0] ?? nothingRare;
+  const [refunded, refunds, chargeback, review, , rerouted] =
+    part[paymentIndex.rare]?.[0] ?? nothingRare;
   return {
     merchant,
     id,
     code,
     created_at: createdAt as PaymentRow["created_at"],
-    version: part[2],
-    state: part[3] as PaymentRow["state"],
-    status_at: part[4] as PaymentRow["status_at"],
-    captured_at: part[5] as PaymentRow["captured_at"],
-    capture_by: part[6] as PaymentRow["capture_by"],
-    authorized: part[7],
-    captured: part[8],
+    version: part[paymentIndex.version],
+    state: part[paymentIndex.state] as PaymentRow["state"],
+    status_at: part[paymentIndex.statusAt] as PaymentRow["status_at"],
+    captured_at: part[paymentIndex.capturedAt] as PaymentRow["captured_at"],
+    capture_by: part[paymentIndex.captureBy] as PaymentRow["capture_by"],
+    authorized: part[paymentIndex.authorized],
+    captured: part[paymentIndex.captured],
     refunded,
     refunds,
     chargeback,
     review: review as PaymentRow["review"],
     rerouted,
-    attempts: part[9],
-    attempt: part[10],
-    verdict: part[12],
-    needs_review: part[13],
+    attempts: part[paymentIndex.attempts],
+    attempt: part[paymentIndex.attempt],
+    verdict: part[paymentIndex.verdict],
+    needs_review: part[paymentIndex.needsReview],
     order_json: orderJson,
   };
 }

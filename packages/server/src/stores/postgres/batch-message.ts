@@ -1,7 +1,7 @@
 import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { type EndpointId, newDelivery } from "../../notification/events.ts";
-import { deliveryColumns } from "../change-message.ts";
+import { deliveryColumns, paymentIndex } from "../change-message.ts";
 import type { ChangeMessage, DeliveriesPart } from "../change-message.ts";
 
 /** A change as the functions of migrations/002-writer.ts read it. */
@@ -67,7 +67,10 @@ export function batchMessageOf(message: ChangeMessage): BatchMessage {
       requestDeletion ??
       deliveryDeletion) === undefined;
   const isPlain =
-    isBare && payment !== undefined && payment[18] === undefined && moved.length === 0;
+    isBare &&
+    payment !== undefined &&
+    payment[paymentIndex.rare] === undefined &&
+    moved.length === 0;
   const isMove =
     isBare &&
     (payment ?? cardUse) === undefined &&
@@ -76,11 +79,11 @@ export function batchMessageOf(message: ChangeMessage): BatchMessage {
   // As write_batch_1 of migrations/002-writer.ts decides.
   const isGuarded =
     account !== undefined ||
-    (payment !== undefined && (card !== undefined || payment[18] !== undefined));
+    (payment !== undefined && (card !== undefined || payment[paymentIndex.rare] !== undefined));
   return {
     merchant,
     json,
-    plain: isPlain ? { id: payment[0], code: payment[19] } : undefined,
+    plain: isPlain ? { id: payment[paymentIndex.id], code: payment[paymentIndex.code] } : undefined,
     isMove,
     isGuarded,
   };

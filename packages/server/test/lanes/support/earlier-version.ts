@@ -30,7 +30,7 @@ export function earlierCopy(): string {
     {
       name: "no run has deliveries",
       file: "stores/postgres/batch-message.ts",
-      find: "payment[18] === undefined && moved.length === 0",
+      find: "payment[paymentIndex.rare] === undefined && moved.length === 0",
       replace: "payment[18] === undefined && deliveries === undefined",
     },
     {
