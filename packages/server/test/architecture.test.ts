@@ -104,7 +104,14 @@ const arrows: readonly {
   },
   {
     from: "sign-in/",
-    to: ["kernel/", "user/", "vault/sealed-secret.ts", "vault/row-mac.ts", "stores/store.ts"],
+    to: [
+      "kernel/",
+      "user/",
+      "vault/sealed-secret.ts",
+      "vault/row-mac.ts",
+      "stores/store.ts",
+      "payment/service-error.ts",
+    ],
   },
   {
     from: "connectors/*/",

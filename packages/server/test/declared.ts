@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ServiceError } from "../src/kernel/service-error.ts";
+import { ServiceError } from "../src/payment/service-error.ts";
 import type { Account } from "../src/merchant/account.ts";
 import type { Operation } from "../src/operations/operation.ts";
 import type { Runner } from "../src/operations/runner.ts";

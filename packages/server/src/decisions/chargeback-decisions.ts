@@ -1,6 +1,6 @@
 import { assert } from "../kernel/assert.ts";
 import type { Instant } from "../kernel/instant.ts";
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import { chargebackCreditEntries, chargebackEntries } from "../ledger/postings.ts";
 import {
   type ChargebackFact,

@@ -16,7 +16,7 @@ import type {
 } from "../connectors/connector.ts";
 import { BrokenInvariant } from "../kernel/assert.ts";
 import { day, hour, laterBy, minute, second } from "../kernel/instant.ts";
-import type { ServiceErrorCode } from "../kernel/service-error.ts";
+import type { ServiceErrorCode } from "../payment/service-error.ts";
 import { captureEntries, holdEntries, releaseEntries, saleEntries } from "../ledger/postings.ts";
 import { type PaymentState, paymentStates } from "../payment/payment-machine.ts";
 import {

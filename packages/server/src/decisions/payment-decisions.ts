@@ -10,7 +10,7 @@ import { scaleOf } from "../kernel/currency.ts";
 import type { MerchantId, PaymentId } from "../kernel/ids.ts";
 import { type Instant, day, hour, laterBy } from "../kernel/instant.ts";
 import { parseAmount } from "../kernel/money.ts";
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import { captureEntries, holdEntries, releaseEntries, saleEntries } from "../ledger/postings.ts";
 import { type PaymentFact, type PaymentState, paymentMachine } from "../payment/payment-machine.ts";
 import type {

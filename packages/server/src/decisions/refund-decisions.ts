@@ -4,7 +4,7 @@ import { addDays } from "../kernel/calendar.ts";
 import { scaleOf } from "../kernel/currency.ts";
 import { type Instant, laterBy, minute } from "../kernel/instant.ts";
 import { parseAmount } from "../kernel/money.ts";
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import { refundEntries } from "../ledger/postings.ts";
 import type { Payment } from "../payment/payment.ts";
 import { type Refund, type RefundFact, type RefundId, refundMachine } from "../payment/refund.ts";

@@ -1,5 +1,5 @@
 import type { Instant } from "../kernel/instant.ts";
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import type { NotificationKind } from "../notification/events.ts";
 import type { Payment } from "../payment/payment.ts";
 import { isFinal, change, changed, type PaymentChange, record } from "./steps.ts";

@@ -1,5 +1,5 @@
 import type { Instant } from "../kernel/instant.ts";
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import type { Payment } from "../payment/payment.ts";
 import { advance, begin, change, type PaymentChange, record, settle } from "./steps.ts";
 

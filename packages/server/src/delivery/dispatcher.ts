@@ -4,7 +4,7 @@ import { day, type Instant, instant, laterBy, second } from "../kernel/instant.t
 import { reported, type ReadReport } from "../kernel/job-reads.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import type { Share, Tenure } from "../kernel/share.ts";
 import { slotOf } from "../kernel/slot.ts";
 import { type DueMerchant, type DueQueue, type Store, StoreError } from "../stores/store.ts";

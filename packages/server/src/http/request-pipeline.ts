@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import { errorFacts } from "../logging/error-facts.ts";
 import type { Log } from "../logging/log-event.ts";
 import type { KeyHolder } from "../operations/account-directory.ts";

@@ -1,5 +1,5 @@
 import { decideVoid, decideVoidOutcome } from "../decisions/payment-decisions.ts";
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import type { Payment } from "../payment/payment.ts";
 import { beginOnce, carriedOutOn, traces, unlessCarriedOut } from "./carried-out.ts";
 import type { NamedByKey, PaymentSelector } from "./direct-input.ts";

@@ -1,5 +1,5 @@
 import { decideCapture, decideCaptureOutcome } from "../decisions/payment-decisions.ts";
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { CaptureInput } from "./direct-input.ts";
 import { beginOnce, carriedOutOn, endedSo, traces, unlessCarriedOut } from "./carried-out.ts";

@@ -1,5 +1,5 @@
 import type { CardToAuthorize } from "../connectors/connector.ts";
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import type { Account } from "../merchant/account.ts";
 import type { OrderCard } from "../payment/payment.ts";
 import { brandOf } from "../vault/bin.ts";

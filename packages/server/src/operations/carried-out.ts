@@ -1,5 +1,5 @@
 import type { PaymentChange } from "../decisions/steps.ts";
-import { ServiceError, type ServiceErrorCode } from "../kernel/service-error.ts";
+import { ServiceError, type ServiceErrorCode } from "../payment/service-error.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { FactRecord, HistoryFact } from "../stores/change.ts";
 import { read } from "./commit.ts";

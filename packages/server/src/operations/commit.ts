@@ -1,5 +1,5 @@
 import { assert, BrokenInvariant } from "../kernel/assert.ts";
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import type { Change, CommitResult } from "../stores/change.ts";
 import { type Store, StoreError } from "../stores/store.ts";
 import { PaymentCodeTaken } from "./payment-code-taken.ts";

@@ -21,7 +21,7 @@ import { connectorsOf } from "../connectors/connector-set.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
 import { day, laterBy } from "../kernel/instant.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import type { Account } from "../merchant/account.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
 import type { Change } from "../stores/change.ts";

@@ -12,7 +12,7 @@ import {
 import type { PaymentChange } from "../decisions/steps.ts";
 import { assert } from "../kernel/assert.ts";
 import type { Instant } from "../kernel/instant.ts";
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import type { AccountSettings, SimulatorTreatment } from "../merchant/account.ts";
 import { countryOf } from "../payment/countries.ts";
 import { offeredInstalments } from "../payment/instalments.ts";

@@ -8,7 +8,7 @@ import {
 } from "../decisions/late-approvals.ts";
 import { decideMarkForReview, decideRepeat } from "../decisions/payment-decisions.ts";
 import { assert } from "../kernel/assert.ts";
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import { type Attempt, attemptReference, type Payment } from "../payment/payment.ts";
 import type { FactSource } from "../stores/change.ts";
 import { connectorFor, originalOf } from "./follow-up.ts";

@@ -1,4 +1,4 @@
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { second } from "../kernel/instant.ts";

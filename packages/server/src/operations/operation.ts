@@ -4,7 +4,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { PaymentId } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
-import type { ServiceErrorCode } from "../kernel/service-error.ts";
+import type { ServiceErrorCode } from "../payment/service-error.ts";
 import type { Account } from "../merchant/account.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { Change } from "../stores/change.ts";

@@ -1,4 +1,4 @@
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import type { Account } from "../merchant/account.ts";
 import { maskOf } from "../vault/mask.ts";
 import { holdsPan } from "../vault/own-number.ts";

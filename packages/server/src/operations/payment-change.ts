@@ -1,6 +1,6 @@
 import type { PaymentChange } from "../decisions/steps.ts";
 import { assert } from "../kernel/assert.ts";
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import { isPaymentId } from "../kernel/ids.ts";
 import type { Payment } from "../payment/payment.ts";
 import { read } from "./commit.ts";

@@ -1,4 +1,4 @@
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import type { Payment } from "../payment/payment.ts";
 
 /**

@@ -4,7 +4,7 @@ import {
   refundAskedForBy,
 } from "../decisions/refund-decisions.ts";
 import { assert } from "../kernel/assert.ts";
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { Refund, RefundId } from "../payment/refund.ts";

@@ -6,7 +6,7 @@ import type { Clock } from "../kernel/clock.ts";
 import { type PaymentId, type PaymentIds, paymentIds } from "../kernel/ids.ts";
 import { type Instant, laterBy } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import type { Account, SimulatorTreatment } from "../merchant/account.ts";
 import { errorFacts } from "../logging/error-facts.ts";
 import type { EndpointId } from "../notification/events.ts";

@@ -1,4 +1,4 @@
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 
 /**
  * Lets requests about one payment wait for one another, so that a double click is answered with

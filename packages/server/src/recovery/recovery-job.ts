@@ -6,7 +6,7 @@ import type { Pace } from "../kernel/pace.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Share, Tenure } from "../kernel/share.ts";
 import { slotOf } from "../kernel/slot.ts";
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import type { AccountDirectory } from "../operations/account-directory.ts";
 import type { OperationContext } from "../operations/operation.ts";
 import type { Runner } from "../operations/runner.ts";

@@ -1,5 +1,5 @@
 import type { MerchantId } from "../kernel/ids.ts";
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import type { Account } from "../merchant/account.ts";
 import type { Installation } from "../installation.ts";
 import type { KeyHolder } from "../operations/account-directory.ts";

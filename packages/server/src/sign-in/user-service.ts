@@ -6,7 +6,7 @@ import { hexOf } from "../kernel/ids.ts";
 import { hour, type Instant, laterBy, minute } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
 import { Secret } from "../kernel/secret.ts";
-import { ServiceError } from "../kernel/service-error.ts";
+import { ServiceError } from "../payment/service-error.ts";
 import { StoreError } from "../stores/store.ts";
 import type { Sealing } from "../vault/sealed-secret.ts";
 import { entryOf } from "../user/audit-chain.ts";

@@ -1,6 +1,6 @@
 import type { KeyDigest, MerchantId, TokenDigest } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
-import type { SafeDetail } from "../kernel/service-error.ts";
+import type { SafeDetail } from "../payment/service-error.ts";
 import type { JournalEntry } from "../ledger/journal.ts";
 import type { Account } from "../merchant/account.ts";
 import type { Delivery, EndpointId, Notification, QueueId } from "../notification/events.ts";

@@ -13,7 +13,7 @@ import {
 import type { PaymentChange } from "../../src/decisions/steps.ts";
 import type { MerchantId, PaymentId } from "../../src/kernel/ids.ts";
 import { day, instant, laterBy } from "../../src/kernel/instant.ts";
-import { ServiceError } from "../../src/kernel/service-error.ts";
+import { ServiceError } from "../../src/payment/service-error.ts";
 import { type Balance, balancesOf, isBalanced } from "../../src/ledger/balances.ts";
 import { chargebackMachine } from "../../src/payment/chargeback.ts";
 import {

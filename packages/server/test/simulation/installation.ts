@@ -4,7 +4,7 @@ import type { WireAnswer } from "../../src/wire/answers/answer.ts";
 import { notBefore } from "../../src/decisions/steps.ts";
 import { hexOf, type MerchantId, type PaymentId, type TokenDigest } from "../../src/kernel/ids.ts";
 import { slotCount } from "../../src/kernel/slot.ts";
-import { ServiceError, type ServiceErrorCode } from "../../src/kernel/service-error.ts";
+import { ServiceError, type ServiceErrorCode } from "../../src/payment/service-error.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { day, type Instant, instant, minute } from "../../src/kernel/instant.ts";
 import { WatchedClock } from "../../src/kernel/watched-clock.ts";

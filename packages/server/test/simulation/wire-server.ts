@@ -7,7 +7,7 @@ import { wireEndpoints } from "../../src/wire/endpoints/index.ts";
 import { wireErrorOf } from "../../src/wire/answers/errors.ts";
 import { resolveHolder } from "../../src/wire/key-check.ts";
 import { WireError } from "../../src/wire/decode/wire-error.ts";
-import { ServiceError } from "../../src/kernel/service-error.ts";
+import { ServiceError } from "../../src/payment/service-error.ts";
 import type { KeyHolder } from "../../src/operations/account-directory.ts";
 import type { WireRequest } from "./wire-request.ts";
 

@@ -4,7 +4,7 @@ import vm from "node:vm";
 import { instant } from "../../src/kernel/instant.ts";
 import type { MerchantId } from "../../src/kernel/ids.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
-import { ServiceError } from "../../src/kernel/service-error.ts";
+import { ServiceError } from "../../src/payment/service-error.ts";
 import type { Account } from "../../src/merchant/account.ts";
 import { defaultAccountSettings } from "../../src/merchant/settings.ts";
 import { NamedRequests } from "../../src/operations/named-requests.ts";

@@ -1,7 +1,7 @@
 import { reading } from "../../wire/permission.ts";
 import assert from "node:assert/strict";
 import { describe, test, type TestContext } from "node:test";
-import { ServiceError } from "../../kernel/service-error.ts";
+import { ServiceError } from "../../payment/service-error.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { instant } from "../../kernel/instant.ts";
 import { systemScheduler } from "../../kernel/system-scheduler.ts";

@@ -6,7 +6,7 @@ import { keyedEndpoint } from "../../../test/keyed-endpoints.ts";
 import { hire, type Joined, openOffice } from "../../../test/office.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { minute, second } from "../../kernel/instant.ts";
-import { ServiceError } from "../../kernel/service-error.ts";
+import { ServiceError } from "../../payment/service-error.ts";
 import type { LogEvent } from "../../logging/log-event.ts";
 import type { Act } from "../../user/audit.ts";
 import type { Role } from "../../user/user.ts";

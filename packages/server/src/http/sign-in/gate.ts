@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../kernel/clock.ts";
 import { type Instant, minute } from "../../kernel/instant.ts";
-import { ServiceError } from "../../kernel/service-error.ts";
+import { ServiceError } from "../../payment/service-error.ts";
 import { errorFacts } from "../../logging/error-facts.ts";
 import type { Log } from "../../logging/log-event.ts";
 import type { Account } from "../../merchant/account.ts";

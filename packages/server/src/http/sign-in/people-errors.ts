@@ -1,4 +1,4 @@
-import { ServiceError } from "../../kernel/service-error.ts";
+import { ServiceError } from "../../payment/service-error.ts";
 import { PeopleError } from "../../sign-in/users.ts";
 import type { WireAnswer } from "../../wire/answers/answer.ts";
 import { wireErrorOf } from "../../wire/answers/errors.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { instant } from "../../kernel/instant.ts";
-import { ServiceError, serviceErrors, type ServiceErrorCode } from "../../kernel/service-error.ts";
+import { ServiceError, serviceErrors, type ServiceErrorCode } from "../../payment/service-error.ts";
 import { capture } from "../../operations/capture.ts";
 import { cancel } from "../../operations/cancel.ts";
 import { direct } from "../../operations/direct.ts";

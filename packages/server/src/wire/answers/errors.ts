@@ -1,5 +1,5 @@
 import { formatTimestamp } from "../../kernel/calendar.ts";
-import { ServiceError, type ServiceErrorCode } from "../../kernel/service-error.ts";
+import { ServiceError, type ServiceErrorCode } from "../../payment/service-error.ts";
 import { PaymentCodeTaken } from "../../operations/payment-code-taken.ts";
 import { countryOf } from "../../payment/countries.ts";
 import { offeredInstalments } from "../../payment/instalments.ts";

@@ -1,7 +1,7 @@
 import type { Clock } from "../../kernel/clock.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Random } from "../../kernel/random.ts";
-import { ServiceError, serviceErrors } from "../../kernel/service-error.ts";
+import { ServiceError, serviceErrors } from "../../payment/service-error.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { AddressCheck } from "../../merchant/receiver-address.ts";
 import type { KeyHolder } from "../../operations/account-directory.ts";

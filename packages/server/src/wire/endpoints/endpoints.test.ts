@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { instant } from "../../kernel/instant.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { SeededRandom } from "../../kernel/seeded-random.ts";
-import { ServiceError } from "../../kernel/service-error.ts";
+import { ServiceError } from "../../payment/service-error.ts";
 import type { Account } from "../../merchant/account.ts";
 import { defaultAccountSettings } from "../../merchant/settings.ts";
 import type { DirectInput, TokenizeInput, VerifyInput } from "../../operations/direct-input.ts";

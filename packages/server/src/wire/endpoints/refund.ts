@@ -1,5 +1,5 @@
 import { acting, amountIn } from "../permission.ts";
-import { ServiceError } from "../../kernel/service-error.ts";
+import { ServiceError } from "../../payment/service-error.ts";
 import { cancelRefund, refund, refundOrCancel } from "../../operations/refund.ts";
 import type { PaymentSelector } from "../../operations/direct-input.ts";
 import { roundingWarnings } from "../requests/amounts.ts";
