@@ -10,7 +10,7 @@ const checks: Readonly<Record<string, readonly (readonly string[])[]>> = {
   format: [["oxfmt", "--check"]],
   types: [
     ["tsc", "--noEmit"],
-    ["tsc", "-p", "packages/server/src/http/console/page"],
+    ["tsc", "-p", "packages/console/src"],
   ],
   "dead-code": [["knip"]],
 };

@@ -112,7 +112,7 @@ describe("what the documentation names is there", () => {
       [...folders].some((folder) => folder === name || folder.endsWith(`/${name}`));
     assert.deepEqual(
       unknown(
-        /`((?:packages|src|test|lanes|attacks|wire|outbox|e2e|fuzz|kernel|payment|decisions|vault|people|twin|stores|http|tools|examples|docs)\/[\w/-]+)`/g,
+        /`((?:packages|src|test|lanes|attacks|wire|e2e|fuzz|kernel|payment|decisions|vault|user|sign-in|sandbox|delivery|notification|stores|http|tools|examples|docs)\/[\w/-]+)`/g,
         (name) => {
           const isStem = repository.some(
             (file) => file.includes(`/${name}.`) || file.startsWith(`${name}.`),

@@ -41,11 +41,15 @@ export function makeTarball(layout: string, destination: string): string {
   // As deep as the sources: what they name beside themselves is in the same place.
   renameSync(join(layout, "src"), join(layout, "dist"));
   finishDeclarations(join(layout, "dist"));
-  const page = "http/console/page";
-  cpSync(join(server, "src", page), join(layout, "dist", page), {
+  cpSync(join(repository, "packages/console/src"), join(layout, "dist/console"), {
     recursive: true,
     filter: (path) => !path.endsWith("tsconfig.json"),
   });
+  const consoleEndpoint = join(layout, "dist/http/console-endpoint.js");
+  writeFileSync(
+    consoleEndpoint,
+    replacedOnce(readFileSync(consoleEndpoint, "utf8"), "../../../console/src/", "../console/"),
+  );
   mkdirSync(join(layout, "bin"));
   const program = readFileSync(join(server, "bin/cofre.js"), "utf8");
   writeFileSync(

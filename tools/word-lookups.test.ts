@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { findWordLookups } from "./word-lookups.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const projects = ["tsconfig.json", "packages/server/src/http/console/page/tsconfig.json"];
+const projects = ["tsconfig.json", "packages/console/src/tsconfig.json"];
 
 /** Look-ups whose words are always the program's own: a loop over the same table. */
 const ownWords: readonly string[] = [

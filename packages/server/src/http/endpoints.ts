@@ -31,7 +31,7 @@ import { statsEndpoint, statsOfWorld } from "./admin/stats-endpoint.ts";
 import { timelineEndpoint } from "./admin/timeline-endpoint.ts";
 import { tokensEndpoint } from "./admin/tokens-endpoint.ts";
 import { worldsEndpoints } from "./admin/worlds-endpoint.ts";
-import { consoleEndpoints } from "./console/console-endpoint.ts";
+import { consoleEndpoints } from "./console-endpoint.ts";
 import type { FaultBoard } from "./faults/fault-board.ts";
 import type { ConsolePeople } from "./sign-in/console-people.ts";
 

@@ -213,7 +213,7 @@ describe("a special word", () => {
     });
 
     test(`${word} is shown by the console as it is`, async () => {
-      const page = new URL("../../src/http/console/page/words.js", import.meta.url);
+      const page = new URL("../../../console/src/words.js", import.meta.url);
       const shows = (await import(page.href)) as Readonly<
         Record<string, (word: string) => unknown>
       >;

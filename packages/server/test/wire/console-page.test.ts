@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { after, before, describe, test } from "node:test";
-import { consoleEndpoints } from "../../src/http/console/console-endpoint.ts";
+import { consoleEndpoints } from "../../src/http/console-endpoint.ts";
 import { timelineKinds } from "../../src/http/admin/timeline-entries.ts";
 import { paymentStates } from "../../src/payment/payment-machine.ts";
 import { periodNames } from "../../src/http/admin/figures-endpoint.ts";
@@ -13,7 +13,7 @@ import { brands } from "../../src/vault/brand.ts";
 import { startWorld, type World } from "../world.ts";
 
 /** What a browser makes of it is in test/lanes/console.lane.ts. */
-const folder = fileURLToPath(new URL("../../src/http/console/page/", import.meta.url));
+const folder = fileURLToPath(new URL("../../../console/src/", import.meta.url));
 const textOf = (name: string): string => readFileSync(folder + name, "utf8");
 /** The page's own module; its types stand in comments. */
 const list = (await import(pathToFileURL(`${folder}list.js`).href)) as {

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { OpenEndpoint } from "../../wire/endpoint.ts";
+import type { OpenEndpoint } from "../wire/endpoint.ts";
 
 const scripts = [
   "main",
@@ -73,6 +73,9 @@ const headers = [
   ["Cross-Origin-Resource-Policy", "same-origin"],
 ] as const;
 
+/** The files of packages/console. */
+const folder = new URL("../../../console/src/", import.meta.url);
+
 /** Says in the page's head how it is used. */
 const modeMark = '<meta name="cofre-console" content="key" />';
 
@@ -96,7 +99,7 @@ export function consoleEndpoints(
       family: "parameters",
       cors: false,
       async handle() {
-        body ??= readFile(new URL(`page/${file}`, import.meta.url), "utf8");
+        body ??= readFile(new URL(file, folder), "utf8");
         const text = await body;
         return {
           status: 200,
