@@ -1,7 +1,7 @@
 import type { CurrencyCode } from "../kernel/currency.ts";
 import { ledgerAccounts, type JournalEntry, type LedgerAccount, type Posting } from "./journal.ts";
 
-/** What stands on one account in one currency: debits less credits, in minor units. */
+/** The balance of one account in one currency: debits less credits, in minor units. */
 export interface Balance {
   readonly account: LedgerAccount;
   readonly currency: CurrencyCode;
@@ -9,8 +9,8 @@ export interface Balance {
 }
 
 /**
- * The balances after `entries`, in the order of the accounts, then of the currencies' codes;
- * `before` are the balances that they are posted on. An account that came back to zero stays.
+ * The balances after `entries`, ordered by account, then by currency code; `before` are the
+ * balances before the entries. An account that returned to zero is included.
  */
 export function balancesOf(
   entries: Iterable<JournalEntry>,

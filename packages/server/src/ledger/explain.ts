@@ -15,8 +15,7 @@ export interface JournaledRow {
 }
 
 /**
- * One posting with what stands on its account afterwards. Amounts are decimal text, debits
- * positive.
+ * One posting with the resulting balance of its account. Amounts are decimal text, debits positive.
  */
 interface ExplainedLine {
   /** The payment's version that posted it. */
@@ -29,37 +28,37 @@ interface ExplainedLine {
   readonly balance: string;
 }
 
-/** Where a payment's money is, by the books of one currency, in minor units. */
+/** The state of a payment's money in the books of one currency, in minor units. */
 export interface MoneyPosition {
   readonly currency: CurrencyCode;
-  /** What the issuer still holds. */
+  /** Currently held by the issuer. */
   readonly held: bigint;
-  /** What the customer has paid. */
+  /** Paid by the customer. */
   readonly captured: bigint;
-  /** What was held and given back. */
+  /** Held and then released. */
   readonly released: bigint;
-  /** What of `captured` went back to the customer by refunds. */
+  /** The part of `captured` that was refunded. */
   readonly refunded: bigint;
-  /** What of `captured` the issuer took back, and has not paid again. */
+  /** The part of `captured` that was charged back and not credited again. */
   readonly chargedBack: bigint;
-  /** What of the rest is the state's. */
+  /** The part of the rest that is tax. */
   readonly taxed: bigint;
-  /** What of the rest is the merchant's. */
+  /** The part of the rest that is owed to the merchant. */
   readonly payable: bigint;
 }
 
 export interface Explanation {
   readonly lines: readonly ExplainedLine[];
-  /** One for each currency that the payment is kept in, the requested one first. */
+  /** One for each currency of the payment, the requested one first. */
   readonly positions: readonly MoneyPosition[];
   /**
-   * What should hold of the books and does not, one sentence each. Whoever audits wants to see the
-   * lines then, so nothing throws.
+   * Violated rules of the books, one sentence each. Returned instead of thrown, because an auditor
+   * then needs to see the lines.
    */
   readonly problems: readonly string[];
 }
 
-/** Every cent of a payment, from its whole history, oldest row first. */
+/** Explains every cent of a payment from its whole history, oldest row first. */
 export function explain(history: readonly JournaledRow[], payment: Payment): Explanation {
   const entries = history.flatMap((row) => row.entries);
   const positions = currenciesOf(payment).map((currency) => positionIn(currency, entries));
@@ -132,7 +131,7 @@ function problemsOf(entries: readonly JournalEntry[]): readonly string[] {
     : ["An entry does not sum to zero in each currency."];
 }
 
-/** The states in which everything that was authorized is held. */
+/** The states in which the whole authorized amount is held. */
 const holdingStates: ReadonlySet<PaymentState> = new Set([
   "authorized",
   "in_review",
@@ -171,7 +170,7 @@ function disagreements(position: MoneyPosition, payment: Payment): readonly stri
   ];
 }
 
-/** What has left the merchant's account, in minor units of the requested currency. */
+/** The amounts that have left the merchant's account, in minor units of the requested currency. */
 function returnedOf({ refunds, chargeback }: Payment): {
   readonly refunded: bigint;
   readonly chargedBack: bigint;
@@ -186,8 +185,8 @@ function returnedOf({ refunds, chargeback }: Payment): {
 }
 
 /**
- * What is left of the captured amount once `returned` have gone back. In the local currency a
- * single return may be a cent more or less, depending on what went before it; their sum never is.
+ * The rest of the captured amount after `returned` was given back. In the local currency a single
+ * return may differ by a cent, depending on the returns before it; their sum never does.
  */
 function leftOf(
   currency: CurrencyCode,
@@ -203,7 +202,7 @@ function leftOf(
   };
 }
 
-/** `minor` of the requested currency as the books of `currency` keep it. */
+/** Converts `minor` of the requested currency to the amount in the books of `currency`. */
 function valueIn(currency: CurrencyCode, payment: Payment, minor: bigint): bigint {
   const { pricing, amount } = payment.order;
   return isLocal(currency, payment) ? priceOfPart(pricing, amount, minor).total.minor : minor;

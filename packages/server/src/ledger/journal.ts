@@ -1,13 +1,15 @@
 import type { CurrencyCode } from "../kernel/currency.ts";
 
 export const ledgerAccounts = [
-  /** What issuers hold for us: debited when authorized, credited when captured or released. */
+  /**
+   * Amounts that issuers hold for us: debited when authorized, credited when captured or released.
+   */
   "authorized_holds",
-  /** The other side of the holds. */
+  /** Counter-account of the holds. */
   "cardholder_commitments",
-  /** What the acquirer owes for captures. */
+  /** Owed by the acquirer for captures. */
   "acquirer_receivable",
-  /** What is owed to the merchant for captures. */
+  /** Owed to the merchant for captures. */
   "merchant_payable",
   /** Tax collected for the state. */
   "tax_payable",

@@ -7,21 +7,21 @@ import { isBalanced } from "./balances.ts";
 import type { EntryKind, JournalEntry, LedgerAccount, Posting } from "./journal.ts";
 
 /**
- * The journal entries of a payment's money facts. The books are kept twice when the customer's
- * currency is not the one that was asked for: in the requested currency, where captured never
- * exceeds authorized, and in the local one, with the tax. When both are the same there is one set
- * of books, with the tax. The two are never added to one another, and each entry balances in each
+ * The journal entries of a payment's money facts. If the customer's currency differs from the
+ * requested one there are two sets of books: one in the requested currency, where captured never
+ * exceeds authorized, and one in the local currency, with the tax. If both are the same there is
+ * one set of books, with the tax. The two are never added together, and each entry balances in each
  * currency.
  */
 
-/** A hold of everything that was authorized, taxes included. */
+/** Holds the whole authorized amount, taxes included. */
 export function holdEntries(payment: Payment): readonly JournalEntry[] {
   return [entry("hold", holdPostings(payment, amountsOf(payment, payment.authorized), 1n))];
 }
 
 /**
- * `amount` minor units of the requested currency are taken from what is held; whatever else is held
- * goes back to the cardholder.
+ * Captures `amount` minor units of the requested currency from the hold and releases the rest to
+ * the cardholder.
  */
 export function captureEntries(payment: Payment, amount: bigint): readonly JournalEntry[] {
   assert(
@@ -38,7 +38,7 @@ export function captureEntries(payment: Payment, amount: bigint): readonly Journ
   return [captured, entry("release", holdPostings(payment, difference(held, taken), -1n))];
 }
 
-/** Everything that is held goes back to the cardholder. */
+/** Releases the whole hold to the cardholder. */
 export function releaseEntries(payment: Payment): readonly JournalEntry[] {
   assert(
     payment.captured === 0n,
@@ -47,14 +47,13 @@ export function releaseEntries(payment: Payment): readonly JournalEntry[] {
   return [entry("release", holdPostings(payment, amountsOf(payment, payment.authorized), -1n))];
 }
 
-/** Authorized and captured in one: nothing was held before. */
+/** Authorization and capture in one; there was no hold before. */
 export function saleEntries(payment: Payment): readonly JournalEntry[] {
   return [entry("capture", takingPostings(payment, amountsOf(payment, payment.captured)))];
 }
 
 /**
- * `amount` minor units of what was captured go back to the cardholder, after `before` have gone
- * back already.
+ * Refunds `amount` minor units of the captured amount, after `before` have been returned already.
  */
 export function refundEntries(
   payment: Payment,
@@ -66,7 +65,7 @@ export function refundEntries(
   ];
 }
 
-/** The issuer takes back what was captured and not returned yet; `before` as above. */
+/** Charges back a captured amount that was not returned yet; `before` as above. */
 export function chargebackEntries(
   payment: Payment,
   before: bigint,
@@ -77,7 +76,7 @@ export function chargebackEntries(
   ];
 }
 
-/** The merchant has won: what the chargeback took is paid again. */
+/** Reverses a chargeback that the merchant won. */
 export function chargebackCreditEntries(
   payment: Payment,
   before: bigint,
@@ -89,9 +88,9 @@ export function chargebackCreditEntries(
 }
 
 /**
- * What `amount` comes to after `before` have been returned: the difference of two shares of the
- * captured amounts, so that all returns together give back exactly what was captured, to the cent,
- * in both currencies.
+ * The amounts of a return of `amount` after `before` have been returned: the difference of two
+ * shares of the captured amounts, so that all returns together add up to exactly the captured
+ * amount, to the cent, in both currencies.
  */
 function returnedAmounts(payment: Payment, before: bigint, amount: bigint): Amounts {
   assert(
@@ -112,10 +111,7 @@ function negated({ requested, gross, tax, total }: Amounts): Amounts {
   return { requested: -requested, gross: -gross, tax: -tax, total: -total };
 }
 
-/**
- * A part of a payment in the requested currency and what it comes to in the local one, in minor
- * units.
- */
+/** A part of a payment in the requested currency and its local amounts, in minor units. */
 interface Amounts {
   readonly requested: bigint;
   readonly gross: bigint;
@@ -138,7 +134,7 @@ function difference(whole: Amounts, part: Amounts): Amounts {
   };
 }
 
-/** Holds `amounts` when `direction` is 1, gives the hold up when it is -1. */
+/** Places a hold of `amounts` when `direction` is 1, releases it when it is -1. */
 function holdPostings(
   payment: Payment,
   { requested, total }: Amounts,
@@ -159,8 +155,8 @@ function holdPostings(
 }
 
 /**
- * The acquirer owes what the customer pays; the merchant is owed that without the tax, whoever
- * bears it.
+ * The acquirer owes what the customer pays; the merchant is owed that amount without the tax,
+ * whichever party bears the tax.
  */
 function takingPostings(payment: Payment, { requested, tax, total }: Amounts): readonly Posting[] {
   const { requestedCurrency, localCurrency } = currenciesOf(payment);
@@ -194,7 +190,7 @@ function currenciesOf({ order }: Payment): {
   return { requestedCurrency: order.amount.currency, localCurrency: order.pricing.gross.currency };
 }
 
-/** Lines of nothing are left out: most countries have no tax. */
+/** Zero postings are omitted: most countries have no tax. */
 function entry(kind: EntryKind, postings: readonly Posting[]): JournalEntry {
   const kept = postings.filter(({ minor }) => minor !== 0n);
   assert(isBalanced(kept), "a journal entry sums to zero in each currency");
