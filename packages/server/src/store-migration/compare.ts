@@ -16,7 +16,7 @@ import {
 import type { CardOwner, Vault } from "../vault/vault.ts";
 import type { MoveCounts, Report } from "./report.ts";
 
-/** Where two sides differ first, in words that name nothing a merchant chose. */
+/** The first difference of two sides, in words that quote nothing chosen by a merchant. */
 export class Difference extends Error {
   override readonly name = "Difference";
   readonly kind: TransferKind;
@@ -31,24 +31,24 @@ export interface CompareOptions {
   readonly source: TransferSource;
   readonly target: TransferTarget;
   readonly vault: Vault;
-  /** About so many cards are opened on both sides, evenly over all; all when there are no more. */
+  /** Approximate number of cards to open on both sides, spread evenly; all if there are no more. */
   readonly cards: number;
   readonly report: Report;
 }
 
 export interface Compared {
   readonly counts: MoveCounts;
-  /** Accounts of the ledger by merchant and currency. */
+  /** Number of ledger accounts, by merchant and currency. */
   readonly balances: number;
   readonly cardsOpened: number;
 }
 
 /**
- * Reads both sides to their ends, row beside row, and rejects with Difference where they are not
- * the same in every column. The ledger's balances are summed up twice, from the source's rows by
- * the product's own reader and in the target by its view. Cards are opened with the installation's
- * keys from the rows of each side; their digits are compared as bytes and wiped. The chain of the
- * audit log is followed to its end, as it was noted.
+ * Reads both sides completely, row by row, and rejects with Difference if any column differs. The
+ * ledger's balances are summed twice: from the source's rows by Cofre's own reader, and in the
+ * target by its view. Cards are decrypted with the installation's keys from the rows of each side;
+ * their digits are compared as bytes and wiped. The hash chain of the audit log is verified up to
+ * its recorded head.
  */
 export async function compare(options: CompareOptions): Promise<Compared> {
   const { source, target, cards, report } = options;
@@ -59,7 +59,7 @@ export async function compare(options: CompareOptions): Promise<Compared> {
   for (const kind of transferKinds) {
     const [of, there] = [await source.count(kind), await target.count(kind)];
     if (kind === "identity") {
-      // Each start goes on with it, whether or not anything of the installation changes.
+      // Each start changes it, even if nothing else in the installation changes.
       counts[kind] = of;
       continue;
     }
@@ -185,9 +185,7 @@ function ownerOf(row: TransferRow): CardOwner {
   };
 }
 
-/**
- * A merchant's balances are kept as the ledger sums them up: a few accounts in a few currencies.
- */
+/** Keeps a merchant's running balances: a few accounts in a few currencies. */
 function addTo(ledger: Map<string, readonly Balance[]>, row: TransferRow): void {
   if (row["entries"] === "") return;
   const merchant = String(row["merchant"]);

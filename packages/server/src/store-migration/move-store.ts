@@ -11,7 +11,7 @@ import { type CompareOptions, type Compared, compare, Difference } from "./compa
 
 /** The installation's file and keys, and the database. */
 export interface MoveSides extends Pick<CompareOptions, "source" | "vault"> {
-  /** Undefined when no database is named. */
+  /** Undefined if no database is configured. */
   readonly target: TransferTarget | undefined;
   readonly random: Random;
   close(): Promise<void>;
@@ -24,19 +24,19 @@ export interface MoveOptions extends CompareOptions {
 export type MoveBackOptions = Omit<CompareOptions, "target"> & Pick<MoveSides, "target">;
 
 /**
- * `moved`: now; `found_moved`: by an earlier run, and nothing was changed; `completed`: an earlier
- * run broke off behind its commit.
+ * `moved`: by this run; `found_moved`: by an earlier run, and nothing was changed; `completed`: an
+ * earlier run stopped after its commit.
  */
 export type MoveResult =
   | ({ readonly result: "moved" } & Compared)
   | { readonly result: "found_moved" | "completed" };
 
 /**
- * Copies everything into the database in one transaction, compares it there, and commits. A run
- * that is killed leaves nothing behind: the database has all or nothing. Just before the commit the
- * file is marked, so that never both are served: `moving` until it is known that the commit came
- * through, `moved` then. Rejects with TransferError, or with Difference when the copy is not what
- * the file holds.
+ * Copies everything into the database in one transaction, compares it there, and commits. A killed
+ * run leaves nothing in the database, because the transaction is atomic. The file is marked just
+ * before the commit, so that file and database are never both served: `moving` until the commit is
+ * known to have succeeded, then `moved`. Rejects with TransferError, or with Difference if the copy
+ * differs from the file.
  */
 export async function moveStore(options: MoveOptions): Promise<MoveResult> {
   const { source, target } = options;
@@ -68,12 +68,12 @@ export async function moveStore(options: MoveOptions): Promise<MoveResult> {
     throw new TransferError(answer === "served" ? answer : "unavailable");
   }
   await source.setMark({ state: "moved", move });
-  // The server does this by itself some time later.
+  // The server would do this itself some time later.
   await target.analyze().catch(() => undefined);
   return { result: "moved", ...compared };
 }
 
-/** Compares a database with the file that was moved into it, and changes neither. */
+/** Compares a database with the file that was moved into it; changes neither. */
 export async function verifyMove(options: CompareOptions): Promise<Compared> {
   const { source, target } = options;
   const holding = await target.begin();
@@ -87,11 +87,11 @@ export async function verifyMove(options: CompareOptions): Promise<Compared> {
 }
 
 /**
- * Lets the file be served again. The database must be what the move made of it, and is given up: no
- * Cofre starts on it. With `discardNewer` it may have gone on, or be gone, and then another that is
- * empty, was given up itself or none at all is in its place: what came since the move is lost to
- * the installation. Resolves with whether the database is known to be given up; otherwise nothing
- * but the user's word keeps a Cofre from it.
+ * Makes the file servable again. The database must be as the move left it; it is marked as
+ * returned, so that no Cofre starts on it. With `discardNewer` the database may have changed, or
+ * may be gone: an empty database, another returned one or none is then accepted in its place.
+ * Changes since the move are lost. Resolves with whether the database is known to be marked; if
+ * not, only the operator can keep a Cofre from using it.
  */
 export async function moveBack(
   { target, ...rest }: MoveBackOptions,
@@ -115,7 +115,7 @@ async function giveUp(
     const holding = await target.begin();
     if (!isTheirs(mark, holding)) {
       const before = isGivenUp(mark, holding);
-      // A commit that never came through has left nothing to give up.
+      // A commit that never took effect has left nothing to mark.
       const nothing = holding.state === "empty" && mark.state === "moving";
       const mayBeGone = discardNewer && (holding.state === "empty" || holding.state === "returned");
       if (!nothing && !before && !mayBeGone) throw new TransferError("elsewhere");
@@ -149,7 +149,7 @@ function standingOf(mark: MoveMark, holding: TargetHolding): "free" | "found_mov
   }
   if (isTheirs(mark, holding)) return mark.state === "moved" ? "found_moved" : "completed";
   if (holding.state !== "empty") throw new TransferError("occupied");
-  // The commit never came through: nothing was moved yet.
+  // The commit never took effect: nothing was moved yet.
   if (mark.state === "moving") return "free";
   throw new TransferError("elsewhere");
 }

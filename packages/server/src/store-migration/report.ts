@@ -2,7 +2,9 @@ import type { TransferKind } from "../stores/transfer.ts";
 
 export type MoveCounts = Readonly<Record<TransferKind, number>>;
 
-/** What a move is at. `rows` of `of` are done. `switch`: from here on no Cofre serves the file. */
+/**
+ * The progress of a move: `rows` of `of` are done. `switch`: from here on no Cofre serves the file.
+ */
 export type MoveProgress =
   | {
       readonly step: "copy" | "compare";
