@@ -7,6 +7,6 @@ export interface BackedUp {
 }
 
 export interface Restored extends BackedUp {
-  /** Where the database that was there before is now; undefined when there was none. */
+  /** Path of the database that was replaced; undefined if there was none. */
   readonly replaced: string | undefined;
 }

@@ -16,9 +16,9 @@ import {
 } from "./rows.ts";
 
 /**
- * A change on its way to the writer thread: flat arrays of what the statements bind. A structured
- * clone costs by the array and by the bigint, not by the byte: nested parts with bigints took twice
- * as long on both threads. Each part is there or undefined.
+ * A change in transit to the writer thread: flat arrays of the values that the statements bind. The
+ * cost of a structured clone depends on the number of arrays and bigints, not on bytes: nested
+ * parts with bigints took twice as long on both threads. Each part is present or undefined.
  */
 export type ChangeMessage = readonly [
   merchant: string,
@@ -36,8 +36,8 @@ export type ChangeMessage = readonly [
 ];
 
 /**
- * What most payments never have: refunds, a dispute, a reviewer, a mandate that they give, another
- * acquirer than the first.
+ * Columns that most payments never use: refunds, a dispute, a review, a mandate that the payment
+ * establishes, a rerouted acquirer.
  */
 export type Rare = readonly [
   refunded: string,
@@ -55,8 +55,7 @@ type RarePart = readonly [columns: Rare, refunds: readonly RefundName[]];
 export type PaymentPart = readonly [
   id: string,
   /**
-   * The version to replace; undefined for a payment that is new and brings its fixed columns, which
-   * come last.
+   * The version to replace; undefined for a new payment, which brings its fixed columns at the end.
    */
   replaces: number | undefined,
   version: number,
@@ -64,7 +63,7 @@ export type PaymentPart = readonly [
   statusAt: number | null,
   capturedAt: number | null,
   captureBy: number | null,
-  /** In decimal: the column makes 64-bit integers of them. */
+  /** In decimal; the column converts them to 64-bit integers. */
   authorized: string,
   captured: string,
   attempts: number,
@@ -75,10 +74,11 @@ export type PaymentPart = readonly [
   facts: string,
   detail: string | null,
   entries: string,
-  /** Kinds of the notifications, with a blank between. */
+  /** Notification kinds, separated by a space. */
   notifications: string,
   /**
-   * With the names of all its refunds, old and new; undefined for a payment that has nothing rare.
+   * With the names of all its refunds, old and new; undefined if the payment uses none of these
+   * columns.
    */
   rare: RarePart | undefined,
   code: string | undefined,
@@ -127,7 +127,7 @@ export type CardPart = readonly [
   from: string,
 ];
 
-/** `claims`: a new row without an answer, or the answer of the row that is there. */
+/** `claims`: true inserts a row without an answer; false adds the answer to the existing row. */
 export type RequestPart = readonly [
   claims: boolean,
   key: string,
@@ -157,8 +157,7 @@ export type AccountPart = readonly [
 ];
 
 /**
- * `endpoints`: those that hear of the change's notifications; `gathering`: those of them that take
- * several in one message.
+ * `endpoints` receive the change's notifications; those in `gathering` take several in one message.
  */
 export type DeliveriesPart = readonly [
   endpoints: readonly string[],
@@ -279,7 +278,7 @@ function cardPart({
   replaces,
   from = next.tokenDigest,
 }: NonNullable<Change["card"]>): CardPart {
-  // Copies, because a clone of a view would take the whole buffer behind it along.
+  // Copies, because cloning a view would also clone its whole underlying buffer.
   const [fingerprint, ref] = [Uint8Array.from(next.fingerprint), Uint8Array.from(next.ref)];
   const { tokenDigest, version, createdAt, lastUsedAt, brand, maskedPan } = next;
   const mac = next.mac === undefined ? null : Uint8Array.from(next.mac);
@@ -351,7 +350,7 @@ export function deliveryColumns({
   return [version, state, askedAt, at, attempts, outcome ?? null, inOrder ? 1 : 0, message ?? null];
 }
 
-/** What became of a change, as the writer thread answers it: an index. */
+/** The outcome of a change; the writer thread sends its index. */
 export const outcomes = [
   "committed",
   "stale",
@@ -370,7 +369,7 @@ export const outcomes = [
 export type Outcome = (typeof outcomes)[number];
 
 /**
- * Answers a batch: the number of commits that wrote it, then for each change, in the order of their
- * arrival, its outcome.
+ * Answer to a batch: the number of commits that wrote it, then the outcome of each change in the
+ * order of arrival.
  */
 export type BatchAnswer = readonly number[];

@@ -9,9 +9,7 @@ export const largestMinor = 2n ** 63n - 1n;
 
 const largestRefundId = 2 ** 31 - 1;
 
-/**
- * What every store demands of a change before it looks at anything stored. Throws BrokenInvariant.
- */
+/** The rules that every store checks before it reads stored data. Throws BrokenInvariant. */
 export function assertChangeIsSound(change: Change): void {
   const {
     payment,

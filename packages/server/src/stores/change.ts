@@ -11,77 +11,72 @@ import type { Payment } from "../payment/payment.ts";
 import type { StoredCard } from "../vault/stored-card.ts";
 
 /**
- * The one way to write: plain data, applied whole or not at all. `replaces` is the version that was
- * read, undefined for a record that is new. A change with a payment appends exactly one history row
- * (payment, next.version) that holds its facts and journal entries, and one outbox row for each
- * notification. A delivery that is not as it was read, or is there although it is new to the
- * change, makes the change stale.
+ * The only unit of writing: plain data, applied whole or not at all. `replaces` is the version that
+ * was read, undefined for a new record. A change with a payment appends exactly one history row
+ * (payment, next.version) with its facts and journal entries, and one outbox row for each
+ * notification. The change is stale if a stored delivery differs from the version that was read, or
+ * exists although the change adds it.
  */
 export interface Change {
   readonly merchantId: MerchantId;
   readonly at: Instant;
   readonly payment?: { readonly next: Payment; readonly replaces: number | undefined };
-  /** `from`: the digest under which the card that is replaced is stored, when that changes. */
+  /** `from`: the digest under which the replaced card is stored, if the digest changes. */
   readonly card?: {
     readonly next: StoredCard;
     readonly replaces: number | undefined;
     readonly from?: TokenDigest;
   };
   /**
-   * Moves a stored card's last use forward, never back. No version: uses commute. A card that is
-   * gone is no conflict.
+   * Moves a stored card's last use forward, never back. Unversioned, because uses commute. A
+   * missing card is not a conflict.
    */
   readonly cardUse?: { readonly tokenDigest: TokenDigest; readonly at: Instant };
   /**
-   * Forgets a stored card, unless it was used at `unusedSince` or later. A card that is gone, or
-   * used, is no conflict.
+   * Deletes a stored card, unless it was used at `unusedSince` or later. A missing or used card is
+   * not a conflict.
    */
   readonly cardErasure?: { readonly tokenDigest: TokenDigest; readonly unusedSince: Instant };
   readonly account?: {
     readonly next: Account;
     readonly replaces: number | undefined;
-    /**
-     * Keys to add. One that is there already, as it is here but without a MAC, is given the MAC.
-     */
+    /** Keys to add. An identical key that is already stored without a MAC gets this MAC. */
     readonly keys: readonly AccountKey[];
   };
   /**
    * Deletes Idempotency-Keys with their answers: those that were claimed before `claimedBefore` and
-   * have an answer. Others of them stay, and are no conflict.
+   * have an answer. Other listed keys stay and are not a conflict.
    */
   readonly requestDeletion?: { readonly keys: readonly string[]; readonly claimedBefore: Instant };
   /**
-   * Deletes deliveries of this merchant: those that ended before `endedBefore`. Others of them
-   * stay, and are no conflict.
+   * Deletes deliveries of this merchant that ended before `endedBefore`. Other listed deliveries
+   * stay and are not a conflict.
    */
   readonly deliveryDeletion?: {
     readonly deliveries: readonly DeliveryName[];
     readonly endedBefore: Instant;
   };
-  /** A request that is named by an Idempotency-Key: claimed before it runs, answered once. */
+  /** A request with an Idempotency-Key: claimed before it runs, answered once. */
   readonly request?: { readonly next: NamedRequest; readonly replaces: "nothing" | "claim" };
   readonly facts: readonly FactRecord[];
   readonly entries: readonly JournalEntry[];
   readonly notifications: readonly Notification[];
-  /**
-   * Endpoints that are to hear of `notifications`: each of these gets a new delivery of each of
-   * those.
-   */
+  /** Endpoints to notify: each gets a new delivery of each of `notifications`. */
   readonly deliverTo?: readonly EndpointId[];
   /** Those of `deliverTo` that take several payments in one message (openMessage in events.ts). */
   readonly gatherFor?: readonly EndpointId[];
   /**
-   * Deliveries of this merchant that moved on, or that a replay adds to notifications committed
-   * before.
+   * Deliveries of this merchant that changed, or that a replay adds to notifications committed
+   * earlier.
    */
   readonly deliveries?: readonly {
     readonly next: Delivery;
     readonly replaces: number | undefined;
   }[];
   /**
-   * Nothing of this queue is due before `until`, because its endpoint is switched off in this
-   * version of the account. Any other version is no conflict, and then nothing is parked. The next
-   * change of the account ends it.
+   * Nothing of this queue is due before `until`, because its endpoint is disabled in this version
+   * of the account. If the account has another version, nothing is parked and there is no conflict.
+   * The next change of the account ends the parking.
    */
   readonly parking?: {
     readonly queue: QueueId;
@@ -97,46 +92,44 @@ export interface AccountKey {
   readonly mac?: Uint8Array | undefined;
 }
 
-/** Names a delivery of a merchant. */
+/** Identifies a delivery of a merchant. */
 export type DeliveryName = Pick<Delivery, "endpoint" | "number">;
 
-/** What an Idempotency-Key stands for. */
+/** The request recorded under an Idempotency-Key. */
 export interface NamedRequest {
-  /** The merchant's word, 1 to 255 characters. */
+  /** Chosen by the merchant, 1 to 255 characters. */
   readonly key: string;
   /**
-   * SHA-256 of what was asked, 64 lower-case hex characters: the same key for another request is
+   * SHA-256 of the request, 64 lower-case hex characters: the same key for another request is
    * refused.
    */
   readonly digest: string;
   readonly claimedAt: Instant;
   /**
-   * What was answered; undefined while it runs, or when the process died before it had an answer.
+   * The answer; undefined while the request runs, or if the process died before it had an answer.
    */
   readonly answer: { readonly status: number; readonly body: string } | undefined;
 }
 
 /**
- * A secret key may do everything, a public one may only create tokens and the like (interface 1.6).
+ * A secret key may do everything; a public one may only create tokens and the like (interface 1.6).
  */
 export type KeyGrant = "secret" | "public";
 
-/** Everything that a payment's history can tell. */
+/** All facts that a payment's history can contain. */
 export type HistoryFact = PaymentFact | PaymentNote | RefundFact | ChargebackFact;
 
 /**
- * `merchant`: asked for by a request. `recovery`: found out by asking the acquirer. `clock`: fell
- * due. `operator`: told by whoever runs the installation, or by the acquirer through them.
+ * `merchant`: requested by the merchant. `recovery`: resolved by an inquiry to the acquirer.
+ * `clock`: fell due. `operator`: reported by the operator, directly or on behalf of the acquirer.
  */
 export const factSources = ["merchant", "recovery", "clock", "operator"] as const;
 export type FactSource = (typeof factSources)[number];
 
-/**
- * What happened to the payment, in the past tense, with what a reader of its history wants to know.
- */
+/** A fact about the payment, in the past tense, with details for readers of the history. */
 export interface FactRecord {
   readonly fact: HistoryFact;
-  /** The attempt it belongs to; for a refund's fact the refund's id; or undefined. */
+  /** The attempt of the fact; for a refund's fact the refund's id; or undefined. */
   readonly attempt: number | undefined;
   readonly by: FactSource;
   readonly detail: SafeDetail;
@@ -152,10 +145,10 @@ export interface HistoryRow {
 
 export type CommitResult =
   | { readonly outcome: "committed" }
-  /** The version that the change replaces is no longer the stored one: read again, decide again. */
+  /** The version that the change replaces is no longer the stored one: read and decide again. */
   | { readonly outcome: "stale" }
   /**
-   * A unique key is taken; nothing was written. `existing` is there when the key is a payment code.
+   * A unique key is taken; nothing was written. `existing` is present if the key is a payment code.
    */
   | { readonly outcome: "duplicate"; readonly key: "payment_code"; readonly existing: Payment }
   | {

@@ -3,8 +3,8 @@ import type { EntryKind, LedgerAccount } from "../ledger/journal.ts";
 import type { FactSource, HistoryFact } from "./change.ts";
 
 /**
- * What the history table writes instead of long words, millions of times. A code is never changed
- * or used again.
+ * Short codes for the long words of the history table, which has millions of rows. A code is never
+ * changed or reused.
  */
 export const factCodes: Codes<HistoryFact> = codesOf({
   authorization_sent: "as",
@@ -43,9 +43,7 @@ export const factCodes: Codes<HistoryFact> = codesOf({
   late_approval_undone: "nd",
 });
 
-/**
- * The view `journal` spells these out: another account needs a migration that makes the view anew.
- */
+/** The view `journal` decodes these: another account needs a migration that recreates the view. */
 export const accountCodes: Codes<LedgerAccount> = codesOf({
   authorized_holds: "h",
   cardholder_commitments: "c",
@@ -72,7 +70,7 @@ export const factSourceCodes: Codes<FactSource> = codesOf({
 
 interface Codes<Word extends string> {
   readonly codeOf: Readonly<Record<Word, string>>;
-  /** Throws BrokenInvariant for a code that no word has. */
+  /** Throws BrokenInvariant for an unknown code. */
   wordOf(code: string): Word;
 }
 

@@ -4,9 +4,9 @@ import type { Outcome } from "./change-message.ts";
 import { StoreError } from "./store.ts";
 
 /**
- * What whoever committed is told of the outcome that the writer gave. `payment_code`: with the
- * payment whose code is taken, which is still to be read. Throws StoreError and BrokenInvariant as
- * Store.commit rejects with them.
+ * The result of Store.commit for a writer's outcome. `payment_code`: the caller still has to read
+ * the payment that has the code. Throws StoreError and BrokenInvariant as Store.commit rejects with
+ * them.
  */
 export function commitResultOf(outcome: Outcome): CommitResult | "payment_code" {
   switch (outcome) {

@@ -1,51 +1,51 @@
 import type { Instant } from "../kernel/instant.ts";
 
 /**
- * What a database says of itself: whose keys open it, and how far it has come. A copy that is put
- * back is told by it from the database that was served last (recovery/incarnation-keeper.ts).
+ * The database's record of its keys and its progress. It distinguishes a restored copy from the
+ * database that was served last (recovery/incarnation-keeper.ts).
  */
 export interface Identity {
-  /** Names the keys that belong to the database; undefined until a start has noted them. */
+  /** Identifies the keys that belong to the database; undefined until a start has recorded them. */
   readonly keys: string | undefined;
   /**
-   * What names of ours begin with that an acquirer or a receiver has to find new after a restore: 0
-   * until there was one. Attempts are numbered above it, and message ids contain it.
+   * Prefix of names that must be new to an acquirer or a receiver after a restore; 0 until the
+   * first restore. Attempts are numbered above it, and message ids contain it.
    */
   readonly epoch: number;
-  /** Grows while changes are made, at most once a second. */
+  /** Increases while changes are made, at most once a second. */
   readonly beat: number;
-  /** true: this is a copy that was put aside, and nobody has served it yet. */
+  /** true: this is a backup copy that has not been served yet. */
   readonly isCopy: boolean;
   /**
-   * The server that had the database when it was last served, as far as it can be told from
-   * another; undefined for a file.
+   * The database server when the database was last served, as far as servers can be distinguished;
+   * undefined for a file.
    */
   readonly server: string | undefined;
-  /** The server that has it now. */
+  /** The current database server. */
   readonly presentServer: string | undefined;
 }
 
 /**
- * What is added to it. Nothing of it ever goes back, so two processes that raise it at once do no
- * harm to each other.
+ * An update of the identity. Values never decrease, so two concurrent updates by different
+ * processes are safe.
  */
 export interface IdentityRaise {
-  /** Kept unless keys are noted already. */
+  /** Ignored if keys are recorded already. */
   readonly keys?: string;
   readonly epoch?: number;
-  /** One more than before, and at least this. */
+  /** Sets the larger of this and the stored beat plus one. */
   readonly beat?: number;
-  /** The database is served as what it is: no copy any more, on the server that has it now. */
+  /** The database is now served: it is no longer a copy, and the current server is recorded. */
   readonly isServed?: true;
 }
 
-/** Resolves with what holds after it. Both reject with StoreError. */
+/** Both resolve with the current identity and reject with StoreError. */
 export interface IdentityStore {
   read(): Promise<Identity>;
   raise(raise: IdentityRaise): Promise<Identity>;
 }
 
-/** As both SQL stores keep it. */
+/** The row as both SQL stores keep it. */
 export interface IdentityRow {
   readonly keys: string | null;
   readonly epoch: number;
@@ -71,11 +71,11 @@ export function identityFromRow(
   };
 }
 
-/** What is noted outside the database of how far it has come. */
+/** The record of a database's progress that is kept outside the database. */
 export interface IncarnationNote {
   readonly epoch: number;
   readonly beat: number;
-  /** Which file it was, where the database is one. */
+  /** Identifies the file, if the database is a file. */
   readonly place: string | undefined;
   /**
    * The latest time at which any note was written here, by this machine's clock; undefined in a

@@ -5,9 +5,9 @@ import type { Brand } from "../vault/brand.ts";
 import type { Searched } from "./payment-list.ts";
 
 /**
- * An order as the database keeps it: values without names, in a fixed order, for names would be
- * more than half of what is written of a payment. Its code is a column of its own. A new member is
- * added at the end, where rows of before have nothing.
+ * An order as stored in the database: values without names, in a fixed order, because names would
+ * be more than half of what is written for a payment. The code has its own column. New members are
+ * added at the end, where older rows have nothing.
  */
 type PackedOrder = readonly [
   amount: string,
@@ -52,7 +52,7 @@ type PackedOrder = readonly [
   taxRate?: string,
 ];
 
-/** 0 stands for what was not given: a digit where `null` takes four. */
+/** 0 represents an omitted value: one character instead of the four of `null`. */
 type Kept = string | 0;
 
 const flag = { autoCapture: 1, manualReview: 2, debit: 4, business: 8 } as const;
@@ -64,8 +64,8 @@ type PackedStoredCredential = readonly [
   mandateId: Kept,
 ];
 /**
- * Named one by one: whatever else an object may carry, such as the cryptogram that was with it, is
- * not written.
+ * Members are listed explicitly, so that anything else in the object, such as the cryptogram, is
+ * not stored.
  */
 type PackedThreeDSecure = readonly [eci: string, version: Kept, transactionId: Kept, xid: Kept];
 
@@ -153,18 +153,15 @@ export const orderIndex = {
   taxRate: 35,
 } as const;
 
-/**
- * Digests have 43 characters in base64url, and nothing before them in an order is a text with a
- * quote in it.
- */
+/** Digests have 43 characters in base64url, and no earlier text in an order contains a quote. */
 const upToTokenDigest = /^(\[(?:"[^"]*",){7}\d+,\d+,(?:"[^"]*",){3})"[\w-]{43}"/;
 
-/** An order as it is kept, without its card's token digest. */
+/** A stored order without its card's token digest. */
 export function withoutTokenDigest(json: string): string {
   return json.replace(upToTokenDigest, "$10");
 }
 
-/** What a search looks into, without the rest of the order. */
+/** The searchable fields of an order, without converting the rest. */
 export function searchedInOrder(json: string): Searched {
   const packed = JSON.parse(json) as PackedOrder;
   return {

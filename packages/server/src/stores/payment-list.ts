@@ -7,7 +7,7 @@ import { paymentStates } from "../payment/payment-machine.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { ListPage, PaymentFilter, PaymentList } from "./store.ts";
 
-/** What a search looks into. */
+/** The fields that a search covers. */
 export interface Searched {
   readonly name: string;
   readonly email: string;
@@ -15,11 +15,11 @@ export interface Searched {
   readonly brand: string;
   /** ISO 3166-1 alpha-2, lower case. */
   readonly country: string;
-  /** Requested and local, as the wire prints them, with their currencies. */
+  /** The requested and the local amount, with their currencies. */
   readonly amounts: readonly Money[];
 }
 
-/** One payment as a store has it at hand: the whole of it is made only when it passes. */
+/** One payment of a list; the whole payment is built only if it matches. */
 export interface Listed {
   readonly id: PaymentId;
   readonly state: string;
@@ -28,13 +28,10 @@ export interface Listed {
   payment(): Payment;
 }
 
-/** In hex: greater than every payment's id, for it goes on where that ends. */
+/** In hex: greater than every payment id, because it is longer. */
 export const aboveAllIds = "f".repeat(50);
 
-/**
- * How many rows have to be read for a page: one more than it may look at says whether there is
- * more.
- */
+/** Number of rows to read for a page: one more than it may examine shows whether there are more. */
 function rowsFor(
   { states, outcomes, brand, text }: PaymentFilter,
   { limit, lookAt }: ListPage,
@@ -44,7 +41,7 @@ function rowsFor(
   return (takesAll ? Math.min(limit, lookAt) : lookAt) + 1;
 }
 
-/** A page of payments that come newest first. */
+/** A page of payments, newest first. */
 class Page {
   readonly #passes: (row: Listed) => boolean;
   readonly #most: ListPage;
@@ -84,8 +81,8 @@ export function pageOf(rows: Iterable<Listed>, filter: PaymentFilter, most: List
 }
 
 /**
- * A page that is read and searched `size` rows at a time: between two pieces other requests are
- * served. `read` gives at most `limit` rows with ids below `before`, the greatest first.
+ * A page that is read and searched `size` rows at a time: other requests are served between two
+ * pieces. `read` returns at most `limit` rows with ids below `before`, greatest first.
  */
 export async function pageInPieces(
   read: (before: string, limit: number) => Promise<readonly Listed[]>,
@@ -150,9 +147,9 @@ interface Looked {
 }
 
 /**
- * Every word of a search has to be found. A currency's code in capitals, a country's code and an
- * amount are compared with those of the payment; a state's name is its state; any other word is a
- * part of a text.
+ * Every word of a search must be found. A currency code in capitals, a country code and an amount
+ * are compared with those of the payment; the name of a state also matches that state; any other
+ * word must be part of a text.
  */
 function wordsOf(text: string): readonly ((looked: Looked) => boolean)[] {
   const words = text.split(/\s+/).filter((word) => word !== "");
@@ -160,7 +157,7 @@ function wordsOf(text: string): readonly ((looked: Looked) => boolean)[] {
     if (/^[A-Z]{3}$/.test(word) && isCurrency(word))
       return ({ searched }) => searched.amounts.some(({ currency }) => currency === word);
     const folded = foldedText(word);
-    // `do` is a country and a word of Portuguese names.
+    // `do` is both a country code and a word of Portuguese names.
     if (countryOf(folded) !== undefined) {
       const alone = new RegExp(`\\b${folded}\\b`);
       return (looked) =>
@@ -182,11 +179,11 @@ function wordsOf(text: string): readonly ((looked: Looked) => boolean)[] {
 const isState = (word: string): boolean => paymentStates.some((state) => state === word);
 
 /**
- * Neither the letters' case nor their accents count, and letters that print as two in capitals (ß,
- * also as a capital) are those two.
+ * Folds case and accents; a letter that becomes two in upper case (ß, also as a capital) is
+ * replaced by the two.
  */
 function foldedText(text: string): string {
-  // Most texts have no accents, and taking them off costs several times as much as all the rest.
+  // Most texts are ASCII, and removing accents costs several times as much as the rest.
   return (
     isAscii(text)
       ? text

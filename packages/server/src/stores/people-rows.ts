@@ -3,7 +3,7 @@ import type { AuditRow } from "../user/audit-chain.ts";
 import type { PeopleStore, PersonRecord, SessionRecord } from "../user/user-store.ts";
 import type { PersonId, PersonView, Role } from "../user/user.ts";
 
-/** A person as both SQL stores read it: bytes of ids and digests as hex. */
+/** A user as both SQL stores read it; ids and digests are hex. */
 export interface PersonRow {
   readonly id: string;
   readonly version: number;
@@ -29,7 +29,7 @@ export interface SessionRow {
   readonly session_mac: string | null;
 }
 
-/** A session with its person. */
+/** A session with its user. */
 export type SignedInRow = PersonRow & SessionRow;
 
 export function personFromRow(row: PersonRow): PersonRecord {
@@ -71,7 +71,7 @@ export function sessionFromRow(
   return { session, person };
 }
 
-/** An entry of the audit log as both SQL stores read it. */
+/** An audit log entry as both SQL stores read it. */
 export interface AuditEntryRow extends Omit<AuditRow, "mac"> {
   readonly mac: string | null;
 }

@@ -23,15 +23,15 @@ import type { Brand } from "../vault/brand.ts";
 import { accountCodes, entryKindCodes, factCodes, factSourceCodes } from "./codes.ts";
 
 /**
- * How domain values are packed into columns, and back. JSON members that are undefined are left out
- * and come back undefined.
+ * Conversion of domain values to columns and back. Undefined JSON members are omitted and read back
+ * as undefined.
  */
 
 export const paymentColumns = `lower(hex(merchant)) AS merchant, lower(hex(id)) AS id, code, created_at, version, state, status_at,
   captured_at, capture_by, CAST(authorized AS TEXT) AS authorized, CAST(captured AS TEXT) AS captured,
   CAST(refunded AS TEXT) AS refunded, refunds, chargeback, review, rerouted, attempts, attempt, verdict, needs_review, order_json`;
 
-/** A row of `paymentColumns`. Amounts are read as text: 64 bits do not fit a number. */
+/** A row of `paymentColumns`. Amounts are read as text, because a number cannot hold 64 bits. */
 export interface PaymentRow {
   readonly merchant: MerchantId;
   readonly id: PaymentId;
@@ -81,7 +81,7 @@ export function paymentFromRow(row: PaymentRow): Payment {
   };
 }
 
-/** A row of what is counted of a payment, as the databases read it. */
+/** A row of a payment's figures, as the databases read it. */
 export interface FigureRow extends Pick<
   PaymentRow,
   "id" | "created_at" | "state" | "authorized" | "captured"
@@ -136,7 +136,7 @@ type PackedAttempt = readonly [
   number: number,
   amount: string,
   sentAt: Instant,
-  /** Both after `sentAt`: many digits shorter than the times themselves. */
+  /** Both relative to `sentAt`, which saves many digits. */
   answerByMs: number,
   recheckAtMs: number,
   checks: number,
@@ -286,16 +286,16 @@ function chargebackFromJson(json: string): Chargeback {
 }
 
 /**
- * What later stored-credential payments name this one by; undefined on all but initial ones that
- * were approved.
+ * The mandate id by which later stored-credential payments refer to this one; undefined except on
+ * approved initial payments.
  */
 export function mandateOf({ order, verdict }: Payment): string | undefined {
   return order.storedCredential?.use === "initial" ? verdict?.networkTransactionId : undefined;
 }
 
 /**
- * On every paid payment: what is missing is 0, which is shorter than null, and the reason of an
- * approval is not said twice.
+ * Stored for every paid payment, so it is compact: a missing value is 0, which is shorter than
+ * null, and the reason of an approval is omitted.
  */
 type PackedVerdict = readonly [
   approved: 0 | 1,
@@ -337,8 +337,7 @@ function verdictFromJson(json: string): Verdict {
 }
 
 /**
- * `as1m sa1m`: for each fact its code, the number of its attempt or refund or nothing, and who it
- * is by.
+ * `as1m sa1m`: for each fact its code, the number of its attempt or refund if any, and its source.
  */
 export function factsToText(facts: readonly FactRecord[]): string {
   return facts
@@ -349,7 +348,7 @@ export function factsToText(facts: readonly FactRecord[]): string {
     .join(" ");
 }
 
-/** The details of all facts in their order; null when there are none, as on most rows. */
+/** The details of all facts in order; null if there are none, as on most rows. */
 export function detailToJson(facts: readonly FactRecord[]): string | null {
   for (const { detail } of facts)
     for (const _ in detail) return JSON.stringify(facts.map((record) => record.detail));

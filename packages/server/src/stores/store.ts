@@ -28,36 +28,36 @@ import type {
 import type { IdentityStore } from "./identity.ts";
 
 /**
- * Port: everything that is kept. Reads see every change that was acknowledged before they began.
- * All methods reject with StoreError and nothing else, but for a change that breaks
- * change-rules.ts: that one is a BrokenInvariant, and nothing of it is written. Values returned are
- * frozen or fresh: a caller may keep them.
+ * Port to the persistent store. Reads see every change that was acknowledged before they began. All
+ * methods reject only with StoreError, except that a change that breaks change-rules.ts rejects
+ * with BrokenInvariant and nothing of it is written. Returned values are frozen or fresh: a caller
+ * may keep them.
  */
 export interface Store {
   /**
-   * The account that an integration key opens, found by the key's SHA-256; undefined when there is
+   * The account that an integration key opens, found by the key's SHA-256; undefined if there is
    * none.
    */
   accountByKey(digest: KeyDigest): Promise<AccountByKey | undefined>;
-  /** The integration keys of all accounts, in the order of their digests. There are few. */
+  /** The integration keys of all accounts, ordered by digest. There are few. */
   accountKeys(): Promise<readonly StoredAccountKey[]>;
-  /** The account with this id; undefined when there is none. */
+  /** The account with this id; undefined if there is none. */
   accountById(merchantId: MerchantId): Promise<Account | undefined>;
-  /** All accounts, in the order of their ids. */
+  /** All accounts, ordered by id. */
   accounts(): Promise<readonly Account[]>;
 
-  /** Reads a payment of this merchant by its identifier; undefined when there is none. */
+  /** Reads a payment of this merchant by its identifier; undefined if there is none. */
   paymentById(merchantId: MerchantId, id: PaymentId): Promise<Payment | undefined>;
-  /** Reads a payment of this merchant by the merchant's own code; undefined when there is none. */
+  /** Reads a payment of this merchant by the merchant's own code; undefined if there is none. */
   paymentByCode(merchantId: MerchantId, code: string): Promise<Payment | undefined>;
   /**
-   * The payment's history, oldest first; empty when there is no such payment. The asker is a
-   * payment's request unless it is named.
+   * The payment's history, oldest first; empty if the payment does not exist. `asker` defaults to
+   * `payment`.
    */
   history(merchantId: MerchantId, id: PaymentId, asker?: Asker): Promise<readonly HistoryRow[]>;
   /**
-   * Reads the payment of this merchant that has a refund with this id or this code of the
-   * merchant's; undefined when there is none.
+   * Reads the payment of this merchant that has a refund with this id or this merchant code;
+   * undefined if there is none.
    */
   paymentByRefund(
     merchantId: MerchantId,
@@ -65,15 +65,15 @@ export interface Store {
   ): Promise<Payment | undefined>;
   /**
    * Reads the initial stored-credential payment of this merchant that was given this network
-   * transaction id, the one that was first committed last when there are several; undefined when
-   * there is none.
+   * transaction id; if there are several, the one whose first commit was last. Undefined if there
+   * is none.
    */
   paymentByMandate(merchantId: MerchantId, mandateId: string): Promise<Payment | undefined>;
   /**
-   * Payments of all merchants with which the clock has business at `now` (dueAt(payment) <= now,
-   * payment/due.ts), longest due first, those due at the same time in the order of their first
-   * commits, at most `limit`. With `slots` only those of merchants in them; with `after`, a payment
-   * as it was read before, only those that come after where it stood then.
+   * Payments of all merchants that have due work at `now` (dueAt(payment) <= now, payment/due.ts),
+   * longest due first, then in the order of their first commits, at most `limit`. With `slots`,
+   * only those of merchants in these slots; with `after`, a payment as it was read before, only
+   * those that come after its position at that time.
    */
   paymentsDue(
     now: Instant,
@@ -82,16 +82,15 @@ export interface Store {
     after?: Payment,
   ): Promise<readonly Payment[]>;
   /**
-   * Payments of all merchants with an attempt under way that do not need review, due or not, in no
-   * order, at most `limit`.
+   * Payments of all merchants with an attempt in flight that do not need review, due or not, in no
+   * particular order, at most `limit`.
    */
   paymentsInFlight(limit: number): Promise<readonly Payment[]>;
 
   /**
-   * Payments of this merchant that the filter lets pass, in the order of their ids from the
-   * greatest down: an id begins with the millisecond in which it was made, and grows within it as
-   * far as one process has made them. From below `before` on, at most `limit`, and no more than
-   * `lookAt` are looked at.
+   * Payments of this merchant that match the filter, by descending id, with ids below `before`, at
+   * most `limit`. At most `lookAt` payments are examined. An id begins with the millisecond of its
+   * creation; within that millisecond, ids made by one process ascend.
    */
   paymentsListed(
     merchantId: MerchantId,
@@ -100,9 +99,8 @@ export interface Store {
   ): Promise<PaymentList>;
 
   /**
-   * What is counted of this merchant's payments, in the order of their ids from the greatest down,
-   * from below `before` on (from the greatest when it is undefined), at most `limit`. A quarter of
-   * what the payments themselves cost.
+   * The figures of this merchant's payments, by descending id, below `before` (from the greatest if
+   * undefined), at most `limit`. Costs a quarter of reading the payments themselves.
    */
   paymentFigures(
     merchantId: MerchantId,
@@ -111,13 +109,13 @@ export interface Store {
   ): Promise<readonly PaymentFigure[]>;
 
   /**
-   * Reads a stored card of this merchant by the digest of its token; undefined when there is none.
+   * Reads a stored card of this merchant by the digest of its token; undefined if there is none.
    */
   cardByToken(merchantId: MerchantId, digest: TokenDigest): Promise<StoredCard | undefined>;
 
   /**
-   * What may be shown of this merchant's stored cards, in the order of their tokens' digests from
-   * after `after` on, at most `limit`.
+   * The displayable data of this merchant's stored cards, ordered by token digest, after `after`,
+   * at most `limit`.
    */
   cardsListed(
     merchantId: MerchantId,
@@ -127,14 +125,13 @@ export interface Store {
 
   /**
    * Stored cards of all merchants in the order in which they were stored, after `position` (0 for
-   * the first), at most `limit`: for a job that looks at all of them, a piece at a time. Ends when
-   * fewer than `limit` come.
+   * the first), at most `limit`. For a job that scans all cards in pages: a page with fewer than
+   * `limit` cards is the last.
    */
   cardsAfter(position: number, limit: number): Promise<readonly CardAge[]>;
 
   /**
-   * This merchant's cards that have no MAC, in the order of their tokens' digests from after
-   * `after` on, at most `limit`.
+   * This merchant's cards without a MAC, ordered by token digest, after `after`, at most `limit`.
    */
   cardsWithoutMac(
     merchantId: MerchantId,
@@ -143,28 +140,25 @@ export interface Store {
   ): Promise<readonly StoredCard[]>;
 
   /**
-   * Reads what this merchant's Idempotency-Key stands for; undefined when it was never used, or was
-   * deleted.
+   * Reads the request recorded under this merchant's Idempotency-Key; undefined if the key was
+   * never used or was deleted.
    */
   namedRequest(merchantId: MerchantId, key: string): Promise<NamedRequest | undefined>;
   /**
-   * Idempotency-Keys of all merchants that have an answer and were claimed before `before`, the
-   * oldest first, at most `limit`.
+   * Idempotency-Keys of all merchants that have an answer and were claimed before `before`, oldest
+   * first, at most `limit`.
    */
   answeredRequests(before: Instant, limit: number): Promise<readonly RequestKey[]>;
 
-  /**
-   * Notifications of this merchant in the order of their numbers, from after `number`, at most
-   * `limit`.
-   */
+  /** Notifications of this merchant, ordered by number, after `number`, at most `limit`. */
   notificationsOf(
     merchantId: MerchantId,
     number: number,
     limit: number,
   ): Promise<readonly OutboxRow[]>;
   /**
-   * The last notifications that tell of this merchant's payment, at most `limit`, oldest first. The
-   * asker is a person unless it is named.
+   * The last notifications about this merchant's payment, at most `limit`, oldest first. `asker`
+   * defaults to `person`.
    */
   notificationsOfPayment(
     merchantId: MerchantId,
@@ -173,9 +167,9 @@ export interface Store {
     asker?: Asker,
   ): Promise<readonly OutboxRow[]>;
   /**
-   * Deliveries of this merchant's notifications, in the order of their numbers and then of their
-   * endpoints' names, from number `from` on, at most `limit`; with `state`, only those in it. The
-   * asker is a person unless it is named.
+   * Deliveries of this merchant's notifications, ordered by number, then by endpoint name, from
+   * number `from`, at most `limit`; with `state`, only those in that state. `asker` defaults to
+   * `person`.
    */
   deliveriesOf(
     merchantId: MerchantId,
@@ -185,8 +179,8 @@ export interface Store {
     asker?: Asker,
   ): Promise<readonly Delivery[]>;
   /**
-   * The same of the notifications numbered from `first` to `last`. It reads nothing of others, also
-   * where deliveries of these were deleted.
+   * The same for the notifications numbered `first` to `last`. Never reads other notifications,
+   * even where deliveries of these were deleted.
    */
   deliveriesBetween(
     merchantId: MerchantId,
@@ -195,14 +189,13 @@ export interface Store {
     limit: number,
   ): Promise<readonly Delivery[]>;
   /**
-   * Deliveries of all merchants that ended before `before`, those that ended first first, at most
-   * `limit`.
+   * Deliveries of all merchants that ended before `before`, earliest end first, at most `limit`.
    */
   endedDeliveries(before: Instant, limit: number): Promise<readonly EndedDelivery[]>;
   /**
-   * Merchants with a delivery that may be tried at `now`, those whose earliest is longest due
-   * first, then in the order of their ids; from after `after` on, at most `limit`. With `slots`
-   * only merchants in them. A parked queue does not count before its time.
+   * Merchants with a delivery that may be attempted at `now`, longest due first by their earliest
+   * delivery, then ordered by id; after `after`, at most `limit`. With `slots`, only merchants in
+   * these slots. A parked queue is not due before its parking ends.
    */
   merchantsDue(
     now: Instant,
@@ -211,8 +204,8 @@ export interface Store {
     slots?: Slots,
   ): Promise<readonly DueMerchant[]>;
   /**
-   * Queues of this merchant with a delivery that may be tried at `now`, in the same order, then in
-   * that of their names; from after `after` on, at most `limit`.
+   * Queues of this merchant with a delivery that may be attempted at `now`, longest due first, then
+   * by name; after `after`, at most `limit`.
    */
   queuesDue(
     merchantId: MerchantId,
@@ -221,87 +214,83 @@ export interface Store {
     limit: number,
   ): Promise<readonly DueQueue[]>;
   /**
-   * Deliveries of this queue that may be tried at `now`, parked or not: waiting, their time has
-   * come, and no delivery to the same endpoint with a lower number that tells of the same payment
+   * Deliveries of this queue that may be attempted at `now`, parked or not: they are waiting, their
+   * time has come, and no delivery to the same endpoint with a lower number about the same payment
    * is waiting and in order. Longest due first, then by number, then by endpoint, at most `limit`.
-   * Of a message that holds several its first stands for all, whatever the others wait for.
+   * A message with several deliveries is represented by its first, whatever the others wait for.
    */
   deliveriesDue(of: QueueKey, now: Instant, limit: number): Promise<readonly Delivery[]>;
   /**
-   * Deliveries to this endpoint that go together in the message of this number, in the order of
-   * their numbers; 100 at most are.
+   * Deliveries to this endpoint that belong to the message with this number, ordered by number; at
+   * most 100.
    */
   deliveriesOfMessage(to: EndpointKey, message: number): Promise<readonly Delivery[]>;
 
   /**
-   * Applies the change whole, durably, or not at all. When it rejects with `commit_unknown`, the
-   * change may or may not have been applied, now or a moment later: the caller must not act as if
-   * it knew. `unavailable` means that nothing was applied. When several keys are in the way, the
-   * answer names the first of: delivery, payment version, payment code, payment id, id and code of
+   * Applies the change atomically and durably, or not at all. After a rejection with
+   * `commit_unknown` the change may have been applied, now or a moment later; the caller must not
+   * assume either. `unavailable` means that nothing was applied. If several keys conflict, the
+   * result names the first of: delivery, payment version, payment code, payment id, id and code of
    * each refund that the payment did not have before, card, account, account key. A payment keeps
-   * the order and the time of creation of its first version, a card its time of creation; a card's
-   * last use is the latest of all that were committed.
+   * the order and creation time of its first version, a card its creation time; a card's last use
+   * is the latest of all that were committed.
    */
   commit(change: Change): Promise<CommitResult>;
 
   /**
-   * Says that this node lives, for `leaseMs` from now by the store's clock (a minute at most).
-   * Gives back those of its slots that `giveBack` names, and takes free ones, lowest first, until
-   * it has its share; what it has beyond that it keeps until it gives it back. A slot is free while
-   * nobody who lives holds it. Every living node's share is the slots divided by the nodes, and one
-   * more for the first nodes in the order of their names while some are left over. Kept less surely
-   * than changes: after a crash of the store it may be as it was a moment before. `node` is 16 hex
-   * characters.
+   * Renews this node's lease for `leaseMs` from now by the store's clock (a minute at most).
+   * Releases the slots in `giveBack` and takes free ones, lowest first, up to its share; slots
+   * beyond the share are kept until they are given back. A slot is free if no live node holds it.
+   * Each live node's share is the slots divided by the nodes; the first nodes by name get one more
+   * each until the remainder is used up. Less durable than changes: a crash of the store may lose
+   * the most recent updates. `node` is 16 hex characters.
    *
-   * Each call settles in the end. One that fails may take effect all the same, up to 10 s later;
-   * the same holds for `leaveSlots`.
+   * Each call settles eventually. A call that fails may still take effect up to 10 s later; the
+   * same holds for `leaveSlots`.
    *
-   * A store that refuses a second process gives everything to whoever asks.
+   * A store that only one process can open gives all slots to its caller.
    */
   holdSlots(node: string, leaseMs: number, giveBack: readonly number[]): Promise<HeldSlots>;
   /**
-   * The time of the clock that all processes on this store share; a store that only one process may
-   * have has none.
+   * The time of the clock that all processes on this store share; absent on a store that only one
+   * process can open.
    */
   time?(): Promise<Instant>;
   /**
-   * Notes that this node's clock is `aheadMs` ahead of `time`; undefined: that it does not count as
-   * right any more. Where there is `time`. Kept like slots.
+   * Records that this node's clock is `aheadMs` ahead of `time`; undefined: the clock is no longer
+   * trusted. Present where `time` is. As durable as slots.
    */
   noteClock?(node: string, aheadMs: number | undefined): Promise<void>;
-  /** What other nodes noted. Where there is `time`. */
+  /** The readings that other nodes recorded. Present where `time` is. */
   clockReadings?(node: string): Promise<ClockReadings>;
-  /** The node lives no longer, and holds nothing. */
+  /** Ends the node's lease and releases its slots. */
   leaveSlots(node: string): Promise<void>;
   /**
-   * Removes from the store's own files what deleted rows have left in them. Resolves with whether
-   * nothing is left: false on a store that keeps old versions of rows by itself, and while another
-   * connection still reads them.
+   * Removes the remains of deleted rows from the store's own files. Resolves with whether nothing
+   * is left: false on a store that keeps old row versions itself, and while another connection
+   * still reads them.
    */
   eraseRemains(): Promise<boolean>;
-  /** Resolves when everything accepted has been written; later calls reject with `closed`. */
+  /** Resolves when every accepted change has been written; later calls reject with `closed`. */
   close(): Promise<void>;
 }
 
-/** Readings of nodes that are older than this are of nodes that may be gone. */
+/** Clock readings older than this are ignored: their nodes may be gone. */
 export const freshReadingMs = 15_000;
 
-/** How far the clocks of nodes are ahead of the store's, in milliseconds. */
+/** How far the clocks of nodes are ahead of the store's clock, in milliseconds. */
 export interface ClockReadings {
-  /**
-   * Of the other nodes that noted theirs in the last `freshReadingMs` and count as right, the
-   * smallest first.
-   */
+  /** Readings of the other nodes with a trusted clock from the last `freshReadingMs`, ascending. */
   readonly others: readonly number[];
-  /** The latest that any node noted, this one included, however long ago. */
+  /** The latest reading of any node, including this one, whatever its age. */
   readonly last: number | undefined;
 }
 
 /**
- * On whose behalf a read is. A store that other processes share may let a person's reads wait for
- * each other, refuse them as `overloaded`, and end one that takes long (`timed_out`); these are the
- * lists, the figures, and what is asked for a person by name. What a payment's request or a job
- * reads waits for none of them.
+ * On whose behalf a read runs. A store that other processes share may queue the reads of persons,
+ * refuse them as `overloaded`, and abort a slow one (`timed_out`): these are the lists, the
+ * figures, and the reads with asker `person`. Reads of payment requests and jobs never wait for
+ * them.
  */
 export type Asker = "person" | "payment" | "job";
 
@@ -313,44 +302,40 @@ export interface StoredAccountKey extends AccountKey {
   readonly merchantId: MerchantId;
 }
 
-/** Counters since the store was opened, and the queue's length now. */
+/** Counters since the store was opened, and the current queue length. */
 export interface StoreStats {
-  /** Transactions that wrote something: each costs one fsync. */
+  /** Transactions that wrote something; each costs one fsync. */
   readonly commits: number;
-  /** Changes that were answered, whatever the answer. */
+  /** Changes that were answered, with any outcome. */
   readonly changes: number;
   readonly largestBatch: number;
-  /** Changes that wait for their answer. */
+  /** Changes waiting for their answer. */
   readonly queued: number;
 }
 
 /** A store that a server runs on. */
 export interface RunningStore extends Store {
-  /** Those who use the console, and the audit log. Closed with the store. */
+  /** Console users and the audit log. Closed with the store. */
   readonly people: PeopleStore;
-  /** Whose keys open the database, and how far it has come. Closed with the store. */
+  /** The keys that open the database, and its progress. Closed with the store. */
   readonly identity: IdentityStore;
-  /** false: what was written last failed, so the next change will probably be refused. */
+  /** false: the last write failed, so the next change will probably be refused. */
   readonly isWriting: boolean;
   /**
-   * Writes something small that changes nothing, to find out whether writing works. Resolves with
-   * what it found.
+   * Writes something small that changes nothing, to test whether writing works. Resolves with the
+   * result.
    */
   tryWriting(): Promise<boolean>;
   stats(): StoreStats;
   /**
-   * Has what only the write-ahead log holds copied into the database file, where the store is a
-   * file.
+   * Copies what only the write-ahead log holds into the database file, on a store that is a file.
    */
   checkpoint?(): void;
-  /**
-   * Whether a node of a version that knows neither keyed token digests nor MACs serves the same
-   * database.
-   */
+  /** Whether a node of a version without keyed token digests and MACs uses the same database. */
   hasOlderNodes(): Promise<boolean>;
   /** Removes the token digests of earlier versions from this merchant's payments. */
   dropTokenDigests(merchantId: MerchantId): Promise<void>;
-  /** Figures of the database for operators, where the store is a database server's. */
+  /** Database figures for operators, on a store that uses a database server. */
   figures?(): Promise<DatabaseFigures>;
 }
 
@@ -362,77 +347,78 @@ export interface DatabaseFigures {
   readonly deliveryBytes: number;
   readonly requestBytes: number;
   readonly cardBytes: number;
-  /** Of the oldest row that is not frozen. */
+  /** Age of the oldest row that is not frozen. */
   readonly frozenAge: number;
   /**
-   * Of the oldest snapshot, replication slot or prepared transaction: rows that were replaced or
-   * deleted since are not removed.
+   * Age of the oldest snapshot, replication slot or prepared transaction: rows replaced or deleted
+   * since then are not removed.
    */
   readonly snapshotAge: number;
 }
 
-/** Deliveries that somebody may want to do something about. */
+/** States of deliveries that may need an operator's attention. */
 export type OpenDeliveryState = Exclude<DeliveryState, "delivered">;
 
 export interface OutboxRow extends Notification {
-  /** Grows with each commit, without promise of being gapless. */
+  /** Increases with each commit; gaps are possible. */
   readonly sequence: number;
   readonly merchantId: MerchantId;
-  /** Counts up from 1 within the merchant, without a gap. */
+  /** Counts up from 1 within the merchant, without gaps. */
   readonly number: number;
-  /** Version of the payment that the notification tells of. */
+  /** Version of the payment that the notification is about. */
   readonly version: number;
   readonly at: Instant;
 }
 
-/** A merchant with a delivery that is due, and since when. */
+/** A merchant with a due delivery, and since when it is due. */
 export interface DueMerchant {
   readonly merchantId: MerchantId;
   readonly dueAt: Instant;
 }
 
-/** A queue of a merchant with a delivery that is due, and since when. */
+/** A queue of a merchant with a due delivery, and since when it is due. */
 export interface DueQueue {
   readonly queue: QueueId;
   readonly dueAt: Instant;
 }
 
 export interface HeldSlots {
-  /** What the node holds now, in ascending order. */
+  /** The slots that the node holds now, ascending. */
   readonly slots: readonly number[];
-  /** How many it should hold. */
+  /** How many slots it should hold. */
   readonly share: number;
-  /** How many nodes live, this one among them. */
+  /** The number of live nodes, including this one. */
   readonly nodes: number;
 }
 
-/** What is not given lets every payment pass. */
+/** An omitted member matches every payment. */
 export interface PaymentFilter {
-  /** Only payments in one of these states, or whose money is in one of the outcomes. */
+  /** Only payments in one of these states, or whose money has one of the outcomes. */
   readonly states?: readonly PaymentState[];
   readonly outcomes?: readonly MoneyOutcome[];
   readonly brand?: Brand;
   /**
-   * Words that are all found in the code, the id, the customer's name or e-mail address, the masked
-   * number, the brand, the amounts, the currencies, the country or the state; payment-list.ts says
-   * how.
+   * Words that must all be found in the code, the id, the customer's name or e-mail address, the
+   * masked number, the brand, the amounts, the currencies, the country or the state;
+   * payment-list.ts defines the comparison.
    */
   readonly text?: string;
 }
 
 export interface ListPage {
-  /** Where to go on from: what the page before said as `next`. */
+  /** Where to continue: `next` of the previous page. */
   readonly before?: PaymentId;
   readonly limit: number;
   /**
-   * Bounds the work: a page may be over with fewer than `limit`, or none, and still have a `next`.
+   * Bounds the work: a page may end with fewer than `limit` payments, or none, and still have a
+   * `next`.
    */
   readonly lookAt: number;
 }
 
 export interface PaymentList {
   readonly payments: readonly Payment[];
-  /** The last one that was looked at; undefined when there is none below it. */
+  /** The last payment that was examined; undefined if there is none below it. */
   readonly next: PaymentId | undefined;
 }
 
@@ -441,7 +427,7 @@ export interface PaymentFigure {
   readonly createdAt: Instant;
   readonly state: PaymentState;
   readonly brand: Brand;
-  /** Of both amounts. */
+  /** Currency of both amounts. */
   readonly currency: string;
   readonly authorized: bigint;
   readonly captured: bigint;
@@ -451,7 +437,7 @@ export interface ListedCard extends Pick<
   StoredCard,
   "tokenDigest" | "brand" | "maskedPan" | "createdAt" | "lastUsedAt"
 > {
-  /** Its place in the order in which cards were stored. */
+  /** Its position in the order in which cards were stored. */
   readonly position: number;
 }
 
@@ -467,7 +453,7 @@ export interface RequestKey {
 }
 
 export interface CardAge {
-  /** Where to go on from. */
+  /** The position to continue after. */
   readonly position: number;
   readonly merchantId: MerchantId;
   readonly tokenDigest: TokenDigest;
@@ -475,7 +461,7 @@ export interface CardAge {
 }
 
 /**
- * Why a store call failed. The message is fixed text: nothing of the driver's own words leaves the
+ * Why a store call failed. The message is fixed text: nothing from the driver's messages leaves the
  * store.
  */
 export class StoreError extends Error {

@@ -1,26 +1,26 @@
 /**
- * A whole installation as rows, for the way from one store into another. What rows hold is packed
- * alike in both SQL stores (rows.ts), so a row goes over as it is: with its version, its order and
- * its times.
+ * A whole installation as rows, for moving it from one store to another. Both SQL stores pack the
+ * values of rows in the same way (rows.ts), so rows are copied unchanged, with version, order and
+ * times.
  */
 
 /**
- * How a column is written in a row: `bytes` as hex, `integer` of at most 53 bits as a number,
+ * The format of a column in a row: `bytes` as hex, `integer` of at most 53 bits as a number,
  * `amount` of 64 bits as text.
  */
 type ColumnForm = "bytes" | "text" | "integer" | "amount";
 
 interface TransferTable {
   readonly columns: Readonly<Record<string, ColumnForm>>;
-  /** Orders the rows, and names each of them once. */
+  /** Orders the rows and identifies each of them. */
   readonly key: readonly string[];
-  /** The part of the key that may be shown when a row differs: nothing that a merchant chose. */
+  /** The part of the key that may be shown when a row differs: nothing chosen by a merchant. */
   readonly shown: readonly string[];
 }
 
 /**
- * Columns are the PostgreSQL store's; each `key` is one of its indexes. Who is signed in stays
- * behind: people sign in again.
+ * Columns are those of the PostgreSQL store; each `key` is one of its indexes. Sessions are not
+ * moved: users sign in again.
  */
 export const transferTables = {
   account: {
@@ -198,29 +198,29 @@ export const tableOf = (kind: TransferKind): TransferTable => transferTables[kin
 export type TransferRow = Readonly<Record<string, string | number | null>>;
 
 /**
- * What can be read of an installation while nobody writes to it. Rejects with TransferError when it
- * cannot be read.
+ * Read access to an installation that no process writes to. Rejects with TransferError if it cannot
+ * be read.
  */
 export interface TransferSide {
-  /** How many rows there are, whether `pieces` would show them or not. */
+  /** The number of rows, including any that `pieces` would not return. */
   count(kind: TransferKind): Promise<number>;
   /**
-   * All rows in the order of their keys, some at a time: what is held does not grow with what is
-   * stored.
+   * All rows in the order of their keys, in pieces, so that memory use does not grow with the data.
    */
   pieces(kind: TransferKind): AsyncIterable<readonly TransferRow[]>;
 }
 
 /**
- * What the file says of itself. `moving`: it may have been moved, whether it was is known on the
- * other side; `moved`: it was.
+ * The mark in the file. `moving`: it may have been moved, the other side knows whether it was;
+ * `moved`: it was.
  */
 export type MoveMark =
   | { readonly state: "free" }
   | { readonly state: "moving" | "moved"; readonly move: string };
 
 /**
- * The file, held by this process alone. One with a mark other than `free` is served by no Cofre.
+ * The file, opened exclusively by this process. No Cofre serves a file with a mark other than
+ * `free`.
  */
 export interface TransferSource extends TransferSide {
   readonly mark: MoveMark;
@@ -229,7 +229,7 @@ export interface TransferSource extends TransferSide {
   close(): Promise<void>;
 }
 
-/** What stands on a merchant's account of the ledger in one currency, in minor units, as text. */
+/** The balance of a merchant's ledger account in one currency, in minor units, as text. */
 export interface TransferBalance {
   readonly merchant: string;
   readonly account: string;
@@ -238,35 +238,35 @@ export interface TransferBalance {
 }
 
 /**
- * What the database holds. `empty`: nothing; `moved`: what the move of this name brought, and what
- * was done with it since; `returned`: the same, but it was taken back into the file; `occupied`:
+ * The content of the database. `empty`: nothing; `moved`: the data of the move with this name, and
+ * later changes to it; `returned`: the same, but it was moved back into the file; `occupied`:
  * anything else.
  */
 export type TargetHolding =
   | { readonly state: "empty" | "occupied" }
   | { readonly state: "moved" | "returned"; readonly move: string };
 
-/** The database, all of whose tables are held from `begin` to `commit` or `rollback`. */
+/** The database. All its tables are locked from `begin` to `commit` or `rollback`. */
 export interface TransferTarget extends TransferSide {
-  /** Waits until nobody writes, and says what is there. Rejects when a Cofre is running on it. */
+  /** Waits until no process writes, and returns the content. Rejects while a Cofre runs on it. */
   begin(): Promise<TargetHolding>;
   write(kind: TransferKind, rows: readonly TransferRow[]): Promise<void>;
-  /** Sums of the journal, accounts that came back to zero included. */
+  /** Sums of the journal, including accounts that returned to zero. */
   balances(): Promise<readonly TransferBalance[]>;
-  /** Notes whose rows these are; whoever is committed next comes behind them. */
+  /** Records the owner of the rows; new rows are numbered after them. */
   note(state: "moved" | "returned", move: string): Promise<void>;
   /**
-   * `served`: a Cofre has come back to it since `begin`, and it was rolled back; `unknown`: there
-   * was no answer, so it may be committed or not, now or a moment later.
+   * `served`: a Cofre has come back to it since `begin`, and it was rolled back; `unknown`: the
+   * server did not answer, so the commit may take effect or not, now or a moment later.
    */
   commit(): Promise<"committed" | "served" | "refused" | "unknown">;
   rollback(): Promise<void>;
-  /** Lets the server look at what came, so that it finds its way through it. */
+  /** Updates the server's statistics of the new rows for its query planner. */
   analyze(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Why nothing was moved. Fixed texts: they quote nothing of what is stored. */
+/** Why nothing was moved. The texts are fixed and quote no stored data. */
 export class TransferError extends Error {
   override readonly name = "TransferError";
   readonly code: TransferRefusal;

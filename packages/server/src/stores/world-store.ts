@@ -3,34 +3,31 @@ import type { Change } from "./change.ts";
 import type { Store } from "./store.ts";
 
 /**
- * What a world of the sandbox is kept in: in memory, so that it can be looked at whole, taken
- * along, and thrown away.
+ * The store of a sandbox world: in memory, so that it can be inspected as a whole, copied, and
+ * discarded.
  */
 export interface WorldStore extends Store {
-  /** A store with the same content. Neither sees what is written to the other from then on. */
+  /** Returns a store with the same content. Later writes to one are not visible in the other. */
   copy(options: WorldStoreOptions): WorldStore;
-  /**
-   * The first moment after `now` at which a payment or a delivery is due; undefined when none is.
-   */
+  /** The first moment after `now` at which a payment or a delivery is due; undefined if none is. */
   nextDue(now: Instant): Instant | undefined;
   /**
-   * When the stored card that was left unused for longest was used last; undefined when there is
+   * Time of last use of the stored card that has been unused for longest; undefined if there is
    * none.
    */
   readonly leastRecentUse: Instant | undefined;
   readonly payments: number;
   /**
-   * How many records there are of all kinds that somebody can add to without an end: payments,
-   * cards, notifications or the deliveries of them, named requests; changes of payments where they
-   * are more than ten of each; and one for each 250 characters of an account's settings beyond
-   * 2,000.
+   * Number of records of all kinds that a client can add without limit: payments, cards,
+   * notifications or their deliveries, and named requests; changes of payments where there are more
+   * than ten of each; and one for each 250 characters of an account's settings beyond 2,000.
    */
   readonly size: number;
 }
 
 export interface WorldStoreOptions {
-  /** Asked before a change is applied: true refuses it with `overloaded`. */
+  /** Called before a change is applied: true refuses it with `overloaded`. */
   readonly isFull?: (change: Change) => boolean;
-  /** Told of every change when it was applied. Never throws. */
+  /** Called after each applied change. Must not throw. */
   readonly onApplied?: (change: Change) => void;
 }
