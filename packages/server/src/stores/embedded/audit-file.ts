@@ -14,12 +14,13 @@ import {
 } from "./open-database.ts";
 import { StoreOpenError } from "./open-error.ts";
 
-/** The version of the tables from which on the audit log has the columns of today. */
+/** The first version of the tables whose audit log has all current columns. */
 const firstWithAudit = migrations.indexOf(peopleMacs) + 1;
 
 /**
- * Opens the audit log of a file for reading, whether a server has the file or not: a reader's
- * connection holds up no writer, and no read lasts longer than a piece. Throws StoreOpenError.
+ * Opens the audit log of a file for reading, whether or not a server has the file open: a reader's
+ * connection does not block writers, and no read lasts longer than one piece. Throws
+ * StoreOpenError.
  */
 export function openAuditFile(file: string): { readonly log: AuditLog; close(): Promise<void> } {
   if (!hasDatabase(file)) throw new StoreOpenError("nothing", file);

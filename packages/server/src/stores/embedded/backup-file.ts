@@ -44,13 +44,13 @@ const backupRefusals = {
 export type BackupRefusal = keyof typeof backupRefusals;
 
 const name = "cofre.db";
-/** What belongs to one database. */
+/** Suffixes of the files of one database. */
 const parts = ["", "-wal", "-shm"] as const;
 
 /**
- * Copies the database into `directory` while a server may have it, with SQLite's own backup: all
- * pages as of one moment. The copy gets its name when it is complete, checked and on the disk, so a
- * run that is killed leaves only a file that ends in `.part`. `unique` keeps two runs apart. Throws
+ * Copies the database into `directory`, even while a server has it open, with SQLite's own backup:
+ * all pages as of one moment. The copy gets its name once it is complete, checked and synced, so a
+ * killed run leaves only a file that ends in `.part`. `unique` keeps two runs apart. Throws
  * StoreOpenError and BackupError.
  */
 export async function backUpFile(
@@ -73,9 +73,9 @@ export async function backUpFile(
 }
 
 /**
- * Puts a copy that `backUpFile` made in place of the database. Holds the lock that a server holds.
- * A database that is there is refused, or kept under another name with `replace`; with it goes its
- * log, which would damage the copy.
+ * Replaces the database with a copy that `backUpFile` made. Takes the lock that a server holds. An
+ * existing database is refused, or with `replace` kept under another name, together with its log,
+ * which would damage the copy.
  */
 export function restoreFile(
   directory: string,
@@ -97,8 +97,8 @@ export function restoreFile(
       const counts = opened(copy, () => checked(partial));
       if (counts === undefined) throw new BackupError("not_a_copy", copy);
       syncPath(partial);
-      // The database goes before its log: without one the next start is refused, without its log it
-      // would be an older one.
+      // The database is renamed before its log: without a database the next start is refused, but a
+      // database without its log would be an older state.
       if (replaced !== undefined)
         for (const end of parts) if (exists(file + end)) renameSync(file + end, replaced + end);
       renameSync(partial, file);
@@ -111,7 +111,7 @@ export function restoreFile(
   }
 }
 
-/** Has the next start take the file, which no server may hold, for one that was put back. */
+/** Makes the next start treat the file as a restored copy. No server may have it open. */
 export function markAsPutBack(file: string): void {
   if (!hasDatabase(file)) throw new StoreOpenError("nothing", file);
   opened(file, () => {
@@ -135,11 +135,11 @@ const markAsCopy =
   "INSERT INTO identity VALUES (1, NULL, 0, 0, 1, NULL) ON CONFLICT (one) DO UPDATE SET is_copy = 1";
 
 async function copyPages(file: string, partial: string): Promise<void> {
-  // Made here, for SQLite would make it readable for others.
+  // Created here, because SQLite would create it readable by others.
   closeSync(openSync(partial, "wx", 0o600));
   const source = opened(file, () => readable(file));
   try {
-    // In one step: between steps a server's commits would have it begin again.
+    // In one step: between steps, commits of the server would restart the backup.
     await backup(source, partial, { rate: allPages });
   } catch (error) {
     opened(partial, () => translated(() => raise(error)));
@@ -148,7 +148,7 @@ async function copyPages(file: string, partial: string): Promise<void> {
   }
 }
 
-/** Node takes no negative number, by which SQLite means all. */
+/** Node does not accept a negative number, which SQLite uses for all pages. */
 const allPages = 2 ** 31 - 1;
 
 function readable(file: string): DatabaseSync {
@@ -166,16 +166,14 @@ function readable(file: string): DatabaseSync {
   });
 }
 
-/**
- * Makes the copy a file that stands alone, and reads it to its end; undefined when it is damaged.
- */
+/** Makes the copy independent of a log file and reads all of it; undefined if it is damaged. */
 function settle(partial: string): Pick<BackedUp, "payments" | "cards"> | undefined {
   return opened(partial, () =>
     translated(() => {
       const database = new DatabaseSync(partial);
       try {
         database.exec("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL");
-        // A file of an earlier version has no such table.
+        // A file of an earlier version does not have this table.
         if (numberOf(database, "SELECT count(*) FROM sqlite_schema WHERE name = 'identity'") > 0)
           database.exec(markAsCopy);
       } finally {
@@ -186,7 +184,7 @@ function settle(partial: string): Pick<BackedUp, "payments" | "cards"> | undefin
   );
 }
 
-/** Undefined when the file is damaged, or not what `settle` makes. */
+/** Undefined if the file is damaged, or is not a file that `settle` made. */
 function checked(path: string): Pick<BackedUp, "payments" | "cards"> | undefined {
   return translated(() => {
     const database = new DatabaseSync(path, { readOnly: true });
@@ -208,7 +206,7 @@ function checked(path: string): Pick<BackedUp, "payments" | "cards"> | undefined
   });
 }
 
-/** Gives the file its name, unless there is one of that name. */
+/** Gives the file its final name, unless a file of that name exists. */
 function keep(partial: string, target: string): void {
   syncPath(partial);
   try {
@@ -222,9 +220,9 @@ function keep(partial: string, target: string): void {
 }
 
 /**
- * The same where the file system has no hard links (exFAT, most SMB shares and FUSE mounts), which
- * each reports with a code of its own. A rename replaces what has the name, so the name is taken
- * first, by an empty file that no other program can have made.
+ * The same on file systems without hard links (exFAT, most SMB shares and FUSE mounts), each of
+ * which reports this with its own code. A rename replaces an existing file, so the name is reserved
+ * first by an empty file created exclusively.
  */
 function keepWithoutLinks(partial: string, target: string): void {
   try {
@@ -240,7 +238,10 @@ function keepWithoutLinks(partial: string, target: string): void {
   }
 }
 
-/** Also what the file system says while the work is done, as a refusal that may be shown. */
+/**
+ * Removes the partial file if `work` fails. Errors of the file system become refusals that may be
+ * shown.
+ */
 function removingAtFailure<T>(partial: string, work: () => T): T {
   const remove = (): void => {
     for (const end of ["", "-journal", "-wal", "-shm"]) rmSync(partial + end, { force: true });

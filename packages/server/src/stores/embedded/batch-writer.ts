@@ -7,36 +7,37 @@ import { truncateLog } from "./open-database.ts";
 import { sqliteCode } from "./sqlite-error.ts";
 
 export interface BatchResult {
-  /** One for each change, in their order. */
+  /** One per change, in order. */
   readonly outcomes: readonly Outcome[];
-  /** Commits that wrote something: each has cost one fsync. */
+  /** Commits that wrote something; each cost one fsync. */
   readonly commits: number;
 }
 
-/** On its way to the writer thread. */
+/** An identity update in transit to the writer thread. */
 export interface IdentityMessage {
   readonly raise: IdentityRaise;
 }
 
-/** Also what the row is made with: a database in which there is none is served as what it is. */
+/** Also inserts the row: a database without one is not a copy. */
 const raiseIdentity = `INSERT INTO identity VALUES (1, :keys, :epoch, coalesce(:beat, 0), 0, NULL)
   ON CONFLICT (one) DO UPDATE SET keys = coalesce(keys, excluded.keys), epoch = max(epoch, excluded.epoch),
     beat = CASE WHEN :beat IS NULL THEN beat ELSE max(beat + 1, :beat) END, is_copy = min(is_copy, :isCopy)`;
 
-/** Larger than any change: the file has to have room for one. */
+/** Larger than any change, to prove that the file has room for one. */
 const triedBytes = 65_536;
 
 /**
- * Writes batches of changes, one transaction and one fsync for each batch. A change that fails
- * unexpectedly takes the batch back; then each change is tried in a transaction of its own, so that
+ * Writes batches of changes, one transaction and one fsync per batch. If a change fails
+ * unexpectedly the batch is rolled back, and each change is retried in its own transaction, so that
  * it fails alone.
  *
- * What a COMMIT that fails leaves in the write-ahead log might be found and applied when the file
- * is opened after a crash. So:
- * - disk full: nothing more is accepted until a small transaction has overwritten the remains. When
- *   that works at once, the batch is known not to be applied; else its outcome is unknown.
- * - anything else (a failed fsync above all, after which the system may call lost pages clean): the
- *   outcome is unknown and the writer stops for good. Opening the file again decides.
+ * The remains of a failed COMMIT in the write-ahead log might be applied when the file is opened
+ * after a crash. Therefore:
+ * - disk full: nothing more is accepted until a small transaction has overwritten the remains. If
+ *   that succeeds at once, the batch is known not to be applied; otherwise its outcome is unknown.
+ * - any other error (above all a failed fsync, after which the system may treat lost pages as
+ *   clean): the outcome is unknown and the writer stops permanently. Reopening the file resolves
+ *   it.
  */
 export class BatchWriter {
   readonly #database: DatabaseSync;
@@ -63,8 +64,8 @@ export class BatchWriter {
   }
 
   /**
-   * A change of people, in a transaction of its own: there are few, and nobody's payment waits for
-   * one that fails.
+   * Writes a user change in its own transaction: there are few, and a failing one does not delay
+   * payments.
    */
   writePeople(message: PeopleMessage): PeopleAnswer {
     if (this.#state === "in_doubt") this.#settle();
@@ -87,7 +88,7 @@ export class BatchWriter {
     return { outcome: outcome === "commit_unknown" ? outcome : "unavailable", number: 0 };
   }
 
-  /** Raises what the database says of itself, in a transaction of its own. */
+  /** Updates the identity row in its own transaction. */
   raiseIdentity({ raise: { keys, epoch, beat, isServed } }: IdentityMessage): Outcome {
     if (this.#state === "in_doubt") this.#settle();
     if (this.#state !== "ready") return "unavailable";
@@ -108,8 +109,8 @@ export class BatchWriter {
   }
 
   /**
-   * Whether a change could be written now, found out by writing as much as a change needs and
-   * taking it away again.
+   * Tests whether a change could be written now, by writing as much as a change needs and removing
+   * it.
    */
   tryWriting(): boolean {
     if (this.#state === "in_doubt") this.#settle();
@@ -127,7 +128,7 @@ export class BatchWriter {
     return this.#commit(["committed"]).outcomes[0] === "committed";
   }
 
-  /** Empties and truncates the write-ahead log; false when that is not possible now. */
+  /** Empties and truncates the write-ahead log; false if that is not possible now. */
   truncateLog(): boolean {
     if (this.#state !== "ready") return false;
     try {
@@ -139,8 +140,8 @@ export class BatchWriter {
   }
 
   /**
-   * Copies what is only in the write-ahead log into the database file; whether all of it is there
-   * now. A failure loses nothing: the log keeps what was not copied.
+   * Copies what is only in the write-ahead log into the database file; returns whether all of it
+   * was copied. A failure loses nothing, because the log keeps what was not copied.
    */
   checkpoint(): boolean {
     if (this.#state !== "ready") return false;
@@ -154,7 +155,7 @@ export class BatchWriter {
     }
   }
 
-  /** Undefined when a change of the batch failed: nothing was written. */
+  /** Undefined if a change of the batch failed; then nothing was written. */
   #tryTogether(batch: readonly ChangeMessage[]): BatchResult | undefined {
     let outcomes: Outcome[];
     try {
@@ -163,8 +164,8 @@ export class BatchWriter {
     } catch (error) {
       const code = sqliteCode(error);
       this.#rollBack();
-      // Another program held the database for as long as the writer waits. Each change alone would
-      // wait as long again.
+      // Another program held the database for the writer's whole wait. Each change alone would wait
+      // as long again.
       return code === "busy" ? { outcomes: batch.map(() => "unavailable"), commits: 0 } : undefined;
     }
     return this.#commit(outcomes);
@@ -192,8 +193,8 @@ export class BatchWriter {
       this.#state = full ? "in_doubt" : "stopped";
       this.#rollBack();
       const failed = full && this.#settle() ? "unavailable" : "commit_unknown";
-      // Conflicts may have been with changes that are gone now: those were not applied either, and
-      // may come again.
+      // A conflict may have been with a change that was rolled back, so conflicting changes were
+      // not applied either and may be retried.
       return {
         outcomes: outcomes.map((outcome) => (outcome === "committed" ? failed : "unavailable")),
         commits: 0,
@@ -203,8 +204,7 @@ export class BatchWriter {
   }
 
   /**
-   * Setting the version that is already set writes page 1 and nothing else: over what the failed
-   * commit left behind.
+   * Setting the current version again writes only page 1, over the remains of the failed commit.
    */
   #settle(): boolean {
     try {
@@ -219,7 +219,7 @@ export class BatchWriter {
   }
 
   #rollBack(): void {
-    // SQLite has rolled back by itself after some errors, such as a full disk.
+    // SQLite rolls back by itself after some errors, such as a full disk.
     if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
   }
 }

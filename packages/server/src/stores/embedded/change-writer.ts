@@ -15,12 +15,12 @@ import {
 import { DeliveryWriter } from "./delivery-writer.ts";
 
 /**
- * Writes one change within the transaction that is open. Owns the prepared statements of the
- * writer's connection.
+ * Writes one change within the open transaction. Owns the prepared statements of the writer's
+ * connection.
  */
 export class ChangeWriter {
   readonly #database: DatabaseSync;
-  /** For payments without anything rare, where constants save a third of what is bound. */
+  /** For payments without rare columns: constants save a third of the bound values. */
   readonly #ordinary: PaymentStatements;
   readonly #rare: PaymentStatements;
   readonly #paymentNo: StatementSync;
@@ -95,12 +95,12 @@ export class ChangeWriter {
   }
 
   /**
-   * Unless it answers `committed`, the change has left no trace. Throws what SQLite throws; then
-   * the caller rolls back.
+   * Unless it returns `committed`, the change has left no trace. Throws SQLite's errors; then the
+   * caller rolls back.
    */
   write(message: ChangeMessage): Outcome {
     const [, , payment, card, , account] = message;
-    // A lone payment or card finds its conflict with the first statement, before anything of it is
+    // A lone payment or card hits its conflict in the first statement, before anything of it is
     // written.
     const mayConflictLate =
       account !== undefined ||
@@ -163,7 +163,7 @@ export class ChangeWriter {
     const rare = part[paymentIndex.rare];
     const [columns, refunds] = rare ?? [[], []];
     const { insert, update } = rare === undefined ? this.#ordinary : this.#rare;
-    // What every version of a payment brings, in the order of both statements.
+    // The columns that every version of a payment sets, in the order of both statements.
     const moving = [
       version,
       part[paymentIndex.state],
@@ -195,8 +195,8 @@ export class ChangeWriter {
       }
       no = inserted.lastInsertRowid;
     } else {
-      // A look-up first: the table that SQLite builds for a RETURNING costs more than this
-      // statement.
+      // A look-up first, because the temporary table that SQLite builds for RETURNING costs more
+      // than this statement.
       const stored = this.#paymentNo.get(merchant, id);
       if (stored === undefined) return "stale";
       no = Number(stored["no"]);
@@ -229,8 +229,8 @@ export class ChangeWriter {
   }
 
   /**
-   * A refund that its payment had before keeps its names; a new one takes them, unless they are
-   * taken.
+   * A refund that the payment had before keeps its id and code; a new one takes its own, unless
+   * another refund has them.
    */
   #nameRefund(merchant: string, payment: number | bigint, [id, code]: RefundName): Outcome {
     if (Number(this.#insertRefund.run(id, merchant, code, payment).changes) === 1)
@@ -310,7 +310,7 @@ interface PaymentStatements {
   readonly update: StatementSync;
 }
 
-/** `rare` is what SQL says for each of the rare columns (change-message.ts), in their order. */
+/** `rare`: the SQL expression for each of the rare columns (change-message.ts), in order. */
 function paymentStatements(
   database: DatabaseSync,
   rare: readonly [string, string, string, string, string, string],

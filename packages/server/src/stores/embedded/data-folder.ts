@@ -3,17 +3,18 @@ import { dirname } from "node:path";
 import { StoreOpenError } from "./open-error.ts";
 
 /**
- * The folder that holds the database, and what keeps other users of the machine away from the files
- * in it.
+ * The folder that holds the database, and the permissions that keep other users of the machine away
+ * from its files.
  */
 
 const filesBesideIt = ["", "-wal", "-shm", "-lock"] as const;
-/** Windows has no bits that tell owner from others. */
+/** Windows has no mode bits for owner and others. */
 const isPosix = process.platform !== "win32";
 
 /**
- * Makes the folder of a file when it is not there, readable by its owner alone. One level after the
- * other: Node's own recursive way never returns where nothing can be made, as below /proc.
+ * Creates the folder of a file if it is missing, accessible to its owner only. Creates one level
+ * after another, because Node's recursive mode never returns where nothing can be created, as below
+ * /proc.
  */
 export function makeFolderOf(file: string): void {
   makeFolder(dirname(file), file);
@@ -28,7 +29,7 @@ function makeFolder(folder: string, file: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 });
   } catch {
-    // Somebody else was faster, or it cannot be made here.
+    // Another process was faster, or the folder cannot be created here.
     if (kindOf(folder) !== "folder") throw new StoreOpenError("cannot_open", file);
   }
 }
@@ -39,7 +40,7 @@ function kindOf(path: string): "folder" | "other" | "nothing" {
     if (facts === undefined) return "nothing";
     return facts.isDirectory() ? "folder" : "other";
   } catch {
-    // Below a plain file, or where this user may not look: making it will say so.
+    // Below a plain file, or not accessible to this user: creating it will report why.
     return "nothing";
   }
 }
@@ -52,10 +53,9 @@ const walHeaderBytes = 32;
 const writeVersionAt = 18;
 
 /**
- * Whether a database that was never served, such as a copy that `cofre backup` made, lies beside a
- * write-ahead log. The log belongs to another database then, and SQLite would apply it. To be
- * called with the lock of the file, because closing a file lets go of all locks that this process
- * has on it.
+ * Whether a database that was never served, such as a copy that `cofre backup` made, is beside a
+ * write-ahead log. That log belongs to another database, and SQLite would apply it. The caller must
+ * hold the file's lock, because closing a file releases all locks that this process has on it.
  */
 export function hasForeignLog(file: string): boolean {
   try {
@@ -72,17 +72,17 @@ export function hasForeignLog(file: string): boolean {
       closeSync(descriptor);
     }
   } catch {
-    // Opening the database says why.
+    // Opening the database reports the error.
     return false;
   }
 }
 
-/** Whether there is a database with something in it. */
+/** Whether there is a non-empty database file. */
 export function hasDatabase(file: string): boolean {
   return sizeOf(file) > 0;
 }
 
-/** In bytes; 0 without a file, and when this user may not look at it. */
+/** In bytes; 0 without a file, or if this user cannot access it. */
 export function sizeOf(file: string): number {
   try {
     return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
@@ -92,9 +92,9 @@ export function sizeOf(file: string): number {
 }
 
 /**
- * Makes the files that SQLite opens with mode 0600, and gives it to those that are there from
- * before; SQLite gives the log the mode of the database. A file that is there is never opened for
- * this: closing it would let go of the locks that another store of this process holds.
+ * Creates the files that SQLite opens with mode 0600, and sets this mode on existing ones; SQLite
+ * gives the log the mode of the database. An existing file is never opened for this, because
+ * closing it would release the locks of another store of this process.
  */
 export function makeFilesPrivate(file: string): void {
   for (const end of filesBesideIt) {
@@ -102,20 +102,20 @@ export function makeFilesPrivate(file: string): void {
     try {
       if (end === "" || end === "-lock") closeSync(openSync(path, "wx", 0o600));
     } catch {
-      // It is there, or cannot be made: then SQLite says why.
+      // It exists, or cannot be created: then SQLite reports why.
     }
     try {
       if (isPosix && ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0)
         chmodSync(path, 0o600);
     } catch {
-      // Another user's file: whether it can be used shows when it is opened.
+      // Another user's file: opening it will show whether it can be used.
     }
   }
 }
 
 /**
- * The mode of a folder that others than its owner may enter or read, such as `0755`; undefined when
- * they may not.
+ * The mode of a folder that users other than its owner may enter or read, such as `0755`; undefined
+ * if they may not.
  */
 export function modeOpenToOthers(folder: string): string | undefined {
   if (!isPosix) return undefined;
@@ -123,7 +123,7 @@ export function modeOpenToOthers(folder: string): string | undefined {
   return (mode & 0o077) === 0 ? undefined : mode.toString(8).padStart(4, "0");
 }
 
-/** Of a file, or of a directory where that can be done. */
+/** Syncs a file, or a directory where the system supports it. */
 export function syncPath(path: string): void {
   const isFolder = statSync(path).isDirectory();
   if (isFolder && process.platform === "win32") return;
@@ -131,7 +131,7 @@ export function syncPath(path: string): void {
   try {
     fsyncSync(descriptor);
   } catch (error) {
-    // A network or FUSE file system may have no such call for directories.
+    // A network or FUSE file system may not support this call for directories.
     if (!isFolder || !notSupported.has(codeOf(error))) throw error;
   } finally {
     closeSync(descriptor);

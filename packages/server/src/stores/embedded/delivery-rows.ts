@@ -9,9 +9,9 @@ import type {
 } from "../../notification/events.ts";
 import type { OpenDeliveryState } from "../store.ts";
 
-/** How notifications and deliveries are read. */
+/** Columns and rows of notifications and deliveries as they are read. */
 
-/** With where they come from. */
+/** With the tables that they come from. */
 export const notificationColumns = `sequence, kind, lower(hex(payment.id)) AS paymentId, lower(hex(outbox.merchant)) AS merchantId, number,
   outbox.version, history.at
   FROM outbox JOIN payment ON payment.no = outbox.payment
@@ -37,8 +37,8 @@ export interface DeliveryRow {
 }
 
 /**
- * State and merchant are written as in the index of that state: only then the index is used. A lane
- * begins with its merchant.
+ * The state and the merchant expression are written exactly as in the index of that state;
+ * otherwise the index is not used. A lane begins with its merchant.
  */
 export function deliveriesInState(state: OpenDeliveryState): string {
   return `SELECT ${deliveryColumns} FROM delivery CROSS JOIN payment ON payment.no = delivery.payment
@@ -61,7 +61,7 @@ export function deliveryFromRow({
   };
 }
 
-/** The merchant and the endpoint that a lane is made of (delivery-writer.ts). */
+/** The merchant and the endpoint of a lane (delivery-writer.ts). */
 export function keyOfLane(lane: string): EndpointKey {
   return { merchantId: lane.slice(0, 8) as MerchantId, endpoint: lane.slice(9) as EndpointId };
 }

@@ -10,7 +10,7 @@ import {
   type ParkingPart,
 } from "../change-message.ts";
 
-/** Writes a change's notifications and deliveries. Owns the prepared statements for it. */
+/** Writes a change's notifications and deliveries. Owns the prepared statements for them. */
 export class DeliveryWriter {
   readonly #lastNumber: StatementSync;
   readonly #insertNotification: StatementSync;
@@ -51,7 +51,7 @@ export class DeliveryWriter {
     );
   }
 
-  /** Numbers the notifications of a payment's version, and makes their deliveries. */
+  /** Numbers the notifications of a payment's version and creates their deliveries. */
   notify(
     merchant: string,
     at: number,
@@ -85,7 +85,7 @@ export class DeliveryWriter {
     }
   }
 
-  /** Whether every delivery that the change moves is as it was read. */
+  /** Whether every delivery that the change moves still has the version that was read. */
   isCurrent(merchant: string, [, moved]: DeliveriesPart): boolean {
     return moved.every(([endpoint, number, replaces]) => {
       const stored = this.#versionOf.get(laneOf(merchant, endpoint), number);
@@ -116,14 +116,14 @@ export class DeliveryWriter {
   }
 }
 
-/** What a change tells of. */
+/** The subject of a change's notifications. */
 export interface Told {
   readonly paymentId: string;
   readonly version: number;
   readonly kinds: readonly string[];
 }
 
-/** Merchant and endpoint as one text that sorts as the two do. */
+/** Merchant and endpoint as one text with the same sort order. */
 export function laneOf(merchant: string, endpoint: string): string {
   return `${merchant} ${endpoint}`;
 }

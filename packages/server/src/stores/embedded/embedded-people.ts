@@ -23,8 +23,8 @@ import type { PeopleMessage } from "./people-writer.ts";
 import type { Writer } from "./writer.ts";
 
 /**
- * People in the embedded store's file: read on the caller's thread, written by the writer's. Owned,
- * with both connections, by the store.
+ * Users in the embedded store's file: read on the caller's thread, written by the writer. The store
+ * owns this object and both connections.
  */
 export class EmbeddedPeople implements PeopleStore {
   readonly #writer: Pick<Writer, "submitPeople">;

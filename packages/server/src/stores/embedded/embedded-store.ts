@@ -83,25 +83,25 @@ import { WrittenPayments } from "./written-payments.ts";
 
 export interface EmbeddedStoreOptions {
   /**
-   * Path of the database file, made with its directory when it is not there; `-wal`, `-shm` and
-   * `-lock` files live beside it. `:memory:`: the same code on a private temporary file that is
-   * never synced and has no name any more once it is open: whatever ends the process, its blocks
-   * are free then. (On Windows, where an open file keeps its name, it is removed when the store is
-   * closed.)
+   * Path of the database file, created with its directory if missing; `-wal`, `-shm` and `-lock`
+   * files are beside it. `:memory:`: the same code on a private temporary file that is never synced
+   * and is unlinked once it is open: its blocks are freed however the process ends. (On Windows,
+   * where an open file keeps its name, it is removed when the store is closed.)
    */
   readonly file: string;
   /**
-   * How many changes may wait for their commit; more are refused as `overloaded`. Default 4,096.
+   * Maximum number of changes that wait for their commit; more are refused as `overloaded`. Default
+   * 4,096.
    */
   readonly maxQueued?: number;
   /**
-   * The file grows to this and no further: then changes are refused as `unavailable`, reads go on.
+   * Maximum size of the file: beyond it changes are refused as `unavailable`, reads continue.
    * Default: no limit.
    */
   readonly maxFileBytes?: number;
   /** true: the installation exists, so a file without tables is refused. */
   readonly expectTables?: boolean;
-  /** Called when writing begins to fail, and when it works again. */
+  /** Called when writing starts to fail, and when it succeeds again. */
   readonly onWriting?: (works: boolean) => void;
   /**
    * Called before the store is open, before each long step of the upgrade of an earlier version's
@@ -111,9 +111,9 @@ export interface EmbeddedStoreOptions {
 }
 
 /**
- * The default store: one SQLite file, a writer thread that gathers changes into durable commits,
- * point reads on the caller's thread. A `:memory:` store writes on the caller's thread too. Rejects
- * with StoreOpenError when the file is locked, foreign, damaged or of a newer version.
+ * The default store: one SQLite file, a writer thread that groups changes into durable commits, and
+ * point reads on the caller's thread. A `:memory:` store also writes on the caller's thread.
+ * Rejects with StoreOpenError if the file is locked, foreign, damaged or of a newer version.
  */
 export async function openEmbeddedStore({
   file: named,
@@ -134,7 +134,7 @@ export async function openEmbeddedStore({
       ? await WriterThread.start(database, options, onUpgrading)
       : new InlineWriter(database, options);
     const store = new SqliteStore(openForReading(file), writer, () => temporary?.remove());
-    // Every connection has read something, so all the files that SQLite works on are open.
+    // Every connection has read something, so all files that SQLite uses are open.
     if (process.platform !== "win32") temporary?.remove();
     return store;
   } catch (error) {
@@ -144,8 +144,8 @@ export async function openEmbeddedStore({
 }
 
 /**
- * Owns the read-only connection and its statements, the writer, and the payments that it wrote
- * last.
+ * Owns the read-only connection and its statements, the writer, and the cache of recently written
+ * payments.
  */
 class SqliteStore implements RunningStore {
   readonly people: PeopleStore;
@@ -231,7 +231,7 @@ class SqliteStore implements RunningStore {
     after?: Payment,
   ): Promise<readonly Payment[]> {
     const from = after === undefined ? undefined : dueAt(after);
-    // A read is over at once: without this, no request would be answered between two pages.
+    // A read completes synchronously: without this, no request would be served between two pages.
     if (from !== undefined) await endOfTurn();
     const rows = from === undefined ? [] : this.#dueTogether(from, slots, limit, after);
     const [next] =
@@ -248,9 +248,9 @@ class SqliteStore implements RunningStore {
   }
 
   /**
-   * Payments that are due at one moment, in the order of their numbers, behind the payment `after`.
-   * There may be thousands. The index sorts them by whether an attempt is under way, and then by
-   * number. So two reads, each of one page at most, are merged; one read would sort all of them.
+   * Payments that are due at one moment, in the order of their numbers, after the payment `after`.
+   * There may be thousands. The index sorts them by whether an attempt is in flight, then by
+   * number. So two reads of at most one page each are merged; one read would sort all of them.
    */
   #dueTogether(at: Instant, slots: Slots, limit: number, after?: Payment): PaymentRow[] {
     const { merchantId = "", id = "" } = after ?? {};
@@ -484,7 +484,7 @@ class SqliteStore implements RunningStore {
 
   async holdSlots(): Promise<HeldSlots> {
     if (this.#closed !== undefined) throw new StoreError("closed");
-    // The lock on the file keeps every other process away.
+    // The lock on the file excludes every other process.
     return { slots: Array.from(everySlot), share: slotCount, nodes: 1 };
   }
 
@@ -510,7 +510,7 @@ class SqliteStore implements RunningStore {
     return this.#writer.isWriting;
   }
 
-  /** The lock on the file keeps every other process away. */
+  /** The lock on the file excludes every other process. */
   async hasOlderNodes(): Promise<boolean> {
     return false;
   }
@@ -549,7 +549,7 @@ class SqliteStore implements RunningStore {
   async #close(): Promise<void> {
     await this.#writer.drained();
     // The last connection to close empties the write-ahead log into the file, and only the writer's
-    // can.
+    // can do that.
     this.#reader.close();
     await this.#writer.close();
     this.#afterClose();
@@ -570,7 +570,7 @@ class SqliteStore implements RunningStore {
 }
 
 const beforeAllTime = -1;
-/** Whole payments of a list that are read and searched in one piece: some 0.3 ms. */
+/** Whole payments of a list that are read and searched in one piece: about 0.3 ms. */
 const rowsInPiece = 25;
 
 export const sql = {
@@ -643,7 +643,10 @@ type CardRow = Omit<StoredCard, "merchantId" | "tokenDigest" | "mac"> & {
   readonly mac: Uint8Array | null;
 };
 
-/** A charge's own read. For a row as an object Node looks up each column's name at each read. */
+/**
+ * Read once per charge, as an array: for rows as objects, Node looks up each column's name at each
+ * read.
+ */
 type CardByTokenRow = readonly [
   version: number,
   ref: StoredCard["ref"],

@@ -14,12 +14,12 @@ import { join } from "node:path";
 import { instant } from "../../kernel/instant.ts";
 import type { IncarnationNote } from "../identity.ts";
 
-/** Beside the keys, so that it does not come and go with the database. */
+/** Kept beside the keys, so that it is not removed or restored with the database. */
 const name = "incarnation.json";
 const format = "cofre incarnation 1";
 const largest = 4_096;
 
-/** What was noted in the directory; undefined when there is nothing that can be read. */
+/** The note in the directory; undefined if there is no readable one. */
 export function readIncarnation(directory: string): IncarnationNote | undefined {
   try {
     const path = join(directory, name);
@@ -38,8 +38,8 @@ export function readIncarnation(directory: string): IncarnationNote | undefined 
 }
 
 /**
- * Replaces the note whole. `durable`: it outlives a loss of power; without, an earlier one may be
- * there then. Throws what the system says.
+ * Replaces the whole note. `durable`: it survives a power loss; otherwise an earlier note may
+ * reappear after one. Throws the system's errors.
  */
 export function writeIncarnation(directory: string, note: IncarnationNote, durable: boolean): void {
   const path = join(directory, name);
@@ -55,9 +55,9 @@ export function writeIncarnation(directory: string, note: IncarnationNote, durab
 }
 
 /**
- * Tells a file from a copy of it, on systems that number files and note when they were made;
- * undefined where that cannot be told. The name of the file is not part of it: a directory may be
- * moved.
+ * Distinguishes a file from a copy of it, on systems that number files and record their creation
+ * time; undefined where this is impossible. The file's name is not included, because a directory
+ * may be moved.
  */
 export function placeOf(file: string): string | undefined {
   const look = (): BigIntStats => statSync(file, { bigint: true });
@@ -65,9 +65,10 @@ export function placeOf(file: string): string | undefined {
 }
 
 /**
- * The same by what the system says of a file. Where a file system has no time of birth, Node gives
- * the time of the last change, which every commit moves. The two are also equal for a copy on which
- * nothing was changed yet, so `change` changes nothing but the time of the last change.
+ * The same, given functions that read and change the file's metadata. On a file system without a
+ * creation time, Node reports the time of the last change, which every commit moves. The two times
+ * are also equal for a copy that was never changed, so `change` updates only the time of the last
+ * change.
  */
 export function placeBy(look: () => FileFacts, change: () => void): string | undefined {
   const { ino, birthtimeNs, ctimeNs } = look();

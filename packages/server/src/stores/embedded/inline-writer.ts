@@ -12,13 +12,13 @@ interface Waiting {
   readonly resolve: (outcome: Outcome) => void;
 }
 
-/** Each change of the batch is unavailable. */
+/** Every change of the batch is answered `unavailable`. */
 const nothingWritten: BatchResult = { outcomes: [], commits: 0 };
 
 /**
- * Writes on the caller's thread, at the end of each turn of the event loop. It is for files that
- * are never synced: a commit then waits for no disk, and the two hops to another thread and back
- * cost more than the write.
+ * Writes on the caller's thread, at the end of each turn of the event loop. For files that are
+ * never synced: their commits do not wait for a disk, and two hops between threads cost more than
+ * the write.
  */
 export class InlineWriter implements Writer {
   readonly #maxQueued: number;
@@ -132,14 +132,14 @@ export class InlineWriter implements Writer {
   }
 
   /**
-   * After an error that the batch writer does not expect, the state of its connection is unknown:
-   * nothing is written any more.
+   * After an unexpected error of the batch writer the state of its connection is unknown: nothing
+   * more is written.
    */
   #attempt<T>(work: () => T, ofAnError: T): T {
     try {
       return work();
     } catch {
-      // The text of the error is dropped: it may quote data.
+      // The text of the error is dropped, because it may quote data.
       this.#state = "failed";
       this.#writing.found(false);
       return ofAnError;

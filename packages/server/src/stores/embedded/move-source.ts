@@ -17,12 +17,12 @@ import {
 } from "./open-database.ts";
 import { StoreOpenError } from "./open-error.ts";
 
-/** Rows of one piece: what a copy holds of each side at a time. */
+/** Rows per piece: a copy holds one piece of each side in memory. */
 const pieceRows = 1_000;
 
 /**
- * Opens the file to be moved, or one that was. Holds the lock that a server holds: rejects with
- * StoreOpenError while one has the file, and with TransferError when there is none.
+ * Opens the file to be moved, or one that was moved. Takes the lock that a server holds: rejects
+ * with StoreOpenError while a server has the file, and with TransferError if there is no file.
  */
 export async function openMoveSource(file: string): Promise<TransferSource> {
   if (!hasDatabase(file)) throw new TransferError("no_file");
@@ -105,8 +105,8 @@ class MoveSource implements TransferSource {
 }
 
 /**
- * The columns of transfer.ts, in the order of its keys. CROSS JOIN keeps SQLite from turning a join
- * round and sorting everything.
+ * The columns of transfer.ts, in the order of its keys. CROSS JOIN keeps SQLite from reordering a
+ * join and sorting everything.
  */
 export const rowsOf: Readonly<Record<TransferKind, string>> = {
   account: "SELECT lower(hex(id)) AS merchant, version, name, settings FROM account ORDER BY id",
@@ -149,7 +149,7 @@ function readMark(database: DatabaseSync): MoveMark {
   return { state, move };
 }
 
-/** SQLite's own words stay here: they may quote rows. */
+/** SQLite's error texts are dropped, because they may quote rows. */
 function readable<T>(read: () => T): T {
   try {
     return read();

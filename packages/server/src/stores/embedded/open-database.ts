@@ -11,40 +11,41 @@ import type { SqliteCode } from "./sqlite-error.ts";
 
 export interface DatabaseOptions {
   readonly file: string;
-  /** false for a file that nobody will open again: commits are not written through to the disk. */
+  /** false for a file that is never opened again: commits are not synced to the disk. */
   readonly durable: boolean;
   readonly maxFileBytes: number | undefined;
   /** true: a file that was moved to another store is opened too. */
   readonly alsoMoved?: boolean;
   /**
-   * true: the installation exists, so a file without tables is what is left of its database and is
+   * true: the installation exists, so a file without tables is what remains of its database and is
    * refused.
    */
   readonly expectTables?: boolean;
 }
 
-/** `Cofr`, in the header of the file: the file is ours. */
+/** `Cofr`, in the file header: identifies a Cofre database. */
 export const ourApplicationId = 0x436f6672;
 /**
- * `Cofm`: it was moved to another store, and must not be served beside it. A version that does not
- * know this takes the file for none of ours.
+ * `Cofm`: the file was moved to another store and must not be served beside it. A version that does
+ * not know this value treats the file as foreign.
  */
 export const movedApplicationId = 0x436f666d;
 const pageBytes = 4096;
 /**
- * Checkpoints when the log has 8,000 pages, 32 MB: fewer, larger ones are cheaper (1,000 pages: 20
- * % slower, twice the p99).
+ * Checkpoints when the log has 8,000 pages, 32 MB: fewer and larger checkpoints are cheaper (with
+ * 1,000 pages: 20 % slower, twice the p99).
  */
 const checkpointPages = 8_000;
 /**
- * How long the writer waits when another program holds the database, in milliseconds. Backup tools
- * and the sqlite3 shell hold it for less. Cofre itself never does: one process has the file.
+ * How long the writer waits while another program holds the database, in milliseconds. Backup tools
+ * and the sqlite3 shell hold it for less. Cofre itself never does, because only one process has the
+ * file.
  */
 const writerWaitMs = 2_000;
 const writerCacheKib = 32 * 1024;
 const readerCacheKib = 16 * 1024;
 
-/** Thrown with a code alone, because it crosses a thread: see StoreOpenError for the words. */
+/** Carries only a code, because it crosses a thread; StoreOpenError has the texts. */
 export class Refused extends Error {
   readonly code: OpenRefusal;
   constructor(code: OpenRefusal) {
@@ -54,9 +55,9 @@ export class Refused extends Error {
 }
 
 /**
- * Takes the lock that keeps other processes away. SQLite's own locks let several processes write in
- * turn, but our reads and batches belong to one. Held as a lock on an empty database beside the
- * file: the system lets go of it when the process dies.
+ * Takes the lock that excludes other processes. SQLite's own locks let several processes write in
+ * turn, but Cofre's reads and batches rely on a single process. The lock is a lock on an empty
+ * database beside the file: the system releases it when the process dies.
  */
 export function lockFile(file: string): DatabaseSync {
   return translated(() => {
@@ -67,16 +68,16 @@ export function lockFile(file: string): DatabaseSync {
 }
 
 /**
- * What the first start of a version does with the file of an earlier one. Each takes up to half a
- * minute for a gigabyte.
+ * Upgrade steps of the first start of a version on the file of an earlier one. Each takes up to
+ * half a minute per gigabyte.
  */
 export type Upgrading =
   | Rewriting
   | { readonly kind: "migrating"; readonly from: number; readonly to: number };
 
 /**
- * Opens the file for writing, brings its tables up to date and checks that commits will be durable.
- * The caller has the lock. `began` is called before each long step of an upgrade.
+ * Opens the file for writing, migrates its tables and checks that commits will be durable. The
+ * caller holds the lock. `began` is called before each long step of an upgrade.
  */
 export function openForWriting(
   { file, durable, maxFileBytes, alsoMoved = false, expectTables = false }: DatabaseOptions,
@@ -94,7 +95,7 @@ export function openForWriting(
         dropDeleted(database, file, began);
         database = new DatabaseSync(file, { timeout: writerWaitMs });
       }
-      // Full syncs on macOS: its fsync leaves data in the drive's cache.
+      // fullfsync, because plain fsync on macOS leaves data in the drive's cache.
       database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${durable ? "FULL" : "OFF"}; PRAGMA fullfsync = ON;
         PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA journal_size_limit = ${4 * checkpointPages * pageBytes};
         PRAGMA cache_size = -${writerCacheKib}; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON`);
@@ -107,8 +108,8 @@ export function openForWriting(
         wal_autocheckpoint: checkpointPages,
       };
       if (!holds(database, durability)) throw new Refused("not_durable");
-      // Overwrites deleted rows with zeros: what was deleted is otherwise readable in free pages
-      // until they are used again.
+      // Overwrites deleted rows with zeros: otherwise deleted data stays readable in free pages
+      // until they are reused.
       if (!holds(database, { secure_delete: 1, temp_store: 2 })) throw new Refused("keeps_deleted");
       migrate(database, began);
       return database;
@@ -119,9 +120,7 @@ export function openForWriting(
   });
 }
 
-/**
- * A connection that sees what was committed, for point reads. The writer's connection must be open.
- */
+/** A connection that sees committed data, for point reads. The writer's connection must be open. */
 export function openForReading(file: string): DatabaseSync {
   const database = new DatabaseSync(file, { readOnly: true, timeout: 100 });
   database.exec(`PRAGMA cache_size = -${readerCacheKib}; PRAGMA query_only = ON`);
@@ -132,8 +131,8 @@ export function openForReading(file: string): DatabaseSync {
 }
 
 /**
- * The race between a checkpoint and a commit that can corrupt a write-ahead log is gone since
- * SQLite 3.51.3.
+ * SQLite 3.51.3 fixed the race between a checkpoint and a commit that can corrupt a write-ahead
+ * log.
  */
 export function isSafeVersion(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
@@ -141,8 +140,8 @@ export function isSafeVersion(version: string): boolean {
 }
 
 /**
- * Of a file that another program wrote, that was moved unless `alsoMoved`, or that a newer version
- * has.
+ * Throws Refused for a file of another program, one that was moved unless `alsoMoved`, or one of a
+ * newer version.
  */
 export function refuseForeign(database: DatabaseSync, alsoMoved: boolean): void {
   const tables = readNumber(database, "SELECT count(*) FROM sqlite_schema");
@@ -160,11 +159,11 @@ function holds(database: DatabaseSync, expected: Readonly<Record<string, unknown
 }
 
 /**
- * Empties the write-ahead log into the file and truncates it: the log holds pages as they were
- * before rows on them were deleted. Returns false when another connection reads from the log.
+ * Empties the write-ahead log into the file and truncates it, because the log holds pages from
+ * before rows on them were deleted. Returns false while another connection reads from the log.
  */
 export function truncateLog(database: DatabaseSync): boolean {
-  // Commits would wait as long as this waits for a reader, such as a backup.
+  // Commits would wait for as long as this waits for a reader, such as a backup.
   database.exec("PRAGMA busy_timeout = 0");
   try {
     return database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.["busy"] === 0;
@@ -183,8 +182,8 @@ function mayHoldDeleted(database: DatabaseSync): boolean {
 }
 
 /**
- * Closes the database. Its version changes afterwards: when this fails or the process ends, the
- * next start does it again.
+ * Rewrites the file and closes the database. The version of the tables changes only afterwards, so
+ * if this fails or the process ends, the next start repeats it.
  */
 function dropDeleted(
   database: DatabaseSync,
@@ -231,7 +230,7 @@ const refusalOf: Readonly<Record<SqliteCode, OpenRefusal>> = {
   other: "failed",
 };
 
-/** What SQLite throws, as a refusal. */
+/** Runs `open` and throws SQLite's errors as Refused. */
 export function translated<T>(open: () => T): T {
   try {
     return open();

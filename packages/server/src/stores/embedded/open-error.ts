@@ -1,6 +1,6 @@
 /**
- * Why the file was not opened. The process should stop and show the message: none of these goes
- * away by itself.
+ * Why the file was not opened. The process should stop and show the message: none of these
+ * conditions ends by itself.
  */
 export class StoreOpenError extends Error {
   override readonly name = "StoreOpenError";

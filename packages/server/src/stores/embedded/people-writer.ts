@@ -9,20 +9,20 @@ import {
 } from "../../user/user-store.ts";
 import type { Outcome } from "../change-message.ts";
 
-/** On its way to the writer thread. */
+/** A user change in transit to the writer thread. */
 export type PeopleMessage =
   | { readonly people: "change"; readonly change: PeopleChange }
   | { readonly people: "use"; readonly digest: string; readonly at: Instant };
 
-/** `number`: of the first entry that was written; 0 when none was. */
+/** `number`: of the first audit entry that was written; 0 if none was. */
 export interface PeopleAnswer {
   readonly outcome: PeopleOutcome | Extract<Outcome, "unavailable" | "commit_unknown" | "broken">;
   readonly number: number;
 }
 
 /**
- * Writes one change of people, with its entries of the audit log, within the transaction that is
- * open. Owns its prepared statements.
+ * Writes one user change, with its audit log entries, within the open transaction. Owns its
+ * prepared statements.
  */
 export class PeopleWriter {
   readonly #hasOtherAdmin: StatementSync;
@@ -77,8 +77,8 @@ export class PeopleWriter {
   }
 
   /**
-   * Unless it answers `committed`, the transaction is to be rolled back. Throws what SQLite throws;
-   * then too.
+   * Unless it returns `committed`, the caller must roll the transaction back. Throws SQLite's
+   * errors; the caller rolls back then too.
    */
   write(message: PeopleMessage): PeopleAnswer {
     if (message.people === "change") return this.#change(message.change);

@@ -12,8 +12,8 @@ import type { DatabaseSync } from "node:sqlite";
 import { syncPath } from "./data-folder.ts";
 
 /**
- * A file that is being written again: where the new one is until it is complete, and how large it
- * will be at most.
+ * A rewrite of the database file in progress: the path of the new file until it is complete, and
+ * its maximum size in bytes.
  */
 export interface Rewriting {
   readonly kind: "rewriting";
@@ -21,15 +21,15 @@ export interface Rewriting {
   readonly bytes: number;
 }
 
-/** The new file before it is complete has the name of the database and this. */
+/** Suffix of the new file's name until it is complete. */
 const partEnd = ".rewrite";
 
 /**
- * Writes the file of this open database again without what was deleted from it, and closes the
- * database. The new file is written beside the old one, so that it needs space only where the data
- * is, and takes its name when it is complete and on the disk: whatever ends the process in between
- * leaves the old file as it was, and the next call removes what is left of the new one. Throws what
- * SQLite and the system say.
+ * Rewrites the file of this open database without the remains of deleted rows, and closes the
+ * database. The new file is written beside the old one, so that only the data's own volume needs
+ * space. It takes the old name once it is complete and synced: if the process ends before that, the
+ * old file is unchanged, and the next call removes the partial new one. Throws the errors of SQLite
+ * and the system.
  */
 export function rewriteFile(
   database: DatabaseSync,
@@ -42,7 +42,7 @@ export function rewriteFile(
   remove();
   try {
     // Fails while another program has the database open. There is no write-ahead log from here on:
-    // one that stayed would be applied to the new file. The lock is kept until the new file has its
+    // a remaining log would be applied to the new file. The lock is kept until the new file is in
     // place.
     database.exec(
       "PRAGMA journal_mode = DELETE; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT",
@@ -57,7 +57,7 @@ export function rewriteFile(
     });
     database.prepare("VACUUM INTO ?").run(copy);
     syncPath(copy);
-    // Windows replaces no file that is open.
+    // Windows does not replace open files.
     if (process.platform === "win32") database.close();
     renameSync(copy, target);
     syncPath(dirname(target));
@@ -69,7 +69,9 @@ export function rewriteFile(
   }
 }
 
-/** For the owner of the database alone: a start by root must not take the file from its user. */
+/**
+ * Creates the file for the database's owner only: a start by root must not take it from its user.
+ */
 function makeEmpty(copy: string, target: string): void {
   closeSync(openSync(copy, "wx", 0o600));
   const { uid, gid } = statSync(target);

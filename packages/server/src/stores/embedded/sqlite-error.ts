@@ -1,4 +1,4 @@
-/** Primary result codes (sqlite.org/rescode.html) that make a difference to us. */
+/** Primary result codes (sqlite.org/rescode.html) that Cofre distinguishes. */
 const codes: Readonly<Record<number, SqliteCode>> = {
   5: "busy",
   11: "corrupt",
@@ -17,7 +17,7 @@ export type SqliteCode =
   | "not_a_database"
   | "other";
 
-/** What SQLite said; an error that is not SQLite's is thrown on. */
+/** The code of an SQLite error; any other error is rethrown. */
 export function sqliteCode(error: unknown): SqliteCode {
   if (!(error instanceof Error && "errcode" in error && typeof error.errcode === "number"))
     throw error;

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * A file name in a fresh folder that only this user can enter, and how to remove both; twice is
- * once.
+ * A file name in a new folder that only this user can access, and a function that removes both and
+ * may be called twice.
  */
 export function temporaryFile(): { readonly file: string; readonly remove: () => void } {
   const folder = mkdtempSync(join(tmpdir(), "cofre-"));
@@ -12,7 +12,7 @@ export function temporaryFile(): { readonly file: string; readonly remove: () =>
   return {
     file: join(folder, "store.db"),
     remove: () => {
-      // Later the name may be somebody else's.
+      // After the first removal another process may use the name.
       if (isThere) rmSync(folder, { recursive: true, force: true });
       isThere = false;
     },

@@ -34,17 +34,17 @@ interface TruncateAnswer {
   readonly truncated: boolean;
 }
 
-/** How many changes of people may wait for their commit; more are refused as `overloaded`. */
+/** Maximum number of user changes that wait for their commit; more are refused as `overloaded`. */
 const mostPeopleWaiting = 256;
 
 /**
- * The main thread's end of the writer thread. Answers come in the order of the changes, so a queue
- * tells whose they are.
+ * The main thread's side of the writer thread. Answers arrive in the order of the changes, so a
+ * queue matches them.
  *
- * What one turn of the event loop brings is posted together at its end, never later: a writer that
- * is woken for each change commits ones and twos, and an fsync for each of them is the largest part
- * of its work. Parts of a turn, posted as they come, made twice as many commits and no more charges
- * a second at 16, 64 and 256 requests under way.
+ * All changes of one turn of the event loop are posted together at its end, never later: a writer
+ * that is woken for each change commits one or two at a time, and the fsync of each commit is the
+ * largest part of its work. Posting parts of a turn immediately doubled the commits without more
+ * charges per second at 16, 64 and 256 requests in flight.
  */
 export class WriterThread implements Writer {
   readonly #worker: Worker;
@@ -85,7 +85,7 @@ export class WriterThread implements Writer {
         resolve();
       });
     });
-    // An uncaught error of the thread: `exit` follows. The error's words stay inside, they may
+    // An uncaught error of the thread; `exit` follows. The error's text is dropped, because it may
     // quote data.
     worker.on("error", () => this.#died());
   }
@@ -95,13 +95,13 @@ export class WriterThread implements Writer {
     writerOptions: WriterOptions,
     onUpgrading: UpgradeReport,
   ): Promise<WriterThread> {
-    // The worker's file has the ending that this file has: .ts here, .js once built.
+    // The worker's file has the same extension as this file: .ts here, .js once built.
     const here = import.meta.url;
     const worker = new Worker(
       new URL(`./writer-worker${here.slice(here.lastIndexOf("."))}`, here),
       { workerData: options },
     );
-    // Listened for from the start: a thread that refuses may end in the same turn in which its last
+    // Registered from the start: a thread that refuses may end in the same turn in which its last
     // message is read.
     const exited = new Promise<void>((resolve) => void worker.once("exit", () => resolve()));
     const greeting = await greetingOf(worker, onUpgrading);
@@ -120,7 +120,7 @@ export class WriterThread implements Writer {
     });
   }
 
-  /** Changes of people are answered in their own order. Few come, and each is posted at once. */
+  /** User changes are answered in their own order. They are few, so each is posted at once. */
   submitPeople(message: PeopleMessage): Promise<PeopleAnswer> {
     return new Promise((resolve, reject) => {
       if (!this.#alive) throw new StoreError("unavailable");
@@ -141,7 +141,7 @@ export class WriterThread implements Writer {
   }
 
   /**
-   * Resolves when a small write has worked or failed. Those who ask meanwhile hear of the same one.
+   * Resolves after a small test write, with whether it succeeded. Concurrent calls share one test.
    */
   tryWriting(): Promise<boolean> {
     return new Promise((resolve) => {
@@ -154,8 +154,8 @@ export class WriterThread implements Writer {
   }
 
   /**
-   * Resolves with whether the write-ahead log was emptied into the file and truncated. Calls made
-   * meanwhile share one attempt.
+   * Resolves with whether the write-ahead log was emptied into the file and truncated. Concurrent
+   * calls share one attempt.
    */
   truncateLog(): Promise<boolean> {
     return new Promise((resolve) => {
@@ -187,7 +187,7 @@ export class WriterThread implements Writer {
     for (const resolve of this.#whenTried.splice(0)) resolve(works);
   }
 
-  /** Resolves when everything submitted has been answered. */
+  /** Resolves when every submitted change has been answered. */
   async drained(): Promise<void> {
     if (this.#waiting.length + this.#waitingForPeople.length > 0)
       await new Promise<void>((resolve) => void this.#whenDrained.push(resolve));
@@ -238,11 +238,11 @@ export class WriterThread implements Writer {
       for (const resolve of this.#whenDrained.splice(0)) resolve();
   }
 
-  /** Whatever waits may have been written or not: the thread can no longer say. */
+  /** Pending changes may have been written or not: the thread can no longer report it. */
   #died(): void {
     if (!this.#alive) return;
     this.#alive = false;
-    // An end that was asked for is none.
+    // A requested end is not a failure.
     if (!this.#isClosing) this.#writing.found(false);
     for (const resolve of this.#whenRaised.splice(0)) resolve("commit_unknown");
     for (const resolve of [...this.#whenTried.splice(0), ...this.#whenTruncated.splice(0)])
@@ -254,8 +254,8 @@ export class WriterThread implements Writer {
 }
 
 /**
- * What the thread says once the file is open or refused. Rejects with an uncaught error of the
- * thread.
+ * The thread's first message after the file was opened or refused. Rejects with an uncaught error
+ * of the thread.
  */
 function greetingOf(worker: Worker, onUpgrading: UpgradeReport): Promise<Greeting> {
   return new Promise((resolve, reject) => {

@@ -9,9 +9,9 @@ import type { PeopleMessage } from "./people-writer.ts";
 import { largestBatch } from "./writer.ts";
 
 /**
- * The writer thread. Owns the lock and the only connection that writes. While it waits for one
- * batch's fsync, the next batch gathers in the port's queue: batches grow with the load by
- * themselves and nothing ever waits for a timer.
+ * The writer thread. Owns the lock and the only connection that writes. While it waits for the
+ * fsync of one batch, the next batch accumulates in the port's queue: batches grow with the load,
+ * and nothing waits for a timer.
  */
 assert(parentPort !== null, "the writer runs in a thread");
 const port = parentPort;

@@ -4,28 +4,28 @@ import type { IdentityMessage } from "./batch-writer.ts";
 import type { PeopleAnswer, PeopleMessage } from "./people-writer.ts";
 
 /**
- * What writes the file of an embedded store: a thread of its own for a file that is kept, the
- * caller's thread for one that is not.
+ * Writes the file of an embedded store: on its own thread for a persistent file, on the caller's
+ * thread for a temporary one.
  */
 export interface Writer {
-  /** False from the first write that fails until one works again. */
+  /** False from the first failed write until a write succeeds. */
   readonly isWriting: boolean;
   /**
-   * Rejects with `overloaded` when too many changes wait, and with `unavailable` or
-   * `commit_unknown` when the writer has ended.
+   * Rejects with `overloaded` if too many changes wait, and with `unavailable` or `commit_unknown`
+   * if the writer has ended.
    */
   submit(message: ChangeMessage): Promise<Outcome>;
-  /** Changes of people are answered in their own order. Rejects as `submit` does. */
+  /** User changes are answered in their own order. Rejects as `submit` does. */
   submitPeople(message: PeopleMessage): Promise<PeopleAnswer>;
-  /** Raises what the database says of itself. */
+  /** Updates the identity row of the database. */
   raiseIdentity(message: IdentityMessage): Promise<Outcome>;
-  /** Resolves when a small write has worked or failed. */
+  /** Resolves after a small test write, with whether it succeeded. */
   tryWriting(): Promise<boolean>;
   /** Resolves with whether the write-ahead log was emptied into the file and truncated. */
   truncateLog(): Promise<boolean>;
-  /** Has what is only in the write-ahead log copied into the database file. */
+  /** Copies what is only in the write-ahead log into the database file. */
   checkpoint(): void;
-  /** Resolves when every submitted change has its answer. */
+  /** Resolves when every submitted change has been answered. */
   drained(): Promise<void>;
   /** Closes the file. Resolves when it is closed. */
   close(): Promise<void>;
@@ -33,19 +33,19 @@ export interface Writer {
 }
 
 export interface WriterOptions {
-  /** Changes that may wait for their commit; more are refused as `overloaded`. */
+  /** Maximum number of changes that wait for their commit; more are refused as `overloaded`. */
   readonly maxQueued: number;
-  /** Called when writing begins to fail, and when it works again. */
+  /** Called when writing starts to fail, and when it succeeds again. */
   readonly onWriting: (works: boolean) => void;
 }
 
-/** More than this in one batch would only make its first change wait for its last. */
+/** In a larger batch the first change would only wait longer for the last. */
 export const largestBatch = 512;
 
-/** The outcomes that say that the writer failed, not the change. */
+/** The outcomes that mean that the writer failed, not the change. */
 const failures: ReadonlySet<string> = new Set<Outcome>(["unavailable", "commit_unknown"]);
 
-/** Whether a writer can write, as its last outcomes show. Reports each change of that once. */
+/** Whether the writer can write, as its last outcomes show. Reports each transition once. */
 export class WritingState {
   readonly #report: (works: boolean) => void;
   #works = true;

@@ -4,13 +4,13 @@ import type { Payment } from "../../payment/payment.ts";
 import { paymentIndex, type PaymentPart, type Rare } from "../change-message.ts";
 import { paymentFromRow, type PaymentRow } from "../rows.ts";
 
-/** One change of a payment that this process submits. */
+/** One change of a payment that this process submitted. */
 export interface WrittenPayment {
   readonly merchant: string;
   readonly part: PaymentPart;
   /**
-   * The payment's first version, which brings the columns that no later one changes. Undefined when
-   * it is not known here; then the file is read.
+   * The payment's first version, which has the columns that never change. Undefined if it is not
+   * cached; then the file is read.
    */
   readonly first: PaymentPart | undefined;
   /** Set when the change is durable. Until then the file is read. */
@@ -18,28 +18,27 @@ export interface WrittenPayment {
 }
 
 /**
- * A payment has one place, by the end of its id, which is random. Maps that forget the oldest cost
- * a charge 2.8 µs, this costs 0.2.
+ * Each payment has one slot, by the last two hex digits of its id, which are random. Maps that
+ * evict the oldest entry cost a charge 2.8 µs, this costs 0.2.
  */
 const places = 256;
 
 /**
- * The latest payments that this process wrote, at most 256, so that a read soon after needs no
- * statement. An entry holds the text of the row, as the file does, and not a graph of objects,
- * which the garbage collector would have to move.
+ * Cache of the latest payments that this process wrote, at most 256, so that a read soon after a
+ * write needs no statement. An entry holds the text of the row, as the file does, not a graph of
+ * objects that the garbage collector would have to move.
  *
- * Right because the store of this process is the only writer of its file, and every change of a
- * payment passes `submitted` before it is sent to the writer, in the order in which it is written.
- * An entry is the last change that was submitted, and it is read only when that change is durable.
- * So an entry of an earlier version is gone before a later one can be in the file, and a change
- * that failed, or whose outcome is unknown, leaves an entry that is never read.
+ * The cache is consistent because this process's store is the only writer of its file, and every
+ * change of a payment passes `submitted` before it is sent to the writer, in the order of writing.
+ * An entry is the last submitted change of its payment, and is read only once that change is
+ * durable. So an entry of an earlier version is gone before a later version can be in the file, and
+ * a change that failed, or whose outcome is unknown, leaves an entry that is never read.
  */
 export class WrittenPayments {
   readonly #latest = Array.from<WrittenPayment | undefined>({ length: places }).fill(undefined);
 
   /**
-   * Called before the change is sent to the writer. What is kept of the payment is not read any
-   * more.
+   * Called before the change is sent to the writer. The payment's previous entry is no longer read.
    */
   submitted(merchant: string, part: PaymentPart): WrittenPayment {
     const place = placeOf(part[paymentIndex.id]);
@@ -52,9 +51,7 @@ export class WrittenPayments {
     return written;
   }
 
-  /**
-   * The payment, if its last change was submitted by this process a short time ago and is durable.
-   */
+  /** The payment, if its last change was submitted by this process recently and is durable. */
   find(merchant: MerchantId, id: PaymentId): Payment | undefined {
     const written = this.#latest[placeOf(id)];
     if (
@@ -81,8 +78,7 @@ function digitAt(id: string, at: number): number {
 }
 
 /**
- * Known from a change that is durable: a first version that was refused has columns that are not in
- * the file.
+ * Taken only from a durable change: a refused first version has columns that are not in the file.
  */
 function firstOf(
   written: WrittenPayment | undefined,
@@ -97,10 +93,10 @@ function firstOf(
     : undefined;
 }
 
-/** What the writer's statements give a payment that has nothing rare. */
+/** The rare columns that the writer's statements give an ordinary payment. */
 const nothingRare: Rare = ["0", null, null, null, null, null];
 
-/** The row that the change has written. */
+/** The row that the change wrote. */
 function rowOf(
   merchant: MerchantId,
   id: PaymentId,

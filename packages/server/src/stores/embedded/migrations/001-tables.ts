@@ -1,10 +1,10 @@
 /**
- * The merchant leads every unique key. Identifiers and digests are blobs, a third the size of what
- * they read as in hex twice over. Rows that are looked up by random keys have an integer primary
- * key beside it: clustering on random keys costs 4 times the CPU at two million rows. Payment ids
- * begin with the time, so their index grows at its right end. `order_json` never changes and is the
- * widest column, so it comes last. A CHECK is evaluated at each write: none has an IN with more
- * than two values, for which SQLite builds a table every time (a fifth of a payment's writes).
+ * Every unique key begins with the merchant. Identifiers and digests are blobs, because their hex
+ * form takes twice the space. Rows that are looked up by random keys also have an integer primary
+ * key: clustering on random keys costs 4 times the CPU at two million rows. Payment ids begin with
+ * the time, so their index grows at its right end. `order_json` never changes and is the widest
+ * column, so it comes last. A CHECK is evaluated at each write: none has an IN with more than two
+ * values, because SQLite builds a table for it every time (a fifth of a payment's writes).
  */
 export const tables = `
 CREATE TABLE account (

@@ -1,6 +1,7 @@
 /**
- * Those who use the console, their sessions, and the audit log, which belong to no merchant.
- * `passwords`: a JSON array of hashes. `audit_head` notes the last entry apart from the entries.
+ * Console users, their sessions, and the audit log; none of them belongs to a merchant.
+ * `passwords`: a JSON array of hashes. `audit_head` records the last entry separately from the
+ * entries.
  */
 export const people = `
 CREATE TABLE person (

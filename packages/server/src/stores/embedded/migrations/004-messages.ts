@@ -1,5 +1,5 @@
 /**
- * `message`: which deliveries go together in one (notification/events.ts). Few endpoints ask for
+ * `message`: groups deliveries into one message (notification/events.ts). Few endpoints request
  * that, so most rows are in no index of it.
  */
 export const messages = `

@@ -1,5 +1,5 @@
 /**
- * Marks a file that was rewritten without deleted rows, and in which deleted rows are overwritten
- * from now on (open-database.ts).
+ * Marks a file that was rewritten without deleted rows; deleted rows are overwritten from now on
+ * (open-database.ts).
  */
 export const secureDelete = "";

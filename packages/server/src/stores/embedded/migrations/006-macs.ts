@@ -1,8 +1,8 @@
 /**
- * MACs of rows, null on rows of before (vault/row-mac.ts). A payment keeps its card's token digest
- * in `order_json`: the unkeyed ones of before are taken out, since a guess can be tested against
- * them. Nothing reads them: they tell which of the requests that this process has recorded made the
- * card.
+ * MACs of rows, null on older rows (vault/row-mac.ts). A payment keeps its card's token digest in
+ * `order_json`: the older, unkeyed digests are removed, because a guessed token can be tested
+ * against them. They are not needed: they only show which of the requests recorded by the running
+ * process made the card.
  */
 export const macs = `
 ALTER TABLE card ADD COLUMN mac BLOB CHECK (length(mac) = 32);

@@ -1,4 +1,4 @@
-/** What the database says of itself: one row, from the first start on (stores/identity.ts). */
+/** The identity of the database (stores/identity.ts): one row, created by the first start. */
 export const identity = `
 CREATE TABLE identity (
   one INTEGER PRIMARY KEY CHECK (one = 1),

@@ -1,17 +1,17 @@
 /**
- * What may be delivered, by the time from which it may be: reading what is due costs what is due,
- * however much waits for later.
+ * Deliveries by the time from which they may be attempted: the cost of reading due deliveries
+ * depends only on their number, not on how many wait for later.
  *
- * `due_delivery` has a row for each waiting delivery that no earlier one to the same endpoint about
- * the same payment blocks. `due_queue` has a row for each queue with such a delivery, and
- * `due_merchant` for each merchant with such a queue, both with the earliest time among theirs. A
- * queue may be parked, because its endpoint is switched off: then its time is not before
- * `parked_until`, until the account changes. Triggers keep the three in step with `delivery` within
- * its transaction, whatever statement writes it.
+ * `due_delivery` has a row for each waiting delivery that is not blocked by an earlier one to the
+ * same endpoint about the same payment. `due_queue` has a row for each queue with such a delivery,
+ * and `due_merchant` for each merchant with such a queue, both with their earliest due time. A
+ * queue may be parked, because its endpoint is disabled: then it is not due before `parked_until`,
+ * until the account changes. Triggers keep the three tables in step with `delivery` within its
+ * transaction, whatever statement writes it.
  *
  * A queue is the lane of an account's endpoint; for payments' own addresses it is the part of the
- * lane that names the origin (queueOf in notification/endpoint.ts). Addresses of the version before
- * name no origin and are a queue each.
+ * lane that names the origin (queueOf in notification/endpoint.ts). Addresses of the previous
+ * version do not name an origin and are a queue each.
  */
 const queueOf = (lane: string): string =>
   `CASE WHEN substr(${lane}, 10, 4) = 'url-' AND substr(${lane}, 30, 1) = '-' THEN substr(${lane}, 1, 29) ELSE ${lane} END`;
@@ -19,13 +19,13 @@ const queueOf = (lane: string): string =>
 const blocks = (row: string): string => `(${row}.state = 'waiting' AND ${row}.in_order = 1)`;
 
 /**
- * Whether an earlier delivery to the same endpoint about the same payment is to be delivered first.
+ * Whether an earlier delivery to the same endpoint about the same payment must be delivered first.
  */
 const isBlocked = (row: string): string => `EXISTS (
     SELECT 1 FROM delivery AS earlier INDEXED BY delivery_payment WHERE earlier.payment = ${row}.payment AND earlier.number < ${row}.number
       AND earlier.lane = ${row}.lane AND ${blocks("earlier")})`;
 
-/** Later deliveries to the same endpoint about the payment of the row that is written. */
+/** Later deliveries to the same endpoint about the payment of the written row. */
 const laterOnes = `FROM delivery AS later INDEXED BY delivery_payment
     WHERE later.payment = NEW.payment AND later.number > NEW.number AND later.lane = NEW.lane AND later.state = 'waiting'`;
 

@@ -1,6 +1,6 @@
 /**
- * MACs of people, their sessions and the entries of the audit log (sign-in/checked-users.ts), null
- * on rows of before.
+ * MACs of users, their sessions and the audit log entries (sign-in/checked-users.ts), null on older
+ * rows.
  */
 export const peopleMacs = `
 ALTER TABLE person ADD COLUMN mac BLOB CHECK (length(mac) = 32);

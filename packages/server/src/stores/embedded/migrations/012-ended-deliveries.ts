@@ -1,5 +1,5 @@
 /**
- * Finds the deliveries that may be deleted: those that were delivered or have failed, by the time
+ * Finds the deliveries that may be deleted, those that were delivered or have failed, by the time
  * at which they ended.
  */
 export const endedDeliveries = `

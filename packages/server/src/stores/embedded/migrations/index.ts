@@ -12,7 +12,7 @@ import { deliveriesByNumber } from "./011-deliveries-by-number.ts";
 import { endedDeliveries } from "./012-ended-deliveries.ts";
 
 /**
- * Forward only, in order: the first makes version 1 of an empty file. One that was released is
+ * Forward only, in order: the first creates version 1 of an empty file. A released migration is
  * never changed.
  */
 export const migrations: readonly string[] = [
