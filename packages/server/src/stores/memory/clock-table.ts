@@ -9,12 +9,12 @@ interface Row {
 }
 
 /**
- * What each node's clock showed: the same steps as the PostgreSQL store's functions
+ * The clock readings of all nodes: the same steps as the PostgreSQL store's functions
  * (postgres/migrations/016-node-clocks.ts).
  */
 export class ClockTable {
   readonly #clock: Clock;
-  /** The latest last. */
+  /** In the order of the readings, latest last. */
   readonly #rows = new Map<string, Row>();
 
   constructor(clock: Clock) {
@@ -33,7 +33,7 @@ export class ClockTable {
 
   readings(node: string): ClockReadings {
     const now = this.#clock.now();
-    // What is later than now was noted before the clock was set back, by a node that may be gone.
+    // A reading later than now was taken before the clock was set back, by a node that may be gone.
     const isFresh = ({ at, isRight }: Row): boolean =>
       isRight && at <= now && now - at < freshReadingMs;
     const others = [...this.#rows]

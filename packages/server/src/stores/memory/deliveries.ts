@@ -12,14 +12,14 @@ import { SortedList } from "./sorted-list.ts";
 
 type Place = Pick<Delivery, "number" | "endpoint">;
 
-/** Of one merchant, in the order of their numbers and then of their endpoints' names. */
+/** Lists of one merchant's deliveries, ordered by number, then by endpoint name. */
 interface Lists extends Readonly<Record<OpenDeliveryState, SortedList<Place>>> {
   readonly all: SortedList<Place>;
 }
 
 /**
- * The current version of each delivery, and its places in what is read: a page of deliveries costs
- * the page.
+ * The current version of each delivery, and its positions in the lists, so that reading a page
+ * costs only its own rows.
  */
 export class Deliveries {
   readonly #current = new Map<string, Delivery>();
@@ -35,7 +35,7 @@ export class Deliveries {
     return this.#current.get(nameOf(of));
   }
 
-  /** To be called with each version of each delivery. */
+  /** Must be called with each version of each delivery. */
   write(next: Delivery): void {
     const { merchantId } = next;
     const before = this.find(next);
@@ -61,7 +61,7 @@ export class Deliveries {
     message.add(next);
   }
 
-  /** From number `from` to `to`; with `state`, only those in it. */
+  /** Deliveries with numbers `from` to `to`; with `state`, only those in that state. */
   *of(
     merchantId: MerchantId,
     from: number,
@@ -81,14 +81,14 @@ export class Deliveries {
     return Array.from(places, (place) => this.#at(to.merchantId, place));
   }
 
-  /** Looks at all, those that ended first first. */
+  /** Scans all deliveries. Earliest end first. */
   endedBefore(before: Instant): readonly Delivery[] {
     return [...this.#current.values()]
       .filter((each) => hasEndedBefore(each, before))
       .toSorted((left, right) => left.dueAt - right.dueAt);
   }
 
-  /** Unless it waits, or ended at `before` or later. */
+  /** Deletes a delivery unless it is waiting or ended at `before` or later. */
   deleteEnded(of: EndpointKey & Place, before: Instant): void {
     const stored = this.find(of);
     if (stored === undefined || !hasEndedBefore(stored, before)) return;
@@ -125,7 +125,7 @@ function inOrder(): SortedList<Place> {
   );
 }
 
-/** No endpoint's name is empty. */
+/** Sorts before all deliveries with this number, because endpoint names are never empty. */
 function beforeAllOf(number: number): Place {
   return { number, endpoint: "" as EndpointId };
 }

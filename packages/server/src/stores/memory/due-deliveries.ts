@@ -20,11 +20,11 @@ interface Merchant {
 }
 
 /**
- * What may be delivered, by the time from which it may be: what due-queues.ts of the embedded
- * store's migrations keeps in tables.
+ * Deliveries by the time from which they may be attempted: the in-memory form of the tables of the
+ * embedded store's migration 008-due-queues.ts.
  */
 export class DueDeliveries {
-  /** Waiting deliveries to one endpoint about one payment, in the order of their numbers. */
+  /** Waiting deliveries to one endpoint about one payment, ordered by number. */
   readonly #chains = new Map<string, readonly Delivery[]>();
   readonly #queues = new Map<string, Queue>();
   readonly #merchants = new Map<MerchantId, Merchant>();
@@ -32,7 +32,7 @@ export class DueDeliveries {
     firstOf(left.dueAt - right.dueAt, compare(left.merchantId, right.merchantId)),
   );
 
-  /** To be called with each version of each delivery. */
+  /** Must be called with each version of each delivery. */
   write(next: Delivery): void {
     const name = `${next.merchantId} ${next.endpoint} ${next.paymentId}`;
     const before = this.#chains.get(name) ?? [];
@@ -57,7 +57,7 @@ export class DueDeliveries {
     this.#place(queue);
   }
 
-  /** What was parked of the merchant's is no more. */
+  /** Ends the parking of all queues of the merchant. */
   unpark(merchantId: MerchantId): void {
     for (const queue of this.#queues.values()) {
       if (queue.merchant.merchantId !== merchantId || queue.parkedUntil === undefined) continue;
@@ -94,7 +94,7 @@ export class DueDeliveries {
     );
   }
 
-  /** The first moment after `now` at which a delivery is due; undefined when none is. */
+  /** The first moment after `now` at which a delivery is due; undefined if none is. */
   nextAfter(now: Instant): Instant | undefined {
     let next: Instant | undefined;
     for (const { deliveries } of this.#queues.values()) {
@@ -136,7 +136,7 @@ export class DueDeliveries {
     return made;
   }
 
-  /** Puts a queue and its merchant where they belong now. */
+  /** Moves a queue and its merchant to their current positions. */
   #place(place: Queue): void {
     const { merchant, queue, deliveries, parkedUntil } = place;
     const firstAt = deliveries.first?.dueAt;
@@ -163,13 +163,13 @@ export class DueDeliveries {
   }
 }
 
-/** Those up to the first that is in order: the later ones wait for it. */
+/** The deliveries up to the first that is in order: later ones wait for it. */
 function unblocked(chain: readonly Delivery[]): readonly Delivery[] {
   const first = chain.findIndex(({ inOrder }) => inOrder);
   return first < 0 ? chain : chain.slice(0, first + 1);
 }
 
-/** The first difference that is one. */
+/** The first non-zero difference, or 0. */
 function firstOf(...differences: readonly number[]): number {
   return differences.find((each) => each !== 0) ?? 0;
 }

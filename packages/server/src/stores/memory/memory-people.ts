@@ -13,15 +13,15 @@ import { StoreError } from "../store.ts";
 
 export interface MemoryPeopleOptions {
   /**
-   * Asked before a change is applied: what it answers is what the commit rejects with.
-   * `commit_unknown` applies it all the same.
+   * Called before a change is applied; the commit rejects with the returned code. With
+   * `commit_unknown` the change is still applied.
    */
   readonly commitFault?: (change: PeopleChange) => "unavailable" | "commit_unknown" | undefined;
 }
 
 /**
- * People that last as long as the process. The one to compare the others with, and for tests of
- * what stands on it.
+ * Users that last as long as the process. The reference for other user stores, and the store for
+ * tests of code that uses one.
  */
 export function createMemoryPeople(options: MemoryPeopleOptions = {}): PeopleStore {
   return new MemoryPeople(options);

@@ -47,11 +47,11 @@ import { DueDeliveries } from "./due-deliveries.ts";
 import { SlotTable } from "./slot-table.ts";
 
 /**
- * What may go wrong with a commit:
+ * Faults of a commit:
  * - `unavailable`, `overloaded`: rejected, nothing applied.
- * - `stale`: answered so although the version holds; nothing applied.
- * - `commit_unknown_not_applied`, `commit_unknown_applied`: rejected with `commit_unknown`; before
- *   that applied, or never.
+ * - `stale`: returned although the version matches; nothing applied.
+ * - `commit_unknown_not_applied`, `commit_unknown_applied`: rejected with `commit_unknown`; never
+ *   applied, or applied before the rejection.
  * - `commit_unknown_applied_late`: rejected with `commit_unknown` at once and applied `slowMs`
  *   later, if it still can be.
  * - `slow`: applied and answered `slowMs` later.
@@ -67,30 +67,30 @@ export type CommitFault =
 
 export interface MemoryStoreOptions extends WorldStoreOptions {
   /**
-   * Asked at each commit, after the change was found sound: the fault that befalls it, undefined
-   * for none.
+   * Called at each commit, after the change was validated: returns the fault to inject, or
+   * undefined.
    */
   readonly commitFault?: (change: Change) => CommitFault | undefined;
-  /** Asked at each read with the method's name: true makes it reject with `unavailable`. */
+  /** Called at each read with the method's name: true makes it reject with `unavailable`. */
   readonly readFails?: (method: ReadMethod) => boolean;
-  /** Needed for `slow` and `commit_unknown_applied_late`. */
+  /** Required for `slow` and `commit_unknown_applied_late`. */
   readonly scheduler?: Scheduler;
   readonly slowMs?: number;
-  /** By which leases run out; without it they never do. */
+  /** Clock of the leases; without it they never expire. */
   readonly clock?: Clock;
 }
 
 export type ReadMethod = Exclude<keyof Store, "commit" | "close">;
 
 /**
- * A store that forgets everything when the process ends: the same contract, deterministic, with
- * faults on demand.
+ * A store whose data ends with the process: the same contract, deterministic, with injectable
+ * faults.
  */
 export function createMemoryStore(options: MemoryStoreOptions = {}): WorldStore {
   return new MemoryStore(options);
 }
 
-/** What accounts and payments have beyond this counts for more of them (WorldStore.size). */
+/** Settings and versions beyond these limits count as further records (WorldStore.size). */
 const usualSettingsLength = 2_000;
 const settingsPerRecord = 250;
 const usualVersions = 10;
@@ -114,20 +114,20 @@ class MemoryStore implements WorldStore {
   readonly #payments = new Map<string, PaymentRecord>();
   readonly #paymentIds = new Map<string, PaymentId>();
   /**
-   * Each merchant's, from the greatest id down, since somebody asked and as long as none is new: a
-   * list is read in pieces, and all are sorted for each.
+   * Each merchant's payments by descending id, cached from a read until a payment is added: a list
+   * is read in pieces, each of which needs all of them sorted.
    */
   readonly #newestFirst = new Map<MerchantId, readonly PaymentRecord[]>();
   readonly #refunds = new Map<RefundId, PaymentKey>();
   readonly #refundCodes = new Map<string, PaymentKey>();
   readonly #cards = new Map<string, StoredCard>();
-  /** Counts up with each card that was ever stored. */
+  /** Increases with each stored card. */
   readonly #cardPositions = new Map<string, number>();
   #lastCardPosition = 0;
   readonly #accounts = new Map<MerchantId, Account>();
-  /** Of accounts' settings, in characters. */
+  /** Length of the accounts' settings, in characters. */
   readonly #settingsLengths = new Map<MerchantId, number>();
-  /** Of all payments together: each has a row in the history. */
+  /** Total of all payments: each version has a row in the history. */
   #versions = 0;
   readonly #accountKeys = new Map<KeyDigest, Omit<StoredAccountKey, "digest">>();
   readonly #requests = new Map<string, NamedRequest>();
@@ -222,7 +222,7 @@ class MemoryStore implements WorldStore {
     this.#beforeRead("paymentsDue");
     const due: { readonly payment: Payment; readonly at: Instant }[] = [];
     const from = after === undefined ? undefined : dueAt(after);
-    // Whether the payment's place among those due at that moment is behind that of `after`.
+    // Whether the payment comes after `after` among those due at the same moment.
     let isBehind = false;
     for (const { current: payment } of this.#payments.values()) {
       const at = dueAt(payment);
@@ -251,7 +251,7 @@ class MemoryStore implements WorldStore {
     page: ListPage,
   ): Promise<PaymentList> {
     this.#beforeRead("paymentsListed");
-    // One more than it may look at says whether there are more.
+    // One more than it may examine shows whether there are more.
     return pageOf(
       this.#newest(merchantId, page.before, page.lookAt + 1).map(listedPayment),
       filter,
@@ -303,8 +303,8 @@ class MemoryStore implements WorldStore {
   async cardsAfter(position: number, limit: number): Promise<readonly CardAge[]> {
     this.#beforeRead("cardsAfter");
     const cards: CardAge[] = [];
-    // In the order of their positions: whoever moves a world's time asks at each moment at which
-    // one expires.
+    // In the order of their positions: a moving world clock reads this at each moment at which a
+    // card expires.
     for (const [key, { merchantId, tokenDigest, lastUsedAt }] of this.#cards) {
       const at = this.#positionOf(key);
       if (at > position) cards.push({ position: at, merchantId, tokenDigest, lastUsedAt });
@@ -424,7 +424,7 @@ class MemoryStore implements WorldStore {
 
   async deliveriesDue(of: QueueKey, now: Instant, limit: number): Promise<readonly Delivery[]> {
     this.#beforeRead("deliveriesDue");
-    /** Whether another one that waits stands for it. */
+    /** Whether the first delivery of the same message is waiting and represents this one. */
     const follows = (each: Delivery): boolean =>
       messageNumber(each) !== each.number &&
       this.#deliveries.find({ ...each, number: messageNumber(each) })?.state === "waiting";
@@ -496,7 +496,7 @@ class MemoryStore implements WorldStore {
 
   copy(options: WorldStoreOptions): WorldStore {
     const copy = new MemoryStore(options);
-    // Records are frozen, and shared; what grows or is replaced is not.
+    // Records are frozen and shared; collections that grow or are replaced are copied.
     for (const [key, { current, history }] of this.#payments)
       copy.#payments.set(key, { current, history: [...history] });
     for (const [key, value] of this.#paymentIds) copy.#paymentIds.set(key, value);
@@ -508,7 +508,7 @@ class MemoryStore implements WorldStore {
     for (const [key, value] of this.#accounts) copy.#accounts.set(key, value);
     for (const [key, value] of this.#accountKeys) copy.#accountKeys.set(key, value);
     for (const [key, value] of this.#requests) copy.#requests.set(key, value);
-    // One by one: so many arguments as there may be of them, no call takes.
+    // One by one, because the number of arguments of a call is limited.
     for (const row of this.#outbox) copy.#outbox.push(row);
     copy.#versions = this.#versions;
     for (const [key, length] of this.#settingsLengths) copy.#settingsLengths.set(key, length);
@@ -575,7 +575,7 @@ class MemoryStore implements WorldStore {
     return position;
   }
 
-  /** So many of a merchant's payments below this id, the greatest first. */
+  /** At most `limit` of a merchant's payments below this id, greatest first. */
   #newest(
     merchantId: MerchantId,
     before: PaymentId | undefined,
@@ -601,7 +601,7 @@ class MemoryStore implements WorldStore {
     return id === undefined ? undefined : this.#payments.get(keyOf(merchantId, id))?.current;
   }
 
-  /** Looks at all that may be in the way before it writes anything. */
+  /** Checks everything for conflicts before it writes anything. */
   #apply(change: Change): CommitResult {
     const conflict =
       this.#deliveryConflict(change) ??
@@ -640,7 +640,7 @@ class MemoryStore implements WorldStore {
     const codes = new Set<string>();
     for (const { id, code } of payment.next.refunds) {
       const owner = this.#refunds.get(id);
-      // The payment had it before.
+      // The payment had this refund before.
       if (owner?.merchantId === merchantId && owner.paymentId === payment.next.id) continue;
       if (owner !== undefined) return { outcome: "duplicate", key: "refund_id" };
       if (code === undefined) continue;
@@ -817,7 +817,7 @@ class MemoryStore implements WorldStore {
     }
   }
 
-  /** The card keeps its place in the order in which cards were stored. */
+  /** The card keeps its position in the order in which cards were stored. */
   #moveCard(from: string, to: string): void {
     for (const values of [this.#cardPositions, this.#cards] as readonly Map<string, unknown>[]) {
       const moved = Array.from(values, ([key, value]) => [key === from ? to : key, value] as const);
@@ -851,7 +851,7 @@ function compare(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** The first of the values that pass. */
+/** The first `limit` of the values that pass. */
 function taken<T>(values: Iterable<T>, limit: number, passes: (value: T) => boolean): readonly T[] {
   const found: T[] = [];
   for (const value of values) {

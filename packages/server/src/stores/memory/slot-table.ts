@@ -5,12 +5,12 @@ import { everySlot, slotCount } from "../../kernel/slot.ts";
 import type { HeldSlots } from "../store.ts";
 
 /**
- * Who lives and who holds what: the same steps as the PostgreSQL store's function
+ * Node leases and slot holders: the same steps as the PostgreSQL store's function
  * (postgres/migrations/005-leases.ts).
  */
 export class SlotTable {
   readonly #clock: Clock;
-  /** Until when each node lives. */
+  /** When each node's lease ends. */
   readonly #nodes = new Map<string, Instant>();
   readonly #holders = new Map<number, string>();
 
@@ -21,8 +21,8 @@ export class SlotTable {
   hold(node: string, leaseMs: number, giveBack: readonly number[]): HeldSlots {
     const now = this.#clock.now();
     for (const [other, until] of this.#nodes) {
-      // Later than any lease can run: the clock was set back, and that says nothing about who
-      // lives.
+      // Also beyond the longest possible lease: the clock was set back, so the entry does not show
+      // whether the node is alive.
       if (other !== node && (until <= now || until > laterBy(now, minute)))
         this.#nodes.delete(other);
     }

@@ -1,11 +1,11 @@
 import { assert } from "../../kernel/assert.ts";
 
-/** Values in their order, each once. A look-up is a binary search. */
+/** Values in sorted order, without duplicates. A look-up is a binary search. */
 export class SortedList<T> {
   readonly #compare: (left: T, right: T) => number;
   readonly #values: T[] = [];
 
-  /** `compare` answers 0 for equal values alone. */
+  /** `compare` returns 0 only for equal values. */
   constructor(compare: (left: T, right: T) => number) {
     this.#compare = compare;
   }
@@ -33,14 +33,14 @@ export class SortedList<T> {
   }
 
   /**
-   * Of values for which `holds` is false up to some place and true from there on: the first for
-   * which it is true.
+   * The first value for which `holds` is true. `holds` must be false up to some position and true
+   * from there on.
    */
   firstWhere(holds: (value: T) => boolean): T | undefined {
     return this.#values[this.#firstIndex(holds)];
   }
 
-  /** From behind `after` on, as long as `holds`. */
+  /** The values after `after`, as long as `holds` is true. */
   *between(after: T | undefined, holds: (value: T) => boolean): Generator<T> {
     const from =
       after === undefined ? 0 : this.#firstIndex((each) => this.#compare(each, after) > 0);
