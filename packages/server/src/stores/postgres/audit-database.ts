@@ -7,8 +7,8 @@ import { PostgresPeople } from "./postgres-people.ts";
 import { type PeopleStatement, sql, type StatementName } from "./sql.ts";
 
 /**
- * Of a role, a table or a column: this database has had no version of Cofre with the audit log of
- * today.
+ * SQLSTATEs for a missing role, table or column: no version of Cofre with the current audit log has
+ * used this database.
  */
 const isMissing = /^(?:22023|42P01|42703|42704)$/;
 
@@ -23,14 +23,17 @@ interface ComparedPayment {
 
 export interface AuditDatabase {
   readonly log: AuditLog;
-  /** Payments that are due and are not so in `due_payment`, by which the jobs find them. */
+  /**
+   * Payments with a due time but without a matching row in `due_payment`, by which the jobs find
+   * them.
+   */
   duePayments(): AsyncGenerator<Omit<ComparedPayment, "differs">>;
   close(): Promise<void>;
 }
 
 /**
- * Opens the audit log of a database for reading, beside the nodes that serve it: through roles that
- * may read what is asked for and write nothing by themselves.
+ * Opens the audit log of a database for reading, beside the nodes that serve it, through roles that
+ * may read it and cannot write by themselves.
  */
 export async function openAuditDatabase(url: Secret<string>): Promise<AuditDatabase> {
   const opened = await openAs("cofre_people", url, (connection) =>

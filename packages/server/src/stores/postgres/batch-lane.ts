@@ -8,45 +8,44 @@ import type { Connection } from "./connection.ts";
 import { HeldMerchants } from "./held-merchants.ts";
 
 export interface LaneOptions {
-  /** Makes a session for writing. Rejects when there is none to be had. */
+  /** Opens a session for writing. Rejects if none is available. */
   readonly connect: () => Promise<Connection>;
-  /** Another one beside it, for merchants whose rows somebody holds. */
+  /** Opens another one, for merchants whose rows are locked by another session. */
   readonly connectAside: () => Promise<Connection>;
-  /** How many changes may wait for their answers; more are refused as `overloaded`. */
+  /** Maximum number of changes that wait for their answers; more are refused as `overloaded`. */
   readonly maxQueued: number;
-  /** Called when writing begins to fail, and when it works again. */
+  /** Called when writing starts to fail, and when it succeeds again. */
   readonly onWriting: (works: boolean) => void;
 }
 
 /**
- * How long a batch waits for somebody who holds rows of one of its merchants, and with it all
+ * How long a batch waits if another session locks rows of one of its merchants, delaying all
  * others, in milliseconds.
  */
 const lockMs = 1_000;
-/** Of all changes that may wait, those of merchants whose rows are held may be this part. */
+/** Changes of merchants with locked rows may be this fraction (1/4) of all waiting changes. */
 const heldPart = 4;
 
 /**
- * Batches that are under way at once on the lane's session, so that the server works while this
- * process hears what it said before. The second may wait for the first one's locks and then for its
- * own, and that must stay far below the time after which a silent session is given up
- * (connection.ts).
+ * Batches in flight at once on the lane's session, so that the server works while this process
+ * handles the previous answer. The second may wait for the first one's locks and then for its own;
+ * this must stay far below the time after which a silent session is abandoned (connection.ts).
  */
 const mostBatches = 2;
 /**
- * So many changes are worth a batch of their own behind another: a batch costs the server as much
- * as ten changes (packages/proof/docs/performance.md).
+ * Minimum number of changes for a batch behind another: a batch costs the server as much as ten
+ * changes (packages/proof/docs/performance.md).
  */
 const worthSending = 16;
 /**
- * Changes of one batch that are written in subtransactions. The server keeps 64 of a transaction
- * where every session sees them; with more, each session's snapshot looks into pg_subtrans for as
- * long as the batch runs.
+ * Maximum number of changes per batch that are written in subtransactions. The server keeps 64 per
+ * transaction where every session sees them; with more, each session's snapshot reads pg_subtrans
+ * for as long as the batch runs.
  */
 const mostGuarded = 48;
 /**
- * More than these are sent as two batches, for otherwise all who ask would be answered at once and
- * nothing be left to be sent meanwhile.
+ * More changes than this are sent as two batches: otherwise all clients would be answered at once,
+ * and nothing would be left to send meanwhile.
  */
 const wholeBatch = 32;
 
@@ -57,11 +56,11 @@ function batchSize(waiting: number): number {
 }
 
 /**
- * Group commit: while batches commit the next gathers, so that a commit is as large as the server
- * is slow. Changes are written in the order in which they came, but for those of a batch that has
- * to be tried again. A merchant whose rows somebody holds keeps the others waiting once, for a
- * second, or two where two batches have met it: from then on its changes are written apart
- * (held-merchants.ts) until that is over.
+ * Group commit: while batches commit the next one accumulates, so that commits grow as the server
+ * gets slower. Changes are written in order of arrival, except those of a batch that has to be
+ * retried. A merchant with locked rows delays the others once, for a second, or two if two batches
+ * have met the lock: from then on its changes are written separately (held-merchants.ts) until the
+ * lock is released.
  */
 export class BatchLane {
   readonly #options: LaneOptions;
@@ -70,7 +69,7 @@ export class BatchLane {
   readonly #whenDrained: (() => void)[] = [];
   #waiting: Waiting[] = [];
   #underWay = 0;
-  /** Batches under way. */
+  /** Batches in flight. */
   #batches = 0;
   #isFilling = false;
   #isWriting = true;
@@ -103,8 +102,8 @@ export class BatchLane {
   }
 
   /**
-   * Writes what changes nothing, which needs a session that may write, and a commit that is on the
-   * disk and at the standby.
+   * Writes a transaction that changes nothing. It requires a session that may write, and a commit
+   * that is on the disk and at the standby.
    */
   async tryWriting(): Promise<boolean> {
     this.#found(await this.#writer.tryWriting());
@@ -121,7 +120,7 @@ export class BatchLane {
     };
   }
 
-  /** Resolves when everything submitted has been answered. */
+  /** Resolves when every submitted change has been answered. */
   async drained(): Promise<void> {
     if (this.#queued > 0)
       await new Promise<void>((resolve) => void this.#whenDrained.push(resolve));
@@ -135,7 +134,9 @@ export class BatchLane {
     return this.#waiting.length + this.#underWay + this.#held.queued;
   }
 
-  /** At the end of this turn of the event loop, so that what the turn brings goes together. */
+  /**
+   * At the end of this turn of the event loop, so that all changes of the turn are sent together.
+   */
   #fillSoon(): void {
     if (this.#isFilling || this.#batches === mostBatches) return;
     this.#isFilling = true;
@@ -178,7 +179,10 @@ export class BatchLane {
     this.#fill();
   }
 
-  /** What goes together next; what belongs to merchants whose rows are held goes apart. */
+  /**
+   * Takes the changes of the next batch; changes of merchants with locked rows go to the separate
+   * writer.
+   */
   #next(most: number): readonly Waiting[] {
     const batch: Waiting[] = [];
     let [taken, guarded] = [0, 0];

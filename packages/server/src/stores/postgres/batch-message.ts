@@ -9,22 +9,22 @@ export interface BatchMessage {
   readonly merchant: string;
   readonly json: string;
   /**
-   * What a change that may be part of a run (migrations/003-runs.ts) says of its payment; undefined
-   * for all others.
+   * The payment of a change that may be part of a run (migrations/003-runs.ts); undefined for all
+   * others.
    */
   readonly plain: { readonly id: string; readonly code: string | undefined } | undefined;
-  /** The change moves deliveries that are there, and does nothing else. */
+  /** The change only moves existing deliveries. */
   readonly isMove: boolean;
   /**
-   * The database writes it in a subtransaction: it may find a conflict after something of it is
-   * written.
+   * The database writes it in a subtransaction, because it may find a conflict after it has written
+   * a part.
    */
   readonly isGuarded: boolean;
 }
 
 /**
- * JSON has no bytes, and the database does not know what a delivery begins as: bytes become hex,
- * and the deliveries bring that along.
+ * JSON has no bytes, and the database does not know the initial values of a delivery: bytes become
+ * hex, and the initial values are included.
  */
 export function batchMessageOf(message: ChangeMessage): BatchMessage {
   const [
@@ -76,7 +76,7 @@ export function batchMessageOf(message: ChangeMessage): BatchMessage {
     (payment ?? cardUse) === undefined &&
     moved.length > 0 &&
     moved.every(([, , replaces]) => replaces !== undefined);
-  // As write_batch_1 of migrations/002-writer.ts decides.
+  // The same condition as in write_batch_1 of migrations/002-writer.ts.
   const isGuarded =
     account !== undefined ||
     (payment !== undefined && (card !== undefined || payment[paymentIndex.rare] !== undefined));
@@ -100,7 +100,7 @@ function withBeginning(
   return [endpoints, moved, deliveryColumns(newDelivery(nobodys, at)), gathering];
 }
 
-/** Whose a delivery is stands elsewhere in the message. */
+/** Placeholder: the delivery's identity is elsewhere in the message. */
 const nobodys = {
   merchantId: "" as MerchantId,
   endpoint: "" as EndpointId,
@@ -112,9 +112,9 @@ const nobodys = {
 /**
  * The order in which a batch is written. Changes that only move deliveries go first, because
  * between payments they would split a run in two. Several of one merchant keep their order, each in
- * a round of its own. A plain payment touches no delivery that is moved, so a move may pass it. Any
- * other change of the merchant may touch one, so a move behind it stays in its place. All other
- * changes keep their order.
+ * its own round. A plain payment touches no moved delivery, so a move may overtake it. Any other
+ * change of the merchant may touch one, so a move after it keeps its place. All other changes keep
+ * their order.
  */
 export function movesFirst<Change extends { readonly message: BatchMessage }>(
   batch: readonly Change[],
@@ -139,8 +139,8 @@ export function movesFirst<Change extends { readonly message: BatchMessage }>(
 }
 
 /**
- * The changes in their order. Plain ones of different payments in a row are one part, and so are
- * moves of different merchants in a row.
+ * The changes in order. Consecutive plain changes of different payments form one part, and so do
+ * consecutive moves of different merchants.
  */
 export function batchOf(messages: readonly BatchMessage[]): string {
   const merchants = new Set(messages.map(({ merchant }) => merchant));
@@ -168,8 +168,8 @@ export function batchOf(messages: readonly BatchMessage[]): string {
       parts.push(json);
       continue;
     }
-    // An id and a code never look alike: one has 48 characters, the other a blank after the
-    // merchant.
+    // An id and a code cannot be equal: an id has 48 characters, and a code here has a space after
+    // the merchant.
     const code = plain.code === undefined ? plain.id : `${merchant} ${plain.code}`;
     if (names.has(plain.id) || names.has(code)) endRun();
     names.add(plain.id).add(code);

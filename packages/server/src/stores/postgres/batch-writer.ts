@@ -4,40 +4,39 @@ import type { Outcome } from "../change-message.ts";
 import { type BatchMessage, batchOf } from "./batch-message.ts";
 import { type Connection, readOnly, StatementError } from "./connection.ts";
 
-/** A change that waits for what becomes of it. */
+/** A change that waits for its outcome. */
 export interface Waiting {
   readonly message: BatchMessage;
   readonly resolve: (outcome: Outcome) => void;
 }
 
-/** Most changes of one batch: what is locked for it is locked until its commit. */
+/** Maximum number of changes per batch: its locks are held until its commit. */
 export const maxBatch = 512;
 
-/** Serialization failures and deadlocks: nothing was written, and the next time goes better. */
+/** Serialization failures and deadlocks: nothing was written, and a retry may succeed. */
 const passing = /^40/;
 
-/** A batch is tried so often when it meets those. */
+/** Maximum number of attempts of a batch that meets these errors. */
 const maxTries = 5;
 
-/** Lock time-outs and cancelled statements: somebody holds what belongs to one of the merchants. */
+/** Lock timeouts and cancelled statements: another session locks rows of one of the merchants. */
 const blocked = /^(?:55P03|57014)/;
 
 /**
- * How long each merchant of a batch that was kept from being written may keep the others, in
- * milliseconds.
+ * After a batch was blocked, how long each of its merchants may delay the others, in milliseconds.
  */
 const briefMs = 50;
 
 /**
- * Owns one session that writes batches, and makes another when it broke. A batch is one statement,
- * one round trip, one transaction.
+ * Owns one session that writes batches, and opens another when it breaks. A batch is one statement,
+ * one round trip and one transaction.
  *
- * When the server refuses a batch, nothing of it was written, and its parts are tried one by one:
- * the one that is at fault fails alone. Parts are merchants when somebody holds a lock, and changes
- * otherwise. When the session breaks before the server has answered, nobody knows: each change of
- * the batch is answered `commit_unknown`, and the next batch makes a new session. A warning on the
- * way means the same: a server that stops waiting for its synchronous standby says so in one, and
- * reports success.
+ * If the server refuses a batch, nothing of it was written, and its parts are retried one by one,
+ * so that only the faulty part fails. Parts are merchants if the batch met a lock, otherwise
+ * changes. If the session breaks before the server has answered, the outcome is unknown: each
+ * change of the batch is answered `commit_unknown`, and the next batch opens a new session. A
+ * warning before the answer means the same: a server that stops waiting for its synchronous standby
+ * sends a warning and reports success.
  */
 export class BatchWriter {
   readonly #connect: () => Promise<Connection>;
@@ -46,7 +45,7 @@ export class BatchWriter {
   #connecting: Promise<Connection> | undefined;
   #commits = 0;
 
-  /** `connect` rejects when there is no session to be had. */
+  /** `connect` rejects if no session is available. */
   constructor(connect: () => Promise<Connection>, connection?: Connection) {
     this.#connect = connect;
     this.#connection = connection;
@@ -57,8 +56,9 @@ export class BatchWriter {
   }
 
   /**
-   * Waits for others' locks for so long, in milliseconds, and answers each change: `blocked` when
-   * what belongs to its merchant was held all the while. Of those nothing was written.
+   * Waits up to `lockMs` milliseconds for locks of other sessions, and answers each change:
+   * `blocked` if rows of its merchant were locked for the whole time. Nothing of a blocked change
+   * was written.
    */
   async write(
     batch: readonly Waiting[],
@@ -73,15 +73,16 @@ export class BatchWriter {
       ? Map.groupBy(batch, ({ message }) => message.merchant)
       : Map.groupBy(batch, (change) => change);
     if (parts.size === 1) {
-      // Values that do not fit (22) and constraints (23) are the change's own fault, and stay so.
+      // Invalid values (22) and violated constraints (23) are the change's own fault, and retries
+      // cannot help.
       return batch.map(() =>
         isBlocked ? "blocked" : /^2[23]/.test(together) ? "broken" : "unavailable",
       );
     }
     const answers = new Map<Waiting, Outcome | "blocked">();
     for (const part of parts.values()) {
-      // The session went with a part before: of the rest nothing was sent, and each would wait for
-      // a session of its own.
+      // An earlier part lost the session: nothing was sent of the remaining parts, and each would
+      // wait for its own new session.
       if (this.#connection?.isOpen !== true) break;
       const outcomesOfPart = await this.write(part, isBlocked ? Math.min(lockMs, briefMs) : lockMs);
       for (const [index, change] of part.entries())
@@ -91,8 +92,8 @@ export class BatchWriter {
   }
 
   /**
-   * Writes what changes nothing, which needs a session that may write, and a commit that is on the
-   * disk and at the standby; whether it worked.
+   * Writes a transaction that changes nothing; returns whether it succeeded. It requires a session
+   * that may write, and a commit that is on the disk and at the standby.
    */
   async tryWriting(): Promise<boolean> {
     try {
@@ -117,8 +118,8 @@ export class BatchWriter {
   }
 
   /**
-   * Answers the outcomes; or `unreachable` when nothing was sent, `lost` when there was no answer,
-   * or the SQLSTATE of the refusal.
+   * Returns the outcomes; or `unreachable` if nothing was sent, `lost` if there was no answer, or
+   * the SQLSTATE of the refusal.
    */
   async #send(batch: readonly Waiting[], lockMs: number): Promise<Outcome[] | string> {
     let connection: Connection;
@@ -146,7 +147,7 @@ export class BatchWriter {
     }
   }
 
-  /** A statement of its own, where the session waits for another time. */
+  /** A separate statement, needed only if the session has another lock timeout. */
   async #waitFor(connection: Connection, lockMs: number): Promise<void> {
     if (this.#waits.get(connection) === lockMs) return;
     this.#waits.delete(connection);
@@ -158,8 +159,7 @@ export class BatchWriter {
 
   async #connected(): Promise<Connection> {
     if (this.#connection?.isOpen === true) return this.#connection;
-    // Those who come while a session is made wait for the same one: another would stay open for
-    // nobody.
+    // Concurrent callers wait for the same new session: another one would stay open unused.
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined;
     });
@@ -174,7 +174,7 @@ export class BatchWriter {
 }
 
 const writeBatch = "SELECT write_batch_2($1) AS answer";
-/** An empty batch alone leaves nothing to be waited for. */
+/** Emits a message, because an empty batch alone has nothing to commit. */
 const probe = `${writeBatch}, pg_logical_emit_message(true, 'cofre', '') AS position`;
 
 const knownOutcomes: ReadonlySet<string> = new Set(outcomes);

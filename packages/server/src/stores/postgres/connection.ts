@@ -8,12 +8,15 @@ import {
 } from "pg";
 import { systemScheduler } from "../../kernel/system-scheduler.ts";
 
-/** Why a statement has no result. The driver's words stay here: they quote rows and parameters. */
+/**
+ * Why a statement has no result. The driver's texts are dropped, because they quote rows and
+ * parameters.
+ */
 export class StatementError extends Error {
   override readonly name = "StatementError";
   /**
-   * SQLSTATE of a statement that the server refused, of which nothing was written; undefined when
-   * the server's last word is not known.
+   * SQLSTATE of a statement that the server refused, so that nothing of it was written; undefined
+   * if its result is unknown.
    */
   readonly refusal: string | undefined;
 
@@ -23,54 +26,48 @@ export class StatementError extends Error {
   }
 }
 
-/**
- * SQLSTATE of a change on a server, or in a session, that takes none: another session may be better
- * off.
- */
+/** SQLSTATE of a change on a read-only server or session: another session may accept it. */
 export const readOnly = "25006";
 
-/** SQLSTATE of a statement that has waited for another's lock for as long as its session waits. */
+/** SQLSTATE of a statement that reached its session's lock timeout. */
 export const lockTimeout = "55P03";
 
-/**
- * SQLSTATE of a statement that the server has ended because it took longer than its session allows.
- */
+/** SQLSTATE of a statement that the server aborted because it reached its session's time limit. */
 export const statementTimeout = "57014";
 
-/** The roles of migrations/004-roles.ts and 008-people.ts; `owner` is whoever the address names. */
+/** The roles of migrations/004-roles.ts and 008-people.ts; `owner` is the user in the address. */
 export type Role = "owner" | "cofre_gateway" | "cofre_vault" | "cofre_jobs" | "cofre_people";
 
 const connectMs = 5_000;
 /**
- * A session that has been silent for one to two of these is asked after, and again after each of
- * them.
+ * Interval of the silence check: a session that has been silent for one to two intervals is probed,
+ * and again after each further one.
  */
 const watchMs = 1_000;
 
 /**
- * `statementMs`: longer than any statement takes that is not stuck. `lockMs`: how long one waits
- * for another's lock. `silenceMs`: after so long without any answer a session is given up, for the
- * server's machine may be gone without a word, or its commit waits for a standby that is; the
- * server ends what takes longer than a statement may by itself, but for that wait. The time in
- * which the session answers earlier statements does not count.
+ * `statementMs`: longer than any statement takes that is not stuck. `lockMs`: lock timeout.
+ * `silenceMs`: after this time without any answer a session is abandoned, because the server's
+ * machine may be gone without closing it, or its commit waits for a standby that is gone; except
+ * for that wait, the server itself ends statements that exceed their limit. Time in which the
+ * session answers earlier statements does not count.
  */
 const limits = {
   serving: { statementMs: 8_000, lockMs: 4_000, silenceMs: 10_000 },
-  // A person waits no longer for a list, and a list holds no payment's rows in the server's memory
+  // A user waits no longer for a list, and a list does not hold payment rows in the server's memory
   // for longer.
   people: { statementMs: 2_000, lockMs: 1_000, silenceMs: 10_000 },
-  // A node that starts waits for another that brings the tables up to date; that takes as long as
-  // it takes.
+  // A starting node waits for another one that migrates the tables, without a limit on silence.
   preparing: { statementMs: 30_000, lockMs: 10_000, silenceMs: 0 },
 };
 export type Use = keyof typeof limits;
 
 /**
- * For the session: what the statements rely on. Plans are made when tables may still be empty, and
- * kept: no scan of a whole table may be among them where an index serves. What is off counts as
- * very costly, so the just-in-time compiler would take tens of milliseconds over a statement of one
- * row. A read of a few ids looks cheaper than the kept plan, which is for ten: left to itself the
- * server would plan each anew, which takes longer than running it.
+ * Session settings that the statements rely on. Plans are made when tables may still be empty, and
+ * kept: none of them may scan a whole table where an index serves. Disabled plan types count as
+ * very expensive, so the just-in-time compiler would take tens of milliseconds for a one-row
+ * statement. A read of a few ids looks cheaper than the generic plan, which assumes ten: by default
+ * the server would plan each again, which takes longer than running it.
  */
 const session = ({ statementMs, lockMs }: (typeof limits)["serving"]): string =>
   `SET default_transaction_isolation = 'read committed'; SET synchronous_commit = on; SET statement_timeout = ${statementMs};
@@ -79,8 +76,8 @@ const session = ({ statementMs, lockMs }: (typeof limits)["serving"]): string =>
   SET plan_cache_mode = force_generic_plan`;
 
 /**
- * One session on the server, the only file that knows the driver. Statements are sent as they come
- * and answered in their order, without waiting for each other's answers.
+ * One session on the server; only this file knows the driver. Statements are sent at once and
+ * answered in order, without waiting for earlier answers.
  */
 export class Connection {
   readonly #client: Client;
@@ -88,13 +85,13 @@ export class Connection {
   readonly #silenceMs: number;
   #role: Role;
   #isOpen = true;
-  /** Nothing more comes from the server. */
+  /** No more messages arrive from the server. */
   #isLost = false;
   #merchant: string | undefined;
-  /** Resolves when the session is open for that merchant. */
+  /** Resolves when the session is set to that merchant. */
   #opened: Promise<unknown> = Promise.resolve();
   #warnings = 0;
-  /** What the server knows the session by, over restarts and promotions. */
+  /** Identifies the session on the server, across restarts and promotions. */
   #identity: SessionIdentity | undefined;
   #asked = 0;
   #answered = 0;
@@ -120,9 +117,8 @@ export class Connection {
   }
 
   /**
-   * Rejects with StatementError when there is no such server, it does not let us in, or it is a
-   * standby. `onSilent` is called about each second while the server is silent though something was
-   * asked.
+   * Rejects with StatementError if the server does not exist, refuses the login, or is a standby.
+   * `onSilent` is called about once a second while the server is silent with statements pending.
    */
   static async open(
     url: string,
@@ -144,7 +140,8 @@ export class Connection {
       await client.connect();
       await connection.#ask(session(limit));
       if (role !== "owner") {
-        // An address that is being turned over leads to one for a while, whose answers are old.
+        // An address that is being switched over may still refer to a standby, whose answers are
+        // outdated.
         const [row] = await connection.#ask<{
           readonly standby: boolean;
           readonly pid: number;
@@ -161,19 +158,17 @@ export class Connection {
     return connection;
   }
 
-  /** false: the session is gone, and nothing that is asked of it will be answered. */
+  /** false: the session is gone, and further statements will not be answered. */
   get isOpen(): boolean {
     return this.#isOpen;
   }
 
-  /** Warnings that the server has given on this session. */
+  /** Number of warnings that the server has sent on this session. */
   get warnings(): number {
     return this.#warnings;
   }
 
-  /**
-   * Runs one statement; its name is its text's, once for a session. Rejects with StatementError.
-   */
+  /** Runs one statement; a name has one text per session. Rejects with StatementError. */
   async rows<Row extends object>(
     name: string,
     text: string,
@@ -196,28 +191,28 @@ export class Connection {
   }
 
   /**
-   * Whether the server that this session is on has the other one too: then that one waits for
-   * something, and is not lost. Gives up its role.
+   * Whether the server of this session also has the other session: then that one waits for
+   * something and is not lost. Resets this session's role.
    */
   async knows({ pid, began }: SessionIdentity): Promise<boolean> {
-    // Roles do not see when others' sessions began; whoever logged in sees it of all of its own.
+    // Roles cannot see when other sessions began; the login user sees it for all its own sessions.
     await this.run("RESET ROLE");
     const [row] = await this.rows<{ readonly known: boolean }>("knows", knowsSession, [pid, began]);
     return row?.known === true;
   }
 
-  /** Undefined for a session of the owner, and where the server does not tell. */
+  /** Undefined for a session of the owner, and if the server does not report it. */
   get identity(): SessionIdentity | undefined {
     return this.#identity;
   }
 
-  /** Nobody will answer any more: whatever was asked is lost. */
+  /** Drops the session: pending statements are lost. */
   abandon(): void {
     this.#isOpen = false;
     this.#client.connection.stream.destroy();
   }
 
-  /** The same, with row-level security open for this merchant alone. */
+  /** The same, with row-level security open for this merchant only. */
   async rowsOf<Row extends object>(
     merchant: string,
     name: string,
@@ -229,27 +224,24 @@ export class Connection {
       const opened = this.rows("set_merchant", "SELECT set_config('cofre.merchant', $1, false)", [
         merchant,
       ]).catch((error: unknown) => {
-        // The session goes on with the merchant before: whoever comes next must not take it for
-        // this one.
+        // The session still has the previous merchant: later callers must not take it for this one.
         if (this.#opened === opened) this.#merchant = undefined;
         throw error;
       });
       this.#opened = opened;
     }
-    // Sent behind it without waiting: when it fails, nobody gets what was read behind it, for that
-    // was another merchant's session.
+    // Pipelined after it: if it fails, the rows are dropped, because they were read with another
+    // merchant's session.
     const [, rows] = await Promise.all([this.#opened, this.rows<Row>(name, text, values)]);
     return rows;
   }
 
-  /**
-   * Several statements without parameters; all or none when they begin no transaction of their own.
-   */
+  /** Several statements without parameters; atomic unless they begin transactions themselves. */
   async run(text: string): Promise<void> {
     await this.#ask(text);
   }
 
-  /** Takes on this role for what is asked next. For a session that one caller has at a time. */
+  /** Switches to this role for later statements. Only for a session with one caller at a time. */
   async become(role: Role): Promise<void> {
     if (role === this.#role) return;
     await this.#ask(`SET ROLE ${role}`);
@@ -257,8 +249,8 @@ export class Connection {
   }
 
   /**
-   * Resolves when what was asked for is answered and the server was told good-bye, whether it hears
-   * that or not.
+   * Resolves when pending statements are answered and the termination message was sent, whether or
+   * not the server receives it.
    */
   async close(): Promise<void> {
     this.#isOpen = false;
@@ -267,7 +259,7 @@ export class Connection {
     await this.#client.end().catch(() => undefined);
   }
 
-  /** One timer for all that is asked: an answer to any of it is a sign of life. */
+  /** One timer for all pending statements: any answer is a sign of life. */
   #watch(): void {
     this.#asked += 1;
     if (this.#silenceMs > 0 && this.#cancelWatch === undefined) this.#watchFrom(this.#answered, 0);
@@ -295,7 +287,7 @@ export class Connection {
   }
 }
 
-/** A process of the server, and when it began. */
+/** A server process and its start time. */
 export interface SessionIdentity {
   readonly pid: number;
   readonly began: string;
@@ -306,16 +298,14 @@ const knowsSession = `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1
 
 export type Value = string | number | null;
 
-/**
- * 64-bit integers that are read are times and numbers, exact below 2^53; amounts are read as text.
- */
+/** Times and numbers are read as 64-bit integers, exact below 2^53; amounts are read as text. */
 const readAs = new TypeOverrides();
 readAs.setTypeParser(types.builtins.INT8, Number);
 
 /**
- * The SQLSTATE when the server said that the statement failed and the session goes on. Broken
- * connections (08), shutdowns and crashes (57P), failures of the system under it (58) and of itself
- * (XX), and servers that say so (40003) leave open what became of a commit.
+ * The SQLSTATE, if the server reported that the statement failed and the session continues. Broken
+ * connections (08), shutdowns and crashes (57P), system errors (58), internal errors (XX), and the
+ * code for an unknown completion (40003) leave the outcome of a commit open.
  */
 function refusalOf(error: unknown): string | undefined {
   if (!(error instanceof DatabaseError) || error.code === undefined) return undefined;

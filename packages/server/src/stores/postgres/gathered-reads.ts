@@ -6,16 +6,16 @@ interface Waiter<Row> {
   readonly reject: (error: unknown) => void;
 }
 
-/** By the key that they look for, in hex. */
+/** By the requested key, in hex. */
 type Waiting<Row> = Map<string, Waiter<Row>[]>;
 
 /**
- * Point reads of one kind by a binary key. Those that one turn of the event loop brings for a
- * merchant are sent together at its end, as one statement: a statement for each costs the server
- * and the driver several times what its row does. None waits for a timer or for another's answer,
- * and each is sent after it was asked for, so that it sees every change that was acknowledged
- * before. Whatever the statement fails with, all of them fail with. As many wait as there are
- * requests under way, which the HTTP server bounds.
+ * Point reads of one kind by a binary key. The reads of one merchant in one turn of the event loop
+ * are sent together at its end, as one statement, because a statement for each costs the server and
+ * the driver several times as much as its row. No read waits for a timer or for another's answer,
+ * and each is sent after it was requested, so that it sees every change acknowledged before. If the
+ * statement fails, all its reads fail with the same error. The number of waiting reads is bounded
+ * by the HTTP server's limit of requests in flight.
  */
 export class GatheredReads<Row extends object> {
   readonly #rows: (merchant: MerchantId, keys: string) => Promise<readonly Row[]>;
@@ -23,8 +23,8 @@ export class GatheredReads<Row extends object> {
   readonly #waiting = new Map<MerchantId, Waiting<Row>>();
 
   /**
-   * `rows` reads the rows of all keys, given as the text of a `bytea[]`; `keyOf` says in hex which
-   * key a row is of.
+   * `rows` reads the rows of all keys, given as the text of a `bytea[]`; `keyOf` returns the key of
+   * a row in hex.
    */
   constructor(
     rows: (merchant: MerchantId, keys: string) => Promise<readonly Row[]>,

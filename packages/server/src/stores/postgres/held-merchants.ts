@@ -3,18 +3,17 @@ import { BatchWriter, maxBatch, type Waiting } from "./batch-writer.ts";
 import type { Connection } from "./connection.ts";
 
 /**
- * Sessions beside the one that writes all other merchants' changes; made when they are needed, and
- * closed when nothing is held.
+ * Sessions beside the one that writes all other merchants' changes; opened on demand and closed
+ * when no merchant is held.
  */
 const mostSessions = 8;
 /**
- * How long each waits for a lock, in milliseconds: with what the change has waited before, four
- * seconds.
+ * How long each waits for a lock, in milliseconds: with the change's earlier wait, four seconds.
  */
 const lockMs = 3_000;
 /**
- * So long after a wait that was for nothing, in milliseconds, the merchant's next change is tried
- * with all others again.
+ * How long after a wait without success a merchant stays here, in milliseconds; then its next
+ * change is tried together with all others again.
  */
 const restMs = 30_000;
 
@@ -25,17 +24,17 @@ interface Queue {
 }
 
 /**
- * Writes the changes of merchants whose rows somebody holds, apart from all others, so that nobody
- * else waits for those locks. Of a merchant's changes that are here one session at a time has them,
- * in their order; up to eight merchants are tried at once. When the wait was for nothing, all that
- * has come for the merchant meanwhile is refused: nothing of it was written.
+ * Writes the changes of merchants whose rows are locked by another session, separately, so that no
+ * other merchant waits for those locks. One session at a time writes a merchant's changes, in
+ * order; up to eight merchants are tried at once. If the wait fails, all changes of the merchant
+ * that arrived meanwhile are refused: nothing of them was written.
  */
 export class HeldMerchants {
   readonly #connect: () => Promise<Connection>;
   readonly #mostQueued: number;
   readonly #onIdle: () => void;
   readonly #queues = new Map<string, Queue>();
-  /** Merchants whose turn comes, in order. */
+  /** Merchants waiting to be written, in order. */
   readonly #turns: string[] = [];
   readonly #idle: BatchWriter[] = [];
   #running = 0;
@@ -43,8 +42,8 @@ export class HeldMerchants {
   #commits = 0;
 
   /**
-   * Of more than `mostQueued` changes the rest is refused at once. `onIdle` hears when none waits
-   * any more.
+   * Changes beyond `mostQueued` are refused at once. `onIdle` is called when no change waits any
+   * more.
    */
   constructor(connect: () => Promise<Connection>, mostQueued: number, onIdle: () => void) {
     this.#connect = connect;
@@ -82,7 +81,7 @@ export class HeldMerchants {
     this.#pump();
   }
 
-  /** To be called when none waits. */
+  /** Must be called only when no change waits. */
   async close(): Promise<void> {
     for (const { cancelRest } of this.#queues.values()) cancelRest?.();
     this.#queues.clear();
@@ -110,7 +109,7 @@ export class HeldMerchants {
     }
   }
 
-  /** Whether the merchant's rows were held all the while. */
+  /** Returns whether the merchant's rows were locked for the whole time. */
   async #write({ waiting }: Queue): Promise<boolean> {
     const writer = this.#idle.pop() ?? new BatchWriter(this.#connect);
     const batch = waiting.splice(0, maxBatch);

@@ -2,14 +2,17 @@ import type { ElapsedMs } from "../../kernel/elapsed.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
 import { StoreError } from "../store.ts";
 
-/** More reads are refused as `overloaded`. A page of notifications is some two hundred reads. */
+/**
+ * More waiting reads are refused as `overloaded`. A page of notifications needs about two hundred
+ * reads.
+ */
 const mostWaiting = 1_024;
-/** After a read the next one begins when this many times the read's own duration has passed. */
+/** After a read the next one starts after a pause of this many times the read's own duration. */
 const restFactor = 2;
-/** The rest after a read is not longer. */
+/** Upper limit of the pause after a read. */
 const longestRestMs = 100;
 /**
- * When a read takes longer, for example because its rows come from the disk, another one begins
+ * If a read takes longer, for example because its rows come from the disk, another one starts
  * beside it.
  */
 const longMs = 50;
@@ -20,9 +23,9 @@ interface Waiting<Place> {
 }
 
 /**
- * When reads for people may begin. They share the thread and the database's cores with payments, so
- * reads go one after the other, with rests between them: at most a third of the time is theirs,
- * however many lists there are. A slow read does not delay the others, as long as a place is free.
+ * Schedules the reads for users. They share the thread and the database's cores with payments, so
+ * they run one after the other with pauses: they use at most a third of the time, however many
+ * lists there are. A slow read does not delay the others as long as a place is free.
  */
 export class ListPlaces<Place> {
   readonly #scheduler: Scheduler;
@@ -32,14 +35,14 @@ export class ListPlaces<Place> {
   #mayBegin = true;
   #isClosed = false;
 
-  /** The first place is used unless a slow read has it. */
+  /** The first place is used unless a slow read occupies it. */
   constructor(places: readonly Place[], scheduler: Scheduler, elapsed: ElapsedMs) {
     this.#free = [...places];
     this.#scheduler = scheduler;
     this.#elapsed = elapsed;
   }
 
-  /** Rejects with StoreError when too many wait, or with what `read` rejects with. */
+  /** Rejects with StoreError if too many reads wait, or with what `read` rejects with. */
   async run<Result>(read: (place: Place) => Promise<Result>): Promise<Result> {
     const place = await this.#place();
     const begun = this.#elapsed();
@@ -54,13 +57,13 @@ export class ListPlaces<Place> {
       cancel();
       this.#free.unshift(place);
       const restMs = Math.min(longestRestMs, restFactor * (this.#elapsed() - begun));
-      // A slow one has let the next begin.
+      // A slow read has already let the next one start.
       if (isSlow) this.#next();
       else this.#scheduler.after(restMs, () => this.#allow());
     }
   }
 
-  /** What runs is answered; what waits is refused. */
+  /** Running reads are answered; waiting ones are refused. */
   close(): void {
     this.#isClosed = true;
     for (const { reject } of this.#waiting.splice(0)) reject(new StoreError("closed"));

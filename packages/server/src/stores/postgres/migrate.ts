@@ -6,67 +6,67 @@ import { firstChecksums, migrations } from "./migrations/index.ts";
 import { migrationFailure, PostgresOpenError } from "./open-error.ts";
 
 /**
- * Held while the tables are looked at and changed, but not while indexes are built. Nodes of the
- * version before take it too. An arbitrary number.
+ * Held while the tables are read and changed, but not while indexes are built. Nodes of the
+ * previous version take it too. An arbitrary number.
  */
 const migrationLock = 7_266_373;
 
 /**
- * Held from the first migration to the last: any number of nodes may start at once. The version
- * before does not know it, so it starts and serves while indexes are built. Another arbitrary
- * number.
+ * Held from the first migration to the last, so that any number of nodes may start at once. The
+ * previous version does not know it, so it starts and serves while indexes are built. Another
+ * arbitrary number.
  */
 const turnLock = 7_266_376;
 
 /**
- * How often a start that waits for another node asks, and how long it waits: a migration may build
- * an index of hundreds of millions of rows.
+ * How often a start that waits for another node retries, and how long it waits: a migration may
+ * build an index of hundreds of millions of rows.
  */
 const turnPauseMs = 100;
 const longestTurnMs = 3_600_000;
-/** For a command, which reports nothing. */
+/** Limit for a command, which does not report progress. */
 export const commandTurnMs = 10_000;
 /**
- * When the wait is first reported, and how often from then on. Nodes that start together on tables
- * which are up to date wait for less.
+ * When the wait is first reported, and how often after that. Nodes that start together on current
+ * tables wait for less.
  */
 const firstTurnReportMs = 1_000;
 const turnReportMs = 30_000;
 
 /**
- * How long a step in a transaction waits for each lock. Requests of nodes that serve queue behind
- * it for that time at most.
+ * How long a step in a transaction waits for each lock. Requests of serving nodes queue behind it
+ * for at most that time.
  */
 const stepLockMs = 300;
 /**
- * How long a step that is repeated waits for a vacuum beforehand, by a lock that stops neither
- * reads nor writes. A vacuum that the server has begun by itself gives way to a session that has
- * waited for a second (`deadlock_timeout`), unless it prevents a wraparound; 300 ms would never do.
+ * How long a repeated step first waits for a vacuum, with a lock that stops neither reads nor
+ * writes. An autovacuum yields to a session that has waited for a second (`deadlock_timeout`),
+ * unless it prevents a wraparound; 300 ms would never be enough.
  */
 const vacuumLockMs = 5_000;
 /**
- * The pause after the first time-out; each further one is a second longer, up to five. In it what
- * has queued is served.
+ * The pause after the first timeout; each further one is a second longer, up to five. Queued
+ * requests are served during it.
  */
 const pauseMs = 1_000;
 const longestPauseMs = 5_000;
-/** About five minutes in all. */
+/** About five minutes in total. */
 const mostTries = 60;
 
 /**
- * Of a step in a transaction: another session holds a table. The step has left nothing, and may be
- * repeated.
+ * SQLSTATEs of a step in a transaction that met a lock of another session. The step has left no
+ * trace, and may be repeated.
  */
 const isRepeated: ReadonlySet<string | undefined> = new Set([lockTimeout, "40P01"]);
 
-/** What a migration does at the moment, for the log. */
+/** What a migration is doing, for the log. */
 export type MigrationReport =
   | { readonly kind: "began"; readonly no: number }
-  /** It has waited for a table in vain, `tries` times, and is repeated after a pause. */
+  /** It waited for a table without success, `tries` times, and is repeated after a pause. */
   | { readonly kind: "waits"; readonly no: number; readonly tries: number }
   /**
    * Another node migrates: `session` is its process on the server, undefined if it has just ended,
-   * `no` the last migration that is complete.
+   * `no` the last completed migration.
    */
   | {
       readonly kind: "waits_for_node";
@@ -76,37 +76,38 @@ export type MigrationReport =
     };
 
 export interface MigrateOptions {
-  /** Called for a database that has had an earlier version, and while another node migrates. */
+  /** Called for a database of an earlier version, and while another node migrates. */
   readonly report?: (report: MigrationReport) => void;
   /**
-   * How many times a step in a transaction is tried while another session holds a table. Default
-   * 60.
+   * Maximum number of attempts of a step in a transaction while another session holds a table.
+   * Default 60.
    */
   readonly tries?: number;
-  /** How long a start waits for another node that migrates. Default one hour. */
+  /** How long a start waits for another node that migrates, in milliseconds. Default one hour. */
   readonly turnMs?: number;
 }
 
 /**
- * Brings the tables up to what this version needs. Forward only: each migration leaves the tables
- * so that the version before goes on working beside this one, and a database with more migrations
- * than this version knows is accepted.
+ * Migrates the tables to this version. Forward only: each migration keeps the tables usable for the
+ * previous version, which may serve beside this one, and a database with more migrations than this
+ * version knows is accepted.
  *
- * A migration is a step of one of two kinds, by its text. The version before serves during both.
+ * The text of a migration determines which of two kinds of steps it is. The previous version serves
+ * during both.
  *
- * - In a transaction: changes of the catalogue only, which take milliseconds whatever the tables
- *   hold. Each lock is waited for 300 ms at most. After a time-out the whole step is repeated, with
+ * - In a transaction: only changes of the catalogue, which take milliseconds whatever the tables
+ *   hold. Each lock is waited for 300 ms at most. After a timeout the whole step is repeated, with
  *   pauses, for about five minutes.
- * - Outside of a transaction: statements that read a whole table but stop neither reads nor writes
- *   (`outsideForms`). Each is run by itself, without a time limit. A start that ended in the middle
- *   is repeated by the next one, which skips indexes that are ready.
+ * - Outside a transaction: statements that read a whole table but stop neither reads nor writes
+ *   (`outsideForms`). Each runs by itself, without a time limit. If a start ends in the middle, the
+ *   next one repeats the step and skips indexes that are ready.
  *
- * test/contract/migration-rules.ts says what is allowed, and refuses other texts.
+ * test/contract/migration-rules.ts defines what is allowed, and refuses other texts.
  */
 export async function migrate(connection: Connection, options: MigrateOptions = {}): Promise<void> {
   await take(connection, turnLock, options);
-  // The server ends what it does for a start that was killed, and frees its locks. Not every system
-  // that it runs on can.
+  // Makes the server abort the work of a killed start and release its locks. Not every operating
+  // system supports this.
   await connection.run("SET client_connection_check_interval = 1000").catch(ignoreRefusal);
   let at: number | undefined;
   try {
@@ -147,9 +148,9 @@ function ignoreRefusal(error: unknown): void {
 }
 
 /**
- * Takes one of the two locks, and waits for another node that holds it. Asks again and again: a
- * statement that waits for a lock has a snapshot, and an index is not ready while an older snapshot
- * is held. The server frees the lock of a node that has ended.
+ * Takes one of the two locks, and waits for another node that holds it. Polls, because a statement
+ * that waits for a lock has a snapshot, and an index is not ready while an older snapshot is held.
+ * The server releases the lock of a node that has ended.
  */
 async function take(
   connection: Connection,
@@ -199,7 +200,7 @@ async function lastMigration(connection: Connection): Promise<number> {
   return row?.no ?? 0;
 }
 
-/** Nodes of the version before start while this one waits. */
+/** Nodes of the previous version can start while `work` runs. */
 async function withoutLock(
   connection: Connection,
   options: MigrateOptions,
@@ -240,7 +241,7 @@ async function runInTransaction(
 }
 
 /**
- * A statement that takes the tables which are vacuumed from the vacuum, until the end of the
+ * A statement that takes the tables being vacuumed away from the vacuum until the end of the
  * transaction.
  */
 async function endingVacuums(connection: Connection): Promise<string> {
@@ -256,8 +257,8 @@ const vacuumedTables = `SELECT DISTINCT quote_ident(relname) AS name FROM pg_loc
 const indexForm = /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+) ON /;
 
 /**
- * None of them stops reads or writes of its table, however long it takes. A procedure commits as it
- * goes, and may be called again.
+ * None of them stops reads or writes of its table, however long it takes. A procedure commits in
+ * pieces, and may be called again.
  */
 const outsideForms = [
   indexForm,
@@ -268,8 +269,8 @@ const outsideForms = [
 ];
 
 /**
- * The statements of a step outside of a transaction, one a line; undefined: the text is a step in a
- * transaction.
+ * The statements of a step outside a transaction, one per line; undefined if the text is a step in
+ * a transaction.
  */
 export function outsideStatements(text: string): readonly string[] | undefined {
   const statements = text.split("\n").map((line) => line.replace(/;$/, ""));
@@ -279,7 +280,7 @@ export function outsideStatements(text: string): readonly string[] | undefined {
 }
 
 /**
- * While indexes are built and rows are read, the version before may start: only a change of the
+ * The previous version may start while indexes are built and rows are read: only a change of the
  * tables excludes it.
  */
 async function runOutside(
@@ -302,7 +303,7 @@ async function runOutside(
   );
 }
 
-/** A start that ended in the middle left an index that is not valid, or one that is ready. */
+/** A start that ended in the middle may have left an invalid index, or one that is ready. */
 async function runStatement(connection: Connection, statement: string): Promise<void> {
   const name = indexForm.exec(statement)?.[1];
   if (name !== undefined) {

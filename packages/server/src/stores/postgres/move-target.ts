@@ -22,19 +22,19 @@ export interface MoveTargetOptions {
   readonly waiveStandby: boolean;
 }
 
-/** Rows of one piece: what a comparison holds of each side at a time. */
+/** Rows per piece: a comparison holds one piece of each side in memory. */
 const pieceRows = 1_000;
 
 /**
- * For a session that moves a whole installation in one transaction: nothing but the commit takes
- * long, and that waits for the standby. A run that was killed holds its locks until the server has
+ * Time limits of a session that moves a whole installation in one transaction: only the commit
+ * takes long, because it waits for the standby. A killed run holds its locks until the server has
  * noticed.
  */
 const patience =
   "SET statement_timeout = '1h'; SET idle_in_transaction_session_timeout = '1h'; SET lock_timeout = '1min'";
 
 /**
- * Opens the database that something is moved into, as a start does; rejects with PostgresOpenError
+ * Opens the target database of a move, with the checks of a start; rejects with PostgresOpenError
  * for the same reasons.
  */
 export async function openMoveTarget({
@@ -56,8 +56,8 @@ export async function openMoveTarget({
 }
 
 /**
- * Owns one session of the tables' owner: rows are written past the function that numbers and orders
- * them, for they are numbered already.
+ * Owns one session of the tables' owner: rows are inserted without the functions that number and
+ * order them, because they are numbered already.
  */
 class MoveTarget implements TransferTarget {
   readonly #owner: Connection;
@@ -67,9 +67,8 @@ class MoveTarget implements TransferTarget {
   }
 
   async begin(): Promise<TargetHolding> {
-    // A start reads `origin` when it has a session that serves: until this is over it waits, and
-    // fails after the time that a session waits for a lock. Of the others whoever reads may go on,
-    // and whoever writes waits.
+    // A start reads `origin` once it has a serving session: until the move ends it waits, and fails
+    // after the lock timeout. Other sessions can read the other tables, and their writes wait.
     await this.#run(
       `BEGIN; LOCK TABLE origin IN ACCESS EXCLUSIVE MODE; LOCK TABLE ${transferKinds.join(", ")} IN SHARE ROW EXCLUSIVE MODE`,
     );
@@ -133,7 +132,7 @@ class MoveTarget implements TransferTarget {
 
   async note(state: "moved" | "returned", move: string): Promise<void> {
     if (state === "moved") {
-      // The order goes on behind what has come.
+      // New rows are numbered after the moved ones.
       await this.#rows(
         `SELECT setval('commit_order', greatest((SELECT last_value FROM commit_order), (SELECT max(no) FROM payment), (SELECT max(no) FROM card),
            (SELECT max(sequence) FROM outbox)))`,
@@ -143,7 +142,7 @@ class MoveTarget implements TransferTarget {
   }
 
   async commit(): Promise<"committed" | "served" | "refused" | "unknown"> {
-    // A Cofre that runs and had lost its sessions when this began may have come back.
+    // A running Cofre that had lost its sessions when this began may have come back.
     const isServed = await this.#isServed().catch(() => undefined);
     if (isServed !== false) {
       await this.rollback();
@@ -152,7 +151,7 @@ class MoveTarget implements TransferTarget {
     const { warnings } = this.#owner;
     try {
       await this.#owner.run("COMMIT");
-      // A server that stops waiting for its synchronous standby says so in a warning, and reports
+      // A server that stops waiting for its synchronous standby sends a warning and reports
       // success.
       return this.#owner.warnings > warnings ? "unknown" : "committed";
     } catch (error) {
@@ -174,7 +173,7 @@ class MoveTarget implements TransferTarget {
   }
 
   async #isServed(): Promise<boolean> {
-    // In a transaction the server shows what it has shown before.
+    // Within a transaction the server repeats its earlier snapshot of the statistics.
     await this.#run("SELECT pg_stat_clear_snapshot()");
     const serving = await this.#rows(
       `SELECT 1 AS found FROM pg_stat_activity

@@ -2,20 +2,20 @@ import { systemScheduler } from "../../kernel/system-scheduler.ts";
 import { type Connection, lockTimeout, StatementError } from "./connection.ts";
 
 /**
- * The first version that reads by `due_payment` (migrations/019-due-payments.ts) knows this many
- * migrations.
+ * The number of migrations of the first version that reads by `due_payment`
+ * (migrations/019-due-payments.ts).
  */
 const knowsDuePayments = 20;
 
 /**
- * By which the versions before find what is due. While they are there no update of a payment is
+ * Indexes by which earlier versions find due payments. While they exist, no update of a payment is
  * HOT.
  */
 const olderIndexes = "payment_due, payment_in_flight";
 
 /**
- * Requests wait behind this statement while it waits for a lock, so it waits for a short time,
- * several times.
+ * Requests queue behind this statement while it waits for a lock, so it waits briefly, several
+ * times.
  */
 const lockMs = 300;
 const tries = 10;
@@ -26,10 +26,10 @@ const isLeft = `SELECT to_regclass('payment_due') IS NOT NULL OR to_regclass('pa
   ) AS read`;
 
 /**
- * Drops the indexes of `payment` that only versions before this one read by. Not while a node of
- * one is present: without them each of its looks for what is due reads the whole table. In an
- * upgrade, one node after the other, the start of the last node drops them. If a long transaction
- * holds the table, they remain until the next start.
+ * Drops the indexes of `payment` that only earlier versions read by, unless a node of such a
+ * version is present: without the indexes each of its reads of due payments scans the whole table.
+ * In an upgrade of one node after the other, the start of the last node drops them. If a long
+ * transaction holds the table, they remain until the next start.
  */
 export async function dropOlderIndexes(owner: Connection): Promise<void> {
   const [found] = await owner.rows<{ readonly left: boolean; readonly read: boolean }>(

@@ -1,19 +1,19 @@
 /**
- * Why the database was not taken. The process should stop and show the message; it quotes nothing
- * of the server's or the driver's.
+ * Why the database was refused. The process should stop and show the message; it quotes no text of
+ * the server or the driver.
  */
 export class PostgresOpenError extends Error {
   override readonly name = "PostgresOpenError";
   readonly code: PostgresRefusal;
 
-  /** `failure`: which step failed, and how, in words of this program. */
+  /** `failure`: which step failed, and how, in Cofre's own words. */
   constructor(code: PostgresRefusal, failure?: string) {
     super(`PostgreSQL: ${postgresRefusals[code]}${failure === undefined ? "" : `: ${failure}`}`);
     this.code = code;
   }
 }
 
-/** Shown as they are; docs/operate/postgres.md says what to do about each. */
+/** Shown unchanged; docs/operate/postgres.md explains what to do about each. */
 export const postgresRefusals = {
   unreachable:
     "the server that COFRE_DATABASE_URL names cannot be reached, or does not let this user in",
@@ -47,7 +47,7 @@ export const postgresRefusals = {
 export type PostgresRefusal = keyof typeof postgresRefusals;
 
 /**
- * By SQLSTATE or its class, the more exact first. What follows a failed step has the same words in
+ * By SQLSTATE or its class, the more specific first. The instructions have the same wording in
  * docs/operate/postgres.md.
  */
 const stepFailures: readonly (readonly [state: string, what: string])[] = [
@@ -75,8 +75,8 @@ const stepFailures: readonly (readonly [state: string, what: string])[] = [
 ];
 
 /**
- * What to do about a migration that failed; `no` is undefined before the first one, `state` when
- * the server has not said what became of it.
+ * Instructions for a failed migration; `no` is undefined before the first one, `state` if the
+ * server did not report the result.
  */
 export function migrationFailure(no: number | undefined, state: string | undefined): string {
   const step = no === undefined ? "the table of migrations" : `migration ${no}`;

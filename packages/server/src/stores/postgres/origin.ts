@@ -1,11 +1,11 @@
 import { type Connection, lockTimeout, StatementError } from "./connection.ts";
 import { PostgresOpenError } from "./open-error.ts";
 
-/** Where what is in the database came from: see migrations/006-reports.ts. */
+/** The origin of the data in the database: see migrations/006-reports.ts. */
 
 interface Origin {
   readonly state: "begun" | "moved" | "returned";
-  /** Names the move; null when there was none. */
+  /** Identifies the move; null if there was none. */
   readonly move: string | null;
 }
 
@@ -23,19 +23,19 @@ export async function writeOrigin(owner: Connection, { state, move }: Origin): P
   );
 }
 
-/** What a start brings along. */
+/** Conditions of a start. */
 export interface Beginning {
-  /** There are keys of an installation where this one keeps its own. */
+  /** The keys of an installation exist where this one keeps its own. */
   readonly besideKeys: boolean;
-  /** An empty database is begun on, whatever keys there are. */
+  /** The start accepts an empty database, whatever keys exist. */
   readonly beginAnew: boolean;
 }
 
 /**
- * Rejects with PostgresOpenError when an installation would begin anew without a word because its
- * database is gone, or another one is named; when the database was given up; and when a move holds
- * it for longer than a lock is waited for. A start that fails after this and before it has made an
- * account may be repeated.
+ * Rejects with PostgresOpenError if an installation would silently start with an empty database
+ * because its own is gone or another one is configured; if the database was marked as returned; and
+ * if a move holds it for longer than the lock timeout. A start that fails after this and before it
+ * has created an account may be repeated.
  */
 export async function checkBeginning(
   owner: Connection,

@@ -12,7 +12,7 @@ import {
 import { ListPlaces } from "./list-places.ts";
 import { sql, type StatementName } from "./sql.ts";
 
-/** The second one is for reads that meet a slow one. */
+/** The second one is for reads that would wait for a slow one. */
 const sessions = 2;
 
 interface Place {
@@ -20,9 +20,9 @@ interface Place {
 }
 
 /**
- * What people read: lists, figures, history, deliveries. Owns two sessions, each of which runs one
- * statement at a time and ends it after two seconds (connection.ts). Payments and jobs read on
- * other sessions, so none of their reads waits for a list. How many run, and when: list-places.ts.
+ * Reads for users: lists, figures, history, deliveries. Owns two sessions, each of which runs one
+ * statement at a time with a limit of two seconds (connection.ts). Payments and jobs read on other
+ * sessions, so none of their reads waits for a list. list-places.ts decides how many run, and when.
  */
 export class PeopleLists {
   readonly #connect: () => Promise<Connection>;
@@ -32,14 +32,14 @@ export class PeopleLists {
   readonly #places = new ListPlaces(this.#sessions, systemScheduler, systemElapsed);
   #isClosed = false;
 
-  /** `connect` makes a session for people, in any role. */
+  /** `connect` opens a session for users, in any role. */
   constructor(connect: () => Promise<Connection>) {
     this.#connect = connect;
   }
 
   /**
-   * Rows of one merchant, under row-level security. Rejects with StoreError: `timed_out` when the
-   * server has ended the statement.
+   * Rows of one merchant, under row-level security. Rejects with StoreError: `timed_out` if the
+   * server aborted the statement.
    */
   read<Row extends object>(
     role: Role,
@@ -59,12 +59,12 @@ export class PeopleLists {
     });
   }
 
-  /** The address may lead to another server by now. */
+  /** The address may now refer to another server. */
   renew(): void {
     for (const place of this.#sessions) void this.#drop(place);
   }
 
-  /** What runs is answered; what waits is refused. */
+  /** Running reads are answered; waiting ones are refused. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#places.close();

@@ -28,19 +28,17 @@ export interface PeopleSessions {
     name: PeopleStatement,
     ...values: readonly Value[]
   ) => Promise<readonly Row[]>;
-  /**
-   * A session that writes, checked as those of a start are. Rejects when there is none to be had.
-   */
+  /** Opens a session that writes, with the checks of a start. Rejects if none is available. */
   readonly connect: () => Promise<Connection>;
   readonly isClosed: () => boolean;
 }
 
-/** More are refused as `overloaded`. */
+/** Maximum number of waiting changes; more are refused as `overloaded`. */
 const mostWaiting = 256;
 
 /**
- * People in the database. Owns the session that writes them, made when it is first needed and again
- * when it broke.
+ * Users in the database. Owns the session that writes them, opened on first use and again after it
+ * breaks.
  */
 export class PostgresPeople implements PeopleStore {
   readonly #sessions: PeopleSessions;
@@ -110,8 +108,8 @@ export class PostgresPeople implements PeopleStore {
   }
 
   /**
-   * The address may lead to another server by now. What is under way there is answered or not, as
-   * it comes.
+   * The address may now refer to another server. Pending changes there may still be answered or
+   * not.
    */
   renew(): void {
     const writer = this.#writer;
@@ -147,7 +145,7 @@ export class PostgresPeople implements PeopleStore {
     const { warnings } = connection;
     try {
       const rows = await connection.rows<Row>(name, text, values);
-      // A server that stops waiting for its synchronous standby says so in a warning, and reports
+      // A server that stops waiting for its synchronous standby sends a warning and reports
       // success.
       if (connection.warnings > warnings) throw new StoreError("commit_unknown");
       return rows;
@@ -156,7 +154,7 @@ export class PostgresPeople implements PeopleStore {
       const { refusal } = error;
       if (refusal === undefined || refusal === readOnly) await this.#drop(connection);
       if (refusal === undefined) throw new StoreError("commit_unknown");
-      // Values that do not fit (22) and constraints (23) are the change's own fault.
+      // Invalid values (22) and violated constraints (23) are the change's own fault.
       if (/^2[23]/.test(refusal))
         throw new BrokenInvariant("a change of people keeps the constraints of the database");
       throw new StoreError("unavailable");
@@ -169,8 +167,7 @@ export class PostgresPeople implements PeopleStore {
       const connection = await writer.catch(() => undefined);
       if (connection?.isOpen === true) return connection;
       if (this.#writer === writer) this.#writer = undefined;
-      // Those who come while a session is made wait for the same one; when it was not to be had, it
-      // is not for them either.
+      // Concurrent callers wait for the same new session, and fail with it.
       if (connection === undefined) throw new StoreError("unavailable");
     }
   }
@@ -190,8 +187,8 @@ const writePeople = "SELECT outcome, number FROM write_people_1($1)";
 const useSession = "SELECT use_person_session_1($1, $2)";
 
 /**
- * What the function of migrations/008-people.ts reads: bytes as hex, the person by its columns, the
- * acts as they go into the chain.
+ * The input of the function of migrations/008-people.ts: bytes as hex, the user by columns, the
+ * acts as they enter the hash chain.
  */
 function messageOf({ at, acts, person, ends, begins, keepsAdmin, chain }: PeopleChange): string {
   const bodies = chain === undefined ? acts.map((act) => bodyOf(at, act)) : [];

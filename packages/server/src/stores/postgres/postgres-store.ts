@@ -74,33 +74,32 @@ import { sql, type StatementName } from "./sql.ts";
 import { checkServer, checkServerAgain } from "./start-check.ts";
 
 export interface PostgresStoreOptions {
-  /**
-   * `postgres://user:password@host:port/database`: the primary, reached as the owner of the tables.
-   */
+  /** `postgres://user:password@host:port/database`: the primary; the user owns the tables. */
   readonly url: Secret<string>;
   readonly clock: Clock;
-  /** true: starts without a synchronous standby, whose lack is otherwise refused. */
+  /** true: starts without a synchronous standby, which is otherwise refused. */
   readonly waiveStandby: boolean;
   /** Without it the database may be empty. */
   readonly beginning?: Beginning;
   /**
-   * How many changes may wait for their commit; more are refused as `overloaded`. Default 4,096.
+   * Maximum number of changes that wait for their commit; more are refused as `overloaded`. Default
+   * 4,096.
    */
   readonly maxQueued?: number;
-  /** Called when writing begins to fail, and when it works again. */
+  /** Called when writing starts to fail, and when it succeeds again. */
   readonly onWriting?: (works: boolean) => void;
   /**
-   * Called when the address leads to a server, after a failover say, that would have been refused
-   * at the start.
+   * Called when the address refers to a server, for example after a failover, that a start would
+   * have refused.
    */
   readonly onRefused?: (code: PostgresRefusal) => void;
-  /** Called while the tables of an earlier version are brought up to date. */
+  /** Called while the tables of an earlier version are migrated. */
   readonly onMigration?: (report: MigrationReport) => void;
 }
 
 /**
- * The store for more than one node. Rejects with PostgresOpenError when the server cannot be
- * trusted with payments (open-error.ts).
+ * The store for more than one node. Rejects with PostgresOpenError if the server cannot be trusted
+ * with payments (open-error.ts).
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<RunningStore> {
   const url = options.url.reveal();
@@ -111,8 +110,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   try {
     const connectWriter = writerOf(connect, options);
     writer = await connectWriter("cofre_gateway");
-    // Behind the first session that serves, by which a move finds this start (move-target.ts):
-    // either it is found, or this reads what the move left.
+    // After the first serving session, by which a move detects this start (move-target.ts): either
+    // the move detects it, or this reads what the move left.
     await checkBeginning(owner, options.beginning ?? { besideKeys: false, beginAnew: false });
     const lane = new BatchLane(writer, {
       async connect() {
@@ -136,17 +135,17 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 }
 
 /**
- * Sessions that are being asked after, each by so many others at most: one to a machine that has
- * just gone takes seconds to fail.
+ * Sessions being checked, each by at most this many concurrent checks: a connection to a machine
+ * that has just failed takes seconds to fail.
  */
 const mostAsking = 3;
 const asking = new WeakMap<Connection, number>();
 
 /**
- * A session that is silent may wait for something, or its server is gone without a word. A new one
- * finds out: it comes to whatever server the address leads to now, and if that server does not have
- * the silent session, nobody will ever answer there. When no new one can be made, nothing is known,
- * and it is tried again while the silence lasts.
+ * A silent session may wait for something, or its server may be gone without closing it. A new
+ * session resolves this: it reaches the server that the address refers to now, and if that server
+ * does not have the silent session, no answer will arrive there. If no new session can be opened,
+ * nothing is known, and the check is repeated while the silence lasts.
  */
 async function askAfter(silent: Connection, url: string): Promise<void> {
   const { identity } = silent;
@@ -161,15 +160,15 @@ async function askAfter(silent: Connection, url: string): Promise<void> {
       await other.close();
     }
   } catch {
-    // As little as the silence does it say what became of the session.
+    // This failure shows no more about the session than its silence does.
   } finally {
     asking.set(silent, (asking.get(silent) ?? 1) - 1);
   }
 }
 
 /**
- * What the address leads to may be another server each time: each session that writes begins with
- * the checks of the start, except for that of its clock.
+ * The address may refer to another server each time, so each writing session begins with the checks
+ * of the start, except for the clock.
  */
 function writerOf(
   connect: (role: Role) => Promise<Connection>,
@@ -193,7 +192,7 @@ function writerOf(
   };
 }
 
-/** The session of the tables' owner, who has brought them up to date. */
+/** The session of the tables' owner, which has migrated them. */
 async function prepareDatabase(
   url: string,
   { clock, waiveStandby, onMigration }: PostgresStoreOptions,
@@ -216,10 +215,10 @@ function openErrorOf(error: unknown): unknown {
 }
 
 /**
- * What has a session of its own, and the role that it reads in: payments, cards, recovery with the
- * other jobs, the outbox, the upgrade of cards, the leases, and people who sign in. A session
- * answers in the order in which it was asked, so nothing of one waits for what another reads. Lists
- * for people have their own (people-lists.ts).
+ * Readers with their own session, and the role of each: payments, cards, recovery with the other
+ * jobs, the outbox, the upgrade of cards, the leases, and sign-in. A session answers in the order
+ * of its requests, so no reader waits for another's reads. Lists for users have their own sessions
+ * (people-lists.ts).
  */
 const readers = {
   payments: "cofre_gateway",
@@ -232,12 +231,12 @@ const readers = {
 } as const satisfies Readonly<Record<string, Role>>;
 type Reader = keyof typeof readers;
 
-/** Payments that one statement goes through: their rows are locked until it ends. */
+/** Payments that one statement updates: their rows are locked until it ends. */
 const pieceOfPayments = 500;
 
 /**
- * Owns a session for each of the readers, made when it is first needed and again when it broke, and
- * the lane that writes.
+ * Owns a session for each reader, opened on first use and again after it breaks, and the writing
+ * lane.
  */
 class PostgresStore implements RunningStore {
   readonly people: PostgresPeople;
@@ -631,8 +630,8 @@ class PostgresStore implements RunningStore {
 
   async eraseRemains(): Promise<boolean> {
     if (this.#closed !== undefined) throw new StoreError("closed");
-    // Dead rows, the server's log and its backups keep what was deleted, and only the server's
-    // administrator can end that.
+    // Dead rows, the server's log and its backups keep deleted data, and only the server's
+    // administrator can change that.
     return false;
   }
 
@@ -641,8 +640,8 @@ class PostgresStore implements RunningStore {
   }
 
   /**
-   * The writer has a new session, on another server perhaps: reads follow it, for the server before
-   * may still answer.
+   * The writer has a new session, perhaps on another server: readers reconnect too, because the
+   * previous server may still answer.
    */
   renewReaders(): void {
     const readers = [...this.#readers.values()];
@@ -687,7 +686,7 @@ class PostgresStore implements RunningStore {
     return this.#read<Row>(reader, merchantId, name, [merchantId, ...values]);
   }
 
-  /** The same for people. */
+  /** The same for users. */
   #listed<Row extends object>(
     role: "cofre_gateway" | "cofre_vault",
     merchantId: MerchantId,
@@ -727,7 +726,7 @@ class PostgresStore implements RunningStore {
     return identityFromRow(row, present);
   }
 
-  /** Undefined where the server does not say, as a distributed PostgreSQL may not. */
+  /** Undefined if the server does not report it, as a distributed PostgreSQL may not. */
   async #presentServer(): Promise<string | undefined> {
     try {
       const [row] = await this.#all<{ readonly server: string | null }>("leases", "presentServer");
@@ -737,7 +736,7 @@ class PostgresStore implements RunningStore {
     }
   }
 
-  /** Rows of whatever merchants. */
+  /** Rows of all merchants. */
   #all<Row extends object>(
     reader: Reader,
     name: StatementName,
@@ -765,7 +764,7 @@ class PostgresStore implements RunningStore {
 
   async #reader(reader: Reader): Promise<Connection> {
     const kept = this.#readers.get(reader);
-    // Those who come while a session is made wait for the same one.
+    // Concurrent callers wait for the same new session.
     if (kept !== undefined && (await kept.then(({ isOpen }) => isOpen).catch(() => false)))
       return kept;
     const current = this.#readers.get(reader);
@@ -784,7 +783,7 @@ function onlyPayment(rows: readonly PaymentRow[]): Payment | undefined {
 
 const beforeAllTime = -1;
 /**
- * Whole payments of a list that are read and searched in one piece: some 0.3 ms of this process.
+ * Whole payments of a list that are read and searched in one piece: about 0.3 ms of this process.
  */
 const rowsInPiece = 25;
 
@@ -798,8 +797,8 @@ type DeliveryRow = Omit<Delivery, "outcome" | "inOrder" | "message"> & {
 };
 
 /**
- * Copies: the driver's buffers are views of what the socket received, which lives as long as they
- * do.
+ * Copies, because the driver's buffers are views of the received data and would keep all of it in
+ * memory.
  */
 function cardFromRow(
   merchantId: MerchantId,

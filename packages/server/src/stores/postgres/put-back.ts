@@ -6,8 +6,8 @@ import { PostgresOpenError } from "./open-error.ts";
 import { checkServer } from "./start-check.ts";
 
 /**
- * Raises the epoch of a database to what `next` makes of the present one, while nodes may serve it.
- * Resolves with the epoch that holds then.
+ * Raises the epoch of a database to `next` of the current one, while nodes may be serving it.
+ * Resolves with the resulting epoch.
  */
 export async function raiseEpoch(
   { url, clock, waiveStandby }: MoveTargetOptions,

@@ -3,7 +3,10 @@ import type { OpenDeliveryState } from "../store.ts";
 
 const hexOf = (column: string, name: string): string => `encode(${column}, 'hex') AS "${name}"`;
 
-/** What rows.ts reads a payment from. Amounts as text: 64 bits do not fit a number. */
+/**
+ * The columns from which rows.ts reads a payment. Amounts are text, because a number cannot hold 64
+ * bits.
+ */
 const payment = `${hexOf("payment.merchant", "merchant")}, ${hexOf("payment.id", "id")}, payment.code, payment.created_at, payment.version,
   payment.state, payment.status_at, payment.captured_at, payment.capture_by, payment.authorized::text, payment.captured::text,
   payment.refunded::text, payment.refunds, payment.chargeback, payment.review, payment.rerouted, payment.attempts, payment.attempt, payment.verdict,
@@ -24,26 +27,26 @@ const auditEntry = `no AS number, body, ${hexOf("digest", "digest")}, ${hexOf("m
 const merchant = "decode($1, 'hex')";
 
 /**
- * Of merchants in the slots that are bits of the parameter: the last byte of the id says which slot
- * (kernel/slot.ts).
+ * Whether the merchant is in one of the slots set as bits of the parameter: the last byte of the id
+ * determines the slot (kernel/slot.ts).
  */
 const inSlots = (column: string, parameter: string): string =>
   `(${parameter}::bigint >> (get_byte(${column}, 3) & 31)) & 1 = 1`;
 
 /**
- * The state is in the text, because only then the index of that state is used. All numbers are
- * above 0: 017-indexes-of-reads.ts.
+ * The state is part of the text, because only then its index is used. All numbers are above 0:
+ * 017-indexes-of-reads.ts.
  */
 const deliveriesIn = (state: OpenDeliveryState): string =>
   `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND state = '${state}' AND number > 0 AND number >= $2 ORDER BY number, endpoint LIMIT $3`;
 
-/** A row that differs from its payment is not used: `cofre audit due` names it. */
+/** A row that differs from its payment is ignored: `cofre audit due` reports it. */
 const fromDue = `FROM due_payment AS due
     JOIN payment ON payment.merchant = due.merchant AND payment.id = due.payment AND payment.due_at = due.due_at AND payment.no = due.no`;
 
 /**
- * Payments that are due, those in flight and the others: the index has each part in order, and the
- * limit bounds what is read of each.
+ * Due payments, in flight and others: the index has each part in order, and the limit bounds the
+ * rows read of each.
  */
 function dueBy(condition: string, limit: string): string {
   const part = (inFlight: number): string =>
@@ -52,8 +55,8 @@ function dueBy(condition: string, limit: string): string {
 }
 
 /**
- * Every statement that reads, and what the jobs' role does beside; its name is the prepared
- * statement's.
+ * Every reading statement, and the other statements of the jobs' role; each name is also the name
+ * of the prepared statement.
  */
 export const sql = {
   accountByKey: `SELECT ${account}, grants, mac FROM account_key JOIN account ON account.merchant = account_key.merchant
@@ -121,7 +124,7 @@ export const sql = {
     ) IS DISTINCT FROM 'waiting' ORDER BY from_at, number, endpoint LIMIT $4`,
   deliveriesOfMessage: `SELECT ${delivery} FROM delivery WHERE merchant = ${merchant} AND endpoint = $2 AND message = $3 AND message > 0
     ORDER BY number`,
-  // The functions behind the views: those join tables of the catalogue for what is not asked for
+  // The functions behind the views, because the views join catalogue tables that are not needed
   // here.
   databaseFigures: `SELECT ${[
     ["payment", "paymentBytes"],
@@ -143,8 +146,8 @@ export const sql = {
   dropTokenDigests: "SELECT drop_token_digests_1($1, $2, $3) AS last",
   identity: "SELECT keys, epoch, beat, is_copy, server FROM identity",
   raiseIdentity: "SELECT keys, epoch, beat, is_copy, server FROM raise_identity_1($1, $2, $3, $4)",
-  // The cluster, its timeline, which a promotion and a recovery to a point in time each begin, and
-  // the database in it.
+  // The cluster, its timeline (each promotion and each point-in-time recovery starts a new one),
+  // and the database in it.
   presentServer: `SELECT (SELECT system_identifier FROM pg_control_system())::text || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
     || '/' || (SELECT oid FROM pg_database WHERE datname = current_database()) AS server`,
   leaveSlots: "SELECT leave_slots_1($1)",

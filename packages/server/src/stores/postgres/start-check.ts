@@ -2,10 +2,7 @@ import { aheadOf, type Clock, clockToleranceMs } from "../../kernel/clock.ts";
 import type { Connection } from "./connection.ts";
 import { PostgresOpenError, type PostgresRefusal } from "./open-error.ts";
 
-/**
- * What the server says of itself. Settings as they were when the session began, before it set its
- * own.
- */
+/** Facts about the server. Settings have their values from before the session set its own. */
 interface ServerFacts {
   readonly version: number;
   readonly encoding: string;
@@ -31,7 +28,7 @@ const settings = [
   "log_parameter_max_length_on_error",
 ];
 
-/** The settings are read once: the server makes the whole list of them for each look. */
+/** The settings are read once, because the server builds the whole list for each read. */
 const factsQuery = `SELECT current_setting('server_version_num')::integer AS version, current_setting('server_encoding') AS encoding,
   pg_is_in_recovery() AS standby, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
   ${settings.map((name) => `max(reset_val) FILTER (WHERE name = '${name}') AS ${name}`).join(", ")},
@@ -43,15 +40,15 @@ const factsQuery = `SELECT current_setting('server_version_num')::integer AS ver
   FROM pg_settings`;
 
 /**
- * Rejects with PostgresOpenError when the server would not keep what it says it keeps, could write
- * card or customer data to its log, or when its clock and `clock` differ.
+ * Rejects with PostgresOpenError if the server would not keep what it acknowledges, could write
+ * card or customer data to its log, or if its clock and `clock` differ.
  */
 export async function checkServer(
   connection: Connection,
   clock: Clock,
   waiveStandby: boolean,
 ): Promise<void> {
-  // Asked once before, so that the time of the way there and back is the network's alone.
+  // Sent once before, so that the next round trip measures only the network.
   await connection.rows("now", "SELECT 1");
   const before = clock.now();
   const [facts] = await connection.rows<ServerFacts>("facts", factsQuery);
@@ -62,8 +59,8 @@ export async function checkServer(
 }
 
 /**
- * The same for a further session of a node that serves. Clocks are compared all the time by then
- * (recovery/slot-keeper.ts), and the database's alone stops no node.
+ * The same for a further session of a serving node, without the clock: clocks are then compared
+ * continuously (recovery/slot-keeper.ts), and the database's clock alone stops no node.
  */
 export async function checkServerAgain(
   connection: Connection,

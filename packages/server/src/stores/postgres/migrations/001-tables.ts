@@ -1,14 +1,14 @@
 /**
- * The merchant leads every key and every index, so that rows of one merchant stay together and the
- * schema shards by merchant. What cannot lead with it is named in the catalogue test
- * (test/contract/store-postgres.test.ts) with its reason: a key's digest and a refund's id name
- * their merchant, and the jobs that serve all merchants go by time. There is one sequence,
- * `commit_order`, for the order of first commits that the contract promises; no constraint rests on
- * it.
+ * Every key and every index begins with the merchant, so that rows of one merchant stay together
+ * and the schema can be sharded by merchant. The catalogue test
+ * (test/contract/store-postgres.test.ts) lists the exceptions with their reasons: a key's digest
+ * and a refund's id identify their merchant, and the jobs that serve all merchants read by time.
+ * There is one sequence, `commit_order`, for the order of first commits that the contract promises;
+ * no constraint depends on it.
  *
  * The checks are those of change-rules.ts and of the embedded store. Amounts are bigint minor
- * units, times are milliseconds since 1970 as the domain counts them. What is ordered by has the
- * collation "C": bytes, whatever the server's language.
+ * units, times are milliseconds since 1970 as in the domain. Columns used for ordering have the
+ * collation "C": byte order, whatever the server's language.
  */
 export const tables = `
 CREATE SEQUENCE commit_order CACHE 1;

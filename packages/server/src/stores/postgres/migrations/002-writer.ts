@@ -1,17 +1,16 @@
 /**
- * The writer of batches, as functions of the database: one round trip and one commit for a whole
- * batch, whatever is in it. Changes are written in the order in which they came, each all or
- * nothing, by the same steps as the embedded store's change-writer.ts; a message is that of
- * change-message.ts as JSON, with bytes in hex. Statements in PL/pgSQL are planned once for a
- * connection.
+ * The writer of batches, as database functions: one round trip and one commit for a whole batch,
+ * whatever it contains. Changes are written in order of arrival, each whole or not at all, by the
+ * same steps as the embedded store's change-writer.ts; a message is that of change-message.ts as
+ * JSON, with bytes in hex. Statements in PL/pgSQL are planned once per connection.
  *
- * First of all a batch locks the row of each of its merchants, in the order of their ids, until its
- * commit. So no two batches write to one merchant at a time: they cannot deadlock, what one has
- * read of the merchant does not change under it, and notifications are numbered without gaps. Other
- * merchants' batches go on beside it.
+ * A batch first locks the row of each of its merchants, ordered by id, until its commit. So no two
+ * batches write to one merchant at a time: they cannot deadlock, the data that one has read of the
+ * merchant does not change, and notifications are numbered without gaps. Batches of other merchants
+ * run concurrently.
  *
- * The names end with a number: another form of message gets functions of its own, so that an older
- * node may go on beside a newer.
+ * The names end with a number: another message format gets its own functions, so that an older node
+ * can run beside a newer one.
  */
 export const writer = `
 -- A batch is {"merchants": [...], "parts": [...]}; a part is a change or {"run": [changes]}.

@@ -1,8 +1,8 @@
 /**
- * The most of all changes at once: a run is changes that hold a payment, perhaps the use of a card,
- * and nothing rare, of payments that are all different. They cannot be in each other's way, so one
- * statement for each table writes them all: a statement for each row costs several times as much,
- * checks of constraints above all, which are read anew for each statement.
+ * Writes the most common changes together: a run is a sequence of changes of different payments,
+ * each with a payment, perhaps a card use, and nothing rare. They cannot conflict with each other,
+ * so one statement per table writes them all: a statement for each row costs several times as much,
+ * above all for constraint checks, which are loaded again for each statement.
  */
 export const runs = `
 CREATE FUNCTION write_run_1(run jsonb) RETURNS text LANGUAGE plpgsql AS $$

@@ -1,12 +1,12 @@
 /**
- * A role for each part of the program, none of which may log in: whoever connects takes one on for
- * the session. No role writes a table; the gateway and the jobs write through the functions, which
+ * A role for each part of the program. None may log in: the connecting user takes one on for the
+ * session. No role writes a table; the gateway and the jobs write through the functions, which
  * belong to the owner and name the merchant in every statement.
  *
- * Cards are closed to all but the vault's role; the jobs see of them what tells which are unused,
- * the reader sees nothing. The gateway's and the vault's reads are held to one merchant by
- * row-level security, whatever a statement says: the second wall. It does not stand before the
- * writer, whose batches hold many merchants, nor before the jobs, which serve all.
+ * Only the vault's role reads cards; the jobs see only the columns that show which cards are
+ * unused, the reader sees none. Row-level security limits the reads of the gateway and the vault to
+ * one merchant, whatever a statement says, as a second line of defence. It does not apply to the
+ * writer, whose batches contain many merchants, nor to the jobs, which serve all.
  */
 export const roles = `
 DO $$

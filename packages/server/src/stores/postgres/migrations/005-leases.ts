@@ -1,10 +1,10 @@
 /**
- * Who lives, and who does what of the work that goes on for all merchants (store.ts, holdSlots). A
- * node's life is what is leased; the slots only name their holders, so that a renewal is one row.
- * The calls of all nodes go one after the other under an advisory lock.
+ * Live nodes, and which of them runs the jobs of which merchants (store.ts, holdSlots). The lease
+ * belongs to the node; slots only name their holders, so that a renewal updates one row. An
+ * advisory lock serializes the calls of all nodes.
  *
- * Not waited for on the disk or by the standby: what is lost of it is what some node does twice for
- * nothing, and a standby that hangs must not make every node stop its jobs.
+ * Not synchronous with the disk or the standby: lost leases only make nodes repeat work without
+ * effect, and a hanging standby must not make every node stop its jobs.
  */
 export const leases = `
 CREATE TABLE node (

@@ -1,11 +1,11 @@
 /**
  * `journal`: the ledger's entries as rows, for reports, the same as the embedded store's view. It
- * spells out the codes of codes.ts: another account needs a migration that makes the view anew. It
- * reads with the rights of whoever asks, so it shows no more than `history` does.
+ * decodes the codes of codes.ts: another account needs a migration that recreates the view. It
+ * reads with the caller's rights, so it shows no more than `history` does.
  *
- * `origin`: where what is in the database came from, one row or none. `begun`: a start found the
- * database empty and went on; `moved`: a file was moved here (cofre migrate-store); `returned`: and
- * was taken back since. Nobody but the owner reads it.
+ * `origin`: the origin of the data in the database, one row or none. `begun`: a start found the
+ * database empty and used it; `moved`: a file was moved here (cofre migrate-store); `returned`: and
+ * was moved back since. Only the owner reads it.
  */
 export const reports = `
 CREATE VIEW journal WITH (security_invoker = true) AS

@@ -1,8 +1,8 @@
 /**
- * Which node has which world of the sandbox, and where nodes reach each other. Unused: nodes of
- * earlier versions write and read it, and forward requests to each other by it
- * (docs/decisions/0014). What a row says counts while its node lives; the functions that write take
- * an advisory lock.
+ * The node of each sandbox world, and the addresses at which nodes reach each other. Unused by this
+ * version: nodes of earlier versions write and read it, and use it to forward requests to each
+ * other (docs/decisions/0014). A row is valid while its node is alive; the functions that write
+ * take an advisory lock.
  */
 export const worldPlaces = `
 ALTER TABLE node ADD COLUMN url text;

@@ -1,13 +1,12 @@
 /**
- * Those who use the console, their sessions, and the audit log. They belong to no merchant, and a
- * database that is spread by merchant keeps them in one place: they are few, and what serves
- * payments never asks for them.
+ * Console users, their sessions, and the audit log. They belong to no merchant, and a database that
+ * is sharded by merchant keeps them in one place: they are few, and payment processing never reads
+ * them.
  *
- * A role of its own reads them; no other does, the reader of reports included. It writes through
- * two functions only. A change and its entries of the log are one call. Whoever writes holds the
- * row of `audit_head` until its commit, so changes of all nodes come one after the other: numbers
- * have no gap, each digest is taken of the one before, and the last admin is the last one for
- * everybody.
+ * Only one role reads them, and no other, including the reader of reports. It writes through two
+ * functions only. A change and its log entries are one call. A writer holds the row of `audit_head`
+ * until its commit, so changes of all nodes are serialized: numbers have no gaps, each digest
+ * covers the previous one, and the check for the last admin holds across nodes.
  */
 export const people = `
 CREATE TABLE person (

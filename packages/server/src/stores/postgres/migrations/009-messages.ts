@@ -1,11 +1,12 @@
 import { withReplaced } from "./replaced.ts";
 
 /**
- * `message`: which deliveries go together in one (notification/events.ts). Few endpoints ask for
+ * `message`: groups deliveries into one message (notification/events.ts). Few endpoints request
  * that, so most rows are in no index of it (018).
  *
- * Two functions of 002 take it along, under the same names: a node of the version before says
- * nothing of it, so that what it makes goes alone, and what it moves stays in the message it is in.
+ * Two functions of 002 handle it, under the same names: a node of the previous version does not
+ * send it, so deliveries that it creates go alone, and deliveries that it moves stay in their
+ * message.
  */
 export const messages = `
 ALTER TABLE delivery ADD COLUMN message bigint;

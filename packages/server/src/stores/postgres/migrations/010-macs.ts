@@ -1,11 +1,12 @@
 import { withReplaced } from "./replaced.ts";
 
 /**
- * MACs of rows, null on rows of before (vault/row-mac.ts). Two functions of 002 take them along,
- * under the same names: a node of the version before says nothing of them, and what it writes is
- * given its MAC when no such node is left.
+ * MACs of rows, null on older rows (vault/row-mac.ts). Two functions of 002 handle them, under the
+ * same names: a node of the previous version does not send them, and its rows get their MACs once
+ * no such node is left.
  *
- * `node.keyed`: the node knows keyed digests and MACs. A node of the version before never sets it.
+ * `node.keyed`: the node knows keyed digests and MACs. A node of the previous version never sets
+ * it.
  */
 export const macs = `
 ALTER TABLE card ADD COLUMN mac bytea;

@@ -1,6 +1,6 @@
 /**
- * What the database says of itself: one row, from the first start on (stores/identity.ts). Written
- * through one function, which lets nothing of it go back.
+ * The identity of the database (stores/identity.ts): one row, created by the first start. Written
+ * through one function, which never lowers a value.
  */
 export const identity = `
 CREATE TABLE identity (

@@ -1,12 +1,12 @@
 /**
- * What may be delivered, by the time from which it may be: reading what is due costs what is due,
- * however much waits for later. The embedded store's 008-due-queues.ts says what the three tables
- * hold.
+ * Deliveries by the time from which they may be attempted: the cost of reading due deliveries
+ * depends only on their number, not on how many wait for later. The embedded store's
+ * 008-due-queues.ts describes the three tables.
  *
  * Triggers keep them in step with `delivery`, whatever writes it: the functions here, a node of the
- * version before, or a move of a file. They run once for each statement, so `move_deliveries_1` now
- * moves all deliveries of a change by one. A batch holds the lock of each of its merchants, so no
- * two transactions write rows of the same merchant.
+ * previous version, or a move of a file. They run once per statement, so `move_deliveries_1` now
+ * moves all deliveries of a change in one statement. A batch holds the lock of each of its
+ * merchants, so no two transactions write rows of the same merchant.
  */
 export const dueQueues = `
 CREATE TABLE due_delivery (

@@ -1,2 +1,5 @@
-/** What waited before there were queues. Commits as it goes, and may be called again. */
+/**
+ * Adds the deliveries that waited before the queues existed. Commits in pieces, and may be called
+ * again.
+ */
 export const fillDueQueues = `CALL fill_due_queues_1()`;

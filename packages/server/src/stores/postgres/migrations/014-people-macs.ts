@@ -2,10 +2,9 @@ import { people } from "./008-people.ts";
 import { withReplaced } from "./replaced.ts";
 
 /**
- * MACs of people, their sessions and the entries of the audit log (sign-in/checked-users.ts), null
- * on rows of before and on those that a node of the version before writes. The function of 008
- * takes them along under the same name. Entries that come with their MACs name the head that they
- * follow.
+ * MACs of users, their sessions and the audit log entries (sign-in/checked-users.ts), null on older
+ * rows and on rows that a node of the previous version writes. The function of 008 handles them
+ * under the same name. Entries with MACs name the head that they follow.
  */
 export const peopleMacs = `
 ALTER TABLE person ADD COLUMN mac bytea CHECK (length(mac) = 32);

@@ -1,7 +1,7 @@
 import { withReplaced } from "./replaced.ts";
 
 /**
- * A change may park a queue (stores/change.ts). A node of the version before says nothing of it.
+ * A change may park a queue (stores/change.ts). A node of the previous version does not send it.
  */
 export const parkedQueues = `
 CREATE FUNCTION park_queue_1(owner bytea, part jsonb) RETURNS void LANGUAGE plpgsql AS $$

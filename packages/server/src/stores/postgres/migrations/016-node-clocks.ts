@@ -1,7 +1,7 @@
 /**
- * What each node's clock showed at its last renewal, in milliseconds ahead of this server's, so
- * that nodes compare their clocks with one another (store.ts, clockReadings). Written like leases:
- * not waited for on the disk.
+ * Each node's clock reading at its last renewal, in milliseconds ahead of this server's clock, so
+ * that nodes compare their clocks with one another (store.ts, clockReadings). Written like leases,
+ * without waiting for the disk.
  */
 export const nodeClocks = `
 CREATE TABLE node_clock (

@@ -1,11 +1,11 @@
 /**
- * What 006 and 009 once built in their transactions, under locks that stopped writes: each database
- * gets it here while others write. Those that had the first texts of the two have the index of
- * messages, and it is kept.
+ * Indexes that 006 and 009 once built in their transactions, under locks that stopped writes: each
+ * database gets them here while others write. Databases that ran the first texts of the two have
+ * the index of messages already, and it is kept.
  *
- * `outbox_payment_number` orders a payment's notifications by their numbers. With the index of 001
- * the planner, which may not sort, read all of the merchant's in the order of their numbers, and
- * kept those of the payment.
+ * `outbox_payment_number` orders a payment's notifications by number. With the index of 001 the
+ * planner, which may not sort, read all of the merchant's notifications in the order of their
+ * numbers, and kept those of the payment.
  */
 export const indexesOfDeliveries = `CREATE INDEX CONCURRENTLY outbox_payment_number ON outbox (merchant, payment, number);
 DROP INDEX CONCURRENTLY IF EXISTS outbox_payment;

@@ -1,19 +1,20 @@
 /**
- * When payments are due, in a narrow table: the second change of a charge then changes no column of
- * `payment` that is in an index, so that the update is HOT (no new index entries, and of the row
- * only what differs goes into the write-ahead log).
+ * The due times of payments, in a narrow table: the second change of a charge then changes no
+ * indexed column of `payment`, so that the update is HOT (no new index entries, and only the
+ * differing part of the row goes into the write-ahead log).
  *
- * A payment has a row exactly while its `due_at` is not null. Triggers keep it so, whatever writes:
- * the functions here, a node of the version before, or a move of a file. They run once for each
- * statement. A payment's writers hold the lock of its row, so `ctid` names the same row of
+ * A payment has a row exactly while its `due_at` is not null. Triggers maintain this, whatever
+ * writes: the functions here, a node of the previous version, or a move of a file. They run once
+ * per statement. A payment's writers hold the lock of its row, so `ctid` identifies the same row of
  * `due_payment` in the next step.
  *
- * The row only says when a job looks at the payment. What is done is decided from the payment, and
- * a row that differs from it is not used. The one index finds what is in flight and what is due,
- * and is the key: each entry is written once for each charge. Constraints cost more than the row.
+ * The row only determines when a job reads the payment. The work is decided from the payment, and a
+ * row that differs from it is ignored. The single index finds payments in flight and due payments,
+ * and is the key: each entry is written once per charge. Constraints would cost more than the row.
  *
- * `node.migrations`: how many migrations the version of the node knows. Null: a version that does
- * not say so, and reads by the indexes that are dropped when none is present (older-indexes.ts).
+ * `node.migrations`: how many migrations the node's version knows. Null: a version that does not
+ * report it, and reads by the indexes that are dropped when no such node is present
+ * (older-indexes.ts).
  */
 export const duePayments = `
 CREATE TABLE due_payment (

@@ -1,2 +1,5 @@
-/** What was due before there was `due_payment`. Commits as it goes, and may be called again. */
+/**
+ * Adds the payments that were due before `due_payment` existed. Commits in pieces, and may be
+ * called again.
+ */
 export const fillDuePayments = `CALL fill_due_payments_1()`;

@@ -3,7 +3,7 @@ import { withReplaced } from "./replaced.ts";
 
 /**
  * A run with deliveries numbers its notifications in the same way, and one statement writes them
- * with the deliveries. A run without has no such statement.
+ * with the deliveries. A run without deliveries has no such statement.
  */
 const laterRun = withReplaced(
   "write_run_1",
@@ -65,7 +65,7 @@ const laterBatch = withReplaced("write_batch_1", [
 
 /**
  * The version of each delivery is found by a look-up. A join read all of the merchant's deliveries
- * up to those, where the planner knew of few rows.
+ * up to these, because the planner estimated few rows.
  */
 const laterChange = withReplaced("write_change_1", [
   [
@@ -83,12 +83,11 @@ const laterChange = withReplaced("write_change_1", [
 ]);
 
 /**
- * Runs take the deliveries of their changes along, and the dispatcher's commits are written
- * together: changes that do nothing but move deliveries, each of another merchant, by one
- * statement. The triggers of 012 do all rows of a statement by a few statements instead of several
- * for each row.
+ * Runs write the deliveries of their changes too, and the dispatcher's commits are written
+ * together: one statement for changes of different merchants that only move deliveries. The
+ * triggers of 012 process all rows of a statement with a few statements instead of several per row.
  *
- * The functions of before remain for nodes of the version before. Those of the triggers,
+ * The earlier functions remain for nodes of the previous version. The trigger functions,
  * `write_change_1` and `move_deliveries_1` are replaced under their names: they write the same rows
  * as before.
  */

@@ -2,9 +2,8 @@ import { runsWithDeliveries } from "./022-runs-with-deliveries.ts";
 import { withReplaced } from "./replaced.ts";
 
 /**
- * A change may delete Idempotency-Keys (stores/change.ts). A node of the version before says
- * nothing of it. The job that asks for it reads which keys are old, and nothing of what was
- * answered.
+ * A change may delete Idempotency-Keys (stores/change.ts). A node of the previous version does not
+ * send it. The job that requests it reads which keys are old, and no answers.
  */
 export const deletedRequests = `
 -- Each key is found by the whole of the primary key. The conditions are apart from it: with them a plan could take the index of answered keys, and read

@@ -2,8 +2,8 @@ import { deletedRequests } from "./024-deleted-requests.ts";
 import { withReplaced } from "./replaced.ts";
 
 /**
- * A change may delete deliveries that ended (stores/change.ts). A node of the version before says
- * nothing of it.
+ * A change may delete deliveries that ended (stores/change.ts). A node of the previous version does
+ * not send it.
  */
 export const deletedDeliveries = `
 -- Each delivery is found by the whole of its key, and the conditions are apart from it, as in 024. No trigger sees it: no row of what is due is about one that ended.

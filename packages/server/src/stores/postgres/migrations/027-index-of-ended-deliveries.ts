@@ -1,4 +1,5 @@
 /**
- * Finds the deliveries that may be deleted by the time at which they ended, beside those that wait.
+ * Finds the deliveries that may be deleted by the time at which they ended, without those that
+ * wait.
  */
 export const indexOfEndedDeliveries = `CREATE INDEX CONCURRENTLY delivery_ended ON delivery (due_at) WHERE state <> 'waiting'`;

@@ -26,7 +26,7 @@ import { indexOfAnsweredRequests } from "./025-index-of-answered-requests.ts";
 import { deletedDeliveries } from "./026-deleted-deliveries.ts";
 import { indexOfEndedDeliveries } from "./027-index-of-ended-deliveries.ts";
 
-/** In order. One that was released never changes: its checksum is kept in the database. */
+/** In order. A released migration never changes: its checksum is kept in the database. */
 export const migrations: readonly string[] = [
   tables,
   writer,
@@ -58,9 +58,9 @@ export const migrations: readonly string[] = [
 ];
 
 /**
- * Of migrations that were written again before the first release, without what stopped writes: the
- * checksum of the first text. It is what databases keep in any case, so versions with either text
- * accept them. 018 makes databases of either text the same.
+ * Checksums of the first texts of migrations that were rewritten before the first release, without
+ * the locks that stopped writes. Databases keep these checksums in either case, so versions with
+ * either text accept them. 018 makes databases of either text the same.
  */
 export const firstChecksums: ReadonlyMap<number, string> = new Map([
   [6, "b51e3f6fa26a19870e485e8d36c5e98a61a3f09da23c619511b57c1ee478ac7e"],

@@ -2,8 +2,8 @@ import { assert } from "../../../kernel/assert.ts";
 import { writer } from "./002-writer.ts";
 
 /**
- * A function that a migration makes or replaces, whose text never changes, with these places of it
- * replaced.
+ * The text of a function that a migration creates or replaces, with these places replaced. The
+ * original text never changes.
  */
 export function withReplaced(
   name: string,
