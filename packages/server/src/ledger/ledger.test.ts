@@ -80,7 +80,7 @@ function paymentOf(
   };
 }
 
-/** The payment after these refunds were confirmed, and this dispute opened or won. */
+/** The payment after these refunds were confirmed and this dispute was opened or won. */
 function returning(
   payment: Payment,
   confirmed: readonly bigint[],
@@ -254,7 +254,7 @@ describe("entries", () => {
   test("thirds, instalments' remainders and single cents come to exactly what was captured", () => {
     const cases: readonly (readonly [minor: bigint, refunds: readonly bigint[]])[] = [
       [10_000n, [3_333n, 3_333n, 3_334n]],
-      // 559.30 in three, the remainder first; 22.94, 10 and 10 of 42.94.
+      // 559.30 in three parts, the remainder first; 22.94, 10 and 10 of 42.94.
       [55_930n, [18_644n, 18_643n, 18_643n]],
       [4_294n, [2_294n, 1_000n, 1_000n]],
       [100n, Array.from({ length: 100 }, () => 1n)],
@@ -270,7 +270,7 @@ describe("entries", () => {
         );
       }
     }
-    // Control: by itself each third's tax would be 13, a cent too much in all.
+    // Control: rounded by itself, each third's tax would be 13, a cent too much in total.
     const thirds = refundsOf(paymentOf(hundredReais, "captured", 10_000n), [
       3_333n,
       3_333n,
@@ -366,8 +366,8 @@ describe("whatever the order", () => {
   });
 
   /**
-   * Steps of what may follow a capture. A refund counts against the rest from when it is asked for,
-   * and is posted when it is confirmed: a dispute may be opened, and won, in between.
+   * Possible steps after a capture. A refund counts against the rest from its request on, and is
+   * posted when it is confirmed: a dispute may be opened and won in between.
    */
   const anySteps = fc.array(
     fc.oneof(
@@ -445,7 +445,7 @@ describe("whatever the order", () => {
             const returned = sum(confirmed) + disputed();
             const [requested, local] = [positions[0], positions.at(-1)];
             if (requested !== local) assert.equal(requested?.payable, captured - returned);
-            // Half up, reckoned here once more: the share of what is left with the merchant and the
+            // Rounded half up, computed independently: the remaining share of the merchant and the
             // state.
             const share = (whole: bigint): bigint =>
               whole - (2n * whole * returned + captured) / (2n * captured);

@@ -12,7 +12,7 @@ const { merchantA, merchantB, start } = given;
 const hook = "hook" as EndpointId;
 const digest = "ab".repeat(32);
 
-/** A change of nothing. */
+/** An empty change. */
 function change(over: Partial<Change> = {}): Change {
   return { merchantId: merchantA, at: start, facts: [], entries: [], notifications: [], ...over };
 }
@@ -21,7 +21,7 @@ function paymentChange(over: Partial<Payment>): Change {
   return given.paymentChange({ ...given.newPayment(1), ...over });
 }
 
-/** Of a payment of 10.00 that was taken. */
+/** A change of a payment of 10.00 that was captured. */
 function paidChange(over: Partial<Payment>): Change {
   return paymentChange({ authorized: 1_000n, captured: 1_000n, ...over });
 }
@@ -81,7 +81,7 @@ const badDigests = [
 
 type Row = readonly [property: string, broken: readonly Change[], sound: readonly Change[]];
 
-/** Of each property what breaks it, and what is still sound beside that. */
+/** For each property, changes that break it and similar ones that are still sound. */
 const rows: readonly Row[] = [
   [
     "a merchant id is 8 hex characters",
@@ -372,7 +372,7 @@ const rows: readonly Row[] = [
         refunded: 100n,
         chargeback: { ...given.dispute, amount: 900n },
       }),
-      // One that was credited takes nothing any more.
+      // A credited dispute no longer counts.
       paidChange({
         refunds: [given.newRefund(1)],
         refunded: 100n,

@@ -26,7 +26,8 @@ function count(database: DatabaseSync, table: string): number {
 }
 
 /**
- * Changes that the rules in front of every store would have caught: the database is the last wall.
+ * Changes that the rules of every store would have refused: the constraints of the database are the
+ * last check.
  */
 const broken: Readonly<Record<string, Change>> = {
   "captured above authorized": given.paymentChange(
@@ -165,7 +166,7 @@ test("what is due, in flight, to be delivered, or named by a refund or mandate i
   );
   assert.deepEqual(
     names.filter((name) => plan(name).includes("SCAN")),
-    // All of few rows.
+    // All rows of small tables.
     ["identity", "accountKeys", "accounts"],
   );
 });
@@ -180,7 +181,7 @@ test("a page of a merchant's deliveries costs the page, however many wait, have 
     SELECT '${merchantA} shop' || (n % 2), n, 1, 'update', 1, CASE n % 3 WHEN 0 THEN 'waiting' WHEN 1 THEN 'failed' ELSE 'delivered' END,
       1000, 9000 - n, 0, 0, CASE WHEN n % 2 = 0 AND n > ${many} / 2 THEN n END FROM series`);
   let rows = 0;
-  // Each row that is read names its payment, also one that is only sorted and not returned.
+  // Each row that is read names its payment, including rows that are only sorted and not returned.
   database.function("hex", (value) => {
     rows += 1;
     return Buffer.from(value as Uint8Array).toString("hex");
@@ -235,11 +236,10 @@ test("the journal view shows each posting as a row", (context) => {
 });
 
 /**
- * A connection whose COMMIT fails when the test says so, with the transaction still open, as SQLite
- * leaves it.
+ * A connection whose COMMIT fails on demand, with the transaction still open, as SQLite leaves it.
  */
 class FailingDatabase extends DatabaseSync {
-  /** SQLite's result code of the next COMMITs, one for each. */
+  /** SQLite's result codes of the next COMMITs, one for each. */
   readonly failures: number[] = [];
 
   override exec(sql: string): void {
@@ -321,7 +321,7 @@ test("a full disk is found to be full by a try, and to have room again by a late
   });
   const writer = new BatchWriter(database);
   assert.equal(writer.tryWriting(), true);
-  // The try's own commit, and then what would settle it.
+  // The test write's own commit, then the commits that would settle it.
   database.failures.push(fullDisk, fullDisk, fullDisk);
   assert.equal(writer.tryWriting(), false);
   assert.equal(writer.tryWriting(), false);

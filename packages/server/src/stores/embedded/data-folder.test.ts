@@ -91,7 +91,7 @@ test("a database that is missing or empty is none", async (context) => {
   writeFileSync(file, "");
   assert.equal(hasDatabase(file), false);
   const store = await openEmbeddedStore({ file });
-  // While it is open, as after a crash: whatever is still in the log, the file is not empty.
+  // While it is open, as after a crash: the file is not empty, even if data is still in the log.
   const isThere = hasDatabase(file);
   await store.close();
   assert.equal(isThere, true);

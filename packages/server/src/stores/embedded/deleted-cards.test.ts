@@ -31,8 +31,8 @@ import { openForReading, openForWriting, type Upgrading } from "./open-database.
 import { until } from "../../../test/until.ts";
 
 /*
- * A deleted card was readable in free pages and in the write-ahead log of the data folder, and the
- * keys that open it lay beside it. Older tests asked the store for the card, never the files.
+ * A deleted card was readable in free pages and in the write-ahead log of the data folder, beside
+ * the keys that decrypt it. Older tests read the card from the store, never from the files.
  */
 
 const noDisk = whyNoSmallDisk() ?? false;
@@ -61,7 +61,7 @@ function cardOf(lastUsedAt: StoredCard["lastUsedAt"]): StoredCard {
   };
 }
 
-/** Cards of which any part of the sealed reference is in a file of the folder. */
+/** The number of cards with any part of their sealed reference in a file of the folder. */
 function readable(folder: string, cards: readonly StoredCard[]): number {
   const bytes = Buffer.concat(readdirSync(folder).map((name) => readFileSync(join(folder, name))));
   return cards.filter(({ ref }) =>
@@ -148,8 +148,8 @@ describe("what a deleted card leaves in the files of the embedded store", () => 
     assert.equal(database.prepare("SELECT count(*) AS n FROM card").get()?.["n"], 30);
   });
 
-  // The new file was made in the system's folder for temporary files, which may be small and in
-  // memory, and the start said nothing meanwhile.
+  // The new file was created in the system's temporary folder, which may be small and in memory,
+  // and the start reported nothing during the rewrite.
   test("is removed by a new file beside the old one, which is reported, for the owner alone, and no other file is left", async (context) => {
     const folder = folderOf(context);
     const { file, deleted } = earlierFile(folder, 3_000);
@@ -271,8 +271,7 @@ describe("what a deleted card leaves in the files of the embedded store", () => 
 });
 
 /**
- * A file of the last version that did not overwrite what was deleted, with half of its cards
- * deleted.
+ * A file of the last version that did not overwrite deleted rows, with half of its cards deleted.
  */
 function earlierFile(folder: string, count: number) {
   const file = join(folder, "cofre.db");

@@ -138,7 +138,7 @@ test("a store in memory leaves no file behind", async (context) => {
   context.after(() => store.close());
   const payment = given.newPayment(1);
   await store.commit(given.paymentChange(payment));
-  // While it is open, too: a process that is killed removes nothing.
+  // Also while it is open, because a killed process removes nothing.
   if (process.platform !== "win32") assert.deepEqual(readdirSync(folder), []);
   if (process.platform === "linux") {
     const open = readdirSync("/proc/self/fd").filter((fd) =>
@@ -152,7 +152,7 @@ test("a store in memory leaves no file behind", async (context) => {
   assert.deepEqual(readdirSync(folder), []);
 });
 
-/** Undefined when it is closed by now. */
+/** Undefined if it has been closed already. */
 function readlinkOf(path: string): string | undefined {
   try {
     return readlinkSync(path);
@@ -265,7 +265,7 @@ test("what is written to find out whether writing works leaves nothing behind", 
   assert.deepEqual(store.stats(), before);
 });
 
-/** A store, and the thread that it writes with. */
+/** A store and its writer thread. */
 async function openWithWorker(file: string): Promise<{ store: RunningStore; worker: Worker }> {
   const started = new Promise<Worker>((resolve) => process.once("worker", resolve));
   const store = await openEmbeddedStore({ file });
@@ -302,7 +302,7 @@ test("when the writer thread dies, what waited is unknown, later changes are una
   }
 });
 
-/** The thread writes a file that is kept; a store in memory writes on the caller's thread. */
+/** The thread writes a persistent file; a store in memory writes on the caller's thread. */
 const bothWriters = [
   { where: "on a file", fileOf: newFile },
   { where: "in memory", fileOf: () => ":memory:" },

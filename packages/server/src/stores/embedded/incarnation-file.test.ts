@@ -18,8 +18,8 @@ describe("the place of a database", () => {
   const born = { ino: 7n, birthtimeNs: 1_000n, ctimeNs: 2_000n };
   const unchanged = (): never => assert.fail("the file is left alone");
 
-  // Each commit moves the time of the last change: every start took the database for another one
-  // and began an incarnation.
+  // Each commit changes the time of the last change: every start took the database for another one
+  // and started an incarnation.
   test("is not taken from the time of the last change, which Node gives where a file system has no time of birth", () => {
     let changedAt = 1_000n;
     const place = placeBy(

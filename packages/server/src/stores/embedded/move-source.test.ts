@@ -50,7 +50,7 @@ test("an older version takes a moved file for none of its own", async (context) 
   await source.setMark({ state: "moved", move });
   await source.close();
   const database = new DatabaseSync(file);
-  // What every version asks for, `Cofr`.
+  // The id that every version expects, `Cofr`.
   assert.notEqual(database.prepare("PRAGMA application_id").get()?.["application_id"], 0x436f6672);
   database.close();
 });

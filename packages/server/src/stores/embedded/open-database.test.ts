@@ -26,8 +26,7 @@ test("a durable database syncs each commit, and an empty file gets all tables an
 });
 
 test("a database where the settings of durability do not hold is refused", () => {
-  // A database in memory cannot have a write-ahead log: what SQLite answers is read, not taken for
-  // granted.
+  // A database in memory cannot have a write-ahead log: SQLite's answer is checked, not assumed.
   assert.throws(
     () => openForWriting({ file: ":memory:", durable: true, maxFileBytes: undefined }),
     { code: "not_durable" },

@@ -30,7 +30,7 @@ function written(payments: WrittenPayments, change: Change): void {
   submitted(payments, change).isCommitted = true;
 }
 
-/** The versions of payments that recovery, the clock, reviewers, jobs and merchants write. */
+/** Payment versions as recovery, the clock, reviewers, jobs and merchants write them. */
 function histories(): readonly (readonly Payment[])[] {
   const first = given.newPayment(1);
   const paid = given.paidNext(first);
@@ -191,8 +191,8 @@ async function openedIn(
 }
 
 /**
- * Whether the store answers a read by id without its file: the file's version is made another one
- * behind its back.
+ * Whether the store answers a read by id without its file: the version in the file is changed
+ * without the store.
  */
 async function isKept(store: RunningStore, file: string, number: number): Promise<boolean> {
   const database = new DatabaseSync(file);

@@ -11,7 +11,7 @@ const states = ["waiting", "failed", "delivered"] as const;
 test("a page of deliveries looks at the page and at a few places that lead to it, however many there are", () => {
   const deliveries = new Deliveries();
   let looks = 0;
-  /** Counts each time that its number is read. */
+  /** Counts each read of its number. */
   const counted = (delivery: Delivery): Delivery =>
     Object.defineProperty({ ...delivery }, "number", {
       get: () => {

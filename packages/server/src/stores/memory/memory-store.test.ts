@@ -9,8 +9,8 @@ const { merchantA } = given;
 const payment = given.newPayment(1);
 
 /**
- * A store on which the first commit meets this fault, and a scheduler whose sleeps end when the
- * test says so.
+ * A store whose first commit meets this fault, and a scheduler whose sleeps end when the test ends
+ * them.
  */
 function faulty(fault: CommitFault) {
   const faults = [fault];

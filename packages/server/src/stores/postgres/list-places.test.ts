@@ -15,7 +15,7 @@ function given() {
       await time.sleep(tookMs);
       return place;
     });
-  /** What was asked for begins before time passes. */
+  /** Lets requested reads begin before time passes. */
   const pass = async (ms: number) => {
     await setImmediate();
     await time.pass(ms);
