@@ -9,25 +9,25 @@ import type { Store } from "../stores/store.ts";
 import type { RowMacs } from "../vault/row-mac.ts";
 import { read } from "./commit.ts";
 
-/** An account, and what the key that found it grants. */
+/** An account and the rights of the key that was presented. */
 export interface KeyHolder {
   readonly account: Account;
   readonly grants: KeyGrant;
 }
 
 const maximumCached = 10_000;
-/** What another process has changed of an account is seen here after so long at most. */
+/** Maximum age of a cached account: changes by other processes are visible after this time. */
 const keptMs = 2 * second;
 
 /**
- * SHA-256 of an integration key: keys are never kept, and looked up by digest only, so lookups tell
- * nothing by their time.
+ * SHA-256 of an integration key. Keys themselves are not stored; lookups use the digest only, so
+ * their timing reveals nothing about the key.
  */
 export function digestOfKey(key: string): KeyDigest {
   return sha256Hex(key) as KeyDigest;
 }
 
-/** The key with the MAC that it is stored with. */
+/** The key with the MAC that is stored with it. */
 export function withKeyMac(
   macs: Pick<RowMacs, "of">,
   merchantId: MerchantId,
@@ -43,9 +43,9 @@ interface CheckedKeys {
 }
 
 /**
- * Accounts by key and by id, remembered for two seconds. Owns two bounded caches of what the store
- * holds; whoever changes an account calls `forget` with it, so that this process sees it at once.
- * Unknown keys are not remembered, so that guessing cannot fill the cache.
+ * Accounts by key and by id, cached for two seconds. Owns two bounded caches of the store's
+ * accounts; code that changes an account calls `forget`, so that this process sees the change
+ * immediately. Unknown keys are not cached, so guessing cannot fill the cache.
  */
 export class AccountDirectory {
   readonly #store: Pick<Store, "accountByKey" | "accountById">;
@@ -65,7 +65,7 @@ export class AccountDirectory {
   }
 
   /**
-   * The account that this key opens: at once when it is remembered. Rejects with
+   * The account of this key and the rights of the key; synchronous if cached. Rejects with
    * `store_unavailable`.
    */
   byKey(key: string): KeyHolder | Promise<KeyHolder | undefined> {
@@ -99,14 +99,16 @@ export class AccountDirectory {
 }
 
 /**
- * Values by key, each read anew when it is older than `keptMs`, by one reader for all who ask
- * meanwhile.
+ * Values by key, read again when older than `keptMs`. Concurrent callers of a key share one read.
  */
 class Remembered<Key, Value> {
   readonly #clock: Clock;
   readonly #values = new Map<Key, { readonly value: Value; readonly readAt: Instant }>();
   readonly #underWay = new Map<Key, Promise<Value | undefined>>();
-  /** Counts what was forgotten: what was being read then may be what it was before. */
+  /**
+   * Number of `forget` calls. A read that was running during one may have an old value and is not
+   * cached.
+   */
   #forgotten = 0;
 
   constructor(clock: Clock) {
@@ -117,7 +119,7 @@ class Remembered<Key, Value> {
     const known = this.#values.get(key);
     if (known === undefined) return undefined;
     const ageMs = this.#clock.now() - known.readAt;
-    // Below zero the clock was set back, and says nothing of the age.
+    // A negative age means that the clock was set back: the real age is unknown.
     return 0 <= ageMs && ageMs < keptMs ? known.value : undefined;
   }
 
@@ -143,7 +145,7 @@ class Remembered<Key, Value> {
     const [forgotten, readAt] = [this.#forgotten, this.#clock.now()];
     const value = await reading();
     if (forgotten !== this.#forgotten) return value;
-    // To the end of the line: the one that was read first is the first to go.
+    // Reinserted at the end: the entry that was read first is evicted first.
     this.#values.delete(key);
     if (value === undefined) return undefined;
     const [oldest] = this.#values.keys();
@@ -153,7 +155,7 @@ class Remembered<Key, Value> {
   }
 }
 
-/** An account that an earlier version wrote has the default of whatever switch is newer than it. */
+/** Adds the defaults of settings that did not exist when an earlier version stored the account. */
 function withAllSettings(account: Account): Account {
   const defaults = defaultAccountSettings();
   const simulator = { ...defaults.simulator, ...account.settings.simulator };

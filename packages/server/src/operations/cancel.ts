@@ -53,7 +53,8 @@ async function cancelOnce(
     decideVoidOutcome(current, request.attemptNumber, outcome, context.clock.now(), "merchant"),
   );
   const payment = await meetIfLate(context, sent, recorded, outcome, "merchant");
-  // Whichever request gave it up: nothing is held any more, which is all that was asked for.
+  // Another request may have voided it: nothing is held any more, which is what the client
+  // requested.
   if (payment.state === "voided") return payment;
   if (outcome.kind === "declined") throw new ServiceError("void_declined");
   throw new ServiceError("outcome_unknown");

@@ -8,7 +8,7 @@ import { defineOperation, type OperationContext } from "./operation.ts";
 import { meetIfLate } from "./late-approval.ts";
 import { recordPayment, selectPayment } from "./payment-change.ts";
 
-/** Takes the money that an authorization holds, once; what is not taken is released. */
+/** Captures the authorized amount or a part of it, once; the rest is released. */
 export const capture = defineOperation<CaptureInput, Payment>({
   name: "capture",
   errors: [
@@ -56,8 +56,8 @@ async function captureOnce(
     ),
   );
 
-  // Nothing is open during the call. Should the process die here, the payment stays `capturing` and
-  // recovery asks the acquirer what became of it.
+  // No transaction is open during the call. If the process dies here, the payment stays `capturing`
+  // and recovery asks the acquirer for the outcome.
   const request = followUpRequest(context.account, sent);
   const outcome = await connectorFor(context, sent).capture(request);
 
@@ -66,8 +66,8 @@ async function captureOnce(
   );
   const { change } = recorded;
   const payment = await meetIfLate(context, sent, recorded, outcome, "merchant");
-  // Recovery may have ended this attempt first. Then the payment may have been captured since by
-  // another one, for another amount.
+  // Recovery may have ended this attempt first; a later attempt may then have captured another
+  // amount.
   const isOwn =
     change !== undefined ||
     (await endedSo(context, payment, request.attemptNumber, traces.capture.done));

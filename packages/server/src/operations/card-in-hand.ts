@@ -14,8 +14,8 @@ import type { CardSource } from "./direct-input.ts";
 import type { OperationContext } from "./operation.ts";
 
 /**
- * Calls with the card that the source names: as given, or out of the vault, opened for the time of
- * the call. A security code that was left for a token is taken along, once.
+ * Calls `call` with the card of the source: the given card, or a stored card that is decrypted for
+ * the duration of the call. A security code that was stored for the token is used, once.
  */
 export async function withCard<T>(
   context: OperationContext,
@@ -53,14 +53,14 @@ export async function withCard<T>(
   }
 }
 
-/** In the sandbox: a card that is not for tests is neither stored nor charged. */
+/** Sandbox only: refuses to store or charge a card that is not a test card. */
 export function refuseLiveCard(context: Pick<OperationContext, "acceptsPan">, { pan }: Card): void {
   if (!context.acceptsPan(pan)) throw new ServiceError("card_not_for_tests");
 }
 
 /**
- * Another merchant's token, an expired one and one that never was get the same answer (interface
- * 2.1).
+ * The stored card of a token. Tokens of other merchants, expired and unknown tokens get the same
+ * answer (interface 2.1).
  */
 export async function usableCard(context: OperationContext, token: string): Promise<StoredCard> {
   const stored = await cardByToken(context, token);
@@ -80,16 +80,16 @@ interface CardLookup {
 }
 
 /**
- * The merchant's card that is stored under the token, expired or not. One read, unless a card of an
- * earlier version may be meant.
+ * The merchant's card under this token, expired or not. One read, unless an earlier version may
+ * have stored the card.
  */
 export async function cardByToken(
   { store, vault, account }: CardLookup,
   token: string,
 ): Promise<StoredCard | undefined> {
   const [first, ...others] = vault.tokenDigests(account.id, token);
-  // The upgrade of rows may move the card between two reads, from where it is looked for last to
-  // where it was looked for first.
+  // The row upgrade may move the card between two reads, from the digest that is read last to the
+  // one that is read first; so the first is read again.
   for (const digest of others.length === 0 ? [first] : [first, ...others, first]) {
     const stored = await read(store.cardByToken(account.id, digest));
     if (stored !== undefined) return stored;

@@ -9,15 +9,15 @@ import { PaymentCodeTaken } from "./payment-code-taken.ts";
 import { changePayment, selectPayment } from "./payment-change.ts";
 
 /**
- * A client takes a refusal for "nothing was done". That is true only if an earlier sending of the
- * same request did nothing either, and the answer to that sending may be lost. This file owns the
- * rule: a refusal is answered after it is known whether the request was carried out before. What
- * names a request is its payment code or refund code, and its Idempotency-Key, whose digest
- * (`request`) is committed with everything that the request starts. Costs nothing unless a request
- * is refused.
+ * A client interprets a refusal as "nothing was done". That is true only if an earlier sending of
+ * the same request did nothing either, and the client may have lost the answer to that sending.
+ * This file owns the rule: a request is refused only after the service has checked whether it was
+ * carried out before. A request is identified by its payment code or refund code, and by a digest
+ * of its Idempotency-Key and its content (`request`), which is committed with everything that the
+ * request starts. The check costs nothing unless a request is refused.
  */
 
-/** Failures that say nothing of the request itself: the next sending may end otherwise. */
+/** Failures that do not depend on the request itself: repeating it may succeed. */
 const undecided: ReadonlySet<ServiceErrorCode> = new Set([
   "payment_in_flight",
   "request_key_taken",
@@ -27,8 +27,8 @@ const undecided: ReadonlySet<ServiceErrorCode> = new Set([
 ]);
 
 /**
- * Runs `run`. When it ends in a refusal, `find` looks for what an earlier sending did; the refusal
- * is thrown when it finds nothing.
+ * Runs `run`. If it is refused, `find` searches for the result of an earlier sending; the refusal
+ * is thrown if there is none.
  */
 export async function unlessCarriedOut<T>(
   run: () => Promise<T>,
@@ -45,8 +45,8 @@ export async function unlessCarriedOut<T>(
 }
 
 /**
- * The fact that says that a request was sent, and the fact of the same attempt (or refund) that
- * says that it was done.
+ * The fact that records that a request was sent, and the fact of the same attempt (or refund) that
+ * records its success.
  */
 export const traces = {
   direct: { sent: "authorization_sent", done: "authorization_sent" },
@@ -58,11 +58,11 @@ export const traces = {
 export type Trace = (typeof traces)[keyof typeof traces];
 
 /**
- * Commits the attempt that a request asks for, unless the acquirer has refused an earlier sending
- * of the request: that refusal was the answer to the client, and this sending ends in the same
- * `refusal`. Both sendings may run at once on two processes, if one process was paused for long. So
- * the decision is made on the payment whose history was read; if the payment has changed, its
- * history is read again. Resolves with the payment in flight.
+ * Commits the attempt of a request, unless the acquirer has declined an earlier sending of the same
+ * request: the client received that decline, so this sending ends with the same `refusal`. Both
+ * sendings may run at the same time in two processes if one process was paused for a long time. So
+ * the decision is made on the payment version whose history was read; if the payment has changed,
+ * its history is read again. Resolves with the payment in flight.
  */
 export async function beginOnce(
   context: OperationContext,
@@ -73,10 +73,10 @@ export async function beginOnce(
   let seen = found;
   for (let tries = 0; tries < mostTries; tries += 1) {
     const { id, version } = seen;
-    // Without a key nothing connects two sendings, and before the second attempt there was none to
-    // be refused.
+    // Without a key two sendings cannot be linked. Before the second attempt, no attempt can have
+    // been declined.
     if (request !== undefined && seen.attempts > 1) {
-      // What the payment itself refuses is answered first.
+      // Refusals by the payment's state come first.
       decide(seen);
       if (wasRefused(await factsOf(context, id), request, sent, refused))
         throw new ServiceError(refusal);
@@ -90,7 +90,7 @@ export async function beginOnce(
   throw new ServiceError("payment_in_flight");
 }
 
-/** How often another change of the payment may come first. */
+/** Maximum number of concurrent changes of the payment that are tolerated. */
 const mostTries = 8;
 
 interface KeyedSending {
@@ -100,7 +100,7 @@ interface KeyedSending {
   readonly refusal: ServiceErrorCode;
 }
 
-/** The attempts that this request started. */
+/** Numbers of the attempts that this request started. */
 function attemptsUnder(
   facts: readonly FactRecord[],
   request: string,
@@ -114,8 +114,8 @@ function attemptsUnder(
 }
 
 /**
- * A refusal that recovery found out later does not count: no client got it as the answer to this
- * request.
+ * Whether the acquirer declined an attempt of this request. A decline that recovery found later
+ * does not count: no client received it as the answer to this request.
  */
 function wasRefused(
   facts: readonly FactRecord[],
@@ -129,7 +129,7 @@ function wasRefused(
   );
 }
 
-/** The payment as it is now, when the request that `request` names did to it what `trace` says. */
+/** The current payment, if the request with this digest was carried out on it (see `traces`). */
 export async function carriedOutOn(
   context: OperationContext,
   { id }: Pick<Payment, "id">,
@@ -144,8 +144,8 @@ export async function carriedOutOn(
 }
 
 /**
- * Whether this attempt is known to have ended as `done` says, whichever process learned of it.
- * Never rejects: the call was made, so nothing is refused.
+ * Whether this attempt is known to have ended with the fact `done`, no matter which process
+ * recorded it. Never rejects: the call was made, so the request must not be refused.
  */
 export async function endedSo(
   context: OperationContext,
@@ -157,7 +157,7 @@ export async function endedSo(
   return facts.some(({ fact, attempt }) => fact === done && attempt === number);
 }
 
-/** All that happened to a payment, oldest first. */
+/** All facts of a payment, oldest first. */
 export async function factsOf(
   context: OperationContext,
   id: Payment["id"],
@@ -170,8 +170,8 @@ export interface PaymentName extends NamedByKey {
 }
 
 /**
- * The payment that this request made, when its key says so. Rejects with PaymentCodeTaken when the
- * code has a payment of which that is not known; undefined when the code is free.
+ * The payment that an earlier sending of this request created, matched by its key. Rejects with
+ * PaymentCodeTaken if the code belongs to another payment; undefined if the code is free.
  */
 export async function madeUnder(
   context: OperationContext,
@@ -185,8 +185,8 @@ export async function madeUnder(
 }
 
 /**
- * For a request that was refused while it was read, so that no operation ran: what `madeUnder`
- * finds.
+ * `madeUnder` as an operation, for requests that were refused while they were parsed, before any
+ * operation ran.
  */
 export const findPayment = defineOperation<PaymentName, Payment | undefined>({
   name: "find_payment",

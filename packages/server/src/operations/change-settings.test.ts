@@ -18,7 +18,7 @@ test("changing an account's settings reads that account alone, however many ther
     assert.deepEqual(await store.commit(decided), { outcome: "committed" });
     return decided;
   };
-  // It needs no other part of what operations may use.
+  // The operation uses no other part of the context.
   const context = {
     store,
     account,

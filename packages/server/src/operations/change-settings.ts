@@ -6,8 +6,8 @@ import { defineOperation } from "./operation.ts";
 import { accountChange } from "./sandbox-account.ts";
 
 /**
- * Replaces an account's settings, checked by validateSettings before. The caller makes the
- * directory forget the account.
+ * Replaces an account's settings, which validateSettings has checked. The caller removes the
+ * account from the directory's cache.
  */
 export const changeSettings = defineOperation<
   (current: AccountSettings) => AccountSettings,

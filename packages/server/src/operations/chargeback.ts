@@ -5,8 +5,8 @@ import { defineOperation } from "./operation.ts";
 import { changePayment, selectPayment } from "./payment-change.ts";
 
 /**
- * The issuer takes back what is left of a payment. Told by the acquirer, in the sandbox by an admin
- * call.
+ * The issuer takes back the rest of a payment. Reported by the acquirer; in the sandbox, by an
+ * admin call.
  */
 export const openChargeback = defineOperation<
   { readonly selector: PaymentSelector; readonly description: string },
@@ -25,7 +25,7 @@ export const openChargeback = defineOperation<
   },
 });
 
-/** The merchant has won: the money comes back. */
+/** The merchant has won the dispute: the money is returned to the merchant. */
 export const creditChargeback = defineOperation<PaymentSelector, Payment>({
   name: "credit_chargeback",
   errors: ["payment_not_found", "payment_not_disputable"],

@@ -11,7 +11,7 @@ import { PaymentCodeTaken } from "./payment-code-taken.ts";
 const { merchantA, merchantB, start } = given;
 const digest = "ab".repeat(32);
 
-/** A store with this in it, and a decision that is counted. */
+/** A store with these changes, and a decision whose calls are counted. */
 async function storeWith(...changes: readonly Change[]) {
   const store = createMemoryStore();
   for (const change of changes)

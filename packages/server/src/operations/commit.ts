@@ -7,15 +7,15 @@ import { PaymentCodeTaken } from "./payment-code-taken.ts";
 const maximumDecisions = 8;
 
 /**
- * The loop behind OperationContext.change: decide, commit, and decide again when someone else was
- * faster.
+ * The loop behind OperationContext.change: decides, commits, and decides again if a concurrent
+ * change was committed first.
  */
 export async function commitDecision<C extends Change | undefined>(
   store: Store,
   decide: () => C | Promise<C>,
 ): Promise<C> {
   for (let decisions = 0; decisions < maximumDecisions; decisions += 1) {
-    // What is known at once is not waited for: each await is a turn of the microtask queue and two
+    // Synchronous decisions are not awaited: each await costs a turn of the microtask queue and two
     // promises.
     const decided = decide();
     const change = decided instanceof Promise ? await decided : decided;
@@ -36,26 +36,23 @@ export async function commitDecision<C extends Change | undefined>(
         if (result.key === "token") throw new ServiceError("token_taken");
         if (result.key === "request_key") throw new ServiceError("request_key_taken");
         if (result.key === "refund_code") throw new ServiceError("refund_code_taken");
-        // Refund ids have 31 bits: now and then one is drawn twice, and the decision draws another.
+        // Refund ids have 31 bits: collisions occur, and the decision draws another id.
         if (result.key === "refund_id") break;
         throw new BrokenInvariant("identifiers drawn at random are unique");
     }
   }
-  // Eight others in a row were faster: nothing of this request was written.
+  // Eight concurrent changes in a row were committed first: nothing of this request was written.
   throw new ServiceError("payment_in_flight");
 }
 
-/**
- * A commit of which the store cannot say whether it happened is never acted upon: recovery finds
- * out.
- */
+/** If the store cannot say whether it committed, the outcome is unknown; recovery resolves it. */
 function serviceErrorOf(error: StoreError): ServiceError {
   return new ServiceError(
     error.code === "commit_unknown" ? "outcome_unknown" : "store_unavailable",
   );
 }
 
-/** Reads of an operation go through here, so that a store failure has one meaning. */
+/** All reads of operations use this, so that store failures are mapped in one place. */
 export async function read<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;

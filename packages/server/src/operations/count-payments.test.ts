@@ -12,7 +12,8 @@ import type { OperationContext } from "./operation.ts";
 const { merchantA, merchantB, start } = given;
 
 /**
- * A payment made so many milliseconds after the start, as real ids are: they begin with the time.
+ * A payment that many milliseconds after the start, with a realistic id, which begins with the
+ * time.
  */
 function payment(afterMs: number, number: number, merchantId = merchantA) {
   const createdAt = laterBy(start, afterMs);
@@ -22,7 +23,7 @@ function payment(afterMs: number, number: number, merchantId = merchantA) {
 }
 
 function count(store: Store, input: CountInput): Promise<Counted> {
-  // Counting needs no other part of what operations may use.
+  // The operation uses no other part of the context.
   return countPayments.run(
     { store, account: given.newAccount(merchantA) } as unknown as OperationContext,
     input,

@@ -8,42 +8,39 @@ import { defineOperation } from "./operation.ts";
 export const periods = { hour, day } as const;
 export type Period = keyof typeof periods;
 
-/** How many payments one call looks at: 10,000 take some thirty milliseconds of CPU. */
+/** Maximum number of payments per call: 10,000 take about 30 ms of CPU. */
 export const mostCounted = 10_000;
-/** Read at once: some three milliseconds, after which other requests have their turn. */
+/** Payments per read: about 3 ms, after which other requests can run. */
 const pieceSize = 1_000;
 
 export interface CountInput {
   readonly per: Period;
-  /** The first moment that counts, the beginning of a period. */
+  /** Inclusive; the beginning of a period. */
   readonly from: Instant;
-  /** The first moment after it that does not, the beginning of another. */
+  /** Exclusive; the beginning of a period. */
   readonly to: Instant;
 }
 
-/** What became of some payments. */
+/** Totals of a group of payments. */
 export interface Tally {
   readonly payments: number;
   readonly approved: number;
   readonly declined: number;
-  /** Minor units that were authorized and captured, by currency. */
+  /** Authorized and captured amounts in minor units, by currency. */
   readonly amounts: ReadonlyMap<string, { readonly authorized: bigint; readonly captured: bigint }>;
 }
 
 export interface Counted {
-  /** Of each period, also of those without payments, oldest first. */
+  /** One per period, including those without payments, oldest first. */
   readonly periods: readonly { readonly from: Instant; readonly tally: Tally }[];
   /** Brands with payments, the most used first. */
   readonly brands: readonly { readonly brand: Brand; readonly tally: Tally }[];
   readonly lookedAt: number;
-  /** false: there are more payments than one call looks at, and the oldest are not counted. */
+  /** false: there are more payments than the limit of one call, and the oldest are not counted. */
   readonly complete: boolean;
 }
 
-/**
- * Counts the account's payments by when they were made and by brand, newest first until it has
- * looked at 10,000.
- */
+/** Counts the account's payments by creation time and by brand, newest first, up to 10,000. */
 export const countPayments = defineOperation<CountInput, Counted>({
   name: "count_payments",
   errors: ["read_timed_out"],
@@ -101,7 +98,7 @@ function newSum(): Sum {
 
 function add(sum: Sum, { state, currency, authorized, captured }: PaymentFigure): void {
   sum.payments += 1;
-  // What was approved once stays so, whatever became of it afterwards.
+  // A payment that was approved once counts as approved, whatever happened to it later.
   if (authorized > 0n) sum.approved += 1;
   else if (state === "declined") sum.declined += 1;
   const amounts = sum.amounts.get(currency);

@@ -64,11 +64,11 @@ const decline: AuthorizeOutcome = {
 
 interface Given {
   readonly settings?: Partial<Account["settings"]>;
-  /** What each acquirer says, by its name; `first` is where a payment goes without a route. */
+  /** The answer of each acquirer by name; `first` is the default without a route. */
   readonly says?: Readonly<Record<string, AuthorizeOutcome>>;
   readonly traits?: Partial<CardTraits>;
   readonly faultOf?: (change: Change) => CommitFault | undefined;
-  /** What happens while an acquirer is asked. */
+  /** Runs during the acquirer call. */
   readonly meanwhile?: () => Promise<unknown>;
   readonly reverse?: Connector["reverse"];
 }
@@ -189,8 +189,8 @@ describe("a payment by card", () => {
       return asking.asked.at(-1)?.[1].simulator.fault;
     };
     assert.deepEqual(await faultOf(world), { decline: "three_d_secure_required" });
-    // Controls: with 3-D Secure, with a credit card, in another country, and where the account does
-    // not ask.
+    // Controls: with 3-D Secure, with a credit card, in another country, and in an account without
+    // the requirement.
     const threeDSecure = {
       eci: "05",
       version: undefined,
@@ -567,7 +567,7 @@ describe("a payment that is asked for again", () => {
           refusal,
         );
       }
-      // The control: with another code it is refused for what it is.
+      // The control: with another code it is refused for its own reason.
       await assert.rejects(world.pay({ ...asked, order: orderOf({ code: "order-2" }) }), {
         code: refusal,
       });
@@ -728,7 +728,7 @@ describe("a verification of a stored card", () => {
     assert.equal(await lastUse(), world.time.now());
     await world.time.pass(400 * day);
     assert.equal((await world.pay({ source: ofToken })).payment.state, "captured");
-    // The control: without the use between them the token would be over.
+    // The control: without the use in between, the token would be expired.
     assert.ok(tokenExpiresAt(card.lastUsedAt) < world.time.now());
   });
 });

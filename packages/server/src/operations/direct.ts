@@ -41,13 +41,13 @@ import { sealUnderToken, type Tokenized } from "./tokenize.ts";
 
 export interface Direct {
   readonly payment: Payment;
-  /** The token that was asked for with create_token, when the payment was approved. */
+  /** The token requested with create_token, if the payment was approved. */
   readonly token: string | undefined;
 }
 
 /**
- * Charges or authorizes a card: the intention is committed, the acquirer is asked once, and what it
- * said is committed.
+ * Charges or authorizes a card: commits the intention, sends one request to the acquirer, and
+ * commits its outcome.
  */
 export const direct = defineOperation<DirectInput, Direct>({
   name: "direct",
@@ -92,8 +92,8 @@ async function charge(context: OperationContext, asked: DirectInput): Promise<Di
 }
 
 /**
- * What an earlier sending of this request made, with the token of the merchant's choice where it
- * was stored with the payment.
+ * The payment that an earlier sending of this request created, with the token that the merchant
+ * chose if it was stored with the payment.
  */
 async function madeBefore(
   context: OperationContext,
@@ -111,7 +111,10 @@ interface Priced {
   readonly now: Instant;
   readonly pricing: Pricing;
   readonly manualReview: boolean;
-  /** Where the authorization goes, and where after a certain no; never empty. */
+  /**
+   * Connectors in order: the first gets the authorization, the others follow after a definite
+   * refusal. Never empty.
+   */
   readonly route: readonly string[];
 }
 
@@ -149,9 +152,9 @@ async function authorize(
     decideIntention(account.id, id, order, now, context.answerBy(), input.request),
   );
 
-  // Nothing is open during the call. Should the process die here, the payment stays `authorizing`
-  // and recovery asks the acquirer, or reverses: it can never be sent again, the security code is
-  // gone with this request.
+  // No transaction is open during the call. If the process dies here, the payment stays
+  // `authorizing` and recovery inquires at the acquirer or reverses. It cannot be sent again,
+  // because the security code is lost with this request.
   const { sent, outcome } = await askAcquirers(
     context,
     intention.payment.next,
@@ -167,8 +170,8 @@ async function authorize(
 }
 
 /**
- * Asks the acquirer that the payment names, and after a certain no the others in turn; each is
- * written down before it is asked.
+ * Sends the authorization to the payment's acquirer and, after a definite refusal, to the others in
+ * turn; each attempt is committed before it is sent.
  */
 async function askAcquirers(
   context: OperationContext,
@@ -193,8 +196,8 @@ async function askAcquirers(
         context.answerBy(),
       ),
     );
-    // Not written, or nobody knows whether it is: nothing is sent. The answer that there was is
-    // recorded if it still can be.
+    // The change was not committed, or that is unknown: nothing is sent. The last outcome is
+    // recorded if that is still possible.
     if (change === undefined) break;
     sent = payment;
     outcome = await ask(sent);
@@ -239,8 +242,8 @@ async function recordOutcome(
     }
     return { payment, token: change === undefined ? undefined : tokenized?.token };
   } catch (error) {
-    // Another request took the token between our look and now. The money has moved: the payment
-    // stands, without the token.
+    // Another request took the token after our check. The money has moved, so the payment is
+    // recorded without the token.
     if (error instanceof ServiceError && error.code === "token_taken")
       return recordOutcome(context, sent, outcome, undefined);
     throw error;
@@ -248,8 +251,8 @@ async function recordOutcome(
 }
 
 /**
- * The card is stored with the approval, and the approval says so: a later sending of the same
- * request can tell by it.
+ * Stores the card with the approval and marks the approval, so that a later sending of the same
+ * request can see that the token was stored.
  */
 function withCardStored(change: PaymentChange, { card }: Tokenized): PaymentChange {
   const facts = change.facts.map((record) => ({
@@ -295,8 +298,8 @@ function authorizeRequest(context: OperationContext, payment: Payment): Authoriz
 }
 
 /**
- * The simulated issuer declines Brazilian debit cards without 3-D Secure where the account says so,
- * unless a fault decides otherwise.
+ * The simulated issuer declines Brazilian debit cards without 3-D Secure if the account requires
+ * it, unless an injected fault takes precedence.
  */
 function treatmentOf(
   { country, paymentType, threeDSecure }: PaymentOrder,
@@ -312,7 +315,7 @@ function treatmentOf(
     : settings.simulator;
 }
 
-/** A token of the merchant's choice that is taken is refused before money moves. */
+/** Refuses a token that is already taken, before money moves. */
 async function refuseTakenToken(context: OperationContext, input: DirectInput): Promise<void> {
   const chosen = input.createToken?.token;
   if (chosen === undefined) return;
@@ -321,8 +324,9 @@ async function refuseTakenToken(context: OperationContext, input: DirectInput): 
 }
 
 /**
- * On a strict account a stored-credential payment names the mandate of an initial payment of the
- * same card. Compared by brand and mask, all that a payment keeps of its card.
+ * On a strict account a stored-credential payment must have the mandate of an initial payment with
+ * the same card. The comparison uses brand and mask, because a payment stores nothing else of its
+ * card.
  */
 async function refuseForeignMandate(
   context: OperationContext,
@@ -341,7 +345,10 @@ async function refuseForeignMandate(
     throw new ServiceError("mandate_mismatch");
 }
 
-/** A card number brings its brand with the request; a token's is known only now (interface 3.5). */
+/**
+ * Checks instalments against the brand. With a card number the brand is checked while the request
+ * is parsed; with a token it is known only here (interface 3.5).
+ */
 function refusePlanOf(brand: Brand, { order }: DirectInput): void {
   const country = countryOf(order.country);
   assert(country !== undefined, "an order names a country of the table");
@@ -354,8 +361,8 @@ function refusePlanOf(brand: Brand, { order }: DirectInput): void {
 }
 
 /**
- * What the acquirer's tables rule out is refused before anything is written down, in the order of
- * the interface's numbers (7.2).
+ * Refuses what the acquirer's card tables rule out, before anything is committed, in the order of
+ * the interface's error numbers (7.2).
  */
 function refuseByTraits(
   { connectors }: OperationContext,
@@ -363,7 +370,7 @@ function refuseByTraits(
   { card }: CardToAuthorize,
   { order, source }: DirectInput,
 ): void {
-  // A network token's number is not the card's: the tables say nothing of it.
+  // The number of a network token is not the card's number, so the tables do not apply.
   const traits =
     source.kind === "network_token" ? undefined : connectors.of(route[0]).cardTraits?.(card);
   if (traits === undefined) return;

@@ -12,7 +12,7 @@ export interface ExplainedPayment {
   readonly explanation: Explanation;
 }
 
-/** Tells every fact and every cent of a payment. */
+/** Explains every fact and every cent of a payment. */
 export const explainPayment = defineOperation<PaymentSelector, ExplainedPayment>({
   name: "explain_payment",
   errors: ["payment_not_found", "read_timed_out"],
@@ -20,15 +20,15 @@ export const explainPayment = defineOperation<PaymentSelector, ExplainedPayment>
   async run(context, selector) {
     const payment = await selectPayment(context, selector);
     const history = await read(context.store.history(context.account.id, payment.id, "person"));
-    // Rows that were added between the two reads tell of a later version.
+    // Rows that were added between the two reads belong to a later version.
     const own = history.filter(({ version }) => version <= payment.version).map(withoutDigests);
     return { payment, history: own, explanation: explain(own, payment) };
   },
 });
 
 /**
- * The digest of a named request is for the program alone (carried-out.ts): a reader can look up
- * nothing by it.
+ * Removes the digest of the request: it is for internal use (carried-out.ts), and readers cannot
+ * look anything up by it.
  */
 function withoutDigests(row: HistoryRow): HistoryRow {
   return {

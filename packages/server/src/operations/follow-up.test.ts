@@ -36,7 +36,7 @@ import { acceptReview, rejectReview } from "./review.ts";
 import { Runner } from "./runner.ts";
 import { recoverPayment } from "../recovery/recover-payment.ts";
 
-/* What is asked of a payment after its authorization, with an acquirer that answers as it is told. */
+/* Operations on a payment after its authorization, with a scripted acquirer. */
 
 const approved: FollowUpOutcome = { kind: "approved" };
 const declined: FollowUpOutcome = { kind: "declined", responseCode: "12" };
@@ -45,7 +45,7 @@ const first = given.newPayment(1);
 const selector = { hash: first.id };
 const byCode = { code: first.order.code };
 
-/** Held: 100.50 of it, by its second attempt's follower. */
+/** An authorization of 100.50 that is not captured. */
 const authorized = given.paidNext(first, {
   state: "authorized",
   capturedAt: undefined,
@@ -62,21 +62,21 @@ const inReview: Payment = {
 interface Given {
   readonly payment?: Payment;
   readonly outcome?: FollowUpOutcome;
-  /** What comes before it, one answer for each call. */
+  /** The answers before it, one for each call. */
   readonly outcomes?: FollowUpOutcome[];
   readonly settings?: Partial<Account["settings"]>;
-  /** What else the acquirer does; noted in `undone`. */
+  /** Other behaviour of the acquirer; its calls are recorded in `undone`. */
   readonly connectorOf?: (
     undone: (readonly [how: string, reference: string, minor?: bigint])[],
     standard: Connector,
   ) => Partial<Connector>;
-  /** What befalls the commits after the payment's own. */
+  /** Faults of the commits after the payment's own. */
   readonly faults?: readonly (CommitFault | undefined)[];
-  /** What happens while the acquirer is asked. */
+  /** Runs during the acquirer call. */
   readonly meanwhile?: (store: ReturnType<typeof createMemoryStore>) => Promise<unknown>;
-  /** Of the installation: above 0 since an older copy of its database was restored. */
+  /** The installation's epoch: above 0 after an older copy of its database was restored. */
   readonly epoch?: number;
-  /** Whether the store cannot be read, once the acquirer has answered. */
+  /** Whether reads of the store fail after the acquirer has answered. */
   readonly isDown?: () => boolean;
 }
 
@@ -108,7 +108,7 @@ async function open({
     commitFault: () => (isArmed ? left.shift() : undefined),
     readFails: () => hasAnswered && isDown(),
   });
-  // The order is its first version's for good.
+  // The order never changes after the first version.
   await store.commit(given.paymentChange({ ...first, order: payment.order }));
   await store.commit(given.paymentChange(payment));
   isArmed = true;
@@ -150,7 +150,7 @@ async function open({
     assert.ok(found !== undefined);
     return found;
   };
-  /** Who is said to have caused the changes since the payment's own. */
+  /** The sources of the changes after the payment's own. */
   const causes = async (): Promise<readonly string[]> => {
     const rows = await store.history(given.merchantA, first.id);
     return rows.slice(2).flatMap(({ facts }) => facts.map(({ by }) => by));
@@ -187,7 +187,7 @@ function run(
 
 type MemoryStore = ReturnType<typeof createMemoryStore>;
 
-/** Another process, whose clock is wrong, ends the attempt under way as never carried out. */
+/** Another process, whose clock is wrong, ends the current attempt as not done. */
 function endAsNotDone(store: MemoryStore, what: "capture" | "void"): Promise<void> {
   return end(store, what, { kind: "declined", responseCode: "not_done" });
 }
@@ -205,7 +205,7 @@ async function end(
   await store.commit(ended);
 }
 
-/** And then another request has its way with the payment. */
+/** Then another request changes the payment. */
 async function follow(store: MemoryStore, what: "capture" | "void"): Promise<void> {
   const current = await store.paymentById(given.merchantA, first.id);
   const until = laterBy(given.start, 30_000);
@@ -251,7 +251,7 @@ describe("a request under a key whose earlier sending the acquirer refused", () 
       const world = await open({ outcomes: [declined] });
       const before = await world.stored();
       await assert.rejects(run(world, each, ownName), { code: refusal });
-      // The process of the second sending stood still between its reads and its first commit.
+      // The process of the second sending was paused between its reads and its first commit.
       let staleReads = 2;
       const read = world.store.paymentById.bind(world.store);
       world.store.paymentById = async (...asked) => (staleReads-- > 0 ? before : read(...asked));
@@ -332,7 +332,7 @@ describe("an approval whose attempt was taken for never done, of a payment that 
     assert.deepEqual([attempt, needsReview], [undefined, false]);
   });
 
-  // An inquiry that did not show the capture yet was taken for "nothing to give back".
+  // An inquiry that did not show the capture yet was interpreted as "nothing to give back".
   for (const [ended, books] of [
     ["void", 0n],
     ["capture", 10_050n],
@@ -549,8 +549,8 @@ describe("what the acquirer is asked after the authorization", () => {
       assert.equal((await world.stored()).version, 4);
     });
 
-    // The count of attempts was that of the epoch, so that the attempt that had ended the payment
-    // did not count as its last one.
+    // The number of attempts was that of the epoch, so the attempt that had ended the payment did
+    // not count as its last one.
     for (const isCheckedBefore of [false, true]) {
       test(`${what}: that an older copy has under way raises no alarm when it is found done twice, ${isCheckedBefore ? "later" : "at once"}`, async () => {
         const attempt = {
@@ -767,7 +767,7 @@ describe("a refund", () => {
       const { payment, refund: taken } = await world.run(cancelRefund, chosen);
       assert.deepEqual([taken.id, taken.state, payment.refunded], [asked.id, "cancelled", 1_000n]);
       await assert.rejects(world.run(cancelRefund, chosen), { code: "refund_not_cancellable" });
-      // Under a key it is told again when it was this request that took the refund back.
+      // With a key the answer is repeated if this request cancelled the refund.
       const { refund: more } = await world.run(refund, { ...input, code: "more", amount: "1" });
       for (let time = 0; time < 2; time += 1) {
         assert.equal(
@@ -820,7 +820,7 @@ describe("a refund", () => {
         "refund_code_taken",
         given.refundedNext({ ...captured, version: 1 }, [given.newRefund(1, { code: "refund-1" })]),
       ],
-      // Before anything that came to be since that refund.
+      // Takes precedence over refusals that became possible after that refund.
       [
         "refund_code_taken",
         given.refundedNext({ ...captured, version: 1 }, [

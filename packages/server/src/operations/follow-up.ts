@@ -5,9 +5,7 @@ import type { Account } from "../merchant/account.ts";
 import { attemptReference, carrierOf, type Payment } from "../payment/payment.ts";
 import type { OperationContext } from "./operation.ts";
 
-/**
- * The connector that carries a payment: everything that follows from its authorization goes there.
- */
+/** The connector that authorized the payment: all follow-ups of the authorization use it. */
 export function connectorFor(
   { connectors }: Pick<OperationContext, "connectors">,
   payment: Payment,
@@ -16,8 +14,7 @@ export function connectorFor(
 }
 
 /**
- * What the acquirer needs to find the authorization that a capture, void, reversal or inquiry is
- * about.
+ * The data by which the acquirer finds the authorization for a capture, void, reversal or inquiry.
  */
 export function originalOf(payment: Payment): OriginalAuthorization {
   return {
@@ -30,8 +27,8 @@ export function originalOf(payment: Payment): OriginalAuthorization {
 }
 
 /**
- * The request for the attempt that the payment announces: not sent after the moment that was
- * committed with it.
+ * The request for the payment's current attempt. It is not sent after the deadline that was
+ * committed with the attempt.
  */
 export function followUpRequest(
   account: Account,
@@ -51,7 +48,7 @@ export function followUpRequest(
 }
 
 /**
- * The same with a deadline of its own: for what may be asked at any time, an inquiry or a reversal.
+ * The same request with a new deadline, for inquiries and reversals, which may be sent at any time.
  */
 export function askingRequest(
   context: { readonly account: Account; answerBy(): Instant },

@@ -16,16 +16,16 @@ import type { OperationContext } from "./operation.ts";
 import { changePayment, selectPayment } from "./payment-change.ts";
 
 /**
- * How often a reversal without an answer is asked for: it is safe to repeat, and nothing asks again
+ * How often a reversal without an answer is sent: repeating it is safe, and nothing repeats it
  * later.
  */
 const undoTries = 3;
 
 /**
- * For an approval whose attempt was no longer under way. Where the payment ended by another way, an
- * alarm is raised, and what the acquirer did is undone at once or taken into the books. Resolves
- * with the payment as it is then. `sent` is the payment as it was sent. `isKnownLate`: the attempt
- * is known not to be under way any more, so that a store that is down raises the alarm too.
+ * Handles an approval whose attempt was no longer under way. If the payment has ended another way,
+ * an alarm is raised, and the acquirer's action is undone at once or recorded in the books.
+ * Resolves with the payment after that. `sent` is the payment as it was sent. `isKnownLate`: the
+ * attempt is known to be over, so the alarm is raised even if the store is unavailable.
  */
 export async function meetLateApproval(
   context: OperationContext,
@@ -38,7 +38,7 @@ export async function meetLateApproval(
   try {
     const seen = await selectPayment(context, { hash: sent.id });
     let met: LateApprovalMet | undefined;
-    // Without the epoch: the count of attempts says whether this one was the last.
+    // Without the epoch: the number of attempts shows whether this attempt was the last.
     const { payment } = await changePayment(
       { store: context.store, change: (decide) => context.change(decide) },
       seen,
@@ -56,7 +56,7 @@ export async function meetLateApproval(
       (await undoAuthorization(context, sent, late.attempt, approval));
     if (met.change === undefined) {
       if (isUndone) return payment;
-      // Recovery asks again, unless it has come to its end meanwhile.
+      // Recovery inquires again, unless it has ended the attempt meanwhile.
       const after = await selectPayment(context, { hash: sent.id });
       if (after.attempt !== undefined) return after;
       context.approvalCameLate(after, late.kind);
@@ -70,8 +70,8 @@ export async function meetLateApproval(
     return after;
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    // The store is down: what the acquirer holds is not known to be in the books. Nothing is undone
-    // without knowing.
+    // The store is unavailable: it is unknown whether the books have what the acquirer holds.
+    // Nothing is undone until that is known.
     if (isKnownLate) context.approvalCameLate(sent, late.kind);
     meetWhenReadable(context, sent, late, by, approval);
     return sent;
@@ -79,8 +79,8 @@ export async function meetLateApproval(
 }
 
 /**
- * The payment after what an acquirer said to a capture or void was recorded; an approval that came
- * late is met. `sent` holds the attempt.
+ * The payment after the outcome of a capture or void was recorded; handles an approval that came
+ * late. `sent` holds the attempt.
  */
 export async function meetIfLate(
   context: OperationContext,
@@ -103,8 +103,8 @@ export async function meetIfLate(
 }
 
 /**
- * For an approval that could not be written down: recovery asks again, unless the attempt was no
- * longer under way. An approval that cannot be looked at later raises the alarm.
+ * For an approval that could not be committed: recovery inquires again, unless the attempt was no
+ * longer under way. If the approval cannot be checked later either, the alarm is raised.
  */
 export function meetWhenReadable(
   context: OperationContext,
@@ -119,7 +119,7 @@ export function meetWhenReadable(
   );
 }
 
-/** Whether the acquirer says that it holds nothing any more. */
+/** Reverses an authorization; true if the acquirer confirms that it holds nothing any more. */
 async function undoAuthorization(
   context: OperationContext,
   sent: Payment,
@@ -150,8 +150,8 @@ async function undoAuthorization(
 }
 
 /**
- * One step of giving a late capture back. Recovery takes the next one, until the acquirer says that
- * it is done.
+ * One step of refunding a late capture. Recovery takes the next steps until the acquirer confirms
+ * the refund.
  */
 export async function undoLateCapture(
   context: OperationContext,
@@ -168,8 +168,8 @@ export async function undoLateCapture(
 }
 
 /**
- * Only a positive answer counts: the refund is approved, or is among those that the acquirer has.
- * An acquirer that shows no more captured than the books may be late with what it shows.
+ * Only a positive answer counts: the refund is approved, or the acquirer lists it. If the acquirer
+ * reports no more captured than the books have, its report may be late.
  */
 async function giveBack(
   context: OperationContext,
@@ -193,7 +193,7 @@ async function giveBack(
   const wasSent = attempt.answerBy > attempt.sentAt;
   const isThere = found.captured - payment.captured >= attempt.amount;
   if (!isThere || (wasSent && !repeatsFollowUps)) return { payment, outcome: "open" };
-  // Written down before it is sent, and by one process alone.
+  // Committed before it is sent, and by one process only.
   const { payment: claimed, change } = await changePayment(context, payment, (current) =>
     current.version === payment.version
       ? decideRepeat(current, attempt.number, context.clock.now(), context.answerBy())
@@ -205,7 +205,7 @@ async function giveBack(
   return { payment: claimed, outcome: outcome.kind === "approved" ? "done" : "refused" };
 }
 
-/** Its own, and the same at each try. */
+/** A separate reference, the same for each try. */
 function undoReference({ id }: Payment, attempt: number): string {
   return `${attemptReference(id, attempt)}-u`;
 }

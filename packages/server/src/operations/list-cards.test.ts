@@ -10,11 +10,11 @@ test("stored cards are looked at a thousand at a time, of each thousand the newe
   const store = createMemoryStore();
   for (let number = 1; number <= mostCardsLookedAt + 3; number += 1) {
     const card = given.newCard(number);
-    // Their digests go up; every tenth was stored a day after the others.
+    // Their digests increase; every tenth card was stored a day after the others.
     const createdAt = number % 10 === 0 ? laterBy(given.start, day) : card.createdAt;
     await store.commit(given.cardChange({ ...card, createdAt, lastUsedAt: createdAt }));
   }
-  // Listing needs no other part of what operations may use.
+  // The operation uses no other part of the context.
   const context = {
     store,
     account: given.newAccount(given.merchantA),

@@ -4,32 +4,32 @@ import type { Brand } from "../vault/brand.ts";
 import { read } from "./commit.ts";
 import { defineOperation } from "./operation.ts";
 
-/** How many stored cards one call looks at. */
+/** Maximum number of stored cards that one call reads. */
 export const mostCardsLookedAt = 1_000;
 
 export interface CardsInput {
-  /** Goes on after the one with this digest. */
+  /** Continues after the card with this digest. */
   readonly after: TokenDigest | undefined;
   /** Only cards of this brand. */
   readonly brand: Brand | undefined;
-  /** Only cards whose mask ends or begins so: digits, or the whole mask. */
+  /** Only cards whose mask begins or ends with this: digits, or the whole mask. */
   readonly mask: string | undefined;
   readonly limit: number;
 }
 
 export interface CardList {
-  /** The newest of those found, newest first. */
+  /** The newest of the matching cards, newest first. */
   readonly cards: readonly ListedCard[];
-  /** How many were found, shown or not. */
+  /** Number of matching cards, including those beyond `limit`. */
   readonly found: number;
-  /** The last one that was looked at; undefined when there is none after it. */
+  /** Digest of the last card that was read; undefined when there are no more. */
   readonly next: TokenDigest | undefined;
 }
 
 /**
- * Lists the account's stored cards, 1,000 at a time. They are kept in the order of their tokens'
- * digests, which is none to people: of each thousand the newest come first, and of one moment those
- * that were stored last.
+ * Lists the account's stored cards, 1,000 at a time. The store orders them by token digest, which
+ * is arbitrary for users; so each thousand is sorted newest first, and cards of the same moment by
+ * the order in which they were stored, last first.
  */
 export const listCards = defineOperation<CardsInput, CardList>({
   name: "list_cards",

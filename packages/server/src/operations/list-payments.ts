@@ -6,16 +6,16 @@ import { read } from "./commit.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 
 /**
- * How many payments one call looks at: some tens of milliseconds of work. The stores read and
- * search them in pieces, between which requests are served.
+ * Maximum number of payments that one call reads: some tens of milliseconds of work. The stores
+ * read and search them in pieces, between which requests are served.
  */
 const mostLookedAt = 2_000;
 
 export interface ListInput {
   readonly filter: PaymentFilter;
   /**
-   * A whole hash or code, unchanged: the filter's text has no card number in it, and a code can
-   * look like one.
+   * A whole hash or code, unmasked: card numbers are removed from the filter's text, and a code can
+   * resemble one.
    */
   readonly name: string | undefined;
   readonly before: PaymentId | undefined;
@@ -23,8 +23,8 @@ export interface ListInput {
 }
 
 /**
- * Lists the account's payments, newest first. A search for a whole hash or a whole payment code
- * finds that payment alone, however old it is and without looking at any other.
+ * Lists the account's payments, newest first. A search for a whole hash or payment code finds that
+ * payment alone, regardless of its age and without reading others.
  */
 export const listPayments = defineOperation<ListInput, PaymentList>({
   name: "list_payments",

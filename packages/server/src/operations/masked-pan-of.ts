@@ -5,15 +5,15 @@ import { read } from "./commit.ts";
 import type { PaymentSelector, RefundSelector } from "./direct-input.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 
-/** How a request names a card that it does not bring. */
+/** References to a card in a request without a card number. */
 export type CardNamed =
   | { readonly token: string }
   | { readonly payment: PaymentSelector }
   | { readonly refund: RefundSelector };
 
 /**
- * The mask of the card that a request names; undefined when it names none of the merchant's. A
- * read: nothing is opened.
+ * The mask of the card that a request refers to; undefined if the merchant has none. Reads only: no
+ * card is decrypted.
  */
 export const maskedPanOf = defineOperation<CardNamed, string | undefined>({
   name: "masked_pan_of",

@@ -12,27 +12,28 @@ export interface Answered {
   readonly status: number;
   readonly body: string;
   /**
-   * false: not the last word (an outcome is open, nothing was done), or it holds what must not be
-   * kept. It is not replayed.
+   * false: not final (the outcome is open, or nothing was done), or it has data that must not be
+   * stored. It is not replayed.
    */
   readonly keep: boolean;
 }
 
 /**
- * A request that another process has claimed may still be about to do something for so long. Then
- * it has written down what it is about, or its process is dead, and the same request finds what it
- * did.
+ * How long a request that another process has claimed may still run without a trace. After that it
+ * has committed its intention or its process is dead, so the same request finds what it did.
  */
 const freshMs = 10 * second;
-/** Claims of this process that are remembered: of those that are younger, practically all. */
+/**
+ * Claims of this process that are kept in memory: practically all that are younger than `freshMs`.
+ */
 const mostClaims = 10_000;
 
 /**
- * Requests that the merchant names by an Idempotency-Key: the same key and the same request get the
- * first answer again, another request under the key is refused, a twin waits for the first. Should
- * the process die before it has an answer, the same request runs again, and finds what the first
- * one did (carried-out.ts). A twin that another process may be at work on is refused for a moment:
- * both at once would be safe, but one of them would be told that the other's payment is in its way.
+ * Requests with an Idempotency-Key. The same key and request get the first answer again; another
+ * request with the key is refused; a duplicate waits for the first. If the process dies before it
+ * has an answer, the same request runs again and finds what the first one did (carried-out.ts). A
+ * duplicate that may be running in another process is refused for a moment: running both would be
+ * safe, but one of them would be refused because of the other's payment.
  */
 export class NamedRequests {
   readonly #store: Store;
@@ -40,8 +41,8 @@ export class NamedRequests {
   readonly #share: Pick<Share, "isAlone">;
   readonly #turns = new Turns();
   /**
-   * Claimed by this process, which has one turn at a time for each: whoever comes next finds it
-   * ended.
+   * Claims of this process. Requests of one key run one at a time, so a claim in this set has ended
+   * when the next request runs.
    */
   readonly #claims = new Set<string>();
 
@@ -52,9 +53,9 @@ export class NamedRequests {
   }
 
   /**
-   * Rejects with `request_key_reused`, `request_key_taken` (a twin on another node), a store
-   * failure, or what `run` rejects with. `refuseKey` throws when a key that is new may not be used;
-   * one that was let through before has an answer, whatever the rule is now.
+   * Rejects with `request_key_reused`, `request_key_taken` (a duplicate on another node), a store
+   * failure, or what `run` rejects with. `refuseKey` throws if a new key may not be used; a key
+   * that was accepted before has an answer, whatever the rule is now.
    */
   answer<A extends Answered>(
     merchantId: MerchantId,
@@ -128,6 +129,6 @@ function claimName(merchantId: MerchantId, { key, claimedAt }: NamedRequest): st
 }
 
 function ignore(): void {
-  // The work is done and the answer is right. Not kept, it is made again when the request comes
-  // again.
+  // The work is done and the answer is correct. If it cannot be stored, it is produced again when
+  // the request is repeated.
 }

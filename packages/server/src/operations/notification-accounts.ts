@@ -8,8 +8,8 @@ import { changeSettings } from "./change-settings.ts";
 import type { Runner } from "./runner.ts";
 
 /**
- * What the dispatcher asks of accounts (NotificationAccounts in dispatcher.ts), out of the
- * directory and by the operation that changes settings.
+ * Implements the dispatcher's NotificationAccounts (dispatcher.ts) with the account directory and
+ * the operation that changes settings.
  */
 export function notificationAccounts(
   accounts: AccountDirectory,

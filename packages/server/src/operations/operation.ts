@@ -14,8 +14,8 @@ import type { Pan } from "../vault/pan.ts";
 import type { Vault } from "../vault/vault.ts";
 
 /**
- * What an operation may use. Time and chance are the account's own: in the sandbox every account is
- * a world of its own.
+ * What an operation may use. Clock and random belong to the account, because in the sandbox each
+ * account can be a separate world.
  */
 export interface OperationContext {
   readonly account: Account;
@@ -24,51 +24,49 @@ export interface OperationContext {
   readonly store: Store;
   readonly vault: Vault;
   readonly connectors: Connectors;
-  /** Security codes that wait in memory for the next payment with their token. */
+  /** Security codes in memory, for the next payment with their token. */
   readonly pocket: CvvPocket;
   /**
-   * Whether a card with this number may be stored and charged here: not a live one in the sandbox.
+   * Whether a card with this number may be stored and charged here: the sandbox refuses live cards.
    */
   acceptsPan(pan: Pan): boolean;
-  /** An id for a payment made at this moment: of two of one moment the later is the greater. */
+  /** An id for a payment created at this moment; ids of the same moment increase. */
   newPaymentId(at: Instant): PaymentId;
-  /** Attempts that follow are numbered above it: 0 until the database was ever put back. */
+  /** New attempts get numbers above it. 0 until the database is first restored from a backup. */
   readonly epoch: number;
-  /** When an acquirer that is asked now has to have answered. */
+  /** The deadline of an acquirer request that is sent now. */
   answerBy(): Instant;
   /**
-   * Commits what `decide` returns and resolves with it. When someone else was faster, `decide` is
-   * asked again, at most 8 times, and reads again itself; undefined from `decide` means that there
-   * is nothing left to write. A taken payment code rejects with PaymentCodeTaken, a taken token
-   * with `token_taken`, a store failure with `store_unavailable` (nothing was written) or
-   * `outcome_unknown`.
+   * Commits what `decide` returns and resolves with it. If a concurrent change was committed first,
+   * `decide` is called again, at most 8 times, and reads again itself; undefined from `decide`
+   * means that nothing is left to write. A taken payment code rejects with PaymentCodeTaken, a
+   * taken token with `token_taken`, a store failure with `store_unavailable` (nothing was written)
+   * or `outcome_unknown`.
    */
   change<C extends Change | undefined>(decide: () => C | Promise<C>): Promise<C>;
   /**
-   * Tells whoever watches that a stored card of this account did not open: it was altered, or its
-   * keys are lost.
+   * Raises an alarm: a stored card of this account could not be decrypted, because it was altered
+   * or its keys are lost.
    */
   cardNotReadable(error: unknown): void;
-  /**
-   * Raises an alarm: an acquirer's approval came when its attempt had been taken for never done.
-   */
+  /** Raises an alarm: an acquirer approved an attempt that was already recorded as not done. */
   approvalCameLate(payment: Payment, of: LateApproval["kind"]): void;
   /**
-   * Runs `task` within seconds, because the store was down. Kept in memory only: `givenUp` is
-   * called instead when too many tasks wait, and when the process stops before.
+   * Runs `task` when the store is available again, within seconds. Kept in memory only: `givenUp`
+   * is called instead if too many tasks wait, or if the process stops first.
    */
   later(task: () => Promise<unknown>, givenUp: () => void): void;
   /**
-   * Runs `task` when earlier requests of this process about the same payment are through, with the
-   * payment as it was read before that, or as it is read again if there were earlier ones.
+   * Runs `task` after earlier requests of this process for the same payment. It receives `found`,
+   * or the payment as read again if there were earlier requests.
    */
   inTurn<T>(found: Payment, task: (payment: Payment) => Promise<T>): Promise<T>;
 }
 
-/** One thing that a merchant asks for. */
+/** A request of a merchant. */
 export interface Operation<Input, Output> {
   readonly name: string;
-  /** The refusals it may end in, beside the store's and `internal_failure`. */
+  /** The possible refusals, besides those of the store and `internal_failure`. */
   readonly errors: readonly ServiceErrorCode[];
   run(context: OperationContext, input: Input): Promise<Output>;
 }

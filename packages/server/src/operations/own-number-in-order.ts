@@ -6,10 +6,10 @@ import type { Pan } from "../vault/pan.ts";
 import type { DirectOrder } from "./direct-input.ts";
 
 /**
- * An order's code, its notification address and the ids of mandates and of 3-D Secure are kept
- * unchanged, whatever they look like (docs/decisions/0007), but for those in which the number of
- * the very card is written. A code is refused, unless the account allows it; an id becomes the
- * card's mask, and an address is left out.
+ * An order's code, its notification address and the ids of mandates and of 3-D Secure are stored
+ * unchanged, even if they resemble card numbers (docs/decisions/0007), unless they contain the
+ * number of the order's own card. Then a code is refused if the account has `refuseCardLikeCodes`,
+ * an id is replaced by the card's mask, and an address is removed.
  */
 export function withoutOwnNumber(
   order: DirectOrder,

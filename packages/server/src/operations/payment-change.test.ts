@@ -9,7 +9,7 @@ import { createMemoryStore, type MemoryStoreOptions } from "../stores/memory/mem
 import { commitDecision } from "./commit.ts";
 import { changePayment, recordPayment } from "./payment-change.ts";
 
-/** A payment that is stored, and what changes it; `options` apply from then on. */
+/** A stored payment, and a function that changes it; `options` apply after it is stored. */
 async function stored(options: MemoryStoreOptions = {}) {
   let isArmed = false;
   const store = createMemoryStore({

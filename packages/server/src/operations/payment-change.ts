@@ -7,14 +7,13 @@ import { read } from "./commit.ts";
 import type { PaymentSelector } from "./direct-input.ts";
 import type { OperationContext } from "./operation.ts";
 
-/** What changing a payment needs of the context: recovery has no account at hand. */
+/** The parts of the context that change a payment; recovery has no account here. */
 type ChangeContext = Pick<OperationContext, "store" | "change"> &
   Partial<Pick<OperationContext, "epoch">>;
 
 /**
- * Decides on the payment as it was last seen, and on what is stored whenever someone else was
- * faster. Resolves with the payment as it is after the change, or as it is when there was nothing
- * left to decide.
+ * Decides on the payment `seen`, and on the stored payment after each concurrent change. Resolves
+ * with the payment after the change, or with the current one if there was nothing left to decide.
  */
 export async function changePayment<C extends PaymentChange | undefined>(
   context: ChangeContext,
@@ -38,10 +37,10 @@ export async function changePayment<C extends PaymentChange | undefined>(
 }
 
 /**
- * The decision, with attempts numbered above `epoch`: before the restore that began it, more
- * attempts may have been made than this database has, and the acquirer knows their references. The
- * count of a payment changes with its next attempt only, because until then its last attempt is the
- * one that the count names.
+ * The decision, with attempts numbered above `epoch`: more attempts may have been made before the
+ * database was restored than it contains, and the acquirer knows their references. The attempt
+ * count of a payment changes only with its next attempt, because until then the count is the number
+ * of its last attempt.
  */
 function countedAs<C extends PaymentChange | undefined>(
   payment: Payment,
@@ -59,10 +58,9 @@ function countedAs<C extends PaymentChange | undefined>(
 }
 
 /**
- * For what an acquirer said: when it could not be written, or nobody knows whether it was, the
- * payment simply stays in flight and recovery asks again. Resolves with the payment as it was last
- * known. `superseded`: the attempt is no longer under way, so that an approval is one that came
- * late (late-approval.ts).
+ * Records an acquirer's outcome. If it cannot be committed, or if that is unknown, the payment
+ * stays in flight and recovery inquires again. Resolves with the last known payment. `superseded`:
+ * the attempt is no longer under way, so an approval is late (late-approval.ts).
  */
 export async function recordPayment(
   context: ChangeContext,
@@ -87,7 +85,7 @@ export async function recordPayment(
   }
 }
 
-/** The payment that the merchant names by hash or by code. A malformed hash is no payment's. */
+/** The merchant's payment with this hash or code. A malformed hash matches none. */
 export async function selectPayment(
   context: OperationContext,
   selector: PaymentSelector,

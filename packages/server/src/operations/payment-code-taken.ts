@@ -2,8 +2,7 @@ import { ServiceError } from "../payment/service-error.ts";
 import type { Payment } from "../payment/payment.ts";
 
 /**
- * A payment with this code exists: the wire's answer names when it was created and its status
- * (BP-DR-0).
+ * A payment with this code exists; the wire's answer has its creation time and status (BP-DR-0).
  */
 export class PaymentCodeTaken extends ServiceError {
   readonly existing: Payment;

@@ -4,8 +4,8 @@ import { defineOperation } from "./operation.ts";
 import { selectPayment } from "./payment-change.ts";
 
 /**
- * Shows a payment as it is stored: a read that follows an acknowledged change sees that change or a
- * later one.
+ * Reads a payment as stored: a read after an acknowledged change returns that change or a later
+ * one.
  */
 export const query = defineOperation<PaymentSelector, Payment>({
   name: "query",

@@ -34,7 +34,7 @@ const refundErrors = [
   "refund_limit_reached",
 ] as const;
 
-/** Gives money back: asked for now, carried out by the clock. */
+/** Requests a refund; a job sends it later. */
 export const refund = defineOperation<RefundInput, Refunded>({
   name: "refund",
   errors: refundErrors,
@@ -62,7 +62,7 @@ export const refund = defineOperation<RefundInput, Refunded>({
   },
 });
 
-/** Takes a refund back that has not been sent yet. */
+/** Cancels a refund that has not been sent yet. */
 export const cancelRefund = defineOperation<RefundSelector & NamedByKey, Refunded>({
   name: "cancel_refund",
   errors: ["refund_not_found", "refund_not_cancellable"],
@@ -93,7 +93,7 @@ export const cancelRefund = defineOperation<RefundSelector & NamedByKey, Refunde
   },
 });
 
-/** Gives up what is not paid yet, gives back what is (interface 5.4). */
+/** Voids a payment that is not captured, refunds one that is (interface 5.4). */
 export const refundOrCancel = defineOperation<
   RefundInput,
   { readonly payment: Payment; readonly refund: Refund | undefined }
@@ -103,7 +103,7 @@ export const refundOrCancel = defineOperation<
 
   async run(context, input) {
     const { state } = await selectPayment(context, input.selector);
-    // Should it be captured in between, the cancellation is refused, and the merchant asks again.
+    // If it is captured in between, the void is refused and the merchant repeats the request.
     if (state === "captured") return refund.run(context, input);
     const { selector, request } = input;
     return { payment: await cancel.run(context, { ...selector, request }), refund: undefined };

@@ -29,8 +29,8 @@ const settings = { ...defaultAccountSettings(), routes: [{ connectors: ["first",
 const account = { id: "0000000a" as MerchantId, version: 1, name: "Shop", settings };
 
 /**
- * A payment whose first acquirer says, when told to, that it was not sent; the second takes
- * everything.
+ * A payment whose first acquirer can be switched to answer that it was not sent; the second
+ * approves everything.
  */
 async function given(storeOver: (store: Store) => Store = (store) => store) {
   const time = new StillTime();
@@ -111,7 +111,7 @@ async function given(storeOver: (store: Store) => Store = (store) => store) {
   };
 }
 
-/** So long that recovery has looked at whatever is in flight, and believes what it hears. */
+/** Long enough for recovery to check everything in flight and to trust the answers. */
 async function recoverAll({
   time,
   job,

@@ -6,8 +6,8 @@ import { defineOperation } from "./operation.ts";
 import { changePayment, selectPayment } from "./payment-change.ts";
 
 /**
- * Announces once more what was announced last of a payment: another notification is committed, and
- * delivered like any other.
+ * Announces the last announced state of a payment again: commits another notification, which is
+ * delivered as usual.
  */
 export const resendNotification = defineOperation<PaymentSelector, Payment>({
   name: "resend_notification",

@@ -7,7 +7,7 @@ import { meetIfLate } from "./late-approval.ts";
 import { defineOperation } from "./operation.ts";
 import { changePayment, recordPayment, selectPayment } from "./payment-change.ts";
 
-/** The reviewer accepts: a payment that was to be paid at once is captured now. */
+/** The reviewer accepts. A payment that was requested as a sale is captured now. */
 export const acceptReview = defineOperation<PaymentSelector, Payment>({
   name: "accept_review",
   errors: ["payment_not_found", "payment_not_in_review", "payment_in_flight"],
@@ -35,7 +35,7 @@ export const acceptReview = defineOperation<PaymentSelector, Payment>({
   },
 });
 
-/** The reviewer refuses: what is held is given up. */
+/** The reviewer rejects. The authorization is voided. */
 export const rejectReview = defineOperation<PaymentSelector, Payment>({
   name: "reject_review",
   errors: ["payment_not_found", "payment_not_in_review", "payment_in_flight"],

@@ -8,18 +8,20 @@ import { startsWith } from "../vault/bin.ts";
 import type { Brand } from "../vault/brand.ts";
 import type { Pan } from "../vault/pan.ts";
 
-/** What a route may look at. */
+/** The criteria of a route. */
 export interface Routable {
   readonly brand: Brand;
   readonly pan: Pan;
   readonly currency: string;
   readonly country: string;
-  /** undefined where no amount is asked for: routes from or below some amount do not fit then. */
+  /**
+   * undefined without an amount (a verification): routes with an amount limit do not match then.
+   */
   readonly pricing: Pricing | undefined;
   readonly at: Instant;
 }
 
-/** The connectors of the first route that fits; undefined when none does. */
+/** The connectors of the first matching route; undefined if none matches. */
 export function routeFor(
   payment: Routable,
   settings: AccountSettings,

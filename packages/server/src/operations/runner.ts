@@ -22,8 +22,8 @@ import { changePayment, reread } from "./payment-change.ts";
 import { Turns } from "./turns.ts";
 
 /**
- * An invariant broke, or something else that should not happen did: somebody must look. Holds
- * nothing of a request.
+ * A broken invariant or another unexpected failure that needs investigation. Contains no data of a
+ * request.
  */
 export interface Alarm {
   readonly kind:
@@ -31,7 +31,7 @@ export interface Alarm {
     | "unexpected_failure"
     | "card_not_readable"
     | "approval_came_late";
-  /** The property that did not hold, or the name of the error's class. */
+  /** The property that did not hold, or the error's class name. */
   readonly what: string;
   /** Function, file and line that threw. */
   readonly where: string | undefined;
@@ -46,35 +46,34 @@ export interface RunnerParts {
   readonly pocket: CvvPocket;
   readonly clock: Clock;
   readonly random: Random;
-  /** Without it, what is remembered of ids begins with this runner. */
+  /** By default, ids increase from the start of this runner only. */
   readonly paymentIds?: PaymentIds;
-  /** How long an acquirer may take to answer before its answer is unknown. */
+  /** Timeout of an acquirer request; after it the outcome is unknown. */
   readonly acquirerTimeoutMs: number;
-  /** Attempts on payments that there were before are numbered above it. */
+  /** New attempts on existing payments get numbers above it. */
   readonly epoch?: () => number;
   readonly alarm: (alarm: Alarm) => void;
-  /** Which card numbers may be stored and charged; all of them unless given. */
+  /** Which card numbers may be stored and charged; all by default. */
   readonly acceptsPan?: ((pan: Pan) => boolean) | undefined;
-  /** Who is to hear of this payment's notifications. */
+  /** Endpoints that receive this payment's notifications. */
   readonly deliverTo: (account: Account, payment: Payment) => readonly EndpointId[];
-  /** Which of those take several payments in one message; none unless given. */
+  /** Those endpoints that receive several payments in one message; none by default. */
   readonly gatherFor?: (
     account: Account,
     deliverTo: readonly EndpointId[],
   ) => readonly EndpointId[];
   /**
-   * Told when there is something new to deliver. Costs next to nothing and never throws. In the
-   * sandbox the answer to whoever caused it may have to wait for the promise, which never rejects.
+   * Called after notifications were committed. Must be cheap and must not throw. In the sandbox the
+   * client's answer may have to wait for the promise, which never rejects.
    */
   readonly told: (account: Account, change: Change) => Promise<void> | undefined;
   /**
-   * Told of each new version of a payment as soon as it is committed. Costs next to nothing and
-   * never throws.
+   * Called with each new version of a payment after its commit. Must be cheap and must not throw.
    */
   readonly committed?: (payment: Payment) => void;
 }
 
-/** Gives operations their context and their failures a meaning. */
+/** Provides operations with their context and maps their failures. */
 export class Runner {
   readonly #parts: RunnerParts;
   readonly #paymentIds: PaymentIds;
@@ -86,7 +85,7 @@ export class Runner {
     this.#paymentIds = parts.paymentIds ?? paymentIds(parts.random);
   }
 
-  /** Rejects with ServiceError and nothing else. */
+  /** Rejects only with ServiceError. */
   async run<Input, Output>(
     operation: Operation<Input, Output>,
     account: Account,
@@ -100,8 +99,8 @@ export class Runner {
       await this.#raise(error, context.touched);
       throw new ServiceError("internal_failure");
     } finally {
-      // Nobody else waits meanwhile: the operation's turn is over. Without a place for work, since
-      // only chaos makes an answer wait.
+      // The operation is over, so no other request waits for this one. It gives up its place in the
+      // work limit (`waits`), because only notification chaos makes an answer wait.
       const { waits = (wait) => wait }: SimulatorTreatment = account.settings.simulator;
       if (context.answerWaitsFor.length > 0) await waits(Promise.all(context.answerWaitsFor));
     }
@@ -112,20 +111,20 @@ export class Runner {
     return this.#contextOf(account);
   }
 
-  /** Does what waits for the store to be back. */
+  /** Runs the tasks that wait for the store. */
   async doLater(): Promise<void> {
-    // What fails once more is put back.
+    // A task that fails again is queued again.
     for (const { task } of this.#later.splice(0)) await task().catch(() => undefined);
   }
 
-  /** The process stops: what waits for the store is not done. */
+  /** Called when the process stops: the waiting tasks are abandoned. */
   giveUpLater(): void {
     for (const { givenUp } of this.#later.splice(0)) givenUp();
   }
 
   /**
-   * Work on a payment met something that should not be: that work has stopped; the payment waits
-   * for people.
+   * Reports an unexpected error during work on a payment. The work has stopped; the payment waits
+   * for a review by an operator.
    */
   async raise(error: unknown, payment: Payment): Promise<void> {
     await this.#raise(error, payment);
@@ -153,19 +152,19 @@ export class Runner {
         (current) => (current.needsReview ? undefined : decideMarkForReview(current, clock.now())),
       );
     } catch {
-      // The alarm has been raised; a store that is down cannot take the mark, and recovery meets
-      // the same invariant again.
+      // The alarm has been raised. If the store is unavailable the payment cannot be marked, and
+      // recovery meets the same invariant again.
     }
   }
 }
 
-/** What waits for the store to be back (OperationContext.later). */
+/** A task that waits for the store (OperationContext.later). */
 interface Later {
   readonly task: () => Promise<unknown>;
   readonly givenUp: () => void;
 }
 
-/** Further ones are given up at once. */
+/** Further tasks are abandoned at once. */
 const mostLater = 1_000;
 
 class Context implements OperationContext {
@@ -176,7 +175,9 @@ class Context implements OperationContext {
   readonly vault: Vault;
   readonly connectors: Connectors;
   readonly pocket: CvvPocket;
-  /** The payment that this work last committed: the one to mark when an invariant breaks. */
+  /**
+   * The payment that this operation committed last: it is marked for review if an invariant breaks.
+   */
   touched: Payment | undefined;
   readonly answerWaitsFor: Promise<void>[] = [];
   readonly #acquirerTimeoutMs: number;

@@ -14,10 +14,10 @@ export interface SandboxKeys {
   readonly publicIntegrationKey: string;
 }
 
-/** Keys of the user's choice; undefined: made at the first start. */
+/** Keys that the operator chose; undefined ones are generated at the first start. */
 export type ChosenKeys = { readonly [Name in keyof SandboxKeys]: string | undefined };
 
-/** Of several processes one makes the keys of an empty database. */
+/** Another process is already creating the keys of this empty database. */
 export class FirstStartElsewhere extends Error {
   override readonly name = "FirstStartElsewhere";
 
@@ -28,16 +28,16 @@ export class FirstStartElsewhere extends Error {
   }
 }
 
-/** A key that is chosen opens another account already, or was public and should now be secret. */
+/** A chosen key belongs to another account, or has other rights than requested (public, secret). */
 export class KeyTaken extends Error {
   override readonly name = "KeyTaken";
 }
 
 /**
- * Sees to it that there is a sandbox account and that the chosen keys open it; keys that it had
- * before go on doing so. Writes nothing before the function is called that it resolves with. That
- * one resolves with the keys of a new account, which are not kept anywhere and can be shown this
- * once, or undefined: whatever can still fail belongs before it.
+ * Ensures that a sandbox account exists and that the chosen keys open it; its earlier keys stay
+ * valid. Nothing is written until the returned function is called; everything else that can fail
+ * belongs before that call. The function resolves with the keys of a new account, which are not
+ * stored and can be shown only once, or undefined.
  */
 export async function prepareSandboxAccount(
   store: Store,
@@ -74,7 +74,7 @@ export async function prepareSandboxAccount(
       accountChange({ ...account, version: account.version + 1 }, account.version, now, missing),
     );
     if (outcome === "committed") return undefined;
-    // Another process that starts at the same moment may have been faster with the same keys.
+    // Another process that started at the same moment may have stored the same keys first.
     const still = await missingKeys(store, macs, account, chosen);
     assert(still.length === 0, "the chosen keys open the account when the server starts");
     return undefined;

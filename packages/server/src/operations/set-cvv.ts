@@ -4,8 +4,8 @@ import { usableCard } from "./card-in-hand.ts";
 import { defineOperation } from "./operation.ts";
 
 /**
- * Leaves a security code for the next payment with a token: in memory, once, for 15 minutes
- * (interface 2.4). The caller wipes `cvv`.
+ * Keeps a security code for the next payment with a token: in memory, for one use, 15 minutes at
+ * most (interface 2.4). The caller wipes `cvv`.
  */
 export const setCvv = defineOperation<{ readonly token: string; readonly cvv: Cvv }, StoredCard>({
   name: "set_cvv",

@@ -9,14 +9,14 @@ import type { TokenizeInput } from "./direct-input.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 
 export interface Tokenized {
-  /** Given to the merchant now and never again: only its digest is kept. */
+  /** Returned to the merchant once: only its digest is stored. */
   readonly token: string;
   readonly card: StoredCard;
 }
 
 /**
- * Stores a card for the merchant. The same card again gets another token: nothing tells merchants
- * that two are the same.
+ * Stores a card for the merchant. The same card gets another token each time, so tokens do not
+ * reveal that two cards are the same.
  */
 export const tokenize = defineOperation<TokenizeInput, Tokenized>({
   name: "tokenize",
@@ -38,8 +38,8 @@ export const tokenize = defineOperation<TokenizeInput, Tokenized>({
 });
 
 /**
- * The store refuses a token that is taken; it does not see one whose card lies under the digest of
- * an earlier version.
+ * The store refuses a token that is taken, but does not find a card that an earlier version stored
+ * under another digest.
  */
 async function refuseEarlierToken(
   context: OperationContext,
@@ -50,7 +50,7 @@ async function refuseEarlierToken(
   if ((await cardByToken(context, chosen)) !== undefined) throw new ServiceError("token_taken");
 }
 
-/** Seals a card under the merchant's token or a fresh one; the caller commits it. */
+/** Encrypts a card under the given token or a new one; the caller commits it. */
 export async function sealUnderToken(
   context: OperationContext,
   card: Card,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Turns } from "./turns.ts";
 
-/** A task that ends when it is told to, and says when it began. */
+/** A task that ends on request and reports its start. */
 class Task {
   readonly #end = Promise.withResolvers<string>();
   hasBegun = false;

@@ -1,11 +1,11 @@
 import { ServiceError } from "../payment/service-error.ts";
 
 /**
- * Lets requests about one payment wait for one another, so that a double click is answered with
- * what became of the first click. Only a courtesy within this process: that two can never both win
- * is the store's doing (compare-and-set on versions).
+ * Runs requests for one payment one after the other, so that a double click receives the result of
+ * the first click. This is a convenience within one process; the store ensures that two requests
+ * cannot both succeed (compare-and-set on versions).
  *
- * Owns one queue per key that is in use; a key without waiters takes no memory.
+ * Owns one queue per key in use; a key without waiters takes no memory.
  */
 export class Turns {
   readonly #tails = new Map<string, { tail: Promise<void>; waiting: number }>();
@@ -16,8 +16,8 @@ export class Turns {
   }
 
   /**
-   * Runs `task` after the tasks that were given earlier for `key`: at once if there are none.
-   * Rejects with `payment_in_flight` when too many wait.
+   * Runs `task` after earlier tasks with this `key`, at once if there are none. Rejects with
+   * `payment_in_flight` if too many wait.
    */
   async take<T>(key: string, task: (hasWaited: boolean) => Promise<T>): Promise<T> {
     const queue = this.#tails.get(key);
@@ -37,5 +37,5 @@ export class Turns {
 }
 
 function ignore(): void {
-  // A failed turn is the business of the one who took it; the next one starts all the same.
+  // The caller of a failed task handles its error; the next task runs regardless.
 }

@@ -9,9 +9,8 @@ import { routeFor } from "./route.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 
 /**
- * Asks whether a card is good. No payment comes of it, and no money is held: a ghost authorization
- * is taken back by the acquirer itself, so there is nothing that would have to be written down
- * first.
+ * Verifies a card with the acquirer. It creates no payment and holds no money: the acquirer itself
+ * reverses a ghost authorization, so nothing has to be committed first.
  */
 export const verifyCard = defineOperation<VerifyInput, VerifyOutcome>({
   name: "verify_card",
@@ -33,7 +32,7 @@ export const verifyCard = defineOperation<VerifyInput, VerifyOutcome>({
       const reference = `${newPaymentId(clock.now(), random)}-v`;
       if (card.tokenDigest !== undefined) await useCard(context, card.tokenDigest);
       let outcome: VerifyOutcome = { kind: "not_sent" };
-      // No amount is asked for: only routes for every amount fit.
+      // There is no amount, so only routes without an amount limit match.
       for (const name of routeOfVerification(context, country, currency, card, toAuthorize)) {
         outcome = await connectors
           .of(name)
@@ -46,7 +45,7 @@ export const verifyCard = defineOperation<VerifyInput, VerifyOutcome>({
 });
 
 /**
- * A verification is a use, from its beginning on: the token lives 14 months from now (interface
+ * A verification counts as use from its start: the token expires 14 months from now (interface
  * 2.1), however long the acquirer takes.
  */
 async function useCard(
