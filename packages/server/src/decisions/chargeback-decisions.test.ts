@@ -16,8 +16,8 @@ import type { PaymentChange } from "./steps.ts";
 const now = laterBy(start, hour);
 
 /**
- * 100.50 USD for 516.86 BRL that were captured, of which so much was returned, and so much is
- * promised.
+ * A captured payment of 100.50 USD (516.86 BRL) with a confirmed refund and a requested refund of
+ * these amounts.
  */
 function captured(confirmed: bigint, requested: bigint): Payment {
   const refunds = [
@@ -36,7 +36,7 @@ function dispute(payment: Payment): PaymentChange {
   return opened;
 }
 
-/** What a change posts, by account and currency. */
+/** The postings of a change, by account and currency. */
 function posted({ entries }: PaymentChange, sign: 1n | -1n): readonly string[] {
   return entries.flatMap(({ postings }) =>
     postings.map(({ account, currency, minor }) => `${account} ${currency} ${sign * minor}`),

@@ -11,7 +11,7 @@ import type { Payment } from "../payment/payment.ts";
 import { returned } from "./refund-decisions.ts";
 import { change, changed, notBefore, type PaymentChange, record } from "./steps.ts";
 
-/** The issuer takes back what the merchant has not promised to give back already. */
+/** The issuer takes back the captured amount, less the refunds that were already requested. */
 export function decideChargeback(
   payment: Payment,
   description: string,

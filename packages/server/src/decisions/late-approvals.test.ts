@@ -19,7 +19,7 @@ function met(payment: Payment, late: LateApproval) {
   return decided;
 }
 
-/** What is left to do, the state after it, and whether the merchant is told. */
+/** What is left to do, the state after the change, and the number of notifications. */
 function outcome(payment: Payment, late: LateApproval): readonly unknown[] {
   const decided = met(payment, late);
   const { next } = decided?.change?.payment ?? {};
@@ -56,7 +56,7 @@ describe("an approval that finds its attempt ended otherwise", () => {
       undefined,
       "approved, and given up by the merchant",
     );
-    // Declined there, and sent to another acquirer, which approved.
+    // The first acquirer declined, and the other one approved.
     const rerouted = { ...held, rerouted: { connector: "other", attempt: 2 } };
     assert.deepEqual(outcome(rerouted, late), ["authorization", "authorized", 0]);
     assert.equal(met(rerouted, { ...late, attempt: 2 }), undefined);
@@ -75,7 +75,7 @@ describe("an approval that finds its attempt ended otherwise", () => {
       ],
     );
     assert.equal(met(paid, capture), undefined, "recovery found out first");
-    // The attempt was made after the backup that was restored.
+    // The attempt was made after the restored backup.
     const restored = met({ ...held, attempts: 1 }, capture)?.change?.payment.next;
     assert.ok(restored !== undefined);
     assert.equal(met(restored, capture), undefined, "a second time");

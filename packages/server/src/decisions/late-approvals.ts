@@ -19,9 +19,9 @@ import {
 } from "./steps.ts";
 
 /**
- * An acquirer's approval that finds its attempt ended otherwise: another process took it for never
- * done, because the clock of one of the two was wrong or a process stood still. The acquirer's
- * books and ours differ from then on, so the approval is never dropped.
+ * An acquirer's approval of an attempt that has already ended otherwise: another process recorded
+ * it as not done, because one of the two clocks was wrong or a process was paused. From then on the
+ * acquirer's books and ours differ, so the approval is never dropped.
  */
 export type LateApproval =
   | { readonly kind: "authorization"; readonly attempt: number }
@@ -31,20 +31,20 @@ export type LateApproval =
 
 export interface LateApprovalMet {
   /**
-   * Undefined while recovery undoes the authorization already: that the approval comes then is
-   * nothing to record.
+   * Undefined while recovery already reverses the authorization: then the approval is expected and
+   * not recorded.
    */
   readonly change: PaymentChange | undefined;
   /**
-   * What the acquirer did and the books do not have: `authorization` is to be reversed, `capture`
-   * to be given back and is being undone since the change. `nothing`: the books have it now.
-   * `unclear`: people must look.
+   * What the acquirer did and the books do not have. `authorization`: to be reversed. `capture`: to
+   * be refunded, which this change begins. `nothing`: the books have it now. `unclear`: an operator
+   * must review it.
    */
   readonly left: "authorization" | "capture" | "nothing" | "unclear";
 }
 
 /**
- * Undefined when the approval tells nothing new: its attempt is still under way, or ended with this
+ * Undefined if the approval is not new: its attempt is still under way, or ended with this
  * approval.
  */
 export function decideLateApproval(
@@ -70,8 +70,8 @@ function decideLateAuthorization(
 ): LateApprovalMet | undefined {
   if (payment.verdict?.approved === true && carrierOf(payment).authorization === attempt)
     return undefined;
-  // Recovery may be about to believe an acquirer that knew nothing of it yet: the authorization is
-  // reversed in any case.
+  // Recovery may be about to accept a "not found" from an acquirer that had not processed it yet:
+  // the authorization is reversed in any case.
   const isExpected = payment.state === "reversing";
   return {
     change: isExpected ? undefined : noted(payment, attempt, "authorization", now, by),
@@ -86,12 +86,12 @@ function decideLateCapture(
   now: Instant,
   by: FactSource,
 ): LateApprovalMet | undefined {
-  // A capture that is approved is the last attempt of its payment.
+  // An approved capture is the last attempt of its payment.
   if (payment.state === "captured" && payment.attempts === attempt) return undefined;
-  // It was asked for, and the hold is used up: the payment is what the acquirer says.
+  // The merchant requested it, and the hold is used up: the payment takes the acquirer's state.
   if (payment.state === "authorized") {
     const sent = advance(payment, "capture_sent", now);
-    // A restored copy of the database may not have the attempt. It is the last one from now on.
+    // A restored copy of the database may lack the attempt. It is the last one from now on.
     const attempts = Math.max(payment.attempts, attempt);
     const next = {
       ...settle(asNext(payment, advance(sent, "capture_approved", now)), { captured: amount }),
@@ -123,8 +123,8 @@ function decideLateCapture(
       left: "capture",
     };
   }
-  // A capture or void under way: what the acquirer says about it will tell. One attempt is given
-  // back at a time.
+  // A capture or void is under way: its outcome will settle this. Only one attempt is undone at a
+  // time.
   const isUnderWay = payment.attempt !== undefined && payment.attempt.kind !== "undo";
   return {
     change: noted(payment, attempt, "capture", now, by),
@@ -172,7 +172,7 @@ function decideLateRefund(
   assert(refund !== undefined, "refunds are never removed from their payment");
   if (refund.attempts === attempt && (refund.state === "sending" || refund.state === "confirmed"))
     return undefined;
-  // It waits to be sent again: it need not be.
+  // The refund waits to be sent again, which is not necessary any more.
   const found =
     refund.attempts === attempt ? decideRefundFoundDone(payment, id, now, by) : undefined;
   if (found !== undefined)
@@ -183,7 +183,7 @@ function decideLateRefund(
   return { change: noted(payment, id, "refund", now, by), left: "unclear" };
 }
 
-/** What was left of a late approval is undone at the acquirer. */
+/** The remainder of a late approval was undone at the acquirer. */
 export function decideLateUndone(
   payment: Payment,
   attempt: number,
@@ -197,8 +197,8 @@ export function decideLateUndone(
 }
 
 /**
- * What the acquirer said of a late capture that is given back. `open`: nothing certain. Undefined
- * when it is no longer being undone.
+ * The acquirer's answer to the undoing of a late capture. `open`: nothing certain. Undefined if it
+ * is no longer being undone.
  */
 export function decideUndoOutcome(
   payment: Payment,
@@ -236,7 +236,7 @@ function lateFact(
   return record("approval_came_late", attempt, by, { of });
 }
 
-/** Two steps of the machine in one change are one version. */
+/** Two steps of the machine in one change count as one version. */
 function asNext(payment: Payment, next: Payment): Payment {
   return { ...next, version: payment.version + 1 };
 }

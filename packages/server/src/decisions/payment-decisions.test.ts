@@ -67,8 +67,7 @@ const unknown = { kind: "unknown", cause: "timeout" } as const;
 const refusal: FollowUpOutcome = { kind: "declined", responseCode: "05" };
 
 /**
- * The payment that a change leaves behind, as the next version of `before` with these members anew;
- * the change is held to it.
+ * The payment after a change. Asserts that it is the next version of `before` with these members.
  */
 function assertChange(
   made: PaymentChange | undefined,
@@ -97,7 +96,7 @@ function attemptOf(kind: Attempt["kind"], number: number, minor = amount): Attem
   return { kind, number, amount: minor, sentAt: now, answerBy, checks: 0, recheckAt: firstLook };
 }
 
-/** A payment that holds money and waits for a capture or a void. */
+/** An authorized payment that waits for a capture or a void. */
 function held(over: Partial<Payment> = {}): Payment {
   return newPayment(1, {
     state: "authorized",
@@ -168,8 +167,8 @@ describe("the intention of a payment", () => {
     });
   });
 
-  // A card whose token was about to expire was forgotten while it was charged: until the acquirer
-  // had answered nobody knew of the use.
+  // A card whose token was about to expire was deleted while it was charged, because its use was
+  // recorded only with the acquirer's answer.
   test("of a stored card is its use", () => {
     const card = { ...order.card, tokenDigest: tokenDigest(1) };
     assert.deepEqual(intend({ card }).cardUse, { tokenDigest: tokenDigest(1), at: now });

@@ -38,15 +38,15 @@ import {
 } from "./steps.ts";
 
 /**
- * Pure decisions about a payment: state, command and time in, a Change or a refusal out. Whoever
- * runs them commits the Change and, when someone else was faster, reads again and decides again.
+ * Pure decisions about a payment: state, command and time in, a Change or a refusal out. The caller
+ * commits the Change; if a concurrent change was committed first, it reads and decides again.
  */
 
 /**
- * The intention, committed before anything is sent: the payment's first version. `answerBy` is when
- * the connector gives up; recovery leaves the attempt alone until then. `request` is the digest of
- * the named request that asks, here and below: kept with the fact, it tells later what that request
- * started.
+ * The intention, committed before anything is sent: the payment's first version. `answerBy` is the
+ * connector's deadline; recovery does not touch the attempt before it. `request`, here and below,
+ * is the digest of a request with an Idempotency-Key: stored with the fact, it shows later what the
+ * request started.
  */
 export function decideIntention(
   merchantId: MerchantId,
@@ -82,26 +82,26 @@ export function decideIntention(
   const { tokenDigest } = order.card;
   return {
     ...change(now, next, undefined, [record("authorization_sent", 1, "merchant", named(request))]),
-    // A charge uses the stored card from its beginning: it is not forgotten while the acquirer is
-    // asked, however long that takes.
+    // A charge counts as use of the stored card from its start, so the card does not expire during
+    // the acquirer call, however long that takes.
     ...(tokenDigest === undefined ? {} : { cardUse: { tokenDigest, at: now } }),
   };
 }
 
 export interface AuthorizeOutcomeOptions {
   /**
-   * The attempt that is answered: what is heard of an earlier one, that went to another acquirer,
+   * The attempt that is answered: an answer to an earlier one, which went to another acquirer,
    * changes nothing.
    */
   readonly attempt: number;
-  /** Whether the merchant is told of a final status now. */
+  /** Whether the merchant is notified of a final status now. */
   readonly notify: boolean;
   readonly captureWindowDays: number;
 }
 
 /**
- * What the acquirer said to the authorization or sale. A late answer finds the attempt gone and
- * changes nothing: undefined.
+ * Records the outcome of an authorization or sale. Undefined for a late answer, whose attempt has
+ * already ended.
  */
 export function decideAuthorizeOutcome(
   payment: Payment,
@@ -130,15 +130,15 @@ export function decideAuthorizeOutcome(
       : fact === "authorization_declined"
         ? []
         : holdEntries(next);
-  // Merchants are told of a status that they see: a payment that stays PE is no news (interface
-  // 4.2), but for who was left without an answer.
+  // Merchants are notified of statuses that they can see. A payment that stays PE is not announced
+  // (interface 4.2), unless the merchant's request ended without an outcome.
   const tell = isFinal(next.state) ? (options.notify ? "update" : undefined) : foundOut(by);
   return change(now, next, payment.version, [record(fact, attempt.number, by)], entries, tell);
 }
 
 /**
- * What recovery learns of a request of the merchant's that ended without an outcome is told, also
- * where the status stays PE: nobody else tells.
+ * Recovery announces what it resolves even if the status stays PE: the merchant's request ended
+ * without an outcome, and nothing else would report it.
  */
 function foundOut(by: FactSource): "update" | undefined {
   return by === "recovery" ? "update" : undefined;
@@ -154,16 +154,19 @@ function authorizeFact(
   return attempt.kind === "sale" ? "sale_approved" : "authorization_approved";
 }
 
-/** Declines that say nothing of the card: the acquirer, or its way to the issuer, did not work. */
+/** Declines that do not concern the card: the acquirer, or its connection to the issuer, failed. */
 const declinesOfTheWay: readonly DeclineReason[] = [
   "timeout",
   "no_acquirer_response",
   "acquirer_error",
 ];
-/** Merchant advice code: do not try again, at no acquirer. */
+/** Merchant advice code: do not retry, at any acquirer. */
 const neverAgain = "03";
 
-/** Whether another acquirer may be asked: only after a certain no, never after an unknown. */
+/**
+ * Whether the authorization may go to another acquirer: only after a definite refusal, never after
+ * an unknown outcome.
+ */
 export function mayGoElsewhere(outcome: AuthorizeOutcome): outcome is NotSent | Decline {
   if (outcome.kind === "not_sent") return true;
   return (
@@ -174,9 +177,9 @@ export function mayGoElsewhere(outcome: AuthorizeOutcome): outcome is NotSent | 
 }
 
 /**
- * The authorization goes to another acquirer after a certain no: a new attempt under a reference of
- * its own, committed before it is sent. Undefined when the attempt is no longer the one that ended
- * so.
+ * Sends the authorization to another acquirer after a definite refusal: a new attempt with a new
+ * reference, committed before it is sent. Undefined if the refused attempt is no longer the current
+ * one.
  */
 export function decideReroute(
   payment: Payment,
@@ -209,8 +212,8 @@ export function decideReroute(
 }
 
 /**
- * The merchant asks to take what is held; `amount` is decimal text, undefined or zero for
- * everything.
+ * The merchant captures the authorization; `amount` is decimal text, undefined or zero for the full
+ * amount.
  */
 export function decideCapture(
   payment: Payment | undefined,
@@ -222,7 +225,7 @@ export function decideCapture(
 ): PaymentChange {
   if (payment === undefined) throw new ServiceError("payment_not_found");
   refuseCaptureOf(payment.state);
-  // The job that gives the authorization up may be late; the window is not.
+  // The job that voids lapsed authorizations may be late; the window is exact.
   if (payment.captureBy !== undefined && payment.captureBy <= now)
     throw new ServiceError("payment_cancelled");
   const minor = amountToCapture(payment, amount);
@@ -251,10 +254,7 @@ function amountToCapture(payment: Payment, amount: string | undefined): bigint {
   return minor === 0n ? payment.authorized : minor;
 }
 
-/**
- * What the acquirer said to the capture. Undefined when the attempt is no longer the one that is
- * answered.
- */
+/** Records the outcome of a capture. Undefined if the attempt is no longer the current one. */
 export function decideCaptureOutcome(
   payment: Payment,
   attemptNumber: number,
@@ -284,7 +284,7 @@ export function decideCaptureOutcome(
   );
 }
 
-/** The merchant gives an authorization up. */
+/** The merchant voids an authorization. */
 export function decideVoid(
   payment: Payment | undefined,
   now: Instant,
@@ -310,8 +310,7 @@ export function decideVoid(
 }
 
 /**
- * The capture window is over: the authorization is given up. Undefined when there is nothing (any
- * more) that lapses.
+ * The capture window is over: the authorization is voided. Undefined if nothing lapses (any more).
  */
 export function decideLapse(
   payment: Payment,
@@ -326,12 +325,12 @@ export function decideLapse(
   ]);
 }
 
-/** A lapse that the acquirer refuses is tried again after so long. */
+/** A lapse that the acquirer declines is retried after this time. */
 const lapseAgainMs = hour;
 
 /**
- * What the acquirer said to a void, whoever caused it. Undefined when the attempt is no longer the
- * one that is answered.
+ * Records the outcome of a void, whatever caused it. Undefined if the attempt is no longer the
+ * current one.
  */
 export function decideVoidOutcome(
   payment: Payment,
@@ -344,14 +343,14 @@ export function decideVoidOutcome(
   if (payment.state !== "voiding" || attempt?.number !== attemptNumber) return undefined;
   if (outcome.kind === "unknown") return unanswered(payment, attempt, now, by);
   if (outcome.kind === "declined") {
-    // Back to where it was.
+    // Back to the state before the void.
     const waits = payment.review === "waiting" || payment.review === "rejected";
     const fact = waits ? "void_declined_in_review" : "void_declined";
     const next = settle(advance(payment, fact, now), {
       review: waits ? "waiting" : payment.review,
       captureBy: attempt.kind === "lapse" ? laterBy(now, lapseAgainMs) : payment.captureBy,
     });
-    // A lapse is nobody's request, and a reviewer's no is not the merchant's.
+    // The merchant requested neither a lapse nor a reviewer's rejection.
     const isAsked = attempt.kind === "void";
     const note = record(fact, attempt.number, by, { responseCode: outcome.responseCode });
     return change(now, next, payment.version, [note], [], isAsked ? foundOut(by) : undefined);
@@ -369,8 +368,8 @@ export function decideVoidOutcome(
 }
 
 /**
- * Recovery claims the right to undo an authorization whose outcome nobody knows. From here on no
- * late approval counts (reliability 3.2, W7): the answer finds another state and is dropped.
+ * Recovery claims the right to reverse an authorization whose outcome is unknown. From here on a
+ * late approval has no effect (reliability 3.2, W7): it finds another state and is dropped.
  */
 export function decideReversal(payment: Payment, now: Instant, answerBy: Instant): PaymentChange {
   const { attempt } = payment;
@@ -386,8 +385,8 @@ export function decideReversal(payment: Payment, now: Instant, answerBy: Instant
     now,
     answerBy,
   );
-  // A reversal may be asked for again at any time. What its attempt remembers is how long the
-  // authorization may still be sent.
+  // A reversal may be sent again at any time, so its attempt keeps the deadline of the
+  // authorization.
   const next: Payment = {
     ...begun,
     attempt: { ...attempt, ...begun.attempt, answerBy: attempt.answerBy },
@@ -412,7 +411,7 @@ export function decideReversed(payment: Payment, now: Instant): PaymentChange | 
   );
 }
 
-/** Recovery could not find out, or it is too early to believe what it heard. */
+/** Recovery could not resolve the outcome, or it is too early to trust the answer. */
 export function decideUnanswered(
   payment: Payment,
   attemptNumber: number,
@@ -424,7 +423,7 @@ export function decideUnanswered(
 }
 
 /**
- * Recovery is about to send a capture or void again under the same reference, which the connector
+ * Recovery is about to repeat a capture or void under the same reference, which the connector
  * declares safe.
  */
 export function decideRepeat(
@@ -444,9 +443,9 @@ export function decideRepeat(
 }
 
 /**
- * The acquirer refused the repeat, and an earlier sending may still arrive until `mayArriveUntil`
- * and be carried out: the refusal is not the last word. The attempt has the deadline of that
- * sending again, since the repeat was answered.
+ * The acquirer refused the repeat, but an earlier sending may still arrive until `mayArriveUntil`
+ * and be carried out, so the refusal is not final. The attempt gets the deadline of that sending
+ * back, because the repeat was answered.
  */
 export function decideRepeatRefused(
   payment: Payment,
@@ -466,7 +465,7 @@ export function decideRepeatRefused(
   ]);
 }
 
-/** Takes a payment out of every job's hands until people have looked. */
+/** Excludes a payment from all jobs until an operator has reviewed it. */
 export function decideMarkForReview(payment: Payment, now: Instant): PaymentChange {
   const next = changed(payment, { needsReview: true });
   return change(now, next, payment.version, [
@@ -501,8 +500,8 @@ function verdictOf(outcome: Exclude<AuthorizeOutcome, Unknown>): Verdict {
 }
 
 /**
- * No acquirer could be reached at all: a no that is certain, in the words that acquirers have for
- * it (DE 39: switch inoperative).
+ * No acquirer could be reached: a definite refusal, with the code that acquirers use for it (DE 39:
+ * switch inoperative).
  */
 const neverSent: Verdict = {
   approved: false,

@@ -45,7 +45,7 @@ const command: RefundCommand = {
   request: undefined,
 };
 
-/** 100.50 USD that were captured, of which 1.00 is on its way back for each of these refunds. */
+/** A captured payment of 100.50 USD with these refunds, 1.00 each. */
 function captured(refunds: readonly Refund[] = [], over: Partial<Payment> = {}): Payment {
   return { ...refundedNext(paidNext(newPayment(1)), refunds), ...over };
 }
@@ -61,7 +61,7 @@ const sending = (over: Partial<Refund> = {}): Refund =>
     ...over,
   });
 
-/** Holds a change to be the next version of `before` with these refunds, all of it. */
+/** Asserts that a change is the next version of `before` with exactly these refunds. */
 function assertRefunds(
   made: PaymentChange | undefined,
   before: Payment,

@@ -20,14 +20,14 @@ import {
 } from "./steps.ts";
 
 /**
- * Each change of a payment writes all of its refunds: a bound keeps a payment of one-cent refunds
- * from growing without end.
+ * Each change of a payment writes all of its refunds: this limits the size of a payment with many
+ * one-cent refunds.
  */
 const mostRefunds = 100;
 
-/** The part of an account's settings that refunds go by. */
+/** The account settings for refunds. */
 export interface RefundSettings {
-  /** Days after the capture in which a refund may be asked for; 0: no limit. */
+  /** Days after the capture within which a refund may be requested; 0: no limit. */
   readonly refundWindowDays: number;
   /** Minutes that a refund stays requested, and then pending, before it is sent. */
   readonly refundRequestedMinutes: number;
@@ -39,14 +39,14 @@ export interface RefundSettings {
 export interface RefundCommand {
   readonly id: RefundId;
   readonly code: string | undefined;
-  /** Decimal text in the payment's currency; undefined: all that is left. */
+  /** Decimal text in the payment's currency; undefined: the rest. */
   readonly amount: string | undefined;
   readonly description: string;
-  /** What names the request, when something does. */
+  /** The digest of the request, if it had an Idempotency-Key. */
   readonly request: string | undefined;
 }
 
-/** The refund that this request has asked for already. */
+/** The refund that this request has already created. */
 export function refundAskedForBy(
   payment: Payment,
   request: string | undefined,
@@ -57,8 +57,8 @@ export function refundAskedForBy(
 }
 
 /**
- * The merchant gives money back. The payment's version guards the sum: two refunds at once cannot
- * both count on the same rest.
+ * The merchant requests a refund. The payment's version guards the sum: two concurrent refunds
+ * cannot both use the same remaining amount.
  */
 export function decideRefund(
   payment: Payment,
@@ -66,14 +66,14 @@ export function decideRefund(
   settings: RefundSettings,
   now: Instant,
 ): PaymentChange {
-  // Whatever else would refuse it now: a refund of this code was made, and a client that lost its
-  // answer must learn of that.
+  // Checked before other refusals: a refund with this code exists, and a client that lost the
+  // answer must learn that.
   if (command.code !== undefined && payment.refunds.some(({ code }) => code === command.code))
     throw new ServiceError("refund_code_taken");
   if (payment.state !== "captured" || payment.capturedAt === undefined) {
     throw new ServiceError("payment_not_refundable", { state: payment.state });
   }
-  // The issuer has taken the money already: giving it back too would pay twice.
+  // The issuer has already taken the money back: a refund would pay it twice.
   if (payment.chargeback?.state === "opened") throw new ServiceError("payment_charged_back");
   const { refundWindowDays } = settings;
   if (refundWindowDays > 0 && now > addDays(payment.capturedAt, refundWindowDays))
@@ -111,7 +111,7 @@ function amountToRefund(payment: Payment, amount: string | undefined): bigint {
   return minor;
 }
 
-/** The merchant takes a refund back before it was sent. */
+/** The merchant cancels a refund before it is sent. */
 export function decideRefundCancel(
   payment: Payment,
   id: RefundId,
@@ -133,10 +133,7 @@ export function decideRefundCancel(
   ]);
 }
 
-/**
- * The clock moves a refund that is due: to pending, then out. Undefined when it is not due (any
- * more).
- */
+/** Advances a due refund: to pending, then to sending. Undefined if it is not due (any more). */
 export function decideRefundStep(
   payment: Payment,
   id: RefundId,
@@ -165,8 +162,8 @@ export function decideRefundStep(
 }
 
 /**
- * What the acquirer said to a refund's attempt. Undefined when that attempt is no longer the one
- * under way.
+ * Records the outcome of a refund's attempt. Undefined if that attempt is no longer the current
+ * one.
  */
 export function decideRefundOutcome(
   payment: Payment,
@@ -204,8 +201,7 @@ export function decideRefundOutcome(
 }
 
 /**
- * Recovery is about to send a refund again under the same reference, which the connector declares
- * safe.
+ * Recovery is about to repeat a refund under the same reference, which the connector declares safe.
  */
 export function decideRefundRepeat(
   payment: Payment,
@@ -221,8 +217,8 @@ export function decideRefundRepeat(
 }
 
 /**
- * As decideRepeatRefused of payments: the acquirer refused the repeat of a refund, and an earlier
- * sending may still arrive.
+ * Like decideRepeatRefused for payments: the acquirer refused the repeat of a refund, and an
+ * earlier sending may still arrive.
  */
 export function decideRefundRepeatRefused(
   payment: Payment,
@@ -240,8 +236,8 @@ export function decideRefundRepeatRefused(
 }
 
 /**
- * The attempt that recovery took for never done was done, and the refund waits to be sent again.
- * Undefined when it does not wait any more.
+ * The attempt that recovery recorded as not done was done, and the refund waits to be sent again.
+ * Undefined if it does not wait any more.
  */
 export function decideRefundFoundDone(
   payment: Payment,
@@ -268,8 +264,8 @@ export function decideRefundFoundDone(
 }
 
 /**
- * Recovery is certain that the attempt was never carried out and cannot be any more: it is sent
- * again under a new reference.
+ * Recovery is certain that the attempt was not carried out and cannot be any more: the refund is
+ * sent again under a new reference.
  */
 export function decideRefundNotDone(
   payment: Payment,
@@ -284,8 +280,8 @@ export function decideRefundNotDone(
 }
 
 /**
- * What has left the merchant's account already, in minor units: confirmed refunds and a chargeback
- * that was not credited.
+ * The amount that has already left the merchant's account, in minor units: confirmed refunds and a
+ * chargeback that was not credited.
  */
 export function returned({ refunds, chargeback }: Payment): bigint {
   const confirmed = refunds.reduce(

@@ -7,7 +7,7 @@ import { decideResend } from "./resend-decisions.ts";
 
 const at = (minute: number): Instant => instant(Date.UTC(2026, 10, 28, 12, minute));
 
-/** What the decision looks at; the rest of a payment has no say. */
+/** A payment with the fields that the decision uses. */
 function paymentWith(fields: Partial<Payment>): Payment {
   return {
     state: "captured",

@@ -5,9 +5,9 @@ import type { Payment } from "../payment/payment.ts";
 import { isFinal, change, changed, type PaymentChange, record } from "./steps.ts";
 
 /**
- * The merchant wants to hear once more of the latest change that was announced: receivers ask for
- * the payment then, as it is now. `told` says whether anything was yet: what was told of a payment
- * that stays PE left no time on it.
+ * Announces the latest announced change again; receivers then query the current payment. `told`:
+ * whether anything was announced yet, because announcements about a payment that stays PE leave no
+ * time in it.
  */
 export function decideResend(payment: Payment, told: boolean, now: Instant): PaymentChange {
   const kind = lastAnnounced(payment) ?? (told ? "update" : undefined);
@@ -17,8 +17,8 @@ export function decideResend(payment: Payment, told: boolean, now: Instant): Pay
 }
 
 /**
- * Read off the payment: what merchants are told of has its time there. Of several at one time the
- * one that came about last.
+ * Derived from the payment's times, which every announced change has. If several have the same
+ * time, the one that happened last.
  */
 function lastAnnounced({
   state,
@@ -28,7 +28,7 @@ function lastAnnounced({
 }: Payment): NotificationKind | undefined {
   const announced: (readonly [at: Instant | undefined, kind: NotificationKind])[] = [
     [isFinal(state) ? statusAt : undefined, "update"],
-    // A refund that the merchant took back before it was pending was never announced.
+    // A refund that was cancelled before it was pending was never announced.
     ...refunds.flatMap(({ pendingAt, confirmedAt, cancelledAt, sentAt }) =>
       [pendingAt, confirmedAt, sentAt === undefined ? undefined : cancelledAt].map(
         (at) => [at, "refund"] as const,

@@ -4,9 +4,9 @@ import type { Payment } from "../payment/payment.ts";
 import { advance, begin, change, type PaymentChange, record, settle } from "./steps.ts";
 
 /**
- * The reviewer says yes: the payment goes on as it was asked for, to be captured now or later.
- * Merchants are told of a yes to what they are to capture: it stays PE, but can be captured from
- * now on (interface 4.2).
+ * The reviewer accepts: the payment is captured now, or later by the merchant, as requested. If the
+ * merchant is to capture it, the merchant is notified: it stays PE, but can now be captured
+ * (interface 4.2).
  */
 export function decideReviewAccepted(
   payment: Payment,
@@ -14,7 +14,7 @@ export function decideReviewAccepted(
   answerBy: Instant,
 ): PaymentChange {
   refuseUnlessWaiting(payment);
-  // As with a capture: the job that gives the authorization up may be late, the window is not.
+  // As with a capture: the job that voids lapsed authorizations may be late, the window is exact.
   if (payment.captureBy !== undefined && payment.captureBy <= now)
     throw new ServiceError("payment_not_in_review", { state: payment.state });
   const accepted = settle(advance(payment, "review_accepted", now), { review: "accepted" });
@@ -41,7 +41,7 @@ export function decideReviewAccepted(
   ]);
 }
 
-/** The reviewer says no: what is held is given up. */
+/** The reviewer rejects: the authorization is voided. */
 export function decideReviewRejected(
   payment: Payment,
   now: Instant,

@@ -6,22 +6,22 @@ import { type PaymentFact, type PaymentState, paymentMachine } from "../payment/
 import type { Attempt, AttemptKind, Payment } from "../payment/payment.ts";
 import type { Change, FactRecord, FactSource, HistoryFact } from "../stores/change.ts";
 
-/** The steps that every decision about a payment is made of. */
+/** Building blocks of the decisions about payments. */
 
-/** A change that carries a payment, as every decision does. */
+/** A change with a payment; every decision returns one. */
 export type PaymentChange = Change & { readonly payment: NonNullable<Change["payment"]> };
 
 const firstRechecksMs = [5 * second, 30 * second, 2 * minute];
 /**
- * Short, so that everything is settled within minutes of an acquirer's return; each look costs a
- * row of history.
+ * Short, so that all payments are settled within minutes after an acquirer is available again; each
+ * check costs a row of history.
  */
 const recheckMs = 4 * minute;
-/** The number of looks that an hour holds. */
+/** Number of checks within the first hour. */
 export const checksPerHour = firstRechecksMs.length + 14;
 
 /**
- * When recovery looks again after `checks` looks: 5 s, 30 s, 2 min, every 4 min for the rest of the
+ * Time of the next check after `checks` checks: 5 s, 30 s, 2 min, every 4 min for the rest of the
  * first hour, then hourly.
  */
 export function recheckAfter(at: Instant, checks: number): Instant {
@@ -29,8 +29,8 @@ export function recheckAfter(at: Instant, checks: number): Instant {
 }
 
 /**
- * `at`, or the latest of what came before when a clock was set back meanwhile: nothing is told to
- * have ended before it began.
+ * `at`, or the latest of the earlier times if the clock was set back meanwhile: nothing is recorded
+ * as ended before it began.
  */
 export function notBefore(at: Instant, ...earlier: readonly (Instant | undefined)[]): Instant {
   return earlier.reduce<Instant>(
@@ -39,7 +39,7 @@ export function notBefore(at: Instant, ...earlier: readonly (Instant | undefined
   );
 }
 
-/** Alone gives a payment a new state. */
+/** The only function that changes a payment's state. */
 export function advance(payment: Payment, fact: PaymentFact, now: Instant): Payment {
   const state = paymentMachine.next(payment.state, fact);
   assert(state !== undefined, "a payment only moves along a row of the machine");
@@ -51,7 +51,7 @@ export function advance(payment: Payment, fact: PaymentFact, now: Instant): Paym
   });
 }
 
-/** The states after which merchants see another status than PE. */
+/** States in which the merchant sees another status than PE. */
 export function isFinal(state: PaymentState): boolean {
   return paymentMachine.final.includes(state);
 }
@@ -117,13 +117,14 @@ export function record(
 }
 
 /**
- * The detail of a fact that a named request caused: what the request did can be found again by it.
+ * Detail of a fact that a request with an idempotency key caused, by which its effect can be found
+ * later.
  */
 export function named(request: string | undefined): FactRecord["detail"] {
   return request === undefined ? {} : { request };
 }
 
-/** When something that merchants are told of happened to a payment. */
+/** The times of all announced events of a payment. */
 function timesOf({
   createdAt,
   statusAt,
@@ -147,7 +148,7 @@ function timesOf({
   ];
 }
 
-/** A change of the payment alone, with what it means for the books and who is told. */
+/** A change of one payment, with its journal entries and notification. */
 export function change(
   now: Instant,
   next: Payment,
