@@ -23,8 +23,8 @@ const id = 7;
 const account = given.newAccount(given.merchantA);
 
 /**
- * A refund that is sent, and of which another process says something before the acquirer's approval
- * comes.
+ * A refund that is being sent, and that another process changes before the acquirer's approval
+ * arrives.
  */
 async function sendLate(meanwhile: (sent: Payment) => readonly PaymentChange[]) {
   const time = new StillTime();

@@ -17,8 +17,8 @@ import type { Payment } from "../payment/payment.ts";
 import { type Refund, type RefundId, refundReference } from "../payment/refund.ts";
 
 /**
- * Moves a refund that is due by one step: to pending, out to the acquirer, or finds out what became
- * of it there.
+ * Advances a due refund by one step: to pending, to the acquirer, or by resolving its outcome
+ * there.
  */
 export async function advanceRefund(
   context: OperationContext,
@@ -58,7 +58,7 @@ async function recover(
     "an acquirer answers inquiries or takes a request again",
   );
   assert(refund.answerBy !== undefined, "a refund under way was sent");
-  // Before the acquirer is asked: what it says is about this moment.
+  // Before the inquiry, because its answer describes this moment.
   const earlier = {
     answerBy: refund.answerBy,
     mayArriveUntil: laterBy(refund.answerBy, capabilities.lateArrivalMs),
@@ -81,7 +81,7 @@ async function recover(
   return settle(context, payment, refund, { kind: "unknown", cause: "refused_to_say" });
 }
 
-/** `earlier`: a sending that may still arrive, so that a refusal of the repeat is not final. */
+/** `earlier`: a sending that may still arrive, so a refusal of the repeat is not final. */
 async function repeat(
   context: OperationContext,
   payment: Payment,

@@ -44,7 +44,7 @@ async function storeCard(store: Store, number: number, lastUsedAt: Instant): Pro
 describe("the job that forgets cards", () => {
   test("forgets those that nobody has used for 14 calendar months and an hour, to the millisecond, and no other", async () => {
     const store = createMemoryStore();
-    // Fourteen months after the last of December end with February.
+    // Fourteen months after the last of December is the end of February.
     const endOfYear = instant(Date.UTC(2026, 11, 31, 12));
     await storeCard(store, 1, endOfYear);
     await storeCard(store, 2, instant(endOfYear + 1));

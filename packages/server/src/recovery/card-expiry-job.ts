@@ -8,18 +8,15 @@ import { tokenExpiresAt } from "../vault/token.ts";
 
 export interface CardExpiryParts {
   readonly store: Pick<Store, "cardsAfter" | "commit" | "eraseRemains">;
-  /**
-   * Security codes that wait in memory, and are forgotten each minute when they are over their
-   * time.
-   */
+  /** Security codes in memory; expired ones are deleted each minute. */
   readonly pocket?: { readonly forgetOld: (now: Instant) => void };
   readonly clock: Clock;
   readonly scheduler: Scheduler;
-  /** Whoever holds its first slot forgets cards, those of all merchants. */
+  /** The holder of the first slot deletes the expired cards of all merchants. */
   readonly share: Share;
-  /** Told how many cards a round has forgotten. */
+  /** Called after a round that deleted cards. */
   readonly report: (progress: { readonly forgotten: number; readonly seen: number }) => void;
-  /** Told of its reads of the store. */
+  /** Called with the result of each read of the store. */
   readonly reads?: ReadReport;
 }
 
@@ -27,23 +24,22 @@ const slotOfRounds = 0;
 const checkMs = minute;
 const roundMs = day;
 /**
- * What has expired is left for so long: a request that came before may be under way, and is a use
- * that is written down yet.
+ * Time between expiry and deletion: a request from before the expiry may be under way, and its use
+ * is not recorded yet.
  */
 const graceMs = hour;
 /**
- * Cards that are read at once, and the pause after: a million of them take a few seconds of a day,
- * a few milliseconds at a time.
+ * Cards per read, and the pause after it: a million cards take a few seconds a day, a few
+ * milliseconds at a time.
  */
 const usualPieces = { size: 1_000, pauseMs: 20 };
 const wholePiece: typeof usualPieces = { size: Number.MAX_SAFE_INTEGER, pauseMs: 0 };
 
 /**
- * Forgets stored cards that nobody has used for 14 calendar months (interface 2.1; PCI DSS 3.2.1:
- * nothing is kept longer than it is needed), an hour after they expired. At use an expired token is
- * refused at once, whether this job has come by or not. Of several processes one does it, a round
- * each day, and a first one a minute after it has become the one. Owns one timer, and one round at
- * a time.
+ * Deletes stored cards that were not used for 14 calendar months (interface 2.1; PCI DSS 3.2.1:
+ * data is not stored longer than needed), one hour after they expire. Operations refuse an expired
+ * token at once, whether or not this job has run. One of several processes does this, once a day
+ * and one minute after it takes over. Owns one timer, and one round at a time.
  */
 export class CardExpiryJob {
   readonly #parts: CardExpiryParts;
@@ -61,16 +57,16 @@ export class CardExpiryJob {
   }
 
   /**
-   * Looks at every card once, if that is for this process to do. A store that is down ends the
-   * round; the next one begins anew.
+   * Checks every card once, if this process is responsible. A store failure ends the round; the
+   * next one starts from the beginning.
    */
   runOnce(): Promise<void> {
     return this.#lookThrough(usualPieces);
   }
 
   /**
-   * The same at once: for whoever moves the time of a world through the moment of each card, and
-   * lets others in himself.
+   * The same without pauses, for a world whose clock is advanced to the expiry of each card; the
+   * caller lets other requests run in between.
    */
   runDue(): Promise<void> {
     return this.#lookThrough(wholePiece);
@@ -83,13 +79,13 @@ export class CardExpiryJob {
     let [position, seen, forgotten] = [0, 0, 0];
     let isWhole = false;
     /**
-     * The earliest last use of a card that stays: whoever was used then or later stays as well,
-     * without counting months.
+     * Earliest last use of a card that stays: cards used at that time or later stay too, without
+     * counting months.
      */
     let staysFrom = Number.POSITIVE_INFINITY;
     while (!this.#stopped) {
       const end = tenure?.begin();
-      // Another process has become the one: it begins at the first card.
+      // Another process has taken over and starts at the first card.
       if (end === undefined) break;
       try {
         const piece = await reported(
@@ -101,7 +97,7 @@ export class CardExpiryJob {
           if (this.#stopped) break;
           if (card.lastUsedAt >= staysFrom) continue;
           if (!(await this.#forget(card))) staysFrom = card.lastUsedAt;
-          // In memory nothing else lets anybody in.
+          // The memory store never yields to the event loop, so other requests run here.
           else if ((forgotten += 1) % usualPieces.size === 0) await scheduler.sleep(0);
         }
         seen += piece.length;
@@ -116,12 +112,12 @@ export class CardExpiryJob {
       }
       await scheduler.sleep(pauseMs);
     }
-    // After each round, since sessions and keys are deleted too.
+    // After each round, because sessions and keys are deleted too.
     if (isWhole || forgotten > 0) await store.eraseRemains();
     if (forgotten > 0) report({ forgotten, seen });
   }
 
-  /** Resolves when the round under way has ended; none follows. */
+  /** Resolves when the current round has ended; no other follows. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer?.();
@@ -131,7 +127,7 @@ export class CardExpiryJob {
   #schedule(): void {
     if (this.#stopped) return;
     this.#cancelTimer = this.#parts.scheduler.after(checkMs, () => {
-      // What failed is found again a day later.
+      // A failed round is repeated a day later.
       this.#round = this.#runIfDue().catch(() => undefined);
       void this.#round.then(() => this.#schedule());
     });
@@ -143,7 +139,7 @@ export class CardExpiryJob {
     const tenure = this.#parts.share.held().get(slotOfRounds);
     if (tenure === undefined) return;
     const sinceMs = this.#last?.tenure === tenure ? now - this.#last.at : roundMs;
-    // A clock that was set back tells nothing about the last round.
+    // If the clock was set back, the time since the last round is unknown.
     if (0 <= sinceMs && sinceMs < roundMs) return;
     this.#last = { tenure, at: now };
     await this.runOnce();
@@ -153,7 +149,7 @@ export class CardExpiryJob {
     const { store, clock } = this.#parts;
     const now = clock.now();
     if (laterBy(tokenExpiresAt(lastUsedAt), graceMs) > now) return false;
-    // Used in this very moment, it stays: the store looks at the last use once more.
+    // If the card is used at this moment, it stays: the store checks the last use again.
     const cardErasure = { tokenDigest, unusedSince: laterBy(lastUsedAt, 1) };
     await store.commit({
       merchantId,

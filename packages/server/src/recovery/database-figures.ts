@@ -5,27 +5,27 @@ import type { DatabaseFigures } from "../stores/store.ts";
 export interface FiguresParts {
   readonly figures: () => Promise<DatabaseFigures>;
   readonly scheduler: Scheduler;
-  /** Called each hour, first at once. Never throws. */
+  /** Called at once, then each hour. Never throws. */
   readonly report: (figures: DatabaseFigures) => void;
-  /** Called after `report` when an age is above its bound. Never throws. */
+  /** Called after `report` if an age is above its limit. Never throws. */
   readonly warn: (ages: Pick<DatabaseFigures, "frozenAge" | "snapshotAge">) => void;
 }
 
 const readMs = hour;
 /**
- * PostgreSQL refuses transactions at about 2,100 million. A vacuum against wraparound begins at 200
- * million by default.
+ * In transactions. PostgreSQL refuses transactions at about 2,100 million; by default it vacuums
+ * against wraparound at 200 million.
  */
 const mostFrozenAge = 1_500_000_000;
 /**
- * So many transactions leave rows that no vacuum removes: an hour and a half of 800 batches a
- * second, each with two.
+ * In transactions whose rows no vacuum can remove: about 1.7 hours of 800 batches a second with two
+ * transactions each.
  */
 const mostSnapshotAge = 10_000_000;
 
 /**
- * Reads the database's figures each hour. A database that does not answer is asked an hour later.
- * Owns one timer, which what this returns cancels.
+ * Reads the database's figures each hour; after a failure again an hour later. Owns one timer,
+ * which the returned function cancels.
  */
 export function watchFigures({ figures, scheduler, report, warn }: FiguresParts): () => void {
   let cancel = (): void => undefined;

@@ -98,7 +98,9 @@ describe("an epoch", () => {
 });
 
 describe("a start on a database that is behind its note", () => {
-  /** Starts one process after the other on a database and a note, and tells what each reported. */
+  /**
+   * Starts processes one after the other on a database and a note, and returns the report of each.
+   */
   async function starts(context: TestContext, found: IncarnationNote, isNoteWritable: boolean) {
     const time = new StillTime();
     const store = await openEmbeddedStore({ file: ":memory:" });

@@ -6,7 +6,7 @@ import { type Instant, second } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Identity, IdentityStore, IncarnationNote } from "../stores/identity.ts";
 
-/** Why a database is taken for one that was put back. */
+/** Why a database is considered restored from an older copy. */
 export type PutBack =
   | "backup_copy"
   | "older_than_noted"
@@ -16,32 +16,37 @@ export type PutBack =
 
 export interface IncarnationParts {
   readonly identity: IdentityStore;
-  /** The note beside the keys. It may fail: then less is noticed, and nothing stops. */
+  /**
+   * The note beside the keys. If it fails, fewer restores are detected, but the service continues.
+   */
   readonly note: {
     read(): IncarnationNote | undefined;
     write(note: IncarnationNote, durable: boolean): void;
   };
-  /** Which file the database is; undefined where it is none. */
+  /** Identifies the database file; undefined if the database is not a file. */
   readonly place: string | undefined;
   /** Other processes may serve the same database. */
   readonly isShared: boolean;
-  /** How many commits this process has made. */
+  /** Number of commits of this process. */
   readonly commits: () => number;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
-  /** Called when another incarnation begins here. Never throws. */
+  /** Called when a new incarnation begins here. Never throws. */
   readonly report: (reason: PutBack, epoch: number) => void;
 }
 
 const lookMs = second;
-/** An epoch is the second in which it began: later ones are above all attempts of earlier ones. */
+/**
+ * An epoch is the second in which it began, counted from here, so its numbers are above all
+ * attempts of earlier epochs.
+ */
 const epochsBegin = startOfDay({ year: 2026, month: 1, day: 1 });
-/** What a clock that was set back leaves between two epochs. */
+/** Minimum distance of two epochs, if the clock was set back. */
 const leastStep = 1_000;
 /** The stores count attempts in 31 bits. */
 const highestEpoch = 2_000_000_000;
 
-/** undefined: the database is the one that was served last, as far as can be told. */
+/** undefined: no restore is detected; the database is the one that was served last. */
 export function putBackBecause(
   known: Identity,
   note: IncarnationNote | undefined,
@@ -61,7 +66,7 @@ function serverBecause({ server, presentServer }: Identity): PutBack | undefined
     : undefined;
 }
 
-/** Above every attempt that another incarnation has made. */
+/** An epoch above every attempt of other incarnations. */
 export function nextEpoch(clock: Clock, ...known: readonly number[]): number {
   const epoch = Math.max(
     Math.floor((clock.now() - epochsBegin) / second),
@@ -72,19 +77,19 @@ export function nextEpoch(clock: Clock, ...known: readonly number[]): number {
 }
 
 /**
- * Notices a database that was put back: an older copy gives numbers and references again that
- * acquirers and receivers know already, for something else. Then another incarnation of the
- * installation begins, whose epoch is part of both.
+ * Detects a database that was restored from an older copy. Such a copy assigns numbers and
+ * references again that acquirers and receivers already know for something else. Then a new
+ * incarnation of the installation begins, whose epoch is part of both.
  *
  * While changes are made, the database and a note beside the keys count the same beat, the database
- * first. So the note is never ahead of the database that it belongs to, and a note that is ahead
- * tells of a database that went back. Owns one timer.
+ * first. So the note is never ahead of its own database, and a note that is ahead reveals a
+ * restored one. Owns one timer.
  */
 export class IncarnationKeeper {
   readonly #parts: IncarnationParts;
   #epoch = 0;
   #beat = 0;
-  /** The latest time that was noted. */
+  /** The latest noted time. */
   #notedAt: Instant | undefined;
   #commits = 0;
   #cancelTimer: (() => void) | undefined;
@@ -95,14 +100,14 @@ export class IncarnationKeeper {
     this.#parts = parts;
   }
 
-  /** 0 until something was ever put back. */
+  /** 0 until the first restore. */
   get epoch(): number {
     return this.#epoch;
   }
 
   /**
-   * To be called before anything is sent to anybody. `keys` are noted with it. `isNew`: the
-   * database holds no installation yet. Rejects with StoreError.
+   * Must be called before anything is sent to acquirers or receivers. `keys` are noted with it.
+   * `isNew`: the database has no installation yet. Rejects with StoreError.
    */
   async start(keys: string, isNew: boolean): Promise<void> {
     const { identity, note, place, clock } = this.#parts;
@@ -111,7 +116,7 @@ export class IncarnationKeeper {
     this.#notedAt = noted?.at;
     const reason = isNew ? undefined : putBackBecause(known, noted, place);
     const beat = Math.max(known.beat, noted?.beat ?? 0);
-    // Before the first beat, so that no start finds a database with a beat and no note.
+    // Before the first beat, so that no start finds a database with a beat but no note.
     if (noted === undefined) this.#write({ epoch: known.epoch, beat: 0, place }, true);
     const epoch =
       reason === undefined ? known.epoch : nextEpoch(clock, known.epoch, noted?.epoch ?? 0);
@@ -121,10 +126,10 @@ export class IncarnationKeeper {
     this.#schedule();
   }
 
-  /** To be called when nothing is written any more, and before the store is closed. */
+  /** Must be called when nothing is written any more, before the store is closed. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    // It was never started: a start that failed leaves nothing behind.
+    // Not started: a failed start leaves nothing behind.
     if (this.#cancelTimer === undefined) return;
     this.#cancelTimer();
     await this.#round;
@@ -140,7 +145,7 @@ export class IncarnationKeeper {
     });
   }
 
-  /** Never rejects: a store that is down says so itself. */
+  /** Never rejects: the store reports its failures itself. */
   async #look(): Promise<void> {
     const { identity, isShared, commits, clock } = this.#parts;
     const made = commits();
@@ -149,9 +154,9 @@ export class IncarnationKeeper {
       const known =
         made === this.#commits ? await identity.read() : await identity.raise({ beat: 0 });
       this.#commits = made;
-      // Others may have raised it as well; it never goes back by itself.
+      // Other processes may raise the beat as well; it never decreases without a restore.
       if (known.beat >= this.#beat && known.epoch >= this.#epoch) {
-        // A promoted standby that has everything is the same database.
+        // A promoted standby that has all commits is the same database.
         this.#adopt(
           serverBecause(known) === undefined ? known : await identity.raise({ isServed: true }),
           false,
@@ -162,7 +167,7 @@ export class IncarnationKeeper {
       this.#adopt(await identity.raise({ epoch, beat: this.#beat, isServed: true }), true);
       this.#parts.report("older_than_noted", this.#epoch);
     } catch {
-      // The next look does it.
+      // The next round repeats it.
     }
   }
 
@@ -174,15 +179,15 @@ export class IncarnationKeeper {
   }
 
   /**
-   * The noted time never goes back: until it has passed, something that was written by a clock that
-   * was ahead may still wait for it.
+   * The noted time never goes back: until it has passed, records of a clock that was ahead may
+   * still wait for it.
    */
   #write(note: Omit<IncarnationNote, "at">, durable: boolean): void {
     this.#notedAt = notBefore(this.#parts.clock.now(), this.#notedAt);
     try {
       this.#parts.note.write({ ...note, at: this.#notedAt }, durable);
     } catch {
-      // A full disk, which the store tells of.
+      // The disk is full; the store reports that.
     }
   }
 }

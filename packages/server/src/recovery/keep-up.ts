@@ -6,8 +6,8 @@ import { lapse } from "./lapse.ts";
 import { recoverPayment } from "./recover-payment.ts";
 
 /**
- * Does what the clock wants of a payment now, a step each: an answer that is missing, an
- * authorization that lapses, refunds.
+ * Performs the due work of a payment, one step each: recovery of a missing answer, lapse of an
+ * authorization, refunds.
  */
 export async function keepUp(context: OperationContext, seen: Payment): Promise<Payment> {
   const now = context.clock.now();

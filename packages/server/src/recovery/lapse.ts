@@ -6,8 +6,8 @@ import { changePayment } from "../operations/payment-change.ts";
 import type { Payment } from "../payment/payment.ts";
 
 /**
- * Gives up an authorization whose capture window is over, at the acquirer too. What that says may
- * stay open: recovery finds out.
+ * Voids an authorization whose capture window is over, at the acquirer too. If the outcome is
+ * unknown, recovery resolves it.
  */
 export async function lapse(context: OperationContext, payment: Payment): Promise<Payment> {
   const { payment: sent, change } = await changePayment(context, payment, (current) =>

@@ -30,8 +30,8 @@ const merchantId = "0000000a" as MerchantId;
 const acquirerTimeoutMs = 10 * second;
 
 /**
- * An installation with two acquirers behind circuits, in time that a test lets pass: US dollars go
- * to `sick`, reais to `well`.
+ * An installation with two acquirers behind circuit breakers and a controllable clock: US dollars
+ * go to `sick`, reais to `well`.
  */
 async function given() {
   const time = new StillTime();
@@ -80,8 +80,8 @@ async function given() {
   const change = { merchantId, at: time.now(), facts: [], entries: [], notifications: [] };
   await store.commit({ ...change, account: { next: account, replaces: undefined, keys: [] } });
   /**
-   * How the acquirers behave from now on; the other one is asked with settings of its own account,
-   * and is never sick.
+   * Sets the behaviour of the acquirers; `well` uses the settings of another account and never
+   * fails.
    */
   const setSimulator = async (simulator: Partial<SimulatorSettings>) => {
     const next = {
@@ -146,7 +146,7 @@ describe("ten minutes in which one of two acquirers", () => {
         for (let each = 0; each < 3; each += 1) sent.push(pay(`sick-${at}-${each}`, "USD"));
         const began = time.now();
         const other = await pay(`well-${at}`, "BRL");
-        // In the still time of this test whatever waits for anything ends at another moment than it
+        // With the controllable clock, a payment that waited for anything would end later than it
         // began.
         assert.deepEqual([other.state, time.now()], ["captured", began]);
         await time.pass(4 * second);
@@ -175,8 +175,8 @@ describe("ten minutes in which one of two acquirers", () => {
           `${payment.order.code} is ${payment.state}`,
         );
       }
-      // The control: some went out before the acquirer was left alone, and most were refused
-      // without waiting for it.
+      // The control: some were sent before the circuit opened, and most were refused without
+      // waiting for the acquirer.
       assert.ok(
         circuits.includes("sick open") && circuits.includes("sick closed"),
         circuits.join(),

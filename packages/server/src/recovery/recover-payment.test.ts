@@ -25,7 +25,7 @@ import { recoverPayment } from "./recover-payment.ts";
 
 const account = given.newAccount(given.merchantA);
 const lateArrivalMs = 20_000;
-/** How long the acquirer takes to say anything. */
+/** Response time of the acquirer. */
 const answerMs = 1_000;
 
 const first = given.newPayment(1);
@@ -44,13 +44,11 @@ const refused = { kind: "declined", responseCode: "05" } as never;
 
 interface Case {
   readonly what: string;
-  /**
-   * The payment's versions; the last one has sent the request, which may be sent until `answerBy`.
-   */
+  /** The payment's versions; in the last one the request may be sent until `answerBy`. */
   readonly sent: (answerBy: Instant) => readonly Payment[];
   readonly says: Partial<Connector>;
   readonly capabilities?: Partial<ConnectorCapabilities>;
-  /** What the payment is while it may arrive, and when it cannot any more. */
+  /** The state while the request may still arrive, and after that. */
   readonly open: string;
   readonly over: string;
 }
@@ -172,7 +170,7 @@ async function open({ sent, says, capabilities }: Case) {
   });
   const store = createMemoryStore();
   const simulator = createSimulator({ clock: time, scheduler: time });
-  /** Nothing is asked that the case does not say. */
+  /** The calls of the case, each of which takes `answerMs`; no others are expected. */
   const slowly = Object.entries(says).map(([call, answer]) => [
     call,
     async (...request: readonly never[]) => {

@@ -24,9 +24,9 @@ import { changePayment } from "../operations/payment-change.ts";
 import type { Attempt, AttemptKind, Payment } from "../payment/payment.ts";
 
 /**
- * Finds out what became of an attempt, or undoes it. One step: whatever it cannot settle now gets
- * its next check. Every write is a compare-and-set on what was read, so two recoveries, or recovery
- * and a late request, cannot both have an effect.
+ * Resolves the outcome of an attempt, or reverses it. One step: if the outcome stays open, the next
+ * check is scheduled. Every write is a compare-and-set on the version that was read, so two
+ * recoveries, or recovery and a late request, cannot both take effect.
  */
 export async function recoverPayment(
   context: OperationContext,
@@ -60,14 +60,14 @@ async function recoverAuthorization(
   payment: Payment,
   attempt: Attempt,
 ): Promise<Payment> {
-  // An acquirer that answers no inquiries leaves one way to be sure that nothing is held.
+  // Without inquiries, a reversal is the only way to be sure that nothing is held.
   const conclusive = arrivalIsPast(context, payment, attempt);
   if (!connectorFor(context, payment).capabilities.answersInquiries)
     return claimAndReverse(context, payment, attempt, conclusive);
   const inquiry = await inquire(context, payment);
   if (inquiry.kind === "not_found") {
-    // Too early to believe: the request may still arrive. After that time the reversal is only for
-    // certainty's sake.
+    // Too early to trust: the request may still arrive. After that time the reversal is only a
+    // precaution.
     return conclusive
       ? claimAndReverse(context, payment, attempt, conclusive)
       : checkLater(context, payment, attempt);
@@ -79,7 +79,7 @@ async function recoverAuthorization(
     : settleAuthorization(context, payment, attempt, outcome);
 }
 
-/** What the acquirer holds, when that is exactly what was asked for; anything else is undone. */
+/** The acquirer's outcome if it matches the request exactly; anything else is reversed. */
 function adoptable(
   payment: Payment,
   attempt: Attempt,
@@ -104,8 +104,8 @@ function settleAuthorization(
 }
 
 /**
- * `conclusive`: as it was when recovery began, while the clock was known to be right. The clock may
- * have been set ahead by the time the claim is written.
+ * `conclusive`: determined when recovery began, while the clock was known to be right. The clock
+ * may have been set ahead by the time the claim is written.
  */
 async function claimAndReverse(
   context: OperationContext,
@@ -130,8 +130,8 @@ async function reverse(
   conclusive: boolean,
 ): Promise<Payment> {
   const outcome = await connectorFor(context, payment).reverse(askingRequest(context, payment));
-  // "Unknown original" counts only when the original could not arrive any more as we asked
-  // (reliability 3.2, W8).
+  // "Unknown original" counts only if the original could not arrive any more when the reversal was
+  // sent (reliability 3.2, W8).
   if (outcome.kind === "reversed" || (outcome.kind === "unknown_original" && conclusive)) {
     return settle(context, payment, (current) => decideReversed(current, context.clock.now()));
   }
@@ -164,7 +164,7 @@ async function recoverFollowUp(
   if (inquiry.kind === "unknown" && capabilities.answersInquiries)
     return checkLater(context, payment, attempt);
   if (capabilities.repeatsFollowUps) return repeat(context, payment, attempt, conclusive);
-  // It was not done, and cannot arrive any more: the merchant may ask again.
+  // It was not done, and cannot arrive any more: the merchant may request it again.
   if (inquiry.kind === "found" && conclusive) {
     return settleFollowUp(context, payment, attempt, {
       kind: "declined",
@@ -174,7 +174,7 @@ async function recoverFollowUp(
   return checkLater(context, payment, attempt);
 }
 
-/** No acquirer's code: recovery found that the request was never carried out. */
+/** Not an acquirer's code: recovery found that the request was never carried out. */
 const notDoneCode = "not_done";
 
 function isDone(attempt: Attempt, found: Extract<InquiryOutcome, { kind: "found" }>): boolean {
@@ -186,14 +186,14 @@ function isDone(attempt: Attempt, found: Extract<InquiryOutcome, { kind: "found"
   return found.captured === attempt.amount;
 }
 
-/** The opposite was done: a captured payment is not voided, a voided one not captured. */
+/** The opposite was done: a captured payment cannot be voided, nor a voided one captured. */
 function isExcluded(attempt: Attempt, found: Extract<InquiryOutcome, { kind: "found" }>): boolean {
   return attempt.kind === "capture" ? found.voided : found.captured > 0n;
 }
 
 /**
- * `conclusive`: no earlier sending could arrive any more when this was begun, so that a refusal of
- * the repeat is final.
+ * `conclusive`: no earlier sending could arrive any more when recovery began, so a refusal of the
+ * repeat is final.
  */
 async function repeat(
   context: OperationContext,
@@ -263,9 +263,9 @@ function inquire(context: OperationContext, payment: Payment): ReturnType<Connec
 }
 
 /**
- * True when the authorization, sent or not, can no longer reach the acquirer: it is not sent after
- * `answerBy`, and takes no longer than the connector says. Looked at before the acquirer is asked:
- * what it says is about the moment in which it was asked, not about that in which its answer came.
+ * True if the authorization, sent or not, can no longer reach the acquirer: it is not sent after
+ * `answerBy`, and takes at most the connector's `lateArrivalMs`. Evaluated before the inquiry,
+ * because the answer describes the moment of the inquiry and not that of its arrival.
  */
 function arrivalIsPast(
   context: OperationContext,

@@ -122,7 +122,7 @@ test("a refund whose outcome stays unknown is reported as overdue after an hour 
   simulator.instruct(account.id, { next: "lose_answer", times: 20 });
   await time.pass(10 * 60_000);
   assert.equal(await refundState(), "sending");
-  // The control: unknown for minutes is no alarm yet.
+  // The control: an unknown outcome raises no alarm within minutes.
   assert.equal(reports.length, 0);
 
   await time.pass(2 * hour);
@@ -141,10 +141,7 @@ test("a refund whose outcome stays unknown is reported as overdue after an hour 
   await job.stop();
 });
 
-/**
- * A payment of which the acquirer is to be asked since some time before now, the greater the number
- * the later.
- */
+/** A payment whose inquiry has been due for up to an hour; higher numbers are due later. */
 async function dueOf(
   { time, store }: Awaited<ReturnType<typeof given>>,
   number: number,
@@ -169,11 +166,11 @@ async function dueOf(
 test("of thousands that are due, a round that has read to the last of them leaves none to a later time", async () => {
   const parts = await given();
   const { time, store, job } = parts;
-  // As many as one round reads: of them it takes some up.
+  // As many as one round reads, of which it takes up some.
   for (let number = 1; number <= 2_000; number += 1)
     await dueOf(parts, number, "simulator", account.id);
   const left = async () => (await store.paymentsDue(time.now(), 10_000)).length;
-  // As whoever moves a world's time: on and on until a round does nothing.
+  // Like a world whose clock is moved: rounds until one does nothing.
   for (
     let before = Number.POSITIVE_INFINITY, now = await left();
     now < before;
@@ -198,7 +195,7 @@ test("an acquirer that answers slowly, with thousands of payments due, keeps no 
   });
   for (let number = 1; number <= 5_000; number += 1)
     await dueOf(parts, number, "slow", slowAccount.id);
-  // The last in the order in which they are due.
+  // The last one in due order.
   const quick = await dueOf(parts, 5_001, "quick", account.id);
   await job.start();
   await time.pass(10_000);
@@ -272,7 +269,7 @@ test("thousands that are due at one acquirer are all done soon, with few in hand
   for (let number = 1; number <= 3_000; number += 1)
     await dueOf(parts, number, "simulator", account.id);
   await job.start();
-  // One poll: what is passed over does not wait for the next.
+  // One poll: passed-over payments do not wait for the next one.
   await time.pass(1_500);
   assert.equal((await store.paymentsDue(time.now(), 10_000)).length, 0);
   assert.ok(largestPage <= 50, `control of the page: ${largestPage}`);
@@ -354,7 +351,7 @@ test("a job that stops at a pace does not wait until what it has in hand might b
   await job.start();
   let isStopped = false;
   const stopped = job.stop().then(() => (isStopped = true));
-  // Those that wait for their place in the pace: of one acquirer sixteen.
+  // The payments that wait for the pace: sixteen per acquirer.
   await time.pass(100);
   assert.ok(isStopped);
   await stopped;

@@ -21,17 +21,17 @@ export interface RecoveryParts {
   readonly accounts: AccountDirectory;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
-  /** Whose payments are this process's to look after. */
+  /** The slots of the merchants whose payments this process handles. */
   readonly share: Share;
   /**
-   * Told of every payment that recovery settled, and of every payment or refund that it failed to
-   * settle for more than an hour.
+   * Called with every payment that recovery settled, and with every payment or refund that it could
+   * not settle for more than an hour.
    */
   readonly report: (progress: RecoveryProgress) => void;
-  /** Told of the reads of the store by which it finds what is due. */
+  /** Called with the reads of the store that find due payments. */
   readonly reads?: ReadReport;
   /**
-   * When payments may be begun, and pages be read. Without it all begin at once: the clock of a
+   * Limits when payments are begun and pages are read. Without it all begin at once: the clock of a
    * world waits until its jobs have done what is due.
    */
   readonly pace?: Pace | undefined;
@@ -46,75 +46,68 @@ export interface RecoveryProgress {
 }
 
 const pollMs = 1_000;
-/**
- * The embedded store reads a page without a pause: 50 payments are half a millisecond in which no
- * request is answered.
- */
+/** The embedded store reads a page without yielding: 50 payments block requests for 0.5 ms. */
 const pageSize = 50;
-/** What is read in a round at most; the next one goes on from there. */
+/** Maximum per round; the next round continues from there. */
 const pagesPerRound = 40;
-/**
- * What is read at most when a full lane has room again; when more of its work is done, reading goes
- * on from there.
- */
+/** Maximum per refill of a lane that has room again; the next refill continues from there. */
 const pagesPerRefill = 2;
-/** Of one acquirer: another that is slow or dead keeps none of its payments waiting. */
+/** Per acquirer, so that a slow or dead acquirer does not delay payments of others. */
 const concurrency = 16;
 /**
- * Of one acquirer, those under way among them. More of its payments are passed over: they are read
- * again when half of these are done, and by the rounds, after all others.
+ * Per acquirer, including those under way. Further payments are passed over: they are read again
+ * when half of these are done, and by later rounds, after all others.
  */
 const mostInHand = 64;
-/** Of one acquirer's payments in a round: single ones that fail each time hold up no others. */
+/** Per acquirer and round: single payments that always fail do not delay others. */
 const mostFailures = concurrency;
 /**
- * After this many checks (an hour and more) a payment that is still in flight is an alarm, at each
+ * After this many checks (over an hour) a payment that is still in flight raises an alarm, at each
  * further check.
  */
 const overdueChecks = checksPerHour;
 /**
- * No more than this many payments are taken up at start at once; the rest follows when they are
- * due.
+ * Maximum number of payments taken up immediately at start; the others follow when they are due.
  */
 const maximumAtStart = 10_000;
 
-/** What is to be done with one acquirer's payments, in order. */
+/** The work on one acquirer's payments, in order. */
 interface Lane {
   readonly waiting: (() => Promise<void>)[];
   running: number;
   /**
-   * Where reading goes on when the lane has room again: behind this payment, or at the beginning.
-   * undefined: none was passed over.
+   * Where reading continues when the lane has room again: after this payment, or at the beginning.
+   * undefined: no payment was passed over.
    */
   passedOver: { readonly after: Payment | undefined } | undefined;
   isRefilling: boolean;
   /**
-   * Since the last round began. After some, what was passed over waits for the next, so that a
-   * store that is down is not asked without a pause.
+   * Failures since the last round began. After `mostFailures`, passed-over payments wait for the
+   * next round, so that a store that is down is not queried continuously.
    */
   failures: number;
 }
 
 /**
- * Does what the clock wants of payments: finds out about attempts without an answer, lets
- * authorizations lapse, carries refunds out. Owns one timer, a lane for each acquirer, and what is
- * in hand: a payment is there once.
+ * Performs the due work of payments: resolves attempts without an answer, lets authorizations
+ * lapse, sends refunds. Owns one timer, a lane for each acquirer, and the payments in hand, each
+ * only once.
  */
 export class RecoveryJob {
   readonly #parts: RecoveryParts;
   readonly #lanes = new Map<string | undefined, Lane>();
-  /** By merchant and id; each resolves when it is done. */
+  /** By merchant and id; each resolves when its work is done. */
   readonly #inHand = new Map<string, Promise<void>>();
   #cancelTimer: (() => void) | undefined;
   /**
-   * The payment that was read last, in the order in which they are due; undefined: the next round
-   * reads from the beginning.
+   * The payment that was read last, in due order; undefined: the next round reads from the
+   * beginning.
    */
   #position: Payment | undefined;
   #round: Promise<unknown> = Promise.resolve();
-  /** Each resolves when what it has taken up is done. */
+  /** Each resolves when the payments that it took up are done. */
   readonly #refills = new Set<Promise<unknown>>();
-  /** What waited for the store, while it is done. */
+  /** The tasks that waited for the store, while they run. */
   #later: Promise<void> | undefined;
   #stopped = false;
 
@@ -123,10 +116,10 @@ export class RecoveryJob {
   }
 
   /**
-   * Alone with the store, takes up everything in flight at once, due or not: whoever sent those
-   * requests is gone. Where other processes live, what is in flight may be theirs, and is taken up
-   * when it is due. Resolves when it knows what that is; only then may requests be served. Polls
-   * from then on.
+   * If no other process uses the store, takes up everything in flight at once, due or not: the
+   * process that sent those requests has ended. With other processes, requests in flight may be
+   * theirs and are taken up when due. Resolves when those payments are known; only then may
+   * requests be served. Polls from then on.
    */
   async start(): Promise<void> {
     const { share } = this.#parts;
@@ -146,7 +139,7 @@ export class RecoveryJob {
     while (this.#refills.size > 0) await Promise.all(this.#refills);
   }
 
-  /** Resolves when what is under way has ended; nothing more begins. */
+  /** Resolves when the running work has ended; no more begins. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer?.();
@@ -164,8 +157,8 @@ export class RecoveryJob {
   }
 
   /**
-   * Reads on through what is due from where the last round ended, and begins anew after the end: so
-   * everything comes by, however much of it belongs to an acquirer that takes no more.
+   * Continues reading due payments where the last round ended, and starts over after the end. So
+   * every payment is reached, however many belong to an acquirer whose lane is full.
    */
   async #takeUpDue(): Promise<readonly Promise<void>[]> {
     const { clock, share } = this.#parts;
@@ -181,8 +174,8 @@ export class RecoveryJob {
       taken.push(...this.#takeUp(fresh, keepUp, held, mostInHand, after));
       this.#position = due.length < pageSize ? undefined : due.at(-1);
       if (this.#position !== undefined) continue;
-      // The round before may have ended with the last one that is due, and have passed over some
-      // before it: that there are no more behind it is not all.
+      // The last round may have ended at the last due payment and have passed over earlier ones: an
+      // empty page after it does not mean that all are done.
       if (after === undefined || taken.length > 0) break;
     }
     return taken;
@@ -195,14 +188,14 @@ export class RecoveryJob {
     try {
       return await reported(this.#parts.reads, read, reading(this.#parts.store));
     } catch {
-      // The next poll asks again.
+      // The next poll reads again.
       return [];
     }
   }
 
   /**
-   * Puts those that are not in hand into their lanes, as far as a lane has fewer than `most`.
-   * `after`: they were read behind this payment. What it returns never rejects.
+   * Puts payments that are not in hand into their lanes, as long as a lane has fewer than `most`.
+   * `after`: they were read after this payment. The returned promises never reject.
    */
   #takeUp(
     payments: readonly Payment[],
@@ -265,13 +258,13 @@ export class RecoveryJob {
     }
   }
 
-  /** What remains when the job has been stopped only ends. */
+  /** After the job is stopped, the remaining tasks only end and need no pacing. */
   get #pace(): Pace | undefined {
     return this.#stopped ? undefined : this.#parts.pace;
   }
 
   /**
-   * Takes up what was passed over, from where it is on: what is before it belongs to other
+   * Takes up the passed-over payments, starting at their position: earlier ones belong to other
    * acquirers, which may be dead.
    */
   #refill(lane: Lane): void {
@@ -286,7 +279,7 @@ export class RecoveryJob {
     this.#refills.add(refill);
   }
 
-  /** Reads on until the lane is full, and notes in it where. */
+  /** Reads until the lane is full, and records the position in it. */
   async #takeUpFor(lane: Lane, from: Payment | undefined): Promise<readonly Promise<void>[]> {
     const { clock, share } = this.#parts;
     const now = clock.now();
@@ -307,8 +300,8 @@ export class RecoveryJob {
   }
 
   /**
-   * A page of what is due, and which of it was not in hand while it was read: of a payment that
-   * was, the page may have an old state.
+   * A page of due payments, and those of them that were not in hand during the read: the page may
+   * have an old state of the others.
    */
   async #readDue(now: Instant, slots: ReadonlySet<number>, after: Payment | undefined) {
     const busy = new Set(this.#inHand.keys());
@@ -321,7 +314,7 @@ export class RecoveryJob {
     };
   }
 
-  /** Resolves with whether the work could be done. Never rejects. */
+  /** Resolves with whether the work succeeded. Never rejects. */
   async #one(payment: Payment, work: Work): Promise<boolean> {
     const { accounts, runner, report } = this.#parts;
     try {
@@ -351,7 +344,7 @@ export class RecoveryJob {
         });
       return true;
     } catch (error) {
-      // A store failure leaves the payment as it was, due again at the next poll.
+      // After a store failure the payment is unchanged and due again at the next poll.
       if (!(error instanceof ServiceError)) await runner.raise(error, payment);
       return false;
     }

@@ -36,7 +36,7 @@ async function claimed(
     await write({ next: { ...claim, answer: { status: 200, body: "{}" } }, replaces: "claim" });
 }
 
-/** Which of these keys are there. */
+/** Which of these keys exist. */
 async function keysOf(
   store: Store,
   keys: readonly string[],
@@ -46,7 +46,7 @@ async function keysOf(
   return keys.filter((_, index) => found[index] !== undefined);
 }
 
-/** A clock that may be set, beside a monotonic count that is not. */
+/** A clock that can be set, with a monotonic time that cannot. */
 class SetClock implements Clock {
   readonly #time: StillTime;
   aheadMs = 0;
@@ -168,7 +168,7 @@ describe("the job that deletes old records", () => {
     clock.aheadMs = 0;
     await time.pass(5 * hour);
     assert.equal(await count(), 300);
-    // A control: by a clock that stays so it is deleted in the end.
+    // A control: if the clock stays like this, the record is deleted eventually.
     clock.aheadMs = 365 * day;
     await time.pass(63 * minute);
     assert.equal(await count(), 0);
@@ -229,7 +229,7 @@ describe("the job that deletes old records", () => {
       endedDeliveries: memory.endedDeliveries.bind(memory),
       answeredRequests: async (before: Instant, limit: number) => {
         const found = await memory.answeredRequests(before, limit);
-        // Another process has deleted it meanwhile, and its client has sent the next request under
+        // Another process has deleted it meanwhile, and its client has sent the next request with
         // it.
         await memory.commit({
           merchantId: merchantA,
@@ -322,8 +322,8 @@ describe("the job that deletes old records", () => {
           round = task;
           return () => undefined;
         },
-        // Nothing of the job is under way in a pause, so a change of a payment waits for one piece
-        // at most.
+        // The job does nothing during a pause, so a change of a payment waits for one piece at
+        // most.
         sleep: async () => {
           assert.equal(underWay, 0);
           others += 1;

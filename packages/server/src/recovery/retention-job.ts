@@ -11,9 +11,9 @@ import type { Store } from "../stores/store.ts";
 
 /** How long records are kept. */
 export interface RetentionPeriods {
-  /** Idempotency-Keys with an answer, since they were claimed. */
+  /** Answered Idempotency-Keys, from their claim. */
   readonly requestsMs: number;
-  /** Deliveries that were delivered or have failed, since then. */
+  /** Deliveries that succeeded or failed, from that time. */
   readonly deliveriesMs: number;
 }
 
@@ -40,14 +40,14 @@ const slotOfRounds = 0;
 const checkMs = minute;
 const roundMs = hour;
 /**
- * By a clock that was set in the last hour nothing is deleted: it may be wrong, and what is deleted
- * does not come back.
+ * Nothing is deleted within an hour after the clock was set: it may be wrong, and deletions cannot
+ * be undone.
  */
 const steadyMs = hour;
-/** Records that are read at once, and the pause after: other changes are written in between. */
+/** Records per read, and the pause after it, in which other changes are written. */
 const usualPieces = { size: 200, pauseMs: 20 };
 const wholePiece: typeof usualPieces = { size: Number.MAX_SAFE_INTEGER, pauseMs: 0 };
-/** Records that one change deletes, and changes that are written at once. */
+/** Maximum number of records per change, and of concurrent changes. */
 const mostOfChange = 100;
 const mostTogether = 8;
 
@@ -55,7 +55,7 @@ const mostTogether = 8;
  * Deletes Idempotency-Keys and deliveries that are older than their period. One process does it,
  * the holder of the first slot, with a round each hour. A node whose clock differs from other
  * nodes' clocks holds no slot (decisions/0017). A single node has no other clock to compare with,
- * so a round also needs a clock that has kept step with the monotonic count for an hour.
+ * so a round also needs a clock that has agreed with monotonic time for an hour.
  *
  * The store checks again what it deletes: a record that has changed since it was read stays. Owns
  * one timer, and one round at a time.
@@ -78,14 +78,14 @@ export class RetentionJob {
   }
 
   /**
-   * Deletes all that is old now, whether the clock is steady or not: for a world, whose clock is
-   * moved on purpose.
+   * Deletes everything that is old now, whether the clock is steady or not: for a world, whose
+   * clock is moved on purpose.
    */
   runDue(): Promise<void> {
     return this.#deleteOld(() => true, wholePiece);
   }
 
-  /** Resolves when the round under way has ended; none follows. */
+  /** Resolves when the current round has ended; no other follows. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer?.();
@@ -102,13 +102,13 @@ export class RetentionJob {
   }
 
   async #runIfDue(): Promise<void> {
-    // Each minute, so that the step of a clock is told from its drift.
+    // Each minute, to distinguish a step of the clock from its drift.
     const isSteady = this.#isSteady();
     const now = this.#parts.clock.now();
     const tenure = this.#parts.share.held().get(slotOfRounds);
     if (!isSteady || tenure === undefined) return;
     const sinceMs = this.#last?.tenure === tenure ? now - this.#last.at : roundMs;
-    // A clock that was set back says nothing of the last round.
+    // If the clock was set back, the time since the last round is unknown.
     if (0 <= sinceMs && sinceMs < roundMs) return;
     this.#last = { tenure, at: now };
     await this.#deleteOld(() => this.#isSteady(), usualPieces);
@@ -139,7 +139,10 @@ export class RetentionJob {
     }
   }
 
-  /** `deletePiece` resolves with how many records it read: fewer than the limit are the last. */
+  /**
+   * `deletePiece` resolves with the number of records that it read; fewer than the limit means the
+   * end.
+   */
   async #inPieces(
     mayDelete: () => boolean,
     { size, pauseMs }: typeof usualPieces,
@@ -191,7 +194,7 @@ export class RetentionJob {
     return found.length;
   }
 
-  /** One change for each merchant, more where it has many. */
+  /** One change per merchant, several if it has more than `mostOfChange` records. */
   async #commitEach<T extends { readonly merchantId: MerchantId }>(
     found: readonly T[],
     deletion: (
@@ -216,7 +219,7 @@ export class RetentionJob {
   }
 }
 
-/** Before this, a record is older than the period to the millisecond. */
+/** Records before this moment have an age of at least the period. */
 function olderThan(now: Instant, periodMs: number): Instant {
   return laterBy(now, 1 - periodMs);
 }

@@ -12,7 +12,7 @@ import { RowUpgradeJob } from "./row-upgrade-job.ts";
 const second = 1_000;
 const settleMs = 30 * second;
 
-/** Nodes on one store, in time that a test lets pass. */
+/** Nodes on one store, with a controllable clock. */
 async function installation(context: TestContext) {
   const time = new StillTime();
   const store = createMemoryStore({ clock: time });
@@ -89,7 +89,7 @@ async function installation(context: TestContext) {
   };
 }
 
-/** The states in which one node refuses rows of before while another writes them. */
+/** The states in which one node refuses rows of the earlier version while another writes them. */
 async function conflictsIn(
   time: StillTime,
   nodes: readonly RowUpgrade[],
@@ -144,8 +144,8 @@ test("a card that could not be moved is moved later, and only then are rows of b
   assert.equal(upgrade.earlier, "none");
 });
 
-// The upgrade completed, and the token of such a card was "not found" from then on, although its
-// key was only missing.
+// The upgrade completed, and the token of such a card was "not found" from then on, although only
+// its key was missing.
 test("a card that does not open keeps its row, is reported once, and keeps the upgrade from completing until it opens", async (context) => {
   const { time, store, start, completed, unreadable, lastOlderNodeEnds, loseKey } =
     await installation(context);

@@ -23,27 +23,27 @@ export interface RowUpgradeParts {
     | "hasOlderNodes"
   >;
   /**
-   * Seals a card of an earlier version again, for its keyed digest. Rejects with VaultError when it
-   * does not open.
+   * Encrypts a card of an earlier version again, under its keyed digest. Rejects with VaultError if
+   * it cannot be decrypted.
    */
   readonly vault: { readonly adopt: (card: StoredCard) => Promise<StoredCard> };
   readonly withKeyMac: (key: StoredAccountKey) => AccountKey;
-  /** People with MACs: a person that is written gets one. */
+  /** Users with MACs: writing a user adds its MAC. */
   readonly people: Pick<PeopleStore, "people" | "commit" | "auditHead">;
   readonly upgrade: RowUpgrade;
-  /** Keeps durably that no row of an earlier version is left. */
+  /** Records durably that no row of an earlier version is left. */
   readonly complete: (upgrade: Pick<RowUpgrade, "lastUnkeyedEntry">) => Promise<void>;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   /**
-   * How long no node of an earlier version must have been there: the other nodes notice its end
-   * meanwhile.
+   * How long no node of an earlier version must have been present, so that the other nodes notice
+   * its end too.
    */
   readonly settleMs: number;
   readonly report: (progress: { readonly cards: number }) => void;
   /**
-   * Called when the upgrade cannot complete because this many cards do not open, again when their
-   * number has changed.
+   * Called with the number of cards that cannot be decrypted, which prevent the upgrade from
+   * completing; again when the number changes.
    */
   readonly unreadable: (cards: number) => void;
   /** Called after each of its reads of the store. */
@@ -51,28 +51,29 @@ export interface RowUpgradeParts {
 }
 
 const checkMs = 5 * second;
-/** The upgrade goes through all payments once more. */
+/** Pause before the upgrade goes through all payments again. */
 const againMs = 10 * minute;
 const pieceOfCards = 100;
 const pauseMs = 5;
 /**
- * Longer than the other nodes look later than this one that no older node is left: what they still
- * write in the earlier form must be found when this one reads that form no more.
+ * Longer than other nodes need to notice, after this one, that no older node is left. The upgrade
+ * must find the rows that they still write in the earlier form, because that form is not read
+ * afterwards.
  */
 const settleWritesMs = 3 * checkMs;
-/** A row that was changed in the same moment is left for the next pass. */
+/** A row that was changed concurrently is left for the next pass. */
 const mostPasses = 1_000;
 const mostPassesOfCards = 10;
 
 /**
- * Moves the rows of an earlier version to keyed token digests and MACs: every card is sealed again
- * for its new digest, every integration key gets its MAC, payments lose the unkeyed digest of their
- * card's token. Waits until no node of an earlier version serves the same database, which would not
- * find the cards. When all is done rows without a MAC are refused. Any number of nodes may do this
- * at once; a process that ends in between leaves the rest to the next start.
+ * Moves the rows of an earlier version to keyed token digests and MACs: every card is encrypted
+ * again under its new digest, every integration key gets its MAC, payments lose the unkeyed digest
+ * of their card's token. Waits until no node of an earlier version serves the same database,
+ * because such a node would not find the cards. When all is done, rows without a MAC are refused.
+ * Several nodes may do this at once; if a process ends early, the next start does the rest.
  *
- * A card that does not open keeps its row unchanged, so that it opens when its key is back. The
- * upgrade does not complete before: its token would be unknown from then on.
+ * A card that cannot be decrypted keeps its row, so it can be used when its key is back. The
+ * upgrade does not complete before that, because the card's token would then be unknown.
  */
 export class RowUpgradeJob {
   readonly #parts: RowUpgradeParts;
@@ -80,7 +81,7 @@ export class RowUpgradeJob {
   #cancelTimer: (() => void) | undefined;
   #work: Promise<void> = Promise.resolve();
   #cards = 0;
-  /** As reported last. */
+  /** The number that was reported last. */
   #unreadable = 0;
 
   constructor(parts: RowUpgradeParts) {
@@ -91,7 +92,7 @@ export class RowUpgradeJob {
     if (this.#parts.upgrade.earlier !== "none") this.#next(0);
   }
 
-  /** Resolves when the piece under way has ended. */
+  /** Resolves when the current piece has ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer?.();
@@ -101,7 +102,7 @@ export class RowUpgradeJob {
   #next(waitMs: number): void {
     if (this.#stopped) return;
     this.#cancelTimer = this.#parts.scheduler.after(waitMs, () => {
-      // A store that is down is asked again.
+      // After a store failure the read is repeated.
       this.#work = this.#tick().catch(() => this.#next(checkMs));
     });
   }
@@ -141,7 +142,7 @@ export class RowUpgradeJob {
     await this.#adoptKeys();
     await this.#adoptPeople();
     if (this.#stopped) return;
-    // Rows that are changed all the time, or that another card is in the way of.
+    // Some rows change continuously, or another card already has the new digest.
     if (unreadable === undefined) {
       this.#next(againMs);
       return;
@@ -161,8 +162,8 @@ export class RowUpgradeJob {
   }
 
   /**
-   * Keys get their MACs when no older node is left; those of an installation that older nodes have
-   * served have none before.
+   * Keys get their MACs when no older node is left; in an installation that older nodes have served
+   * they have none before.
    */
   async #hasBegunElsewhere(): Promise<boolean> {
     return (await this.#read("accountKeys", this.#parts.store.accountKeys())).every(
@@ -171,7 +172,7 @@ export class RowUpgradeJob {
   }
 
   /**
-   * The number of cards that do not open; undefined when it was stopped, or cards are left that
+   * The number of cards that cannot be decrypted; undefined if the job was stopped or some cards
    * could not be moved.
    */
   async #adoptCards(): Promise<number | undefined> {

@@ -13,8 +13,8 @@ import { SetBackJob } from "./set-back-job.ts";
 const { merchantA, merchantB } = given;
 
 /**
- * A clock that was a day ahead and was set back, and a delivery of each merchant that was stamped
- * meanwhile.
+ * A clock that was a day ahead and was set back, and a delivery of each merchant with a time from
+ * before that.
  */
 async function setBack(context: TestContext) {
   const time = new StillTime();
@@ -49,7 +49,7 @@ async function setBack(context: TestContext) {
     });
     context.after(() => job.stop());
     job.start();
-    // The first look begins at once, not after a time.
+    // The first round begins immediately.
     await new Promise(setImmediate);
   };
   const dueOf = async (merchantId: MerchantId): Promise<number> =>
@@ -57,7 +57,7 @@ async function setBack(context: TestContext) {
   return { time, store, failing, failures, reads, start, dueOf };
 }
 
-/** The same store but for one read. */
+/** The store with one read replaced. */
 function withDeliveriesOf(store: Store, deliveriesOf: Store["deliveriesOf"]): Store {
   return new Proxy(store, {
     get: (target, name) => {

@@ -17,11 +17,10 @@ export interface SetBackParts {
   readonly store: Store;
   readonly clock: Clock & Pick<WatchedClock, "highest">;
   readonly scheduler: Scheduler;
-  /** The latest time that any process before this one noted. */
+  /** The latest time noted by any earlier process. */
   readonly seenAt: Instant | undefined;
   /**
-   * Called when the clock was found to be set back and what was stamped meanwhile is due again.
-   * Never throws.
+   * Called when the clock was set back and the affected records were made due again. Never throws.
    */
   readonly report: (found: SetBack) => void;
   /** Called after each of its reads of the store. */
@@ -29,42 +28,45 @@ export interface SetBackParts {
 }
 
 export interface SetBack {
-  /** The time that the clock had shown, less what it shows now. */
+  /** The latest time of the clock minus its current time. */
   readonly byMs: number;
   readonly payments: number;
   readonly deliveries: number;
 }
 
 const lookMs = second;
-/** What was being written while the clock was set back is found by the second sweep. */
+/** The second sweep finds what was being written while the clock was set back. */
 const sweepsAfterMs: readonly number[] = [0, 10 * second, 5 * minute];
 const laterSweepsMs = hour;
 /**
- * A due time that is later than it can be by this much was stamped by another clock. Covers the
+ * A due time that is later than possible by this much came from another clock setting. Covers the
  * time that an acquirer has to answer.
  */
 const slackMs = 5 * minute;
-/** The longest that a setting lets an acquirer take to answer. */
+/** Maximum of the acquirer timeout setting. */
 const longestAnswerMs = 10 * minute;
 const mostInFlight = 10_000;
 const pageSize = 200;
-/** Deliveries that are written in one change. */
+/** Deliveries per change. */
 const mostTogether = 50;
 
 /**
- * Finds what waits for a time that the clock showed by mistake. A clock that was ahead and was set
- * back leaves due times that are hours or years away: of attempts without an answer, and of
- * deliveries, behind which those of the same payment wait. They are due again as if their last
+ * Finds records that wait for a time that the clock showed by mistake. A clock that was ahead and
+ * was set back leaves due times that are hours or years away: of attempts without an answer, and of
+ * deliveries, which block later ones of the same payment. They become due again as if their last
  * attempt had been now.
  *
- * Whose slot a merchant is in does not matter: only due times are written, and whoever looks after
- * the merchant finds them. Owns one timer.
+ * The merchant's slot does not matter: only due times are written, and the node that holds the slot
+ * finds them. Owns one timer.
  */
 export class SetBackJob {
   readonly #parts: SetBackParts;
-  /** Since the clock was found to be set back; undefined while it is not. */
+  /** Set while the clock counts as set back. */
   #sweeps: { readonly from: Instant; count: number } | undefined;
-  /** Merchants whose deliveries were stamped ahead of the clock since, or could not be read. */
+  /**
+   * Merchants whose deliveries were stamped ahead of the clock since the last round, or could not
+   * be read.
+   */
   #stamped = new Set<MerchantId>();
   #cancelTimer: (() => void) | undefined;
   #round: Promise<void> = Promise.resolve();
@@ -80,15 +82,15 @@ export class SetBackJob {
   }
 
   /**
-   * A change of this merchant is stamped later than now, because its payment has times that the
-   * clock showed by mistake and nothing ends before it began. What it tells is due now all the
-   * same.
+   * Called when a change of this merchant is stamped later than now, because its payment has times
+   * that the clock showed by mistake and nothing ends before it began. Its notifications are due
+   * now nevertheless.
    */
   stampedAhead(merchantId: MerchantId): void {
     this.#stamped.add(merchantId);
   }
 
-  /** Resolves when nothing is under way any more. */
+  /** Resolves when the current round has ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer?.();
@@ -103,7 +105,7 @@ export class SetBackJob {
     });
   }
 
-  /** Never rejects: what fails is done with the next look. */
+  /** Never rejects: the next round repeats what failed. */
   async #look(): Promise<void> {
     const stamped = this.#stamped;
     this.#stamped = new Set();
@@ -111,7 +113,7 @@ export class SetBackJob {
     try {
       await this.#sweepIfSetBack();
     } catch {
-      // The sweep is not counted, and begins again.
+      // The sweep is not counted and is repeated.
     }
   }
 
@@ -123,7 +125,7 @@ export class SetBackJob {
       this.#sweeps = undefined;
       return;
     }
-    // Set back once more: what was stamped since is to be looked at as well.
+    // Set back again: what was stamped since then must be checked as well.
     if (this.#sweeps === undefined || now < this.#sweeps.from)
       this.#sweeps = { from: now, count: 0 };
     const sweeps = this.#sweeps;
@@ -154,8 +156,8 @@ export class SetBackJob {
         (current) => {
           const now = clock.now();
           if (current.attempt === undefined || !isTooLate(current, now)) return undefined;
-          // Nothing that is under way is sent later: recovery does not wait for the time that the
-          // clock showed when the attempt began.
+          // No attempt under way is sent later than this, so recovery does not wait for the time
+          // that the clock showed when the attempt began.
           const { answerBy } = current.attempt;
           const latest = laterBy(now, longestAnswerMs);
           return unanswered(
@@ -179,8 +181,8 @@ export class SetBackJob {
   }
 
   /**
-   * Never rejects: deliveries of one merchant that can't be read delay no other merchant's, and are
-   * left to the next look.
+   * Never rejects: deliveries of a merchant that cannot be read do not delay those of others, and
+   * are left to the next round.
    */
   async #readableDeliveriesOf(merchantId: MerchantId): Promise<number> {
     try {
@@ -208,7 +210,7 @@ export class SetBackJob {
         count += await this.#dueNow(late.slice(at, at + mostTogether));
       const last = page.at(-1);
       if (last === undefined || page.length < pageSize) break;
-      // Several endpoints share a number: those of the last one may go on behind this page.
+      // Several endpoints share a number: those of the last one may continue on the next page.
       from = last.number === from ? from + 1 : last.number;
       await scheduler.sleep(0);
     }
@@ -227,14 +229,14 @@ export class SetBackJob {
     const { outcome } = await store.commit(deliveryChange(now, first, ...others));
     if (outcome === "committed") return late.length;
     if (late.length === 1) return 0;
-    // One of them has moved on since it was read.
+    // One of them has changed since it was read.
     let count = 0;
     for (const each of late) count += await this.#dueNow([each]);
     return count;
   }
 }
 
-/** Later than any look at it could have put it off until. */
+/** Later than any check could have scheduled it. */
 function isTooLate({ attempt, needsReview }: Payment, now: Instant): boolean {
   if (attempt === undefined || needsReview) return false;
   return (

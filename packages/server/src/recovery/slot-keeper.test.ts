@@ -9,20 +9,20 @@ import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import { StoreError } from "../stores/store.ts";
 import { SlotKeeper } from "./slot-keeper.ts";
 
-/** Nodes on one store, in time that a test lets pass. */
+/** Nodes on one store, with a controllable clock. */
 function given(context: TestContext) {
   const time = new StillTime();
-  /** How far the database's clock is ahead of the time. */
+  /** Lead of the database's clock. */
   let databaseAheadMs = 0;
   const database = { now: () => instant(Number(time.now()) + databaseAheadMs) };
   const store = createMemoryStore({ clock: database });
-  /** Nodes that the store does not answer. */
+  /** Nodes that get no answers from the store. */
   const cutOff = new Set<string>();
-  /** Calls that hang until the test lets them happen, as `<node's number> <method>`. */
+  /** Calls that hang until the test releases them, as `<node's number> <method>`. */
   const stuck = new Set<string>();
   const hanging: HangingCall[] = [];
   const keepers: SlotKeeper[] = [];
-  /** What they reported, after their number. */
+  /** The reports of the nodes, each after the node's number. */
   const events: string[] = [];
   context.after(() => Promise.all(keepers.map((keeper) => keeper.stop())));
   const node = async (number: number, elapsedMs = () => Number(time.now()), clock?: Clock) => {
@@ -86,16 +86,16 @@ function given(context: TestContext) {
   return { time, cutOff, stuck, hanging, events, node, setDatabase, passSeconds };
 }
 
-/** A call that has no answer yet. It has its effect in the store once. */
+/** A call without an answer so far. It takes effect in the store once. */
 interface HangingCall {
   readonly happen: () => Promise<void>;
-  /** The caller learns that it failed, whether it has happened, will happen, or neither. */
+  /** The caller receives a failure, whether the call has taken effect, will, or neither. */
   readonly fail: () => Promise<void>;
-  /** It happens, unless it has, and is answered. */
+  /** The call takes effect, unless it already has, and is answered. */
   readonly settle: () => Promise<void>;
 }
 
-/** How often each slot is held. */
+/** How many nodes hold each slot. */
 function timesHeld(
   nodes: readonly { readonly slots: () => readonly number[] }[],
 ): readonly number[] {
@@ -128,7 +128,7 @@ describe("the keeper of a node's slots", () => {
   });
 
   for (const offMs of [60_000, 2_001, -2_001, -7_200_000]) {
-    // A node whose clock was ahead took others' requests under way for lost, and voided them.
+    // A node whose clock was ahead considered other nodes' requests lost, and voided them.
     test(`a clock that is set by ${offMs} ms ends the node's work at once, and others do it until the clock is right`, async (context) => {
       const { time, events, node } = given(context);
       let off = 0;
@@ -239,7 +239,7 @@ describe("the keeper of a node's slots", () => {
     const { time, events, node, passSeconds } = given(context);
     const started = Number(time.now());
     const right = await node(1, () => Number(time.now()), time);
-    // By one part in a hundred, with its monotonic count.
+    // One percent fast, by monotonic time.
     const fast = (): number => Number(time.now()) + (Number(time.now()) - started) / 100;
     const drifting = await node(2, fast, { now: () => instant(Math.floor(fast())) });
     await passSeconds(190);
@@ -268,7 +268,7 @@ describe("the keeper of a node's slots", () => {
     let slept = 0;
     const sleeper = await node(1, () => Number(time.now()) - slept, time);
     assert.equal(sleeper.slots().length, 32);
-    // Nobody asks while it sleeps: its timers stand as well.
+    // Nothing calls it while it sleeps: its timers stop as well.
     const late = sleeper.keeper.held().get(0);
     slept = -15_000;
     assert.deepEqual(sleeper.slots(), []);
@@ -409,15 +409,13 @@ describe("the keeper of a node's slots", () => {
     assert.deepEqual([...keeper.held().keys()], [7]);
   });
 
-  /**
-   * One node holds all slots again, and a call is on its way in which it gives back the upper half.
-   */
+  /** One node holds all slots again, and its call that gives back the upper half is under way. */
   async function givenRenewalUnderWay(context: TestContext) {
     const { time, stuck, hanging, node } = given(context);
     const one = await node(1);
     const leaving = one.keeper.held().get(31);
     const two = await node(2);
-    // The next renewal learns that there are two, the one after it gives back.
+    // The next renewal detects that there are two nodes, the one after it gives slots back.
     await time.pass(3_000);
     stuck.add("1 holdSlots");
     await time.pass(1_000);

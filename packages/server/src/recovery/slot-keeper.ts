@@ -9,16 +9,17 @@ import { isClockRight, isContested } from "./clock-verdict.ts";
 
 export interface SlotKeeperParts {
   readonly store: Pick<Store, "holdSlots" | "leaveSlots" | "time" | "noteClock" | "clockReadings">;
-  /** Compared with the database's clock and other nodes' clocks, where nodes share a database. */
+  /** Compared with the clocks of the database and of other nodes, if nodes share a database. */
   readonly clock?: Clock;
   /**
-   * Names this process among all that share the store: 16 hex characters, drawn anew at each start.
+   * Identifies this process among all that share the store: 16 hex characters, random at each
+   * start.
    */
   readonly node: string;
   readonly scheduler: Scheduler;
   readonly elapsedMs: ElapsedMs;
   /**
-   * Told when there are other nodes than before or other slots here, and when the lease ran out.
+   * Called when the number of nodes or the slots of this node change, and when the lease expired.
    * Never throws.
    */
   readonly report: (event: ShareEvent) => void;
@@ -28,41 +29,46 @@ export type ShareEvent =
   | { readonly kind: "changed"; readonly nodes: number; readonly slots: number }
   | { readonly kind: "lost" }
   | { readonly kind: "clock_right" | "database_clock_right" }
-  /** One of the two is off. This machine's clock is ahead of the database's; below 0: behind. */
+  /**
+   * One of the two clocks is wrong. `aheadMs`: lead of this machine's clock over the database's;
+   * negative: behind.
+   */
   | {
       readonly kind: "clock_off" | "database_clock_off";
       readonly aheadMs: number;
       readonly at: Instant;
     };
 
-/** A node that has said nothing for so long is taken for dead, and others take its slots. */
+/**
+ * A node that has not renewed its lease for this time counts as dead, and others take its slots.
+ */
 const leaseMs = 10 * second;
-/** Three may fail before the lease runs out. */
+/** Three renewals may fail before the lease expires. */
 const renewMs = 3 * second;
-/** While slots change hands, and after a failure. */
+/** While slots move between nodes, and after a failure. */
 const hurryMs = second;
 /**
- * So many comparisons, one with each renewal, until a clock that was right and was not set is taken
- * for off. After a step of the database's clock other nodes' clocks seem to be off as well, until
- * each of them has noted its own again.
+ * Comparisons, one per renewal, before a clock that was right and was not set counts as wrong.
+ * After a step of the database's clock, other nodes' clocks seem wrong as well until each of them
+ * has noted its own again.
  */
 const wrongInARow = 3;
-/** So many comparisons, one each second, until a clock that was off is taken for right. */
+/** Comparisons, one per second, before a clock that was wrong counts as right. */
 const rightInARow = 5;
 
-/** A slot in this node's hands. */
+/** A slot that this node holds. */
 class OwnTenure implements Tenure {
   readonly #runs: () => boolean;
   /**
-   * It is to go to another node: nothing begins, and when what is under way has ended it is given
-   * back.
+   * The slot is to move to another node: no work begins, and it is given back when the running work
+   * has ended.
    */
   leaving = false;
-  /** An earlier call may still give it back, or another node may still hold it: nothing begins. */
+  /** An earlier call may still give it back, or another node may still hold it: no work begins. */
   isInDoubt = false;
   over = false;
   underWay = 0;
-  /** By the node's monotonic count: another node may still hold the slot until then. */
+  /** In this node's monotonic time: until then another node may still hold the slot. */
   readonly opensAt: number;
 
   constructor(runs: () => boolean, opensAt: number) {
@@ -80,8 +86,8 @@ class OwnTenure implements Tenure {
 }
 
 /**
- * What a call without an answer was to give back. It may take effect at any moment before `until`,
- * by this node's own count.
+ * Slots that an unanswered call was to give back. It may take effect at any moment before `until`,
+ * in this node's monotonic time.
  */
 interface Doubt {
   readonly slots: ReadonlySet<number>;
@@ -89,22 +95,22 @@ interface Doubt {
 }
 
 /**
- * Keeps this node's share of the slots: tells the store that the node lives, takes what is free up
- * to its share, and gives back what is more when what was begun there has ended, so that nothing is
- * done twice while nodes come and go. Counts the lease from before it asked: when the store has not
- * answered in time nothing begins any more, while others may still wait for it to run out.
+ * Keeps this node's share of the slots: renews its lease, takes free slots up to its share, and
+ * gives surplus slots back when the work in them has ended, so that nothing is done twice while
+ * nodes join and leave. The lease counts from before the renewal was sent: without an answer in
+ * time no work begins, while others may still wait for the lease to expire.
  *
- * A node whose clock differs from other nodes' clocks has no slots until it is right again: what is
- * due by its clock is not due yet, or was due long ago, and others' requests under way would be
- * taken for lost. Between two comparisons, a step shows against the monotonic count. A step of the
+ * A node whose clock differs from other nodes' clocks holds no slots until it is right again: what
+ * is due by its clock is not due yet, or was due long ago, and it would consider requests of others
+ * lost. Between two comparisons, a step of the clock shows against monotonic time. A step of the
  * database's clock alone stops no node (decisions/0017).
  *
- * A call that was not answered in time may take effect later. Nothing begins in the slots that it
- * gives back until it can no longer do so, even when the store has assigned them to this node again
- * meanwhile.
+ * A call that was not answered in time may take effect later. No work begins in the slots that it
+ * gives back until that is impossible, even if the store has meanwhile assigned them to this node
+ * again.
  *
- * Owns one timer and the tenures. Work that a stalled node does beyond its lease is work for
- * nothing and never harm (decisions/0009).
+ * Owns one timer and the tenures. Work that a stalled node does after its lease is wasted but never
+ * harmful (decisions/0009).
  */
 export class SlotKeeper implements Share {
   readonly #parts: SlotKeeperParts;
@@ -112,26 +118,26 @@ export class SlotKeeper implements Share {
   /** The tenures in which work may begin. */
   #open: ReadonlyMap<number, Tenure> = new Map();
   readonly #doubts = new Set<Doubt>();
-  /** When the lease runs out, by this node's own count. */
+  /** When the lease expires, in this node's monotonic time. */
   #until = 0;
   #nodes = 0;
   /**
-   * Both counts of this machine when its clock was last right; undefined until then, and where
-   * there is nothing to compare with.
+   * This machine's clock and monotonic time when the clock was last right; undefined until then,
+   * and if there is nothing to compare with.
    */
   #rightAt: OwnTime | undefined;
-  /** The clock was set since then, and has not been compared since. */
+  /** The clock was set after that and has not been compared since. */
   #wasSet = false;
   #isClockOff = false;
   #isDatabaseClockOff = false;
-  /** How far the clock was ahead of the database's at the last comparison. */
+  /** Lead of this clock over the database's at the last comparison. */
   #aheadMs: number | undefined;
-  /** Slots that are taken now open then, by this node's own count. */
+  /** The monotonic time at which slots that are taken now open. */
   #opensAt = 0;
   #wrongTimes = 0;
   #rightTimes = 0;
   #databaseRightTimes = 0;
-  /** What was reported last; at first what a process that is the only one has. */
+  /** The last report; initially that of a single process. */
   #reported = `1 ${slotCount}`;
   #cancelTimer: (() => void) | undefined;
   #round: Promise<void> = Promise.resolve();
@@ -141,22 +147,19 @@ export class SlotKeeper implements Share {
     this.#parts = parts;
   }
 
-  /**
-   * Resolves when the store has been asked for the first time; a store that did not answer is asked
-   * again, like later.
-   */
+  /** Resolves after the first request to the store, which is repeated if it fails. */
   async start(): Promise<void> {
     this.#schedule(await this.#renew());
   }
 
-  /** Gives everything back. To be called when nothing is under way any more. */
+  /** Gives all slots back. Must be called when no work is running any more. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer?.();
     await this.#round;
     this.#forgetAll();
     const { store, node } = this.#parts;
-    // A store that is down lets the lease run out.
+    // If the store is unavailable, the lease expires.
     await Promise.all([store.noteClock?.(node, undefined), store.leaveSlots(node)]).catch(
       () => undefined,
     );
@@ -167,13 +170,13 @@ export class SlotKeeper implements Share {
   }
 
   get isAlone(): boolean {
-    // Who has not heard of the others for a lease does not know.
+    // Without a renewal within the lease, the other nodes are unknown.
     return this.#runs() && this.#nodes === 1;
   }
 
   /**
-   * This node's clock differs from other nodes' by more than is tolerated, was set since it was
-   * compared, or was never found right.
+   * This node's clock differs from other nodes' by more than the tolerance, was set since the last
+   * comparison, or was never found right.
    */
   get isClockOff(): boolean {
     const { clock, store } = this.#parts;
@@ -187,8 +190,8 @@ export class SlotKeeper implements Share {
   }
 
   /**
-   * The clock was set since it was compared, or the machine slept, during which the monotonic count
-   * may stand still.
+   * The clock was set since the last comparison, or the machine slept, during which monotonic time
+   * may stop.
    */
   #hasStepped(): boolean {
     const { clock, elapsedMs } = this.#parts;
@@ -203,11 +206,11 @@ export class SlotKeeper implements Share {
     });
   }
 
-  /** Resolves with the time after which it is to be done again. */
+  /** Resolves with the time until the next renewal. */
   async #renew(): Promise<number> {
     const asked = this.#parts.elapsedMs();
-    // A doubt that ends later than this call is made still holds for its answer, which may be from
-    // before the late call took effect.
+    // A doubt that ends after this call is sent still applies to its answer, which may predate the
+    // effect of the late call.
     for (const doubt of this.#doubts) if (doubt.until < asked) this.#doubts.delete(doubt);
     const { clock, store } = this.#parts;
     const clockState =
@@ -223,7 +226,7 @@ export class SlotKeeper implements Share {
       if (!this.#runs() && this.#tenures.size > 0) this.#lose();
       return hurryMs;
     }
-    // What ran out may have been somebody else's in between.
+    // Expired slots may have belonged to another node in between.
     if (!this.#runs()) this.#forgetAll();
     this.#until = asked + leaseMs;
     this.#nodes = answer.nodes;
@@ -243,8 +246,8 @@ export class SlotKeeper implements Share {
     const readings = await this.#inTime(store.clockReadings?.(node) ?? Promise.resolve(noReadings));
     if (compared === undefined || readings === undefined) return "unknown";
     const { aheadMs, own } = compared;
-    // The database's clock was set, and by it other nodes' leases may be over, while they still
-    // count on them.
+    // The database's clock was set. By its new time other nodes' leases may have expired, while
+    // those nodes still rely on them.
     const before = this.#aheadMs ?? readings.last ?? aheadMs;
     if (Math.abs(aheadMs - before) > clockToleranceMs) this.#opensAt = own.elapsedMs + leaseMs;
     this.#aheadMs = aheadMs;
@@ -265,7 +268,8 @@ export class SlotKeeper implements Share {
     const isNoted = await this.#inTime(
       (store.noteClock?.(node, aheadMs) ?? Promise.resolve()).then(() => true),
     );
-    // A node whose clock contradicts this one's learns of it by now, and is taken for off soon.
+    // By now a node whose clock contradicts this one's can read this reading, and will soon count
+    // as wrong.
     if (isNoted === undefined || (!isTrusted && isContested(aheadMs, readings))) return "unknown";
     this.#rightAt = own;
     this.#wasSet = false;
@@ -278,9 +282,7 @@ export class SlotKeeper implements Share {
     return isDoubted ? "doubted" : "right";
   }
 
-  /**
-   * This node's clock is right, so that what the database's differs from it by is the database's.
-   */
+  /** This node's clock is right, so the difference is an error of the database's clock. */
   #reportDatabaseClock(aheadMs: number, at: Instant): void {
     const isOff = Math.abs(aheadMs) > clockToleranceMs;
     this.#databaseRightTimes = isOff ? 0 : this.#databaseRightTimes + 1;
@@ -295,8 +297,8 @@ export class SlotKeeper implements Share {
   }
 
   /**
-   * How far this clock is ahead of the one that is `asked`; undefined when there was no answer in
-   * time, and when the clock was set meanwhile.
+   * Lead of this clock over the one that `asked` reads; undefined if there was no answer in time,
+   * or if the clock was set meanwhile.
    */
   async #compare(
     clock: Clock,
@@ -313,21 +315,21 @@ export class SlotKeeper implements Share {
     return theirs === undefined ? undefined : { aheadMs: aheadOf(theirs, own.at, after), own };
   }
 
-  /** Lets others have the slots. */
+  /** Gives all slots to other nodes. */
   async #standStill(): Promise<void> {
     const { store, node } = this.#parts;
     this.#forgetAll();
     this.#until = 0;
     this.#reported = "";
     await this.#inTime(store.noteClock?.(node, undefined) ?? Promise.resolve());
-    // A store that is down lets the lease run out.
+    // If the store is unavailable, the lease expires.
     await this.#givenBack(
       [...everySlot],
       store.leaveSlots(node).then(() => true),
     );
   }
 
-  /** undefined when the store failed, or took so long that the answer is worth nothing. */
+  /** undefined if the store failed, or answered too late. */
   async #ask(): Promise<HeldSlots | undefined> {
     const { store, node } = this.#parts;
     const idle = Array.from(this.#tenures).filter(
@@ -337,13 +339,13 @@ export class SlotKeeper implements Share {
     return this.#givenBack(giveBack, store.holdSlots(node, leaseMs, giveBack));
   }
 
-  /** As `inTime`; where there was no answer in time the slots are in doubt. */
+  /** Like `inTime`; without an answer in time the slots are in doubt. */
   async #givenBack<T>(slots: readonly number[], asked: Promise<T>): Promise<T | undefined> {
     const doubt: Doubt = { slots: new Set(slots), until: Number.POSITIVE_INFINITY };
     const endsIn = (ms: number) => () => {
       doubt.until = this.#parts.elapsedMs() + ms;
     };
-    // What has failed here may still be carried out by a server that does not know it (store.ts).
+    // A call that failed here may still be executed by the server (store.ts).
     asked.then(endsIn(0), endsIn(leaseMs));
     const answer = await this.#inTime(asked);
     if (answer === undefined && slots.length > 0) this.#doubts.add(doubt);
@@ -397,7 +399,7 @@ export class SlotKeeper implements Share {
   }
 }
 
-/** The clock and the monotonic count of this machine at one moment. */
+/** The clock and the monotonic time of this machine at one moment. */
 interface OwnTime {
   readonly at: Instant;
   readonly elapsedMs: number;
