@@ -1,13 +1,13 @@
 import ipaddr from "ipaddr.js";
 import { assert } from "../kernel/assert.ts";
 
-/** Where notifications may go. */
+/** Rules for the addresses of receivers. */
 export interface EgressPolicy {
-  /** Ports of public addresses, which are spoken to over https alone. */
+  /** Ports of public addresses, which are reached over https only. */
   readonly ports: readonly number[];
   /**
-   * Networks (CIDR) that may be reached although they are not public, on every port, over http too.
-   * What `neverReached` has stays refused.
+   * Networks (CIDR) that may be reached although they are not public, on every port and also over
+   * http. Addresses in `neverReached` stay refused.
    */
   readonly allowedNetworks: readonly string[];
 }
@@ -16,10 +16,10 @@ const publicPorts = [443, 8443];
 
 export const productionEgress: EgressPolicy = { ports: publicPorts, allowedNetworks: [] };
 const thisMachine = ["127.0.0.0/8", "::1/128"];
-/** A laptop's or a CI's receiver listens on the machine itself. */
+/** On a laptop or in CI the receiver listens on the same machine. */
 export const sandboxEgress: EgressPolicy = { ports: publicPorts, allowedNetworks: thisMachine };
 
-/** The same with the networks that the operator names (COFRE_NOTIFICATION_NETWORKS). */
+/** The policy with the operator's networks (COFRE_NOTIFICATION_NETWORKS). */
 export function withNetworks(policy: EgressPolicy, networks: readonly string[]): EgressPolicy {
   return networks.length === 0
     ? policy
@@ -27,22 +27,22 @@ export function withNetworks(policy: EgressPolicy, networks: readonly string[]):
 }
 
 /**
- * `url`: not an address of the web. `scheme`: http where https is needed. `protocol`: a port of
- * another protocol.
+ * `url`: not a web address. `scheme`: http where https is required. `protocol`: a port of another
+ * protocol.
  */
 export type EgressRefusalCause = "url" | "scheme" | "port" | "protocol" | "address";
 
-/** A place to connect to. `host` is a name or an address in its plain form, without brackets. */
+/** The server to connect to. `host` is a name, or an address without brackets. */
 export interface Destination {
   readonly url: URL;
   readonly host: string;
   readonly port: number;
   readonly encrypted: boolean;
-  /** Of `user:password@` in the address: what is sent as `Authorization` (RFC 7617). */
+  /** The `Authorization` header (RFC 7617) for `user:password@` in the address. */
   readonly authorization: string | undefined;
 }
 
-/** Why an address is refused, for people: completes "the address ...". */
+/** Why an address is refused, for users: completes "the address ...". */
 export const refusalTexts: Readonly<Record<EgressRefusalCause, string>> = {
   url: "must begin with http:// or https:// and name a host",
   scheme:
@@ -54,9 +54,9 @@ export const refusalTexts: Readonly<Record<EgressRefusalCause, string>> = {
 };
 
 /**
- * Reads a receiver's address and refuses what no resolution of its name could make right. The
- * WHATWG parser behind URL turns decimal, hexadecimal, octal and shortened IPv4 addresses into
- * their plain form, so that nothing hides behind a spelling.
+ * Parses a receiver's address and refuses what no resolution of its name could allow. The WHATWG
+ * parser behind URL normalizes decimal, hexadecimal, octal and shortened IPv4 addresses, so a
+ * spelling cannot hide an address.
  */
 export function readDestination(
   policy: EgressPolicy,
@@ -81,7 +81,7 @@ export function readDestination(
 }
 
 /**
- * The "bad ports" of the Fetch standard, which no browser calls: a request there could be read as a
+ * The "bad ports" of the Fetch standard, which browsers refuse: a request there could be read as a
  * command of their protocol.
  */
 const portsOfOtherProtocols: ReadonlySet<number> = new Set([
@@ -92,7 +92,7 @@ const portsOfOtherProtocols: ReadonlySet<number> = new Set([
   6669, 6679, 6697, 10_080,
 ]);
 
-/** null: it cannot be sent, since a colon ends the user's name. */
+/** null: it cannot be sent, because a colon ends the user name. */
 function basicAuthorization({ username, password }: URL): string | undefined | null {
   if (username === "" && password === "") return undefined;
   const [user, secret] = [decoded(username), decoded(password)];
@@ -103,21 +103,21 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A percent sign of its own.
+    // The text has a literal percent sign.
     return text;
   }
 }
 
-/** Why this address must not be dialled for this destination; undefined when it may. */
+/** Why this address must not be connected to for this destination; undefined if it may be. */
 export function refusalOf(
   policy: EgressPolicy,
   { port, encrypted }: Pick<Destination, "port" | "encrypted">,
   address: string,
 ): EgressRefusalCause | undefined {
-  // The library takes the long gone IPv4-compatible form for the IPv4 address in it; the system
-  // dials something else.
+  // The library treats the obsolete IPv4-compatible form as the IPv4 address in it; the operating
+  // system connects to something else.
   if (!ipaddr.isValid(address) || /^::\d+\./.test(address)) return "address";
-  // An IPv4 address that is written as IPv6 is dialled as what it is.
+  // An IPv4 address in IPv6 notation is treated as the IPv4 address.
   const parsed = ipaddr.process(address);
   if (!neverReached.has(parsed.range()) && !insides.has(parsed.toString())) {
     if (policy.allowedNetworks.some((network) => isWithin(parsed, network))) return undefined;
@@ -129,17 +129,17 @@ export function refusalOf(
 
 type Address = ReturnType<typeof ipaddr.process>;
 
-/** Global unicast (RFC 4291); what lies outside of it is not assigned, or translates to IPv4. */
+/** Global unicast (RFC 4291); addresses outside of it are unassigned or translate to IPv4. */
 const globalUnicast = ipaddr.parseCIDR("2000::/3");
 
 /**
- * Addresses of a cloud's inside beside those of link-local networks: the host agent of Azure, the
- * metadata of AWS.
+ * Internal addresses of clouds outside link-local networks: the host agent of Azure, the metadata
+ * service of AWS.
  */
 const insides = new Set(["168.63.129.16", "fd00:ec2::254"]);
 /**
- * A network that is named may hold such addresses, and they are no receiver's: 169.254.169.254
- * gives away a machine's rights.
+ * An allowed network may contain such addresses, but none of them is a receiver: 169.254.169.254
+ * returns a machine's credentials.
  */
 const neverReached: ReadonlySet<string> = new Set([
   "unspecified",

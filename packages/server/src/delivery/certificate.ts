@@ -7,10 +7,7 @@ import {
   subjectKeyId,
 } from "../certificates/certificate.ts";
 
-/**
- * What is asked of the self-signed certificate that carries the public half of the key that signs
- * notifications.
- */
+/** Request for the self-signed certificate with the public key for notification signatures. */
 export interface SelfSignedRequest {
   readonly privateKey: KeyObject;
   readonly publicKey: KeyObject;
@@ -25,8 +22,8 @@ export interface SelfSignedRequest {
 export interface Certificate {
   readonly pem: string;
   /**
-   * SHA-1 of the DER in 40 upper-case hex digits, as the interface names a certificate (interface
-   * 6).
+   * SHA-1 of the DER in 40 upper-case hex digits, as the interface identifies a certificate
+   * (interface 6).
    */
   readonly fingerprint: string;
 }
@@ -53,7 +50,7 @@ export function selfSignedCertificate({
   );
 }
 
-/** A certificate that was kept. Throws when the text is none. */
+/** Parses a stored certificate. Throws if the text is not a certificate. */
 export function certificateFromPem(pem: string): Certificate {
   return certificateOf(new X509Certificate(pem));
 }

@@ -5,7 +5,7 @@ import { Circuit } from "./circuit.ts";
 
 const start = instant(Date.UTC(2026, 10, 28, 12));
 
-/** One that failed five times at `now`. */
+/** A circuit that has failed five times at `now`. */
 function resting(now: Instant, until?: Instant): Circuit {
   const circuit = new Circuit();
   for (let time = 0; time < 5; time += 1) circuit.failed(now, until);

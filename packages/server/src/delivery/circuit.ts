@@ -1,14 +1,14 @@
 import { type Instant, laterBy, minute, second } from "../kernel/instant.ts";
 
-/** So many failures in a row, and the endpoint is left alone for a while. */
+/** Failures in a row after which the circuit opens. */
 const failuresToRest = 5;
 const shortestRestMs = 30 * second;
 const longestRestMs = 5 * minute;
 
 /**
- * Keeps a receiver that is down from being asked again for each notification that waits for it:
- * after some failures in a row it rests, then one attempt tells whether it is back. Attempts that
- * are not made are not counted against any delivery.
+ * A circuit breaker, so that a receiver that is down is not called for each waiting notification:
+ * after some failures in a row the circuit opens, and later one trial attempt shows whether the
+ * receiver is back. While it is open no attempts are counted against deliveries.
  */
 export class Circuit {
   #failures = 0;
@@ -16,25 +16,24 @@ export class Circuit {
   #restMs = 0;
 
   /**
-   * How many attempts may be under way at `now`, of `most` when all is well: all, one that tells,
-   * or none.
+   * How many attempts may be under way at `now`: `most` if all is well, one trial attempt, or none.
    */
   room(now: Instant, most: number): number {
     if (this.#rests(now)) return 0;
     return this.#failures >= failuresToRest ? 1 : most;
   }
 
-  /** When it is asked again; undefined when it does not rest. */
+  /** When the circuit allows a trial; undefined if it is not open. */
   get restUntil(): Instant | undefined {
     return this.#restUntil;
   }
 
-  /** true: nothing is known against the endpoint. */
+  /** true: there are no failures. */
   get calm(): boolean {
     return this.#failures === 0 && this.#restUntil === undefined;
   }
 
-  /** Resolves the trouble; true when there was one, and so there may be much that waits. */
+  /** Closes the circuit; true if it had been open, so that many deliveries may wait. */
   succeeded(): boolean {
     const back = this.#failures >= failuresToRest;
     this.#failures = 0;
@@ -43,12 +42,12 @@ export class Circuit {
   }
 
   /**
-   * An attempt failed at `now`; `until`: the receiver asked for rest. true when the endpoint begins
-   * to rest with this.
+   * An attempt failed at `now`; `until`: the receiver requested a pause. Returns true if this opens
+   * the circuit.
    */
   failed(now: Instant, until: Instant | undefined): boolean {
-    // Begun before the rest, so this failure says only how long the receiver wants it to be: what
-    // fails together does not double the rest.
+    // The attempt began before the circuit opened, so this failure can only extend the pause to the
+    // time that the receiver requested: concurrent failures do not double the pause.
     if (this.#failures >= failuresToRest && this.#rests(now)) {
       if (until !== undefined && until > (this.#restUntil ?? now)) this.#rest(now, until);
       return false;
@@ -63,7 +62,7 @@ export class Circuit {
     return true;
   }
 
-  /** Never longer than it was to rest: the clock may have been set back since. */
+  /** Never longer than the original pause, because the clock may have been set back since. */
   #rests(now: Instant): boolean {
     const leftMs = (this.#restUntil ?? now) - now;
     return leftMs > 0 && leftMs <= this.#restMs;

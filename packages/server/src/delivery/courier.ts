@@ -12,28 +12,25 @@ const timeoutMs = 20 * second;
 export interface CourierParts {
   readonly sender: Sender;
   readonly sign: (message: Signable) => Promise<SignedHeaders>;
-  /** Names this installation in message ids; never changes. */
+  /** Identifies this installation in message ids; never changes. */
   readonly installation: string;
   /**
-   * Part of message ids once it is not 0: another incarnation gives the same numbers again, for
-   * something else.
+   * Part of message ids if it is not 0: after a database restore the same numbers are assigned
+   * again to other notifications.
    */
   readonly epoch?: () => number;
-  /** Names the merchant in message ids and for its keys, where that is not its id. */
+  /** The merchant's name in message ids and for its keys, if that differs from its id. */
   readonly nameOf?: (merchantId: MerchantId) => MerchantId;
   readonly clock: Clock;
 }
 
-/** What came of it, and how long that took the receiver. */
+/** The outcome, and the time until it. */
 export interface Sent {
   readonly outcome: SendOutcome;
   readonly tookMs: number;
 }
 
-/**
- * Puts a message on the wire: its body, its id, which is the same at each attempt, and its
- * signatures.
- */
+/** Sends a message: its body, its id, which is the same for each attempt, and its signatures. */
 export class Courier {
   readonly #parts: CourierParts;
 
@@ -47,7 +44,7 @@ export class Courier {
     return present === 0 ? installation : `${installation}/${present}`;
   }
 
-  /** `broken`: no signature fits. Rejects as signing does. */
+  /** `broken`: sends invalid signatures. Rejects as signing does. */
   async send(
     message: Message,
     { url, secrets, signatures }: Target,

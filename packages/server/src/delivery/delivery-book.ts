@@ -12,18 +12,18 @@ interface Waiting {
   readonly failed: (error: unknown) => void;
 }
 
-/** When so many deliveries are in a change, no further message goes with them. */
+/** Once a change has this many deliveries, no further message is added to it. */
 const mostTogether = 64;
 
 /**
- * What is kept of messages: which deliveries go together, and what became of them. While one change
- * of a merchant is on its way, what ends meanwhile waits for it and then goes together: a change of
- * its own for each would cost more than all else about an attempt but its signature.
+ * Writes the state of messages: which deliveries belong together, and their outcomes. While one
+ * change of a merchant is being committed, later outcomes wait and are then committed together: one
+ * change each would cost more than everything else in an attempt except its signature.
  */
 export class DeliveryBook {
   readonly #store: Pick<Store, "deliveriesOfMessage" | "commit">;
   readonly #clock: Clock;
-  /** What waits for the change that is on its way; merchants with none have no entry. */
+  /** Outcomes that wait for the current change; merchants without one have no entry. */
   readonly #waiting = new Map<MerchantId, Waiting[]>();
 
   constructor(store: Pick<Store, "deliveriesOfMessage" | "commit">, clock: Clock) {
@@ -32,8 +32,8 @@ export class DeliveryBook {
   }
 
   /**
-   * The message as it is written down, before anything of it is sent; undefined when somebody else
-   * has moved one of its deliveries.
+   * The message as stored, before anything of it is sent; undefined if another process has changed
+   * one of its deliveries.
    */
   async fix(message: Message): Promise<Message | undefined> {
     const [first] = message;
@@ -44,7 +44,8 @@ export class DeliveryBook {
   }
 
   /**
-   * Deliveries that are over without another attempt, whole messages at a time; as they are now.
+   * Ends deliveries without another attempt, whole messages at a time. Resolves with their new
+   * versions.
    */
   async end(
     deliveries: readonly Delivery[],
@@ -64,7 +65,7 @@ export class DeliveryBook {
     return outcome === "committed" ? [first, ...others] : [];
   }
 
-  /** Nothing of the queue is read until then, or until the account changes. */
+  /** The queue is not read until then, or until the account changes. */
   async park(
     { merchantId, queue }: QueueKey,
     until: Instant,
@@ -82,8 +83,8 @@ export class DeliveryBook {
   }
 
   /**
-   * Resolves when the next versions of a message's deliveries are kept, all of them, or when
-   * somebody else has changed one meanwhile: theirs stands. Rejects as a commit does.
+   * Resolves when all next versions of a message's deliveries are stored, or when another process
+   * has changed one of them, whose version then stays. Rejects as a commit does.
    */
   write(next: Message): Promise<void> {
     const [{ merchantId }] = next;
@@ -98,7 +99,9 @@ export class DeliveryBook {
     });
   }
 
-  /** All that go with this delivery; undefined when it is no longer as it was read. */
+  /**
+   * All deliveries of the message of this one; undefined if this one has changed since it was read.
+   */
   async #messageOf(delivery: Delivery): Promise<Message | undefined> {
     if (delivery.message === undefined || delivery.message === openMessage) return [delivery];
     const [first, ...others] = await this.#store.deliveriesOfMessage(delivery, delivery.message);
@@ -128,7 +131,7 @@ export class DeliveryBook {
       const { outcome } = await this.#store.commit(
         deliveryChange(this.#clock.now(), first, ...others),
       );
-      // One that was changed by somebody else must not keep the others from being written.
+      // A delivery that another process changed must not prevent the others from being stored.
       if (outcome !== "committed" && together.length > 1)
         await Promise.all(together.map((each) => this.#writeTogether([each])));
       else for (const { kept } of together) kept();
@@ -138,7 +141,7 @@ export class DeliveryBook {
   }
 }
 
-/** The first of them, which are taken away. */
+/** Removes and returns the first messages. */
 function takenFrom(waiting: Waiting[]): Waiting[] {
   let [count, deliveries] = [0, 0];
   for (const { next } of waiting) {

@@ -8,7 +8,7 @@ import { urlEndpoint } from "../notification/endpoint.ts";
 import { type Delivery, type EndpointId, newDelivery } from "../notification/events.ts";
 import type { SendOutcome } from "./sender.ts";
 
-/** Chance that makes nothing later. */
+/** Randomness that adds no delay. */
 const random = { bytes: (length: number) => new Uint8Array(length) };
 const now = laterBy(start, 1 * minute);
 

@@ -6,18 +6,18 @@ import { isUrlEndpoint } from "../notification/endpoint.ts";
 import type { Delivery } from "../notification/events.ts";
 import type { SendOutcome } from "./sender.ts";
 
-/** The receiver will not come back: 410 Gone. */
+/** 410 Gone: the receiver is permanently removed. */
 const gone = 410;
 
 export interface Decided {
   readonly next: Delivery;
-  /** `gone`: the endpoint is to be switched off; what is for it is kept. */
+  /** `gone`: the endpoint must be disabled; its deliveries are kept. */
   readonly verdict: "delivered" | "again" | "given_up" | "gone";
-  /** Until then the receiver wants to hear nothing at all. */
+  /** The receiver wants no messages before this time. */
   readonly restUntil: Instant | undefined;
 }
 
-/** What an attempt at `now` means for its delivery. */
+/** The next version of a delivery after an attempt at `now`. */
 export function decideDelivery(
   delivery: Delivery,
   outcome: SendOutcome,
@@ -39,7 +39,7 @@ export function decideDelivery(
     };
   }
   if (outcome.kind === "answered" && outcome.status === gone) {
-    // A payment's own address has no switch: what was for it can be replayed.
+    // A payment's own address cannot be disabled: its deliveries can be replayed.
     if (isUrlEndpoint(delivery.endpoint))
       return {
         next: { ...tried, state: "failed", dueAt: now },
@@ -60,7 +60,7 @@ export function decideDelivery(
   return { next: { ...tried, dueAt }, verdict: "again", restUntil };
 }
 
-/** The delivery is over without another attempt: its endpoint was taken away. */
+/** Ends a delivery without another attempt: its endpoint was removed. */
 export function decideRemoved(delivery: Delivery, now: Instant): Delivery {
   return {
     ...delivery,
@@ -71,14 +71,14 @@ export function decideRemoved(delivery: Delivery, now: Instant): Delivery {
   };
 }
 
-/** Undelivered for longer than this, since it was asked for, a delivery is over. */
+/** A delivery that is undelivered for longer than this after its request is over. */
 const keptMs = 30 * day;
 
 export function isExpired({ askedAt }: Delivery, now: Instant): boolean {
   return now - askedAt > keptMs;
 }
 
-/** The delivery is over without another attempt: it has waited for too long. */
+/** Ends a delivery without another attempt: it has waited too long. */
 export function decideExpired(delivery: Delivery, now: Instant): Delivery {
   return {
     ...delivery,
@@ -89,7 +89,7 @@ export function decideExpired(delivery: Delivery, now: Instant): Delivery {
   };
 }
 
-/** What a delivery says about its last attempt: the status, or why there was none. */
+/** The outcome of the last attempt: the status, or the reason that there was none. */
 function wordOf(outcome: SendOutcome): string {
   return outcome.kind === "answered" ? String(outcome.status) : `${outcome.kind}_${outcome.cause}`;
 }

@@ -36,13 +36,13 @@ import type { SendOutcome } from "./sender.ts";
 import { Shares } from "./shares.ts";
 import { Turns } from "./turns.ts";
 
-/** Port: what accounts say about their notifications. */
+/** Port: the notification settings of accounts. */
 export interface NotificationAccounts {
-  /** undefined when there is no such account. */
+  /** undefined if there is no such account. */
   settingsOf(
     merchantId: MerchantId,
   ): Promise<(NotificationSettings & { readonly accountVersion?: number }) | undefined>;
-  /** Keeps with the account that this endpoint answered 410 (endpoint.ts, switchedOff). */
+  /** Records in the account that this endpoint answered 410 (endpoint.ts, switchedOff). */
   switchOff(merchantId: MerchantId, endpoint: EndpointId, at: Instant): Promise<void>;
 }
 
@@ -59,32 +59,32 @@ export interface DispatcherParts extends CourierParts {
   readonly accounts: NotificationAccounts;
   readonly random: Random;
   /**
-   * Whose chance a delivery's next attempt is drawn from, where it may not depend on which receiver
-   * answered first.
+   * The random source for the time of a delivery's next attempt, if that must not depend on the
+   * order in which receivers answer.
    */
   readonly randomFor?: (delivery: Delivery) => Random;
   readonly scheduler: Scheduler;
-  /** Whose notifications are this process's to send. */
+  /** The slots of the merchants whose notifications this process sends. */
   readonly share: Share;
-  /** Told of every attempt, and of queues that begin to rest. Never throws. */
+  /** Called with every attempt, and when a circuit opens. Never throws. */
   readonly report: (event: DeliveryEvent) => void;
-  /** Told of every attempt when its end has been kept. Never throws. */
+  /** Called with every attempt after its result was stored. Never throws. */
   readonly attempted?: (attempt: DeliveryAttempt) => void;
-  /** Told when an attempt at this delivery has ended, or was put off. Never throws. */
+  /** Called when an attempt at this delivery has ended or was postponed. Never throws. */
   readonly ended?: (delivery: Delivery) => void;
   /**
-   * Told of what should not be: the property that did not hold, or the class of the error. Never
-   * throws.
+   * Called for unexpected errors, with the property that did not hold or the error's class name.
+   * Never throws.
    */
   readonly alarm: (what: string, merchantId: MerchantId) => void;
-  /** Told of its reads of the store. */
+  /** Called with the result of each read of the store. */
   readonly reads?: ReadReport;
   /**
-   * true: one attempt at a time, in the order in which they were read, so that receivers hear
-   * everything in one order.
+   * true: one attempt at a time, in the order of reading, so that receivers get all messages in one
+   * order.
    */
   readonly inOrder?: () => boolean;
-  /** How often the store is asked for what is due, apart from nudges. A second unless given. */
+  /** How often the store is polled for due deliveries, apart from nudges. Default: one second. */
   readonly pollMs?: number;
 }
 
@@ -93,106 +93,98 @@ export interface DeliveryEvent extends EndpointKey {
   readonly paymentId: string;
   readonly number: number;
   readonly attempts: number;
-  /** A status, or a word of delivery.ts. */
+  /** A status, or an outcome of delivery.ts. */
   readonly outcome: string | undefined;
 }
 
-/**
- * One attempt that has ended: which of those since the delivery was asked for, and what has come of
- * it.
- */
+/** A finished attempt: its number since the delivery was requested, and its result. */
 export interface DeliveryAttempt {
   readonly number: number;
   readonly url: string;
   readonly verdict: Exclude<DeliveryEvent["kind"], "resting">;
-  /** The delivery as it is now. */
+  /** The delivery after the attempt. */
   readonly delivery: Delivery;
 }
 
 const usualPollMs = second;
-/** Notifications of one moment are taken up together. */
+/** Notifications within this time are processed together. */
 const nudgeMs = 2;
-/** Messages under way, and queues that are read ahead of their turn, of all merchants. */
+/** Maximum messages under way, and maximum queues read ahead, over all merchants. */
 const places = 256;
 const merchantsPerRead = 64;
 const queuesPerRead = 32;
-/** Of one merchant, in one round: the next round goes on behind them. */
+/** Per merchant and round; the next round continues after them. */
 const queuesPerRound = 128;
 const deliveriesPerRead = 64;
-/** How often a queue whose endpoint is switched off is looked at, for what has waited too long. */
+/** How often a queue of a disabled endpoint is checked for expired deliveries. */
 const parkedMs = day;
 /**
- * Reads between two polls whose deliveries, of one merchant, are ended without an attempt: when an
- * endpoint is taken away or has not answered for a month that may be all of them, and each read is
- * a commit.
+ * Reads per merchant between two polls whose deliveries all end without an attempt: if an endpoint
+ * is removed or has not answered for a month that may be all of them, and each read is a commit.
  */
 const endingReads = 32;
 /**
- * Merchants whose queues the next round goes on behind the last one's, and merchants that rest.
- * Others begin with their first again.
+ * Maximum number of merchants in `#nextQueues` and in `#resting`. The queues of others are read
+ * from the first again.
  */
 const mostContinued = 4_096;
-/**
- * Queues of changes that are waited for to be taken up together; the next poll finds the others.
- */
+/** Maximum number of queues that wait for one nudge; the next poll finds the others. */
 const mostNudged = 1_000;
 /**
- * How many messages of one queue may have been answered without that being kept yet: all would be
+ * Maximum number of answered messages of one queue whose result is not stored yet: all would be
  * sent again after a crash.
  */
 const mostUnwritten = 32;
 /**
- * A message that is not full waits this long for one that is under way, before it is looked whether
- * it is full by now.
+ * A message that is not full waits this long for one that is under way before it is checked again.
  */
 const gatherMs = 50;
 /**
- * The longest that it waits: a receiver that hangs must not delay what it could hear beside that.
+ * The longest such wait: a receiver that hangs must not delay messages that it could receive in
+ * parallel.
  */
 const longestGatherMs = second;
 
 /**
- * Delivers what changes have committed. Owns one timer, a bounded number of attempts under way, and
- * what it knows about queues and receivers, all of which may be lost at any moment: a delivery is
- * tried until a commit says that it is done, so receivers may hear the same message again, under
- * the same id. Of several processes each dispatches for the merchants whose slots it holds.
+ * Delivers committed notifications. Owns one timer, a bounded number of attempts under way, and
+ * state of queues and receivers, all of which may be lost at any moment. A delivery is repeated
+ * until its success is committed, so receivers may receive the same message again, with the same
+ * id. Each of several processes dispatches for the merchants whose slots it holds.
  */
 export class Dispatcher {
   readonly #parts: DispatcherParts;
   readonly #lanes = new QueueLanes();
   readonly #turns = new Turns();
   readonly #places = new Shares(places);
-  /** Of lanes that hold deliveries or read them. */
+  /** Places of lanes that hold deliveries or read them. */
   readonly #lookAhead = new Shares(places);
-  /**
-   * By merchant and origin: of receivers that something is on its way to, or was a short while ago.
-   */
+  /** By merchant and origin: receivers with messages under way, or recently used ones. */
   readonly #limits = new Map<string, ReceiverLimit>();
   readonly #courier: Courier;
   readonly #book: DeliveryBook;
   readonly #tasks = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
-  /** By name. */
+  /** By merchant and queue. */
   readonly #nudged = new Map<string, QueueKey>();
   readonly #nudgedMerchants = new Set<MerchantId>();
   #cancelPoll: (() => void) | undefined;
   #cancelNudge: (() => void) | undefined;
   #rounds: Promise<void> = Promise.resolve();
   #queuedRound: Promise<void> | undefined;
-  /** Where the next round goes on; undefined: with the merchant that is longest due. */
+  /** Where the next round continues; undefined: with the merchant that is longest due. */
   #nextMerchant: DueMerchant | undefined;
-  /** Of merchants with more queues due than a round looks at. */
+  /** Merchants with more due queues than one round reads. */
   readonly #nextQueues = new Map<MerchantId, DueQueue>();
-  /** Reads since the last poll of which everything was ended without an attempt. */
+  /** Reads since the last poll whose deliveries all ended without an attempt. */
   readonly #ended = new Map<MerchantId, number>();
-  /** Stuck until the next poll, because their merchant has had its part of those. */
+  /** Stopped until the next poll, because their merchant has reached `endingReads`. */
   readonly #paused = new Set<QueueLane>();
   /**
-   * Merchants with due queues of which the last poll could begin none, since their receivers are
-   * left alone: other rounds than those of polls pass them over.
+   * Merchants whose due queues the last poll could not begin, because all their circuits are open:
+   * only polls consider them again.
    */
   readonly #resting = new Set<MerchantId>();
-  /** The last round has not seen all that was due. */
+  /** The last round did not read everything that was due. */
   #isCutShort = false;
 
   constructor(parts: DispatcherParts) {
@@ -207,15 +199,15 @@ export class Dispatcher {
     );
   }
 
-  /** Takes up what is due, now and with each poll. */
+  /** Begins what is due, now and with each poll. */
   start(): void {
     this.#poll(0);
   }
 
   /**
-   * There is something new to deliver: to these endpoints of this merchant; without endpoints, of
-   * this merchant; without a merchant, of any. It is taken up at once, and nothing else is looked
-   * at. What is another process's to send that one finds with its next poll.
+   * There are new deliveries: to these endpoints of this merchant; without endpoints, of this
+   * merchant; without a merchant, of any. They begin at once, and nothing else is read. If another
+   * process is responsible for them, its next poll finds them.
    */
   nudge(merchantId?: MerchantId, endpoints: readonly EndpointId[] = []): void {
     if (this.#stopping.signal.aborted) return;
@@ -238,7 +230,8 @@ export class Dispatcher {
   }
 
   /**
-   * Sends what is due now and what becomes due by it; resolves when nothing is under way any more.
+   * Sends what is due now and what becomes due as a result; resolves when nothing is under way any
+   * more.
    */
   async runDue(): Promise<void> {
     this.#lanes.tidy();
@@ -252,17 +245,17 @@ export class Dispatcher {
     } while ((this.#isCutShort || this.#paused.size > 0) && !this.#stopping.signal.aborted);
   }
 
-  /** The first moment after `now` at which a queue that rests is tried again. */
+  /** The first moment after `now` at which an open circuit allows a trial. */
   restsUntil(now: Instant): Instant | undefined {
     return this.#lanes.restsUntil(now);
   }
 
-  /** Whether this merchant's notifications are this process's to send now. */
+  /** Whether this process currently sends this merchant's notifications. */
   sendsFor(merchantId: MerchantId): boolean {
     return this.#tenureOf(merchantId) !== undefined;
   }
 
-  /** Gives up what is under way, which stays due, and resolves when nothing is. */
+  /** Aborts the attempts under way, whose deliveries stay due, and resolves when none is left. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#cancelPoll?.();
@@ -282,8 +275,8 @@ export class Dispatcher {
   }
 
   /**
-   * Resolves after a round that begins from now on. Those who ask before it has begun share it.
-   * `mostQueues`: of each merchant.
+   * Resolves after a round that begins after this call. Callers before its beginning share it.
+   * `mostQueues`: per merchant.
    */
   #nextRound(mostQueues = queuesPerRound): Promise<void> {
     this.#queuedRound ??= this.#rounds = this.#rounds.then(() => {
@@ -299,7 +292,7 @@ export class Dispatcher {
     this.#tasks.add(task);
   }
 
-  /** Takes up the queues of the changes that were told of. Never rejects. */
+  /** Processes the nudged queues and merchants. Never rejects. */
   async #fillNudged(): Promise<void> {
     const keys = Array.from(this.#nudged.values());
     const merchants = Array.from(this.#nudgedMerchants);
@@ -311,8 +304,8 @@ export class Dispatcher {
   }
 
   /**
-   * Begins what is due, as far as there is room; what ends makes room for the rest. Goes on where
-   * the last round ended.
+   * Begins what is due, as far as there is room; attempts that end make room for the rest.
+   * Continues where the last round ended.
    */
   async #round(mostQueues: number): Promise<void> {
     try {
@@ -341,11 +334,11 @@ export class Dispatcher {
       for (const lane of this.#lanes.catchingUp()) await this.#fill(lane);
       this.#pump();
     } catch {
-      // The next poll asks again.
+      // The next poll reads again.
     }
   }
 
-  /** Has nothing read ahead, nothing on its way, and no more queues to look at. */
+  /** Whether the merchant has nothing read ahead, nothing under way, and no more queues to read. */
   #isResting(merchantId: MerchantId): boolean {
     const inHand = this.#lookAhead.takenBy(merchantId) + this.#places.takenBy(merchantId);
     return (
@@ -360,21 +353,17 @@ export class Dispatcher {
     return reported(this.#parts.reads, read, reading);
   }
 
-  /**
-   * Never rejects: what can't be read of one merchant must not keep those behind it from being
-   * read.
-   */
+  /** Never rejects: a failed read for one merchant must not prevent those of the next merchants. */
   async #fillMerchant(merchantId: MerchantId, mostQueues: number): Promise<void> {
     try {
       await this.#fillQueuesOf(merchantId, mostQueues);
     } catch {
-      // The next poll asks again.
+      // The next poll reads again.
     }
   }
 
   /**
-   * Reads ahead in the merchant's queues that are due, as far as its share goes. Rejects as reads
-   * of the store do.
+   * Reads ahead in the merchant's due queues, within its share. Rejects as reads of the store do.
    */
   async #fillQueuesOf(merchantId: MerchantId, mostQueues: number): Promise<void> {
     const { store, clock } = this.#parts;
@@ -410,16 +399,16 @@ export class Dispatcher {
   }
 
   /**
-   * Reads what may be tried next, when nothing that was read is left and the receiver is to be
-   * asked at all. Never rejects.
+   * Reads the deliveries that may be tried next, if all earlier ones have begun and the receiver
+   * may be called. Never rejects.
    */
   async #fill(lane: QueueLane): Promise<void> {
     if (lane.reading) lane.readAgain = true;
     if (lane.queue.length > 0 || lane.reading || lane.stuck || this.#stopping.signal.aborted)
       return;
     if (this.#isGathering(lane) || !this.#isAsked(lane)) return;
-    // What has been answered would be read once more; it is kept in a moment, and then asks for
-    // this again.
+    // Answered deliveries that are not stored yet would be read again. They will be stored soon,
+    // which calls this again.
     if (lane.underWay.size > lane.sending && lane.sending * 2 >= this.#limitOf(lane).most) return;
     if (!this.#lookAhead.isFree(lane.key.merchantId)) {
       this.#isCutShort = true;
@@ -435,18 +424,19 @@ export class Dispatcher {
     if (fresh.length > 0) this.#load(lane, fresh);
     else this.#lookAhead.giveBack(lane.key.merchantId);
     if (!lane.readAgain) return;
-    // By itself: what is read and ended of one queue must not keep a round from the next merchant.
+    // As a separate task: deliveries of one queue that end without an attempt must not delay the
+    // next merchant in the round.
     if (this.#isInOrder) await this.#fill(lane);
     else this.#run(this.#fill(lane).then(() => this.#pump()));
   }
 
-  /** Has a place of the look-ahead already. */
+  /** The lane already has a place of the look-ahead. */
   #load(lane: QueueLane, deliveries: readonly Delivery[]): void {
     lane.queue = deliveries;
     this.#turns.add(lane, originOf(lane));
   }
 
-  /** What is left of the queue is still due, and is read again when its time comes. */
+  /** Drops the deliveries that were read: they are still due and are read again later. */
   #unload(lane: QueueLane): void {
     if (lane.queue.length === 0) return;
     lane.queue = [];
@@ -454,7 +444,7 @@ export class Dispatcher {
     this.#lookAhead.giveBack(lane.key.merchantId);
   }
 
-  /** What may be tried now. Never rejects. */
+  /** The deliveries that may be tried now. Never rejects. */
   async #readLane(lane: QueueLane): Promise<readonly Delivery[]> {
     const { store, clock, accounts } = this.#parts;
     const { merchantId, queue } = lane.key;
@@ -470,7 +460,7 @@ export class Dispatcher {
         await this.#leaveOff(lane, settings?.accountVersion);
         return [];
       }
-      // Those that end while the read is on its way may still be due in what it brings.
+      // Deliveries that end during the read may still be due in its result.
       const busy = new Set(lane.underWay);
       const horizon = lane.catchingUp ? endOfTime : clock.now();
       const most = Math.max(deliveriesPerRead, lane.target?.hashesPerCall ?? 1);
@@ -492,7 +482,7 @@ export class Dispatcher {
     return [];
   }
 
-  /** Ends those that have waited for too long; the others of them. */
+  /** Ends the expired deliveries and returns the others. */
   async #withoutExpired(lane: QueueLane, fresh: readonly Delivery[]): Promise<readonly Delivery[]> {
     const now = this.#parts.clock.now();
     const [left, expired] = [
@@ -506,8 +496,8 @@ export class Dispatcher {
   }
 
   /**
-   * All that was read is ended without an attempt: what is behind it is read next, now or after the
-   * next poll.
+   * Everything that was read ended without an attempt: the next deliveries are read now, or after
+   * the next poll.
    */
   #endMore(lane: QueueLane): void {
     const { merchantId } = lane.key;
@@ -526,8 +516,8 @@ export class Dispatcher {
   }
 
   /**
-   * The endpoint is switched off: what is for it is kept for a while, and not looked at before the
-   * account changes.
+   * The endpoint is disabled: its deliveries are kept for a while, and not read before the account
+   * changes.
    */
   async #leaveOff(lane: QueueLane, accountVersion: number | undefined): Promise<void> {
     const { store, clock } = this.#parts;
@@ -545,16 +535,13 @@ export class Dispatcher {
     return this.#parts.share.held().get(slotOf(merchantId));
   }
 
-  /** The queue is another process's now. */
+  /** Another process has the queue now. */
   #leave(lane: QueueLane): void {
     this.#unload(lane);
     lane.catchingUp = false;
   }
 
-  /**
-   * Something went wrong on our side: what is due stays due, and is looked at again with the next
-   * poll.
-   */
+  /** An error on our side: due deliveries stay due, and are read again with the next poll. */
   #trouble(lane: QueueLane, error: unknown): void {
     lane.stuck = true;
     this.#unload(lane);
@@ -569,7 +556,7 @@ export class Dispatcher {
     );
   }
 
-  /** Begins attempts, of each merchant in turn, until there is no room or nothing to begin. */
+  /** Begins attempts, merchants in turn, until there is no room or nothing to begin. */
   #pump(): void {
     this.#turns.go(
       (merchantId) => this.#mayBegin(merchantId),
@@ -583,7 +570,7 @@ export class Dispatcher {
       : this.#places.isFree(merchantId);
   }
 
-  /** One at a time. */
+  /** Whether attempts run one at a time. */
   get #isInOrder(): boolean {
     return this.#parts.inOrder?.() === true;
   }
@@ -594,12 +581,12 @@ export class Dispatcher {
     return limit.underWay < limit.most && this.#isAsked(lane);
   }
 
-  /** Whether the receiver is to be asked at all, and our own store keeps up. */
+  /** Whether the receiver may be called, and our own store keeps up. */
   #isAsked(lane: QueueLane): boolean {
     const { circuit, sending, underWay } = lane;
     const room = circuit.room(this.#parts.clock.now(), this.#limitOf(lane).most);
-    // In doubt, about the receiver or about our own store, nothing is begun before what was begun
-    // is over and kept.
+    // After a failure of the receiver or of our store, nothing begins until the earlier attempts
+    // are finished and stored.
     return circuit.calm
       ? room > 0 && underWay.size - sending < mostUnwritten
       : underWay.size < room;
@@ -609,7 +596,7 @@ export class Dispatcher {
     const name = `${lane.key.merchantId} ${originOf(lane)}`;
     const known = this.#limits.get(name);
     if (known !== undefined) return known;
-    // The oldest that nothing is on its way to; of the others there are no more than places.
+    // The oldest one without messages under way; there are no more others than places.
     if (this.#limits.size >= mostLimits) {
       for (const [other, oldest] of this.#limits) {
         this.#limits.delete(other);
@@ -651,8 +638,8 @@ export class Dispatcher {
       for (const { number } of message) underWay.delete(number);
       end();
       lane.gatheringAt = undefined;
-      // More of this queue, among it what waited for this one; then others that waited for the
-      // room.
+      // First more of this queue, including what waited for this attempt, then other queues that
+      // waited for room.
       await this.#fill(lane);
       this.#pump();
       if (this.#isCutShort && this.#lookAhead.taken < places / 4) void this.#nextRound();
@@ -662,9 +649,9 @@ export class Dispatcher {
   }
 
   /**
-   * The next message of a lane, out of its queue; undefined when there is none, or when it waits
-   * for what is under way. One that may hold several and is not full does so for a second at most:
-   * what happens meanwhile goes with it.
+   * Takes the next message from a lane's queue; undefined if there is none, or if it waits for
+   * messages under way. A message that can hold more payments waits up to one second while others
+   * are under way, so that new notifications are added to it.
    */
   #take(lane: QueueLane, hashesPerCall: number): Message | undefined {
     const [first, ...others] = lane.queue;
@@ -677,7 +664,7 @@ export class Dispatcher {
       lane.underWay.size > 0 &&
       isYoung
     ) {
-      // Still due, and read again with what has come.
+      // The deliveries are still due, and are read again together with new ones.
       this.#unload(lane);
       lane.gatheringAt = this.#parts.clock.now();
       return undefined;
@@ -692,7 +679,7 @@ export class Dispatcher {
   #isGathering({ gatheringAt, underWay }: QueueLane): boolean {
     if (gatheringAt === undefined || underWay.size === 0) return false;
     const sinceMs = this.#parts.clock.now() - gatheringAt;
-    // The clock may have been set back since.
+    // A negative value means that the clock was set back.
     return 0 <= sinceMs && sinceMs < gatherMs;
   }
 
@@ -711,7 +698,7 @@ export class Dispatcher {
       if (whole !== undefined)
         await this.#deliver(lane, whole, target, { answered, kept: passage.kept });
     } catch (error) {
-      // Whatever was sent is sent again, under the same id. What failed together counts once.
+      // If something was sent, it is sent again with the same id. Concurrent failures count once.
       if (!lane.stuck) lane.circuit.failed(this.#parts.clock.now(), undefined);
       this.#trouble(lane, error);
     } finally {
@@ -720,7 +707,8 @@ export class Dispatcher {
   }
 
   /**
-   * How the receiver of a message is reached: payments of one origin have addresses of their own.
+   * The address and secrets for a message; payments in the queue of one origin have separate
+   * addresses.
    */
   async #targetOf({ target, key }: QueueLane, [{ paymentId }]: Message): Promise<Target> {
     if (target !== undefined) return target;
@@ -774,7 +762,7 @@ export class Dispatcher {
     );
     if (plan?.double === true)
       await this.#courier.send(message, target, plan.breakSignature, signal);
-    // What the receiver has seen is not known: it is sent again.
+    // It is unknown what the receiver has processed, so the message is sent again.
     if (outcome.kind === "failed" && outcome.cause === "aborted") return;
 
     const now = clock.now();
@@ -796,12 +784,12 @@ export class Dispatcher {
       await accounts.switchOff(first.merchantId, first.endpoint, now);
     }
     const written = this.#book.write(next);
-    // The receiver may hear the next one while this one is written down.
+    // The next message may be sent to the receiver while this result is being stored.
     answered();
     this.#pump();
     await written;
-    // Not before that is kept: a store that takes nothing must not have the receiver hear the same
-    // again and again.
+    // Only after it is stored: if the store fails, messages are repeated, and the receiver must not
+    // get more of them at a time.
     kept(answerOf(outcome), tookMs);
     if (verdict === "delivered" && lane.circuit.succeeded()) {
       lane.catchingUp = true;
@@ -829,17 +817,15 @@ export class Dispatcher {
   }
 }
 
-/**
- * What hears how an attempt goes: that the receiver has answered, and that what came of it is kept.
- */
+/** Callbacks of an attempt: the receiver has answered, and the result is stored. */
 interface Told extends Pick<Passage, "kept"> {
   readonly answered: () => void;
 }
 
-/** Receivers whose limits are known; of one that is forgotten it is found out again. */
+/** Maximum number of known limits; a forgotten one is determined again. */
 const mostLimits = 4_096;
 
-/** Names the server of a queue's receiver, as far as it is known before a payment is read. */
+/** Identifies the server of a queue's receiver, as far as known before a payment is read. */
 function originOf({ target, key }: QueueLane): string {
   return target === undefined ? key.queue : originQueue(target.url);
 }
@@ -850,5 +836,5 @@ function answerOf(outcome: SendOutcome): Answered {
   return outcome.status >= 200 && outcome.status <= 299 ? "good" : "failed";
 }
 
-/** After every moment that a delivery can be due at. */
+/** Later than every due time of a delivery. */
 const endOfTime = instant(Number.MAX_SAFE_INTEGER);

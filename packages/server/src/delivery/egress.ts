@@ -14,34 +14,34 @@ import type { Sender, SendFailure, SendOutcome, SendRequest } from "./sender.ts"
 export interface EgressOptions {
   readonly policy: EgressPolicy;
   readonly scheduler: Scheduler;
-  /** All addresses of a name; rejects when there is none. The system's resolver unless given. */
+  /** All addresses of a name; rejects if there are none. Default: the system's resolver. */
   readonly resolve?: (name: string) => Promise<readonly string[]>;
-  /** Certificates to trust instead of the well-known ones, in PEM. */
+  /** PEM certificates to trust instead of the default ones. */
   readonly ca?: string;
 }
 
-/** What is read of an answer's body before the rest is dropped. */
+/** Maximum part of an answer's body that is read. */
 const longestBody = 16_384;
 const connectTimeoutMs = 10_000;
-/** Across all accounts; the dispatcher's limits are lower. */
+/** Over all accounts; the dispatcher's limits are lower. */
 const connectionsPerOrigin = 256;
 
 /** Owns the connections to receivers. */
 export interface Egress extends Sender {
-  /** Cuts what is open. */
+  /** Closes all connections. */
   close(): Promise<void>;
 }
 
 /**
- * Sends over HTTP/1.1. A name is resolved once for each connection, every address that it has is
- * checked, and only those are dialled: there is no moment between check and use in which the name
- * could change. Redirects are not followed.
+ * Sends over HTTP/1.1. A name is resolved once per connection, all of its addresses are checked,
+ * and only those are used: the name cannot change between check and use. Redirects are not
+ * followed.
  */
 export function createEgress(options: EgressOptions): Egress {
   const { policy, scheduler } = options;
   /**
-   * Loaded when there is something to send: a sixth of each start, and most starts of a sandbox
-   * never send anything.
+   * Loaded on first use: it takes a sixth of the start time, and most sandboxes never send
+   * anything.
    */
   let agent: Promise<Agent> | undefined;
   let isClosed = false;
@@ -54,7 +54,7 @@ export function createEgress(options: EgressOptions): Egress {
       connections: connectionsPerOrigin,
       pipelining: 1,
       maxHeaderSize: 16_384,
-      // One clock covers everything: see below.
+      // A single timeout covers everything: see below.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
@@ -66,7 +66,7 @@ export function createEgress(options: EgressOptions): Egress {
       if ("refused" in destination) return { kind: "refused", cause: destination.refused };
       if (isClosed) return { kind: "failed", cause: "connection" };
       agent ??= makeAgent();
-      // First: what loading takes is not the receiver's fault.
+      // Before the timeout starts, because loading is not the receiver's delay.
       const ready = await agent;
       return new Exchange(request, scheduler, signal).run(ready, destination);
     },
@@ -78,10 +78,10 @@ export function createEgress(options: EgressOptions): Egress {
   };
 }
 
-/** Addresses that are kept read: receivers are few and hear much. */
+/** Maximum number of parsed addresses in the cache: receivers are few and receive many messages. */
 const addressesReady = 256;
 
-/** The same function, which does not work out again what it was asked a short while ago. */
+/** Memoizes the function for recent arguments. */
 function remembering<Value>(read: (text: string) => Value): (text: string) => Value {
   const ready = new Map<string, Value>();
   return (text) => {
@@ -96,8 +96,8 @@ function remembering<Value>(read: (text: string) => Value): (text: string) => Va
 }
 
 /**
- * One message and its answer, as undici calls back: half the work of its `request`, which makes a
- * stream of each answer.
+ * One message and its answer as a handler of undici: half the work of its `request`, which creates
+ * a stream for each answer.
  */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #request: SendRequest;
@@ -136,7 +136,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    // It was given up while it waited for a connection.
+    // It was aborted while it waited for a connection.
     if (this.#isOver) controller.abort(givenUp);
   }
 
@@ -147,7 +147,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   ): void {
     const retryAfter = headers["retry-after"];
     if (status < 200) {
-      // More of them than are passed over, or another protocol.
+      // More interim answers than are skipped, or a change of protocol.
       this.#cut({ kind: "failed", cause: "answer" });
       return;
     }
@@ -157,7 +157,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Uint8Array): void {
     this.#read += chunk.length;
-    // The rest is not read, which costs the connection.
+    // The rest is not read, which closes the connection.
     if (this.#read > longestBody) this.#cut(this.#answered());
   }
 
@@ -193,7 +193,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-/** What undici is told; nobody hears it. */
+/** The reason that undici receives for an abort; it is not shown. */
 const givenUp = new Error("given up");
 
 class EgressRefused extends Error {
@@ -247,8 +247,8 @@ function guardedConnect(
     connect({ ...options, hostname: host }, (...result) => {
       const [failure, socket] = result;
       try {
-        // Nothing unchecked can be here, addresses in the URL itself included; that is asked of the
-        // connection all the same.
+        // All addresses have been checked, including those in the URL itself; this also checks the
+        // actual connection.
         if (failure === null) check(socket.remoteAddress ?? "");
         if (failure === null) callback(null, passOverInterimAnswers(socket));
         else callback(...result);
@@ -266,8 +266,8 @@ async function resolveChecked(
   check: (address: string) => void,
 ): Promise<[Resolved, ...Resolved[]]> {
   const addresses = await resolve(name);
-  // One that must not be reached is enough: whoever mixes them wants the next connection to take
-  // the other one.
+  // One forbidden address is enough to refuse the name: with a mix of addresses, the next
+  // connection could use the forbidden one.
   for (const address of addresses) check(address);
   const [first, ...others] = addresses.map((address) => ({
     address,

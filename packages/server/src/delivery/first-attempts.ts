@@ -5,7 +5,7 @@ import { drawOf } from "../notification/chaos.ts";
 import type { NotificationChaos } from "../notification/endpoint.ts";
 import type { Delivery } from "../notification/events.ts";
 
-/** A receiver that does not answer must not keep the caller waiting for longer. */
+/** Maximum wait of the client for a receiver that does not answer. */
 const mostMs = 5_000;
 
 interface Waiting {
@@ -14,8 +14,8 @@ interface Waiting {
 }
 
 /**
- * Chaos of the sandbox: the receiver hears of a change before whoever asked for it has an answer,
- * as happens in production now and then. Requests wait here for the first attempt at each of their
+ * Sandbox chaos: the receiver gets the notification of a change before the client gets its answer,
+ * as sometimes happens in production. Requests wait here for the first attempt at each of their
  * deliveries.
  */
 export class FirstAttempts {
@@ -27,10 +27,10 @@ export class FirstAttempts {
   }
 
   /**
-   * Drawn by the payment and its version, since a request knows no number of what it has caused.
-   * Resolves after the first attempt at each delivery, or after five seconds; undefined when the
-   * answer need not wait. To be called in the turn in which the commit is known: no attempt has
-   * ended then.
+   * Drawn by the payment and its version, because a request does not know the numbers of its
+   * notifications. Resolves after the first attempt at each delivery, or after five seconds;
+   * undefined if the answer need not wait. Must be called in the turn in which the commit resolves:
+   * no attempt has ended then.
    */
   of(
     { at, payment, deliverTo = [] }: Change,
@@ -60,10 +60,10 @@ export class FirstAttempts {
     });
   }
 
-  /** An attempt has ended, well or not, or was put off. */
+  /** An attempt has ended, successfully or not, or was postponed. */
   ended(delivery: Delivery): void {
     for (const { since, resolve } of this.#waiting.get(nameOf(delivery)) ?? []) {
-      // One that was committed before is another notification of the payment.
+      // A delivery that was committed earlier belongs to another notification of the payment.
       if (delivery.askedAt >= since) resolve();
     }
   }

@@ -17,7 +17,7 @@ const interim: readonly (readonly [string, string])[] = [
   ["line feeds alone", "HTTP/1.1 100 Continue\n\n"],
 ];
 
-/** What is left of a text that comes in these pieces. */
+/** The remainder of a text that arrives in these pieces. */
 function left(pieces: readonly string[], answers = new InterimAnswers()): string {
   return pieces.map((piece) => answers.without(Buffer.from(piece))?.toString() ?? "").join("");
 }
@@ -66,7 +66,7 @@ describe("interim answers", () => {
 });
 
 describe("a connection on which a request is written in pieces", () => {
-  /** A connection of which each read gives the next piece that has arrived. */
+  /** A connection whose reads return the arrived pieces one by one. */
   function connection() {
     const arrived: Buffer[] = [];
     const socket = passOverInterimAnswers({
@@ -88,7 +88,7 @@ describe("a connection on which a request is written in pieces", () => {
   const continued = "HTTP/1.1 100 Continue\r\n\r\n";
 
   for (const head of heads) {
-    // The write of the body dropped what had arrived, and the rest was no answer.
+    // Writing the body discarded what had arrived, and the rest was not a valid answer.
     test(`keeps the beginning of an answer that arrives before the body is written: head as ${typeof head}`, () => {
       const { socket, arrive, readAll } = connection();
       for (const whole of [final, continued + final]) {

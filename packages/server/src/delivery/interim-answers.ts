@@ -1,32 +1,30 @@
-/** More of them in front of one answer are no answer. */
+/** Maximum number of interim answers before a final answer. */
 export const mostInterimAnswers = 16;
-/** Longest head of one of them. */
+/** Maximum length of the head of an interim answer. */
 const longestHead = 16_384;
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
-/** How one begins; `d` is any digit. */
+/** The start of an interim answer; `d` is any digit. */
 const interimStart = "HTTP/1.d 1dd";
 
 /**
- * Takes interim answers (1xx, RFC 9110, section 15.2) out of what comes over a connection: the HTTP
- * client takes a `100 Continue` that it has not asked for as a failure. 101 stays: no other
- * protocol was offered. Owns what has come of a head that is not whole yet.
+ * Removes interim answers (1xx, RFC 9110, section 15.2) from the bytes of a connection: the HTTP
+ * client treats a `100 Continue` that it did not request as a failure. 101 stays, because no other
+ * protocol was offered. Owns the bytes of an incomplete head.
  */
 export class InterimAnswers {
-  /**
-   * undefined: the final answer has begun, and nothing more is looked at until the next request.
-   */
+  /** undefined: the final answer has begun, and all bytes pass until the next request. */
   #held: Buffer | undefined = Buffer.alloc(0);
   #passed = 0;
 
-  /** A request is written: what comes next begins an answer. */
+  /** A request is being written: the next bytes begin an answer. */
   begin(): void {
     this.#held = Buffer.alloc(0);
     this.#passed = 0;
   }
 
-  /** What of these bytes is not of an interim answer; undefined when nothing is yet. */
+  /** These bytes without interim answers; undefined if nothing is left yet. */
   without(chunk: Buffer): Buffer | undefined {
     if (this.#held === undefined) return chunk;
     let bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
@@ -55,13 +53,13 @@ export class InterimAnswers {
   }
 }
 
-/** What is used of a socket. */
+/** The methods of a socket that are used. */
 interface Connection {
   read(size?: number): unknown;
   write(...args: readonly unknown[]): boolean;
 }
 
-/** The same connection, without the interim answers in what is read. */
+/** The same connection, with interim answers removed from what is read. */
 export function passOverInterimAnswers<Socket extends Connection>(socket: Socket): Socket {
   const interim = new InterimAnswers();
   const read = socket.read.bind(socket);
@@ -76,7 +74,7 @@ export function passOverInterimAnswers<Socket extends Connection>(socket: Socket
       }
     },
     write(...args: readonly unknown[]): boolean {
-      // The body of a request may be written when its answer has begun to arrive.
+      // The body of a request may be written when its answer has already begun to arrive.
       if (beginsRequest(args[0])) interim.begin();
       return write(...args);
     },
@@ -85,8 +83,8 @@ export function passOverInterimAnswers<Socket extends Connection>(socket: Socket
 }
 
 /**
- * Whether it is the head of a request, which the HTTP client writes as one text. No body of ours
- * begins with a request line.
+ * Whether this is the head of a request, which the HTTP client writes as one text. None of our
+ * bodies begins with a request line.
  */
 function beginsRequest(written: unknown): boolean {
   const start =
@@ -98,7 +96,7 @@ function beginsRequest(written: unknown): boolean {
   return /^[A-Z]+ [^ \r\n]+ HTTP\/1\.1\r\n/.test(start);
 }
 
-/** false as soon as the bytes are of something else. */
+/** false as soon as the bytes cannot be an interim answer. */
 function mayBeInterim(bytes: Buffer): boolean {
   const start = bytes.toString("latin1", 0, interimStart.length);
   for (let at = 0; at < start.length; at += 1) {
@@ -109,7 +107,7 @@ function mayBeInterim(bytes: Buffer): boolean {
   return !start.endsWith(" 101");
 }
 
-/** Behind the empty line that ends the head; undefined when it is not there yet. */
+/** The position after the empty line that ends the head; undefined if it has not arrived yet. */
 function headEnd(bytes: Buffer): number | undefined {
   for (let at = bytes.indexOf(lineFeed); at >= 0; at = bytes.indexOf(lineFeed, at + 1)) {
     if (bytes[at + 1] === lineFeed) return at + 2;

@@ -18,14 +18,14 @@ import { type Certificate, certificateFromPem, selfSignedCertificate } from "./c
 /**
  * The keys that sign an installation's notifications: an RSA pair with its certificate for the
  * interface's own signature, and a root from which the Standard Webhooks keys of accounts and
- * endpoints are derived, so that no secret of a receiver is ever kept.
+ * endpoints are derived, so that no receiver's secret is ever stored.
  */
 export interface NotificationKeys {
   readonly rsa: KeyObject;
   readonly certificate: Certificate;
   /**
-   * 24 bytes of HMAC key for a secret's name (endpoint.ts). A receiver is given them as `whsec_`
-   * and base64.
+   * The 24-byte HMAC key for a secret's name (endpoint.ts). Receivers get it as `whsec_` and
+   * base64.
    */
   secret(merchantId: MerchantId, name: string): Uint8Array;
   /** The account's Ed25519 key. */
@@ -33,36 +33,34 @@ export interface NotificationKeys {
 }
 
 /**
- * Where the keys are kept: sealed by the installation's root key, whole or not at all. What was
- * saved first stays.
+ * Storage of the keys: encrypted by the installation's root key, written as a whole. The content
+ * that was saved first stays.
  */
 export interface KeptSecret {
   load(): Promise<Uint8Array | undefined>;
-  /** Resolves with what is kept from now on: `content`, or what somebody else saved before. */
+  /** Resolves with the stored content: `content`, or what another process saved before. */
   save(content: Uint8Array): Promise<Uint8Array>;
 }
 
-/** A receiver should outlive it, and nobody revokes it: 20 years. */
+/** 20 years: a receiver should not outlive it, and it is never revoked. */
 const validDays = 20 * 365;
 const rootLength = 32;
 
-/** A pair that no installation has yet. */
+/** A new pair, not assigned to an installation yet. */
 export interface RsaPair {
   readonly privateKey: KeyObject;
   readonly publicKey: KeyObject;
 }
 
 /**
- * Makes a pair in a thread of its own, which takes 50 to 300 milliseconds: whoever knows early that
- * it will be needed begins early.
+ * Creates a pair in a separate thread, which takes 50 to 300 milliseconds: callers should start it
+ * as early as possible.
  */
 export function makeRsaPair(): Promise<RsaPair> {
   return generate("rsa", { modulusLength: 2_048 });
 }
 
-/**
- * Opens the keys of an installation, or makes them when there are none, of `pair` if it is given.
- */
+/** Opens the keys of an installation, or creates them from `pair` or a new pair. */
 export async function openNotificationKeys(options: {
   readonly kept: KeptSecret;
   readonly environment: string;
@@ -88,10 +86,10 @@ export async function openNotificationKeys(options: {
 }
 
 /**
- * What signs the notifications of worlds: the installation's RSA pair, whose certificate receivers
- * are given, and secrets that are everywhere the same for the same world's name. A world's name is
- * made of its seed, so whoever knows the seed knows the secrets, and those of a world without one
- * nobody guesses.
+ * The keys for notifications of worlds: the installation's RSA pair, whose certificate receivers
+ * have, and secrets that depend only on the world's name, the same in every installation. A world's
+ * name is derived from its seed, so the seed reveals the secrets; those of a world without a seed
+ * cannot be guessed.
  */
 export function worldNotificationKeys({ rsa, certificate }: NotificationKeys): NotificationKeys {
   return new Keys(
@@ -105,7 +103,7 @@ const keptFormat = "cofre notification keys 1";
 
 interface KeptKeys {
   readonly format: typeof keptFormat;
-  /** Base64, as is root. */
+  /** Base64, like root. */
   readonly pkcs8: string;
   readonly certificate: string;
   readonly root: string;
@@ -142,9 +140,9 @@ async function make({
   return kept.save(Buffer.from(JSON.stringify(content), "utf8"));
 }
 
-/** PKCS #8 of an Ed25519 key, up to its 32 bytes (RFC 8410). */
+/** PKCS #8 of an Ed25519 key before its 32 bytes (RFC 8410). */
 const ed25519Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
-/** Keys of accounts that are kept ready; others are derived again. */
+/** Maximum number of accounts whose keys are cached; others are derived again. */
 const keysReady = 4_096;
 
 class Keys implements NotificationKeys {
@@ -183,8 +181,7 @@ class Keys implements NotificationKeys {
 }
 
 /**
- * What the receiver of an endpoint is told: its secret, in the form that Standard Webhooks
- * libraries take.
+ * The secret of an endpoint for its receiver, in the form that Standard Webhooks libraries take.
  */
 export function receiverSecret(
   keys: NotificationKeys,

@@ -4,44 +4,41 @@ import { Circuit } from "./circuit.ts";
 import type { NotificationSettings, Target } from "../notification/endpoint.ts";
 import type { Delivery, QueueKey } from "../notification/events.ts";
 
-/**
- * Queues that something is known about; beyond that, what is known about the oldest is forgotten.
- */
+/** Maximum number of queues with state; beyond that, the state of the oldest is dropped. */
 export const mostLanes = 4_096;
 
-/** One queue, as far as this process has it in hand. */
+/** The state of one queue in this process. */
 export interface QueueLane {
   readonly key: QueueKey;
   readonly circuit: Circuit;
-  /** Read from the store and not begun; each may be tried now. */
+  /** Read from the store but not begun; each may be tried now. */
   queue: readonly Delivery[];
-  /** In which the queue was read; what is left of it when that is over is another process's. */
+  /**
+   * The tenure in which the queue was read; when it is over, the rest belongs to another process.
+   */
   tenure: Tenure | undefined;
-  /** Begun, and what came of it not kept yet: the numbers of their deliveries. */
+  /** Numbers of the deliveries that were begun and whose result is not stored yet. */
   readonly underWay: Set<number>;
-  /** Messages of them that have no answer yet. */
+  /** Number of their messages that have no answer yet. */
   sending: number;
   /**
-   * How an endpoint of the account is reached, as it was when the queue was read; undefined for
+   * The address and secrets of an account's endpoint when the queue was read; undefined for
    * payments' own addresses.
    */
   target: Target | undefined;
   settings: NotificationSettings | undefined;
-  /** The receiver is back: what waits is sent without waiting for its time. */
+  /** The receiver is back: waiting deliveries are sent before their time. */
   catchingUp: boolean;
-  /** Something went wrong on our side: nothing is read again before the next poll. */
+  /** An error on our side: nothing is read before the next poll. */
   stuck: boolean;
   reading: boolean;
-  /** Asked for while a read was on its way, which may not have seen what has happened since. */
+  /** Requested during a read, which may have missed the latest deliveries. */
   readAgain: boolean;
-  /**
-   * When a message was last found that is not full and waits for those under way; undefined when
-   * there is none.
-   */
+  /** When a message that is not full last waited for those under way; undefined if none does. */
   gatheringAt: Instant | undefined;
 }
 
-/** The lanes of all queues that something is known about; all of it may be lost at any moment. */
+/** The lanes of all queues with state, all of which may be lost at any moment. */
 export class QueueLanes {
   readonly #lanes = new Map<string, QueueLane>();
 
@@ -63,7 +60,7 @@ export class QueueLanes {
     return [...this.#lanes.values()].filter((lane) => lane.catchingUp);
   }
 
-  /** The first moment after `now` at which a queue that rests is tried again. */
+  /** The first moment after `now` at which an open circuit allows a trial. */
   restsUntil(now: Instant): Instant | undefined {
     let first: Instant | undefined;
     for (const { circuit } of this.#lanes.values()) {
@@ -74,9 +71,7 @@ export class QueueLanes {
     return first;
   }
 
-  /**
-   * What went wrong may be tried again, and queues of which there is nothing to know are forgotten.
-   */
+  /** Allows retries after errors, and drops lanes without state. */
   tidy(): void {
     for (const [name, lane] of this.#lanes) {
       lane.stuck = false;
@@ -84,7 +79,10 @@ export class QueueLanes {
     }
   }
 
-  /** Of those that are not in use, which places and look-ahead hold to fewer than are kept. */
+  /**
+   * Drops the oldest idle lane; places and look-ahead limit the number of busy ones to fewer than
+   * are kept.
+   */
   #forgetOldest(): void {
     for (const [name, lane] of this.#lanes) {
       this.#lanes.delete(name);

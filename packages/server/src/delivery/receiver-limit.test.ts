@@ -3,8 +3,8 @@ import { describe, test } from "node:test";
 import { type Answered, ReceiverLimit } from "./receiver-limit.ts";
 
 /**
- * Gives a receiver as many messages at a time as the limit allows, until it has answered `total`.
- * It has `workers`, each of which takes `serviceMs` for a message.
+ * Sends as many messages at a time as the limit allows, until the receiver has answered `total`. It
+ * has `workers`, each of which takes `serviceMs` per message.
  */
 function serve(
   limit: ReceiverLimit,
@@ -37,7 +37,7 @@ function serve(
   return (total * 1_000) / now;
 }
 
-/** Between 0 and 1, the same in each run. */
+/** Pseudo-random numbers between 0 and 1, the same in each run. */
 function chance(): () => number {
   let seed = 7;
   return () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
@@ -125,7 +125,7 @@ describe("how many messages a receiver is given at a time", () => {
     const limit = new ReceiverLimit();
     serve(limit, 1_000, () => 10, 300);
     limit.reset();
-    // It is slow now, whatever it has to do. If 10 ms were still its best, that would lead to cuts.
+    // It is slow now, whatever its load. If 10 ms were still its best, the limit would be cut.
     for (let count = 0; count < 20; count += 1) {
       const before = limit.most;
       serve(limit, 1_000, () => 300, 16);

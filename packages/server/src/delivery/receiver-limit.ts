@@ -1,73 +1,74 @@
 /**
- * How many messages may be on their way to one receiver: at first, at least while it only is slow,
- * at most.
+ * Concurrent messages to one receiver: the initial limit, the minimum while it is merely slow, the
+ * maximum.
  */
 const initial = 8;
 const leastWhenSlow = 4;
 const highest = 128;
 
 /**
- * Answers that are looked at together, or as many as may be under way if that is more; fewer while
- * the limit grows quickly or can fall no further.
+ * Answers per round, or as many as the limit if that is more; short rounds while the limit grows
+ * quickly or cannot fall further.
  */
 const answersPerRound = 32;
 const answersPerShortRound = 16;
 /**
- * Of a receiver of which nothing is known: those that were begun together, before the limit has
- * grown.
+ * The first round of an unknown receiver: the messages that began together, before the limit grew.
  */
 const firstAnswers = 8;
 /**
- * After so many cuts, which leave less than half, a receiver that had too much to do needs less
+ * After this many cuts, which leave less than half of the limit, an overloaded receiver needs less
  * than this share of the time.
  */
 const cutsToHelp = 3;
 const helped = 0.8;
-/** A round is slow when its median is twice the best, and this much more. */
+/** A round is slow if its median is more than twice the best plus this. */
 const slowFactor = 2;
 const slowMs = 50;
-/** So many failures of a round, and one in five of its answers, are too many. */
+/**
+ * A round has too many failures if there are at least this many and more than one in five answers
+ * failed.
+ */
 const failuresPerRound = 4;
 
 export type Answered =
   | "good"
-  /** Whatever else became of it. */
+  /** Any other failure. */
   | "failed"
-  /** 429 or 503: the receiver says that it has too much to do. */
+  /** 429 or 503: the receiver reports that it is overloaded. */
   | "too_many";
 
-/** One message on its way. */
+/** One message under way. */
 export interface Passage {
-  /** Once: the receiver has nothing more to do with it. */
+  /** Called once: the receiver has finished with it. */
   readonly ended: () => void;
   /**
-   * What came of it, when that is kept: while our own store takes nothing, no receiver is given
-   * more.
+   * Called when the result is stored: while our own store fails, no receiver gets more messages.
    */
   readonly kept: (answered: Answered, tookMs: number) => void;
 }
 
 /**
- * How many messages a receiver is given at a time: as many as it takes well. The limit grows by one
- * with each good answer at first, later by one in the time of an answer, and only while it is used.
- * It is halved when the receiver says that it has too much to do or fails one time in five, and cut
- * by a quarter when its answers take longer than with less to do.
+ * The number of concurrent messages to a receiver, adapted to what it can handle. At first the
+ * limit grows by one with each good answer, later by one per answer time, and only while it is
+ * used. It is halved if the receiver reports overload or more than one in five answers fail, and
+ * cut by a quarter if answers take longer than at lower load.
  */
 export class ReceiverLimit {
   #limit = initial;
   /** Below it the limit grows quickly. */
   #threshold = highest;
   #underWay = 0;
-  /** Counts the cuts: what was begun before one says nothing about the limit after it. */
+  /** Number of cuts: messages from before a cut do not count for the limit after it. */
   #cuts = 0;
   /** The best median of a round. */
   #bestMs: number | undefined;
   /**
-   * Slow rounds in a row, in which the limit does not grow: one alone may be chance, the second
+   * Slow rounds in a row, in which the limit does not grow: a single one may be chance, the second
    * leads to a cut.
    */
   #slowRounds = 0;
-  /** The median before the first of the cuts that are to help. */
+  /** The median before the first cut of this series. */
   #uncutMs = 0;
   #times: number[] = [];
   #answers = 0;
@@ -95,7 +96,7 @@ export class ReceiverLimit {
     };
   }
 
-  /** The receiver is back after it was left alone: what was known about it is over. */
+  /** The receiver is back after its circuit was open: what was learned before no longer applies. */
   reset(): void {
     this.#limit = initial;
     this.#cut(initial, highest);
@@ -121,8 +122,8 @@ export class ReceiverLimit {
 
   get #roundLength(): number {
     if (this.#bestMs === undefined) return firstAnswers;
-    // What was on its way before the limit ceased to grow is among as many answers as may be under
-    // way.
+    // A full round has as many answers as the limit, so it includes the messages that began before
+    // the limit stopped growing.
     const isShort =
       (this.#limit < this.#threshold && this.#slowRounds === 0) || this.#limit <= leastWhenSlow;
     return isShort ? answersPerShortRound : Math.max(answersPerRound, this.#limit);
@@ -141,7 +142,7 @@ export class ReceiverLimit {
       if (isTold) this.#slowRounds = 1;
       return this.#cut(Math.max(leastWhenSlow, this.#limit * 0.75));
     }
-    // It has less to do and is as slow as before: that is how quick it is now.
+    // The lower load has not helped: this is the receiver's present speed.
     this.#bestMs = medianMs;
     this.#slowRounds = 0;
     this.#threshold = highest;

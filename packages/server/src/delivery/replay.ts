@@ -17,12 +17,12 @@ import {
 } from "../notification/events.ts";
 import { eachOf, type Message } from "../notification/message.ts";
 
-/** Which notifications an account wants to hear again. */
+/** The notifications that an account wants to receive again. */
 export type ReplaySelection =
   | { readonly paymentId: PaymentId }
-  /** Numbers, both included. */
+  /** Notification numbers, both inclusive. */
   | { readonly from: number; readonly to: number }
-  /** Those that could not be delivered. */
+  /** Failed deliveries, from this notification number on. */
   | { readonly failedFrom: number };
 
 export interface ReplayParts {
@@ -40,28 +40,28 @@ export interface ReplayParts {
 }
 
 export interface Replayed {
-  /** Deliveries that wait again, or for the first time. */
+  /** Number of deliveries that wait again, or for the first time. */
   readonly deliveries: number;
   /**
-   * The number to go on from when there was more than one call takes; undefined when that was all,
-   * or the last ones of one payment.
+   * The number to continue from if there are more than one call takes; undefined if that was all,
+   * or for a single payment's notifications.
    */
   readonly next: number | undefined;
 }
 
-/** Notifications that one call takes. */
+/** Maximum number of notifications per call. */
 const mostAtOnce = 500;
 /**
- * Deliveries of one notification that are looked at: more than an account can have endpoints, for
- * some were taken away.
+ * Maximum number of deliveries read per notification: more than an account can have endpoints,
+ * because some may have been removed.
  */
 const mostOfOne = 64;
 
 /**
- * Puts notifications back into the queues of those who are to hear of them now: the payment's own
- * address, or the account's endpoints as they are today. What waits already is left alone, and so
- * is what somebody else moves meanwhile. Ids and numbers stay the same: what went in one message
- * goes in the same message again, whole.
+ * Queues notifications again for their current receivers: the payment's own address, or the
+ * account's present endpoints. Deliveries that already wait are unchanged, as are those that
+ * another process changes meanwhile. Ids and numbers stay the same: all notifications of one
+ * message are sent in the same message again.
  */
 export async function replay(
   parts: ReplayParts,
@@ -79,7 +79,7 @@ export async function replay(
           selection.from - 1,
           Math.min(mostAtOnce, selection.to - selection.from + 1),
         );
-  // Together, so that they share commits; each payment's order is kept by the numbers.
+  // Concurrently, so that they share commits; the numbers keep each payment's order.
   const counts = await Promise.all(rows.map((row) => replayRow(parts, row, settings)));
   const last = rows.at(-1)?.number;
   const more =
@@ -124,14 +124,14 @@ async function replayRow(
   return count;
 }
 
-/** A payment has one address of its own, which has had another name in the version before. */
+/** A payment has one own address, which had another name in an earlier version. */
 function isSameReceiver(left: EndpointId, right: EndpointId): boolean {
   return left === right || (isUrlEndpoint(left) && isUrlEndpoint(right));
 }
 
 /**
- * With all that are in its message. When several of them are asked for at a time one of the changes
- * is committed and counts them all.
+ * Requests a delivery again with all others of its message. If several of them are requested at a
+ * time, one of the changes is committed and counts them all.
  */
 async function askAgain({ store, clock }: ReplayParts, delivery: Delivery): Promise<number> {
   const { message = openMessage } = delivery;

@@ -1,11 +1,11 @@
 import type { EgressRefusalCause } from "./address-guard.ts";
 
-/** Port: carries one message to a receiver's address. */
+/** Port: sends one message to a receiver's address. */
 export interface Sender {
   /**
-   * Posts and resolves with what came of it; never rejects. The whole exchange, the answer's body
-   * included, has `timeoutMs`. When `signal` is aborted the outcome is `aborted`, whatever the
-   * receiver has seen.
+   * Posts and resolves with the outcome; never rejects. `timeoutMs` covers the whole exchange,
+   * including the answer's body. If `signal` is aborted the outcome is `aborted`, whatever the
+   * receiver has processed.
    */
   send(request: SendRequest, signal?: AbortSignal): Promise<SendOutcome>;
 }
@@ -18,15 +18,15 @@ export interface SendRequest {
 }
 
 export type SendOutcome =
-  /** The receiver answered in time and whole, as far as its body was read. */
+  /** The receiver answered in time and completely, up to the part of the body that is read. */
   | { readonly kind: "answered"; readonly status: number; readonly retryAfter: string | undefined }
   /** Nothing was sent: the address must not be reached. */
   | { readonly kind: "refused"; readonly cause: EgressRefusalCause }
   | { readonly kind: "failed"; readonly cause: SendFailure };
 
 /**
- * `timeout`: no whole answer in time. `name`: the host has no address. `connection`: refused, reset
- * or cut. `certificate`: the receiver's could not be verified. `answer`: not HTTP. `aborted`: given
- * up by the sender itself.
+ * `timeout`: no complete answer in time. `name`: the host has no address. `connection`: refused,
+ * reset or closed. `certificate`: the receiver's certificate could not be verified. `answer`: not
+ * HTTP. `aborted`: aborted by the sender.
  */
 export type SendFailure = "timeout" | "name" | "connection" | "certificate" | "answer" | "aborted";

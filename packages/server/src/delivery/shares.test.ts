@@ -9,7 +9,7 @@ const merchants = ["0000000a", "0000000b", "0000000c", "0000000d", "0000000e"] a
   MerchantId,
 ];
 
-/** Lets these merchants take places in turn until none may; how many each has then. */
+/** Lets these merchants take places in turn until none may; returns the number of each. */
 function greedy(shares: Shares, ...takers: readonly MerchantId[]): number[] {
   for (let taken = true; taken;) {
     taken = false;

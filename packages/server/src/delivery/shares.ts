@@ -1,9 +1,9 @@
 import type { MerchantId } from "../kernel/ids.ts";
 
 /**
- * Places that merchants share. Three quarters are for all: a merchant takes another one while it
- * has fewer than are left of them, so one that is alone has half of them, and with four that want
- * all they can get each has a fifth. The last quarter is for merchants that have none.
+ * Places that merchants share. Three quarters are open to all: a merchant may take another place
+ * while it has fewer than are free, so a single merchant gets half of them, and four merchants with
+ * unlimited demand get a fifth each. The last quarter is for merchants that have none.
  */
 export class Shares {
   readonly #places: number;

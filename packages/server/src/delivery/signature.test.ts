@@ -19,7 +19,7 @@ import { createSigner } from "./signature.ts";
 
 const merchantId = "0000000a" as MerchantId;
 const random = new SystemRandom();
-/** The library below refuses messages that are not of now, by the machine's own clock. */
+/** The library below refuses messages that are not current by the machine's clock. */
 const now = instant(Date.now());
 const body =
   "operation=payment_status_change&notification_type=update&hash_codes=6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831";

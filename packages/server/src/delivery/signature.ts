@@ -8,33 +8,38 @@ import type { NotificationKeys } from "./notification-keys.ts";
 export interface Signable {
   readonly merchantId: MerchantId;
   readonly id: string;
-  /** When this attempt is made. */
+  /** Time of this attempt. */
   readonly at: Instant;
   readonly body: string;
-  /** Names of the secrets that sign, the newest first. */
+  /** Names of the signing secrets, newest first. */
   readonly secrets: readonly string[];
-  /** What the receiver looks at; all unless given. */
+  /** The signatures that the receiver checks; default: all. */
   readonly signatures?: readonly SignatureKind[];
 }
 
 export type SignedHeaders = Readonly<Record<string, string>>;
 
 /**
- * Off the caller's thread: an RSA signature takes 0.8 ms of a processor, more than all else about a
+ * In another thread: an RSA signature takes 0.8 ms of CPU, more than everything else about a
  * notification together.
  */
 const signAside = promisify(sign);
 
-/** RSA signatures that are kept ready: a body is the same for each endpoint and each repetition. */
+/**
+ * Maximum number of cached RSA signatures: a body is the same for each endpoint and each
+ * repetition.
+ */
 const signaturesReady = 1_024;
 
 /**
- * Makes the headers that prove who sent a notification, twice over:
- * - as the interface has it (section 6): RSA with PKCS #1 v1.5 and SHA-1 over the raw body, base64.
- *   Its documentation and its sample code spell the three names differently, so both are sent.
- * - Standard Webhooks 1.0: HMAC-SHA256 (`v1`) under each secret and Ed25519 (`v1a`) over
+ * Creates the headers that authenticate a notification:
+ * - the interface's signature (section 6): RSA with PKCS #1 v1.5 and SHA-1 over the raw body,
+ *   base64. The interface's documentation and sample code spell the three names differently, so
+ *   both are sent.
+ * - Standard Webhooks 1.0: HMAC-SHA256 (`v1`) with each secret and Ed25519 (`v1a`) over
  *   `id.timestamp.body`.
- * The id and the time are there whatever signs.
+ *
+ * The id and the time are always present.
  */
 export function createSigner(
   keys: NotificationKeys,

@@ -2,8 +2,8 @@ import type { MerchantId } from "../kernel/ids.ts";
 import type { QueueLane } from "./queue-lanes.ts";
 
 /**
- * Whose turn it is among queues with something to send: a merchant's first, then an origin's, then
- * a queue's. Each goes to the end of its line.
+ * Round-robin among queues with deliveries: by merchant, then by origin, then by queue. Each moves
+ * to the end after its turn.
  */
 export class Turns {
   readonly #merchants = new Map<MerchantId, Map<string, Set<QueueLane>>>();
@@ -25,8 +25,8 @@ export class Turns {
   }
 
   /**
-   * Gives each merchant that `mayBegin` one turn after another, until none begins anything. `begin`
-   * says whether it did, and may remove lanes.
+   * Gives each merchant for which `mayBegin` is true one turn after another, until none begins
+   * anything. `begin` returns whether it did, and may remove lanes.
    */
   go(mayBegin: (merchantId: MerchantId) => boolean, begin: (lane: QueueLane) => boolean): void {
     for (let begun = true; begun;) {
@@ -54,7 +54,7 @@ export class Turns {
   }
 }
 
-/** Of the order in which a map is read. */
+/** Moves a key to the end of the map's iteration order. */
 function toTheEnd<Key, Value>(map: Map<Key, Value>, key: Key): void {
   const value = map.get(key);
   if (value === undefined) return;
