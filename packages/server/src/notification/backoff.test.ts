@@ -29,7 +29,7 @@ describe("the schedule of attempts", () => {
     assert.ok(sum(shortest) > 3 * day);
     assert.ok(sum(scheduleWith(always)) < 4 * day);
     assert.throws(() => nextAttemptAt(0, now, never), { name: "BrokenInvariant" });
-    // A tenth of five seconds, times half of what two bytes can say.
+    // A tenth of five seconds, times half of the range of two bytes.
     assert.equal(nextAttemptAt(1, now, { bytes: () => Uint8Array.of(128, 0) }), now + 5_250);
   });
 

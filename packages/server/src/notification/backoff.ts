@@ -3,7 +3,7 @@ import { daysInMonth, startOfDay } from "../kernel/calendar.ts";
 import { day, hour, type Instant, laterBy, minute, second } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
 
-/** How long after the attempt before: 75.6 hours in all. The first attempt is made at once. */
+/** Delay after the previous attempt; 75.6 hours in all. The first attempt is immediate. */
 const delaysMs = [
   5 * second,
   5 * minute,
@@ -18,13 +18,13 @@ const delaysMs = [
 
 export const maximumAttempts = delaysMs.length + 1;
 
-/** A receiver cannot ask for a longer rest than this. */
+/** The longest pause that a receiver can request. */
 export const longestRetryAfterMs = day;
 
 /**
- * When to try again after so many failed attempts; undefined when that was the last. Up to a tenth
- * later by chance, so that what failed together does not come back together; never earlier, so that
- * the whole schedule outlasts three days.
+ * Time of the next attempt after this many failed ones; undefined after the last. Up to a tenth
+ * later at random, so that concurrent failures are not retried together; never earlier, so that the
+ * whole schedule exceeds three days.
  */
 export function nextAttemptAt(attempts: number, at: Instant, random: Random): Instant | undefined {
   assert(attempts >= 1, "an attempt comes before its repetition");
@@ -35,16 +35,17 @@ export function nextAttemptAt(attempts: number, at: Instant, random: Random): In
 }
 
 /**
- * What a delivery waits at most after so many failed attempts, unless its receiver asked for more.
+ * The longest wait of a delivery after this many failed attempts, unless its receiver requested
+ * more.
  */
 export function longestDelayMs(attempts: number): number {
   return attempts === 0 ? 0 : Math.ceil((delaysMs[attempts - 1] ?? 0) * 1.1);
 }
 
 /**
- * The moment that a Retry-After header names (RFC 9110 10.2.3: seconds, or a date of the one form
- * that may still be sent), never more than a day from now; undefined when there is none, it is
- * over, or cannot be read.
+ * The moment of a Retry-After header (RFC 9110 10.2.3: seconds, or a date in the only form that
+ * senders may still use), at most a day from now; undefined if there is none, it has passed, or it
+ * is invalid.
  */
 export function retryAfter(header: string | undefined, now: Instant): Instant | undefined {
   const text = header?.trim() ?? "";

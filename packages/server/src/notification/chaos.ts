@@ -3,20 +3,20 @@ import { type Instant, laterBy } from "../kernel/instant.ts";
 import type { NotificationChaos } from "./endpoint.ts";
 import type { Delivery } from "./events.ts";
 
-/** What the sandbox does to one delivery so that a receiver can be tested. */
+/** The faults that the sandbox injects into one delivery to test its receiver. */
 export interface ChaosPlan {
   readonly drop: boolean;
-  /** Not to be sent before this moment; undefined: no delay. */
+  /** Not sent before this moment; undefined: no delay. */
   readonly holdUntil: Instant | undefined;
-  /** Later ones of the payment pass it meanwhile. */
+  /** Later deliveries of the payment are sent before it. */
   readonly overtaken: boolean;
   readonly double: boolean;
   readonly breakSignature: boolean;
 }
 
 /**
- * Drawn from the account's seed, the notification's number and the endpoint alone, so that a
- * delivery has the same plan whenever it is looked at and a test can be repeated.
+ * Drawn only from the account's seed, the notification's number and the endpoint, so that a
+ * delivery always has the same plan and tests are repeatable.
  */
 export function chaosPlan(chaos: NotificationChaos, delivery: Delivery): ChaosPlan {
   const happens = (fault: "drop" | "delay" | "reorder" | "double" | "breakSignature"): boolean =>
@@ -33,9 +33,7 @@ export function chaosPlan(chaos: NotificationChaos, delivery: Delivery): ChaosPl
   };
 }
 
-/**
- * 0 to 999, the same for the same fault of the same thing, which two words tell from all others.
- */
+/** 0 to 999, deterministic for a seed, a fault and the two values that identify its subject. */
 export function drawOf(
   seed: string,
   fault: keyof NotificationChaos,
@@ -46,7 +44,7 @@ export function drawOf(
   return Number.parseInt(digest.slice(0, 12), 16) % 1_000;
 }
 
-/** Headers of which no signature fits: another value of the same form. */
+/** Replaces signatures by invalid ones of the same form. */
 export function withBrokenSignatures(
   headers: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {

@@ -4,65 +4,59 @@ import { type Instant, instant } from "../kernel/instant.ts";
 import type { EndpointId, Notification, QueueId } from "./events.ts";
 
 /**
- * What a message can be signed with (signature.ts): `rsa` is the interface's own signature, `hmac`
- * and `ed25519` are those of Standard Webhooks.
+ * Kinds of signatures (signature.ts): `rsa` is the interface's own signature, `hmac` and `ed25519`
+ * are those of Standard Webhooks.
  */
 export const signatureKinds = ["rsa", "hmac", "ed25519"] as const;
 export type SignatureKind = (typeof signatureKinds)[number];
 
-/** One of an account's own receivers: plain data, kept with the account. */
+/** A receiver configured in an account: plain data, stored with the account. */
 export interface NotificationEndpoint {
   /**
-   * 1 to 32 characters of a-z, 0-9 and dashes, beginning with a letter; never `url-`. Deliveries
-   * and its secret go by it.
+   * 1 to 32 characters of a-z, 0-9 and dashes, beginning with a letter; never `url-`. Identifies
+   * its deliveries and its secret.
    */
   readonly id: string;
   readonly url: string;
-  /**
-   * false: the merchant has switched it off. What is to be delivered is kept until it is on again.
-   */
+  /** false: the merchant has disabled it. Its deliveries are kept until it is enabled again. */
   readonly enabled: boolean;
   /**
-   * When somebody switched it off; not there while it is on, nor where that was before this was
-   * kept.
+   * When it was disabled; absent while it is enabled, or if it was disabled before this time was
+   * recorded.
    */
   readonly offAt?: Instant;
-  /**
-   * When it answered 410 and was switched off for that; it stays off until somebody takes this
-   * away.
-   */
+  /** When it answered 410 and was disabled for that; it stays disabled until this is removed. */
   readonly goneAt?: Instant;
-  /** Which of its secrets signs; counts up from 1. */
+  /** Version of the signing secret; counts up from 1. */
   readonly secretVersion: number;
-  /** Until then the secret before signs as well. */
+  /** Until then the previous secret signs as well. */
   readonly previousSecretUntil?: Instant;
   /**
-   * Those that the receiver looks at; each costs more than the message itself. All of them unless
-   * given.
+   * The signatures that the receiver checks; each costs more than the message itself. Default: all.
    */
   readonly signatures?: readonly SignatureKind[];
-  /** How many payments one message may tell of, 1 to 100; 1 unless given. */
+  /** Maximum number of payments per message, 1 to 100. Default: 1. */
   readonly hashesPerCall?: number;
 }
 
 /**
- * What the sandbox does to an account's deliveries so that its receiver can be tested. Chances are
- * in 1/1000.
+ * The faults that the sandbox injects into an account's deliveries to test its receiver.
+ * Probabilities are in 1/1000.
  */
 export interface NotificationChaos {
   readonly seed: string;
-  /** Nothing is sent, and the delivery counts as made. */
+  /** Nothing is sent, and the delivery counts as successful. */
   readonly drop: number;
-  /** It is sent `delayMs` later; later ones of the payment wait for it. */
+  /** Sent `delayMs` later; later deliveries of the payment wait for it. */
   readonly delay: number;
-  /** It is sent `delayMs` later; later ones of the payment overtake it. */
+  /** Sent `delayMs` later; later deliveries of the payment overtake it. */
   readonly reorder: number;
   readonly delayMs: number;
-  /** It is sent twice, with the same id. */
+  /** Sent twice, with the same id. */
   readonly double: number;
-  /** All signatures are wrong. */
+  /** All signatures are invalid. */
   readonly breakSignature: number;
-  /** The request that caused it is answered after the first attempt at it (first-attempts.ts). */
+  /** The request that caused it is answered after its first attempt (first-attempts.ts). */
   readonly beforeAnswer: number;
 }
 
@@ -77,21 +71,21 @@ export const noChaos: NotificationChaos = {
   beforeAnswer: 0,
 };
 
-/** What an account says about its notifications. */
+/** An account's notification settings. */
 export interface NotificationSettings {
   readonly endpoints: readonly NotificationEndpoint[];
   readonly chaos: NotificationChaos;
 }
 
 export const maximumEndpoints = 8;
-/** As many hashes are a body of 5 KB, and as many queries of the receiver. */
+/** 100 hashes are a body of 5 KB, and the receiver sends 100 queries. */
 export const maximumHashesPerCall = 100;
 
-/** A receiver, whoever named it. */
+/** A receiver of the account or of a payment. */
 export interface Target {
   readonly endpoint: EndpointId;
   readonly url: string;
-  /** Names of the secrets that sign, the newest first. */
+  /** Names of the signing secrets, newest first. */
   readonly secrets: readonly string[];
   readonly signatures: readonly SignatureKind[];
   readonly hashesPerCall: number;
@@ -100,8 +94,8 @@ export interface Target {
 const urlPrefix = "url-";
 
 /**
- * A payment's own address takes the place of the account's endpoints (interface 6). Endpoints that
- * are off are told later.
+ * A payment's own address replaces the account's endpoints (interface 6). Disabled endpoints are
+ * included and get the notification later.
  */
 export function targetsOf(
   endpoints: readonly NotificationEndpoint[],
@@ -110,7 +104,7 @@ export function targetsOf(
   return notificationUrl === undefined ? endpoints.map(endpointId) : [urlEndpoint(notificationUrl)];
 }
 
-/** Those of them that take several payments in one message. */
+/** Those targets that take several payments in one message. */
 export function gatheringOf(
   endpoints: readonly NotificationEndpoint[],
   targets: readonly EndpointId[],
@@ -125,27 +119,29 @@ export function endpointId({ id }: Pick<NotificationEndpoint, "id">): EndpointId
   return id as EndpointId;
 }
 
-/** `url-` and a digest of the origin. */
+/** `url-` and 16 hex characters of the origin's digest. */
 const urlQueueLength = urlPrefix.length + 16;
 
 /**
  * The name of a payment's own address: `url-`, 16 hex characters of its origin's digest, a dash,
- * and 32 of the whole address's. Before origins were queues it was `url-` and the 32; what was made
- * then keeps its name.
+ * and 32 of the digest of the whole address. An earlier version used `url-` and the 32; its
+ * deliveries keep that name.
  */
 export function urlEndpoint(url: string): EndpointId {
   return `${originQueue(url)}-${sha256Hex(url).slice(0, 32)}` as EndpointId;
 }
 
-/** The queue of payments' own addresses at the origin of this one, which also names the origin. */
+/**
+ * The queue of payments' own addresses at the origin of this one; it also identifies the origin.
+ */
 export function originQueue(url: string): QueueId {
   return (urlPrefix + sha256Hex(originOf(url)).slice(0, 16)) as QueueId;
 }
 
 /**
- * The queue that deliveries to an endpoint wait in. Payments' own addresses at one origin share
- * one: an order number in the query makes no queue of its own. The stores' migrations say the same
- * in SQL.
+ * The queue of an endpoint's deliveries. Payments' own addresses at one origin share a queue, so an
+ * order number in the query does not create another. The stores' migrations have the same rule in
+ * SQL.
  */
 export function queueOf(endpoint: EndpointId): QueueId {
   const isOfOrigin = isUrlEndpoint(endpoint) && endpoint[urlQueueLength] === "-";
@@ -156,7 +152,7 @@ export function isUrlEndpoint(endpoint: EndpointId | QueueId): boolean {
   return endpoint.startsWith(urlPrefix);
 }
 
-/** How an endpoint of the account is reached at `now`; undefined while it is off. */
+/** The address and secrets of an account's endpoint at `now`; undefined while it is disabled. */
 export function targetOf(endpoint: NotificationEndpoint, now: Instant): Target | undefined {
   if (!endpoint.enabled || endpoint.goneAt !== undefined) return undefined;
   const {
@@ -174,8 +170,8 @@ export function targetOf(endpoint: NotificationEndpoint, now: Instant): Target |
 }
 
 /**
- * How a payment's own address is reached: all of an account's are signed with one secret, in every
- * way, and tell of one payment.
+ * The address and secret of a payment's own address: all of an account's are signed with one
+ * secret, with every kind of signature, and have one payment per message.
  */
 export function urlTarget(url: string): Target {
   const [secrets, signatures] = [[urlSecretName], signatureKinds];
@@ -186,7 +182,7 @@ function originOf(url: string): string {
   return URL.parse(url)?.origin ?? "";
 }
 
-/** What a secret is derived under (notification-keys.ts). */
+/** The name that a secret is derived from (notification-keys.ts). */
 export function secretName({ id }: Pick<NotificationEndpoint, "id">, version: number): string {
   return `${id}/${version}`;
 }
@@ -194,8 +190,8 @@ export function secretName({ id }: Pick<NotificationEndpoint, "id">, version: nu
 export const urlSecretName = "url/1";
 
 /**
- * The same endpoints, with this one switched off because it answered 410; undefined when it is off
- * already or not there.
+ * The endpoints with this one disabled because it answered 410; undefined if it is already disabled
+ * or missing.
  */
 export function switchedOff(
   endpoints: readonly NotificationEndpoint[],
@@ -207,9 +203,7 @@ export function switchedOff(
   return endpoints.map((each) => (each === found ? { ...each, goneAt: at } : each));
 }
 
-/**
- * The same endpoints, with the next secret for this one; the one it had signs along until `until`.
- */
+/** The endpoints with the next secret for this one; the present secret also signs until `until`. */
 export function withNextSecret(
   endpoints: readonly NotificationEndpoint[],
   endpoint: EndpointId,
@@ -223,9 +217,9 @@ export function withNextSecret(
 }
 
 /**
- * Reads an account's endpoints from plain JSON, as settings are changed: a list of objects with
- * `id` and `url`, and the other members if need be. Undefined when it is anything else. Whether an
- * address may be reached is looked at when it is given (settings.ts) and decided when it is dialled
+ * Parses an account's endpoints from plain JSON, as in a settings change: a list of objects with
+ * `id` and `url`, and optionally the other members. Undefined for anything else. Whether an address
+ * is allowed is checked when it is configured (settings.ts) and decided when it is connected to
  * (egress.ts).
  */
 export function readEndpoints(value: unknown): readonly NotificationEndpoint[] | undefined {
@@ -286,7 +280,7 @@ function readEndpoint(value: unknown): NotificationEndpoint | undefined {
   };
 }
 
-/** At least one of the known ones, none twice. */
+/** At least one known kind, without duplicates. */
 function areSignatures(value: unknown): value is readonly SignatureKind[] {
   if (!Array.isArray(value) || value.length === 0 || new Set(value).size !== value.length)
     return false;
@@ -313,8 +307,8 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /**
- * The id of a message, the same in each of its repetitions, different for each endpoint and for all
- * other numbers, which are those of the notifications in it, ascending.
+ * The id of a message: the same for each attempt, different for each endpoint and for other
+ * numbers. `numbers` are those of its notifications, ascending.
  */
 export function messageId(
   installation: string,
@@ -332,8 +326,8 @@ export function messageId(
 }
 
 /**
- * What is posted: one hash unless the endpoint takes more, because a widespread receiver reads one
- * only (interface 6).
+ * The body of the request: one hash unless the endpoint takes more, because a common receiver
+ * implementation reads only one (interface 6).
  */
 export function messageBody([first, ...others]: readonly [
   Notification,

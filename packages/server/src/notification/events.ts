@@ -1,13 +1,13 @@
 import type { MerchantId, PaymentId } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
 
-/** What merchants are told about (interface 6). */
+/** The kinds of notifications (interface 6). */
 export const notificationKinds = ["update", "refund", "chargeback", "chargeback_credit"] as const;
 export type NotificationKind = (typeof notificationKinds)[number];
 
 /**
- * Committed with the change that it tells of, delivered afterwards; its identity is the merchant
- * and the number it gets then.
+ * Committed with the change that it announces and delivered afterwards; identified by the merchant
+ * and the number that the commit assigns.
  */
 export interface Notification {
   readonly kind: NotificationKind;
@@ -15,9 +15,9 @@ export interface Notification {
 }
 
 /**
- * Receiver of a merchant's notifications: the name of one of the account's endpoints, or `url-`
- * with digests of the origin and the whole of the address that a payment brought itself
- * (urlEndpoint in endpoint.ts).
+ * A receiver of a merchant's notifications: the name of one of the account's endpoints, or `url-`
+ * with digests of the origin and of the whole address for a payment's own address (urlEndpoint in
+ * endpoint.ts).
  */
 export type EndpointId = string & { readonly [brand]: "EndpointId" };
 /**
@@ -39,15 +39,13 @@ export interface QueueKey {
   readonly queue: QueueId;
 }
 
-/**
- * `waiting` until it was `delivered` or has `failed` for good; either can be asked for again, and
- * waits again.
- */
+/** `waiting` until `delivered` or finally `failed`; a replay makes either wait again. */
 export const deliveryStates = ["waiting", "delivered", "failed"] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
 /**
- * In `message`: it may go together with others, which ones is not fixed yet, and it was never sent.
+ * Value of `message`: the delivery may be combined with others, but these are not determined yet,
+ * and it was never sent.
  */
 export const openMessage = 0;
 
@@ -55,34 +53,34 @@ export const openMessage = 0;
 export interface Delivery extends EndpointKey, Notification {
   /** The notification's number within its account. */
   readonly number: number;
-  /** 1 when it is first committed; each change of it adds one. */
+  /** 1 at the first commit; each change adds one. */
   readonly version: number;
   readonly state: DeliveryState;
-  /** When it was asked for: with its notification, or by the last replay. */
+  /** When it was requested: with its notification, or by the last replay. */
   readonly askedAt: Instant;
   /**
-   * When it is to be tried, while it waits; afterwards when it ended. In rows of versions before,
-   * when its last attempt was due.
+   * While it waits, the time of its next attempt; afterwards, when it ended. In rows of earlier
+   * versions, when its last attempt was due.
    */
   readonly dueAt: Instant;
-  /** Attempts since it was asked for. */
+  /** Attempts since it was requested. */
   readonly attempts: number;
   /**
-   * What the last attempt ended in: an HTTP status or a word of delivery.ts; undefined before there
-   * was one.
+   * Outcome of the last attempt: an HTTP status or a name of delivery.ts; undefined before the
+   * first.
    */
   readonly outcome: string | undefined;
-  /** false: later ones of the same payment do not wait for it. */
+  /** false: later deliveries of the same payment do not wait for it. */
   readonly inOrder: boolean;
   /**
-   * undefined: it goes alone. `openMessage`, until before the first attempt it is written down
-   * which go together; from then on, for good, the lowest number of those in its message. All of a
-   * message are moved by one change.
+   * undefined: sent alone. `openMessage`: the message is not determined yet; it is recorded before
+   * the first attempt, permanently, as the lowest number in it. All deliveries of a message are
+   * changed together.
    */
   readonly message: number | undefined;
 }
 
-/** Names what is sent as one message, within its endpoint: the lowest number in it. */
+/** Identifies a message within its endpoint: the lowest number in it. */
 export function messageNumber({
   message = openMessage,
   number,
@@ -91,8 +89,8 @@ export function messageNumber({
 }
 
 /**
- * The first version of a delivery, as a commit makes it for each of its notifications and each
- * endpoint that is to hear of it; `gathers` when it may go together with others.
+ * The first version of a delivery, which a commit creates for each of its notifications and each
+ * endpoint; `gathers` if it may be combined with others.
  */
 export function newDelivery(
   of: EndpointKey & Notification & { readonly number: number },

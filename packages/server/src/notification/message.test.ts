@@ -5,7 +5,7 @@ import { noChaos } from "./endpoint.ts";
 import { type Delivery, type EndpointId, newDelivery, openMessage } from "./events.ts";
 import { allAs, fixed, gathered } from "./message.ts";
 
-/** Notification `number` of the payment with that number, which may go together with others. */
+/** Notification `number` of the payment with that number, which may be combined with others. */
 function open(number: number, over: Partial<Delivery> = {}): Delivery {
   const of = {
     merchantId: merchantA,
@@ -37,7 +37,7 @@ describe("what goes together as one message", () => {
     assert.deepEqual(numbersOf(gathered(open(5), due, 2, undefined)), [5, 7]);
     assert.deepEqual(numbersOf(gathered(open(5), due, 1, undefined)), [5]);
     assert.deepEqual(numbersOf(gathered(open(5), [], 100, undefined)), [5]);
-    // By their numbers, not as texts.
+    // Sorted as numbers, not as texts.
     assert.deepEqual(
       numbersOf(gathered(open(10), [open(9), open(100)], 100, undefined)),
       [9, 10, 100],

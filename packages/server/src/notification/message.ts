@@ -4,14 +4,14 @@ import { type Delivery, openMessage } from "./events.ts";
 
 /**
  * Deliveries to one endpoint that are sent as one message, in the order of their numbers, and share
- * whatever becomes of it.
+ * its outcome.
  */
 export type Message = readonly [Delivery, ...Delivery[]];
 
 /**
- * What goes together with `first`, the longest due of all that may: of the same type, each payment
- * once, at most `most`, and nothing that the sandbox does something to of its own. Nothing goes
- * with a delivery whose message is its own or fixed.
+ * The message of `first`, the delivery that is longest due, with others: of the same type, each
+ * payment once, at most `most`, and none into which the sandbox injects a fault. Nothing is
+ * combined with a delivery that is sent alone or whose message is already determined.
  */
 export function gathered(
   first: Delivery,
@@ -32,16 +32,13 @@ export function gathered(
   return sorted([first, ...others]);
 }
 
-/**
- * The next versions of all of them, with which is said that they go together: the lowest number
- * names the message.
- */
+/** The next versions of all deliveries, which record their message by its lowest number. */
 export function fixed(message: Message): Message {
   const [{ number }] = message;
   return eachOf(message, (each) => ({ ...each, version: each.version + 1, message: number }));
 }
 
-/** The same done to all of them. */
+/** Applies `next` to all deliveries. */
 export function eachOf(
   [first, ...others]: Message,
   next: (delivery: Delivery) => Delivery,
@@ -49,7 +46,7 @@ export function eachOf(
   return [next(first), ...others.map(next)];
 }
 
-/** What has become of the first has become of all. */
+/** Gives all deliveries the outcome of the first. */
 export function allAs(message: Message, { state, dueAt, attempts, outcome }: Delivery): Message {
   return eachOf(message, (each) => ({
     ...each,
