@@ -7,7 +7,7 @@ export type ChargebackState = (typeof chargebackStates)[number];
 export const chargebackFacts = ["chargeback_opened", "chargeback_credited"] as const;
 export type ChargebackFact = (typeof chargebackFacts)[number];
 
-/** The issuer takes the money back; the merchant may win it again (interface 4.5). */
+/** The issuer takes the money back; the merchant may win it back (interface 4.5). */
 export const chargebackMachine = defineMachine<ChargebackState, ChargebackFact>({
   states: chargebackStates,
   initial: "none",
@@ -21,8 +21,7 @@ export const chargebackMachine = defineMachine<ChargebackState, ChargebackFact>(
 export interface Chargeback {
   readonly state: Exclude<ChargebackState, "none">;
   /**
-   * What was left of the captured amount when it was opened, in minor units of the payment's
-   * currency.
+   * The rest of the captured amount when it was opened, in minor units of the payment's currency.
    */
   readonly amount: bigint;
   readonly description: string;

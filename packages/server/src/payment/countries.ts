@@ -5,7 +5,7 @@ import { groupKinds, withoutSeparators } from "../kernel/separators.ts";
 import type { Brand } from "../vault/brand.ts";
 
 /**
- * Customer fields that a country may ask for, in the order in which their absence is reported:
+ * Customer fields that a country may require, in the order in which their absence is reported:
  * BP-DR-22, then 24 to 28.
  */
 const addressFields = ["zipcode", "address", "streetNumber", "city", "state"] as const;
@@ -13,7 +13,7 @@ const countryFields = ["document", ...addressFields] as const;
 export type CountryField = (typeof countryFields)[number];
 
 /**
- * What holds for card payments in one country (interface 3.5). Credit and debit cards are taken
+ * Rules for card payments in one country (interface 3.5). Credit and debit cards are accepted
  * everywhere.
  */
 export interface Country {
@@ -21,20 +21,20 @@ export interface Country {
   readonly code: string;
   /** The local currency. */
   readonly currency: CurrencyCode;
-  /** What a payment may be asked for in: the local currency, USD and EUR. */
+  /** The currencies of payments: the local currency, USD and EUR. */
   readonly currencies: ReadonlySet<CurrencyCode>;
   readonly required: readonly CountryField[];
-  /** True where the document is asked for only when the payment is processed within the country. */
+  /** true: the document is required only if the payment is processed within the country. */
   readonly documentWhenLocal: boolean;
   readonly instalments: ReadonlySet<number>;
-  /** Brands that allow fewer instalments than the country does. */
+  /** Brands with fewer instalments than the country allows. */
   readonly brandInstalments: ReadonlyMap<Brand, ReadonlySet<number>>;
-  /** Least amount of one instalment of several, in minor units of the local currency. */
+  /** Minimum amount of one instalment of several, in minor units of the local currency. */
   readonly minimumInstalment: bigint;
-  /** Least amount of a payment, in minor units of the local currency. */
+  /** Minimum amount of a payment, in minor units of the local currency. */
   readonly minimumAmount: bigint;
   readonly brands: ReadonlySet<Brand>;
-  /** The codes that `state` must be one of, upper case; undefined where it is free text. */
+  /** The allowed values of `state`, upper case; undefined: free text. */
   readonly states: ReadonlySet<string> | undefined;
 }
 
@@ -44,7 +44,7 @@ interface CountryRow {
   readonly documentWhenLocal?: true;
   readonly instalments: readonly number[];
   readonly brandInstalments?: Partial<Record<Brand, readonly number[]>>;
-  /** Decimal text in the local currency, as is the next. */
+  /** Decimal text in the local currency, like the next. */
   readonly minimumInstalment: string;
   readonly minimumAmount: string;
   readonly brands: readonly Brand[];
@@ -56,9 +56,9 @@ const brazilianStates =
   "AC AL AM AP BA CE DF ES GO MA MG MS MT PA PB PE PI PR RJ RN RO RR RS SC SE SP TO".split(" ");
 
 /**
- * Of the last six countries interface 3.5 says that they are accepted and ask for no further
- * fields, and the minimums of cr, pa and sv. Their brands are those that every country has; twelve
- * instalments and the other minimums are our own choice.
+ * Interface 3.5 says that the last six countries are accepted and require no further fields, and
+ * has the minimums of cr, pa and sv. Their brands are those of every country; twelve instalments
+ * and the other minimums are our own choice.
  */
 const acceptedOnly = {
   required: [],
@@ -76,7 +76,7 @@ const rows: Readonly<Record<string, CountryRow>> = {
     currency: "BRL",
     required: countryFields,
     instalments: upTo(12),
-    // The documentation of 2020 is the only one that limits brands.
+    // Only the documentation of 2020 limits brands.
     brandInstalments: { amex: upTo(6), elo: upTo(6) },
     minimumInstalment: "5",
     minimumAmount: "0.5",
@@ -160,16 +160,16 @@ const countriesByCode: ReadonlyMap<string, Country> = new Map(
   Object.entries(rows).map(([code, row]) => [code, countryFromRow(code, row)]),
 );
 
-/** Codes of all countries that have a row, lower case. */
+/** Codes of all countries in the table, lower case. */
 export const countryCodes: readonly string[] = [...countriesByCode.keys()];
 
-/** By ISO code in lower case; undefined when no payments are taken there (BP-DR-77). */
+/** By ISO code in lower case; undefined if payments there are not supported (BP-DR-77). */
 export function countryOf(code: string): Country | undefined {
   return countriesByCode.get(code);
 }
 
 /**
- * Whether a payment in `country` must bring the field. `local`: it is processed within the country,
+ * Whether a payment in `country` requires the field. `local`: it is processed within the country,
  * not across its border.
  */
 export function requiresField(country: Country, field: CountryField, local: boolean): boolean {
@@ -179,7 +179,7 @@ export function requiresField(country: Country, field: CountryField, local: bool
 }
 
 /**
- * Whether `state` is one that the country knows, in any case; countries without a list take any
+ * Whether the country has this `state`, in upper or lower case; countries without a list accept any
  * text (BP-DR-29).
  */
 export function acceptsState(country: Country, state: string): boolean {
@@ -187,9 +187,9 @@ export function acceptsState(country: Country, state: string): boolean {
 }
 
 /**
- * Brazil writes eight digits, with or without punctuation, but a client's test against the real
- * host passes with six: any five to nine letters and digits are taken (interface 12). Elsewhere any
- * text is.
+ * Brazil uses eight digits, with or without punctuation, but a client's test against the real host
+ * passes with six: any five to nine letters and digits are accepted (interface 12). Other countries
+ * accept any text.
  */
 export function acceptsZipcode(country: Country, zipcode: string): boolean {
   return country.code !== "br" || /^[a-z0-9]{5,9}$/i.test(withoutSeparators(zipcode, groupKinds));

@@ -15,7 +15,7 @@ describe("documents that public clients send", () => {
   ])[] = [
     ["br", "853.513.468-93", "85351346893"],
     ["br", "278.517.215-98", "27851721598"],
-    // Pasted: a no-break blank, an en dash, a no-break hyphen, marks of direction.
+    // Pasted: a no-break space, an en dash, a no-break hyphen, direction marks.
     ["br", "278.517.215\u00a098", "27851721598"],
     ["br", "278.517.215\u201398", "27851721598"],
     ["br", "\u202d278.517.215\u201198\u202c", "27851721598"],
@@ -34,7 +34,7 @@ describe("documents that public clients send", () => {
     ["co", "1078578409", "1078578409"],
     // A public client's remote test pays in Colombia with a Brazilian CPF.
     ["co", "853.513.468-93", "85351346893"],
-    // Numbers of one digit belong to people outside of Brazil.
+    // Numbers of one repeated digit are in use outside of Brazil.
     ["ar", "22.222.222", "22222222", "ARG_DNI"],
     ["co", "1111111", "1111111"],
     ["pe", "44444444", "44444444"],

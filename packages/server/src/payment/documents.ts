@@ -2,28 +2,28 @@ import { groupKinds, withoutSeparators } from "../kernel/separators.ts";
 
 /**
  * A customer's tax or identity document with punctuation and blanks removed, letters upper case; or
- * that it cannot be one.
+ * "invalid".
  */
 export type DocumentResult = { readonly normalized: string } | "invalid";
 
 interface DocumentRule {
-  /** The wire's document_type (interface 3.2); undefined where the wire has no name for it. */
+  /** The wire's document_type (interface 3.2); undefined if the wire has no name for it. */
   readonly type: string | undefined;
-  /** Of the normalized text. */
+  /** Applies to the normalized text. */
   readonly shape: RegExp;
-  /** The check digits, where they are known to be checked. */
+  /** Verifies the check digits, if they are known to be verified. */
   readonly checks?: (normalized: string) => boolean;
 }
 
-/** What no rule is known about: any identity number or passport. */
+/** Without a known rule: any identity number or passport. */
 const anyDocument: readonly DocumentRule[] = [{ type: undefined, shape: /^[A-Z0-9]{4,20}$/ }];
 
 /**
- * Check digits are verified in Brazil, as interface 3.2 says, and of Chile's RUT where the payment
- * is processed within Chile. Across the border Chile's payments take any document: a public
- * client's suite has sent a Brazilian CPF for years. Argentina's are not verified, because its
- * published test CUIT 30-52135353-1 fails its own, nor Colombia's, where the numbers of citizens
- * have none and a public client's remote test passes with the eleven digits of a CPF.
+ * Check digits are verified in Brazil, as interface 3.2 says, and for Chile's RUT if the payment is
+ * processed within Chile. Cross-border payments in Chile accept any document: a public client's
+ * suite has sent a Brazilian CPF for years. Argentina's are not verified, because its published
+ * test CUIT 30-52135353-1 fails the check; nor Colombia's, where citizens' numbers have none and a
+ * public client's remote test passes with the eleven digits of a CPF.
  */
 const rules: ReadonlyMap<string, readonly DocumentRule[]> = new Map<
   string,
@@ -60,12 +60,12 @@ const rules: ReadonlyMap<string, readonly DocumentRule[]> = new Map<
 const longestDocument = 32;
 
 /**
- * Validates a document of `country` (lower case). `type` is the wire's document_type and narrows
- * the choice when it is one that the country has; another one is ignored, as clients send what
- * their shop calls it. `local`: the payment is processed within the country. A CPF or CNPJ of one
- * repeated digit passes its check digits and is never issued, and so is refused; in other countries
- * such numbers belong to people (RUT 11.111.111-1, DNI 22.222.222). A document of zeros alone is
- * issued nowhere.
+ * Validates a document of `country` (lower case). `type` is the wire's document_type; it selects
+ * the rule if the country has that type. Other types are ignored, because clients send the names of
+ * their shops. `local`: the payment is processed within the country. A CPF or CNPJ of one repeated
+ * digit passes its check digits but is never issued, so it is refused; in other countries such
+ * numbers are in use (RUT 11.111.111-1, DNI 22.222.222). No country issues a document of zeros
+ * only.
  */
 export function documentFor(
   country: string,
@@ -90,7 +90,7 @@ function isOneDigitRepeated(text: string): boolean {
 }
 
 /**
- * Brazil's number of persons: two check digits, each over all digits before it, weights 2, 3, ...
+ * Brazil's number for persons: two check digits, each over all digits before it, weights 2, 3, ...
  * from the right.
  */
 function isCpf(text: string): boolean {
@@ -98,7 +98,7 @@ function isCpf(text: string): boolean {
 }
 
 /**
- * Brazil's number of companies, since 2026 with letters, which count as their ASCII code less 48:
+ * Brazil's number for companies, since 2026 with letters, which count as their ASCII code minus 48:
  * weights 2 to 9, then 2 again.
  */
 function isCnpj(text: string): boolean {
@@ -119,8 +119,8 @@ function isRut(text: string): boolean {
 }
 
 /**
- * 11 less the weighted sum modulo 11 of the characters before `place`; weights start at 2 on the
- * right and start again after the largest.
+ * 11 minus the weighted sum modulo 11 of the characters before `place`; weights start at 2 on the
+ * right and restart after the largest.
  */
 function elevenMinusRemainder(text: string, place: number, largestWeight: number): number {
   let sum = 0;
@@ -132,7 +132,7 @@ function elevenMinusRemainder(text: string, place: number, largestWeight: number
   return 11 - (sum % 11);
 }
 
-/** The value of a digit, and of a letter by the CNPJ's rule. */
+/** The value of a digit, or of a letter by the CNPJ rule. */
 function valueAt(text: string, index: number): number {
   return text.charCodeAt(index) - 48;
 }

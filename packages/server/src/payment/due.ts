@@ -2,9 +2,9 @@ import type { Instant } from "../kernel/instant.ts";
 import type { Payment } from "./payment.ts";
 
 /**
- * When the clock next has business with a payment: an attempt without an answer, a refund on its
- * way, an authorization that lapses. Undefined when it never has, or when people must look first.
- * Stores index by it.
+ * When a job must next process a payment: an attempt without an answer, a refund under way, an
+ * authorization that lapses. Undefined if never, or if the payment waits for an operator's review.
+ * Stores have an index on it.
  */
 export function dueAt(payment: Payment): Instant | undefined {
   if (payment.needsReview) return undefined;
@@ -15,7 +15,7 @@ export function dueAt(payment: Payment): Instant | undefined {
   return due;
 }
 
-/** When what is held is given up by itself; undefined while something else is going on. */
+/** When the authorization lapses; undefined in other states. */
 export function lapsesAt(payment: Payment): Instant | undefined {
   return payment.state === "authorized" || payment.state === "in_review"
     ? payment.captureBy

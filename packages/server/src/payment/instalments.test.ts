@@ -32,7 +32,7 @@ describe("instalments", () => {
     ["pe", "visa", 48, 100_000n, undefined],
     ["uy", "visa", 7, 100_000n, "count_not_offered"],
     ["gt", "visa", 4, 100_000n, "count_not_offered"],
-    // 5 BRL for each: ten instalments of 50.00 are, of 49.99 are not.
+    // 5 BRL each: ten instalments of a total of 50.00 are allowed, of 49.99 are not.
     ["br", "visa", 10, 5_000n, undefined],
     ["br", "visa", 10, 4_999n, "instalment_too_small"],
     // 15.00 / 3 is exactly 5; 14.99 / 3 rounds to 5.00 and is still less.

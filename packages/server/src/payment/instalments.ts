@@ -4,14 +4,14 @@ import type { Brand } from "../vault/brand.ts";
 import type { Country } from "./countries.ts";
 
 /**
- * Why a number of instalments is refused: the country or brand has no such plan, or each one would
+ * Why a number of instalments is refused: the country or brand does not offer it, or each one would
  * be too small.
  */
 export type InstalmentRefusal = "count_not_offered" | "instalment_too_small";
 
 /**
  * The instalment counts of a country, fewer for some brands. `brand` is undefined while the card is
- * not known yet.
+ * not known.
  */
 export function offeredInstalments(
   country: Country,
@@ -23,9 +23,9 @@ export function offeredInstalments(
 }
 
 /**
- * Checks `count` instalments of `total`, what the customer pays in the local currency (interface
- * 8). One instalment is no plan, so it has no least amount of its own. The rule is total / count >=
- * minimum, compared without dividing.
+ * Checks `count` instalments of `total`, the local amount that the customer pays (interface 8). A
+ * single instalment has no minimum. The rule is total / count >= minimum, compared without
+ * division.
  */
 export function refuseInstalments(
   country: Country,

@@ -1,7 +1,7 @@
 import type { PaymentState } from "./payment-machine.ts";
 import type { Payment } from "./payment.ts";
 
-/** What has become of a captured payment's money, beside its state. */
+/** Outcomes for the money of a captured payment, in addition to its state. */
 export const moneyOutcomes = ["refunded", "partly_refunded", "charged_back", "disputed"] as const;
 export type MoneyOutcome = (typeof moneyOutcomes)[number];
 
@@ -12,15 +12,14 @@ const hasOutcome: Readonly<Record<MoneyOutcome, (payment: Payment) => boolean>> 
   disputed: ({ chargeback }) => chargeback !== undefined,
 };
 
-/** Which payments a list asks for. */
+/** A filter of payments. */
 interface Among {
   readonly states?: readonly PaymentState[];
   readonly outcomes?: readonly MoneyOutcome[];
 }
 
 /**
- * Whether the payment is in one of the states, or its money is in one of the outcomes; without
- * either every payment is.
+ * Whether the payment is in one of the states or has one of the outcomes; true if neither is given.
  */
 export function isAmong(
   { states, outcomes }: Among,

@@ -18,8 +18,8 @@ import {
 type Steps<State, Fact> = readonly (readonly [fact: Fact, state: State])[];
 
 /**
- * What can become of a payment, from its first moment to its last: `->` of
- * docs/concepts/payment-states.md, told as lives.
+ * Histories of payments from the first state to the last: the `->` of
+ * docs/concepts/payment-states.md.
  */
 const payments: Readonly<Record<string, Steps<PaymentState, PaymentFact>>> = {
   "is sold at once": [

@@ -37,31 +37,29 @@ export const paymentFacts = [
 ] as const;
 export type PaymentFact = (typeof paymentFacts)[number];
 
-/** What a history tells beside the facts: the state stays as it is. */
+/** Entries of a history that do not change the state. */
 export const paymentNotes = [
-  /**
-   * The acquirer's answer did not come, or did not settle the question: recovery looks again later.
-   */
+  /** The acquirer's answer is missing or inconclusive: recovery checks again later. */
   "attempt_unanswered",
-  /** The acquirer certainly holds nothing, and another one is asked. */
+  /** The acquirer definitely holds nothing, and the authorization goes to another one. */
   "authorization_rerouted",
   /**
-   * Recovery sends a capture or void again under its first reference, which the connector declares
+   * Recovery repeats a capture or void under its first reference, which the connector declares
    * safe.
    */
   "attempt_repeated",
-  /** The merchant asked to be told once more of what was announced last. */
+  /** The merchant requested the last announcement again. */
   "notification_resent",
-  /** The acquirer approved an attempt that had been taken for never done. */
+  /** The acquirer approved an attempt that was already recorded as not done. */
   "approval_came_late",
-  /** What such an approval had left at the acquirer was undone there. */
+  /** The effect of such an approval was undone at the acquirer. */
   "late_approval_undone",
-  /** A broken invariant was met: people must look. */
+  /** An invariant is broken: an operator must review the payment. */
   "marked_for_review",
 ] as const;
 export type PaymentNote = (typeof paymentNotes)[number];
 
-/** Facts are in the past tense: the thing has happened, the machine only says what follows. */
+/** Facts are in the past tense: the event has happened, and the machine defines the next state. */
 export const paymentMachine = defineMachine<PaymentState, PaymentFact>({
   states: paymentStates,
   initial: "received",
@@ -73,8 +71,8 @@ export const paymentMachine = defineMachine<PaymentState, PaymentFact>({
     ["authorizing", "sale_approved", "captured"],
     ["authorizing", "authorization_held", "in_review"],
     ["authorizing", "authorization_declined", "declined"],
-    // The answer never came and the acquirer cannot say what became of it, or says that it knows
-    // nothing of it yet.
+    // The answer never arrived, and the acquirer cannot report the outcome or has no record of the
+    // request yet.
     ["authorizing", "reversal_sent", "reversing"],
     ["reversing", "reversal_approved", "voided"],
 
@@ -93,7 +91,7 @@ export const paymentMachine = defineMachine<PaymentState, PaymentFact>({
     ["voiding", "void_declined", "authorized"],
     ["voiding", "void_declined_in_review", "in_review"],
 
-    // The capture window is over: what is held is given up at the acquirer too.
+    // The capture window is over: the authorization is voided at the acquirer too.
     ["authorized", "authorization_lapsed", "voiding"],
     ["voiding", "lapse_approved", "expired"],
   ],

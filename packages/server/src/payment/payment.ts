@@ -7,22 +7,22 @@ import type { PaymentState } from "./payment-machine.ts";
 import type { Refund } from "./refund.ts";
 
 /**
- * A payment of one merchant: plain data, replaced as a whole by the next version. Amounts are in
+ * A payment of one merchant: plain data, replaced as a whole by its next version. Amounts are in
  * the requested currency.
  */
 export interface Payment {
   readonly merchantId: MerchantId;
   readonly id: PaymentId;
-  /** 1 when it is first committed; each Change that touches it adds one. */
+  /** 1 at the first commit; each Change of it adds one. */
   readonly version: number;
   readonly state: PaymentState;
   readonly createdAt: Instant;
-  /** When the status that merchants see last changed; undefined while it has not. */
+  /** When the status that merchants see last changed; undefined before the first change. */
   readonly statusAt: Instant | undefined;
   readonly capturedAt: Instant | undefined;
-  /** What the merchant asked for, priced. Never changes after the first version. */
+  /** The merchant's order with its prices. Never changes after the first version. */
   readonly order: PaymentOrder;
-  /** When an authorization that nobody captures lapses; undefined before there is one. */
+  /** When an authorization lapses without a capture; undefined before the approval. */
   readonly captureBy: Instant | undefined;
   /** Minor units of `order.amount.currency`. 0 <= refunded <= captured <= authorized. */
   readonly authorized: bigint;
@@ -32,44 +32,41 @@ export interface Payment {
   /** Oldest first. */
   readonly refunds: readonly Refund[];
   readonly chargeback: Chargeback | undefined;
-  /** What a reviewer has to say or has said; `none` when nobody was asked. */
+  /** State of the review; `none` if none was required. */
   readonly review: ReviewState;
   /**
-   * The call to the acquirer that is under way or whose outcome is unknown. Present in the
-   * transient states only, except for `undo`: a capture that the acquirer approved late is given
-   * back, and the payment has ended.
+   * The call to the acquirer that is under way or whose outcome is unknown. Present only in the
+   * transient states, except for `undo`: then the payment has ended, and a capture that the
+   * acquirer approved late is being refunded.
    */
   readonly attempt: Attempt | undefined;
-  /** How many attempts were ever made: the next one's number follows it. */
+  /** Number of attempts so far; the next attempt gets the next number. */
   readonly attempts: number;
   /**
-   * Where the authorization went when its first acquirer did not take it; missing on all other
-   * payments.
+   * The new route of the authorization if its first acquirer definitely refused it; absent on all
+   * other payments.
    */
   readonly rerouted?: Rerouted;
-  /** The issuer's or the simulator's word on the authorization; undefined until there is one. */
+  /** The answer of the issuer or simulator to the authorization; undefined until there is one. */
   readonly verdict: Verdict | undefined;
-  /** A broken invariant was seen on this payment: people must look, and no job touches it. */
+  /** An invariant is broken on this payment: an operator must review it, and no job changes it. */
   readonly needsReview: boolean;
 }
 
-/**
- * An authorization that was sent elsewhere, or tried again with another acquirer, after a certain
- * no.
- */
+/** An authorization that was sent to another acquirer after a definite refusal. */
 export interface Rerouted {
-  /** The connector that carries the payment from then on. */
+  /** The connector of the payment from then on. */
   readonly connector: string;
-  /** The attempt that is the authorization there. */
+  /** The number of the attempt that is the authorization there. */
   readonly attempt: number;
 }
 
 export const reviewStates = ["none", "waiting", "accepted", "rejected"] as const;
 export type ReviewState = (typeof reviewStates)[number];
 
-/** What the merchant asked for, as validated. No card data: only what a mask shows. */
+/** The validated order. Its only card data is the mask. */
 export interface PaymentOrder {
-  /** merchant_payment_code: the merchant's own name of the payment, unique for ever. */
+  /** merchant_payment_code: the merchant's identifier of the payment, unique permanently. */
   readonly code: string;
   readonly orderNumber: string | undefined;
   /** amount_total in currency_code. */
@@ -86,29 +83,26 @@ export interface PaymentOrder {
   readonly customer: Customer;
   readonly softDescriptor: string | undefined;
   readonly note: string | undefined;
-  /**
-   * user_value_1 to user_value_5, undefined where none was given; shorter when the last ones are
-   * missing.
-   */
+  /** user_value_1 to user_value_5, undefined if absent; shorter if the last ones are absent. */
   readonly userValues: readonly (string | undefined)[];
   readonly notificationUrl: string | undefined;
   readonly deviceId: string | undefined;
   readonly storedCredential: StoredCredential | undefined;
   readonly threeDSecure: ThreeDSecure | undefined;
   /**
-   * The connector that its authorization is sent to first; missing on payments of earlier versions,
-   * whose was the first of the configuration.
+   * The connector to which the authorization is sent first; absent on payments of earlier versions,
+   * which used the first of the configuration.
    */
   readonly connector?: string;
 }
 
-/** cof_info (interface 3.6): who starts a payment with a card on file, and why. */
+/** cof_info (interface 3.6): the initiator and the reason of a payment with a stored card. */
 export interface StoredCredential {
   readonly use: "initial" | "stored";
   readonly initiator: "CIT" | "MIT";
-  /** As the merchant spells it, one of storedCredentialReasons. */
+  /** One of storedCredentialReasons, in the merchant's spelling. */
   readonly reason: StoredCredentialReason;
-  /** The network transaction id of the initial payment, on later ones. */
+  /** The network transaction id of the initial payment, for later ones. */
   readonly mandateId: string | undefined;
 }
 
@@ -121,8 +115,8 @@ export const storedCredentialReasons = [
 export type StoredCredentialReason = (typeof storedCredentialReasons)[number];
 
 /**
- * External 3-D Secure data without the cryptogram, which is as sensitive as a security code and is
- * never kept.
+ * External 3-D Secure data without the cryptogram, which is as sensitive as a security code and
+ * never stored.
  */
 export interface ThreeDSecure {
   /** Electronic commerce indicator: two digits. */
@@ -136,7 +130,7 @@ export interface ThreeDSecure {
 export interface OrderCard {
   readonly brand: Brand;
   readonly maskedPan: string;
-  /** The stored card that was charged, or that this payment creates. */
+  /** The stored card that was charged. */
   readonly tokenDigest: TokenDigest | undefined;
 }
 
@@ -171,18 +165,16 @@ export interface Pricing {
   readonly gross: Money;
   /** Tax (IOF) on gross, rounded half up, in the local currency. */
   readonly tax: Money;
-  /**
-   * The tax's rate, a plain decimal. Missing where there is no tax, and on payments of earlier
-   * versions.
-   */
+  /** The tax rate, a plain decimal. Absent without tax, and on payments of earlier versions. */
   readonly taxRate?: string;
-  /** What the customer pays: gross + tax, or gross when the merchant bears the tax. */
+  /** The amount that the customer pays: gross + tax, or gross if the merchant pays the tax. */
   readonly total: Money;
 }
 
 /**
- * `lapse` and `reject` are voids with another cause: the capture window is over, a reviewer said
- * no. `reverse` is the technical undo of an authorization whose outcome is unknown.
+ * `lapse` and `reject` are voids with another cause: the capture window is over, or a reviewer
+ * rejected the payment. `reverse` is the technical reversal of an authorization whose outcome is
+ * unknown.
  */
 export const attemptKinds = [
   "authorize",
@@ -199,23 +191,20 @@ export type AttemptKind = (typeof attemptKinds)[number];
 /** One call to an acquirer, committed before it is sent. */
 export interface Attempt {
   readonly kind: AttemptKind;
-  /**
-   * 1, 2, ... within the payment; with the payment's id it makes the reference that the acquirer
-   * sees.
-   */
+  /** 1, 2, ... within the payment; part of the reference that the acquirer receives. */
   readonly number: number;
   /** Minor units of the order's currency. */
   readonly amount: bigint;
   readonly sentAt: Instant;
-  /** After this moment it is not sent any more, and its answer is unknown. */
+  /** After this moment it is not sent any more, and its outcome is unknown. */
   readonly answerBy: Instant;
-  /** How often recovery has asked or tried again. */
+  /** Number of recovery checks. */
   readonly checks: number;
-  /** When recovery looks at it next. */
+  /** Time of the next recovery check. */
   readonly recheckAt: Instant;
 }
 
-/** What the acquirer said about the authorization. */
+/** The acquirer's answer to the authorization. */
 export interface Verdict {
   readonly approved: boolean;
   /** DE 38; undefined on declines. */
@@ -225,15 +214,15 @@ export interface Verdict {
   readonly reason: DeclineReason | "approved";
   /** Merchant advice code, such as `02`. */
   readonly adviceCode: string | undefined;
-  /** The acquirer's own name of the authorization. */
+  /** The acquirer's identifier of the authorization. */
   readonly acquirerReference: string | undefined;
-  /** The scheme's name of the transaction: the mandate id of what follows from it. */
+  /** The scheme's identifier of the transaction: the mandate id of later payments. */
   readonly networkTransactionId: string | undefined;
-  /** True when our side refused (sandbox: not a known test card). */
+  /** True if the issuer did not receive the request (sandbox: not a known test card). */
   readonly refusedBeforeIssuer: boolean;
 }
 
-/** Why an issuer or acquirer said no: the rows of interface 4.3. */
+/** Why an issuer or acquirer declined: the rows of interface 4.3. */
 export const declineReasons = [
   "not_accepted",
   "insufficient_funds",
@@ -251,8 +240,8 @@ export const declineReasons = [
 export type DeclineReason = (typeof declineReasons)[number];
 
 /**
- * Which connector carries the payment (undefined: the first of the configuration), and which
- * attempt is the authorization there.
+ * The payment's connector (undefined: the first of the configuration), and the number of the
+ * attempt that is its authorization.
  */
 export function carrierOf({ order, rerouted }: Payment): {
   readonly connector: string | undefined;
@@ -264,7 +253,7 @@ export function carrierOf({ order, rerouted }: Payment): {
 }
 
 /**
- * The reference that the acquirer sees for an attempt: stable, so that it can be asked for after a
+ * The acquirer's reference of an attempt: stable, so that recovery can inquire about it after a
  * crash.
  */
 export function attemptReference(id: PaymentId, number: number): string {

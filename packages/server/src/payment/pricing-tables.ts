@@ -4,8 +4,8 @@ import type { CurrencyCode } from "../kernel/currency.ts";
 import type { Instant } from "../kernel/instant.ts";
 
 /**
- * From the start of a UTC day, `YYYY-MM-DD`, one unit of `from` is worth `rate` units of `to`. Four
- * decimals, as the wire prints it.
+ * From the start of this UTC day, `YYYY-MM-DD`, one unit of `from` is worth `rate` units of `to`.
+ * Four decimals, as the wire prints it.
  */
 interface RateRow {
   readonly since: string;
@@ -15,8 +15,8 @@ interface RateRow {
 }
 
 /**
- * From the start of a UTC day on, a payment in `country` bears this tax: a plain decimal, `0.0038`
- * is 0.38 %.
+ * From the start of this UTC day, a payment in `country` has this tax: a plain decimal, `0.0038` is
+ * 0.38 %.
  */
 interface TaxRow {
   readonly since: string;
@@ -25,8 +25,8 @@ interface TaxRow {
 }
 
 /**
- * USD->BRL and USD->COP are rates that the sandbox of interface 8 was seen with; the others are
- * round figures of our own.
+ * USD->BRL and USD->COP are rates observed in the sandbox of interface 8; the others are our own
+ * round figures.
  */
 const sandboxRates: readonly (readonly [from: CurrencyCode, to: CurrencyCode, rate: string])[] = [
   ["USD", "BRL", "5.8300"],
@@ -59,8 +59,8 @@ const sandboxRates: readonly (readonly [from: CurrencyCode, to: CurrencyCode, ra
 ];
 
 /**
- * Named rate tables. `sandbox-2024` never changes, so that a test prints the same amounts for ever;
- * `sandbox-history` follows the USD->BRL rates that interface 8 saw over the years, for worlds
+ * Named rate tables. `sandbox-2024` never changes, so tests always print the same amounts;
+ * `sandbox-history` has the USD->BRL rates that interface 8 observed over the years, for worlds
  * whose clock is moved.
  */
 const rateTables = {
@@ -74,10 +74,10 @@ const rateTables = {
 } as const satisfies Record<string, readonly RateRow[]>;
 
 /**
- * Named tax policies; a country without a row pays none. Brazil's tax on financial operations (IOF)
- * is due on what crosses its border, also when the price is in BRL; interface 8 saw 0 % in 2014,
- * 0.38 % in the fixtures of 2017 to 2024 and 3.5 % since 2025. `brazil-cross-border` stays at 0.38
- * %, because that is what public clients' recorded answers hold.
+ * Named tax policies; a country without a row has no tax. Brazil's tax on financial operations
+ * (IOF) applies to cross-border payments, even if the price is in BRL. Interface 8 observed 0 % in
+ * 2014, 0.38 % in the fixtures of 2017 to 2024 and 3.5 % since 2025. `brazil-cross-border` stays at
+ * 0.38 %, because public clients' recorded answers have it.
  */
 const taxPolicies = {
   none: [],
@@ -108,8 +108,8 @@ const taxesByName = new Map(
 
 /**
  * Units of `to` for one unit of `from` on the day of `at`, four decimals; `1.0000` within one
- * currency. Before a table's first day its first row holds. Undefined when the table has no such
- * pair.
+ * currency. Before a table's first day its first row applies. Undefined if the table does not have
+ * the pair.
  */
 export function exchangeRate(
   table: string,
@@ -124,8 +124,8 @@ export function exchangeRate(
 }
 
 /**
- * The tax on a payment in `country` (lower case) on the day of `at`, a plain decimal; `0` where the
- * policy has no row.
+ * The tax rate of a payment in `country` (lower case) on the day of `at`, a plain decimal; `0` if
+ * the policy has no row.
  */
 export function taxRate(policy: string, country: string, at: Instant): string {
   const countries = taxesByName.get(policy);

@@ -174,7 +174,7 @@ describe("a part of an order", () => {
     };
     const { gross, tax } = priceOfPart(pricing, money("100", "USD"), 5_588n);
     assert.deepEqual([formatMoney(gross), formatMoney(tax)], ["325.78", "11.40"]);
-    // Payments of earlier versions keep the share, as their books have it.
+    // Payments of earlier versions keep the share, as in their journal entries.
     const { taxRate: _, ...earlier } = pricing;
     assert.equal(formatMoney(priceOfPart(earlier, money("100", "USD"), 5_588n).tax), "11.41");
   });

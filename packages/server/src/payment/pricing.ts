@@ -6,20 +6,20 @@ import { countryOf, type Country } from "./countries.ts";
 import type { Pricing } from "./payment.ts";
 import { exchangeRate, taxRate } from "./pricing-tables.ts";
 
-/** The part of an account's settings that prices its payments. */
+/** The account settings for pricing. */
 export interface PricingSettings {
   readonly rateTable: string;
   readonly taxPolicy: string;
   readonly taxPaidBy: "customer" | "merchant";
 }
 
-/** What the customer pays in the local currency, and the parts of it. */
+/** The local amount that the customer pays, and its parts. */
 export type LocalAmounts = Pick<Pricing, "gross" | "tax" | "total">;
 
 /**
  * Prices an order at `at` (interface 8): gross is amount times rate, tax is gross times the
- * policy's rate, each rounded half up to a cent, and the customer pays gross and tax unless the
- * merchant bears the tax. The country and the currency were accepted before.
+ * policy's rate, each rounded half up to a cent, and the customer pays both unless the merchant
+ * pays the tax. The country and the currency must have been validated.
  */
 export function priceOrder(
   amount: Money,
@@ -37,11 +37,11 @@ export function priceOrder(
 }
 
 /**
- * The local amounts of `part` minor units of an order of `amount`: what a partial capture takes.
- * Gross is converted again, so that amount, rate and gross agree to the cent on every payment that
- * is printed; so is tax, where its rate is known. On payments of earlier versions, whose rate is
- * not kept, tax is the same share of the whole tax, as the books of those have it. The whole gives
- * the whole, and no part gives more than a larger one.
+ * The local amounts of `part` minor units of an order of `amount`, for a partial capture. Gross is
+ * converted again, so that amount, rate and gross agree to the cent on every printed payment; so is
+ * tax, if its rate is known. Payments of earlier versions have no tax rate; their tax is the same
+ * share of the whole tax, as in their journal entries. The whole amount gives the whole price, and
+ * a part never costs more than a larger one.
  */
 export function priceOfPart(pricing: Pricing, amount: Money, part: bigint): LocalAmounts {
   assert(part >= 0n && part <= amount.minor, "a part is not above the whole");
@@ -64,8 +64,8 @@ export function priceOfPart(pricing: Pricing, amount: Money, part: bigint): Loca
 }
 
 /**
- * The most that one payment may come to, in the country's currency: so many whole USD at the rate
- * of the day (interface 3.5).
+ * The maximum amount of a payment, in the country's currency: a setting in whole USD at the rate of
+ * the day (interface 3.5).
  */
 export function maximumAmount(
   country: string,

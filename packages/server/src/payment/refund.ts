@@ -15,7 +15,7 @@ export const refundFacts = [
 ] as const;
 export type RefundFact = (typeof refundFacts)[number];
 
-/** A refund is a record within its payment, with a machine of its own (interface 4.4). */
+/** A refund is a record within its payment, with its own state machine (interface 4.4). */
 export const refundMachine = defineMachine<RefundState, RefundFact>({
   states: refundStates,
   initial: "requested",
@@ -24,58 +24,53 @@ export const refundMachine = defineMachine<RefundState, RefundFact>({
     ["requested", "refund_queued", "pending"],
     ["requested", "refund_cancelled", "cancelled"],
 
-    // Nothing has been sent yet: the merchant may still think better of it.
+    // Nothing has been sent yet: the merchant may still cancel.
     ["pending", "refund_cancelled", "cancelled"],
     ["pending", "refund_sent", "sending"],
 
     ["sending", "refund_approved", "confirmed"],
     ["sending", "refund_declined", "cancelled"],
-    // Recovery found that the acquirer never carried it out: it is sent again, under a new
-    // reference.
+    // Recovery found that the acquirer never executed it: it is sent again, under a new reference.
     ["sending", "refund_not_done", "pending"],
   ],
 });
 
-/** The wire's refund id: a whole number that clients read as a 32-bit integer (interface 4.4). */
+/** The wire's refund id: a whole number that clients parse as a 32-bit integer (interface 4.4). */
 export type RefundId = number;
 
 /**
- * Money on its way back to the cardholder: part of its payment, so that the payment's version
- * guards their sum.
+ * Money returned to the cardholder: part of its payment, so that the payment's version guards the
+ * sum of the refunds.
  */
 export interface Refund {
   /** 1 to 2^31 - 1, unique in the installation. */
   readonly id: RefundId;
-  /** merchant_refund_code: unique for the merchant when there is one. */
+  /** merchant_refund_code: unique for the merchant, optional. */
   readonly code: string | undefined;
   readonly state: RefundState;
   /** Minor units of the payment's currency, above zero. */
   readonly amount: bigint;
   readonly description: string;
-  /**
-   * SHA-256 of the named request that asked for it (Idempotency-Key): asked for again, it is this
-   * refund.
-   */
+  /** SHA-256 of the Idempotency-Key and the request: repeating the request returns this refund. */
   readonly request: string | undefined;
   readonly requestedAt: Instant;
   readonly pendingAt: Instant | undefined;
   readonly confirmedAt: Instant | undefined;
   readonly cancelledAt: Instant | undefined;
-  /**
-   * How often it was sent under a reference of its own; the last one is under way while `sending`.
-   */
+  /** Number of sendings, each with a new reference; the last one is under way while `sending`. */
   readonly attempts: number;
   readonly sentAt: Instant | undefined;
-  /** After this moment the attempt is not sent any more, and its answer is unknown. */
+  /** After this moment the attempt is not sent any more, and its outcome is unknown. */
   readonly answerBy: Instant | undefined;
-  /** How often recovery has asked what became of the attempt under way. */
+  /** Number of recovery checks of the current attempt. */
   readonly checks: number;
-  /** When the clock moves it next; undefined once it is final. */
+  /** Time of the next step; undefined once it is final. */
   readonly dueAt: Instant | undefined;
 }
 
 /**
- * What the acquirer sees of a refund's attempt: stable, so that it can be asked for after a crash.
+ * The acquirer's reference of a refund's attempt: stable, so that recovery can inquire about it
+ * after a crash.
  */
 export function refundReference(paymentId: string, refund: Refund): string {
   return `${paymentId}-r${refund.id}-${refund.attempts}`;

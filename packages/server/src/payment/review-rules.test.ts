@@ -22,7 +22,7 @@ function reviewed(minor: bigint, currency: string, reviewAboveUsd = 500): boolea
 
 test("a payment above the account's amount waits for a reviewer, whatever its currency", () => {
   assert.deepEqual([reviewed(50_000n, "USD"), reviewed(50_001n, "USD")], [false, true]);
-  // 500 USD at 5.8300 are 2915.00 BRL.
+  // 500 USD at 5.8300 are 2915.00 BRL, the limit.
   assert.deepEqual([reviewed(291_500n, "BRL"), reviewed(291_501n, "BRL")], [false, true]);
 });
 

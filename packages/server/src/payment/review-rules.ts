@@ -3,9 +3,9 @@ import type { Instant } from "../kernel/instant.ts";
 import type { Pricing } from "./payment.ts";
 import { maximumAmount, type PricingSettings } from "./pricing.ts";
 
-/** The part of an account's settings that says which payments people look at. */
+/** The account settings for reviews. */
 export interface ReviewSettings extends PricingSettings {
-  /** Whole USD above which a payment waits for a reviewer; 0: none does for its amount. */
+  /** Payments above this amount in whole USD wait for a reviewer; 0: no limit. */
   readonly reviewAboveUsd: number;
 }
 
@@ -16,8 +16,7 @@ interface ReviewCase {
 }
 
 /**
- * Each rule that sends a payment to review, whatever the request says. One more rule is one more
- * row.
+ * Rules that send a payment to review, independent of the request. A further rule is a further row.
  */
 const rules: readonly ((payment: ReviewCase, settings: ReviewSettings) => boolean)[] = [
   ({ country, pricing, at }, settings) =>
@@ -29,8 +28,7 @@ const rules: readonly ((payment: ReviewCase, settings: ReviewSettings) => boolea
 ];
 
 /**
- * Whether a payment that the issuer approves waits for a reviewer all the same (interface 4.2: risk
- * review).
+ * Whether a payment that the issuer approves must wait for a reviewer (interface 4.2: risk review).
  */
 export function needsReview(payment: ReviewCase, settings: ReviewSettings): boolean {
   return rules.some((applies) => applies(payment, settings));
