@@ -11,9 +11,9 @@ export interface Account {
   readonly settings: AccountSettings;
 }
 
-/** What can be switched per account. Defaults are in settings.ts, one row each. */
+/** Settings of an account. settings.ts has a row with the default of each. */
 export interface AccountSettings {
-  /** ISO 3166-1 alpha-2, lower case: taken when a request names no country. */
+  /** ISO 3166-1 alpha-2, lower case: used if a request has no country. */
   readonly country: string;
   /** X: cross-border hosts, B: hosts local to Brazil (interface 0). */
   readonly profile: "X" | "B";
@@ -21,20 +21,17 @@ export interface AccountSettings {
   readonly rateTable: string;
   /** Name of a tax policy in pricing-tables.ts. */
   readonly taxPolicy: string;
-  /** Who pays the tax: added on top of what the customer pays, or borne by the merchant. */
+  /** Whether the tax is added to what the customer pays, or paid by the merchant. */
   readonly taxPaidBy: "customer" | "merchant";
   readonly partialCapture: boolean;
-  /**
-   * Payments above so many whole USD wait for a reviewer when the issuer approves them; 0: none
-   * does for its amount.
-   */
+  /** Approved payments above this amount in whole USD wait for a reviewer; 0: no limit. */
   readonly reviewAboveUsd: number;
   /**
-   * Days in which an authorization can be captured; then it is given up (interface 4.2: 4, up to 5
-   * or 7).
+   * Days within which an authorization can be captured; then it is voided (interface 4.2: 4, up to
+   * 5 or 7).
    */
   readonly captureWindowDays: number;
-  /** Days after the capture in which a refund may be asked for; 0: no limit. */
+  /** Days after the capture within which a refund may be requested; 0: no limit. */
   readonly refundWindowDays: number;
   /**
    * Minutes that a refund stays requested (RE), and then pending (PE), before it is sent to the
@@ -43,17 +40,17 @@ export interface AccountSettings {
   readonly refundRequestedMinutes: number;
   readonly refundPendingMinutes: number;
   /**
-   * true: only a requested refund can be cancelled, not a pending one (interface 4.4 has both
-   * readings).
+   * true: only a requested refund can be cancelled, not a pending one (interface 4.4 can be read
+   * both ways).
    */
   readonly strictRefundCancel: boolean;
   /**
-   * true: a stored-credential payment must name the mandate of an initial one with the same card.
+   * true: a stored-credential payment must have the mandate of an initial one with the same card.
    */
   readonly strictMandates: boolean;
-  /** true: declines tell `iso_code` and `mac_code` (interface 4.3). */
+  /** true: declines have `iso_code` and `mac_code` (interface 4.3). */
   readonly declineCodes: boolean;
-  /** true: transaction_status describes outcomes in the sandbox texts of 2017 (interface 4.3). */
+  /** true: transaction_status describes outcomes with the sandbox texts of 2017 (interface 4.3). */
   readonly legacyDescriptions: boolean;
   /** transaction_status.acquirer. */
   readonly acquirerName: string;
@@ -66,51 +63,54 @@ export interface AccountSettings {
   /** Upper limit per payment in whole USD, converted by the rate table; interface 3.5: 10000. */
   readonly maximumAmountUsd: number;
   /**
-   * Where merchants are told of changes unless a payment names another address; empty: nowhere
-   * (interface 5.7, 6).
+   * Address for notifications of payments without their own address; empty: none (interface 5.7,
+   * 6).
    */
   readonly notificationUrl: string;
-  /** Where the hosted page sends customers back to; empty: nowhere. */
+  /** Where the hosted page sends customers back to; empty: none. */
   readonly responseUrl: string;
-  /** Who gets receipts; empty: nobody. */
+  /** E-mail address for receipts; empty: none. */
   readonly receiptEmail: string;
   /** The merchant's picture on the hosted page; empty: none. */
   readonly imageUrl: string;
-  /** Printed on statements; a payment's soft_descriptor takes its place. */
+  /** Printed on statements, unless a payment has a soft_descriptor. */
   readonly descriptor: string;
   /** true: a form body whose JSON is cut by a raw `&` is refused instead of repaired. */
   readonly strictForms: boolean;
   /** true: an amount with more decimals than the wire has is refused instead of rounded. */
   readonly strictAmounts: boolean;
   /**
-   * true: a merchant_payment_code or merchant_refund_code that is a card number is refused
-   * (docs/decisions/0007).
+   * true: a merchant_payment_code, merchant_refund_code or Idempotency-Key that contains the number
+   * of the card is refused (docs/decisions/0007).
    */
   readonly refuseCardLikeCodes: boolean;
-  /** Tell of a payment that is paid or declined within the request itself too (interface 4.2). */
+  /**
+   * Also sends a notification for a payment that is paid or declined within its own request
+   * (interface 4.2).
+   */
   readonly notifySynchronous: boolean;
   /**
-   * Which acquirers payments go to; the first that fits counts, and without one the installation's
-   * first acquirer.
+   * Acquirers of payments: the first matching route applies; without one, the installation's first
+   * acquirer.
    */
   readonly routes: readonly Route[];
-  /** Receivers of all notifications but those of payments that bring an address of their own. */
+  /** Receivers of all notifications except those of payments with their own address. */
   readonly notificationEndpoints: readonly NotificationEndpoint[];
-  /** What the sandbox does to deliveries. */
+  /** Faults that the sandbox injects into deliveries. */
   readonly notificationChaos: NotificationChaos;
   readonly simulator: SimulatorSettings;
 }
 
 /**
- * How the simulated acquirer behaves towards this account. Chances are in 1/1000 and drawn from
- * `seed`.
+ * How the simulated acquirer behaves towards this account. Probabilities are in 1/1000 and drawn
+ * from `seed`.
  */
 export interface SimulatorSettings {
   readonly seed: string;
   readonly latencyMs: number;
-  /** The acquirer does the work, its answer is lost. */
+  /** The acquirer executes the request, but its answer is lost. */
   readonly loseAnswer: number;
-  /** The request is lost: the acquirer never hears of it. */
+  /** The request is lost before it reaches the acquirer. */
   readonly loseRequest: number;
   /** The answer comes after the deadline. */
   readonly lateAnswer: number;
@@ -119,16 +119,15 @@ export interface SimulatorSettings {
 }
 
 /**
- * How the simulated acquirer treats one request: as it treats the account, unless a fault met the
- * request. Never kept.
+ * How the simulated acquirer treats one request: like the account, unless a fault was injected into
+ * the request. Never stored.
  */
 export interface SimulatorTreatment extends SimulatorSettings {
-  /**
-   * Passed each wait of this request, and passes it on: what waits for something simulated needs no
-   * place for work.
-   */
+  /** Wraps each wait of this request: simulated waits give up their place in the work limit. */
   readonly waits?: <Value>(wait: Promise<Value>) => Promise<Value>;
-  /** What happens to each message of this request, before any instruction and any chance. */
+  /**
+   * Fault for each message of this request; takes precedence over instructions and probabilities.
+   */
   readonly fault?: AcquirerFault;
 }
 

@@ -3,13 +3,10 @@ import { type NotificationEndpoint, switchedOff } from "../notification/endpoint
 import type { EndpointId } from "../notification/events.ts";
 import type { AccountSettings } from "./account.ts";
 
-/**
- * The name under which the account's one address of earlier days (`notificationUrl`) is an endpoint
- * among the others.
- */
+/** The id of the endpoint for `notificationUrl`, the account's only address in earlier versions. */
 const accountUrl = "account-url";
 
-/** Everybody who hears of an account's payments. */
+/** All endpoints of an account. */
 export function endpointsOf({
   notificationUrl: url,
   notificationEndpoints: endpoints,
@@ -21,8 +18,8 @@ export function endpointsOf({
 }
 
 /**
- * The account's endpoints to keep when somebody switches this one on or off; undefined when there
- * is none of that id. What is switched on has not answered 410 any more.
+ * The account's endpoints to store when this one is enabled or disabled; undefined if there is none
+ * with this id. Enabling it clears an earlier 410.
  */
 export function endpointsSwitched(
   settings: AccountSettings,
@@ -40,8 +37,8 @@ export function endpointsSwitched(
 }
 
 /**
- * Endpoints as somebody wants them kept from `now` on, with when they were switched off: those that
- * were on `before`, now.
+ * The wanted endpoints with the times when they were disabled: now for those that were enabled in
+ * `before`.
  */
 export function withOffTimes(
   wanted: readonly NotificationEndpoint[],
@@ -57,7 +54,7 @@ export function withOffTimes(
   });
 }
 
-/** The account's endpoints to keep when this one has answered 410. */
+/** The account's endpoints to store when this one has answered 410. */
 export function endpointsWithout(
   settings: AccountSettings,
   endpoint: EndpointId,

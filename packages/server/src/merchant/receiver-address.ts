@@ -1,17 +1,17 @@
 import type { NotificationEndpoint } from "../notification/endpoint.ts";
 
 /**
- * Why an address of a receiver is refused when it is given, in words that complete "the address
- * ..."; undefined when it may be called.
+ * Why a configured receiver address is refused, as a completion of "the address ..."; undefined if
+ * it is allowed.
  */
 export type AddressCheck = (url: string) => string | undefined;
 
-/** What stands for a password. */
+/** Shown instead of a password. */
 const hidden = "***";
-/** The end of the user's name and password is the last at sign before the path (WHATWG URL). */
+/** The last at sign before the path ends the user name and password (WHATWG URL). */
 const credentials = /^([a-z]+:[\\/]*)([^\\/?#]*)@/i;
 
-/** A receiver's address as it may be shown and kept beside others: without the password in it. */
+/** A receiver's address for display and for records: without its password. */
 export function shownAddress(url: string): string {
   if (!url.includes("@")) return url;
   return url.replace(credentials, (_, scheme: string, given: string) => {
@@ -20,18 +20,18 @@ export function shownAddress(url: string): string {
   });
 }
 
-/** Whether somebody gives an address back as it was shown. */
+/** Whether an address has a hidden password, as `shownAddress` returns it. */
 export function isHidden(url: string): boolean {
   const given = credentials.exec(url)?.[2];
   return given !== undefined && (given === hidden || given.endsWith(`:${hidden}`));
 }
 
-/** The address that is meant when one is given back as it was shown. */
+/** The current address if `url` is its shown form, otherwise `url`. */
 export function meantAddress(url: string, current: string | undefined): string {
   return current !== undefined && url !== current && url === shownAddress(current) ? current : url;
 }
 
-/** Endpoints as they may be shown. */
+/** Endpoints for display. */
 export function shownEndpoints(
   endpoints: readonly NotificationEndpoint[],
 ): readonly NotificationEndpoint[] {

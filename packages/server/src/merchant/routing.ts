@@ -4,25 +4,25 @@ import { countryCodes } from "../payment/countries.ts";
 import { type Brand, brands } from "../vault/brand.ts";
 
 /**
- * Which acquirers an account's payments go to. Plain data, kept with the account; what is left out
- * does not matter.
+ * Selects the acquirers of an account's payments. Plain data, stored with the account; absent
+ * members match everything.
  */
 export interface Route {
   /**
-   * Names of connectors, 1 to 4: the first is asked, each other when the one before certainly did
-   * nothing.
+   * Names of connectors, 1 to 4: the first gets the request, each other one after the previous one
+   * definitely did nothing.
    */
   readonly connectors: readonly string[];
   readonly brands?: readonly Brand[];
-  /** First digits of card numbers, 1 to 8 of them. */
+  /** First digits of card numbers, 1 to 8 digits each. */
   readonly bins?: readonly string[];
-  /** The currency that the payment is asked for in, three upper-case letters. */
+  /** Requested currencies, three upper-case letters each. */
   readonly currencies?: readonly string[];
   /** Two lower-case letters. */
   readonly countries?: readonly string[];
-  /** Whole USD by the account's rate table: this much or more. */
+  /** Minimum amount in whole USD by the account's rate table, inclusive. */
   readonly fromUsd?: number;
-  /** Less than this. */
+  /** Maximum amount in whole USD, exclusive. */
   readonly belowUsd?: number;
 }
 
@@ -32,8 +32,7 @@ const mostValues = 200;
 const highestUsd = 1_000_000_000;
 
 /**
- * Reads an account's routes from plain JSON, as settings are changed. Undefined when it is anything
- * else.
+ * Parses an account's routes from plain JSON, as in a settings change. Undefined for anything else.
  */
 export function readRoutes(value: unknown): readonly Route[] | undefined {
   if (!Array.isArray(value) || value.length > maximumRoutes) return undefined;
@@ -68,8 +67,8 @@ const readers = {
 } satisfies Record<keyof Route, (value: unknown) => unknown>;
 
 /**
- * A form's scalars may have become numbers on their way (settings-endpoint.ts): a BIN is text all
- * the same.
+ * Numbers become text again: a BIN in a form may have been converted to a number
+ * (settings-endpoint.ts).
  */
 function listOf(
   value: unknown,

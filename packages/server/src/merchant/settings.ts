@@ -17,19 +17,19 @@ import { rateTableNames, taxPolicyNames } from "../payment/pricing-tables.ts";
 interface Setting<Value> {
   readonly default: Value;
   readonly allows: (value: unknown) => value is Value;
-  /** The allowed values in words, for whoever gave another one. */
+  /** The allowed values in words, for error messages. */
   readonly allowed: string;
-  /** All allowed values, where they are few. */
+  /** All allowed values, if they are few. */
   readonly values?: readonly Value[];
-  /** A chance is a whole number of thousandths; people read and write it in percent. */
+  /** A probability is a whole number of thousandths, displayed and entered in percent. */
   readonly unit?: "thousandths";
-  /** One sentence for people. */
+  /** One sentence for users. */
   readonly doc: string;
 }
 
 type SettingTable<Settings> = { readonly [Name in keyof Settings]: Setting<Settings[Name]> };
 
-/** One row per switch of the simulated acquirer. */
+/** One row per setting of the simulated acquirer. */
 export const simulatorSettings = {
   seed: {
     ...text("cofre", 1, 100),
@@ -45,7 +45,7 @@ export const simulatorSettings = {
   doubleRequest: { ...chance(), doc: "How often the network delivers a request twice." },
 } satisfies SettingTable<SimulatorSettings>;
 
-/** One row per thing that the sandbox does to notifications so that a receiver can be tested. */
+/** One row per fault that the sandbox injects into notifications to test a receiver. */
 export const chaosSettings = {
   seed: {
     ...text("cofre", 1, 100),
@@ -69,7 +69,7 @@ export const chaosSettings = {
   },
 } satisfies SettingTable<NotificationChaos>;
 
-/** One row per switch of an account; a setting without its row does not compile. */
+/** One row per setting of an account; a setting without a row does not compile. */
 export const accountSettings = {
   country: {
     ...oneOf<string>("br", countryCodes),
@@ -83,8 +83,8 @@ export const accountSettings = {
     ...oneOf<string>("sandbox-2024", rateTableNames),
     doc: "The table of exchange rates that prices payments.",
   },
-  // The fixtures and remote tests of public clients hold 0.38 % (interface 8); 3.5 % is seen in one
-  // client's arithmetic only.
+  // The fixtures and remote tests of public clients have 0.38 % (interface 8); 3.5 % occurs only in
+  // one client's arithmetic.
   taxPolicy: {
     ...oneOf<string>("brazil-cross-border", taxPolicyNames),
     doc: "The tax that is added to payments, per country.",
@@ -93,7 +93,7 @@ export const accountSettings = {
     ...oneOf("customer", ["customer", "merchant"]),
     doc: "Whether the tax is added to what the customer pays or borne by the merchant.",
   },
-  // Public clients expect BP-CAP-11 from an account that was never set up (interface 5.1).
+  // Public clients expect BP-CAP-11 from an account without configuration (interface 5.1).
   partialCapture: {
     ...flag(false),
     doc: "Whether less than the authorized amount may be captured.",
@@ -131,7 +131,7 @@ export const accountSettings = {
     ...flag(false),
     doc: "Whether outcomes are described in the sandbox texts of 2017.",
   },
-  // Plugins take a sandbox decline for one only when the acquirer has this name (clients.md).
+  // Plugins recognize a sandbox decline only if the acquirer has this name (clients.md).
   acquirerName: { ...text("EBANX", 1, 64), doc: "The acquirer's name in answers." },
   createToken: {
     ...flag(true),
@@ -141,7 +141,7 @@ export const accountSettings = {
     ...flag(true),
     doc: "Whether a card number without its security code is refused with BP-DR-54.",
   },
-  // Acquirers in Brazil ask for 3-D Secure with debit cards; whether the original's sandbox does is
+  // Acquirers in Brazil require 3-D Secure for debit cards; whether the original's sandbox does is
   // unknown.
   requireDebitThreeDSecure: {
     ...flag(false),
@@ -214,7 +214,7 @@ export function defaultAccountSettings(): AccountSettings {
   };
 }
 
-/** A table per kind of switch, for the documentation. */
+/** The settings table of the documentation. */
 export function settingsTableAsMarkdown(table: Readonly<Record<string, Setting<unknown>>>): string {
   const rows = Object.entries(table).map(([name, { default: initially, allowed, doc }]) => {
     const shown = typeof initially === "object" ? "" : `\`${JSON.stringify(initially)}\``;
@@ -223,7 +223,7 @@ export function settingsTableAsMarkdown(table: Readonly<Record<string, Setting<u
   return ["| setting | unless set | allowed | meaning |", "|---|---|---|---|", ...rows].join("\n");
 }
 
-/** What people and programs are told of a setting. */
+/** Description of a setting for users and programs. */
 export interface DescribedSetting {
   readonly name: string;
   readonly default: unknown;
@@ -231,13 +231,13 @@ export interface DescribedSetting {
   readonly values?: readonly unknown[];
   readonly unit?: "thousandths";
   readonly doc: string;
-  /** Of an object: its settings. */
+  /** The settings of an object. */
   readonly settings?: readonly DescribedSetting[];
 }
 
 /**
- * Every switch of an account in the order of its table; those of the simulator and of the
- * notifications inside.
+ * Every setting of an account in the order of its table; those of the simulator and of
+ * notifications are nested.
  */
 export function describedSettings(): readonly DescribedSetting[] {
   const inside: Readonly<Record<string, readonly DescribedSetting[]>> = {
@@ -268,10 +268,10 @@ export type SettingsResult =
   | { readonly problems: readonly string[] };
 
 /**
- * `current` with `changes` laid over it; `simulator` and `notificationChaos` may hold some of its
- * settings only. Anything unknown or not allowed is a problem, one sentence each, which never
- * quotes a value, and then nothing is changed. `check`: of addresses of receivers that are new. One
- * that is given back as it was shown, without its password, is the one that is kept.
+ * Merges `changes` into `current`; `simulator` and `notificationChaos` may be partial. Anything
+ * unknown or not allowed is a problem, one sentence each, without values, and then nothing is
+ * changed. `check` applies to new receiver addresses. An address in its shown form, without its
+ * password, means the stored one.
  */
 export function validateSettings(
   changes: Readonly<Record<string, unknown>>,
@@ -295,7 +295,7 @@ export function validateSettings(
     ...current,
     ...others,
     routes: readRoutes(others["routes"]) ?? current.routes,
-    // With what was left out.
+    // With defaults for absent members.
     notificationEndpoints:
       readEndpoints(others["notificationEndpoints"]) ?? current.notificationEndpoints,
     notificationChaos: {
@@ -338,8 +338,7 @@ function keptUrl(
 }
 
 /**
- * Of addresses that are not kept already: what was let in before the configuration changed is let
- * be.
+ * Only for new addresses: addresses that were accepted under an earlier configuration stay valid.
  */
 function addressProblems(
   others: Readonly<Record<string, unknown>>,
@@ -379,10 +378,7 @@ function problemsOf(
   return [...unknown, ...refused];
 }
 
-/**
- * A name is quoted when it looks like one: anything else could be what somebody should not have
- * sent.
- */
+/** A name is quoted only if it looks like one: anything else could be confidential data. */
 function unknownName(name: string, prefix: string, known: readonly string[]): string {
   if (!/^[A-Za-z][A-Za-z_-]{0,39}$/.test(name))
     return `${prefix === "" ? "One of the names" : `One of the names in ${prefix.slice(0, -1)}`} is not a setting.`;
@@ -438,7 +434,7 @@ function text(initially: string, shortest: number, longest: number): ValueRules<
   };
 }
 
-/** Empty, or where http reaches. */
+/** Empty, or an http or https address. */
 function webAddress(): ValueRules<string> {
   return {
     default: "",
