@@ -1,14 +1,14 @@
 /**
- * A property that the code relies on did not hold: the piece of work stops here. Never caught to
- * carry on with the same work.
+ * A property that the code relies on does not hold: the current work is aborted. Must not be caught
+ * to continue the same work.
  */
 export class BrokenInvariant extends Error {
   override readonly name = "BrokenInvariant";
 }
 
 /**
- * Assertions stay on in production. `property` states what should hold, positively, and holds no
- * data of the case.
+ * Assertions stay enabled in production. `property` is the expected property, stated positively,
+ * without data of the case.
  */
 export function assert(condition: boolean, property: string): asserts condition {
   if (!condition) throw new BrokenInvariant(property);

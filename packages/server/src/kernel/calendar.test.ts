@@ -20,7 +20,7 @@ import {
 } from "./calendar.ts";
 import { instant, type Instant } from "./instant.ts";
 
-/** A moment from ISO text, by the platform's calendar: the oracle of this file. */
+/** A moment from ISO text by the platform's calendar, the oracle of this file. */
 function at(iso: string): Instant {
   return instant(Date.parse(iso));
 }

@@ -2,8 +2,9 @@ import { assert } from "./assert.ts";
 import type { Instant } from "./instant.ts";
 
 /**
- * Calendar arithmetic on instants: proleptic Gregorian, UTC, whole numbers only. The platform's own
- * calendar is not used, because it reads the machine's zone and accepts the 31st of February.
+ * Calendar arithmetic on instants: proleptic Gregorian, UTC, whole numbers only. The platform's
+ * calendar is not used, because it depends on the machine's time zone and accepts the 31st of
+ * February.
  */
 
 const dayMs = 86_400_000;
@@ -11,14 +12,14 @@ const daysIn400Years = 146_097;
 /** Days from 0000-03-01, where the count below starts, to 1970-01-01. */
 const epochDay = 719_468;
 
-/** A day of the calendar, of no zone. `month` 1 to 12, `day` 1 to 31. */
+/** A calendar day without a time zone. `month` 1 to 12, `day` 1 to 31. */
 export interface CalendarDate {
   readonly year: number;
   readonly month: number;
   readonly day: number;
 }
 
-/** A moment as a UTC calendar and clock show it. */
+/** A moment in UTC calendar and clock fields. */
 export interface CivilTime extends CalendarDate {
   readonly hour: number;
   readonly minute: number;
@@ -26,7 +27,7 @@ export interface CivilTime extends CalendarDate {
   readonly millisecond: number;
 }
 
-/** A card's expiry as printed on it: `month` 1 to 12, `year` of four digits. */
+/** A card's expiry as printed on it: `month` 1 to 12, `year` with four digits. */
 export interface CardDueDate {
   readonly month: number;
   readonly year: number;
@@ -69,7 +70,7 @@ export function formatTimestamp(at: Instant): string {
   return `${dayText(dayNumber)} ${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}:${twoDigits(seconds % 60)}`;
 }
 
-/** `YYYY-MM-DD` in UTC. Years 0 to 9999. Texts of this form sort as their days do. */
+/** `YYYY-MM-DD` in UTC. Years 0 to 9999. These texts sort chronologically. */
 export function formatDate(at: Instant): string {
   return dayText(Math.floor(at / dayMs));
 }
@@ -80,9 +81,9 @@ export function formatCalendarDate(date: CalendarDate): string {
 }
 
 /**
- * The same time of day, `months` calendar months on (back when negative), on the month's last day
- * when it is shorter: 31 December and 14 months is 28 or 29 February. Not reversible, so a new
- * expiry is counted from the use, never from the former expiry.
+ * The same time of day, `months` calendar months later (earlier if negative), on the last day of a
+ * month that is too short: 14 months after 31 December is 28 or 29 February. Not reversible, so a
+ * new expiry is counted from the use, never from the former expiry.
  */
 export function addMonths(at: Instant, months: number): Instant {
   assert(Number.isInteger(months), "months are added as a whole number");
@@ -101,8 +102,8 @@ export function addDays(at: Instant, days: number): Instant {
 }
 
 /**
- * A date as requests write it, `dd/mm/yyyy`, day and month padded or not (interface 3.2). Undefined
- * when it is none or no such day exists.
+ * A date in the format of requests, `dd/mm/yyyy`, day and month with or without leading zeros
+ * (interface 3.2). Undefined for another format or a day that does not exist.
  */
 export function parseWireDate(text: string): CalendarDate | undefined {
   const match = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/.exec(text);
@@ -112,8 +113,8 @@ export function parseWireDate(text: string): CalendarDate | undefined {
 }
 
 /**
- * Whole years from a birth to an instant, in UTC. Who was born on 29 February completes a year of
- * 365 days on 1 March.
+ * Whole years from a birth to an instant, in UTC. In years of 365 days, a birthday on 29 February
+ * counts as 1 March.
  */
 export function ageAt(birth: CalendarDate, at: Instant): number {
   const today = dateOfDay(Math.floor(at / dayMs));
@@ -123,8 +124,8 @@ export function ageAt(birth: CalendarDate, at: Instant): number {
 }
 
 /**
- * The last instant of a card's expiry month. A card is good as long as it is that month anywhere:
- * the last place is UTC-12, where the month ends twelve hours after it does in UTC.
+ * The last instant of a card's expiry month. A card is valid as long as it is that month anywhere:
+ * last in UTC-12, where the month ends twelve hours later than in UTC.
  */
 export function endOfMonth(year: number, month: number): Instant {
   assert(month >= 1 && month <= 12, "a month is 1 to 12");
@@ -134,8 +135,8 @@ export function endOfMonth(year: number, month: number): Instant {
 }
 
 /**
- * `mm/yyyy`, the month padded or not (interface 2.1). Undefined when the text is anything else or
- * there is no such month.
+ * `mm/yyyy`, the month with or without a leading zero (interface 2.1). Undefined for another format
+ * or a month that does not exist.
  */
 export function parseCardDueDate(text: string): CardDueDate | undefined {
   const match = /^(0?[1-9]|1[0-2])\/(\d{4})$/.exec(text);
@@ -154,8 +155,8 @@ function isDate({ year, month, day }: CalendarDate): boolean {
 }
 
 /**
- * Days since 1970-01-01. Counted in years that begin on 1 March, so that the leap day is the last
- * one: then the months' starts are a straight line, 153 days for every five months.
+ * Days since 1970-01-01. Years are counted from 1 March, so the leap day is the last one and the
+ * starts of the months are linear, with 153 days per five months.
  */
 function dayOfDate({ year, month, day }: CalendarDate): number {
   const marchYear = month > 2 ? year : year - 1;
@@ -172,7 +173,7 @@ function dateOfDay(dayNumber: number): CalendarDate {
   const shifted = dayNumber + epochDay;
   const era = Math.floor(shifted / daysIn400Years);
   const dayOfEra = shifted - era * daysIn400Years;
-  // Leap days that have passed within the era are taken out, so that every year counts 365.
+  // Removes the leap days that have passed within the era, so that every year has 365 days.
   const leapDays =
     Math.floor(dayOfEra / 1_460) - Math.floor(dayOfEra / 36_524) + Math.floor(dayOfEra / 146_096);
   const yearOfEra = Math.floor((dayOfEra - leapDays) / 365);
@@ -193,8 +194,8 @@ function twoDigits(value: number): string {
   return padded[value] ?? String(value);
 }
 
-// Nearly every timestamp of a running server is of today, so the text of the day that was printed
-// last is kept.
+// Nearly every timestamp of a running server is from today, so the text of the last printed day is
+// cached.
 let lastDay = 0;
 let lastDayText = "1970-01-01";
 
@@ -213,8 +214,8 @@ export function formatInstant(at: Instant): string {
 }
 
 /**
- * A day, a day and a time as the wire prints them, or what `formatInstant` writes, with or without
- * milliseconds: all UTC. Undefined for anything else.
+ * A day, a day and a time as the wire prints them, or the format of `formatInstant`, with or
+ * without milliseconds: all UTC. Undefined for anything else.
  */
 export function parseInstant(text: string): Instant | undefined {
   const parts = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{3}))?)?Z?)?$/.exec(
@@ -237,8 +238,8 @@ const spanUnits: ReadonlyMap<string, number> = new Map([
 ]);
 
 /**
- * `at`, and a span of time such as `10s`, `30min`, `36h`, `4d` or `14months` later. Undefined when
- * the text is no span of at most 100 years.
+ * `at` plus a time span such as `10s`, `30min`, `36h`, `4d` or `14months`. Undefined if the text is
+ * not a span of at most 100 years.
  */
 export function afterSpan(at: Instant, span: string): Instant | undefined {
   const parts = /^(\d{1,9}) ?(ms|s|min|h|d|months?)$/.exec(span);
@@ -253,7 +254,7 @@ export function afterSpan(at: Instant, span: string): Instant | undefined {
   return ms > 36_525 * dayMs ? undefined : ((at + ms) as Instant);
 }
 
-/** `mm/yyyy`, nine years from now: until when the card of an example is good. */
+/** `mm/yyyy`, nine years from now: the expiry of an example card. */
 export function exampleDueDate(now: Instant): string {
   return `12/${Number(formatDate(now).slice(0, 4)) + 9}`;
 }

@@ -5,12 +5,12 @@ export interface Clock {
   now(): Instant;
 }
 
-/** What this machine's clock may differ from the one that processes share, in milliseconds. */
+/** Maximum difference between this machine's clock and the shared one, in milliseconds. */
 export const clockToleranceMs = 2_000;
 
 /**
- * How far this machine's clock is ahead of another one, at least, in milliseconds; below 0: behind.
- * The other clock was read at some moment between `before` and `after`.
+ * Minimum lead of this machine's clock over another one, in milliseconds; negative: behind. The
+ * other clock was read between `before` and `after`.
  */
 export function aheadOf(theirs: number, before: Instant, after: Instant): number {
   if (theirs < before) return before - theirs;

@@ -1,6 +1,6 @@
 /**
- * The candidate that `word` was probably meant to be: within `most` edits and less than half of it;
- * undefined when none is near.
+ * The most similar candidate, for suggestions: at most `most` edits and fewer than half of the
+ * length of `word`; undefined if none is similar.
  */
 export function closestTo(
   word: string,
@@ -14,7 +14,7 @@ export function closestTo(
   return near[0]?.candidate;
 }
 
-/** Levenshtein's distance, where two neighbours that have changed places are one edit too. */
+/** Levenshtein distance in which swapping two adjacent characters is also one edit. */
 function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);

@@ -5,7 +5,7 @@ import { isoExponents } from "./currency-table.ts";
 export type CurrencyCode = string;
 
 /**
- * The wire prints two decimals and takes up to two in every currency, also where ISO 4217 has none
+ * The wire prints two decimals and accepts up to two in every currency, even if ISO 4217 has none
  * (interface 8).
  */
 const wireScale = 2;
@@ -19,8 +19,8 @@ export function isCurrency(code: string): code is CurrencyCode {
 }
 
 /**
- * Decimal places of a `Money.minor` of this currency: two, or as many as ISO 4217 says where that
- * is more. So a Chilean peso is 100 minor units here although the currency has no cents
+ * Decimal places of a `Money.minor` of this currency: two, or those of ISO 4217 if there are more.
+ * So a Chilean peso has 100 minor units here although the currency has no cents
  * (docs/decisions/0005-money.md).
  */
 export function scaleOf(currency: CurrencyCode): number {

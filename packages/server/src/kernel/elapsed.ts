@@ -1,4 +1,5 @@
 /**
- * Port: milliseconds since some moment, a count that only grows: nobody sets it, unlike the clock.
+ * Port: monotonic time in milliseconds since an arbitrary moment. Unlike the clock it cannot be
+ * set.
  */
 export type ElapsedMs = () => number;

@@ -1,4 +1,4 @@
-/** Neighbours on a keyboard and in the alphabet; a digit follows 9 with 0. */
+/** Neighbouring characters on keyboards and in the alphabet; 0 also follows 9. */
 const runs = [
   "01234567890",
   "abcdefghijklmnopqrstuvwxyz",
@@ -9,13 +9,13 @@ const runs = [
   "azertyuiop",
 ];
 const leastDistinct = 5;
-/** Of the steps from one character to the next. */
+/** Maximum share of predictable steps from one character to the next. */
 const mostPredictable = 0.6;
 
 /**
- * Whether a text that a person chose is among the first that are tried: blanks alone, a few
- * characters over and over, a short text repeated, or rows of the keyboard and of the alphabet. No
- * list of common passwords: length does the rest.
+ * Whether a password is among the first that attackers try: blanks only, a few repeated characters,
+ * a repeated short text, or sequences of the keyboard and the alphabet. There is no list of common
+ * passwords: the minimum length covers them.
  */
 export function isGuessable(text: string): boolean {
   const characters = Array.from(text.trim().toLowerCase());

@@ -27,7 +27,7 @@ test("payment ids of one merchant and moment grow, whatever else is made meanwhi
   const made = new Map<string, PaymentId[]>();
   for (let each = 0; each < 3_000; each += 1) {
     for (const merchantId of merchants) {
-      // Now and then something of a moment before comes late.
+      // Some payments of an earlier moment arrive late.
       const at = instant(5_000 + (each % 7 === 0 ? 0 : 1));
       const ids = made.get(`${merchantId} ${at}`) ?? [];
       made.set(`${merchantId} ${at}`, ids);
@@ -40,7 +40,7 @@ test("payment ids of one merchant and moment grow, whatever else is made meanwhi
     assert.deepEqual(ids.toSorted(), ids);
     assert.equal(new Set(ids).size, ids.length);
   }
-  // Each begins where chance wills.
+  // Each moment begins at a random id.
   assert.equal(new Set(Array.from(made.values(), ([first]) => first?.slice(12, 20))).size, 4);
 });
 

@@ -4,32 +4,32 @@ import type { Random } from "./random.ts";
 declare const brand: unique symbol;
 type Branded<Name extends string> = string & { readonly [brand]: Name };
 
-/** One merchant account: 8 lower-case hex characters. Leads every key of the store. */
+/** One merchant account: 8 lower-case hex characters. Prefix of every key in the store. */
 export type MerchantId = Branded<"MerchantId">;
 
 /**
- * One payment: 48 lower-case hex characters, of which the first 8 are the creation time in Unix
- * seconds (interface 3.4, measured there), so that keys grow with time and indexes stay warm. The
- * seconds fit until 2106-02-07; later ones are counted from 0 again, and only the order is lost.
+ * One payment: 48 lower-case hex characters. The first 8 are the creation time in Unix seconds
+ * (interface 3.4, measured there), so that keys grow with time and recent index pages stay cached.
+ * The seconds fit until 2106-02-07; later they restart from 0, which only affects the order.
  */
 export type PaymentId = Branded<"PaymentId">;
 
-/** SHA-256 of a token, 64 lower-case hex characters: the only form of a token that is kept. */
+/** SHA-256 of a token, 64 lower-case hex characters: the only stored form of a token. */
 export type TokenDigest = Branded<"TokenDigest">;
 
 /** SHA-256 of an integration key, 64 lower-case hex characters. */
 export type KeyDigest = Branded<"KeyDigest">;
 
-/** Hexadecimal digits behind the time. */
+/** Hexadecimal digits after the time. */
 const randomDigits = 36;
-/** Of those that were drawn, what a step leaves out. */
+/** Random digits that a step does not use. */
 const stepSkips = 8;
-/** Merchants and milliseconds of which the last id is remembered, at least. */
+/** Minimum number of pairs of merchant and millisecond whose last id is remembered. */
 const leastMoments = 1_000;
 
 /**
- * With `above`, the id of another payment, what stands behind the time is greater than there, by at
- * least 1 and at most 2^112.
+ * If `above`, the id of another payment, is given, the digits after the time are greater than its
+ * digits, by at least 1 and at most 2^112.
  */
 export function newPaymentId(at: Instant, random: Random, above?: PaymentId): PaymentId {
   const drawn = hexOf(random.bytes(randomDigits / 2));
@@ -37,17 +37,17 @@ export function newPaymentId(at: Instant, random: Random, above?: PaymentId): Pa
     (above === undefined ? drawn : beyond(above.slice(-randomDigits), drawn))) as PaymentId;
 }
 
-/** Gives payments their ids. */
+/** Creates the ids of payments. */
 export type PaymentIds = (merchantId: MerchantId, at: Instant) => PaymentId;
 
 /**
- * Of two payments of one merchant made in the same millisecond the later has the greater id, as
- * long as this remembers the former.
+ * Payments of one merchant in the same millisecond get increasing ids, as long as the previous id
+ * is remembered.
  */
 export function paymentIds(random: Random): PaymentIds {
   /**
-   * The last of each merchant and millisecond. The map of earlier ones is dropped whole: the oldest
-   * key of one map has to be looked for.
+   * The last id per merchant and millisecond. Older entries are dropped as a whole map, which
+   * avoids a search for the oldest key.
    */
   let last = new Map<string, PaymentId>();
   let earlier = new Map<string, PaymentId>();
@@ -63,14 +63,14 @@ export function paymentIds(random: Random): PaymentIds {
   };
 }
 
-/** The least id that a payment made at this moment can have: all made before have lesser ones. */
+/** The lowest id of payments created at this moment: ids of earlier payments are lower. */
 export function leastPaymentId(at: Instant): PaymentId {
   return timeInId(at).padEnd(48, "0") as PaymentId;
 }
 
 /**
- * That a thousand steps of 112 bits go beyond the 144 happens once in eight million times; then
- * only the order is lost.
+ * A thousand steps of 112 bits exceed the 144 bits once in eight million times; this only affects
+ * the order.
  */
 function beyond(digits: string, drawn: string): string {
   const next = BigInt(`0x${digits}`) + BigInt(`0x${drawn.slice(stepSkips)}`) + 1n;

@@ -1,6 +1,6 @@
 /**
- * A moment in UTC, in milliseconds since 1970-01-01T00:00:00Z. Calendar arithmetic on it is in
- * calendar.ts; nothing in the domain ever asks the system for the time (see clock.ts).
+ * A moment in UTC, in milliseconds since 1970-01-01T00:00:00Z. Calendar arithmetic is in
+ * calendar.ts. Domain code never reads the system time (see clock.ts).
  */
 export type Instant = number & { readonly [brand]: "Instant" };
 declare const brand: unique symbol;

@@ -1,18 +1,18 @@
 import type { Clock } from "./clock.ts";
 import { type Instant, minute } from "./instant.ts";
 
-/** What a job says of its reads of the store. Never throws. */
+/** Receives the results of a job's reads of the store. Never throws. */
 export interface ReadReport {
-  /** `read`: which one. */
+  /** `read`: the name of the read. */
   failed(read: string): void;
   /**
-   * One that works says nothing of the others: each is a statement of its own, and may time out
+   * A successful read does not reset the others: each is a separate statement, and may time out
    * alone.
    */
   worked(read: string): void;
 }
 
-/** What `reading` brings, after it was reported whether it worked. */
+/** The result of `reading`, after its success or failure was reported. */
 export async function reported<T>(
   report: ReadReport | undefined,
   read: string,
@@ -31,25 +31,26 @@ export async function reported<T>(
 export interface ReadFailure {
   readonly job: string;
   readonly read: string;
-  /** Since the last one that was reported. */
+  /** Failures since the last report. */
   readonly failed: number;
 }
 
-/** This many failures of a read in a row, and the job counts as failing until that read works. */
+/**
+ * A job counts as failing after this number of failures of one read in a row, until that read
+ * succeeds.
+ */
 const failuresToFail = 3;
 const silentMs = minute;
 
-/**
- * Counts the jobs' reads that fail: a job that can't read does nothing, and nothing else shows it.
- */
+/** Counts failed reads of jobs: a job that cannot read does nothing, and nothing else shows it. */
 export class JobReads {
   readonly #clock: Clock;
   readonly #report: (failure: ReadFailure) => void;
-  /** By job and read. */
+  /** Failures in a row by job and read. */
   readonly #inARow = new Map<string, Map<string, number>>();
   readonly #untold = new Map<string, { count: number; toldAt: Instant | undefined }>();
 
-  /** `report` hears of the first failure of each job and then once a minute at most. */
+  /** `report` is called for the first failure of each job and then at most once a minute. */
   constructor(clock: Clock, report: (failure: ReadFailure) => void) {
     this.#clock = clock;
     this.#report = report;
@@ -62,7 +63,7 @@ export class JobReads {
     };
   }
 
-  /** Jobs of which a read has failed three times in a row. */
+  /** Jobs with a read that has failed three times in a row. */
   failing(): readonly string[] {
     return [...this.#inARow]
       .filter(([, reads]) => [...reads.values()].some((count) => count >= failuresToFail))
@@ -78,7 +79,7 @@ export class JobReads {
     untold.count += 1;
     const now = this.#clock.now();
     const sinceMs = untold.toldAt === undefined ? silentMs : now - untold.toldAt;
-    // Below zero the clock was set back, and says nothing of the time since.
+    // If the clock was set back, the time since the last report is unknown.
     if (0 <= sinceMs && sinceMs < silentMs) return;
     this.#report({ job, read, failed: untold.count });
     untold.count = 0;

@@ -10,8 +10,7 @@ const lights: MachineDefinition<Light, Sign> = {
   states: ["red", "green", "amber", "broken"],
   initial: "red",
   final: ["broken"],
-  // Out of order on purpose: `amber` is reached through a row that comes after the one that leaves
-  // it.
+  // Deliberately out of order: the row that reaches `amber` comes after the one that leaves it.
   rows: [
     ["amber", "stop", "red"],
     ["amber", "fail", "broken"],
@@ -60,7 +59,7 @@ describe("a machine that is loaded from a table", () => {
   test("reaches each of its states from the initial one", () => {
     const withoutWayIn = lights.rows.filter(([, , to]) => to !== "amber");
     assert.throws(() => defineMachine({ ...lights, rows: withoutWayIn }), BrokenInvariant);
-    // Nobody gets to the two states, though each is the end of a row.
+    // Two states that cannot be reached, although rows end in them.
     assert.throws(
       () =>
         defineMachine({

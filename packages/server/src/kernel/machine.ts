@@ -4,7 +4,7 @@ export interface MachineDefinition<State extends string, Fact extends string> {
   readonly states: readonly State[];
   readonly initial: State;
   readonly final: readonly State[];
-  /** From this state, this fact leads to that state. */
+  /** State, fact, next state. */
   readonly rows: readonly (readonly [State, Fact, State])[];
 }
 
@@ -12,13 +12,13 @@ export interface Machine<State extends string, Fact extends string> extends Mach
   State,
   Fact
 > {
-  /** Where `fact` leads from `state`; undefined when the table has no such row. */
+  /** The state after `fact` in `state`; undefined if the table has no such row. */
   next(state: State, fact: Fact): State | undefined;
 }
 
 /**
- * Loads a state machine from its table. Refuses a doubled row, an exit from a final state and a
- * state that nobody reaches.
+ * Loads a state machine from its table. Refuses a duplicate row, an exit from a final state and an
+ * unreachable state.
  */
 export function defineMachine<State extends string, Fact extends string>(
   definition: MachineDefinition<State, Fact>,

@@ -32,7 +32,7 @@ describe("reading amounts", () => {
     // Printed floats: no digit is lost.
     ["100.5000", 10_050n],
     ["100.000000000000000", 10_000n],
-    // More than 2^53, in units and in cents.
+    // More than 2^53, in whole units and in cents.
     ["9007199254740993", -1n],
     ["90071992547409.93", 9_007_199_254_740_993n],
     ["999999999999999.99", 99_999_999_999_999_999n],
@@ -107,7 +107,7 @@ describe("reading amounts", () => {
 
 describe("rounding amounts", () => {
   const vectors: readonly (readonly [text: string, minor: bigint])[] = [
-    // What official shop plugins send for a total with an instalment's interest.
+    // Amounts that official shop plugins send for a total with instalment interest.
     ["108.9909", 10_899n],
     ["102.19769999999998", 10_220n],
     ["104.49540000000001", 10_450n],
@@ -185,7 +185,7 @@ describe("rates", () => {
     [53_600n, "0.0350", 1_876n],
     [100n, "5.8300", 583n],
     [583n, "0.0038", 2n],
-    // Exact half cents go up, what is below stays down.
+    // Exact half cents are rounded up, smaller fractions down.
     [1n, "0.5", 1n],
     [3n, "0.5", 2n],
     [1n, "0.4999", 0n],
@@ -193,7 +193,7 @@ describe("rates", () => {
     [100n, "0.005", 1n],
     [99n, "0.005", 0n],
     [100n, "1.005", 101n],
-    // 1.005 as a float is less than it looks, 8.20 x 100 and 19.99 x 100 are not whole.
+    // 1.005 as a float is below its decimal value, 8.20 x 100 and 19.99 x 100 are not whole.
     [820n, "1.0000", 820n],
     [1_999n, "1.0000", 1_999n],
     [9_007_199_254_740_993n, "1.0000", 9_007_199_254_740_993n],

@@ -2,8 +2,8 @@ import { assert } from "./assert.ts";
 import { scaleOf, type CurrencyCode } from "./currency.ts";
 
 /**
- * An exact amount: whole minor units of a currency, `scaleOf(currency)` decimals. Never a float, on
- * no way in or out.
+ * An exact amount: whole minor units of a currency, `scaleOf(currency)` decimals. Never converted
+ * from or to a float.
  */
 export interface Money {
   readonly minor: bigint;
@@ -13,10 +13,10 @@ export interface Money {
 const largestIntegerDigits = 15;
 
 /**
- * Minor units from the literal decimal text of a request: `100`, `100.5`, `1.00`. Digits beyond
- * `scale` are taken only when they are zeros, since nothing is lost then; a printed float such as
- * `100.5000` is a real amount. Undefined for a sign, an exponent, blanks, a missing digit on either
- * side of the point, and more than 15 digits before it.
+ * Minor units from the decimal text of a request: `100`, `100.5`, `1.00`. Digits beyond `scale` are
+ * accepted only if they are zeros, because nothing is lost then; a printed float such as `100.5000`
+ * occurs in practice. Undefined for a sign, an exponent, blanks, a missing digit on either side of
+ * the point, and more than 15 digits before it.
  */
 export function parseAmount(text: string, scale: number): bigint | undefined {
   const match = /^(\d+)(?:\.(\d+))?$/.exec(text);
@@ -28,9 +28,9 @@ export function parseAmount(text: string, scale: number): bigint | undefined {
 }
 
 /**
- * As `parseAmount`, and a text with more decimals than `scale` is rounded half up, digit by digit:
- * shops that compute an instalment's interest in floating point send `108.9909` and
- * `104.49540000000001`. Undefined also when an amount above zero would become zero.
+ * Like `parseAmount`, but a text with more decimals than `scale` is rounded half up, digit by
+ * digit: shops that compute instalment interest in floating point send `108.9909` and
+ * `104.49540000000001`. Also undefined if an amount above zero would become zero.
  */
 export function roundAmount(text: string, scale: number): bigint | undefined {
   const point = text.indexOf(".");
@@ -43,7 +43,7 @@ export function roundAmount(text: string, scale: number): bigint | undefined {
   return minor === 0n ? undefined : minor;
 }
 
-/** Plain decimal text with exactly `scale` decimals, `-` in front when negative. */
+/** Plain decimal text with exactly `scale` decimals, with `-` in front if negative. */
 export function formatAmount(minor: bigint, scale: number): string {
   const digits = (minor < 0n ? -minor : minor).toString().padStart(scale + 1, "0");
   const sign = minor < 0n ? "-" : "";
@@ -52,14 +52,14 @@ export function formatAmount(minor: bigint, scale: number): string {
   return `${sign}${digits.slice(0, point)}.${digits.slice(point)}`;
 }
 
-/** `money` as the wire prints it. */
+/** `money` in the wire's format. */
 export function formatMoney(money: Money): string {
   return formatAmount(money.minor, scaleOf(money.currency));
 }
 
 /**
  * `minor` times a rate, rounded half up to a whole minor unit (interface 8). The rate is plain
- * decimal text such as `5.8300` or `0.0038`, used exactly as written. Neither may be negative.
+ * decimal text such as `5.8300` or `0.0038`, used exactly. Neither may be negative.
  */
 export function multiplyRate(minor: bigint, rate: string): bigint {
   assert(minor >= 0n, "an amount that is converted is not negative");
@@ -73,8 +73,7 @@ interface Fraction {
 }
 
 /**
- * Rates as fractions, once they were read: they come from a few tables, and each charge multiplies
- * by several.
+ * Cache of rates as fractions: they come from a few tables, and each charge multiplies by several.
  */
 const fractions = new Map<string, Fraction>();
 const mostFractions = 1_000;
@@ -96,9 +95,9 @@ export function proportion(minor: bigint, part: bigint, whole: bigint): bigint {
 }
 
 /**
- * Splits `minor` in proportion to `weights` without losing or making a unit: everyone gets the
- * floor of their share, and the units that are left go to the largest remainders, the earlier one
- * first among equals.
+ * Splits `minor` in proportion to `weights` without losing or creating a unit: each weight gets the
+ * floor of its share, and the remaining units go to the largest remainders, the earlier one first
+ * among equals.
  */
 export function allocate(minor: bigint, weights: readonly bigint[]): readonly bigint[] {
   const sum = weights.reduce((total, weight) => total + weight, 0n);
@@ -129,7 +128,7 @@ export function addMoney(one: Money, other: Money): Money {
   return { minor: one.minor + other.minor, currency: one.currency };
 }
 
-/** Negative, zero or positive, as `one` is less than, equal to or more than `other`. */
+/** Negative, zero or positive if `one` is less than, equal to or greater than `other`. */
 export function compareMoney(one: Money, other: Money): number {
   assertSameCurrency(one, other);
   return one.minor === other.minor ? 0 : one.minor < other.minor ? -1 : 1;

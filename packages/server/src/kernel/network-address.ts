@@ -1,17 +1,17 @@
 import { isIP, isIPv4 } from "node:net";
 
 /**
- * Whether it is an IPv4 or IPv6 address, with nothing around it: no zone either, which may be any
- * text of any length.
+ * Whether the text is exactly an IPv4 or IPv6 address, without a zone, which could be any text of
+ * any length.
  */
 export function isAddress(text: string): boolean {
   return !text.includes("%") && isIP(text) !== 0;
 }
 
 /**
- * Whoever is behind an address, as far as that can be told: the IPv4 address, also when it is
- * written as one of IPv6; of IPv6 the 64 bits that one customer is given, who has all the others.
- * What is no address is itself.
+ * The network of an address, used as the identity of a client: the IPv4 address, also in IPv6
+ * notation, or the IPv6 /64, because one customer has a whole /64. Other texts are returned
+ * unchanged.
  */
 export function networkOf(address: string): string {
   const plain = address.split("%")[0]?.toLowerCase() ?? "";
@@ -21,7 +21,7 @@ export function networkOf(address: string): string {
   const groups = before.split(":").filter((group) => group !== "");
   if (after !== undefined) {
     const behind = after.split(":").filter((group) => group !== "");
-    // A dotted end is two groups.
+    // A dotted end counts as two groups.
     const length = behind.length + (after.includes(".") ? 1 : 0);
     while (groups.length + length < 8) groups.push("0");
     groups.push(...behind);

@@ -1,9 +1,9 @@
 import type { Scheduler } from "./scheduler.ts";
 
 /**
- * Spreads work over time: tasks begin in the order in which they come, at most `most` in each
- * period of `everyMs`. So a backlog takes a bounded share of a thread that also serves requests.
- * Owns a timer from the first task of a period to its end.
+ * Spreads work over time: tasks begin in order of arrival, at most `most` in each period of
+ * `everyMs`. So a backlog takes a bounded share of a thread that also serves requests. Owns a timer
+ * from the first task of a period to its end.
  */
 export class Pace {
   readonly #scheduler: Scheduler;
@@ -18,7 +18,7 @@ export class Pace {
     this.#everyMs = everyMs;
   }
 
-  /** Begins the task now if the period has room for it, else in one of the next. */
+  /** Begins the task now if the period has room for it, otherwise in a later period. */
   begin(task: () => void): void {
     if (this.#begun === this.#most) {
       this.#waiting.push(task);
@@ -29,7 +29,7 @@ export class Pace {
     task();
   }
 
-  /** Resolves when a task that comes now may begin. */
+  /** Resolves when a task that arrives now may begin. */
   turn(): Promise<void> {
     return new Promise((resolve) => {
       this.begin(resolve);

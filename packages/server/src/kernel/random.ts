@@ -1,6 +1,6 @@
 /**
- * Port: the only source of chance. Production plugs in the system's CSPRNG, a sandbox world or a
- * simulation a seeded one.
+ * Port: the only source of randomness. Production uses the system's CSPRNG; a sandbox world or a
+ * simulation uses a seeded generator.
  */
 export interface Random {
   /** Fresh bytes owned by the caller. */

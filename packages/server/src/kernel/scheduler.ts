@@ -1,4 +1,4 @@
-/** Port: the only way to wait. A simulation plugs in one whose time is virtual. */
+/** Port: the only way to wait. A simulation uses one with virtual time. */
 export interface Scheduler {
   /** Resolves after `ms`, or rejects with the signal's reason when it is aborted first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;

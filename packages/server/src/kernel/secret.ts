@@ -3,8 +3,8 @@ import { inspect } from "node:util";
 const held = new WeakMap<object, unknown>();
 
 /**
- * Holds a value that must not be shown: every conversion prints `[secret]`. Searching for `reveal(`
- * is the security review.
+ * Holds a value that must not be shown: every conversion prints `[secret]`. Security reviews search
+ * for `reveal(`.
  */
 export class Secret<T> {
   declare private readonly guarded: T;

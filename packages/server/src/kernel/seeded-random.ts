@@ -6,12 +6,12 @@ const blocksPerPiece = pieceBytes / 16;
 const zeros = new Uint8Array(pieceBytes);
 
 /**
- * Repeatable chance for sandbox worlds and the simulation: the same seed gives the same bytes on
- * every machine and version. The stream is AES-256 in counter mode over zeros, from counter 0,
- * under the key SHA-256(`cofre seeded random 1` NUL seed), and is read in the order of the calls.
- * Whoever knows the seed knows every byte, so nothing that must stay secret may be drawn from it
- * where real cards are kept: only worlds of the sandbox import this file (architecture.test.ts has
- * the list of those that may), and the configuration refuses to be anything but a sandbox.
+ * Repeatable random bytes for sandbox worlds and the simulation: the same seed gives the same bytes
+ * on every machine and version. The stream is AES-256 in counter mode over zeros, from counter 0,
+ * with the key SHA-256(`cofre seeded random 1` NUL seed), and is read in the order of the calls.
+ * The seed reveals every byte, so no secret may be drawn from it where real cards are stored: only
+ * worlds of the sandbox import this file (architecture.test.ts has the list of allowed importers),
+ * and the configuration accepts only the sandbox environment.
  */
 export class SeededRandom implements Random {
   readonly #stream: Cipheriv;
@@ -19,7 +19,7 @@ export class SeededRandom implements Random {
   #used = 0;
   #position = 0;
 
-  /** `position`: how many bytes of the stream another one has drawn, to go on from there. */
+  /** `position`: number of bytes that another instance has drawn, to continue from there. */
   constructor(seed: string, position = 0) {
     const key = createHash("sha256").update("cofre seeded random 1\0").update(seed).digest();
     const counter = new Uint8Array(16);
@@ -34,7 +34,7 @@ export class SeededRandom implements Random {
     this.#used = position % pieceBytes;
   }
 
-  /** How many bytes were drawn. */
+  /** Number of bytes drawn. */
   get position(): number {
     return this.#position;
   }

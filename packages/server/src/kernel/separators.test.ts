@@ -60,8 +60,7 @@ test("a separator is read from UTF-8 wherever it is", () => {
     for (let end = 1; end < bytes.length - 1; end += 1)
       assert.equal(separatorAt(bytes, 1, end), -1, "cut");
   }
-  // Letters, digits, a pair of surrogates, a byte of another charset, blanks written with too many
-  // bytes.
+  // Letters, digits, a surrogate pair, a byte of another charset, blanks with overlong encodings.
   for (const bytes of [
     Buffer.from("a"),
     Buffer.from("1"),

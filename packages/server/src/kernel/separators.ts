@@ -1,16 +1,18 @@
 /**
- * Characters that separate the digits of a number or surround it: what people type, and what
+ * Characters that separate the digits of a number or surround it: typed ones, and those that
  * clipboards, word processors and mobile keyboards add. Card numbers, security codes, telephone
- * numbers, documents and zip codes are read without them; the search for card numbers, in requests
- * and in files, looks through them.
+ * numbers, documents and zip codes are parsed without them; the search for card numbers, in
+ * requests and in files, ignores them.
  */
 
-/** Kinds of separator, as bits: a reader names those that it accepts. */
+/** Kinds of separators, as bits: each parser selects the kinds that it accepts. */
 export const separatorKinds = { blank: 1, invisible: 2, dash: 4, point: 8, mark: 16 } as const;
 
-/** Blanks and invisible characters: never part of a value, so both ends of a value lose them. */
+/**
+ * Blanks and invisible characters: never part of a value, so they are removed from both ends of it.
+ */
 export const blankKinds = separatorKinds.blank | separatorKinds.invisible;
-/** What groups the characters of a document or a zip code, which letters belong to as well. */
+/** Separators in documents and zip codes, whose values may also have letters. */
 export const groupKinds = blankKinds | separatorKinds.dash | separatorKinds.point;
 export const allKinds = groupKinds | separatorKinds.mark;
 
@@ -20,7 +22,7 @@ const { blank, invisible, dash, point, mark } = separatorKinds;
 
 /** Code points from `first` to `last`, in ascending order. */
 const ranges: readonly (readonly [first: number, last: number, kind: Kind])[] = [
-  // Tab, line breaks.
+  // Tab and line breaks.
   [0x09, 0x0d, blank],
   [0x20, 0x20, blank],
   // " # ' ( ) * +
@@ -38,50 +40,50 @@ const ranges: readonly (readonly [first: number, last: number, kind: Kind])[] = 
   [0x7e, 0x7e, mark],
   [0x85, 0x85, blank],
   [0xa0, 0xa0, blank],
-  // The soft hyphen.
+  // Soft hyphen.
   [0xad, 0xad, invisible],
   // Middle dot.
   [0xb7, 0xb7, point],
   [0x58a, 0x58a, dash],
-  // The Arabic letter mark.
+  // Arabic letter mark.
   [0x61c, 0x61c, invisible],
   [0x1680, 0x1680, blank],
   [0x180e, 0x180e, invisible],
   [0x2000, 0x200a, blank],
-  // Zero-width characters; the marks of direction.
+  // Zero-width characters and direction marks.
   [0x200b, 0x200f, invisible],
   // Hyphen, no-break hyphen, figure dash, en dash, em dash, bar.
   [0x2010, 0x2015, dash],
-  // Quotation marks, as word processors write them.
+  // Quotation marks of word processors.
   [0x2018, 0x201f, mark],
   // Bullets and dots.
   [0x2022, 0x2027, point],
   [0x2028, 0x2029, blank],
-  // Embeddings and overrides of direction.
+  // Direction embeddings and overrides.
   [0x202a, 0x202e, invisible],
   [0x202f, 0x202f, blank],
   [0x2032, 0x2033, mark],
-  // The hyphen bullet; the fraction slash.
+  // Hyphen bullet and fraction slash.
   [0x2043, 0x2044, point],
   [0x205f, 0x205f, blank],
   // Word joiner, invisible operators, isolates.
   [0x2060, 0x206f, invisible],
-  // The keycap around an emoji's digit.
+  // The keycap around an emoji digit.
   [0x20e3, 0x20e3, mark],
   [0x2212, 0x2212, dash],
-  // The mathematical slash, asterisk, circle and bullet; the dot operator.
+  // Mathematical slash, asterisk, circle and bullet; dot operator.
   [0x2215, 0x2219, point],
   [0x22c5, 0x22c5, point],
   [0x2500, 0x2502, mark],
   [0x2e3a, 0x2e3b, dash],
   [0x3000, 0x3000, blank],
   [0x30fb, 0x30fb, point],
-  // The variation selectors.
+  // Variation selectors.
   [0xfe00, 0xfe0f, mark],
   [0xfe58, 0xfe58, dash],
   [0xfe63, 0xfe63, dash],
   [0xfeff, 0xfeff, invisible],
-  // The wide forms of ( ) * + , - . / : ; _ | ~ and the middle dot.
+  // Full-width forms of ( ) * + , - . / : ; _ | ~ and the middle dot.
   [0xff08, 0xff0b, mark],
   [0xff0c, 0xff0c, point],
   [0xff0d, 0xff0d, dash],
@@ -94,16 +96,16 @@ const ranges: readonly (readonly [first: number, last: number, kind: Kind])[] = 
   [0xff65, 0xff65, point],
 ];
 
-/** The kinds of all characters of two bytes in UTF-16; there is no separator beyond. */
+/** The kinds of all characters with one UTF-16 code unit; no separator has two. */
 const kinds = new Uint8Array(0x1_0000);
 for (const [first, last, kind] of ranges) kinds.fill(kind, first, last + 1);
 
-/** The kind of a code point, 0 when it is no separator. */
+/** The kind of a code point; 0 if it is not a separator. */
 export function separatorKind(codePoint: number): Kind | 0 {
   return (kinds[codePoint] ?? 0) as Kind | 0;
 }
 
-/** Without blanks and invisible characters at either end. */
+/** Removes blanks and invisible characters from both ends. */
 export function trimmed(text: string): string {
   const isOuter = (at: number): boolean => (separatorKind(text.charCodeAt(at)) & blankKinds) !== 0;
   let start = 0;
@@ -113,7 +115,7 @@ export function trimmed(text: string): string {
   return start === 0 && end === text.length ? text : text.slice(start, end);
 }
 
-/** Without any separator of the given kinds. */
+/** Removes all separators of the given kinds. */
 export function withoutSeparators(text: string, accepted: number = allKinds): string {
   let kept = "";
   let from = 0;
@@ -126,7 +128,7 @@ export function withoutSeparators(text: string, accepted: number = allKinds): st
 }
 
 /**
- * The separator that begins at a byte of UTF-8: its code point; -1 when there is none. It has
+ * The code point of the separator that begins at a byte of UTF-8; -1 if there is none. It has
  * `utf8Length` bytes.
  */
 export function separatorAt(bytes: Uint8Array, at: number, end: number = bytes.length): number {
@@ -143,7 +145,7 @@ export function separatorAt(bytes: Uint8Array, at: number, end: number = bytes.l
   return kinds[codePoint] === 0 || utf8Length(codePoint) !== length ? -1 : codePoint;
 }
 
-/** Bytes that a separator has in UTF-8. */
+/** Length of a separator in UTF-8, in bytes. */
 export function utf8Length(codePoint: number): number {
   return codePoint < 0x80 ? 1 : codePoint < 0x800 ? 2 : 3;
 }

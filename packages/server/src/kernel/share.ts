@@ -1,31 +1,31 @@
 import { everySlot } from "./slot.ts";
 
 /**
- * Port: this process's share of the work that goes on for all merchants (recovery, notifications,
- * the forgetting of cards). It keeps several processes from doing the same work for nothing.
- * Nothing rests on it: what is done twice is stopped by the versions of what it writes.
+ * Port: this process's share of the work for all merchants (recovery, notifications, deletion of
+ * expired cards). It prevents several processes from doing the same work. Correctness does not
+ * depend on it: duplicate work fails on the versions of the records that it writes.
  */
 export interface Share {
   /**
-   * The slots whose work may begin now, with their tenures. To be asked before the work is read
-   * from the store.
+   * The slots in which work may begin now, with their tenures. Must be called before the work is
+   * read from the store.
    */
   held(): ReadonlyMap<number, Tenure>;
   /**
-   * true: no other process was there when the store was last asked, so what is under way without
-   * this one's doing is nobody's.
+   * true: there was no other process at the last request to the store, so everything under way
+   * belongs to this process or to one that has ended.
    */
   readonly isAlone: boolean;
 }
 
 /**
- * A time without a break in which a slot is held: what was read in it has not been done by another
- * process meanwhile.
+ * A continuous time in which a slot is held: work that was read during it has not been done by
+ * another process.
  */
 export interface Tenure {
   /**
-   * Work begins, and whoever began it calls what this returns when it has ended. undefined: it is
-   * over, nothing may begin.
+   * Begins work; the caller must call the returned function when the work has ended. undefined: the
+   * tenure is over, and no work may begin.
    */
   begin(): (() => void) | undefined;
 }
@@ -33,5 +33,5 @@ export interface Tenure {
 const always: Tenure = { begin: () => () => undefined };
 const all: ReadonlyMap<number, Tenure> = new Map(Array.from(everySlot, (slot) => [slot, always]));
 
-/** All of it, for ever. */
+/** All slots, permanently. */
 export const wholeShare: Share = { held: () => all, isAlone: true };

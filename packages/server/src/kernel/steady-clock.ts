@@ -3,9 +3,9 @@ import type { ElapsedMs } from "./elapsed.ts";
 import type { Instant } from "./instant.ts";
 
 /**
- * For how long a clock has kept step with the monotonic count. A clock that was just set may be
- * wrong, and so may one whose process has just started: a wrong clock is often corrected within
- * minutes. To be asked more often than a clock drifts by the tolerance.
+ * Measures for how long a clock has agreed with monotonic time. A clock that was just set may be
+ * wrong, and so may the clock of a process that just started: a wrong clock is often corrected
+ * within minutes. Must be called more often than the clock drifts by the tolerance.
  */
 export class SteadyClock {
   readonly #clock: Clock;
@@ -20,7 +20,7 @@ export class SteadyClock {
     this.#since = this.#last.elapsedMs;
   }
 
-  /** Milliseconds since the clock was set last, or since the start. */
+  /** Milliseconds since the clock was last set, or since the start. */
   steadyForMs(): number {
     const now = { at: this.#clock.now(), elapsedMs: this.#elapsedMs() };
     const { at, elapsedMs } = this.#last;

@@ -4,7 +4,7 @@ import { test, type TestContext } from "node:test";
 import { day } from "./instant.ts";
 import { systemScheduler } from "./system-scheduler.ts";
 
-/** The one that is loaded while timers are mocked, for it keeps to those that it finds. */
+/** A scheduler that is loaded while timers are mocked, because it binds the timers at load. */
 async function amongMockedTimers(context: TestContext): Promise<typeof systemScheduler> {
   context.mock.timers.enable({ apis: ["setTimeout"] });
   const anew = (await import(`./system-scheduler.ts?${encodeURIComponent(context.name)}`)) as {

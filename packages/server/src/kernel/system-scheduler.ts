@@ -3,15 +3,12 @@ import type { Scheduler } from "./scheduler.ts";
 /** A longer delay would overflow the timer and fire at once. */
 const longestTimerMs = 2 ** 31 - 1;
 
-/**
- * As they are when this is loaded: test runners put timers of their own in their place, around a
- * Cofre that runs in their process.
- */
+/** Bound when the module is loaded: test runners replace timers around a Cofre in their process. */
 const startTimer = setTimeout;
 const stopTimer = clearTimeout;
 
 /**
- * Real timers. Waiting holds the process alive: whoever waits takes a signal or cancels when it is
+ * Real timers. A wait keeps the process alive: callers pass a signal, or cancel it when they are
  * closed.
  */
 export const systemScheduler: Scheduler = { sleep, after };

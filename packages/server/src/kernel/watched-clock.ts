@@ -2,8 +2,8 @@ import type { Clock } from "./clock.ts";
 import type { Instant } from "./instant.ts";
 
 /**
- * Another clock, and the latest time that it has shown to anybody: a clock that was ahead for a
- * moment leaves times that were stamped then.
+ * Wraps a clock and records the latest time that it has returned: a clock that was ahead for a
+ * moment leaves records with those times.
  */
 export class WatchedClock implements Clock {
   readonly #clock: Clock;

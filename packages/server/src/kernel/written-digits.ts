@@ -1,9 +1,6 @@
-/**
- * Digits as people and programs write them: of any script, and escaped as `%34`, `&#52;` or
- * `\u0034`.
- */
+/** Digits in text: of any script, and escaped as `%34`, `&#52;` or `\u0034`. */
 
-/** A character and what stands for it in the text. */
+/** A character and its position in the text. */
 export interface Piece {
   readonly character: string;
   readonly start: number;
@@ -19,8 +16,8 @@ export function* literalPieces(text: string): Generator<Piece> {
 }
 
 /**
- * `%34`, also escaped again; `\u0034`; `&#52;`, `&#x34;`; and entities with names, which are blanks
- * and dashes at most.
+ * `%34`, also escaped repeatedly; `\u0034`; `&#52;`, `&#x34;`; and named entities, which can only
+ * be blanks and dashes.
  */
 export const escape = /(?:%(?:25){0,3}[\da-f]{2})+|\\u[\da-f]{4}|&#x?[\da-f]{1,6};|&[a-z]{2,8};/i;
 const escapes = new RegExp(escape.source, "gi");
@@ -47,7 +44,7 @@ function unescaped(written: string): string {
   return code <= 0x10_ff_ff ? String.fromCodePoint(code) : " ";
 }
 
-/** Percent-encoded UTF-8: each character with the escapes that it was written with. */
+/** Decodes percent-encoded UTF-8: each character with the position of its escapes. */
 function* octets(written: string, offset: number): Generator<Piece> {
   const units = Array.from(written.matchAll(octet), ({ 0: unit, 1: hex = "", index }) => ({
     byte: Number.parseInt(hex, 16),
@@ -64,7 +61,7 @@ function* octets(written: string, offset: number): Generator<Piece> {
   }
 }
 
-/** The ASCII digits that a character stands for; undefined when it stands for none. */
+/** The ASCII digits of a character; undefined if it has none. */
 export function digitsOf(character: string): string | undefined {
   const unit = character.charCodeAt(0);
   if (unit <= 0x7f) return unit >= 0x30 && unit <= 0x39 ? character : undefined;
@@ -78,8 +75,8 @@ export function digitsOf(character: string): string | undefined {
 }
 
 /**
- * Unicode keeps the ten digits of a script together, from zero up; sets that follow each other (the
- * mathematical ones) do so in tens.
+ * The ten digits of a script are consecutive in Unicode, from zero; adjacent sets (the mathematical
+ * ones) follow in tens.
  */
 function digitValue(codePoint: number): number {
   let zero = codePoint;
@@ -88,8 +85,8 @@ function digitValue(codePoint: number): number {
 }
 
 /**
- * All digits of a text without what is written between them; where it has escapes, also with the
- * escapes read. Empty when there are fewer than `fewest`.
+ * All digits of a text without the characters between them; if it has escapes, also with the
+ * escapes decoded. Empty if there are fewer than `fewest`.
  */
 export function allDigits(text: string, fewest: number): readonly string[] {
   if (!mayHaveDigits(text, fewest)) return [];
@@ -105,8 +102,8 @@ function foldedDigits(pieces: Iterable<Piece>): string {
 }
 
 /**
- * Whether a text can have so many digits. Escapes of digits are written with digits; another
- * script's character can stand for two of them.
+ * Whether a text can have at least `fewest` digits. Escaped digits are written with digits; a
+ * character of another script can mean two.
  */
 export function mayHaveDigits(text: string, fewest: number): boolean {
   let digits = 0;

@@ -1,5 +1,5 @@
 /**
- * Facts that may be shown and logged. Card data has no place here: neither Pan nor Secret is
+ * Data that may be shown and logged. Card data must not be in it: neither Pan nor Secret is
  * assignable.
  */
 export type SafeDetail = Readonly<Record<string, string | number | boolean>>;
@@ -11,7 +11,7 @@ export type SafeDetail = Readonly<Record<string, string | number | boolean>>;
 type Retry = "never" | "later" | "after_inquiry";
 
 /**
- * Every way an operation can refuse or fail. wire/answers/errors.ts maps each to an error of the
+ * Every refusal or failure of an operation. wire/answers/errors.ts maps each to an error of the
  * wire, which has the text for clients.
  */
 export const serviceErrors = {
