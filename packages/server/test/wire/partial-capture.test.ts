@@ -38,6 +38,8 @@ const unread: Readonly<Record<string, Sent & { readonly code: string }>> = {
   "JSON in a JSON text": { body: JSON.stringify('{"amount":40}'), code: "COFRE-7" },
   "a form in a JSON text": { body: JSON.stringify("amount=40"), code: "COFRE-7" },
   YAML: { body: "amount: 40", code: "COFRE-7" },
+  "YAML, percent-encoded": { body: "amount%3A40", code: "COFRE-7" },
+  "JSON, percent-encoded": { body: "%7B%22amount%22%3A%2240.00%22%7D", code: "COFRE-7" },
   "a number": { body: "40", code: "COFRE-7" },
   "JSON with single quotes": { body: "{'amount':40}", code: "COFRE-1" },
   "another letter case": { body: "Amount=40", code: "BP-CAP-6" },

@@ -68,14 +68,16 @@ export class FormReader {
       const nameEnd = this.#decode(end, equals, ampersand);
       let valueStart = this.#at;
       let valueEnd = valueStart;
+      let isPair = false;
       if (this.#at < end && this.#bytes[this.#at] === equals) {
+        isPair = true;
         valueStart = this.#at += 1;
         valueEnd = this.#decode(end, ampersand, ampersand);
       }
       // On the `&`, or at the end.
       this.#at += 1;
       if (nameEnd === nameStart) continue;
-      this.hasPairs ||= valueStart > nameEnd;
+      this.hasPairs ||= isPair;
       if (this.#isRequestBody(nameStart, nameEnd)) {
         this.#readRequestBody(valueStart, valueEnd, end);
         if (this.repaired) return;
