@@ -65,7 +65,7 @@ async function startNode(url: string, dataDir: string, checkout: string): Promis
   const environment = {
     ...productEnvironment(port, dataDir),
     COFRE_DATABASE_URL: url,
-    COFRE_DATABASE_WAIVE_STANDBY: "yes",
+    COFRE_DATABASE_ALLOW_NO_STANDBY: "true",
   };
   return ServerProcess.start([join(checkout, program), "start"], port, environment, "/readyz");
 }
@@ -93,7 +93,7 @@ function productEnvironment(port: number, dataDir: string): NodeJS.ProcessEnv {
     COFRE_HOST: "127.0.0.1",
     COFRE_DATA_DIR: dataDir,
     // What is measured is what production does, where nothing is recorded.
-    COFRE_RECORDING: "no",
+    COFRE_REQUEST_LOG: "false",
     COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
     COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY: "test_pk_benchmarkbenchmarkbench",
   };

@@ -19,7 +19,7 @@ export interface Cofre {
   readonly firstStart: SandboxKeys | undefined;
   /**
    * The secret of an invitation for an admin, when no admin can sign in or
-   * COFRE_CONSOLE_INVITE_ADMIN asks for one. It is not kept.
+   * COFRE_CONSOLE_RECOVER_ADMIN asks for one. It is not kept.
    */
   readonly consoleInvitation: Secret<string> | undefined;
   /** What the store has done since the start. */
@@ -57,13 +57,13 @@ export async function startCofre(
   const { server, people } = await openServer(config, needs, log, ports, parts);
   const address = await server.listen(config.port, config.host);
   const tlsAddress =
-    config.tls === "yes" ? await listenWithTls(server, config, ports, parts) : undefined;
+    config.tls === "true" ? await listenWithTls(server, config, ports, parts) : undefined;
 
   // Last of all: the keys of a new account are shown once, and a start that failed after this would
   // lose them.
   const finish = async (): Promise<Pick<Cofre, "firstStart" | "consoleInvitation">> => {
     // An invitation that is lost can be made again by the next start; keys can't.
-    const consoleInvitation = await people?.inviteFirstAdmin(config.consoleInviteAdmin === "yes");
+    const consoleInvitation = await people?.inviteFirstAdmin(config.consoleRecoverAdmin === "true");
     const firstStart = await openAccount();
     if (known.length === 0) await incarnation?.keeper.start(keys.mark, true);
     return { consoleInvitation, firstStart };
@@ -85,7 +85,7 @@ export async function startCofre(
       // After the grace period the remaining connections are closed. Their work continues, and
       // recovery resumes it at the next start.
       let ended: "drained" | "cut" = "drained";
-      const cancel = ports.scheduler.after(config.shutdownGraceMs, () => {
+      const cancel = ports.scheduler.after(config.shutdownTimeoutMs, () => {
         ended = "cut";
         server.closeAllConnections();
       });

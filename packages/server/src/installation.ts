@@ -201,7 +201,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     clock,
     scheduler,
     share,
-    report: (progress) => log.write({ event: "cards_forgotten", ...progress }),
+    report: (progress) => log.write({ event: "cards_expired", ...progress }),
   });
   const retention = new RetentionJob({
     store,

@@ -348,7 +348,7 @@ export interface TimelineAttempt {
 }
 
 /** A test that ends must not wait for a request that hangs, in milliseconds. */
-const shutdownGraceMs = 1_000;
+const shutdownTimeoutMs = 1_000;
 
 /**
  * Starts a Cofre in this process: on 127.0.0.1 only, with everything in memory, which is gone after
@@ -438,7 +438,7 @@ function configOf(options: CofreOptions) {
     environment: {
       COFRE_PORT: "0",
       COFRE_DATA_DIR: ":memory:",
-      COFRE_SHUTDOWN_GRACE_MS: String(shutdownGraceMs),
+      COFRE_SHUTDOWN_TIMEOUT_MS: String(shutdownTimeoutMs),
       ...Object.fromEntries(values.filter(([, value]) => value !== undefined)),
     },
     flags: new Map(),

@@ -319,7 +319,7 @@ describe("a start", () => {
     });
     await asked.promise;
     serving.child.kill("SIGTERM");
-    assert.equal((await serving.event("stop_forced"))["reason"], "signal_during_start");
+    assert.equal((await serving.event("shutdown_forced"))["reason"], "signal_during_start");
     assert.equal(await serving.exitCode(), 1);
   });
 
@@ -361,7 +361,7 @@ describe("a start", () => {
       const folder = newFolder(context);
       chmodSync(folder, 0o755);
       const serving = new Serving(context, ["--data-dir", folder]);
-      assert.deepEqual((await serving.event("data_directory_open"))["mode"], "0755");
+      assert.deepEqual((await serving.event("data_directory_permissions"))["mode"], "0755");
       await serving.event("listening");
     },
   );
@@ -508,7 +508,7 @@ describe("a started server", () => {
       };
       await until("the disk is full", isRefused, { everyMs: 0 });
       assert.ok(stored > 10, "control: it wrote before");
-      await serving.event("writing_fails");
+      await serving.event("store_unavailable");
       const ready = await fetch(`${url}/readyz`);
       assert.deepEqual(
         [ready.status, ((await ready.json()) as { status: string }).status],
@@ -534,13 +534,13 @@ describe("a started server", () => {
     serving.child.kill("SIGTERM");
     await serving.event("stopping");
     serving.child.kill("SIGTERM");
-    assert.deepEqual((await serving.event("stop_forced"))["reason"], "second_signal");
+    assert.deepEqual((await serving.event("shutdown_forced"))["reason"], "second_signal");
     assert.equal(await serving.exitCode(), 1);
   });
 
   test("says so when the grace runs out on a request under way", async (context) => {
     const serving = new Serving(context, ["--data-dir", ":memory:"], {
-      COFRE_SHUTDOWN_GRACE_MS: "200",
+      COFRE_SHUTDOWN_TIMEOUT_MS: "200",
     });
     const { port } = await serving.event("listening");
     const client = connect(Number(port), "127.0.0.1");
@@ -552,7 +552,7 @@ describe("a started server", () => {
     await once(client, "data");
 
     serving.child.kill("SIGTERM");
-    assert.deepEqual((await serving.event("stop_forced"))["reason"], "grace_over");
+    assert.deepEqual((await serving.event("shutdown_forced"))["reason"], "grace_over");
     assert.equal(await serving.exitCode(), 1);
   });
 

@@ -155,11 +155,11 @@ async function serve({
   };
   endOnUnhandled(log, end);
   const stopAsked = firstSignal(() => {
-    log.write({ event: "stop_forced", reason: "second_signal" });
+    log.write({ event: "shutdown_forced", reason: "second_signal" });
     end(failed);
   });
 
-  const { environment, dataDirectory, shutdownGraceMs: graceMs } = config;
+  const { environment, dataDirectory, shutdownTimeoutMs: graceMs } = config;
   log.write({
     event: "starting",
     version: manifest.version,
@@ -183,7 +183,7 @@ async function serve({
     .then(() => "late" as const);
   const app = await Promise.race([starting, givenUp]);
   if (app === "late") {
-    log.write({ event: "stop_forced", reason: "signal_during_start" });
+    log.write({ event: "shutdown_forced", reason: "signal_during_start" });
     return end(failed);
   }
   // Whoever waits for `listening` finds the other line before it.
@@ -209,7 +209,7 @@ async function serve({
   log.write({ event: "stopping", signal, graceMs });
   const late = systemScheduler.sleep(graceMs + drainMarginMs).then(() => "cut" as const);
   if ((await Promise.race([app.close(), late])) === "cut") {
-    log.write({ event: "stop_forced", reason: "grace_over" });
+    log.write({ event: "shutdown_forced", reason: "grace_over" });
     end(failed);
   }
   log.write({ event: "stopped" });

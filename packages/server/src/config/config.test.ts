@@ -114,12 +114,12 @@ describe("refusals", () => {
       /^COFRE_DATABASE_URL needs a COFRE_DATA_DIR/,
     ],
     [
-      { COFRE_DATABASE_WAIVE_STANDBY: "true" },
-      /^COFRE_DATABASE_WAIVE_STANDBY is "true", but must be one of yes, no\.$/,
+      { COFRE_DATABASE_ALLOW_NO_STANDBY: "yes" },
+      /^COFRE_DATABASE_ALLOW_NO_STANDBY is "yes", but must be one of true, false\.$/,
     ],
-    [{ COFRE_TLS: "true" }, /^COFRE_TLS is "true", but must be one of yes, no\.$/],
+    [{ COFRE_TLS: "1" }, /^COFRE_TLS is "1", but must be one of true, false\.$/],
     [
-      { COFRE_TLS: "yes", COFRE_DATA_DIR: ":memory:" },
+      { COFRE_TLS: "true", COFRE_DATA_DIR: ":memory:" },
       /^COFRE_TLS needs a COFRE_DATA_DIR that is kept/,
     ],
     [{ COFRE_TLS_PORT: "x" }, /^COFRE_TLS_PORT is "x"/],
@@ -135,8 +135,8 @@ describe("refusals", () => {
     [{ COFRE_PROT: "80" }, /^COFRE_PROT is no setting\. Did you mean COFRE_PORT\?$/],
     [{ COFRE_DATADIR: "80" }, /^COFRE_DATADIR is no setting\. Did you mean COFRE_DATA_DIR\?$/],
     [
-      { COFRE_SHUTDOWN_GRACEMS: "80" },
-      /^COFRE_SHUTDOWN_GRACEMS is no setting\. Did you mean COFRE_SHUTDOWN_GRACE_MS\?$/,
+      { COFRE_SHUTDOWN_TIMEOUTMS: "80" },
+      /^COFRE_SHUTDOWN_TIMEOUTMS is no setting\. Did you mean COFRE_SHUTDOWN_TIMEOUT_MS\?$/,
     ],
     [{ COFRE_PORT_FILE: "x" }, /^COFRE_PORT_FILE is no setting/],
     [
@@ -357,7 +357,7 @@ test("a flag wins over its variable", () => {
     ":memory:",
   );
   // A switch has no value.
-  assert.equal(configOf({ COFRE_TLS: "no" }, { "--tls": "" }).tls, "yes");
+  assert.equal(configOf({ COFRE_TLS: "false" }, { "--tls": "" }).tls, "true");
 });
 
 test("keys are any text of up to 100 characters, from variables or files, without the file's last line break", () => {

@@ -71,7 +71,7 @@ function sourceOf(setting: (typeof settingRows)[number][1], sources: ConfigSourc
   const given = flag === undefined ? undefined : sources.flags.get(flag);
   // A switch has no value.
   if (flag !== undefined && given !== undefined)
-    return { name: flag, text: given === "" ? "yes" : given };
+    return { name: flag, text: given === "" ? "true" : given };
   // An empty variable is an unset one: compose files and CI forms cannot leave a variable out.
   const text = filled(ownValue(sources.environment, variable));
   const fileVariable = `${variable}_FILE`;
@@ -171,7 +171,7 @@ function databaseProblems({
 
 /** Clients are to trust the same authority tomorrow, and read its certificate from a file. */
 function tlsProblems({ tls, dataDirectory }: Readonly<Record<string, unknown>>): string[] {
-  if (tls !== "yes" || dataDirectory !== ":memory:") return [];
+  if (tls !== "true" || dataDirectory !== ":memory:") return [];
   return [
     "COFRE_TLS needs a COFRE_DATA_DIR that is kept: clients find there the authority that they are to trust.",
   ];

@@ -70,12 +70,12 @@ export const settings = {
     read: readDirectory,
     doc: "Directory of all data, the sandbox's root key included; created if missing. `:memory:` keeps nothing after the process.",
   },
-  recording: {
-    variable: "COFRE_RECORDING",
-    form: "yes or no",
-    fallback: "yes",
-    read: oneOf("yes", "no"),
-    doc: "`no` keeps no requests, acquirer calls and delivery attempts in memory for [timelines](../wire/sandbox.md#__cofretimeline), which saves some microseconds per request. Sandbox only.",
+  requestLog: {
+    variable: "COFRE_REQUEST_LOG",
+    form: "true or false",
+    fallback: "true",
+    read: oneOf("true", "false"),
+    doc: "`false` keeps no requests, acquirer calls and delivery attempts in memory for [timelines](../wire/sandbox.md#__cofretimeline), which saves some microseconds per request. Sandbox only.",
   },
   sandboxCards: {
     variable: "COFRE_SANDBOX_CARDS",
@@ -91,15 +91,15 @@ export const settings = {
     read: oneOf("key", "login", "off"),
     doc: "Access to [the console](../console.md): by secret key, by login, or off.",
   },
-  consoleInviteAdmin: {
-    variable: "COFRE_CONSOLE_INVITE_ADMIN",
-    form: "yes or no",
-    fallback: "no",
-    read: oneOf("yes", "no"),
-    doc: "`yes` prints an admin invitation even if an admin exists (account recovery). With COFRE_CONSOLE `login`.",
+  consoleRecoverAdmin: {
+    variable: "COFRE_CONSOLE_RECOVER_ADMIN",
+    form: "true or false",
+    fallback: "false",
+    read: oneOf("true", "false"),
+    doc: "`true` prints an admin invitation even if an admin exists (account recovery). With COFRE_CONSOLE `login`.",
   },
-  clientAddressHeader: {
-    variable: "COFRE_CLIENT_ADDRESS_HEADER",
+  clientIpHeader: {
+    variable: "COFRE_CLIENT_IP_HEADER",
     form: "a header's name, such as X-Forwarded-For",
     fallback: undefined,
     read: readHeaderName,
@@ -108,10 +108,10 @@ export const settings = {
   tls: {
     variable: "COFRE_TLS",
     flag: "--tls",
-    form: "yes or no",
-    fallback: "no",
-    read: oneOf("yes", "no"),
-    doc: "`yes` also listens with TLS, with an authority created in COFRE_DATA_DIR, for clients with fixed hosts. See [clients](../clients.md).",
+    form: "true or false",
+    fallback: "false",
+    read: oneOf("true", "false"),
+    doc: "`true` also listens with TLS, with an authority created in COFRE_DATA_DIR, for clients with fixed hosts. See [clients](../clients.md).",
   },
   tlsPort: {
     variable: "COFRE_TLS_PORT",
@@ -119,7 +119,7 @@ export const settings = {
     form: "0 to 65535",
     fallback: "8443",
     read: wholeNumber(0, 65_535),
-    doc: "TLS port if COFRE_TLS is `yes`; `cofre proxy` forwards to it.",
+    doc: "TLS port if COFRE_TLS is `true`; `cofre proxy` forwards to it.",
   },
   proxyPort: {
     variable: "COFRE_PROXY_PORT",
@@ -137,19 +137,19 @@ export const settings = {
     read: readDatabaseUrl,
     doc: "A PostgreSQL 15 or later that stores everything except the keys, instead of the file in COFRE_DATA_DIR. See [PostgreSQL](postgres.md).",
   },
-  databaseWaiveStandby: {
-    variable: "COFRE_DATABASE_WAIVE_STANDBY",
-    form: "yes or no",
-    fallback: "no",
-    read: oneOf("yes", "no"),
-    doc: "`yes` starts on a PostgreSQL without a synchronous standby: acknowledged payments are lost if that server's disk fails.",
+  databaseAllowNoStandby: {
+    variable: "COFRE_DATABASE_ALLOW_NO_STANDBY",
+    form: "true or false",
+    fallback: "false",
+    read: oneOf("true", "false"),
+    doc: "`true` starts on a PostgreSQL without a synchronous standby: acknowledged payments are lost if that server's disk fails.",
   },
-  databaseBeginAnew: {
-    variable: "COFRE_DATABASE_BEGIN_ANEW",
-    form: "yes or no",
-    fallback: "no",
-    read: oneOf("yes", "no"),
-    doc: "`yes` starts a new installation on an empty PostgreSQL database beside existing keys, which is otherwise refused.",
+  databaseAllowEmpty: {
+    variable: "COFRE_DATABASE_ALLOW_EMPTY",
+    form: "true or false",
+    fallback: "false",
+    read: oneOf("true", "false"),
+    doc: "`true` starts a new installation on an empty PostgreSQL database beside existing keys, which is otherwise refused.",
   },
   sandboxIntegrationKey: {
     variable: "COFRE_SANDBOX_INTEGRATION_KEY",
@@ -268,8 +268,8 @@ export const settings = {
     read: wholeNumber(1, 3_650),
     doc: "How many days the record of a notification's delivery is kept after it was delivered or has failed. The notification itself is kept and can be sent again. See [what is kept, and for how long](running.md#what-is-kept-and-for-how-long).",
   },
-  shutdownGraceMs: {
-    variable: "COFRE_SHUTDOWN_GRACE_MS",
+  shutdownTimeoutMs: {
+    variable: "COFRE_SHUTDOWN_TIMEOUT_MS",
     form: "0 to 600000",
     fallback: "25000",
     read: wholeNumber(0, 600_000),

@@ -42,7 +42,7 @@ export interface PipelineServices {
    * The header, in lower case, in which a trusted proxy names the client's address; undefined
    * without such a proxy.
    */
-  readonly clientAddressHeader?: string | undefined;
+  readonly clientIpHeader?: string | undefined;
 }
 
 export interface PipelineParts extends PipelineServices {
@@ -254,7 +254,7 @@ export class RequestPipeline {
   }
 
   #callerOf({ rawHeaders, socket }: IncomingMessage): Caller {
-    return callerOf(rawHeaders, socket, this.#parts.clientAddressHeader);
+    return callerOf(rawHeaders, socket, this.#parts.clientIpHeader);
   }
 
   /** What a fault does with a request; undefined when no fault matches it. */
@@ -269,7 +269,7 @@ export class RequestPipeline {
     const fault = isInterfacePath(path) ? await faults.meet(path, request) : undefined;
     if (fault === undefined) return undefined;
     this.#parts.log.write({
-      event: "fault_met",
+      event: "fault_injected",
       fault: fault.id,
       kind: fault.kind,
       path,

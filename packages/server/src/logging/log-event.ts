@@ -50,7 +50,7 @@ export const logEvents = {
     doc: "Core dumps of this process would contain its memory: set their size limit to 0 ([core dumps](running.md#core-dumps)).",
     fields: {},
   },
-  data_directory_open: {
+  data_directory_permissions: {
     level: "warn",
     doc: "Other users of this machine can enter or read the data directory; chmod 700 makes it private.",
     fields: { dataDirectory: "text", mode: "text" },
@@ -75,7 +75,7 @@ export const logEvents = {
     doc: "All accepted changes are written; the process exits.",
     fields: {},
   },
-  stop_forced: {
+  shutdown_forced: {
     level: "warn",
     doc: "The process exits with requests in progress; recovery resumes them at the next start.",
     fields: { reason: "text" },
@@ -118,12 +118,12 @@ export const logEvents = {
     doc: "A user's action was refused because its audit entry could not be written, for a reason other than the disk or the database.",
     fields: { errorName: "text", errorCode: "text?", where: "text?" },
   },
-  audit_end_missing: {
+  audit_completion_failed: {
     level: "error",
     doc: "The result of a user's action could not be written into the audit log, which has its beginning.",
     fields: { errorName: "text", errorCode: "text?", where: "text?" },
   },
-  fault_met: {
+  fault_injected: {
     level: "info",
     doc: "A configured fault was injected into a request (sandbox). If it cut the connection, the request's status is 444.",
     fields: { fault: "text", kind: "text", path: "text", merchantId: "id" },
@@ -178,18 +178,18 @@ export const logEvents = {
     doc: "Another node migrates the tables, and this one waits before it listens, at most an hour; logged after a second and every 30 seconds. `migration` is the last completed one, `session` the other node's process on the server (`pid` in `pg_stat_activity`). See [migrations](postgres.md#migrations).",
     fields: { migration: "number", session: "number", waitedMs: "number" },
   },
-  writing_fails: {
+  store_unavailable: {
     level: "error",
     doc: "The last write failed (disk full?): changes are refused and /readyz answers 503.",
     fields: {},
   },
-  database_refused: {
+  database_rejected: {
     level: "error",
     doc: "COFRE_DATABASE_URL leads to a server that a start would refuse: nothing is written to it. See [PostgreSQL](postgres.md).",
     fields: { code: "text" },
   },
-  writing_works: { level: "info", doc: "Writes work again after a failure.", fields: {} },
-  cards_forgotten: {
+  store_recovered: { level: "info", doc: "Writes work again after a failure.", fields: {} },
+  cards_expired: {
     level: "info",
     doc: "Stored cards that were unused for 14 months were deleted.",
     fields: { forgotten: "number", seen: "number" },
@@ -264,12 +264,12 @@ export const logEvents = {
     doc: "A job (recovery, notifications, card_expiry, retention, clock_set_back, row_upgrade) could not read what it works on, `failed` times since the last such event. `read` names the statement that failed last. The first failure is logged at once, later ones at most once a minute. After three failures of one statement in a row /readyz names the job in `failing`, until that statement works.",
     fields: { job: "text", read: "text", failed: "number" },
   },
-  acquirer_rests: {
+  acquirer_circuit_opened: {
     level: "warn",
     doc: "Circuit opened after 20 consecutive messages without an answer: payments go to another acquirer or are refused at once.",
     fields: { connector: "text" },
   },
-  acquirer_is_back: {
+  acquirer_circuit_closed: {
     level: "info",
     doc: "Circuit closed: the acquirer has answered.",
     fields: { connector: "text" },
@@ -279,12 +279,12 @@ export const logEvents = {
     doc: "A value in an acquirer's answer was dropped: `shape` (wrong form) or `card_data` (it repeats the card). The outcome does not change. Logged at most once a minute per field, with the number `dropped` since.",
     fields: { connector: "text", call: "text", field: "text", cause: "text", dropped: "number" },
   },
-  share_changed: {
+  slots_changed: {
     level: "info",
     doc: "Processes on the same database started or stopped: the number of live ones, and of the 32 slots that this one works on.",
     fields: { nodes: "number", slots: "number" },
   },
-  share_lost: {
+  lease_lost: {
     level: "warn",
     doc: "This process could not renew its lease in time: it pauses recovery and notifications, and other processes take over.",
     fields: {},

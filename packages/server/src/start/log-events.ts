@@ -6,9 +6,9 @@ import type { ShareEvent } from "../recovery/slot-keeper.ts";
 export const noPayment = { merchantId: undefined, paymentId: undefined } as const;
 
 export function shareEvent(event: ShareEvent): LogEvent {
-  if (event.kind === "lost") return { event: "share_lost" };
+  if (event.kind === "lost") return { event: "lease_lost" };
   if (event.kind === "changed")
-    return { event: "share_changed", nodes: event.nodes, slots: event.slots };
+    return { event: "slots_changed", nodes: event.nodes, slots: event.slots };
   if (!("aheadMs" in event)) return { event: event.kind };
   return {
     event: "alarm",

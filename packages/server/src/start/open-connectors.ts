@@ -55,7 +55,11 @@ export async function openConnectors(
   }: {
     readonly kind: "open" | "closed";
     readonly connector: string;
-  }) => log.write({ event: kind === "open" ? "acquirer_rests" : "acquirer_is_back", connector });
+  }) =>
+    log.write({
+      event: kind === "open" ? "acquirer_circuit_opened" : "acquirer_circuit_closed",
+      connector,
+    });
   const simulators = new Map<string, Simulated>();
   const opened: Connector[] = [];
   for (const each of list) {

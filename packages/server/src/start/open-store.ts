@@ -43,7 +43,7 @@ export async function openStore(
     });
   };
   const onWriting = (works: boolean): void => {
-    log.write({ event: works ? "writing_works" : "writing_fails" });
+    log.write({ event: works ? "store_recovered" : "store_unavailable" });
     if (!works && !isOver) tryLater();
   };
   const database = databaseOf(config, clock);
@@ -57,7 +57,7 @@ export async function openStore(
           ...database,
           beginning: await beginningOf(config),
           onWriting,
-          onRefused: (code) => log.write({ event: "database_refused", code }),
+          onRefused: (code) => log.write({ event: "database_rejected", code }),
           onMigration: (report) => log.write(migrationEvent(report)),
         });
   parts.defer(() => store.close());
@@ -68,7 +68,7 @@ export async function openStore(
   parts.defer(keepFileCurrent(store, scheduler));
   const { dataDirectory } = config;
   const mode = dataDirectory === ":memory:" ? undefined : modeOpenToOthers(dataDirectory);
-  if (mode !== undefined) log.write({ event: "data_directory_open", dataDirectory, mode });
+  if (mode !== undefined) log.write({ event: "data_directory_permissions", dataDirectory, mode });
   return store;
 }
 
@@ -107,16 +107,16 @@ function migrationEvent(report: MigrationReport): LogEvent {
 }
 
 export function databaseOf(
-  { databaseUrl: url, databaseWaiveStandby }: Config,
+  { databaseUrl: url, databaseAllowNoStandby }: Config,
   clock: Clock,
 ): MoveTargetOptions | undefined {
   return url === undefined
     ? undefined
-    : { url, clock, waiveStandby: databaseWaiveStandby === "yes" };
+    : { url, clock, waiveStandby: databaseAllowNoStandby === "true" };
 }
 
-async function beginningOf({ dataDirectory, databaseBeginAnew }: Config): Promise<Beginning> {
-  return { besideKeys: await hasKeyFiles(dataDirectory), beginAnew: databaseBeginAnew === "yes" };
+async function beginningOf({ dataDirectory, databaseAllowEmpty }: Config): Promise<Beginning> {
+  return { besideKeys: await hasKeyFiles(dataDirectory), beginAnew: databaseAllowEmpty === "true" };
 }
 
 async function openEmbedded(

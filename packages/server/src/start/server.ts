@@ -79,7 +79,7 @@ export async function openServer(
       keepAliveMs: config.keepAliveMs,
     },
     people: people?.gate,
-    clientAddressHeader: config.clientAddressHeader,
+    clientIpHeader: config.clientIpHeader,
     recorder:
       recording === undefined
         ? undefined

@@ -52,7 +52,7 @@ export interface Services {
   /** The request log; undefined in production. */
   readonly recorder: Recorder | undefined;
   /**
-   * Where requests, calls and attempts are recorded; undefined with COFRE_RECORDING=no: timelines
+   * Where requests, calls and attempts are recorded; undefined with COFRE_REQUEST_LOG=false: timelines
    * then show only facts and notifications.
    */
   readonly recording: Recorder | undefined;
@@ -90,7 +90,7 @@ export async function openServices(
       : createEgress({ policy: policies.worlds, scheduler });
   parts.defer(() => worldEgress.close());
   const recorder = isSandbox ? new Recorder({ elapsedMs: systemElapsed }) : undefined;
-  const recording = config.recording === "yes" ? recorder : undefined;
+  const recording = config.requestLog === "true" ? recorder : undefined;
   const shared = {
     acquirerTimeoutMs: config.acquirerTimeoutMs,
     periods: {

@@ -69,7 +69,7 @@ export interface OpenRequest {
 export interface Caller {
   /**
    * The socket's other end: behind a proxy the proxy's, unless a header of the proxy is believed
-   * (COFRE_CLIENT_ADDRESS_HEADER).
+   * (COFRE_CLIENT_IP_HEADER).
    */
   readonly address: string;
   /** It came by TLS, or from a page that did, through a proxy that ends it. */

@@ -219,7 +219,7 @@ describe("a session", () => {
 
   test("by TLS is in a cookie that no other host can set, and no other name is read there", async (context) => {
     const environment = {
-      COFRE_TLS: "yes",
+      COFRE_TLS: "true",
       COFRE_TLS_PORT: "0",
       COFRE_DATA_DIR: join(temporaryFolder(context), "data"),
     };
@@ -471,7 +471,7 @@ describe("somebody who tries without end", () => {
 
   test("from ever new addresses behind a proxy writes no more than so much", async () => {
     const own = await startWithPeople({
-      environment: { COFRE_CLIENT_ADDRESS_HEADER: "X-Forwarded-For" },
+      environment: { COFRE_CLIENT_IP_HEADER: "X-Forwarded-For" },
     });
     await using _ = own.world;
     const first = await own.firstAdmin();
@@ -491,7 +491,7 @@ describe("somebody who tries without end", () => {
 
   test("behind a proxy is one address each, the last one of the last header, and the connection's where there is none", async () => {
     const own = await startWithPeople({
-      environment: { COFRE_CLIENT_ADDRESS_HEADER: "x-forwarded-for" },
+      environment: { COFRE_CLIENT_IP_HEADER: "x-forwarded-for" },
     });
     await using _ = own.world;
     const first = await own.firstAdmin();
@@ -519,7 +519,7 @@ describe("somebody who tries without end", () => {
 
   test("all at once gets two looked at, sixteen in the line, and the rest a plain answer", async () => {
     const own = await startWithPeople({
-      environment: { COFRE_CLIENT_ADDRESS_HEADER: "X-Forwarded-For" },
+      environment: { COFRE_CLIENT_IP_HEADER: "X-Forwarded-For" },
     });
     await using _ = own.world;
     await own.firstAdmin();

@@ -41,7 +41,7 @@ function linkOf(path: string): string {
 
 for (const [what, environment] of [
   ["a default start opens one port", {}],
-  ["control: one with TLS opens two", { COFRE_TLS: "yes", COFRE_TLS_PORT: "0" }],
+  ["control: one with TLS opens two", { COFRE_TLS: "true", COFRE_TLS_PORT: "0" }],
 ] as const) {
   test(`${what}, and nothing else answers`, { skip }, async (context) => {
     const folder = mkdtempSync(join(tmpdir(), "cofre-ports-"));

@@ -38,7 +38,7 @@ test("production is refused, in words, however it is written", () => {
 });
 
 test("so is an authority of one's own in production, and what leads clients to it", async (context) => {
-  assert.ok("problems" in read("production", { COFRE_TLS: "yes" }));
+  assert.ok("problems" in read("production", { COFRE_TLS: "true" }));
   const folder = temporaryFolder(context);
   for (const args of [["start", "--tls"], ["proxy"], ["env", "node"]]) {
     const command = Command.cofre(context, args, {
@@ -53,5 +53,5 @@ test("so is an authority of one's own in production, and what leads clients to i
 
 test("control: the sandbox is not", () => {
   assert.ok("config" in read("sandbox"));
-  assert.ok("config" in read("sandbox", { COFRE_TLS: "yes" }));
+  assert.ok("config" in read("sandbox", { COFRE_TLS: "true" }));
 });

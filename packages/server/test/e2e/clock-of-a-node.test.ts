@@ -44,7 +44,7 @@ test(
     context.after(() => acquirer.stop());
     const environment = {
       COFRE_DATABASE_URL: await databases.create(),
-      COFRE_DATABASE_WAIVE_STANDBY: "yes",
+      COFRE_DATABASE_ALLOW_NO_STANDBY: "true",
       COFRE_ACQUIRER_URL: acquirer.address,
       COFRE_ACQUIRER_TIMEOUT_MS: "10000",
     };
@@ -58,7 +58,7 @@ test(
     cpSync(join(folder, "0"), join(folder, "1"), { recursive: true });
     await using second = await start(1);
     const halves = ({ events: told }: World) =>
-      told.some((event) => event.event === "share_changed" && event.slots === 16);
+      told.some((event) => event.event === "slots_changed" && event.slots === 16);
     await until("both share the work", () => halves(first) && halves(second));
     // The first keeps the lower half. The one that looks after the merchant's payments is the one
     // whose clock is set.

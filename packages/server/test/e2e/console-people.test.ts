@@ -598,10 +598,10 @@ describe("the link for an admin", () => {
     });
     assert.equal(third, undefined);
     assert.equal(
-      await linkOf({ COFRE_CONSOLE: "key", COFRE_CONSOLE_INVITE_ADMIN: "yes" }),
+      await linkOf({ COFRE_CONSOLE: "key", COFRE_CONSOLE_RECOVER_ADMIN: "true" }),
       undefined,
     );
-    assert.notEqual(await linkOf({ COFRE_CONSOLE_INVITE_ADMIN: "yes" }), undefined);
+    assert.notEqual(await linkOf({ COFRE_CONSOLE_RECOVER_ADMIN: "true" }), undefined);
   });
 });
 
@@ -616,7 +616,7 @@ test(
     context.after(() => databases.drop());
     const environment = {
       COFRE_DATABASE_URL: await databases.create(),
-      COFRE_DATABASE_WAIVE_STANDBY: "yes",
+      COFRE_DATABASE_ALLOW_NO_STANDBY: "true",
       COFRE_DATA_DIR: join(temporaryFolder(context), "data"),
     };
     // A database whose time is not the server's is refused.
@@ -716,6 +716,6 @@ test("what cannot be written down is not done, and what was done is answered tho
   refuse(`instr(NEW.body, '"asked"') = 0`);
   assert.equal(codeOf(await operator.call("/ws/capture", { hash: second })), "SUCCESS");
   assert.equal(await statusOf(second), "CO");
-  assert.ok(world.events.some(({ event }) => event === "audit_end_missing"));
+  assert.ok(world.events.some(({ event }) => event === "audit_completion_failed"));
   database.exec("DROP TRIGGER refused");
 });

@@ -157,7 +157,9 @@ async function askAndSendAgain(world: World, code: string): Promise<void> {
 }
 
 const hasMetFault = (world: World): Promise<number> =>
-  until("a request has met a fault", () => world.events.some(({ event }) => event === "fault_met"));
+  until("a request has met a fault", () =>
+    world.events.some(({ event }) => event === "fault_injected"),
+  );
 
 const paid = ["captured", "100.00"] as const;
 const nothing = ["BP-QRY-2", undefined] as const;
@@ -256,10 +258,10 @@ describe("a fault on the way of a charge", { timeout: 60_000 }, () => {
       assert.deepEqual((await faults(world)).body["faults"], []);
       assert.equal(await statusOf(world, "order-1"), books[0] === "captured" ? "CO" : "BP-QRY-2");
       await askAndSendAgain(world, "order-1");
-      const told = world.events.filter(({ event }) => event === "fault_met");
+      const told = world.events.filter(({ event }) => event === "fault_injected");
       assert.deepEqual(
         told.map((event) => ({ ...event, merchantId: undefined })),
-        [{ event: "fault_met", fault: id, kind, path: "/ws/direct", merchantId: undefined }],
+        [{ event: "fault_injected", fault: id, kind, path: "/ws/direct", merchantId: undefined }],
       );
       const [first] = world.events.filter(
         (event) => event.event === "request" && event.path === "/ws/direct",
@@ -472,7 +474,7 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
     await begun.promise;
     await until(
       "three requests have met their faults",
-      () => world.events.filter(({ event }) => event === "fault_met").length >= 3,
+      () => world.events.filter(({ event }) => event === "fault_injected").length >= 3,
     );
     await until("two payments are charged", async () => (await charges(world)) >= 2);
     const from = performance.now();
@@ -495,7 +497,7 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
       await add(world, { kind, delay_ms: delayMs, path: "/ws/direct" });
       const sent = pay(world, kind);
       await until(`a request has met ${kind}`, () =>
-        world.events.some((event) => event.event === "fault_met" && event.kind === kind),
+        world.events.some((event) => event.event === "fault_injected" && event.kind === kind),
       );
       // The one place is taken until the wait begins.
       await until("a place is free", async () => (await query(world, kind)).status !== 503);

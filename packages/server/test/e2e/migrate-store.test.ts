@@ -74,7 +74,7 @@ function describeMoves(databases: TestDatabases): void {
   };
   const on = (url: string): Readonly<Record<string, string>> => ({
     COFRE_DATABASE_URL: url,
-    COFRE_DATABASE_WAIVE_STANDBY: "yes",
+    COFRE_DATABASE_ALLOW_NO_STANDBY: "true",
   });
   const refusedStart = async (
     dataDirectory: string,
@@ -518,11 +518,11 @@ function describeMoves(databases: TestDatabases): void {
     const [data, url] = [copyOfModel(), await databases.create()];
     assert.match(
       await refusedStart(data, on(url)),
-      /empty, but there are keys.*migrate-store.*COFRE_DATABASE_BEGIN_ANEW=yes/,
+      /empty, but there are keys.*migrate-store.*COFRE_DATABASE_ALLOW_EMPTY=true/,
     );
     // A killed move has made the tables, and nothing in them.
     assert.match(await refusedStart(data, on(url)), /empty, but there are keys/);
-    const { cofre, port } = await start(data, { ...on(url), COFRE_DATABASE_BEGIN_ANEW: "yes" });
+    const { cofre, port } = await start(data, { ...on(url), COFRE_DATABASE_ALLOW_EMPTY: "true" });
     assert.ok(port !== undefined);
     await cofre.end("SIGTERM");
     const again = await start(data, on(url));
@@ -623,7 +623,7 @@ const tables = [
 
 function spawnMove(data: string, url: string | undefined, args: readonly string[]): ChildProcess {
   const database =
-    url === undefined ? {} : { COFRE_DATABASE_URL: url, COFRE_DATABASE_WAIVE_STANDBY: "yes" };
+    url === undefined ? {} : { COFRE_DATABASE_URL: url, COFRE_DATABASE_ALLOW_NO_STANDBY: "true" };
   const environment = { PATH: process.env["PATH"] ?? "", COFRE_DATA_DIR: data, ...database };
   return spawn(process.execPath, [join(root, "bin", "cofre.js"), "migrate-store", ...args], {
     env: environment,

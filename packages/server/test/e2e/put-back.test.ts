@@ -306,7 +306,7 @@ class Place {
       : {
           ...this.#environment,
           COFRE_DATABASE_URL: databaseUrl,
-          COFRE_DATABASE_WAIVE_STANDBY: "yes",
+          COFRE_DATABASE_ALLOW_NO_STANDBY: "true",
         };
   }
 

@@ -58,7 +58,7 @@ async function all(
 
 describe("/__cofre/requests", () => {
   test("records nothing where that is not wanted, and timelines have what the store keeps", async () => {
-    await using world = await startWorld({ environment: { COFRE_RECORDING: "no" } });
+    await using world = await startWorld({ environment: { COFRE_REQUEST_LOG: "false" } });
     await world.postJson("/ws/direct", directBody("first"));
     assert.deepEqual(await all(world), []);
     const { body } = await world.get("/__cofre/timeline", {

@@ -22,8 +22,8 @@ async function startNodes(
     const environment = {
       COFRE_DATA_DIR: directory,
       COFRE_DATABASE_URL: databaseUrl,
-      COFRE_DATABASE_WAIVE_STANDBY: "yes",
-      COFRE_DATABASE_BEGIN_ANEW: "yes",
+      COFRE_DATABASE_ALLOW_NO_STANDBY: "true",
+      COFRE_DATABASE_ALLOW_EMPTY: "true",
       ...more,
     };
     const node = await startWorld({

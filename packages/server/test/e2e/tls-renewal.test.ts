@@ -36,7 +36,7 @@ test("a server that runs for a year shows a renewed certificate without a restar
     after: (ms, task) =>
       ms === dayMs ? (daily.push(task), () => undefined) : systemScheduler.after(ms, task),
   };
-  const environment = { COFRE_TLS: "yes", COFRE_TLS_PORT: "0", COFRE_DATA_DIR: dataDirectory };
+  const environment = { COFRE_TLS: "true", COFRE_TLS_PORT: "0", COFRE_DATA_DIR: dataDirectory };
   await using world = await startWorld({ environment, ports: { scheduler } });
   const port = world.cofre.tlsAddress?.port ?? 0;
   const authority = join(dataDirectory, "tls", "authority.pem");

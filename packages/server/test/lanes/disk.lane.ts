@@ -68,7 +68,7 @@ test("the database's disk is full, three times", { skip: noDisk }, async (contex
       );
     }
     await run.untilAcknowledged(50);
-    assert.ok(run.events("writing_fails").length >= 3);
+    assert.ok(run.events("store_unavailable").length >= 3);
     assert.equal(run.hasEnded, false);
     // A kill shows what was only in memory.
     await run.restart();
@@ -222,7 +222,10 @@ test(
     assert.ok(failure !== undefined);
     let wentOn = false;
     await runWithFailure(root, failure, async (run) => {
-      await until("a failed write was logged", async () => run.events("writing_fails").length > 0);
+      await until(
+        "a failed write was logged",
+        async () => run.events("store_unavailable").length > 0,
+      );
       await run.untilTokenized();
       wentOn = true;
     });

@@ -99,7 +99,7 @@ describe(
           return !earlier.some((session) => now.includes(session));
         });
         await until("the node says so", async () =>
-          run.events("database_refused").some(({ code }) => code === "no_synchronous_standby"),
+          run.events("database_rejected").some(({ code }) => code === "no_synchronous_standby"),
         );
         const before = await run.countPayments();
         await sleep(500);

@@ -145,7 +145,7 @@ test(
         dataDirectory: join(scratch, `data-${number}`),
         logDirectory: scratch,
         name: `start-${number}`,
-        environment: { COFRE_DATABASE_URL: url, COFRE_DATABASE_WAIVE_STANDBY: "yes" },
+        environment: { COFRE_DATABASE_URL: url, COFRE_DATABASE_ALLOW_NO_STANDBY: "true" },
       }),
     );
     try {

@@ -22,7 +22,7 @@ const environment = {
   COFRE_MAX_IN_FLIGHT_OF_ACCOUNT: "65536",
   COFRE_MAX_CONNECTIONS: "300",
   COFRE_ACQUIRER_TIMEOUT_MS: "10000",
-  COFRE_SHUTDOWN_GRACE_MS: "3000",
+  COFRE_SHUTDOWN_TIMEOUT_MS: "3000",
 };
 /**
  * The acquirer's time for each sale. So long that what the machine adds is little, and that

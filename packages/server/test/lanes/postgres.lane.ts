@@ -240,7 +240,7 @@ test(
         name,
         environment: {
           COFRE_DATABASE_URL: url,
-          COFRE_DATABASE_WAIVE_STANDBY: "yes",
+          COFRE_DATABASE_ALLOW_NO_STANDBY: "true",
           COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
           ...over,
         },
@@ -249,7 +249,7 @@ test(
       return [cofre, await cofre.listening()];
     };
     try {
-      const [, refusedPort] = await start("refused", { COFRE_DATABASE_WAIVE_STANDBY: "no" });
+      const [, refusedPort] = await start("refused", { COFRE_DATABASE_ALLOW_NO_STANDBY: "false" });
       assert.equal(refusedPort, undefined);
       assert.match(readFileSync(join(folder, "refused.stderr"), "utf8"), /no synchronous standby/);
 

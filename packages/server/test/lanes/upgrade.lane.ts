@@ -137,7 +137,7 @@ async function installationWith(
   const spawn = (name: string, root: string): CofreProcess => {
     const environment = {
       COFRE_DATABASE_URL: url,
-      COFRE_DATABASE_WAIVE_STANDBY: "yes",
+      COFRE_DATABASE_ALLOW_NO_STANDBY: "true",
       COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
     };
     const node = CofreProcess.spawn({

@@ -257,7 +257,7 @@ describe("what a person does", () => {
     assert.equal((await admitted.end(done)).status, 200);
     assert.deepEqual(
       log.map(({ event }) => event),
-      ["audit_end_missing"],
+      ["audit_completion_failed"],
     );
     assert.equal((await written()).length, 1);
   });

@@ -271,7 +271,7 @@ export class PeopleGate {
       });
     } catch (error) {
       // It has happened, and stands in the log as asked for.
-      this.#parts.log.write({ event: "audit_end_missing", ...errorFacts(error) });
+      this.#parts.log.write({ event: "audit_completion_failed", ...errorFacts(error) });
     }
   }
 }

@@ -26,13 +26,13 @@ export const postgresRefusals = {
   synchronous_commit_off:
     "synchronous_commit is not on (or remote_apply): what was answered might not be on disk yet",
   no_synchronous_standby:
-    "there is no synchronous standby, so the loss of the server's disk would lose payments that were answered; connect one, or accept that with COFRE_DATABASE_WAIVE_STANDBY=yes",
+    "there is no synchronous standby, so the loss of the server's disk would lose payments that were answered; connect one, or accept that with COFRE_DATABASE_ALLOW_NO_STANDBY=true",
   logs_parameters:
     "the server may write statements' parameters to its log: set log_parameter_max_length and log_parameter_max_length_on_error to 0, and leave auto_explain.log_min_duration and pgaudit.log_parameter off",
   no_audit:
     "the database has had no version of Cofre yet whose audit log this one reads; start this one once",
   missing:
-    "the database is empty, but there are keys of an installation in COFRE_DATA_DIR: name the database that belongs to them or restore it from its backup, move a cofre.db there with cofre migrate-store, or begin anew with these keys with COFRE_DATABASE_BEGIN_ANEW=yes",
+    "the database is empty, but there are keys of an installation in COFRE_DATA_DIR: name the database that belongs to them or restore it from its backup, move a cofre.db there with cofre migrate-store, or begin anew with these keys with COFRE_DATABASE_ALLOW_EMPTY=true",
   other_keys:
     "the database belongs to other keys than those in COFRE_DATA_DIR, and none of its cards would open: restore the keys that belong to it, or name the right database",
   returned:

@@ -552,7 +552,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
 
   test("by TLS the browser takes the cookie that is tied to the host, and sends it back", async (context) => {
     const environment = {
-      COFRE_TLS: "yes",
+      COFRE_TLS: "true",
       COFRE_TLS_PORT: "0",
       COFRE_DATA_DIR: join(temporaryFolder(context), "data"),
     };

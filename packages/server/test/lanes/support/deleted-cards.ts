@@ -91,7 +91,7 @@ async function keep(world: World, pan: string): Promise<void> {
 async function settled(world: World): Promise<void> {
   for (
     let look = 0;
-    look < 600 && !world.events.some(({ event }) => event === "cards_forgotten");
+    look < 600 && !world.events.some(({ event }) => event === "cards_expired");
     look += 1
   )
     await sleep(50);

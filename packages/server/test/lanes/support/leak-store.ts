@@ -80,7 +80,7 @@ export async function postgresOfItsOwn(): Promise<LeakStore> {
     }
   };
   return {
-    environment: { COFRE_DATABASE_URL: cluster.url, COFRE_DATABASE_WAIVE_STANDBY: "yes" },
+    environment: { COFRE_DATABASE_URL: cluster.url, COFRE_DATABASE_ALLOW_NO_STANDBY: "true" },
     folders: [cluster.folder],
     tables: async () => {
       const names = await query(

@@ -121,7 +121,7 @@ export class NodeGroup implements AsyncDisposable {
       name,
       environment: {
         COFRE_DATABASE_URL: this.url,
-        COFRE_DATABASE_WAIVE_STANDBY: "yes",
+        COFRE_DATABASE_ALLOW_NO_STANDBY: "true",
         COFRE_ACQUIRER_URL: this.#acquirer.address,
         COFRE_ACQUIRER_TIMEOUT_MS: String(answerMs),
         COFRE_LOG_LEVEL: "debug",
