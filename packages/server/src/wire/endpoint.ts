@@ -6,34 +6,34 @@ import type { Permission } from "./permission.ts";
 import type { Charset } from "./decode/text.ts";
 import type { TreeObject } from "./decode/tree.ts";
 
-/** One row of routes.ts: an operation of the wire. */
+/** An operation of the wire, or a page. */
 export type Endpoint = KeyedEndpoint | OpenEndpoint;
 
 /**
- * What a server answers to: operations, and what the console's people ask about themselves and each
- * other.
+ * Everything that a server offers: operations and pages, and the console's calls about users and
+ * sessions.
  */
 export type ServedEndpoint = Endpoint | PeopleEndpoint;
 
 interface EndpointRow {
-  /** As documented, without the trailing slash; matched without regard to letter case. */
+  /** As documented, without the trailing slash; letter case is ignored. */
   readonly path: string;
   /**
-   * Which codes an absent or unknown key answers with (interface 7.1): operations with a JSON body,
-   * or with parameters.
+   * Selects the codes for an absent or unknown key (interface 7.1): operations with a JSON body, or
+   * with parameters.
    */
   readonly family: "json" | "parameters";
-  /** true: called by browsers of other origins (interface 1.5). */
+  /** true: browsers of other origins call it (interface 1.5). */
   readonly cors: boolean;
   /**
-   * true: sends something to an acquirer whose deadline other nodes judge by their clocks; refused
-   * while this node's clock is off.
+   * true: sends a message to an acquirer with a deadline that other nodes check by their clocks;
+   * refused while this node's clock is off.
    */
   readonly movesMoney?: true;
 }
 
 export interface KeyedEndpoint extends EndpointRow {
-  /** Which key opens it. `public` endpoints take either key. */
+  /** The required key. `public` endpoints accept either key. */
   readonly key: KeyGrant;
   /** What a console user needs, who sends a session instead of a key. */
   readonly permission: Permission;
@@ -44,7 +44,7 @@ export interface KeyedEndpoint extends EndpointRow {
   handle(request: WireRequest): Promise<WireAnswer>;
 }
 
-/** Looks at keys itself, if at all. */
+/** Checks keys itself, if at all. */
 export interface OpenEndpoint extends EndpointRow {
   readonly key: "none";
   /** true: a page or a file, which GET only reads. HEAD is answered with the same head. */
@@ -52,7 +52,7 @@ export interface OpenEndpoint extends EndpointRow {
   handle(request: OpenRequest): Promise<WireAnswer>;
 }
 
-/** Takes no key, but looks itself at whose session comes with a request. */
+/** Takes no key, but checks the session of a request itself. */
 export interface PeopleEndpoint extends EndpointRow {
   readonly key: "session";
   handle(request: PeopleRequest): Promise<WireAnswer>;
@@ -65,27 +65,30 @@ export interface OpenRequest {
   readonly headers: WireHeaders;
 }
 
-/** What the head of a request and its socket say about its sender. */
+/** The sender of a request, according to its head and its socket. */
 export interface Caller {
   /**
    * The socket's other end: behind a proxy the proxy's, unless a header of the proxy is believed
    * (COFRE_CLIENT_IP_HEADER).
    */
   readonly address: string;
-  /** It came by TLS, or from a page that did, through a proxy that ends it. */
+  /** The request came over TLS, or from a page that did, through a proxy that terminates TLS. */
   readonly isSecure: boolean;
-  /** The cookie's value. */
+  /** Value of the session cookie. */
   readonly session: string | undefined;
-  /** What the browser was given when people signed in with it: the last one first, four at most. */
+  /**
+   * Values of the device cookie from earlier sign-ins with this browser: the latest first, four at
+   * most.
+   */
   readonly marks: readonly string[];
   readonly csrf: string | undefined;
-  /** Which account is meant. */
+  /** Id of the account that the request is for. */
   readonly account: string | undefined;
-  /** The page asks by itself: nobody has touched it since it asked before. */
+  /** The page sent the request by itself, without user input since its previous one. */
   readonly isBackground: boolean;
   /**
-   * Nothing in the head says that another site's page caused the request, and nothing in it is said
-   * twice.
+   * Nothing in the head indicates that a page of another site caused the request, and no relevant
+   * header is repeated.
    */
   readonly isSameOrigin: boolean;
 }
@@ -95,22 +98,19 @@ export interface PeopleRequest extends OpenRequest {
 }
 
 /**
- * A decoded request whose key has been checked, or whose person has been let in without one
+ * A decoded request whose key has been checked, or whose user was admitted without one
  * (http/sign-in/gate.ts).
  */
 export interface WireRequest extends OpenRequest {
   readonly account: Account;
   /**
-   * Which of the keys came: with both, the secret one counts. A person is granted what the secret
-   * one grants.
+   * What the given key grants; with both keys, the secret one counts. A user is granted the same as
+   * the secret key.
    */
   readonly grants: KeyGrant;
-  /** Who is signed in and asks: no secret of the account's is shown then. */
+  /** The signed-in user who sent the request: no secret of the account is shown then. */
   readonly person?: PersonView | undefined;
-  /**
-   * Present when the request came with an Idempotency-Key: the digest of the key and of the
-   * request.
-   */
+  /** Present if the request has an Idempotency-Key: the digest of the key and of the request. */
   readonly named?: { readonly digest: string };
 }
 
@@ -118,13 +118,16 @@ export interface WireRequest extends OpenRequest {
 export interface WireHeaders {
   readonly simulateInternalError: string | undefined;
   readonly processingType: string | undefined;
-  /** Names a request that moves money, so that it can be sent again (ours, see idempotency.ts). */
+  /**
+   * Names a request that moves money, so that it can be repeated (a Cofre extension, see
+   * idempotency.ts).
+   */
   readonly idempotencyKey: string | undefined;
-  /** Of text that is not UTF-8. */
+  /** Charset of text that is not UTF-8. */
   readonly charset?: Charset | undefined;
   /**
-   * Whether it may be another site's page that asks (http/foreign.ts). `ownNames`: what this server
-   * is called, in small letters.
+   * Whether a page of another site may have sent the request (http/foreign.ts). `ownNames`: names
+   * of this server, in lower case.
    */
   isForeign(ownNames: ReadonlySet<string>): boolean;
 }

@@ -13,9 +13,9 @@ import { refusal } from "./errors/refusal.ts";
 import { Lifted, textOf, type Tree, type TreeObject } from "./decode/tree.ts";
 
 /**
- * The endpoint, with an Idempotency-Key taken: the same key and the same request get the first
- * answer again, marked by the header `Idempotent-Replayed`. The interface has no such header;
- * without it nothing changes.
+ * Adds Idempotency-Key to the endpoint: the same key with the same request gets the first answer
+ * again, marked by the header `Idempotent-Replayed`. The interface has no such header; requests
+ * without it are unaffected.
  */
 export function idempotent(
   endpoint: KeyedEndpoint,
@@ -57,9 +57,10 @@ export function idempotent(
 }
 
 /**
- * The key is kept unchanged, like a code (docs/decisions/0007), and before anything else is:
- * whether it holds the number of the request's card is known now. A stored card is looked up only
- * for a key that has the form of a card number somewhere, and compared by its mask.
+ * Like a payment code (docs/decisions/0007), the key is stored unchanged, and before anything else
+ * is. So this checks first whether it contains the number of the request's card. A stored card is
+ * looked up only for a key that contains something in the form of a card number, and compared by
+ * its mask.
  */
 async function holdsOwnNumber(
   key: string,
@@ -82,8 +83,7 @@ function holdsLifted(key: string, tree: Tree): boolean {
 }
 
 /**
- * The card that a request is about, as far as it names one. What is wrong with the names is for the
- * operation to say.
+ * The card that a request refers to, as far as it names one. The operation reports invalid names.
  */
 function cardNamedBy(params: TreeObject): CardNamed | undefined {
   const payment = nodeOf(params, "payment");
@@ -102,8 +102,8 @@ function cardNamedBy(params: TreeObject): CardNamed | undefined {
 const replayed: NonNullable<WireAnswer["headers"]> = [["Idempotent-Replayed", "true"]];
 
 /**
- * One text for one request, whatever its encoding and the order of its fields. A card number stands
- * in it as its mask shows it, a security code not at all: the digest that is made of this is kept.
+ * One text per request, whatever its encoding and the order of its fields. The text contains a card
+ * number only as its mask, and no security code, because its digest is stored.
  */
 function canonical(tree: Tree): string {
   if (typeof tree === "string") return JSON.stringify(tree);
@@ -114,8 +114,8 @@ function canonical(tree: Tree): string {
 }
 
 /**
- * Card numbers have 14 digits and more; codes and what is too short to mask are as good as not
- * there.
+ * Card numbers have 14 digits or more; security codes and values that are too short to mask are
+ * replaced by one fixed word.
  */
 function shown({ bytes }: Lifted): string {
   if (bytes.length < 14 || bytes.length > 19) return "secret";

@@ -13,9 +13,9 @@ const errors = {
 } as const;
 
 /**
- * Finds the account of a request by its key, at once where `resolveKey` does, or throws. A public
- * key where a secret one is needed is refused like a wrong one, and so is whatever is no key at
- * all. With both keys (some clients always send both) the secret one counts.
+ * Resolves the account of a request by its key, synchronously if `resolveKey` does, or throws. A
+ * public key where a secret one is required is refused like a wrong one, as is a value that cannot
+ * be a key. With both keys (some clients always send both) the secret one counts.
  */
 export function resolveHolder(
   endpoint: KeyedEndpoint,
@@ -25,7 +25,7 @@ export function resolveHolder(
   const { missing, wrong } = errors[endpoint.family];
   const given = keyGiven(endpoint, params);
   if (given === undefined) throw refusal("BP-SA-1", { text: missing });
-  // A key that was read from a file brings its line end along.
+  // A key that was read from a file may end with a line break.
   const text = typeof given === "string" ? given.trim() : "";
   const granted = (holder: KeyHolder | undefined): KeyHolder => {
     if (holder === undefined || (endpoint.key === "secret" && holder.grants !== "secret"))
@@ -37,7 +37,7 @@ export function resolveHolder(
   return found instanceof Promise ? found.then(granted) : granted(found);
 }
 
-/** What was given as the key that the endpoint takes; undefined when there is none. */
+/** The key that was given for the endpoint; undefined if there is none. */
 export function keyGiven(endpoint: KeyedEndpoint, params: TreeObject): Tree | undefined {
   const secret = params["integration_key"];
   return secret === undefined && endpoint.key === "public"

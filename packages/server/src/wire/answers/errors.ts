@@ -11,7 +11,7 @@ import { type ErrorCode, type Filling, refusal } from "../errors/refusal.ts";
 import { rangeOf } from "../requests/rules.ts";
 import { WireError } from "../decode/wire-error.ts";
 
-/** Whose error codes apply (interface 5, 7). */
+/** Groups of operations that share their error codes (interface 5, 7). */
 export const errorFamilies = [
   "token",
   "direct",
@@ -27,7 +27,7 @@ export const errorFamilies = [
 ] as const;
 export type ErrorFamily = (typeof errorFamilies)[number];
 
-/** What an operation's refusal becomes on the wire. */
+/** The wire error for a refusal of an operation. */
 export interface Ending {
   readonly code: ErrorCode;
   readonly refusalOf: (error: unknown) => WireError;
@@ -72,8 +72,8 @@ const cancelRows = {
 } as const;
 
 /**
- * endpoints/refund.ts sends BP-REF-CAN-2, because it knows the name that the payment was not found
- * by.
+ * endpoints/refund.ts sends BP-REF-CAN-2, because it knows the name by which the payment was
+ * searched.
  */
 const refundRows = {
   payment_not_found: { code: "BP-REF-CAN-2", refusalOf: failed.refusalOf },
@@ -91,8 +91,8 @@ const refundRows = {
 } as const;
 
 /**
- * What the operations of each family end in. A test holds the rows against what the operations
- * declare.
+ * The wire errors of each family's operations. A test compares the rows with the errors that the
+ * operations declare.
  */
 const familyRows: Record<ErrorFamily, Partial<Record<ServiceErrorCode, Ending>>> = {
   token: { ...always, ...cardRows },
@@ -145,8 +145,8 @@ export function rowsOf(family: ErrorFamily): Readonly<Partial<Record<ServiceErro
 }
 
 /**
- * The wire error for an error of an endpoint's work. Anything but a known refusal is an internal
- * failure, without details.
+ * The wire error for an error in the work of an endpoint. Anything but a known refusal is an
+ * internal failure, without details.
  */
 export function wireErrorOf(error: unknown, family: ErrorFamily): WireError {
   if (error instanceof WireError) return error;
@@ -164,7 +164,8 @@ function serviceCodeOf(error: unknown): ServiceErrorCode {
 }
 
 /**
- * As for a card number in direct-request.ts: a number and a token of one card get the same text.
+ * As for a card number in direct-request.ts: the number and the token of one card get the same
+ * text.
  */
 function planNotOffered(error: unknown): WireError {
   const detail = error instanceof ServiceError ? error.detail : {};

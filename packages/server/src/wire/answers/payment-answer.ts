@@ -10,21 +10,21 @@ import { priceOfPart } from "../../payment/pricing.ts";
 import type { Refund, RefundState } from "../../payment/refund.ts";
 
 /**
- * What merchants see of a state (interface 4.1). `OP` is the hosted page's, which has no state here
- * yet.
+ * The status of a payment on the wire (interface 4.1). `OP` is for the hosted page, which has no
+ * state here yet.
  */
 export type WireStatus = "OP" | "PE" | "CO" | "CA";
 
 interface StateRow {
   readonly status: WireStatus;
-  /** The issuer said yes and that still holds: `pre_approved`. */
+  /** `pre_approved`: the issuer approved, and the approval still holds. */
   readonly preApproved: boolean;
   /**
-   * `capture_available`: authorized, not captured, not under review, and nobody is asking the
-   * acquirer right now.
+   * `capture_available`: authorized, not captured, not under review, and no acquirer call in
+   * progress.
    */
   readonly captureAvailable: boolean;
-  /** Whose word `transaction_status` repeats. */
+  /** Source of `transaction_status`. */
   readonly says: "verdict" | "waiting" | "undone" | "lapsed";
 }
 
@@ -32,19 +32,19 @@ const stateRows = {
   received: { status: "PE", preApproved: false, captureAvailable: false, says: "waiting" },
   authorizing: { status: "PE", preApproved: false, captureAvailable: false, says: "waiting" },
   authorized: { status: "PE", preApproved: true, captureAvailable: true, says: "verdict" },
-  // Approved by the issuer, waiting for a reviewer: OK, but nothing to capture yet (interface 4.2).
+  // Approved by the issuer, waiting for a review: OK, but not capturable yet (interface 4.2).
   in_review: { status: "PE", preApproved: true, captureAvailable: false, says: "verdict" },
   capturing: { status: "PE", preApproved: true, captureAvailable: false, says: "verdict" },
   captured: { status: "CO", preApproved: true, captureAvailable: false, says: "verdict" },
   voiding: { status: "PE", preApproved: true, captureAvailable: false, says: "verdict" },
-  // Nobody knows whether the issuer said yes, and whatever was held is being given back.
+  // It is unknown whether the issuer approved, and any hold is being reversed.
   reversing: { status: "PE", preApproved: false, captureAvailable: false, says: "waiting" },
   declined: { status: "CA", preApproved: false, captureAvailable: false, says: "verdict" },
   voided: { status: "CA", preApproved: false, captureAvailable: false, says: "undone" },
   expired: { status: "CA", preApproved: false, captureAvailable: false, says: "lapsed" },
 } as const satisfies Record<PaymentState, StateRow>;
 
-/** The wire's word for the payment's state. */
+/** The wire status of a payment state. */
 export function wireStatusOf(state: PaymentState): WireStatus {
   return stateRows[state].status;
 }
@@ -55,7 +55,7 @@ interface VerdictRow {
   readonly description: string;
 }
 
-/** The texts of interface 4.3, to the letter: clients compare some of them. */
+/** The exact texts of interface 4.3: clients compare some of them. */
 const verdictRows = {
   approved: { code: "OK", description: "Accepted" },
   not_accepted: { code: "NOK", description: "Not accepted" },
@@ -81,24 +81,22 @@ export function verdictDescription(reason: DeclineReason | "approved"): string {
 }
 
 /**
- * Nobody has said yes or no yet. `OK` would be taken for an approval, `NOK` for a decline, and
- * `RETRY` would ask for a second charge beside one that may have gone through. So the code is a
- * word that no client looks for (docs/wire/parity.md, unknown outcomes).
+ * The outcome is not known yet. Clients would take `OK` for an approval and `NOK` for a decline,
+ * and `RETRY` would request a second charge beside one that may have succeeded. So the code is a
+ * word that no client checks (docs/wire/parity.md, unknown outcomes).
  */
 const waiting = '"code":"PENDING","description":"Waiting for the acquirer"';
 /**
- * The authorization never got an answer and was reversed: nothing is held, so another payment may
- * be tried.
+ * The authorization got no answer and was reversed: nothing is held, so another payment may be
+ * tried.
  */
 const reversed = '"code":"RETRY","description":"No response from acquirer"';
-/** The hold ran out: refused, as interface 4.2 has it; the text is ours. */
+/** The hold expired: declined, as in interface 4.2; the text is Cofre's choice. */
 const lapsed = '"code":"NOK","description":"Not accepted"';
-/** A reviewer said no (interface 4.2). */
+/** A reviewer rejected the payment (interface 4.2). */
 const rejected = '"code":"NOK","description":"High risk transaction"';
 
-/**
- * The sandbox texts of 2017 (interface 4.3); the reasons that no source has follow their spelling.
- */
+/** The sandbox texts of 2017 (interface 4.3); reasons without a source follow their spelling. */
 const legacyReasons = {
   not_accepted: "notApproved",
   insufficient_funds: "insufficientFunds",
@@ -114,10 +112,10 @@ const legacyReasons = {
   acquirer_error: "acquirerError",
 } as const satisfies Record<DeclineReason, string>;
 const legacyText = (what: string): string => `Sandbox - Test credit card, transaction ${what}`;
-/** A payment that was given up was told as refused then. */
+/** In 2017 a cancelled payment was reported as declined. */
 const legacyCancelled = `"code":"NOK","description":"${legacyText("cancelled")}"`;
 
-/** Where declines can tell `iso_code` and `mac_code` (interface 4.3). */
+/** Countries in which declines can have `iso_code` and `mac_code` (interface 4.3). */
 const declineCodeCountries: ReadonlySet<string> = new Set([
   "ar",
   "br",
@@ -129,8 +127,8 @@ const declineCodeCountries: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What merchants see of a refund's state (interface 4.4): one that is being sent can no longer be
- * taken back, but is as pending as before.
+ * The status of a refund on the wire (interface 4.4). A refund that is being sent can no longer be
+ * cancelled, but is still pending.
  */
 const refundStatuses = {
   requested: "RE",
@@ -140,7 +138,7 @@ const refundStatuses = {
   cancelled: "CA",
 } as const satisfies Record<RefundState, string>;
 
-/** interface 3.4: three days after opening in most fixtures. */
+/** Interface 3.4: three days after opening in most fixtures. */
 const dueDays = 3;
 
 /**
@@ -191,8 +189,8 @@ export function renderPayment(payment: Payment, account: Account, token?: string
 }
 
 /**
- * The refund object of interface 4.4. Its id is a text of digits, which clients read as a whole
- * number.
+ * The refund object of interface 4.4. Its id is a string of digits, which clients read as an
+ * integer.
  */
 function renderRefund(refund: Refund, { order }: Payment): string {
   return (
@@ -203,7 +201,7 @@ function renderRefund(refund: Refund, { order }: Payment): string {
   );
 }
 
-/** Interface 4.5. Both dates are when it was opened: the sources do not tell them apart. */
+/** Interface 4.5. Both dates are the time of opening: the sources do not distinguish them. */
 function renderChargeback({ openedAt, description, state }: Chargeback): string {
   const opened = formatTimestamp(openedAt);
   return (
@@ -213,8 +211,8 @@ function renderChargeback({ openedAt, description, state }: Chargeback): string 
 }
 
 /**
- * The name under which later stored-credential payments refer to an initial one (interface 3.6; the
- * place is ours).
+ * The mandate id by which later stored-credential payments refer to an initial one (interface 3.6;
+ * its position is Cofre's choice).
  */
 function mandateOf({ order: { storedCredential }, verdict }: Payment): string {
   if (storedCredential?.use !== "initial" || verdict?.networkTransactionId === undefined) return "";
@@ -229,8 +227,7 @@ export interface PaymentExtras {
 }
 
 /**
- * The whole answer. `operation` is named by the answers of cancel and refund only (interface 5.2,
- * 5.3).
+ * The whole answer. Only the answers of cancel and refund have `operation` (interface 5.2, 5.3).
  */
 export function paymentAnswer(
   payment: Payment,
@@ -244,7 +241,7 @@ export function paymentAnswer(
 }
 
 /**
- * What was asked for; once captured, what was captured (interface 5.1 leaves it open,
+ * The requested amount; once captured, the captured amount (interface 5.1 leaves it open,
  * docs/wire/parity.md).
  */
 function amountsOf(payment: Payment): {
@@ -279,7 +276,7 @@ function statusText(payment: Payment, settings: AccountSettings): string {
   return verdict === undefined ? waiting : verdictText(payment, verdict, settings);
 }
 
-/** `authcode` is missing on declines (interface 3.4). */
+/** Declines have no `authcode` (interface 3.4). */
 function verdictText(payment: Payment, verdict: Verdict, settings: AccountSettings): string {
   const { code, description } = verdictRows[verdict.reason];
   const text = settings.legacyDescriptions ? legacyDescription(payment, verdict) : description;
@@ -302,7 +299,7 @@ function declineCodes({ order }: Payment, verdict: Verdict, settings: AccountSet
   return `,"iso_code":${quote(verdict.responseCode)}${advice}`;
 }
 
-/** `user_value_1` to `user_value_5`, those that were sent. */
+/** `user_value_1` to `user_value_5`, as far as they were sent. */
 function userValuesOf(values: readonly (string | undefined)[]): string {
   let text = "";
   for (const [index, value] of values.entries())
@@ -318,14 +315,14 @@ function customerOf({ order: { customer } }: Payment): string {
 }
 
 /**
- * Nine digits, the same for ever: interface 3.4 has them, nothing reads them. From the random part
- * of the identifier.
+ * Nine digits that never change: interface 3.4 has them, no client reads them. They are derived
+ * from the random part of the identifier.
  */
 function pinOf(id: PaymentId): string {
   return String(Number.parseInt(id.slice(8, 20), 16) % 1_000_000_000).padStart(9, "0");
 }
 
-/** What JSON has to escape: the quote, the backslash, controls and halves of surrogate pairs. */
+/** Characters that JSON has to escape: the quote, the backslash, controls and lone surrogates. */
 const needsEscape = /["\\\p{Cc}\p{Cs}]/u;
 
 function quote(text: string): string {

@@ -9,7 +9,7 @@ type CodeWithOtherStatus = {
     : never;
 }[PlainCode];
 
-/** The answer with this code. */
+/** The error answer with this code. */
 export function refusalAnswer<Code extends ErrorCode>(
   code: Code,
   ...filling: Filling<Code>
@@ -17,7 +17,7 @@ export function refusalAnswer<Code extends ErrorCode>(
   return answerOf(refusal(code, ...filling));
 }
 
-/** The answer with the row's other status. */
+/** The error answer with the row's other status. */
 export function answerWithOtherStatus(code: CodeWithOtherStatus): WireAnswer {
   const { message, otherStatus } = errorTable[code];
   return errorAnswer(code, message, otherStatus);

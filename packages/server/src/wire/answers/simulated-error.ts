@@ -11,9 +11,9 @@ const messages = new Map<string, string>(
 );
 
 /**
- * What `X-EBANX-Simulate-Internal-Error` on a charge asks for (interface 1.4), in the sandbox only.
- * An answer: nothing is done. Undefined: the request goes on, with BP-DR-119 to an acquirer whose
- * answer gets lost. Unknown values are not looked at.
+ * Carries out `X-EBANX-Simulate-Internal-Error` on a charge (interface 1.4), in the sandbox only.
+ * If it returns an answer, nothing else is done. If it returns undefined, the charge is processed;
+ * with BP-DR-119 the acquirer's answer gets lost. Unknown values are ignored.
  */
 export async function simulatedError(
   asked: string | undefined,
@@ -22,7 +22,7 @@ export async function simulatedError(
 ): Promise<WireAnswer | undefined> {
   if (asked === undefined || sandbox === undefined) return undefined;
   const value = asked.trim().toUpperCase();
-  // Like the real one no last word: asked again under its Idempotency-Key, the request runs.
+  // Like the real error it is not final: repeated under its Idempotency-Key, the request runs.
   if (value === "503") return { ...refusalAnswer("COFRE-21"), keep: false };
   if (value === "BP-DR-119") {
     await sandbox.loseNextAuthorization(merchantId);

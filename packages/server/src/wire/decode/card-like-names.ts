@@ -7,7 +7,7 @@ import type { KeyedEndpoint, WireRequest } from "../endpoint.ts";
 import { nodeOf } from "../requests/fields.ts";
 import { textOf } from "./tree.ts";
 
-/** The names that merchants choose and that are kept unchanged (docs/decisions/0007). */
+/** The names that merchants choose and that are stored unchanged (docs/decisions/0007). */
 export const keptNames = [
   "merchant_payment_code",
   "merchant_refund_code",
@@ -15,7 +15,9 @@ export const keptNames = [
 ] as const;
 export type KeptName = (typeof keptNames)[number];
 
-/** How many accepted names looked like a card number, per account, since the process started. */
+/**
+ * Number of accepted names that looked like a card number, per account, since the process started.
+ */
 export class CardLikeNames {
   readonly #counts = new Map<string, number>();
 
@@ -30,9 +32,9 @@ export class CardLikeNames {
 }
 
 /**
- * The endpoint, with a warning and a count for each name of an accepted request that looks like a
- * card number and is not the number of the request's card. Nothing is refused: one of forty codes
- * of sixteen digits looks like that by chance.
+ * Adds a warning and a count for each name of an accepted request that looks like a card number and
+ * is not the number of the request's card. Nothing is refused: one in forty codes of sixteen digits
+ * looks like a card number by chance.
  */
 export function warningOfNames(endpoint: KeyedEndpoint, names: CardLikeNames): KeyedEndpoint {
   return {
@@ -62,7 +64,7 @@ function nameIn(
 ): string | undefined {
   if (name === "Idempotency-Key") return headers.idempotencyKey;
   if (name === "merchant_refund_code") return textOf(params, name);
-  // Elsewhere the code only says which payment is meant.
+  // On other paths the code only identifies an existing payment.
   return path === "/ws/direct" ? textOf(nodeOf(params, "payment") ?? params, name) : undefined;
 }
 

@@ -15,27 +15,26 @@ import {
 } from "./security-codes.ts";
 
 /**
- * People type card numbers into any field. What looks like one must not be kept or repeated in
- * clear (docs/wire/parity.md, card numbers in other fields): 12 to 19 digits that pass the Luhn
- * check and begin as some scheme's cards do, in one piece, in groups, or inside of a longer piece.
- * So must security codes and track data (security-codes.ts). Digits of all scripts count, also
- * written as `%34`, `&#52;` or `\u0034`.
+ * Detects card numbers that people type into any field. Such a number must not be stored or
+ * repeated in clear (docs/wire/parity.md, card numbers in other fields): 12 to 19 digits that pass
+ * the Luhn check and start like the cards of a scheme, in one piece, in groups, or inside a longer
+ * piece. The same applies to security codes and track data (security-codes.ts). Digits of all
+ * scripts count, also written as `%34`, `&#52;` or `\u0034`.
  *
- * Each digit is looked at a bounded number of times: the work grows with the text's length and with
- * nothing else.
+ * Each digit is read a bounded number of times: the work depends only on the length of the text.
  */
 const shortest = shortestNumber;
 const longest = longestNumber;
 const shownFirst = 6;
 const shownLast = 4;
 
-/** Characters between two digits of one number, none of them a letter or a digit. */
+/** Maximum number of characters between two digits of one number. None is a letter or a digit. */
 const longestGap = 6;
 
 /**
- * How much of a text behind its limit is looked at before it is cut there: nineteen digits with six
- * blanks between each. A number that begins before the limit is found, and nobody's megabyte is
- * read for the sake of the forty characters that are kept.
+ * Characters that are read beyond a limit before the text is cut there: nineteen digits with six
+ * blanks between each. A number that begins before the limit is found, and a megabyte of text is
+ * not read to keep forty characters.
  */
 const lookAhead = longest * (longestGap + 1);
 
@@ -44,15 +43,15 @@ export function holdsCardNumber(text: string): boolean {
 }
 
 /**
- * `text` with an `x` for each middle digit of whatever looks like a card number; first six and last
- * four stay, separators too. Behind a number also for what may be its security code or its track,
- * and anywhere for a security code that is named as such.
+ * `text` with an `x` for each middle digit of anything that looks like a card number. The first six
+ * and last four digits and the separators stay. After a number, a possible security code and track
+ * data are replaced too; a security code that is named as such is replaced anywhere.
  */
 export function maskCardNumbers(text: string): string {
   return withoutHidden(text, hiddenIn(text));
 }
 
-/** Whether a text may have something to hide in it: most have not. */
+/** Whether a text may contain sensitive data. Most texts do not. */
 export function mayBeSensitive(text: string): boolean {
   return mayHoldCard(text) || mayNameSecurityCode(text);
 }
@@ -93,8 +92,8 @@ function hiddenIn(text: string): Hidden[] {
 }
 
 /**
- * Notes for each piece of a number in which piece the number begins. A number into which another
- * one begins is not noted: it may be a code and half a card.
+ * Records for each piece of a number the piece in which the number begins. A number inside which
+ * another one begins is not recorded: it may be a code and half a card.
  */
 function noteNumbers({ places }: Run, spans: readonly Span[], numberFrom: Int32Array): void {
   // The longest number of each start comes first.
@@ -111,8 +110,8 @@ function endsOf(spans: readonly Span[]): readonly number[] {
 }
 
 /**
- * One character for each piece, so that an index in it is a piece's: digits in ASCII, the rest in
- * small letters.
+ * One character per piece, so that an index into the text is the index of a piece: digits in ASCII,
+ * other characters in lower case.
  */
 function foldedText(pieces: readonly Piece[]): string {
   let folded = "";
@@ -123,15 +122,15 @@ function foldedText(pieces: readonly Piece[]): string {
   return folded;
 }
 
-/** At most `characters` of a text that people type, without the middle of any card number in it. */
+/** At most `characters` of a free text, with the middle digits of any card number masked. */
 export function maskedText(text: string, characters: number): string {
   return cut(maskCardNumbers(cut(text, characters + lookAhead)), characters);
 }
 
 /**
- * Whether a name that a merchant chose (of a payment, a refund) is a card number or has one between
- * its other parts. Only a whole group of digits counts, or all of them together: a name is refused
- * for it, so it has to be more than a coincidence.
+ * Whether a name that a merchant chose (of a payment or a refund) is a card number or contains one
+ * between its other parts. Only a whole group of digits counts, or all digits together: the name is
+ * refused, so a match must be more than a coincidence.
  */
 export function namesCard(
   text: string,
@@ -147,16 +146,14 @@ export function namesCard(
   );
 }
 
-/**
- * Whether a text is a hash or a UUID, as programs draw them: digits follow each other by chance in
- * it.
- */
+/** Whether a text is a generated hash or UUID, in which card-like digits occur by chance. */
 export function isDrawn(text: string): boolean {
   return /^[\da-f-]{32,}$/i.test(text) && /[a-f]/i.test(text);
 }
 
 /**
- * Whether a card number has letters, or the ends of the text, on both sides: what counts in a hash.
+ * Whether a card number has letters, or the ends of the text, on both sides. Only such a number
+ * counts in a hash.
  */
 function holdsCardApart(text: string): boolean {
   return runsOf(text).some((run) =>
@@ -164,14 +161,14 @@ function holdsCardApart(text: string): boolean {
   );
 }
 
-/** Digits that only separators stand between, and where each stands in the text. */
+/** Digits with only separators between them, and the position of each in the text. */
 interface Run {
   readonly digits: string;
   readonly starts: readonly number[];
   readonly ends: readonly number[];
-  /** Of each digit, the number of the piece that it is written in. */
+  /** For each digit, the index of its piece. */
   readonly places: readonly number[];
-  /** Where groups begin, by the index of their first digit. */
+  /** Indexes of the first digit of each group. */
   readonly groups: ReadonlySet<number>;
 }
 
@@ -183,7 +180,7 @@ interface Span {
 const isGroupStart = ({ digits, groups }: Run, index: number): boolean =>
   index === digits.length || groups.has(index);
 
-/** The first bound of a group behind `index`, at most as far as a card number goes. */
+/** The next group boundary after `index`, at most the length of the longest card number away. */
 function nextGroup(run: Run, index: number): number {
   let at = index + 1;
   while (at < index + longest + 1 && !isGroupStart(run, at)) at += 1;
@@ -191,8 +188,8 @@ function nextGroup(run: Run, index: number): number {
 }
 
 /**
- * Runs long enough to hold a card number, in the text as it is and, where it has escapes, with them
- * read.
+ * Runs that are long enough for a card number: in the text as written and, if it has escapes, in
+ * the decoded text.
  */
 function runsOf(text: string): readonly Run[] {
   if (!mayHoldCard(text)) return [];
@@ -200,7 +197,7 @@ function runsOf(text: string): readonly Run[] {
   return escape.test(text) ? [...runs, ...readRuns(decodedPieces(text))] : runs;
 }
 
-/** Whether a text has enough digits for a card number: most have not. */
+/** Whether a text has enough digits for a card number. Most texts do not. */
 function mayHoldCard(text: string): boolean {
   return mayHaveDigits(text, shortest);
 }
@@ -251,9 +248,9 @@ function isLetter(character: string): boolean {
 }
 
 /**
- * Every way to read a card number in the run: which of two numbers that overlap is the card's is
- * not known, and the digits behind one of them may be its security code though the other takes them
- * for its last four.
+ * Every possible card number in the run. If two numbers overlap, it is unknown which one is the
+ * card's: the digits after one of them may be its security code although they are the last four of
+ * the other.
  */
 function cardSpans(run: Run): readonly Span[] {
   const keys = invoiceKeysIn(run);
@@ -266,8 +263,8 @@ function cardSpans(run: Run): readonly Span[] {
 const invoiceKeyDigits = 44;
 
 /**
- * Groups that are the key of a Brazilian electronic invoice, by its length and check digit: almost
- * each has a card number in it by chance.
+ * Groups that are the key of a Brazilian electronic invoice, by length and check digit. Almost
+ * every such key contains a card number by chance.
  */
 function invoiceKeysIn(run: Run): readonly Span[] {
   const keys: Span[] = [];
@@ -281,7 +278,7 @@ function invoiceKeysIn(run: Run): readonly Span[] {
   return keys;
 }
 
-/** Weights 2 to 9 from the right, then 2 again, modulo 11. */
+/** Check digit with the weights 2 to 9 from the right, repeated, modulo 11. */
 function isInvoiceKey(digits: string): boolean {
   let sum = 0;
   for (let index = 0; index < invoiceKeyDigits - 1; index += 1) {
@@ -292,9 +289,9 @@ function isInvoiceKey(digits: string): boolean {
 }
 
 /**
- * What begins and ends where groups do comes first. A number with digits glued behind it counts
- * beside those; one with digits glued before it counts where none of those is, and inside of one
- * group that is such a number as a whole.
+ * Numbers that begin and end at group boundaries come first. Numbers with digits glued after them
+ * count in addition. A number with digits glued before it counts where there is none of the others,
+ * and inside one group that is itself a whole number.
  */
 function spansIn(run: Run): readonly Span[] {
   const isWhole = (start: number, end: number): boolean =>
@@ -341,11 +338,11 @@ function spansWith(run: Run, isWanted: (start: number, end: number) => boolean):
 }
 
 /**
- * Whether a card number can be here, by how the digits are grouped. It is all of them, or one whole
- * group, or inside of one long group (with a security code behind, say); or what it takes of each
- * group is as long as the groups of card numbers are, or as its other groups. Otherwise two
- * telephone numbers beside each other would be a card every sixth time. `isStrict`: a form that
- * dates and counters have too is one group, or all there is in groups of four.
+ * Whether the grouping of the digits allows a card number here: it has all digits, is one whole
+ * group, or lies inside one long group (for example before a security code); or its part of each
+ * group is as long as the groups of card numbers, or as its other groups. Without this check one in
+ * six pairs of adjacent telephone numbers would be a card number. `isStrict`: for a form that dates
+ * and counters have too, only one group counts, or all digits in groups of four.
  */
 function isCutOut(run: Run, start: number, end: number, isStrict: boolean): boolean {
   const isAll = start === 0 && end === run.digits.length;
@@ -376,8 +373,8 @@ function isCutOut(run: Run, start: number, end: number, isStrict: boolean): bool
 }
 
 /**
- * Whether the last group of a number in groups of four, of which it takes two or three digits, goes
- * on with as many as a security code has.
+ * Whether the last group of a number in groups of four, of which the number takes two or three
+ * digits, continues with as many digits as a security code has.
  */
 function hasCodeGlued(run: Run, end: number, taken: number): boolean {
   const glued = nextGroup(run, end - 1) - end;
@@ -394,8 +391,8 @@ function passesLuhn(digits: string, start: number, end: number): boolean {
 }
 
 /**
- * In each span every digit but the first six and the last four. Spans come in the order of their
- * starts, so that each digit is hidden once.
+ * Hides every digit of each span except the first six and the last four. Spans are sorted by their
+ * starts, so each digit is hidden once.
  */
 function hideMiddles(run: Run, spans: readonly Span[], hidden: Hidden[]): void {
   let done = 0;
@@ -417,8 +414,8 @@ function firstFourAt(digits: string, start: number): number {
 }
 
 /**
- * Whether a number in one piece may be a shorter one with a security code or a date glued to it:
- * its last four would be part of those.
+ * Whether a number in one piece may be a shorter number with a security code or a date glued to it.
+ * Its last four digits would then be part of those.
  */
 function hasShorterNumber(run: Run, { start, end }: Span): boolean {
   if (nextGroup(run, start) < end) return false;
@@ -430,10 +427,10 @@ function hasShorterNumber(run: Run, { start, end }: Span): boolean {
   return false;
 }
 
-/** Nothing shorter has a security code that is glued to it. */
+/** No shorter number has a security code glued to it. */
 const shortestWithCode = 14;
 
-/** As many `x` as the hidden ranges have characters: no text changes its length. */
+/** Replaces each hidden character with an `x`: the length of a text never changes. */
 function withoutHidden(text: string, hidden: Hidden[]): string {
   if (hidden.length === 0) return text;
   let masked = "";
@@ -448,15 +445,16 @@ function withoutHidden(text: string, hidden: Hidden[]): string {
 }
 
 const longestEcho = 40;
-/** So many digits in a row may be a card number that was mistyped. */
+/** This many digits in a row may be a mistyped card number. */
 const shortestEcho = 13;
-/** More may be one with its security code behind it. */
+/** A longer number may be a card number followed by its security code. */
 export const longestWithoutCode = 16;
 
 /**
- * A value of the request as it may stand in an error message: short, one line, without anything
- * that looks like a card number or a security code, and without the middle of any thirteen digits
- * in a row: a message can be shown to anybody, and a mistyped card number is still one.
+ * A value of the request in the form in which an error message may quote it: short, one line,
+ * without anything that looks like a card number or a security code, and without the middle of any
+ * thirteen digits in a row. A message can be shown to anyone, and a mistyped card number is still a
+ * card number.
  */
 export function echo(text: string): string {
   const shown = oneLine(cut(text, longestEcho + lookAhead));
@@ -470,13 +468,13 @@ export function echo(text: string): string {
   return withoutHidden(shown, hidden).slice(0, longestEcho).toWellFormed();
 }
 
-/** A hash has 48 characters, the longest code of a payment 128. */
+/** A hash has 48 characters, the longest payment code 128. */
 const longestName = 128;
 
 /**
- * A payment's hash or code as it may stand in an error message: whole, since it is what the payment
- * is looked for by. Not when it holds what looks like a card number or has thirteen digits in a
- * row; in a hash or a UUID these come about by chance.
+ * The hash or code of a payment as an error message may quote it: whole, because it identifies the
+ * payment. It is masked if it contains what looks like a card number, or thirteen digits in a row;
+ * in a hash or a UUID these occur by chance.
  */
 export function echoName(name: string): string {
   const isPlain = name.length <= longestName && !controlOrHalfPair.test(name);
@@ -485,7 +483,7 @@ export function echoName(name: string): string {
   return isPlain && !holdsCard ? name : echo(name);
 }
 
-/** At most `characters` of the text, never half a pair. */
+/** At most `characters` of the text, without splitting a surrogate pair. */
 export function cut(text: string, characters: number): string {
   if (text.length <= characters) return text;
   let kept = "";
@@ -498,10 +496,12 @@ export function cut(text: string, characters: number): string {
   return kept;
 }
 
-/** A control character, or one half of a pair of surrogates without the other. */
+/** A control character, or a lone surrogate. */
 export const controlOrHalfPair = /[\p{Cc}\p{Cs}]/u;
 
-/** Controls become blanks, and lone surrogates, which no store keeps as they are, become U+FFFD. */
+/**
+ * Replaces controls with blanks, and lone surrogates, which no store keeps unchanged, with U+FFFD.
+ */
 export function oneLine(text: string): string {
   return controlOrHalfPair.test(text) ? text.replace(/\p{Cc}/gu, " ").toWellFormed() : text;
 }

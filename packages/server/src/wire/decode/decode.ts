@@ -10,8 +10,9 @@ import { emptyObject, mergeLayers } from "./tree-object.ts";
 import type { GrowingObject } from "./tree-object.ts";
 
 /**
- * form_repaired: a form whose JSON was cut by a raw `&` was read to its end instead. The original
- * very probably refuses it, so the caller refuses it for accounts that ask for strictness.
+ * form_repaired: a form whose JSON was cut by a raw `&` was read to the end of the text instead.
+ * The original very probably refuses such a form, so the caller refuses it for accounts with the
+ * setting strictForms.
  */
 export type DecoderWarning = "form_repaired";
 
@@ -27,12 +28,14 @@ export class DecodedRequest {
     this.#lifting = lifting;
   }
 
-  /** Every sensitive value of the request, also those that are nowhere in the tree. */
+  /** Every sensitive value of the request, including those that are not in the tree. */
   get lifted(): readonly Lifted[] {
     return this.#lifting.all;
   }
 
-  /** Overwrites the sensitive values. What they were read from has been overwritten already. */
+  /**
+   * Overwrites the sensitive values. The bytes they were read from have been overwritten already.
+   */
   wipe(): void {
     this.#lifting.wipe();
   }
@@ -44,23 +47,22 @@ const repairedForm: readonly DecoderWarning[] = ["form_repaired"];
 
 /**
  * Decoding is synchronous, so one buffer serves all queries; it is overwritten after each. Node
- * limits a request's head to 16 KiB.
+ * limits the head of a request to 16 KiB.
  */
 const queryScratch = Buffer.alloc(16 * 1024);
 
 /**
- * Decodes all encodings of interface 1.1. `target` is the request's target (path and query), `body`
- * its body, of which this function becomes the owner: it is decoded in place and overwritten with
- * zeros before this function returns or throws. Throws a WireError that quotes nothing of the
- * request.
+ * Decodes all encodings of interface 1.1. `target` is the request target (path and query). The
+ * function takes ownership of `body`: it decodes it in place and overwrites it with zeros before it
+ * returns or throws. Throws a WireError that quotes nothing of the request.
  *
- * `charset`: of text that is not UTF-8. No header else has a say: a body is JSON, a form or a
- * multipart form by its first bytes. A body that is none of these is refused. Later layers win over
- * earlier ones (query, form, JSON), except that a guarded name (known-names.ts) with two values is
- * refused.
+ * `charset` applies to text that is not UTF-8. No other header is used: the first bytes of a body
+ * decide whether it is JSON, a form or a multipart form. Any other body is refused. Later layers
+ * win over earlier ones (query, form, JSON), except that a guarded name (known-names.ts) with two
+ * values is refused.
  *
- * The query reaches us as a string made by node:http, and node:http's own read buffer held the
- * body: both are beyond wiping.
+ * node:http passes the query as a string, and its own read buffer held the body: neither can be
+ * wiped.
  */
 export function decodeRequest(
   target: string,
@@ -115,9 +117,9 @@ function decode(
 }
 
 /**
- * Text of another encoding than UTF-8 (a mark of UTF-16, or zeros between the letters), XML, or a
- * JSON text that is no object. A form would be read out of it that says nothing, and a capture that
- * says nothing takes everything.
+ * Text in an encoding other than UTF-8 (a UTF-16 byte order mark, or zeros between the letters),
+ * XML, or JSON text that is not an object. Read as a form it would have no fields, and a capture
+ * without an amount captures everything.
  */
 function isUnreadable(body: Buffer, start: number): boolean {
   const first = body[start];

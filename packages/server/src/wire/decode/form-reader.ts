@@ -32,15 +32,15 @@ const replacement = "\ufffd";
  */
 export class FormReader {
   readonly fields: GrowingObject = emptyObject();
-  /** What `request_body` held. */
+  /** The decoded content of `request_body`. */
   json: GrowingObject | undefined;
   /**
-   * true: `request_body` was cut by a raw `&` and read to the end of the text instead (interface
+   * true: a raw `&` cut `request_body`, which was therefore read to the end of the text (interface
    * 1.2, step 3).
    */
   repaired = false;
   hasRequestBody = false;
-  /** A name and a value, if only an empty one, were found. */
+  /** At least one name with a value, possibly empty, was found. */
   hasPairs = false;
   readonly #bytes: Buffer;
   readonly #lifting: LiftedValues;
@@ -60,7 +60,7 @@ export class FormReader {
     return this.#members;
   }
 
-  /** application/x-www-form-urlencoded, leniently: a bad escape stays as it is. */
+  /** Reads application/x-www-form-urlencoded leniently: an invalid escape stays unchanged. */
   readUrlEncoded(start: number, end: number): void {
     this.#at = start;
     while (this.#at < end) {
@@ -74,7 +74,7 @@ export class FormReader {
         valueStart = this.#at += 1;
         valueEnd = this.#decode(end, ampersand, ampersand);
       }
-      // On the `&`, or at the end.
+      // `#at` is at the `&`, or at the end.
       this.#at += 1;
       if (nameEnd === nameStart) continue;
       this.hasPairs ||= isPair;
@@ -88,8 +88,8 @@ export class FormReader {
   }
 
   /**
-   * One field whose name and value need no decoding, as in multipart/form-data. `charset`: of this
-   * field, unless it has that of the form.
+   * Adds one field whose name and value need no decoding, as in multipart/form-data. `charset` is
+   * that of the field; without it the charset of the form applies.
    */
   addPlain(
     nameStart: number,
@@ -108,13 +108,13 @@ export class FormReader {
   }
 
   /**
-   * Decodes from `#at` up to one of two bytes, moves `#at` there, and returns where the decoded
-   * text ends.
+   * Decodes from `#at` up to one of two bytes, moves `#at` there, and returns the end of the
+   * decoded text.
    */
   #decode(end: number, stop: number, otherStop: number): number {
     const bytes = this.#bytes;
     let at = this.#at;
-    // Up to the first escape everything is where it belongs: clients that do not encode have few.
+    // No byte moves before the first escape; clients that do not encode have few escapes.
     for (; at < end; at += 1) {
       const byte = bytes[at] ?? 0;
       if (byte === stop || byte === otherStop || byte === plus || byte === percent) break;
@@ -155,14 +155,15 @@ export class FormReader {
         error instanceof WireError &&
         error.statusCode === requestErrors.malformed_json;
       if (!isCut) throw error;
-      // Decoding is byte by byte, so what was decoded stays; only the `&` between has to come back.
+      // Decoding is byte by byte, so the decoded part stays; only the `&` between has to be
+      // restored.
       this.#bytes[end] = ampersand;
       this.repaired = true;
       this.#readJson(start, this.#decodeRest(end + 1, formEnd));
     }
   }
 
-  /** Decodes the rest of the text, separators included, to `to`. */
+  /** Decodes the rest of the text, separators included, and moves it to `to`. Returns its end. */
   #decodeRest(to: number, formEnd: number): number {
     const from = this.#at;
     const end = this.#decode(formEnd, -1, -1);
@@ -184,8 +185,8 @@ export class FormReader {
 
   #place(nameStart: number, nameEnd: number, valueStart: number, valueEnd: number): void {
     this.#countMember();
-    // A raw `&` in a value of a client that does not encode leaves a piece of that value as a name:
-    // no error (clients.md, detail 2).
+    // In the request of a client that does not encode, a raw `&` in a value leaves a part of the
+    // value as a name. That is not an error (clients.md, detail 2).
     if (nameEnd - nameStart > requestLimits.nameBytes) return;
     const known = knownName(this.#bytes, nameStart, nameEnd);
     const name = known >= 0 ? textOfKnownName(known) : this.#text(nameStart, nameEnd);
@@ -198,7 +199,7 @@ export class FormReader {
       if (this.#seen.has(name)) throw repeatedField(textOfKnownName(leaf));
       this.#seen.add(name);
     }
-    // A list of bodies: none of them is the request.
+    // In a list of bodies, none of them is the request.
     if (isRequestBodyName(path[0] ?? "") && /^\d*$/.test(path[1] ?? ""))
       throw requestError("unsupported_body");
     const liftedAt = path.findIndex((key) => isLifted(knownNameOfText(key)));
@@ -223,7 +224,7 @@ export class FormReader {
     return text.includes("\0") ? text.replaceAll("\0", replacement) : text;
   }
 
-  /** JSON in a field that is named `request_body` within another. */
+  /** Reads JSON in a field named `request_body` inside another field. */
   #innerJson(start: number, end: number, depth: number): GrowingObject | undefined {
     const json = readJsonBody(
       this.#bytes,
@@ -238,7 +239,7 @@ export class FormReader {
     return json?.tree;
   }
 
-  /** Puts a value at a path; undefined takes away what an earlier field put there. */
+  /** Sets the value at a path; undefined removes the value of an earlier field. */
   #set(path: readonly string[], value: Tree | undefined): void {
     let holder: Holder = this.fields;
     for (let index = 0; index < path.length - 1; index += 1) {
@@ -270,7 +271,7 @@ function isHolder(tree: Tree | undefined): tree is Holder {
   return Array.isArray(tree) || isTreeObject(tree);
 }
 
-/** The node at a key, made when there is none. */
+/** The node at a key, created if it is missing. */
 function holderAt(holder: Holder, key: string, asList: boolean): Holder | undefined {
   const slot = slotOf(holder, key);
   if (slot === undefined) return undefined;
@@ -284,8 +285,8 @@ function holderAt(holder: Holder, key: string, asList: boolean): Holder | undefi
 }
 
 /**
- * `payment[creditcard][token]` as its three parts; a name with stray brackets is one part. `[]`
- * gives an empty part.
+ * Splits `payment[creditcard][token]` into its three parts. A name with stray brackets is one part;
+ * `[]` gives an empty part.
  */
 function pathOf(name: string): readonly string[] {
   const open = name.indexOf("[");
@@ -297,7 +298,7 @@ function pathOf(name: string): readonly string[] {
 }
 
 /**
- * The key to use in a holder: `[]` appends; a list has no named members, so a name that is not its
+ * The key to use in a holder: `[]` appends. A list has no named members, so a name other than its
  * next index is dropped.
  */
 function slotOf(holder: GrowingObject | Tree[], key: string): string | undefined {

@@ -18,20 +18,17 @@ import { emptyObject, type GrowingObject, mergeLayers } from "./tree-object.ts";
 
 /**
  * Reads one JSON object (RFC 8259, strictly) from bytes, in two steps. `scan` checks the whole
- * text, copies the sensitive values out and notes where everything is on a tape of offsets; it
- * makes no string except of names with escapes. `build` overwrites the sensitive values in the
- * text, makes one string of what is left and cuts all values out of it. So no string ever held a
- * card digit, and one conversion serves all values (measured: 76 ns for each short string made from
- * bytes, 17 ns cut from a string).
+ * text, copies the sensitive values out and records all positions on a tape of offsets; it makes no
+ * string except for names with escapes. `build` overwrites the sensitive values in the text, makes
+ * one string of the rest and slices all values from it. So no string ever holds a card digit, and
+ * one conversion serves all values (measured: 76 ns for each short string made from bytes, 17 ns
+ * for a slice of a string).
  *
- * null and "" leave no member. Numbers keep their text. A repeated guarded name is refused, of
+ * null and "" produce no member. Numbers keep their text. A repeated guarded name is refused; for
  * other names the last value wins.
  */
 
-/**
- * What an entry of the tape holds. `nothing` is null or "", `inner` a string that holds JSON
- * itself.
- */
+/** Kinds of tape entries. `nothing` is null or "", `inner` a string that itself contains JSON. */
 const kinds = {
   ascii: 0,
   utf8: 1,
@@ -47,15 +44,15 @@ const kinds = {
 } as const;
 
 /**
- * kind, name (index in known-names, or one of the two below), name start, name end, value start,
- * value end.
+ * Words of an entry: kind, name (index in known-names, or one of the two constants below), name
+ * start, name end, value start, value end.
  */
 const entryWords = 6;
 const nameInText = -1;
 const nameWithEscapes = -2;
 const tape = new Int32Array(entryWords * (2 * requestLimits.members + 2));
 
-/** Stands for a character that is not ASCII in a sensitive value. */
+/** Replaces a character that is not ASCII in a sensitive value. */
 const notAscii = 0xff;
 
 /** Length of `\uXXXX`, the longest way to write a character. */
@@ -82,10 +79,7 @@ const lowerU = 0x75;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-/**
- * The byte that a two-character escape stands for, by its second character; 0 when there is no such
- * escape.
- */
+/** The byte that a two-character escape means, by its second character; 0 for an unknown escape. */
 const simpleEscapes = new Uint8Array(256);
 for (const [letter, byte] of [
   ['"', quote],
@@ -116,20 +110,18 @@ export class JsonReader {
   readonly #charset: Charset;
   readonly #depth: number;
   readonly #lifted: Lifted[] = [];
-  /**
-   * The texts of the `inner` entries, without their escapes, in their order; and how deep each is.
-   */
+  /** Texts of the `inner` entries without their escapes, in order, and the depth of each. */
   readonly #inner: { readonly text: Buffer; readonly depth: number }[] = [];
   #at: number;
   #members: number;
   #tapeEnd = 0;
-  /** What the last string scanned was like: any byte above 0x7f, any backslash. */
+  /** About the last scanned string: all its bytes OR-ed, and whether it has a backslash. */
   #high = 0;
   #escaped = false;
 
   /**
-   * Reads `bytes[start..end)`; `members` is how many the request may still have, `depth` how deep
-   * the object is in it.
+   * Reads `bytes[start..end)`. `members`: how many members the request may still have. `depth`:
+   * nesting depth of the object in the request.
    */
   constructor(
     bytes: Buffer,
@@ -165,8 +157,8 @@ export class JsonReader {
   }
 
   /**
-   * After `scan`: overwrites the sensitive values and returns the tree. Throws a WireError when
-   * JSON within it is none.
+   * After `scan`: overwrites the sensitive values and returns the tree. Throws a WireError if an
+   * inner text is not valid JSON.
    */
   build(): GrowingObject {
     for (let at = 0; at < this.#tapeEnd; at += entryWords) {
@@ -177,7 +169,7 @@ export class JsonReader {
     const text = this.#bytes.toString("latin1", this.#start, this.#end);
     const builder = new TreeBuilder(this.#bytes, this.#start, text, this.#lifted, this.#charset);
     const tree = builder.object();
-    // Only now: there is one tape.
+    // Only now, because there is only one tape.
     for (const [index, inner] of this.#inner.entries())
       this.#readInner(inner, builder.inner[index]);
     return tree;
@@ -249,11 +241,11 @@ export class JsonReader {
     this.#members -= 1;
   }
 
-  /** `#at` is on the opening brace. The parameters after `depth` tell the object's own name. */
+  /** `#at` is on the opening brace. The parameters after `depth` are the object's own name. */
   #scanObject(depth: number, name: number, nameStart: number, nameEnd: number): void {
     if (depth > requestLimits.depth) throw requestError("too_deep");
     this.#note(kinds.object, name, nameStart, nameEnd, 0, 0);
-    // Which guarded names were here: one bit each.
+    // Guarded names seen so far, one bit each.
     let seenLow = 0;
     let seenHigh = 0;
     this.#at += 1;
@@ -345,7 +337,7 @@ export class JsonReader {
     }
   }
 
-  /** A value that must not become a string. */
+  /** Scans a value that must not become a string. */
   #scanLifted(depth: number, name: number, nameStart: number, nameEnd: number): void {
     let start = this.#at;
     let end: number;
@@ -379,8 +371,8 @@ export class JsonReader {
   }
 
   /**
-   * What `request_body` holds is a part of the request wherever it is: an object, or a string that
-   * holds one.
+   * The content of `request_body` is part of the request at any depth: an object, or a string that
+   * contains one.
    */
   #scanRequestBody(depth: number, name: number, nameStart: number, nameEnd: number): void {
     if (this.#byte() !== quote) return this.#scanValue(depth, name, nameStart, nameEnd);
@@ -396,7 +388,7 @@ export class JsonReader {
     this.#note(kinds.inner, name, nameStart, nameEnd, start, end);
   }
 
-  /** Checks a value and forgets it. */
+  /** Checks a value and discards it. */
   #scanIgnored(depth: number): void {
     const tapeEnd = this.#tapeEnd;
     const lifted = this.#lifted.length;
@@ -408,8 +400,8 @@ export class JsonReader {
   }
 
   #liftEscaped(start: number, end: number, name: number): Lifted {
-    // Not a Buffer: a small one lies in memory that Node shares between many, or within the heap,
-    // which a collection copies.
+    // Not a Buffer: a small one lies in memory that Node shares between many buffers, or inside the
+    // heap, where a collection copies it.
     const plain = new Uint8Array(new ArrayBuffer(end - start));
     const length = unescapeBytes(this.#bytes, start, end, plain);
     const lifted = this.#lifting.lift(plain, 0, length, isCryptogram(name));
@@ -417,7 +409,7 @@ export class JsonReader {
     return lifted;
   }
 
-  /** From the opening quote to behind the closing one. */
+  /** Scans from the opening quote to the byte after the closing one. */
   #scanString(): void {
     const bytes = this.#bytes;
     const end = this.#end;
@@ -449,7 +441,7 @@ export class JsonReader {
     throw requestError("malformed_json");
   }
 
-  /** The string just scanned, as a name. */
+  /** The index of the string just scanned, read as a name. */
   #nameIndex(start: number, end: number): number {
     if (!this.#escaped) {
       if (end - start > requestLimits.nameBytes) throw requestError("name_too_long");
@@ -496,15 +488,15 @@ export class JsonReader {
   }
 }
 
-/** Turns the tape into a tree. */
+/** Builds the tree from the tape. */
 class TreeBuilder {
   readonly #bytes: Buffer;
   readonly #start: number;
-  /** Latin-1 of all bytes from `#start`: cutting is right where bytes are ASCII. */
+  /** All bytes from `#start` as Latin-1: slices are correct where the bytes are ASCII. */
   readonly #text: string;
   readonly #lifted: readonly Lifted[];
   readonly #charset: Charset;
-  /** What `inner` entries hold goes into these objects, in their order. */
+  /** The objects that receive the content of `inner` entries, in order. */
   readonly inner: GrowingObject[] = [];
   #nextLifted = 0;
   #at = 0;
@@ -606,8 +598,8 @@ function codeUnit(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * Writes a string with escapes, which have been checked, to `to` as UTF-8 and returns its length:
- * for values that must not become strings.
+ * Writes a string, whose escapes have been checked, to `to` as UTF-8 and returns its length. For
+ * values that must not become strings.
  */
 function unescapeBytes(bytes: Uint8Array, start: number, end: number, to: Uint8Array): number {
   let length = 0;
@@ -630,9 +622,9 @@ function unescapeBytes(bytes: Uint8Array, start: number, end: number, to: Uint8A
 }
 
 /**
- * Writes a string with escapes, which have been checked, to `to` as the JSON text that it is, and
- * returns its length. Beyond ASCII the escapes stay: in JSON such characters are only in strings,
- * where an escape says the same in every charset.
+ * Writes a string, whose escapes have been checked, to `to` as the JSON text that it contains, and
+ * returns its length. Escapes beyond ASCII stay: in JSON such characters occur only in strings,
+ * where an escape means the same in every charset.
  */
 function unescapeJson(bytes: Uint8Array, start: number, end: number, to: Uint8Array): number {
   let length = 0;
@@ -653,8 +645,9 @@ function unescapeJson(bytes: Uint8Array, start: number, end: number, to: Uint8Ar
 }
 
 /**
- * Card digits are ASCII, and what may separate them is in UTF-8. Anything else only has to stay
- * wrong: a byte that no check accepts stands for it. The number of bytes written.
+ * Card digits are ASCII, and separators between them are written as UTF-8. Any other character only
+ * has to stay invalid: a byte that no check accepts replaces it. Returns the number of bytes
+ * written.
  */
 function putSeparator(unit: number, to: Uint8Array, at: number): number {
   if (separatorKind(unit) === 0) {
@@ -669,8 +662,8 @@ function putSeparator(unit: number, to: Uint8Array, at: number): number {
 }
 
 /**
- * A string with escapes, which have been checked. Lone surrogates and U+0000, which JSON allows and
- * databases do not, become U+FFFD.
+ * Decodes a string whose escapes have been checked. Lone surrogates and U+0000, which JSON allows
+ * and databases do not, become U+FFFD.
  */
 function unescape(bytes: Buffer, start: number, end: number, charset: Charset): string {
   let text = "";
@@ -697,8 +690,8 @@ function unescape(bytes: Buffer, start: number, end: number, charset: Charset): 
 }
 
 /**
- * Reads text that should be a JSON object. undefined: it is empty or an empty array, which some
- * clients send for nothing (interface E7).
+ * Reads text that should be a JSON object. undefined: the text is empty or an empty array, which
+ * some clients send instead of nothing (interface E7).
  */
 export function readJsonBody(
   bytes: Buffer,
@@ -722,8 +715,8 @@ export function readJsonBody(
 }
 
 /**
- * The object with what its own `request_body` holds laid over it: the inner value counts, and of a
- * guarded name both must be the same.
+ * The object merged with the content of its own `request_body`: the inner value wins, and a guarded
+ * name must have the same value in both.
  */
 export function unwrapped(outer: GrowingObject): GrowingObject {
   const inner = outer[requestBody];
@@ -736,7 +729,7 @@ export function unwrapped(outer: GrowingObject): GrowingObject {
 
 const requestBody = textOfKnownName(requestBodyName);
 
-/** Where the text begins: behind a byte order mark and blanks. */
+/** Start of the text after a byte order mark and blanks. */
 export function textStart(bytes: Uint8Array, start: number, end: number): number {
   let at = start;
   if (end - at >= 3 && bytes[at] === 0xef && bytes[at + 1] === 0xbb && bytes[at + 2] === 0xbf)

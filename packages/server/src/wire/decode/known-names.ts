@@ -1,9 +1,9 @@
 import { liftedNames } from "./tree.ts";
 
 /**
- * Names whose repetition is refused: what identifies a merchant, a payment, a card or an amount,
- * and the nodes that hold those. Two readers of one request (a proxy, a fraud filter, we) must
- * never see two different payments in it.
+ * Names whose repetition is refused: those that identify a merchant, a payment, a card or an
+ * amount, and the nodes that contain them. Two readers of one request (a proxy, a fraud filter,
+ * this server) must never see two different payments in it.
  */
 const guarded = [
   "integration_key",
@@ -38,7 +38,7 @@ const guarded = [
   ...liftedNames,
 ] as const;
 
-/** Other names that are common: found in this table they cost no new string. */
+/** Other common names. Names in this table cost no new string. */
 const common = [
   "address",
   "bank_code",
@@ -106,8 +106,8 @@ const slots = new Int16Array(slotCount).fill(-1);
 const nameBytes = texts.map((text) => Buffer.from(text, "latin1"));
 
 /**
- * Five bytes tell most names apart. The table is fixed and open-addressed: nobody outside can
- * lengthen a chain.
+ * The length and four bytes distinguish most names. The table is fixed and uses open addressing: no
+ * input can lengthen a chain.
  */
 function slotOf(bytes: Uint8Array, start: number, end: number): number {
   const length = end - start;
@@ -165,11 +165,11 @@ export function isLifted(index: number): boolean {
 
 const liftedFlags = Uint8Array.from(texts, (text) => (lifted.has(text) ? 1 : 0));
 
-/** The text of a form or of JSON in JSON: read by itself, never kept as a value. */
+/** The text of a form or of JSON inside JSON: parsed separately, never kept as a value. */
 export const requestBodyName = knownNameOfText("request_body");
 
 /**
- * Cryptograms are base64: form decoding turned their `+` into blanks, and their dashes are no
+ * Cryptograms are base64: form decoding turned their `+` into blanks, and their dashes are not
  * separators.
  */
 export const isCryptogram = (index: number): boolean => cryptogramFlags[index] === 1;

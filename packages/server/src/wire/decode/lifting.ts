@@ -16,9 +16,9 @@ const none = 0;
 const { dash } = separatorKinds;
 
 /**
- * Owns the bytes of every sensitive value of one request. They live in memory of their own outside
- * of the garbage collector's heap: a small typed array inside it would be moved by a collection and
- * leave its digits behind, unwiped.
+ * Owns the bytes of every sensitive value of one request. They live in separate memory outside the
+ * garbage collector's heap: a collection would move a small typed array inside the heap and leave
+ * its digits behind, unwiped.
  */
 export class LiftedValues {
   readonly all: Lifted[] = [];
@@ -41,14 +41,17 @@ export class LiftedValues {
     return this.#add(new Lifted(block.subarray(from, from + length), true));
   }
 
-  /** Memory of its own for text that may hold sensitive values; overwritten with them. */
+  /** Separate memory for text that may contain sensitive values; `wipe` overwrites it with them. */
   room(length: number): Buffer {
     const buffer = new ArrayBuffer(length);
     this.#texts.push(new Uint8Array(buffer));
     return Buffer.from(buffer);
   }
 
-  /** An array, an object, or too long: says that there was something, without its bytes. */
+  /**
+   * For an array, an object, or a value that is too long: records that there was a value, without
+   * its bytes.
+   */
   malformed(): Lifted {
     return this.#add(new Lifted(new Uint8Array(0), false));
   }
@@ -74,7 +77,8 @@ export class LiftedValues {
 }
 
 /**
- * Blanks are turned back into the `+` that form decoding took. The length; -1 when it is too long.
+ * Copies a cryptogram and turns blanks back into the `+` that form decoding replaced. Returns the
+ * length, or -1 if it is too long.
  */
 function copyCryptogram(
   source: Uint8Array,
@@ -92,9 +96,10 @@ function copyCryptogram(
 }
 
 /**
- * People write card numbers in groups: single blanks and dashes between the digits go, of any
- * script; so do blanks at both ends, and invisible characters anywhere. Two separators in a row, or
- * a dash at an end, are no card number. The length; -1 when it is none.
+ * Copies digits. People write card numbers in groups: single blanks and dashes of any script
+ * between the digits are dropped, as are blanks at both ends, and invisible characters anywhere.
+ * Two separators in a row, or a dash at an end, do not occur in a card number. Returns the length,
+ * or -1 if the text is not a card number.
  */
 function copyDigits(
   source: Uint8Array,

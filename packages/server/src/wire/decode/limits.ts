@@ -4,17 +4,17 @@
  *
  * Body: the interface recommends about 1 MiB, the attack table 64 KiB. The largest recorded request
  * has 1.3 KB; a full cart of 60 items with long names and URLs, percent-encoded threefold, stays
- * below 100 KiB. 256 KiB leaves room for that, and 512 members bound what a body of any size can
- * cost. A deployment may set another figure for the body alone.
+ * below 100 KiB. 256 KiB leaves room for that, and 512 members bound the cost of a body of any
+ * size. A deployment may set another limit for the body only.
  */
 export const requestLimits = {
   bodyBytes: 256 * 1024,
-  /** Objects and arrays inside one another, the outermost included. */
+  /** Nesting depth of objects and arrays, including the outermost. */
   depth: 16,
-  /** Members of objects, elements of arrays and form fields of one request together. */
+  /** Object members, array elements and form fields of one request together. */
   members: 512,
-  /** Bytes of one name, and of a bracketed form name as a whole. */
+  /** Bytes of one name; for a bracketed form name, of the whole name. */
   nameBytes: 128,
-  /** Bytes of a lifted value, after blanks and dashes were dropped. */
+  /** Bytes of a lifted value after blanks and dashes are dropped. */
   liftedBytes: 64,
 } as const;

@@ -3,11 +3,11 @@ import { requestError } from "./request-errors.ts";
 import { charsetOf } from "./text.ts";
 
 /**
- * multipart/form-data (RFC 7578), for people who try the interface with `curl -F`: one of the
- * recorded requests is of this kind. The boundary is read from the body's first delimiter, so that,
- * as everywhere here, no header decides what a body is. What is legal is read: a preamble, names
- * without quotes, folded headers, line feeds alone. What is not is refused and never left out: a
- * field that is not read might be the amount.
+ * multipart/form-data (RFC 7578), for integrators who try the interface with `curl -F`: one of the
+ * recorded requests is of this kind. The boundary is read from the first delimiter of the body,
+ * because no header decides what a body is. Legal variants are accepted: a preamble, names without
+ * quotes, folded headers, bare line feeds. Anything else is refused, never skipped: a skipped field
+ * might be the amount.
  */
 
 const lineFeed = 0x0a;
@@ -16,7 +16,7 @@ const blank = 0x20;
 const tab = 0x09;
 const dash = 0x2d;
 const equals = 0x3d;
-/** RFC 2046: at most 70 characters, and the two dashes before them. */
+/** RFC 2046: at most 70 characters, after two dashes. */
 const longestDelimiter = 72;
 const longestHeader = 1024;
 
@@ -24,11 +24,11 @@ const disposition = /(?:^|\n)content-disposition[ \t]*:[ \t]*form-data[ \t]*(?=[
 const partType = /(?:^|\n)content-type[ \t]*:([^\r\n]*)/i;
 const parameter = /;[ \t]*([^\s=;"]+)[ \t]*=[ \t]*(?:"((?:[^"\\\r\n]|\\.)*)"|([^\s;"]*))[ \t]*/dy;
 
-/** Where the first delimiter's line begins; undefined when the text is no multipart body. */
+/** Start of the first delimiter's line; undefined if the text is not a multipart body. */
 export function multipartStart(bytes: Buffer, start: number, end: number): number | undefined {
   const isFirst = isDelimiter(bytes, start, end);
-  // A form's first name may begin with dashes: then there is an equals sign, and no header in the
-  // next line.
+  // The first name of a form may begin with dashes. Then the line has an equals sign, and the next
+  // line is not a header.
   if (
     isFirst &&
     (!bytes.subarray(start, lineEnd(bytes, start, end)).includes(equals) ||
@@ -37,7 +37,7 @@ export function multipartStart(bytes: Buffer, start: number, end: number): numbe
     return start;
   for (let at = nextLine(bytes, start, end); at !== undefined; at = nextLine(bytes, at, end)) {
     if (!isDelimiter(bytes, at, end) || !isHeader(bytes, at, end)) continue;
-    // Fields before the first delimiter: what of them counts nobody can say.
+    // The meaning of fields before the first delimiter is ambiguous.
     if (bytes.subarray(start, at).includes(equals)) throw requestError("unsupported_body");
     return at;
   }
@@ -54,8 +54,7 @@ export function readMultipart(bytes: Buffer, start: number, end: number, form: F
   for (;;) {
     const headerEnd = endOfHeaders(bytes, at, end);
     const valueStart = headerEnd + (bytes[headerEnd + 1] === lineFeed ? 2 : 3);
-    // The line feed before a delimiter may be the one that ends the headers, when there is no
-    // value.
+    // Without a value, the line feed before a delimiter may be the one that ends the headers.
     const next = bytes.indexOf(delimiter, valueStart - 1);
     if (next < 0 || next + delimiter.length > end) throw requestError("unsupported_body");
     const valueEnd = next > valueStart && bytes[next - 1] === carriageReturn ? next - 1 : next;
@@ -77,7 +76,7 @@ function readPart(
   valueEnd: number,
   form: FormReader,
 ): void {
-  // Unfolded to the same length: places in it are places in the body.
+  // Unfolding keeps the length, so that offsets stay valid in the body.
   const header = bytes
     .toString("latin1", at, headerEnd)
     .replace(/\r?\n(?=[ \t])/g, (folded) => " ".repeat(folded.length));
@@ -89,7 +88,7 @@ function readPart(
   for (let match = parameter.exec(header); match !== null; match = parameter.exec(header)) {
     read = parameter.lastIndex;
     const key = match[1]?.toLowerCase();
-    // No operation takes a file, and a field that comes as one is not left out silently.
+    // No operation takes a file, and a field that is sent as one is not silently skipped.
     if (key === "filename" || key === "filename*" || (key === "name" && name !== undefined))
       throw requestError("unsupported_body");
     if (key === "name") name = match.indices?.[2] ?? match.indices?.[3];
@@ -106,7 +105,7 @@ function readPart(
   );
 }
 
-/** Where the empty line begins that ends a part's headers. */
+/** Index of the line feed before the empty line that ends the headers of a part. */
 function endOfHeaders(bytes: Buffer, at: number, end: number): number {
   const last = Math.min(end, at + longestHeader);
   for (let index = at; index < last; index += 1) {
@@ -139,7 +138,7 @@ function trimmedEnd(bytes: Buffer, start: number, end: number): number {
   return to;
 }
 
-/** A line that could be a delimiter, and is not the text's last. */
+/** Whether a line could be a delimiter and is not the last line of the text. */
 function isDelimiter(bytes: Buffer, at: number, end: number): boolean {
   if (bytes[at] !== dash || bytes[at + 1] !== dash) return false;
   const eol = lineEnd(bytes, at, end);
@@ -147,7 +146,7 @@ function isDelimiter(bytes: Buffer, at: number, end: number): boolean {
   return eol < end && length > 2 && length <= longestDelimiter;
 }
 
-/** Whether the line behind the one at `at` is a header of a part. */
+/** Whether the line after the one at `at` is a header of a part. */
 function isHeader(bytes: Buffer, at: number, end: number): boolean {
   const next = nextLine(bytes, at, end);
   return (

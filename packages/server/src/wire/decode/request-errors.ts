@@ -2,12 +2,12 @@ import { type ErrorCode, type PlainCode, refusal } from "../errors/refusal.ts";
 import type { WireError } from "./wire-error.ts";
 
 /**
- * The codes of errors in the form of a request, of overload and of internal failures. No public
- * source has codes for these. They answer 200, as every error of the interface does (1.3), even for
- * internal failures: several clients discard the body of any other status, and with it the code
- * that says what to do next; operators see failures in the log. The exceptions are overload, where
- * proxies and retry logic need the status and Retry-After, and paths outside /ws, which no client
- * of the interface calls.
+ * The codes for malformed requests, overload and internal failures. No public source has codes for
+ * these. They are sent with status 200, as every error of the interface (1.3), even for internal
+ * failures: several clients discard the body of any other status, and with it the code that says
+ * what to do next; operators see failures in the log. The exceptions are overload, where proxies
+ * and retry logic need the status and Retry-After, and paths outside /ws, which no client of the
+ * interface calls.
  */
 export const requestErrors = {
   malformed_json: "COFRE-1",
@@ -39,12 +39,12 @@ export function requestError(kind: PlainErrorKind): WireError {
   return refusal(requestErrors[kind]);
 }
 
-/** `name` is from known-names.ts, never from the request. */
+/** `name` comes from known-names.ts, never from the request. */
 export function repeatedField(name: string): WireError {
   return refusal("COFRE-6", { name });
 }
 
-/** `name` is from headers.ts, never from the request. */
+/** `name` comes from headers.ts, never from the request. */
 export function repeatedHeader(name: string): WireError {
   return refusal("COFRE-163", { name });
 }

@@ -1,37 +1,37 @@
 import { mayHaveDigits } from "../../kernel/written-digits.ts";
 
 /**
- * Security codes and track data in texts: neither may be kept after an authorization, masked number
- * or not (PCI DSS 3.3.1). What is read is folded text: one character for each of the original's,
- * digits in ASCII, letters small. The work is bounded for each number and each word.
+ * Security codes and track data in texts: neither may be stored after an authorization, even with a
+ * masked number (PCI DSS 3.3.1). The input is folded text: one character per original character,
+ * digits in ASCII, letters in lower case. The work is bounded for each number and each word.
  */
 
-/** Characters of a text that are replaced. */
+/** Characters of a text to be replaced. */
 export interface Hidden {
   readonly start: number;
   readonly end: number;
 }
 
 const longestCode = 4;
-/** How far behind a card number its security code is looked for. */
+/** Number of characters after a card number in which its security code is searched. */
 const reach = 40;
-/** `1235837`, `1220358370`. */
+/** The longest date with a code glued to it: `1235837`, `1220358370`. */
 const longestDated = 10;
 const dateAndCode = /^((?:0[1-9]|1[0-2])(?:20\d\d|\d\d))\d{3,4}$/;
 const yearAndCode = /^(20\d\d|\d\d)\d{3,4}$/;
 /** The longest track has 79 characters. */
 const longestTrack = 80;
-/** Blanks between a number and what follows it on its track. */
+/** Maximum number of blanks between a number and its track data. */
 const mostBlanks = 3;
 
 /**
- * In Portuguese, Spanish and English, with accents or without, also decomposed; not a word's middle
- * where the letters are those of other words.
+ * Words for security codes in Portuguese, Spanish and English, with or without accents, also
+ * decomposed. Letters that occur in other words do not match inside a word.
  */
 const words = [
   "cvv2?|cvn2?|ccv2?",
-  // Also the name of shops and streets: its digits follow at once, or a word says that it is a
-  // card's.
+  // Also the name of shops and streets: digits must follow at once, or a word that refers to a
+  // card.
   "cvc2?(?=[\\s:=#.\"'()*_-]{0,6}\\d|[\\s:]{1,3}[\\p{L}\\s]{0,6}(?:cart|tarj|card|é|es|is)(?!\\p{L}{6}))",
   "(?<![\\p{L}\\p{N}])csc",
   "(?<![\\p{L}\\p{N}])cid(?=\\s{0,3}[:=#])",
@@ -42,16 +42,16 @@ const words = [
   "sec[\\s._-]{0,3}code",
 ].join("|");
 
-/** At most so much stands between the word and its digits: `do cartão é`, `":"`. */
+/** At most 24 characters between the word and its digits: `do cartão é`, `":"`. */
 const between = "[^\\p{N}\\n]{0,24}?";
 const code = "\\d(?:[ .-]?\\d){2,3}(?!\\d)";
 const word = new RegExp(words, "iu");
 const namedCode = new RegExp(`(?:${words})(${between})(${code})`, "giu");
 
-/** A part of each word, which is looked for first: it costs a tenth. */
+/** A part of each word, searched first: that costs a tenth. */
 const parts = /cv|csc|cid|seg|sec|verif|card/i;
 
-/** Whether a text has three digits and a word for security codes: most have not. */
+/** Whether a text has three digits and a word for security codes. Most texts do not. */
 export function mayNameSecurityCode(text: string): boolean {
   return mayHaveDigits(text, 3) && parts.test(text) && word.test(text);
 }
@@ -66,12 +66,12 @@ export function hideSecurityCodes(folded: string, hide: (index: number) => void)
 
 /**
  * Hides what may be the security code or the rest of the track of a card number that ends before
- * `from`: digits that are glued to it; what is behind `=`, `D` or `^`; and groups of three or four
- * digits in the next forty characters, but for the year of a date, or what is glued to a date.
- * Numbers that begin there are left alone, but for four glued digits and groups of three.
- * `numberFrom` has for each character where its number begins, or -1: one that begins before `from`
- * overlaps this one, and its digits are hidden. Digits up to `gluedUntil` were hidden for a number
- * before. Returns the end of the glued digits.
+ * `from`: digits glued to it; characters after `=`, `D` or `^`; and, in the next forty characters,
+ * groups of three or four digits (except the year of a date) and codes glued to a date. Numbers
+ * that begin there are left alone, except four glued digits and groups of three. `numberFrom` has
+ * for each character the start of its number, or -1: a number that begins before `from` overlaps
+ * this one, and its digits are hidden. Digits up to `gluedUntil` were hidden for an earlier number.
+ * Returns the end of the glued digits.
  */
 export function hideBehind(
   folded: string,
@@ -102,9 +102,7 @@ export function hideBehind(
   return glued;
 }
 
-/**
- * Hides the code in a group of digits that is a date, or the year of one, with a code behind it.
- */
+/** Hides the code in a group of digits that is a date, or the year of one, followed by a code. */
 function hideDatedCode(
   folded: string,
   at: number,
@@ -127,13 +125,13 @@ function hideTrack(folded: string, from: number, hide: (index: number) => void):
   for (let index = at + 1; index < Math.min(folded.length, at + longestTrack); index += 1) {
     const character = folded.charAt(index);
     if (character === "?" || character === "\n") return;
-    // The second track is digits and separators; the first has the holder's name, too.
+    // Track 2 has digits and separators; track 1 also has the cardholder's name.
     if (isFirst ? /[\p{L}\p{N}]/u.test(character) : isDigit(folded, index)) hide(index);
     else if (!isFirst && character !== "=" && character !== "d" && !/\s/.test(character)) return;
   }
 }
 
-/** `2035` behind `12/` or `12-`: a card's year is no secret. */
+/** `2035` after `12/` or `12-`: the expiry year of a card is not a secret. */
 function isYear(folded: string, at: number, next: number): boolean {
   return next - at === 4 && folded.startsWith("20", at) && isBehindMonth(folded, at);
 }

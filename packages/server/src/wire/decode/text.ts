@@ -1,11 +1,11 @@
 import { requestError } from "./request-errors.ts";
 
-/** How a request's text beyond ASCII is written. `other`: in a charset that is not read here. */
+/** Charset of a request's text beyond ASCII. `other`: a charset that this server does not read. */
 export type Charset = "utf-8" | "windows-1252" | "iso-8859-15" | "other";
 
 /**
  * Browsers read ISO-8859-1 as windows-1252 (WHATWG Encoding): the two differ in 32 characters that
- * no text has.
+ * do not occur in text.
  */
 const singleByte: ReadonlyMap<string, Charset> = new Map([
   ...[
@@ -26,7 +26,7 @@ const singleByte: ReadonlyMap<string, Charset> = new Map([
     (name) => [name, "iso-8859-15"] as const,
   ),
 ]);
-/** ASCII is UTF-8 too. */
+/** ASCII is a subset of UTF-8. */
 const utf8: ReadonlySet<string> = new Set([
   "utf-8",
   "utf8",
@@ -37,7 +37,7 @@ const utf8: ReadonlySet<string> = new Set([
 
 const charsetParameter = /;[ \t]*charset[ \t]*=[ \t]*(?:"([^"]*)"|([^\s;"]*))/i;
 
-/** What a Content-Type says of the text; UTF-8 when it says nothing. */
+/** The charset that a Content-Type declares; UTF-8 if it declares none. */
 export function charsetOf(contentType: string): Charset {
   const found = charsetParameter.exec(contentType);
   const name = (found?.[1] ?? found?.[2] ?? "").trim().toLowerCase();
@@ -45,16 +45,16 @@ export function charsetOf(contentType: string): Charset {
 }
 
 /**
- * The text of `bytes[start..end)`. Text that is UTF-8 is read as that, whatever the charset:
- * clients name one that they do not use, and two bytes that make a letter of UTF-8 make none of a
- * name in the others. Throws a WireError when the text is neither: a letter that is lost would be
- * kept as U+FFFD.
+ * The text of `bytes[start..end)`. Valid UTF-8 is read as UTF-8, whatever the charset: clients
+ * declare a charset that they do not use, and the two bytes of a UTF-8 letter do not occur in a
+ * name in the other charsets. Throws a WireError if the text fits neither: a lost letter would be
+ * stored as U+FFFD.
  */
 export function readText(bytes: Buffer, start: number, end: number, charset: Charset): string {
   const text = bytes.toString("utf8", start, end);
   if (!text.includes("\ufffd")) return text;
   const part = bytes.subarray(start, end);
-  // The client's own U+FFFD.
+  // The client itself sent U+FFFD.
   if (Buffer.from(text).equals(part)) return text;
   if (charset === "utf-8" || charset === "other") throw requestError("unreadable_text");
   return new TextDecoder(charset).decode(part);

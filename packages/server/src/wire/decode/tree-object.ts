@@ -3,15 +3,15 @@ import type { Tree, TreeObject } from "./tree.ts";
 import { isGuarded, knownNameOfText } from "./known-names.ts";
 import { repeatedField } from "./request-errors.ts";
 
-/** A tree while it is read. */
+/** A tree under construction. */
 export interface GrowingObject {
   [name: string]: Tree;
 }
 
 /**
  * An object whose only ancestor is an empty, frozen one without a prototype: no name is special in
- * it, and unlike `Object.create(null)` it is no hash table to the engine (measured: half the time
- * to fill 20 members).
+ * it, and unlike with `Object.create(null)` the engine does not use a hash table (measured: half
+ * the time to fill 20 members).
  */
 class Bare {
   [name: string]: Tree;
@@ -28,8 +28,8 @@ export function emptyObject(): GrowingObject {
 }
 
 /**
- * Lays `over` on `under` (and returns `over`, changed). A guarded name with two values is refused;
- * other names take the upper value.
+ * Merges `under` into `over` and returns `over`. A guarded name with two values is refused; for
+ * other names the value of `over` wins.
  */
 export function mergeLayers(under: TreeObject, over: GrowingObject): GrowingObject {
   for (const name in under) {
@@ -46,7 +46,7 @@ export function mergeLayers(under: TreeObject, over: GrowingObject): GrowingObje
 
 function sameValue(a: Tree, b: Tree): boolean {
   if (a instanceof Lifted && b instanceof Lifted) {
-    // Two that are no card number are the same: whatever they were, neither is ever used.
+    // Two values that are not card numbers are equal: neither is ever used.
     return a.wellFormed === b.wellFormed && Buffer.compare(a.bytes, b.bytes) === 0;
   }
   return typeof a === "string" && a === b;

@@ -1,8 +1,8 @@
 /**
- * What every encoding of a request becomes (interface 1): one canonical tree. Strings, numbers and
- * booleans are interchangeable on the wire, so every scalar is text: a number keeps its literal
- * digits (`100.50`, 19-digit numbers), a boolean is `true` or `false`. null, "" and missing mean
- * the same, so a member without a value is absent.
+ * The canonical tree of a request in any encoding (interface 1). Strings, numbers and booleans are
+ * interchangeable on the wire, so every scalar is text: a number keeps its literal digits
+ * (`100.50`, 19-digit numbers), a boolean is `true` or `false`. null, "" and missing mean the same,
+ * so a member without a value is absent.
  */
 export type Tree = string | Lifted | readonly Tree[] | TreeObject;
 
@@ -21,11 +21,11 @@ export const liftedNames = [
 ] as const;
 
 /**
- * The bytes of a sensitive value, lifted out of the request before anything else was read and
- * overwritten there. Single blanks and dashes between the digits are gone, and invisible characters
- * (in the cryptograms, blanks are turned back into the `+` that form decoding took). `wellFormed`
- * is false when the value was an array, an object or longer than 64 bytes, or had other blanks and
- * dashes: then `bytes` is empty.
+ * The bytes of a sensitive value, lifted out of the request before anything else is read, and
+ * overwritten there. Single blanks and dashes between the digits and invisible characters are
+ * removed (in cryptograms, blanks are turned back into the `+` that form decoding replaced).
+ * `wellFormed` is false for an array, an object, a value longer than 64 bytes, or a value with
+ * other blanks and dashes: then `bytes` is empty.
  */
 export class Lifted {
   readonly bytes: Uint8Array;
@@ -38,8 +38,8 @@ export class Lifted {
 
   /**
    * A copy for an owner that will wipe it (Pan.from, Cvv.from); the decoded request wipes the
-   * original. In memory of its own: V8 keeps small typed arrays inside its heap, where each
-   * collection that moves one leaves its digits behind.
+   * original. The copy is in separate memory: V8 keeps small typed arrays inside its heap, where
+   * each collection that moves one leaves its digits behind.
    */
   copy(): Uint8Array {
     const copied = new Uint8Array(new ArrayBuffer(this.bytes.length));
@@ -60,7 +60,7 @@ export function isTreeObject(tree: Tree | undefined): tree is TreeObject {
   return typeof tree === "object" && !Array.isArray(tree) && !(tree instanceof Lifted);
 }
 
-/** The scalar at `name`, or undefined when it is missing or no scalar. */
+/** The scalar at `name`; undefined if it is missing or not a scalar. */
 export function textOf(object: TreeObject, name: string): string | undefined {
   const value = object[name];
   return typeof value === "string" ? value : undefined;

@@ -5,7 +5,7 @@ import { paymentAnswer } from "../answers/payment-answer.ts";
 import { readSelector } from "../requests/payment-request.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
-/** /ws/cancel: gives an authorization up (interface 5.2). */
+/** /ws/cancel: voids an authorization (interface 5.2). */
 export function cancelEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   return {
     path: "/ws/cancel",

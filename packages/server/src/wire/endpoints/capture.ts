@@ -7,7 +7,7 @@ import { paymentAnswer } from "../answers/payment-answer.ts";
 import { readCapture } from "../requests/payment-request.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
-/** /ws/capture: takes what an authorization holds (interface 5.1). */
+/** /ws/capture: captures an authorized amount (interface 5.1). */
 export function captureEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   return {
     path: "/ws/capture",

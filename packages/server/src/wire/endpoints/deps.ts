@@ -14,29 +14,29 @@ import { wireErrorOf, type ErrorFamily } from "../answers/errors.ts";
 import { answerOf } from "../answers/refusal-answer.ts";
 import { WireError } from "../decode/wire-error.ts";
 
-/** What endpoints need of the rest of the program. */
+/** What endpoints need from the rest of the program. */
 export interface EndpointDeps {
   readonly runner: OperationRunner;
-  /** The account's own time: in the sandbox every account is a world of its own. */
+  /** The clock of the account: each world has its own. */
   readonly clockOf: (account: Account) => Clock;
-  /** What an integration key opens, by its text; undefined for a key that opens nothing. */
+  /** Resolves an integration key; undefined for an unknown key. */
   readonly holderOf: (key: string) => KeyHolder | undefined | Promise<KeyHolder | undefined>;
-  /** Called with an account that was changed: what is remembered of it is old. */
+  /** Called with an account that was changed: cached copies are outdated. */
   readonly forget: (merchantId: MerchantId) => void;
-  /** The account's own chance. */
+  /** The random source of the account. */
   readonly randomOf: (account: Account) => Random;
-  /** Where notifications of this account may go. */
+  /** Checks whether notifications of this account may be sent to an address. */
   readonly addressCheck: (account: Account) => AddressCheck;
-  /** Requests that come with an Idempotency-Key. */
+  /** Processes requests with an Idempotency-Key. */
   readonly requests: Pick<NamedRequests, "answer">;
   /** Accepted names that looked like card numbers. */
   readonly cardLikeNames: CardLikeNames;
-  /** What the sandbox can do beside; undefined where money is real. */
+  /** Additional functions of the sandbox; undefined in production. */
   readonly sandbox: SandboxDeps | undefined;
 }
 
 export interface SandboxDeps {
-  /** The account's next authorization is carried out, and nobody hears of it. */
+  /** The account's next authorization is carried out, and its answer is lost. */
   readonly loseNextAuthorization: (merchantId: MerchantId) => void | Promise<void>;
 }
 
@@ -50,14 +50,14 @@ export interface OperationRunner {
 }
 
 /**
- * 200 with this body, or the refusal in the family's codes. What is neither is the server's to log:
- * it is a failure of ours.
+ * Answers 200 with the body, or the refusal in the family's codes. Any other error is an internal
+ * failure, which is rethrown for the server to log.
  */
 export function answering(family: ErrorFamily, work: () => Promise<string>): Promise<WireAnswer> {
   return answeringAnswer(family, async () => ({ status: 200, body: await work() }));
 }
 
-/** As `answering`, for work that has more to say than a body. */
+/** As `answering`, for work that returns more than a body. */
 export async function answeringAnswer(
   family: ErrorFamily,
   work: () => Promise<WireAnswer>,
@@ -70,7 +70,7 @@ export async function answeringAnswer(
     )
       throw error;
     const refusal = answerOf(wireErrorOf(error, family));
-    // What may turn out otherwise when it is asked again is no last word.
+    // A refusal that a retry may change is not final.
     const open =
       error instanceof StoreError ||
       (error instanceof ServiceError && serviceErrors[error.code] !== "never");

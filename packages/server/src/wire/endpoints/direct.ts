@@ -66,8 +66,8 @@ export function directEndpoint({
 }
 
 /**
- * An address that would never be called is not kept, like others that cannot be used: the account's
- * own addresses take its place.
+ * Drops an address that would never be called, like other unusable addresses: the account's own
+ * addresses are used instead.
  */
 function toldAddress(read: DirectInput, check: AddressCheck, warnings: string[]): DirectInput {
   const { notificationUrl } = read.order;
@@ -80,8 +80,8 @@ function toldAddress(read: DirectInput, check: AddressCheck, warnings: string[])
 }
 
 /**
- * The request as read. One that is refused now may have been let through before: by other settings,
- * before its card expired.
+ * Reads the request. A request that is refused now may have been accepted before, under other
+ * settings or before its card expired: then its payment is returned.
  */
 async function readUnlessMade(
   runner: EndpointDeps["runner"],
@@ -106,7 +106,10 @@ async function readUnlessMade(
   }
 }
 
-/** A token is given once and never kept; an attempt without an answer is not the last word. */
+/**
+ * A token is returned once and never stored; a payment whose attempt has no answer yet is not
+ * final. Neither answer is kept for replay.
+ */
 function answerOf({ payment, token }: Direct, account: Account): WireAnswer {
   const body = paymentAnswer(payment, account, token === undefined ? {} : { token });
   return { status: 200, body, keep: token === undefined && payment.attempt === undefined };

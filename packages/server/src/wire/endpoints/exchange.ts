@@ -11,8 +11,8 @@ import { isTreeObject, type Tree, type TreeObject } from "../decode/tree.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
 /**
- * As the sample names one ("Real to US Dollar", interface 5.7): the currencies that payments are
- * taken in.
+ * Names in the style of the sample ("Real to US Dollar", interface 5.7): the currencies in which
+ * payments are accepted.
  */
 const currencyNames: ReadonlyMap<string, string> = new Map([
   ["ARS", "Argentine Peso"],
@@ -33,7 +33,7 @@ const currencyNames: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * /ws/exchange (interface 5.7): what one unit of `currency_code` is worth in the base currency, by
+ * /ws/exchange (interface 5.7): the value of one unit of `currency_code` in the base currency, by
  * the account's own table.
  */
 export function exchangeEndpoint({ clockOf }: EndpointDeps): Endpoint {
@@ -51,7 +51,7 @@ export function exchangeEndpoint({ clockOf }: EndpointDeps): Endpoint {
 
 /**
  * /ws/exchange/getCurrencyRates (interface 5.7): the rates of every currency in `currency_codes` to
- * every one in `currency_base_codes`. Each is a list, or text with commas.
+ * every one in `currency_base_codes`. Each is a list, or comma-separated text.
  */
 export function currencyRatesEndpoint({ clockOf }: EndpointDeps): Endpoint {
   return {
@@ -82,14 +82,14 @@ function ratesBody(params: TreeObject, account: Account, now: Instant): string {
   return `{"currency_rates":[${rows.join(",")}],"status":"SUCCESS"}`;
 }
 
-/** Without a base it is the currency of the account's own country: most clients send none. */
+/** The default base is the currency of the account's country: most clients send none. */
 function baseOf({ settings }: Account): string {
   return countryOf(settings.country)?.currency ?? "BRL";
 }
 
 /**
- * Each code once, upper case. A list may come as an object with numbers for names, as PHP writes
- * it.
+ * Each code once, in upper case. A list may arrive as an object with numbers for names, as PHP
+ * writes it.
  */
 function codesIn(params: TreeObject, ...names: readonly string[]): readonly string[] {
   const value = names.map((name) => params[name]).find((given) => given !== undefined);
@@ -122,7 +122,7 @@ function rateRow(code: string, base: string, { settings }: Account, now: Instant
   return `{"code":"${code}","base_code":"${base}","name":"${names.join(" to ")}","rate":"${rate}"}`;
 }
 
-/** Eight decimals, rounded half up: with four nothing would be left of one peso. */
+/** Eight decimals, rounded half up: four decimals would leave almost nothing of one peso. */
 function inverseOf(rate: string | undefined): string | undefined {
   if (rate === undefined) return undefined;
   const tenThousandths = BigInt(rate.replace(".", ""));

@@ -6,14 +6,17 @@ import { textOf, type TreeObject } from "../decode/tree.ts";
 import { answerWithOtherStatus } from "../answers/refusal-answer.ts";
 import type { EndpointDeps } from "./deps.ts";
 
-/** 401, as browsers' library knows it (interface 1.3); `message` for whoever reads only that. */
+/**
+ * 401, as the browser library expects it (interface 1.3); `message` is for clients that read
+ * nothing else.
+ */
 const unauthorized = answerWithOtherStatus("BP-SA-2");
 const acknowledged: WireAnswer = { status: 200, body: "{}" };
 
 /**
- * What a shop's page asks after it has made a token (interface 2.7): a name for the device, and
- * scripts of fraud filters to load. There are none here, so the page ends its sequence with the
- * name alone, which comes back as `device_id`.
+ * Called by a shop's page after it has created a token (interface 2.7), to get a name for the
+ * device and the scripts of fraud filters to load. There are no such scripts here, so the page ends
+ * its sequence with the name alone, which comes back as `device_id`.
  */
 export function fingerprintEndpoints({ holderOf, randomOf }: EndpointDeps): readonly Endpoint[] {
   const withKey =
@@ -31,7 +34,7 @@ export function fingerprintEndpoints({ holderOf, randomOf }: EndpointDeps): read
   return [
     { ...row, path: "/fingerprint", handle: withKey(session) },
     { ...row, path: "/fingerprint/provider", handle: withKey(() => acknowledged) },
-    // A page that could not even make a key work may say so.
+    // A page may report an error even if its key does not work.
     { ...row, path: "/fingerprint/error", handle: async () => acknowledged },
   ];
 }

@@ -10,7 +10,7 @@ import { refusal } from "../errors/refusal.ts";
 import type { TreeObject } from "../decode/tree.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
-/** What the wire calls the account's addresses, in the order of interface 5.7. */
+/** Wire names of the account's addresses, in the order of interface 5.7. */
 const properties = {
   image: "imageUrl",
   url_response: "responseUrl",
@@ -19,8 +19,8 @@ const properties = {
 } as const satisfies Record<string, keyof AccountSettings>;
 
 /**
- * merchantIntegrationProperties/get and /edit (interface 5.7): plugins ask the first to learn
- * whether a key is good.
+ * merchantIntegrationProperties/get and /edit (interface 5.7): plugins call the first to check
+ * whether a key works.
  */
 export function integrationPropertiesEndpoints({
   runner,
@@ -59,8 +59,8 @@ export function integrationPropertiesEndpoints({
 }
 
 /**
- * What is not given stays; `""` and missing are the same everywhere (interface 1.2), so nothing is
- * ever emptied here.
+ * A property that is not given stays unchanged. `""` and missing mean the same everywhere
+ * (interface 1.2), so no property is ever cleared here.
  */
 function changesIn(
   params: TreeObject,

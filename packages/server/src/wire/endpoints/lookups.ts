@@ -6,8 +6,8 @@ import { fieldOf } from "../requests/fields.ts";
 import { refusalAnswer } from "../answers/refusal-answer.ts";
 
 /**
- * The zip codes that public clients' examples ask for: this server has no directory of addresses,
- * and says so for all others.
+ * The zip codes in the examples of public clients: this server has no directory of addresses, and
+ * reports that for all others.
  */
 const zipcodes: ReadonlyMap<
   string,
@@ -36,15 +36,14 @@ export const zipcodeEndpoint: Endpoint = {
   },
 };
 
-/** A company's fourteen digits can look like a card number. */
+/** The fourteen digits of a company's document can look like a card number. */
 function isCard(document: string): boolean {
   return isOfKnownBrand(document) && documentFor("br", document, true) === "invalid";
 }
 
 /**
- * /ws/documentbalance (interface 5.7): what a person may still spend abroad this month. Nothing
- * here sums payments up by document, so everybody always has the whole of the documented 3000 USD
- * left.
+ * /ws/documentbalance (interface 5.7): what a person may still spend abroad this month. Payments
+ * are not summed up by document, so the balance is always the whole of the documented 3000 USD.
  */
 export const documentBalanceEndpoint: Endpoint = {
   path: "/ws/documentbalance",

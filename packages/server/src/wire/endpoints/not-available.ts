@@ -3,7 +3,7 @@ import { refusalAnswer } from "../answers/refusal-answer.ts";
 
 /**
  * Operations of the interface (5, 2.4, 2.7) that this server does not have yet. `true`: browsers of
- * other origins call it.
+ * other origins call the path.
  */
 const paths: readonly (readonly [path: string, cors: boolean])[] = [
   ["/ws/request", false],
@@ -22,8 +22,9 @@ const paths: readonly (readonly [path: string, cors: boolean])[] = [
 ];
 
 /**
- * Known operations that come later. Telling them from a misspelt path saves an integrator an hour.
- * They look at no key: the answer is the same for everyone, and some clients send none here.
+ * Known operations that are not implemented yet. An answer that differs from that of a misspelt
+ * path saves an integrator an hour. No key is checked: the answer is the same for every client, and
+ * some clients send no key here.
  */
 export const notAvailableEndpoints: readonly Endpoint[] = paths.map(([path, cors]) => ({
   path,

@@ -9,15 +9,18 @@ const valid: WireAnswer = {
   status: 200,
   body: `{"status":"SUCCESS","success":true,${operation},"body":[]}`,
 };
-/** `body` has to be an object: without it a browser's page is never told (clients.md, lib-js). */
+/**
+ * `body` has to be an object: without it the browser's page never gets a result (clients.md,
+ * lib-js).
+ */
 const invalid: WireAnswer = {
   status: 409,
   body: `{"status":"CONFLICT","success":false,${operation},"body":{"error":"Invalid public_integration_key"}}`,
 };
 
 /**
- * What every browser client asks before it makes a token (interface 2.7). A secret key is no public
- * one: it has no place in a browser.
+ * Every browser client calls this before it creates a token (interface 2.7). A secret key is not
+ * accepted as a public one: it has no place in a browser.
  */
 export function publicKeyCheckEndpoint({ holderOf }: Pick<EndpointDeps, "holderOf">): Endpoint {
   return {

@@ -12,7 +12,7 @@ import { refusal } from "../errors/refusal.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
 /**
- * /ws/refund: gives money back, or takes a refund back that has not been sent yet (interface 5.3).
+ * /ws/refund: refunds a payment, or cancels a refund that has not been sent yet (interface 5.3).
  */
 export function refundEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   return {
@@ -39,7 +39,7 @@ export function refundEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   };
 }
 
-/** /ws/refundOrCancel: gives up what is not paid yet, gives back what is (interface 5.4). */
+/** /ws/refundOrCancel: cancels an uncaptured payment, refunds a captured one (interface 5.4). */
 export function refundOrCancelEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   return {
     path: "/ws/refundOrCancel",
@@ -64,7 +64,7 @@ export function refundOrCancelEndpoint({ runner }: EndpointDeps): KeyedEndpoint 
   };
 }
 
-/** A payment that is not there is told with the name that it was looked for by. */
+/** Reports a payment that does not exist with the name by which it was searched. */
 async function naming<T>(selector: PaymentSelector, running: Promise<T>): Promise<T> {
   try {
     return await running;

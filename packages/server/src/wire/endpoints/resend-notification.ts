@@ -6,8 +6,7 @@ import { readSelector } from "../requests/payment-request.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
 /**
- * /ws/everest/resendNotification (interface 5.7): announces once more what was announced last of a
- * payment.
+ * /ws/everest/resendNotification (interface 5.7): sends the latest notification of a payment again.
  */
 export function resendNotificationEndpoint({ runner }: EndpointDeps): Endpoint {
   return {

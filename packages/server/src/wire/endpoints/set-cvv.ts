@@ -9,7 +9,7 @@ import type { TreeObject } from "../decode/tree.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
 /**
- * /ws/token/setCVV: leaves a security code for the next payment with a token (interface 2.4).
+ * /ws/token/setCVV: keeps a security code for the next payment with a token (interface 2.4).
  * Browsers call it with the public key.
  */
 export function setCvvEndpoint(deps: EndpointDeps): Endpoint {
@@ -41,8 +41,8 @@ export function answerSetCvv(
 }
 
 /**
- * One client posts to this address, which the original does not have: its own test expects an error
- * (interface 2.4).
+ * One client posts to this address, which the original does not have: the client's own test expects
+ * an error (interface 2.4).
  */
 export const misspeltSetCvvEndpoint: Endpoint = {
   path: "/ws/setCvv",

@@ -7,9 +7,7 @@ import { readVerify } from "../requests/verify-request.ts";
 import { acting } from "../permission.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 
-/**
- * /ws/verifycard, by its two names: asks whether a card is good, without a payment (interface 3.7).
- */
+/** /ws/verifycard, under its two names: checks a card without a payment (interface 3.7). */
 export function verifyCardEndpoints({ runner, clockOf }: EndpointDeps): readonly Endpoint[] {
   return ["/ws/verifycard", "/ws/cardverify"].map((path) => ({
     path,

@@ -1,12 +1,12 @@
 import { ownValue } from "../../kernel/own.ts";
 import { type ErrorRow, errorTable } from "./error-table.ts";
 
-/** A row of the table as the documentation shows it. */
+/** A row of the error table as the documentation shows it. */
 export interface DocumentedError {
   readonly code: keyof typeof errorTable;
-  /** `{a | b}` where a placeholder has these values, `{name}` where it has any. */
+  /** `{a | b}` for a placeholder with these values, `{name}` for one that takes any text. */
   readonly message: string;
-  /** The first choice everywhere, and a placeholder's name where it takes any text. */
+  /** The message with the first choice of each placeholder, or its name where it takes any text. */
   readonly example: string;
   readonly httpStatuses: readonly number[];
   readonly condition: string;
@@ -44,7 +44,7 @@ function withFirstChoices({ message, choices = {} }: ErrorRow): string {
   return chosen.replaceAll(/[{}]/g, "");
 }
 
-/** The table in two parts: the codes that are sent, and those that never are. */
+/** The table in two parts: the codes that are sent, and those that are never sent. */
 export function errorsAsMarkdown(part: "sent" | "never sent"): string {
   const rows = documentedErrors.filter(
     ({ tested }) => (tested === "never sent") === (part === "never sent"),

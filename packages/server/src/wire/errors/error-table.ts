@@ -1,18 +1,18 @@
 /**
- * One error of the wire: everything that the program, the API description and docs/wire/errors.md
- * say about its code.
+ * One error of the wire: the source of its code for the program, the API description and
+ * docs/wire/errors.md.
  */
 export interface ErrorRow {
   /** Placeholders such as `{name}` are filled in where the request is refused. */
   readonly message: string;
   /**
-   * The values that a placeholder can have, the most common one first. A placeholder that is
-   * missing here takes any text.
+   * The possible values of a placeholder, the most common one first. A placeholder without an entry
+   * takes any text.
    */
   readonly choices?: Readonly<Record<string, readonly (string | number)[]>>;
   /** 200 unless given: several clients discard the body of any other status (interface 1.3). */
   readonly httpStatus?: number;
-  /** A second status, which the code has where the first cannot be used. */
+  /** A second status, which the code has where the first one cannot be used. */
   readonly otherStatus?: number;
   /** When the code is sent; for a code that is never sent, why not. */
   readonly condition: string;
@@ -31,10 +31,10 @@ const hostedPage = "for /ws/request, which is not available yet";
 
 /**
  * Every error code of the wire, in the order of the documentation. BP and DA codes are the
- * interface's (sections 5 and 7): the messages that a public source quotes are copied exactly, the
- * others follow their pattern. COFRE codes are for cases that the interface has no code for: a
- * number of its own series might one day turn out to mean something else. docs/wire/errors.md has
- * the reason for each choice. A message holds no input that could be card data.
+ * interface's (sections 5 and 7): messages that a public source quotes are copied exactly, the
+ * others follow their pattern. COFRE codes are for cases without a code in the interface: a number
+ * in its own series might get another meaning one day. docs/wire/errors.md has the reason for each
+ * choice. A message contains no input that could be card data.
  */
 export const errorTable = {
   "BP-SA-1": {
@@ -355,7 +355,7 @@ export const errorTable = {
     message: "Too many attempts",
     condition: "by the acquirer's card tables (sandbox: scenario card)",
   },
-  // Interface 7.2: an internal failure that leaves the payment unknown.
+  // Interface 7.2: an internal failure after which the payment's outcome is unknown.
   "BP-DR-119": {
     message: "The outcome is not known yet: query the payment before you send it again",
     condition: "it is unknown whether the database recorded the request",
@@ -404,7 +404,8 @@ export const errorTable = {
     message: "Cancellation refused by the acquirer",
     condition: "declined by the acquirer",
   },
-  // Only BP-REF-1, 7 and CAN-2 are known (interface 5.3); the other numbers of the series are ours.
+  // Only BP-REF-1, 7 and CAN-2 are known (interface 5.3); the other numbers of the series are
+  // Cofre's own.
   "BP-REF-1": {
     message: "Parameters hash or merchant_payment_code not informed",
     condition: "neither is given",
@@ -578,14 +579,14 @@ export const errorTable = {
     message: "Another request for this payment is waiting for the acquirer",
     condition: "two requests at once, or an earlier one without an answer",
   },
-  // 503: nothing was done, so a proxy or a client that repeats a request on 503 is right.
+  // 503: nothing was done, so a proxy or a client may safely repeat the request.
   "COFRE-21": {
     message: "Not processed: the request could not be recorded, send it again later",
     httpStatus: 503,
     condition: "the database is not available",
   },
-  // 200: no proxy repeats the request by itself, and clients that discard other bodies show the
-  // advice.
+  // 200: proxies do not repeat the request by themselves, and clients that discard other bodies
+  // show the advice.
   "COFRE-22": {
     message: "The acquirer did not answer: query the payment to learn the outcome",
     condition: "a capture or void without an answer",
@@ -602,7 +603,7 @@ export const errorTable = {
     message: "The payment was charged back",
     condition: "a refund of a charged-back payment",
   },
-  // Interface 3.3 and 3.6 know no codes for these fields.
+  // Interface 3.3 and 3.6 have no codes for these fields.
   "COFRE-26": {
     message: "Field cof_info.{field} is invalid",
     choices: { field: ["cof_type", "initiator"] },

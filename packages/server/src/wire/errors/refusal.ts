@@ -23,9 +23,7 @@ type ValueOf<Choices, Name> = Name extends keyof Choices
     : never
   : string | number;
 
-/**
- * The values of a row's placeholders, by their names. A choice may have placeholders of its own.
- */
+/** The values of a row's placeholders, by name. A choice may have placeholders of its own. */
 export type ValuesOf<Code extends ErrorCode> = {
   readonly [Name in NamesIn<Table[Code]["message"]>]: ValueOf<ChoicesOf<Table[Code]>, Name>;
 } & { readonly [Name in NamesIn<ChoiceOf<Table[Code]>>]?: string | number };
@@ -39,7 +37,7 @@ export type Filling<Code extends ErrorCode> = Code extends PlainCode
   : [values: ValuesOf<Code>];
 export type Values = Readonly<Record<string, string | number>>;
 
-/** The refusal of a request with this code. */
+/** A refusal with this code. */
 export function refusal<Code extends ErrorCode>(code: Code, ...filling: Filling<Code>): WireError {
   return refusalWith(code, filling[0]);
 }

@@ -3,15 +3,15 @@ import { formatMoney, type Money } from "../../kernel/money.ts";
 import type { Account } from "../../merchant/account.ts";
 import { exchangeRate } from "../../payment/pricing-tables.ts";
 
-/** Nobody pays cents of these, though the wire always prints two decimals. */
+/** Currencies in which cents are not in use, although the wire always prints two decimals. */
 const withoutCents: ReadonlySet<string> = new Set(["CLP", "COP", "CRC", "PYG"]);
-/** From so many units to a US dollar on, less than a dollar is no price but a slip. */
+/** If a US dollar is worth at least this many units, an amount below one dollar is a mistake. */
 const smallUnit = 100n;
 
 /**
- * For the header X-Cofre-Warning: an amount that looks 100 times too small for its currency, as it
- * comes about when a program divides by 100 what has no cents. Undefined for all others: a warning
- * that is often wrong is not read.
+ * For the header X-Cofre-Warning: an amount that looks 100 times too small for its currency, as if
+ * a program had divided an amount without cents by 100. Undefined for all others: a warning that is
+ * often wrong is ignored.
  */
 export function amountWarning(
   { minor, currency }: Money,

@@ -4,13 +4,13 @@ import type { Account } from "../../merchant/account.ts";
 import { textOf, type TreeObject } from "../decode/tree.ts";
 
 /**
- * Decimals of every amount that the wire prints (interface 8); no currency of the interface's
+ * Decimals of every amount that the wire prints (interface 8). No currency of the interface's
  * countries has more.
  */
 const wireScale = 2;
 
 /**
- * The amount of a payment; undefined when the text is not an amount, or has too many decimals for a
+ * The amount of a payment; undefined if the text is not an amount, or has too many decimals for a
  * strict account.
  */
 export function amountIn(
@@ -26,8 +26,8 @@ export function amountIn(
 }
 
 /**
- * The text of a follow-up's amount with two decimals at most; unchanged where it is not an amount,
- * or the account is strict.
+ * The amount of a follow-up request with two decimals at most; unchanged if it is not an amount, or
+ * the account is strict.
  */
 export function roundedText(text: string, { settings }: Account): string {
   const minor =
@@ -36,8 +36,7 @@ export function roundedText(text: string, { settings }: Account): string {
 }
 
 /**
- * Whether the parts add up to the total: as they were sent, and then rounded, or each rounded
- * first.
+ * Whether the parts add up to the total: their exact sum, rounded, or the sum of the rounded parts.
  */
 export function addUpTo(total: Money, parts: readonly string[], account: Account): boolean {
   const scale = scaleOf(total.currency);
@@ -63,7 +62,7 @@ function sumOf(minors: readonly (bigint | undefined)[]): bigint | undefined {
 
 /**
  * For the header X-Cofre-Warning: the field's amount has more than two decimals and was rounded.
- * Holds the field's name alone.
+ * Contains only the field's name.
  */
 export function roundingWarnings(
   object: TreeObject,

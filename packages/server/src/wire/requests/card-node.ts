@@ -9,14 +9,14 @@ import type { Rule } from "./rules.ts";
 import type { Lifted, TreeObject } from "../decode/tree.ts";
 
 /**
- * A `creditcard` or `card` node as it came, its secrets in owned buffers: whoever reads one wipes
- * it (`wipeCard`), whatever happens.
+ * A `creditcard` or `card` node as sent, its secrets in owned buffers. The reader has to wipe it
+ * (`wipeCard`) in every case.
  */
 export interface CardReading {
-  /** Which of the three ways of naming a card it takes; the CVV may accompany each. */
+  /** How the node names the card; the CVV may accompany each. */
   readonly kind: "pan" | "network_token" | "token";
   readonly numberGiven: boolean;
-  /** Undefined when the digits are no card number. */
+  /** Undefined if the digits are not a card number. */
   readonly pan: Pan | undefined;
   readonly holderName: string | undefined;
   readonly dueDateText: string | undefined;
@@ -24,33 +24,29 @@ export interface CardReading {
   readonly cvvGiven: boolean;
   readonly cvv: Cvv | undefined;
   readonly cryptogramGiven: boolean;
-  /** A network token's own, or what 3-D Secure gave for a card. */
+  /** The network token's own, or the 3-D Secure result of a card. */
   readonly cryptogram: Cryptogram | undefined;
-  /** The stored card to charge. */
+  /** The token of the stored card to charge. */
   readonly token: string | undefined;
 }
 
-/** As written: nothing says yet that there is such a month. */
+/** As written; the month may not exist. */
 interface DueDate {
   readonly month: number;
   readonly year: number;
 }
 
-/**
- * `tokenBeside` is the charge token that stands outside of the node: it counts when the node brings
- * no card.
- */
+/** `tokenBeside` is the charge token outside the node: it counts if the node has no card. */
 export function readCardToCharge(node: TreeObject, tokenBeside: string | undefined): CardReading {
   const networkPan = liftedOf(node, "network_token_pan");
   const hasNumber = networkPan !== undefined || liftedOf(node, "card_number") !== undefined;
   const token = fieldOf(node, "token") ?? (hasNumber ? undefined : tokenBeside);
-  // A token takes the place of number, name and date (interface 3.3): what stands beside it is not
-  // looked at.
+  // A token replaces number, name and date (interface 3.3): values beside it are ignored.
   if (token !== undefined) return readCard(node, "token", token);
   return readCard(node, networkPan === undefined ? "pan" : "network_token", undefined);
 }
 
-/** A card to be stored comes with its number: a token in the node names nothing there. */
+/** A card to be stored must have its number: a token in the node is ignored. */
 export function readCardToStore(node: TreeObject): CardReading {
   return readCard(node, "pan", undefined);
 }
@@ -96,8 +92,8 @@ function owned<Owned>(
 }
 
 /**
- * `mm/yyyy`, the month padded or not; any two digits for the month, since a wrong month has a code
- * of its own.
+ * `mm/yyyy`, the month padded or not. Any two digits are accepted as the month, because an invalid
+ * month has an error code of its own.
  */
 function dueDateOf(text: string): DueDate | undefined {
   const match = /^(\d{1,2})\/(\d{4})$/.exec(text);
@@ -110,7 +106,7 @@ export function wipeCard(reading: Pick<CardReading, "pan" | "cvv" | "cryptogram"
   reading.cryptogram?.wipe();
 }
 
-/** The card that a reading without broken rules holds; undefined for a token. */
+/** The card of a reading without broken rules; undefined for a token. */
 export function cardOf({ pan, dueDate, holderName }: CardReading): Card | undefined {
   if (pan === undefined || dueDate === undefined) return undefined;
   return {
@@ -121,16 +117,19 @@ export function cardOf({ pan, dueDate, holderName }: CardReading): Card | undefi
   };
 }
 
-/** What the rules about cards look at. */
+/** The input of the card rules. */
 export interface CardContext {
   readonly card: CardReading | undefined;
-  /** A security code is asked for: not for stored credentials, nor where the account needs none. */
+  /**
+   * Whether a security code is required: not for stored credentials, and not if the account needs
+   * none.
+   */
   readonly cvvRequired: boolean;
   readonly longestHolderName: 50 | 64;
   readonly now: Instant;
 }
 
-/** No card is issued for as long as that. */
+/** No card is valid for longer than this. */
 const longestValidityYears = 50;
 
 function isPan(reading: CardContext): reading is CardContext & { readonly card: CardReading } {
@@ -141,7 +140,7 @@ function isOver(due: DueDate, now: Instant): boolean {
   return endOfMonth(due.year, due.month) < now;
 }
 
-/** The years from now until a due date, rounded down, by the calendar. */
+/** Years from now until the end of the due date's year, rounded down. */
 function yearsFrom(now: Instant, due: DueDate): number {
   const meanYearMs = 31_556_952_000;
   return Math.floor((endOfMonth(due.year, 12) - now) / meanYearMs);
@@ -209,7 +208,7 @@ export const cardRules = {
   },
   numberInvalid: {
     code: 75,
-    // A number of no brand that is known can be neither charged nor stored (interface 2.6).
+    // A number of an unknown brand can be neither charged nor stored (interface 2.6).
     broken: ({ card }) =>
       card?.numberGiven === true &&
       (card.pan === undefined || brandOf(card.pan) === undefined) && { problem: "invalid" },

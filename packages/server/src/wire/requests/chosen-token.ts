@@ -5,8 +5,8 @@ import { lengthOf } from "./fields.ts";
 import type { Broken } from "./rules.ts";
 
 /**
- * BP-DR-66: what is wrong with a token that a merchant chose for a card. It becomes the card's name
- * in every system: it does not hold the card's number.
+ * BP-DR-66: what is wrong with a token that a merchant chose for a card. The token becomes the
+ * card's name in every system, so it must not contain the card's number.
  */
 export function refuseChosenToken(
   field: "payment.token" | "token",

@@ -16,19 +16,16 @@ export const credentialLongest = { mandate: 64, xid: 28, version: 10, transactio
 export const uses = ["initial", "stored"] as const;
 export const initiators = ["CIT", "MIT"] as const;
 
-/**
- * Whether the request charges credentials that were stored before: those bring no security code
- * (interface 3.6).
- */
+/** Whether the request charges stored credentials: those have no security code (interface 3.6). */
 export function isStoredCredential(parent: TreeObject): boolean {
   const node = nodeOf(parent, "cof_info");
   return node !== undefined && fieldOf(node, "cof_type")?.toLowerCase() === "stored";
 }
 
 /**
- * `cof_info` of a payment or a verification (interface 3.6). Without a `cof_type` it says nothing.
- * The documentation has reasons that depend on the case and are not known here: such a one is taken
- * for the initiator's plain one, rather than refuse what the original takes.
+ * `cof_info` of a payment or a verification (interface 3.6). Without a `cof_type` it is ignored.
+ * The documentation has case-dependent reasons that are not known here: such a reason is replaced
+ * by the initiator's plain one, because the original accepts it.
  */
 export function readStoredCredential(parent: TreeObject): StoredCredential | undefined {
   const node = nodeOf(parent, "cof_info");
@@ -51,9 +48,9 @@ export function readStoredCredential(parent: TreeObject): StoredCredential | und
 }
 
 /**
- * What an external 3-D Secure server found, but for the cryptogram (interface 3.3). An indicator
- * that claims an authentication or an attempt comes with the cryptogram that proves it, the card's
- * or the network token's, except in later payments of a stored credential.
+ * The result of an external 3-D Secure server, without the cryptogram (interface 3.3). An indicator
+ * that claims an authentication or an attempt requires the cryptogram that proves it, the card's or
+ * the network token's, except in later payments of a stored credential.
  */
 export function readThreeDSecure(
   node: TreeObject,
@@ -79,8 +76,8 @@ export function readThreeDSecure(
 }
 
 /**
- * 06 is an attempt for every brand but Mastercard, where it stands for an exemption; of a token the
- * brand is not known yet.
+ * 06 is an attempt for every brand but Mastercard, where it means an exemption. The brand of a
+ * token is not known yet.
  */
 function claimsProof(eci: string, card: CardReading | undefined): boolean {
   if (eci !== "06") return eci === "01" || eci === "02" || eci === "05";
@@ -89,8 +86,8 @@ function claimsProof(eci: string, card: CardReading | undefined): boolean {
 }
 
 /**
- * For the sandbox's header X-Cofre-Warning: what an acquirer may refuse, although the interface
- * takes it.
+ * For the sandbox's header X-Cofre-Warning: values that an acquirer may refuse although the
+ * interface accepts them.
  */
 export function threeDSecureWarnings({ order, source }: DirectInput): readonly string[] {
   const { country, paymentType, threeDSecure } = order;
@@ -111,8 +108,8 @@ export function threeDSecureWarnings({ order, source }: DirectInput): readonly s
 }
 
 /**
- * Refuses a cryptogram that came and cannot be used. Without it the payment would go through as one
- * that nobody has authenticated, and its sender would learn that from the first dispute.
+ * Refuses a cryptogram that was sent and cannot be used. Without it the payment would be processed
+ * as unauthenticated, and the sender would notice at the first dispute.
  */
 export function refuseCryptogram({ kind, cryptogramGiven, cryptogram }: CardReading): void {
   if (!cryptogramGiven || cryptogram !== undefined) return;

@@ -57,10 +57,10 @@ import { repeatedField } from "../decode/request-errors.ts";
 import { type Broken, inOrder, keepRules, rangeOf, type TooLong, tooLong } from "./rules.ts";
 import { textOf, type TreeObject } from "../decode/tree.ts";
 
-/** What the request's headers and the account's profile say beside the body. */
+/** Facts outside the body, from the request's headers and the account's profile. */
 export interface DirectOptions {
   /**
-   * Processed within the country, not across its border: profile B, or the header
+   * Processed within the country, not cross-border: profile B, or the header
    * `x-ebanx-api-processing-type: local`.
    */
   readonly local: boolean;
@@ -97,8 +97,8 @@ const userValueNames = [
 const youngestCustomer = 16;
 
 /**
- * The request as it came, each value parsed as far as it goes: the rules say what is wrong with it,
- * in their order.
+ * The request as sent, each value parsed as far as possible. The rules report what is wrong with
+ * it, in their order.
  */
 interface DirectReading extends CardContext {
   readonly params: TreeObject;
@@ -133,7 +133,7 @@ interface DirectReading extends CardContext {
 }
 
 /**
- * Interface 7.3: operation and mode, then ascending numbers; the first broken rule is the refusal.
+ * Interface 7.3: operation and mode, then ascending numbers; the first broken rule is reported.
  * Duplicates and tokens are checked later.
  */
 export const directRules = inOrder<DirectReading>([
@@ -161,7 +161,7 @@ export const directRules = inOrder<DirectReading>([
   { code: 7, broken: refuseHighAmount },
   { code: 8, broken: refuseSum },
   // A name with a control character is not the same everywhere it is written, and one in which
-  // U+FFFD took the place of what could not be read is the name of more than one payment.
+  // U+FFFD replaced unreadable text could be the name of more than one payment.
   {
     code: 9,
     broken: ({ code, account, card }) =>
@@ -261,9 +261,9 @@ export const directRules = inOrder<DirectReading>([
 ]);
 
 /**
- * Validates a request to /ws/direct (interface 3) and refuses it with the first broken rule's
- * WireError. The caller owns the card data of the result and wipes it (`wipeSource`); after a
- * refusal there is none left.
+ * Validates a request to /ws/direct (interface 3) and refuses it with the WireError of the first
+ * broken rule. The caller owns the card data of the result and wipes it (`wipeSource`); after a
+ * refusal none is left.
  */
 export function readDirect(
   params: TreeObject,
@@ -283,7 +283,7 @@ export function readDirect(
   }
 }
 
-/** Overwrites the card data of an input when its operation has settled. */
+/** Overwrites the card data of an input. Called when its operation has settled. */
 export function wipeSource(source: CardSource): void {
   source.cvv?.wipe();
   source.cryptogram?.wipe();
@@ -345,7 +345,7 @@ function readingOf(
     instalmentsText,
     instalments: instalmentsOf(instalmentsText, payment),
     typeText,
-    // A card node says enough about how to pay (interface 3.2).
+    // A card node is enough to determine the payment type (interface 3.2).
     type:
       typeText === undefined
         ? card === undefined
@@ -367,7 +367,7 @@ function readingOf(
       : (fieldOf(payment, "person_type")?.toLowerCase() ?? "personal"),
     responsible: nodeOf(payment, "responsible"),
     card,
-    // A charge of stored credentials has no code to send (interface 3.6).
+    // A charge of stored credentials has no security code to send (interface 3.6).
     cvvRequired: account.settings.requireCvv && !isStoredCredential(payment),
     longestHolderName: directLongest.holderName,
     createToken,
@@ -375,22 +375,20 @@ function readingOf(
   };
 }
 
-/**
- * What is processed within the country crosses no border, and bears no tax for it (interface 8).
- */
+/** Local processing does not cross a border and bears no tax for it (interface 8). */
 function pricingOf({ settings }: Account, local: boolean): Account["settings"] {
   return local ? { ...settings, taxPolicy: "none" } : settings;
 }
 
-/** Not trimmed: it is the payment's name, and a later request has to find it by the same text. */
+/** Not trimmed: it is the payment's name, and a later request must find it by the same text. */
 function codeIn(payment: TreeObject): string | undefined {
   const text = textOf(payment, "merchant_payment_code");
   return text === undefined || text.trim() === "" ? undefined : text;
 }
 
 /**
- * The code of a request that may be refused for anything else; undefined when no payment can have
- * it.
+ * The payment code of a request that may be refused for another reason; undefined if no payment can
+ * have this code.
  */
 export function paymentCodeIn(params: TreeObject): string | undefined {
   const code = codeIn(nodeOf(params, "payment") ?? noFields);
@@ -398,8 +396,8 @@ export function paymentCodeIn(params: TreeObject): string | undefined {
 }
 
 /**
- * Whether this request, which is refused now, may be the one that made this payment: it asks for
- * the same money and names the same customer. What else is in it may be what it is refused for.
+ * Whether this request, which is refused now, may have made this payment: it has the same amount
+ * and the same customer. Any other field may be the reason of the refusal.
  */
 export function mayHaveMade(
   params: TreeObject,
@@ -407,7 +405,7 @@ export function mayHaveMade(
 ): boolean {
   const payment = nodeOf(params, "payment") ?? noFields;
   return (
-    // Rounded, whether the account still allows that or not.
+    // Rounded, whether or not the account still allows it.
     roundAmount(fieldOf(payment, "amount_total") ?? "", scaleOf(amount.currency)) ===
       amount.minor &&
     fieldOf(payment, "currency_code")?.toUpperCase() === amount.currency &&
@@ -418,8 +416,8 @@ export function mayHaveMade(
 }
 
 /**
- * docs/decisions/0007: a code that holds the number of the card, where the account has not allowed
- * it. Of a token the operation asks the same.
+ * docs/decisions/0007: whether a code contains the number of the card and the account has not
+ * allowed that. For a token the operation makes this check.
  */
 function holdsOwnNumber(
   code: string,
@@ -430,10 +428,11 @@ function holdsOwnNumber(
 }
 
 /**
- * Digits that came as text: the copy that the brand is read from is wiped, the text is beyond that.
+ * For digits that arrived as text: the copy from which the brand is read is wiped, the text cannot
+ * be.
  */
 export function isOfKnownBrand(digits: string): boolean {
-  // Most telephone numbers and documents are shorter than any card's number.
+  // Most telephone numbers and documents are shorter than any card number.
   if (!Pan.hasLength(digits.length)) return false;
   const bytes = new Uint8Array(new ArrayBuffer(digits.length));
   for (let at = 0; at < digits.length; at += 1) bytes[at] = digits.charCodeAt(at);
@@ -443,7 +442,7 @@ export function isOfKnownBrand(digits: string): boolean {
   return isKnown;
 }
 
-/** One when nothing is given. Some clients print whole numbers as floats. */
+/** One if nothing is given. Some clients print whole numbers as floats. */
 function instalmentsOf(text: string | undefined, payment: TreeObject): number | undefined {
   if (text === undefined)
     return payment["instalments"] === undefined || textOf(payment, "instalments") !== undefined
@@ -454,9 +453,9 @@ function instalmentsOf(text: string | undefined, payment: TreeObject): number | 
 }
 
 /**
- * Only Brazil's documents carry check digits strong enough to tell a company's fourteen digits from
- * a card number's. Elsewhere no document has the digits of a brand's cards, and what has them is
- * kept as a mask.
+ * Only Brazil's documents have check digits strong enough to distinguish the fourteen digits of a
+ * company from a card number. Elsewhere no document has the digits of a known brand's card, and a
+ * text that has them is stored as a mask.
  */
 function documentOf(
   country: Country,
@@ -471,8 +470,8 @@ function documentOf(
 }
 
 /**
- * Digits only. 8 to 15 of them (interface 3.2); no telephone number is as long as a card number and
- * passes for one.
+ * Digits only, 8 to 15 of them (interface 3.2). Digits that pass for a card number are not accepted
+ * as a telephone number.
  */
 function phoneOf(text: string | undefined): string | undefined {
   const digits = withoutSeparators(text ?? "");
@@ -480,7 +479,7 @@ function phoneOf(text: string | undefined): string | undefined {
   return isOfKnownBrand(digits) ? undefined : digits;
 }
 
-/** `iframe` is what the quoted message still allows; it makes no difference. */
+/** The quoted message still allows `iframe`; it makes no difference. */
 function refuseOperation(operation: string, mode: string | undefined): Broken<1> {
   if (operation.toLowerCase() !== "request") return { text: "Operation must be request" };
   return (
@@ -494,8 +493,8 @@ const activeCurrencies: ReadonlySet<string> = new Set(
 );
 
 /**
- * While the country is not known, any country's currency will do: that the country is wrong is told
- * by its own code.
+ * For an unknown country the currency of any country is accepted: the country has an error code of
+ * its own.
  */
 function isActiveCurrency(currency: string, country: Country | undefined): boolean {
   return (country?.currencies ?? activeCurrencies).has(currency);
@@ -533,7 +532,7 @@ function refuseUserValues(values: readonly (string | undefined)[]): Broken<12> {
   return name !== undefined && { user_value_n: name, longest: directLongest.userValue };
 }
 
-/** interface 3.2: at least five characters; the rest is what every mail system agrees on. */
+/** Interface 3.2: at least five characters; the other checks hold for every mail system. */
 function isEmail(text: string): boolean {
   return text.length >= 5 && /^[^\s@]+@[^\s@]+\.[^\s@.]+$/.test(text);
 }
@@ -570,11 +569,11 @@ function refuseAddressField<Field extends AddressField>(
 
 function refuseInstalmentPlan({ country, card, instalments, pricing }: DirectReading): Broken<34> {
   if (country === undefined || instalments === undefined || pricing === undefined) return false;
-  // Which brand a token stands for is not known here: the operation asks for it.
+  // The brand of a token is not known here: the operation checks it.
   const brand = card?.pan === undefined ? undefined : brandOf(card.pan);
   const { total } = pricing;
   if (refuseInstalments(country, brand, instalments, total) === undefined) return false;
-  // Of the country's counts those that this amount can be divided into.
+  // The country's instalment counts into which this amount can be divided.
   const possible = [...offeredInstalments(country, brand)].filter(
     (count) => refuseInstalments(country, brand, count, total) === undefined,
   );
@@ -617,7 +616,7 @@ function refuseTokenLength({ payment, newToken, card }: DirectReading): Broken<6
       };
 }
 
-/** What the rules have let through, in the operation's terms. */
+/** The validated request as the input of the operation. */
 function inputOf(reading: DirectReading): DirectInput {
   return {
     order: orderOf(reading),
@@ -627,7 +626,7 @@ function inputOf(reading: DirectReading): DirectInput {
   };
 }
 
-/** What a reading without broken rules charges. The caller owns its card data. */
+/** The card source of a reading without broken rules. The caller owns its card data. */
 export function sourceOf(reading: CardReading): CardSource {
   const { kind, cvv, cryptogram } = reading;
   refuseCryptogram(reading);
@@ -645,8 +644,7 @@ function orderOf(reading: DirectReading): DirectOrder {
     amount: kept(reading.amount),
     instalments: kept(reading.instalments),
     autoCapture: autoCaptureIn(payment),
-    // An answer that is neither yes nor no asks for the careful way: somebody looks before money
-    // moves.
+    // An unclear value selects the safer way: a review before money moves.
     manualReview: (flagOf(payment, "manual_review") ?? false) !== false,
     country: kept(reading.country).code,
     paymentType: type.paymentType,
@@ -672,8 +670,8 @@ function orderOf(reading: DirectReading): DirectOrder {
 }
 
 /**
- * In the card node (interface 3.3) or beside it; a yes here and a no there are refused. What is
- * neither yes nor no only holds the amount, which can be undone.
+ * In the card node (interface 3.3) or beside it; contradicting values are refused. An unclear value
+ * only holds the amount, which can be undone.
  */
 function autoCaptureIn(payment: TreeObject): boolean {
   const inNode = flagOf(cardNodeOf(payment) ?? noFields, "auto_capture");
@@ -713,15 +711,15 @@ function customerOf({
 }
 
 /**
- * A value that people type: kept without the middle of any card number in it, and not longer than
- * the interface says.
+ * A free text: stored without the middle of any card number, and cut at the length that the
+ * interface allows.
  */
 function freeText(object: TreeObject, name: string, characters: number): string | undefined {
   const text = fieldOf(object, name);
   return text === undefined ? undefined : maskedText(text, characters);
 }
 
-/** Digits follow each other by chance in what is drawn for it. */
+/** In a generated id card-like digits occur by chance. */
 function deviceIdIn(object: TreeObject): string | undefined {
   const text = fieldOf(object, "device_id");
   return text !== undefined && isDrawn(text)
@@ -729,15 +727,15 @@ function deviceIdIn(object: TreeObject): string | undefined {
     : freeText(object, "device_id", directLongest.deviceId);
 }
 
-/** As many as there are: what is missing at the end is no value. */
+/** All values up to the last one that is given. */
 function userValuesIn(payment: TreeObject): readonly (string | undefined)[] {
   const values = userValueNames.map((name) => fieldOf(payment, name));
   return values.slice(0, values.findLastIndex((value) => value !== undefined) + 1);
 }
 
 /**
- * An address that cannot be used is not kept: the account's own address takes its place. So it
- * does, in the operation, for one that holds the number of the card: a masked one would send the
+ * An unusable address is dropped: the account's own address is used instead. The operation does the
+ * same with an address that contains the number of the card: a masked one would send the
  * notification elsewhere.
  */
 function notificationUrlOf(payment: TreeObject): string | undefined {
@@ -747,8 +745,8 @@ function notificationUrlOf(payment: TreeObject): string | undefined {
 }
 
 /**
- * IPv4 or IPv6 by its alphabet alone: it is kept for people, nothing connects to it. Only a whole
- * IPv6 address of the kinds that are given out is not searched for card numbers: its groups look
+ * IPv4 or IPv6, checked by its alphabet only: it is stored for display, nothing connects to it.
+ * Only a whole IPv6 address of an assigned kind is not searched for card numbers: its groups look
  * like theirs.
  */
 function ipOf(payment: TreeObject): string | undefined {

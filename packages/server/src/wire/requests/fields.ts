@@ -4,8 +4,8 @@ import { repeatedField } from "../decode/request-errors.ts";
 import { isTreeObject, Lifted, textOf, type Tree, type TreeObject } from "../decode/tree.ts";
 
 /**
- * The text at `name` in one line, without blanks and invisible characters around it; undefined when
- * it is missing, blank or no scalar.
+ * The text at `name` in one line, without surrounding blanks and invisible characters; undefined if
+ * it is missing, blank or not a scalar.
  */
 export function fieldOf(object: TreeObject, name: string): string | undefined {
   const text = textOf(object, name);
@@ -15,8 +15,8 @@ export function fieldOf(object: TreeObject, name: string): string | undefined {
 }
 
 /**
- * The payment's hash, without the blanks and line ends that it has when it comes from a file or
- * from a list that was split at its commas. Undefined when it is missing, blank or no scalar.
+ * The payment's hash, without the blanks and line ends that it has if it comes from a file or from
+ * a list that was split at its commas. Undefined if it is missing, blank or not a scalar.
  */
 export function hashOf(object: TreeObject): string | undefined {
   const text = textOf(object, "hash")?.trim();
@@ -24,8 +24,8 @@ export function hashOf(object: TreeObject): string | undefined {
 }
 
 /**
- * A boolean in any of its spellings (interface 1.2, step 6); `unclear` when it is something else,
- * undefined when it is not given.
+ * A boolean in any of its spellings (interface 1.2, step 6); `unclear` for any other value,
+ * undefined if it is missing.
  */
 export function flagOf(object: TreeObject, name: string): boolean | "unclear" | undefined {
   const value: Tree | undefined = object[name];
@@ -45,7 +45,7 @@ export function flagOf(object: TreeObject, name: string): boolean | "unclear" | 
   }
 }
 
-/** The bytes of a sensitive value; undefined when it is not given. */
+/** The bytes of a sensitive value; undefined if it is missing. */
 export function liftedOf(object: TreeObject, name: string): Lifted | undefined {
   const value: Tree | undefined = object[name];
   return value instanceof Lifted && (value.bytes.length > 0 || !value.wellFormed)
@@ -53,7 +53,7 @@ export function liftedOf(object: TreeObject, name: string): Lifted | undefined {
     : undefined;
 }
 
-/** The first of the names that holds a node. */
+/** The node at the first of the names that has one. */
 export function nodeOf(object: TreeObject, ...names: readonly string[]): TreeObject | undefined {
   for (const name of names) {
     const value: Tree | undefined = object[name];
@@ -62,7 +62,7 @@ export function nodeOf(object: TreeObject, ...names: readonly string[]): TreeObj
   return undefined;
 }
 
-/** Characters as people count them: a pair of surrogates is one. */
+/** Length in characters as people count them: a surrogate pair is one. */
 export function lengthOf(text: string): number {
   let length = text.length;
   for (let index = 0; index < text.length; index += 1) {
@@ -73,8 +73,8 @@ export function lengthOf(text: string): number {
 }
 
 /**
- * The card node by either of its names (interface 2.1). Both may come when they say the same; of
- * two different cards nobody can say which one is meant.
+ * The card node under either of its names (interface 2.1). Both may be given if they are equal; of
+ * two different cards it is unclear which one is meant.
  */
 export function cardNodeOf(object: TreeObject): TreeObject | undefined {
   const { creditcard, card } = object;
@@ -84,15 +84,15 @@ export function cardNodeOf(object: TreeObject): TreeObject | undefined {
 }
 
 /**
- * Whether there is something at `name` that is no scalar: what identifies a payment or an amount is
- * not passed over for its shape.
+ * Whether the value at `name` is not a scalar: a value that identifies a payment or an amount is
+ * not ignored because of its shape.
  */
 export function hasWrongShape(object: TreeObject, name: string): boolean {
   const value: Tree | undefined = object[name];
   return value !== undefined && typeof value !== "string" && isGiven(value);
 }
 
-/** An empty list or object is how some clients write nothing. */
+/** Some clients send an empty list or object instead of nothing. */
 function isGiven(value: Tree | undefined): value is Tree {
   if (value === undefined) return false;
   if (Array.isArray(value)) return value.length > 0;

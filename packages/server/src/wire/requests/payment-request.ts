@@ -8,8 +8,8 @@ import { isTreeObject, textOf, type Tree, type TreeObject } from "../decode/tree
 import type { WireError } from "../decode/wire-error.ts";
 
 /**
- * The codes of a request that names no payment: 1 of each operation's own series; query's series is
- * ours (interface 5).
+ * The codes for a request that names no payment: number 1 of each operation's own series; the
+ * series of query is Cofre's own (interface 5).
  */
 export const unnamedCodes = {
   capture: "BP-CAP-1",
@@ -18,12 +18,13 @@ export const unnamedCodes = {
   refund: "BP-REF-1",
 } as const;
 
-/** Which payment a request is about. The hash wins when both names are given (interface 5.1). */
+/** The payment that a request refers to. The hash wins if both names are given (interface 5.1). */
 export function readSelector(
   params: TreeObject,
   operation: keyof typeof unnamedCodes,
 ): PaymentSelector {
-  // A name of another shape is not passed over for the other name: that might be another payment.
+  // A name of the wrong shape is not ignored in favour of the other name: that might be another
+  // payment.
   if (hasWrongShape(params, "hash") || hasWrongShape(params, "merchant_payment_code"))
     throw unnamed(operation);
   const hash = hashOf(params);
@@ -37,7 +38,7 @@ function unnamed(operation: keyof typeof unnamedCodes): WireError {
   return refusal(unnamedCodes[operation]);
 }
 
-/** The name that a refund's payment was not found by (interface 5.3). */
+/** The name by which the payment of a refund was searched (interface 5.3). */
 export function unknownPayment(selector: PaymentSelector): ValuesOf<"BP-REF-CAN-2"> {
   return "hash" in selector
     ? { kind: "hash", name: echoName(selector.hash) }
@@ -45,8 +46,8 @@ export function unknownPayment(selector: PaymentSelector): ValuesOf<"BP-REF-CAN-
 }
 
 /**
- * Blanks count: two codes that differ in one are two payments. Line ends and tabs around a code do
- * not, because no payment's code has any.
+ * Blanks are significant: two codes that differ in one are two payments. Line ends and tabs around
+ * a code are not, because no payment code has any.
  */
 export function codeOf(params: TreeObject): string | undefined {
   const text = textOf(params, "merchant_payment_code")?.replaceAll(/^[\t\n\r]+|[\t\n\r]+$/g, "");
@@ -60,8 +61,8 @@ export function readCapture(params: TreeObject, account: Account): CaptureInput 
 
 /**
  * Zero and missing both mean everything (interface 1.2: some clients always send `0.0`). An amount
- * that is no scalar is not taken for missing, which would capture more than was asked; whether a
- * text is an amount is the operation's to say.
+ * that is not a scalar does not count as missing, because that would capture more than requested.
+ * The operation checks whether a text is an amount.
  */
 function amountOf(params: TreeObject, account: Account): string | undefined {
   const value = params["amount"];
@@ -76,8 +77,8 @@ function amountInvalid(): WireError {
 }
 
 /**
- * Whether an amount is given under another name than `amount`, or inside of something but `known`.
- * Its sender means a part, so that to read over it would move more money than was asked for.
+ * Whether an amount is given under a name other than `amount`, or inside any node but `known`. The
+ * sender means a partial amount, so ignoring it would move more money than requested.
  */
 export function hasOtherAmount(params: TreeObject, known?: string): boolean {
   return Object.entries(params).some(
@@ -94,7 +95,7 @@ function hasAmountInside(value: Tree): boolean {
   );
 }
 
-/** `Amount`, `amount `, `[amount]`, `amount_total`, `capture_amount`. */
+/** Matches `Amount`, `amount `, `[amount]`, `amount_total`, `capture_amount`. */
 function isAmountName(name: string): boolean {
   return name
     .normalize("NFKC")
@@ -103,7 +104,7 @@ function isAmountName(name: string): boolean {
     .includes("amount");
 }
 
-/** Another separator than `&` leaves the amount in the value before it: `x=1;amount=40`. */
+/** A separator other than `&` leaves the amount in the value before it: `x=1;amount=40`. */
 function hasAmountInValue(params: TreeObject): boolean {
   return Object.values(params).some(
     (value) => typeof value === "string" && /amount\W{0,8}[=:]/i.test(value),

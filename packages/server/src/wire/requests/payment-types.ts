@@ -2,10 +2,10 @@ import { brands, type Brand } from "../../vault/brand.ts";
 import { echo } from "../decode/card-like.ts";
 import type { ValuesOf } from "../errors/refusal.ts";
 
-/** What a payment_type_code asks for. */
+/** The meaning of a payment_type_code. */
 export type PaymentTypeKind =
   /**
-   * A card, to be taken as credit or debit; `brand` is the sender's guess, which is never held
+   * A card, charged as credit or debit. `brand` is the sender's guess, which is never checked
    * against the card number (interface 2.6).
    */
   | {
@@ -13,14 +13,14 @@ export type PaymentTypeKind =
       readonly paymentType: "credit" | "debit";
       readonly brand: Brand | undefined;
     }
-  /** A way of paying that this server has not. */
+  /** A payment method that this server does not support. */
   | { readonly kind: "inactive" }
-  /** A name that only the hosted page takes. */
+  /** A name that only the hosted page accepts. */
   | { readonly kind: "hosted" };
 
 const hostedOnly = ["_all", "_creditcard", "_debitcard"];
 
-/** Ways of paying of the interface's countries that are no cards. */
+/** Payment methods of the interface's countries that are not cards. */
 const withoutCard = (
   "account baloto bank_transfer boleto boletoba cash cupon debit directdebit ebanxaccount ebanx-account eft eft-pse enrollment flow flowcl " +
   "khipu mercadopago multicaja nequi nupay oxxo pagoefectivo pagofacil paypal picpay pix pse rapipago safetypay safetypay-cash " +
@@ -28,8 +28,8 @@ const withoutCard = (
 ).split(" ");
 
 /**
- * Other spellings of the codes, without the signs between their words: public clients and shops
- * have sent each for years.
+ * Other spellings of the codes, without the separators between their words: public clients and
+ * shops have sent each for years.
  */
 const aliases: readonly (readonly [alias: string, code: string])[] = [
   ["master", "mastercard"],
@@ -57,9 +57,9 @@ const kinds: ReadonlyMap<string, PaymentTypeKind> = new Map<string, PaymentTypeK
 const codeOfAlias: ReadonlyMap<string, string> = new Map(aliases);
 
 /**
- * Undefined for an unknown code (BP-DR-35). Letter case does not count. A card's code may be
- * written with blanks, dashes and underscores between its words (`master_card`, `American
- * Express`), and by a name in the table of aliases.
+ * Undefined for an unknown code (BP-DR-35). Letter case is ignored. The code of a card may have
+ * blanks, dashes and underscores between its words (`master_card`, `American Express`), or be a
+ * name in the table of aliases.
  */
 export function paymentTypeOf(code: string): PaymentTypeKind | undefined {
   const written = code.toLowerCase();

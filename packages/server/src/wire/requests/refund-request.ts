@@ -7,7 +7,7 @@ import { hasOtherAmount, readSelector } from "./payment-request.ts";
 import { refusal } from "../errors/refusal.ts";
 import { textOf, type TreeObject } from "../decode/tree.ts";
 
-/** Of the two lengths that the sources give each, the longer one (interface 5.3). */
+/** The longer of the two lengths that the sources have for each (interface 5.3). */
 export const refundLongest = { description: 1_500, code: 40 } as const;
 
 const largestId = 2 ** 31 - 1;
@@ -17,8 +17,8 @@ export type RefundRequest =
   | { readonly kind: "cancel"; readonly selector: RefundSelector };
 
 /**
- * /ws/refund in its two meanings (interface 5.3). Clients always send `operation`; what names none
- * asks for a refund.
+ * /ws/refund in its two meanings (interface 5.3). Clients always send `operation`; without it the
+ * request is for a refund.
  */
 export function readRefundRequest(params: TreeObject, account: Account): RefundRequest {
   if (hasWrongShape(params, "operation")) throw refusal("BP-REF-2");
@@ -32,20 +32,18 @@ export function readRefundRequest(params: TreeObject, account: Account): RefundR
   };
 }
 
-/**
- * /ws/refundOrCancel gives back everything: an amount beside it is not looked at (interface 5.4).
- */
+/** /ws/refundOrCancel refunds everything: an amount in the request is ignored (interface 5.4). */
 export function readRefundOrCancel(params: TreeObject): RefundInput {
   return { selector: readSelector(params, "refund"), amount: undefined, ...textsOf(params) };
 }
 
 /**
- * Zero is how one client says that there is none (interface 1.2, step 8); and nothing is no refund
- * of everything.
+ * One client sends zero for a missing amount (interface 1.2, step 8). A missing amount does not
+ * mean a refund of everything.
  */
 function amountToRefund(params: TreeObject, account: Account): string {
   const value = params["amount"];
-  // The shares of a split (interface 5.3) are of the amount beside it.
+  // The shares of a split (interface 5.3) are parts of the amount beside it.
   if (hasOtherAmount(params, "split")) throw refusal("BP-REF-4");
   if (value === undefined) throw refusal("BP-REF-3");
   if (typeof value !== "string") throw refusal("BP-REF-4");
@@ -63,7 +61,7 @@ function textsOf(params: TreeObject): Pick<RefundInput, "description" | "code"> 
 
 function refundCodeIn(params: TreeObject): string | undefined {
   const text = textOf(params, "merchant_refund_code");
-  // Without its code a refund that is sent again would be another one.
+  // Without its code a repeated refund would be another one.
   if (hasWrongShape(params, "merchant_refund_code")) throw refusal("COFRE-47");
   if (text === undefined || text.trim() === "") return undefined;
   if (lengthOf(text) > refundLongest.code)
@@ -71,7 +69,10 @@ function refundCodeIn(params: TreeObject): string | undefined {
   return text;
 }
 
-/** The id counts before the code; an id of 0 is none. What is no id at all is no refund's. */
+/**
+ * The id takes precedence over the code; an id of 0 counts as missing. A malformed id matches no
+ * refund.
+ */
 function refundNamed(params: TreeObject): RefundSelector {
   const id = fieldOf(params, "refund_id");
   if (hasWrongShape(params, "refund_id")) throw refusal("BP-REF-8");

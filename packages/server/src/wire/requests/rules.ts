@@ -15,14 +15,14 @@ export type RuleCode = ErrorCode extends infer Code
   : never;
 
 /**
- * What a rule finds: false when the request keeps it, otherwise the values of the error's message,
- * or true when it has none.
+ * The result of a rule: false if the request complies, otherwise the values of the error's message,
+ * or true if the message has none.
  */
 export type Broken<Code extends RuleCode> = `BP-DR-${Code}` extends PlainCode
   ? boolean
   : false | ValuesOf<`BP-DR-${Code}`>;
 
-/** One row of a validator: its error's number, and when it is broken. */
+/** One row of a validator: the number of its error, and its condition. */
 export type Rule<Reading> = {
   [Code in RuleCode]: { readonly code: Code; readonly broken: (reading: Reading) => Broken<Code> };
 }[RuleCode];
@@ -53,7 +53,7 @@ export function tooLong<Characters extends number>(characters: Characters): TooL
   return `can have ${characters} characters maximum`;
 }
 
-/** `1-12`, or `1, 3, 6` where numbers between are missing, or one number. */
+/** `1-12`, or `1, 3, 6` if numbers are missing in between, or one number. */
 export function rangeOf(counts: ReadonlySet<number>): string {
   const sorted = [...counts].toSorted((one, other) => one - other);
   const first = sorted[0] ?? 1;

@@ -4,8 +4,8 @@ import { refusal } from "../errors/refusal.ts";
 import type { TreeObject } from "../decode/tree.ts";
 
 /**
- * Whether a request to /ws/token means /ws/token/setCVV: published samples post it there by mistake
- * (interface 2.4).
+ * Whether a request to /ws/token is meant for /ws/token/setCVV: published samples post it there by
+ * mistake (interface 2.4).
  */
 export function isSetCvv(params: TreeObject): boolean {
   return (
@@ -16,7 +16,7 @@ export function isSetCvv(params: TreeObject): boolean {
 }
 
 /**
- * The token and the security code that is left for it, in the numbers of /ws/direct. The caller
+ * The token and the security code to keep for it, with the rule numbers of /ws/direct. The caller
  * wipes `cvv`.
  */
 export function readSetCvv(params: TreeObject): { readonly token: string; readonly cvv: Cvv } {

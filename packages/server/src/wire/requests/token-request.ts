@@ -12,7 +12,7 @@ import { paymentTypeOf, unknownType } from "./payment-types.ts";
 import { type Broken, inOrder, keepRules } from "./rules.ts";
 import type { TreeObject } from "../decode/tree.ts";
 
-/** Documented for tokens; direct has 50 (interface 2.1). */
+/** Documented for tokens; /ws/direct has 50 (interface 2.1). */
 export const longestTokenHolderName = 64;
 
 interface TokenReading extends CardContext {
@@ -22,7 +22,7 @@ interface TokenReading extends CardContext {
   readonly grants: KeyGrant;
 }
 
-/** The numbers of /ws/direct, in its order (interface 7.2). */
+/** The rule numbers of /ws/direct, in its order (interface 7.2). */
 export const tokenRules = inOrder<TokenReading>([
   { code: 35, broken: ({ params }) => refuseUnknownType(params) },
   cardRules.nodeRequired,
@@ -49,9 +49,9 @@ export const tokenRules = inOrder<TokenReading>([
 ]);
 
 /**
- * Validates a request to /ws/token (interface 2.1) and refuses it with the first broken rule's
- * WireError. The caller owns the card of the result and wipes its PAN; after a refusal there is
- * none left.
+ * Validates a request to /ws/token (interface 2.1) and refuses it with the WireError of the first
+ * broken rule. The caller owns the card of the result and wipes its PAN; after a refusal none is
+ * left.
  */
 export function readToken(
   params: TreeObject,
@@ -82,14 +82,14 @@ export function readToken(
     if (card !== undefined) wipeCard(card);
     throw error;
   } finally {
-    // Checked and gone: no stored card has a security code.
+    // Checked and discarded: no stored card has a security code.
     card?.cvv?.wipe();
   }
 }
 
 /**
- * The answer's payment_type_code: the brand that was sent, or the card's own (interface 2.1). A
- * debit card stays one.
+ * The payment_type_code of the answer: the brand that was sent, or the card's own (interface 2.1).
+ * A debit card stays one.
  */
 export function answeredType(params: TreeObject, brand: Brand): string {
   const sent = fieldOf(params, "payment_type_code")?.toLowerCase();
@@ -101,16 +101,16 @@ export function answeredType(params: TreeObject, brand: Brand): string {
 function refuseNewToken({ params, card, token, grants }: TokenReading): Broken<66> {
   if (hasWrongShape(params, "token")) return { field: "token", problem: "is invalid" };
   if (token === undefined) return false;
-  // Whoever reads the page has the public key: with it, names of cards could be tried out, and
-  // taken before the merchant does.
+  // Every visitor of the page has the public key: with it, names of cards could be tried out, and
+  // taken before the merchant uses them.
   if (grants !== "secret")
     return { field: "token", problem: "is accepted with the integration_key only" };
   return refuseChosenToken("token", token, card?.pan);
 }
 
 /**
- * Browsers send `""` when they cannot tell the brand, which is missing here, and guess wrong
- * otherwise: nothing else is asked (interface 2.6).
+ * Browsers send `""` if they cannot detect the brand, which counts as missing here, and may send a
+ * wrong brand otherwise: only an unknown type is refused (interface 2.6).
  */
 function refuseUnknownType(params: TreeObject): Broken<35> {
   const text = fieldOf(params, "payment_type_code");

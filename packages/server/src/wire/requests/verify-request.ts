@@ -11,7 +11,7 @@ import { paymentTypeOf, type PaymentTypeKind, unknownType } from "./payment-type
 import { inOrder, keepRules } from "./rules.ts";
 import type { TreeObject } from "../decode/tree.ts";
 
-/** As of a payment's card: a name that a payment refuses is not good here either. */
+/** As for a payment's card: a name that a payment refuses is not valid here either. */
 export const longestVerifyHolderName = 50;
 
 interface VerifyReading extends CardContext {
@@ -22,7 +22,7 @@ interface VerifyReading extends CardContext {
 }
 
 /**
- * The numbers of /ws/direct, in its order (interface 7.2): no source names others for this
+ * The rule numbers of /ws/direct, in its order (interface 7.2): no source has others for this
  * operation.
  */
 export const verifyRules = inOrder<VerifyReading>([
@@ -56,7 +56,7 @@ export interface VerifyRequest {
 
 /**
  * Validates a request to /ws/verifycard (interface 3.7). The caller owns the card data of the
- * result and wipes it (`wipeSource`); after a refusal there is none left.
+ * result and wipes it (`wipeSource`); after a refusal none is left.
  */
 export function readVerify(params: TreeObject, account: Account, now: Instant): VerifyRequest {
   const node = cardNodeOf(params);
