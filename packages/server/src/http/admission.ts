@@ -13,17 +13,15 @@ export interface AdmissionParts {
   readonly clock: Clock;
   readonly log: Log;
   readonly isWorld: (merchantId: MerchantId) => boolean;
-  /**
-   * true: in the sandbox, a request gives its place back while it waits for something simulated.
-   */
+  /** true: in the sandbox, a request releases its place while it waits for something simulated. */
   readonly hasFaults: boolean;
 }
 
-/** At most one log event of refusals in this time, in milliseconds. */
+/** Interval of the log events about refusals, in milliseconds: at most one in each. */
 const reportMs = 1_000;
 
 /**
- * Admits requests within the limits of requests in flight: of the server, a connection and an
+ * Admits requests within the limits on requests in flight: of the server, a connection and an
  * account.
  */
 export class Admission {
@@ -57,12 +55,12 @@ export class Admission {
     return this.#places.empty();
   }
 
-  /** What waits for the end of all requests waits no longer. */
+  /** Resolves every pending `empty` call. */
   giveUp(): void {
     this.#places.giveUp();
   }
 
-  /** Takes a place for a request. Throws when the server or the connection has no room. */
+  /** Takes a place for a request. Throws if the server or the connection has none left. */
   admit(socket: Socket): Place {
     const ofConnection = this.inFlightOn(socket);
     const { isFull } = this.#places;
@@ -75,8 +73,8 @@ export class Admission {
   }
 
   /**
-   * Gives the place to an account. Throws when the account has its share of them. In the sandbox
-   * the account's simulated acquirer gives the place back while it waits.
+   * Assigns the place to an account. Throws if the account already has its share. In the sandbox
+   * the account's simulated acquirer releases the place while it waits.
    */
   assign(place: Place, account: Account): Account {
     const { isWorld, hasFaults } = this.#parts;
@@ -93,12 +91,12 @@ export class Admission {
     place.leave();
   }
 
-  /** Logs refusals, one event a second at most. */
+  /** Logs refusals, at most one event per second. */
   countRefusal(limit: string): void {
     const { clock, log } = this.#parts;
     this.#refused += 1;
     const now = clock.now();
-    // Below zero the clock was set back.
+    // Negative if the clock was set back.
     const sinceMs = now - this.#reportedAt;
     if (0 <= sinceMs && sinceMs < reportMs) return;
     log.write({ event: "overloaded", limit, refused: this.#refused });

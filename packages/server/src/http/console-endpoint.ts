@@ -33,8 +33,8 @@ const scripts = [
 ] as const;
 
 /**
- * What the page is made of: `/` and its parts, each a file in page/. Nothing else of that folder is
- * served.
+ * The parts of the page: `/` and the files in page/ that are listed here. Other files of that
+ * folder are not served.
  */
 const parts = [
   { path: "/", file: "index.html", type: "text/html; charset=utf-8" },
@@ -48,9 +48,9 @@ const parts = [
 ] as const;
 
 /**
- * Scripts, style, icon and calls of this server only; no frame, no form that leaves, no text that
- * becomes a script or HTML: the page has no Trusted Types policy, so the browser refuses every way
- * to make one.
+ * Only this server's own scripts, styles, icons and calls are allowed. Frames, forms to other
+ * sites, and text that becomes a script or HTML are not: the page has no Trusted Types policy, so
+ * the browser refuses every way to create one.
  */
 const policy = [
   "default-src 'none'",
@@ -67,8 +67,7 @@ const policy = [
 
 const headers = [
   ["Content-Security-Policy", policy],
-  // Neither a window that opened the page nor another origin's page gets hold of it or of its
-  // parts.
+  // Neither a window that opened the page nor a page of another origin can access it or its parts.
   ["Cross-Origin-Opener-Policy", "same-origin"],
   ["Cross-Origin-Resource-Policy", "same-origin"],
 ] as const;
@@ -80,10 +79,9 @@ const folder = new URL("../../../console/src/", import.meta.url);
 const modeMark = '<meta name="cofre-console" content="key" />';
 
 /**
- * The console (docs/console.md): the page at `/` and its parts. The files are open to everybody,
- * for they know nothing; whoever uses the page gives it the secret key
- * (docs/decisions/0010-console.md), in the sandbox only, or signs in (0013-people.md). Read when
- * they are first asked for.
+ * The console (docs/console.md): the page at `/` and its parts. The files are public, because they
+ * contain no data. Users of the page enter the secret key (docs/decisions/0010-console.md), in the
+ * sandbox only, or sign in (0013-people.md). Files are read on first request.
  */
 export function consoleEndpoints(
   environment: string,

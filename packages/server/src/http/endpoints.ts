@@ -52,7 +52,7 @@ export interface EndpointsParts {
   readonly stats: () => StoreStats;
   /** The request log; undefined in production. */
   readonly recorder: Recorder | undefined;
-  /** Undefined where the console has no logins. */
+  /** Undefined if the console has no logins. */
   readonly people: ConsolePeople | undefined;
   /** Resolves when the server's own account is ready. */
   readonly ready: Promise<void>;
@@ -60,21 +60,21 @@ export interface EndpointsParts {
     readonly worlds: Worlds;
     readonly faultBoard: FaultBoard;
     readonly random: Random;
-    /** Names of this server, in small letters: pages under them may make worlds. */
+    /** Names of this server, in lower case: pages under them may create worlds. */
     readonly ownNames: ReadonlySet<string>;
-    /** What a key of the server's own accounts opens. */
+    /** Resolves a key of the server's own accounts. */
     readonly byOwnKey: (key: string) => KeyHolder | undefined | Promise<KeyHolder | undefined>;
-    /** Where notifications of worlds may go. */
+    /** Checks whether notifications of worlds may be sent to an address. */
     readonly checkAddress: AddressCheck;
   };
 }
 
-/** Every endpoint that a server has. */
+/** Every endpoint of a server. */
 export function serverEndpoints(parts: EndpointsParts): readonly ServedEndpoint[] {
   const { deps, people, clock } = parts;
   const operations = wireEndpoints(deps);
   return [
-    // Their answers are not JSON, so they are not in the API's description.
+    // Their answers are not JSON, so they are not in the API description.
     certificateEndpoint({ keys: parts.notificationKeys }),
     ...consoleEndpoints(parts.environment, parts.console),
     ...(people === undefined ? [] : people.endpoints),
@@ -144,7 +144,7 @@ function sandboxEndpoints(
       clock: parts.clock,
       random,
       isTaken: async (key) => {
-        // Until then the account's own keys open nothing.
+        // Before that, the account's own keys are not known.
         await ready;
         return (await byOwnKey(key)) !== undefined;
       },

@@ -4,11 +4,13 @@ import { requestErrors } from "../wire/decode/request-errors.ts";
 
 export const noContent: WireAnswer = { status: 204, body: "" };
 export const headRefused: WireAnswer = { status: 405, body: "" };
-/** Never written: there is nobody to read it. The status is what access logs use for this. */
+/**
+ * Never written, because the client is gone. The status is the one that access logs use for this.
+ */
 export const goneAnswer: WireAnswer = { status: 499, body: "" };
 /**
- * Nothing of it, or not all, was written: the connection was cut on purpose. As some proxies log
- * that.
+ * Nothing or only a part was written: the connection was cut on purpose. Some proxies log this
+ * status for that.
  */
 export const cutAnswer: WireAnswer = { status: 444, body: "" };
 export const answers = {

@@ -1,7 +1,7 @@
 /**
- * Names of this machine, and those under which containers reach it: no page of another site has
- * them. Others of a private network, `*.local`, `*.internal`, `*.test` or a name without a dot, can
- * be given to an address by other machines in that network.
+ * Names of this machine, and those under which containers reach it: no page of another site can
+ * have them. Other names of a private network, `*.local`, `*.internal`, `*.test` or a name without
+ * a dot, can be assigned to an address by other machines in that network.
  */
 const machineNames: ReadonlySet<string> = new Set([
   "localhost",
@@ -10,11 +10,11 @@ const machineNames: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether a request may be another site's: browsers say so (`Origin`, `Sec-Fetch-Site`), or it asks
- * for a name that anybody could have led to this address, with a page of theirs in somebody's
- * browser (DNS rebinding). Addresses, names of this machine and `ownNames` are nobody else's. What
- * other programs leave out is no page's. `rawHeaders`: names and values in turns; `ownNames` in
- * small letters.
+ * Whether a request may come from a page of another site: browsers indicate that (`Origin`,
+ * `Sec-Fetch-Site`), or its host is a name that an attacker could have pointed to this address,
+ * with a page in a user's browser (DNS rebinding). IP addresses, names of this machine and
+ * `ownNames` cannot be taken over. A request without these headers comes from a program, not from a
+ * page. `rawHeaders`: names and values alternate; `ownNames` are in lower case.
  */
 export function mayBeForeign(
   rawHeaders: readonly string[],

@@ -7,15 +7,15 @@ import { refusal } from "../wire/errors/refusal.ts";
 import type { WireError } from "../wire/decode/wire-error.ts";
 
 /**
- * What Node's parser says of what it cannot read. The three that are missing are about a head or a
- * body: see `kindOf`.
+ * Error codes of Node's parser. The three that are missing are about a head or a body: see
+ * `kindOf`.
  */
 const kinds: ReadonlyMap<string, FramingErrorKind> = new Map([
   ["ERR_HTTP_REQUEST_TIMEOUT", "too_slow"],
   ["HPE_HEADER_OVERFLOW", "head_too_large"],
   ["HPE_CHUNK_EXTENSIONS_OVERFLOW", "chunks_too_large"],
   ["HPE_INVALID_URL", "address_unreadable"],
-  // Behind a blank in the address there is another word than the protocol's.
+  // After a blank in the address comes a word other than the protocol's.
   ["HPE_INVALID_CONSTANT", "address_unreadable"],
   ["HPE_INVALID_HEADER_TOKEN", "header_unreadable"],
   ["HPE_INVALID_CONTENT_LENGTH", "length_unclear"],
@@ -24,7 +24,7 @@ const kinds: ReadonlyMap<string, FramingErrorKind> = new Map([
   ["HPE_INVALID_CHUNK_SIZE", "length_unclear"],
   ["HPE_INVALID_EOF_STATE", "cut_short"],
 ]);
-/** No method begins like this, or the connection was to end before it. */
+/** Errors in bytes after a request: they begin no method, or the connection was to end before. */
 const leftOverCodes: ReadonlySet<string> = new Set(["HPE_INVALID_METHOD", "HPE_CLOSED_CONNECTION"]);
 const headOrBody: ReadonlySet<string> = new Set([
   "HPE_STRICT",
@@ -32,39 +32,38 @@ const headOrBody: ReadonlySet<string> = new Set([
   "HPE_LF_EXPECTED",
 ]);
 /**
- * Of a name or an address and a port (RFC 3986, section 3.2.2), taken one by one. Empty is allowed.
+ * Characters of a host name or an address with a port (RFC 3986, section 3.2.2), checked one by
+ * one. Empty is allowed.
  */
 const hostBytes = /^[\w!$%&'()*+,.:;=[\]~-]*$/;
 const onlyChunked = /^[ \t]*chunked[ \t]*$/i;
 /** The first byte of a TLS handshake. */
 const handshake = 0x16;
 
-/**
- * The answer to a request that is not understood as one of HTTP. Nothing of it is in the answer.
- */
+/** The answer to input that is not a valid HTTP request. It quotes nothing of the input. */
 export function framingAnswer(kind: FramingErrorKind): WireAnswer {
   const code = framingErrors[kind];
   return code === "COFRE-2" ? answerWithOtherStatus(code) : refusalAnswer(code);
 }
 
-/** The same for a request whose address is known, where it is answered. */
+/** The same as a WireError, for a request that is already in the pipeline. */
 export function framingError(kind: FramingErrorKind): WireError {
   return refusal(framingErrors[kind]);
 }
 
 /**
- * Answers what Node's parser gives up on: no HTTP, too slow, too large a head. The connection ends
- * behind it. Requests before it on the same connection are answered first: they were run.
+ * Answers input that Node's parser refuses: not HTTP, too slow, too large a head. The connection
+ * ends after the answer. Earlier requests on the same connection are answered first: they were run.
  */
 export class UnreadableRequests {
   readonly #met = new WeakSet<Socket>();
   /** The last request of each connection. */
   readonly #last = new WeakMap<Socket, IncomingMessage>();
-  /** Requests with bytes behind them that begin no other one. */
+  /** Requests followed by bytes that do not begin another request. */
   readonly #leftOver = new WeakSet<IncomingMessage>();
   readonly #report: (answer: WireAnswer) => void;
 
-  /** `report` hears of each answer to what never became a request. */
+  /** `report` is called for each answer to input that never became a request. */
   constructor(report: (answer: WireAnswer) => void) {
     this.#report = report;
   }
@@ -79,7 +78,7 @@ export class UnreadableRequests {
     this.#met.add(socket);
     const last = leftOverCodes.has(error.code ?? "") ? this.#last.get(socket) : undefined;
     if (last !== undefined) this.#leftOver.add(last);
-    // A connection that was opened ahead of its first request: an answer would be taken for that of
+    // The connection was opened ahead of its first request: an answer would be taken for that of
     // the first request (RFC 9110, section 15.5.9).
     if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && socket.bytesRead === 0) socket.destroy();
     else this.#end(error, socket);
@@ -91,8 +90,9 @@ export class UnreadableRequests {
   }
 
   /**
-   * Whether bytes came behind this request that are no request: part of its body, which is longer
-   * than its length says or has no length. Known for what came in one piece with the request.
+   * Whether this request was followed by bytes that are not a request: part of its body, which is
+   * longer than its length or has no length. Known for bytes that arrived in one chunk with the
+   * request.
    */
   hasLeftOver(request: IncomingMessage): boolean {
     return this.#leftOver.has(request);
@@ -100,7 +100,7 @@ export class UnreadableRequests {
 
   #end(error: NodeJS.ErrnoException, socket: Socket): void {
     if (!socket.writable) {
-      // What was written last may still be on its way; whoever ended the socket closes it.
+      // The last write may still be in progress; the code that ended the socket closes it.
       if (socket.writableFinished) socket.destroy();
       return;
     }
@@ -110,8 +110,8 @@ export class UnreadableRequests {
       return;
     }
     if (current.req.complete) {
-      // An earlier one. Node has put the next of the row in its place when this is called, or
-      // closes.
+      // An earlier request. Before this is called, Node has made the next response of the queue
+      // current, or closes the connection.
       current.once("finish", () => this.#end(error, socket));
     } else if (current.headersSent) socket.destroy();
     else endWith(socket, framingAnswer(kindOf(error, socket, true)));
@@ -119,8 +119,8 @@ export class UnreadableRequests {
 }
 
 /**
- * Takes a connection over that Node has let go of, and goes on once all that was asked before is
- * answered: Node no longer keeps the order. Never, when the connection ends with an answer.
+ * Takes over a connection that Node has detached, and calls `goOn` when all earlier requests are
+ * answered: Node no longer keeps the order. Never calls it if the connection ends with an answer.
  */
 export function handedOver(socket: Socket, goOn: () => void): void {
   const ignore = (): void => undefined;
@@ -140,10 +140,10 @@ export function handedOver(socket: Socket, goOn: () => void): void {
 }
 
 /**
- * What is wrong with a head that Node's parser lets pass, because a proxy in front may have read it
+ * The defect of a head that Node's parser accepts, because a proxy in front may have read it
  * differently: no host or two of them (RFC 9112, section 3.2), or a body whose end is not clear
- * (RFC 1945, section 8.3; RFC 9112, section 6.1). `no_length`: a POST that has no body by its head,
- * although its client may send one (see `mayLackLength`).
+ * (RFC 1945, section 8.3; RFC 9112, section 6.1). `no_length`: a POST without a body according to
+ * its head, although its client may send one (see `mayLackLength`).
  */
 export function headTrouble({
   method,
@@ -173,22 +173,23 @@ export function headTrouble({
   }
   if (host === undefined && httpVersionMinor > 0) return "host_missing";
   if (host !== undefined && !hostBytes.test(host)) return "host_unclear";
-  // Another coding than `chunked`, in front of it too, leaves a body that nothing here reads.
+  // Any coding other than `chunked`, also in front of it, leaves a body that this server cannot
+  // read.
   if (
     coding !== undefined &&
     (httpVersionMinor === 0 || hasLength || !isClear || !onlyChunked.test(coding))
   )
     return "length_unclear";
   if (method !== "POST" || hasLength || coding !== undefined) return undefined;
-  // HTTP/1.0 ends a body without a length with the connection, which a client that waits for an
-  // answer keeps open.
+  // In HTTP/1.0 the end of the connection ends a body without a length, but a client that waits for
+  // an answer keeps it open.
   return httpVersionMinor === 0 ? "length_unclear" : "no_length";
 }
 
 /**
- * Whether a POST without a length is taken for one without a body: it has its fields in the
+ * Whether a POST without a length is accepted as one without a body: it has its fields in the
  * address, as `curl -X POST` sends it, and no header that describes a body. Any other client has a
- * body to send, which may come later than the head and would be read as the next request.
+ * body to send, which may arrive after the head and would be read as the next request.
  */
 export function mayLackLength({
   url = "",
@@ -199,14 +200,14 @@ export function mayLackLength({
 
 const bodyHeaders = ["content-type", "content-encoding", "expect"] as const;
 
-/** Answers on a connection without TLS at a port that has it. */
+/** Answers a connection without TLS at a TLS port. */
 export function refusePlain(socket: Socket): WireAnswer {
   return endWith(socket, framingAnswer("tls_missing"));
 }
 
-/** 200 would mean that the tunnel stands. */
+/** 200 would mean that the tunnel is open. */
 export function refuseTunnel(socket: Socket): void {
-  // Node no longer reads what else comes, nor looks at the time.
+  // Node no longer reads further input, nor checks the timeout.
   const destroy = (): unknown => socket.destroy();
   socket.on("error", destroy).on("timeout", destroy).resume();
   endWith(socket, answerWithOtherStatus("COFRE-10"));
@@ -214,7 +215,7 @@ export function refuseTunnel(socket: Socket): void {
 
 /**
  * Whether a request with this head offers another protocol and has no body: only then can
- * `withoutOffer` write it anew.
+ * `withoutOffer` rewrite it.
  */
 export function isBareOffer({ headers }: IncomingMessage): boolean {
   return (
@@ -225,9 +226,9 @@ export function isBareOffer({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * The bytes of a request that offers another protocol, without the offer, and what came behind it:
- * nobody here speaks another one, and Node forgets what came in one piece with an offer that is not
- * taken.
+ * The bytes of a request that offers another protocol, without the offer, and the bytes after it.
+ * This server supports no other protocol, and Node discards what arrived in one chunk with an offer
+ * that is not taken.
  */
 export function withoutOffer(
   { method, url, httpVersion, rawHeaders }: IncomingMessage,

@@ -3,18 +3,18 @@ import type { WireHeaders } from "../wire/endpoint.ts";
 import { type Charset, charsetOf } from "../wire/decode/text.ts";
 
 /**
- * What the server needs of a request's head, read from it once: Node's own table of headers is made
- * only when it is asked for.
+ * The parts of a request's head that the server needs, read once: Node builds its own table of
+ * headers only on first access.
  */
 export class RequestHeaders implements WireHeaders {
   readonly #raw: readonly string[];
   readonly hasBody: boolean;
-  /** The body is compressed or the like: nobody here reads that. */
+  /** The body is compressed or otherwise encoded, which this server does not decode. */
   readonly isEncoded: boolean;
-  /** Of text that is not UTF-8; undefined where no header says. */
+  /** Charset of text that is not UTF-8; undefined if no header declares one. */
   readonly charset: Charset | undefined;
   /**
-   * A header with a meaning that came twice with different values: another server may have read the
+   * A relevant header that was given twice with different values: another server may have used the
    * other one.
    */
   readonly repeated: string | undefined;
@@ -22,7 +22,7 @@ export class RequestHeaders implements WireHeaders {
   readonly processingType: string | undefined;
   readonly idempotencyKey: string | undefined;
 
-  /** Names and values in turns. */
+  /** `rawHeaders`: names and values alternate. */
   constructor(rawHeaders: readonly string[]) {
     this.#raw = rawHeaders;
     let hasBody = false;
@@ -31,7 +31,7 @@ export class RequestHeaders implements WireHeaders {
     let repeated: string | undefined;
     for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
       const name = rawHeaders[index] ?? "";
-      // The length tells most names apart without making another string.
+      // The length distinguishes most names without another string.
       if (
         name.length !== 12 &&
         name.length !== 14 &&
@@ -85,8 +85,8 @@ export class RequestHeaders implements WireHeaders {
 export const retryAfterSeconds = "1";
 export const jsonType = "application/json; charset=utf-8";
 export const commonHeaders = [
-  // Keys travel in addresses (interface 1.4): no cache keeps an answer, and no page tells the
-  // address.
+  // Keys travel in addresses (interface 1.4): no cache may store an answer, and no page may send
+  // its address as a referrer.
   "Cache-Control",
   "no-store",
   "Referrer-Policy",

@@ -4,50 +4,52 @@ import type { MerchantId } from "../kernel/ids.ts";
 import { type Instant, second } from "../kernel/instant.ts";
 
 export interface PlaceLimits {
-  /** Requests whose work is under way. */
+  /** Requests in progress. */
   readonly most: number;
   /**
-   * Of these, those of one account, whatever others do; undefined: as many as the accounts that
-   * send requests leave it.
+   * Of these, the requests of one account, whatever others do; undefined: as many as the accounts
+   * that send requests leave it.
    */
   readonly mostOfAccount: number | undefined;
-  /** Of these, those of all worlds together, which anybody may make. */
+  /** Of these, the requests of all worlds together, which any client may create. */
   readonly mostOfWorlds: number;
 }
 
 export type PlaceRefusal = "in_flight_of_account" | "in_flight_of_worlds";
 
 /**
- * Requests of one account that wait for something simulated, beside those that have a place: as
- * many as there are places.
+ * Waiting requests of one account, in addition to those that have a place, as a multiple of all
+ * places. They wait for something simulated.
  */
 const waitingShare = 1;
-/** The same of all accounts together. */
+/** The same for all accounts together. */
 const waitingShareOfAll = 4;
-/** Of all places, what an account has at least, however many others send requests. */
+/** The share of all places that an account has at least, however many others send requests. */
 const leastShare = 1 / 4;
 /**
- * Of all places, what the only account leaves free: for the console, and for the first requests of
- * another account.
+ * The share of all places that a single active account leaves free: for the console, and for the
+ * first requests of another account.
  */
 const reservedShare = 1 / 8;
-/** An account that has sent nothing for this long shares no places. */
+/** An account that has sent nothing for this long has no share of the places. */
 const activeMs = 10 * second;
 
 /**
- * Owns the places for requests whose work is under way. One account has no more than its share of
- * them, and neither have all worlds, so that a slow one leaves the others theirs. Who waits for
- * something simulated, such as the acquirer's latency, needs no place meanwhile.
+ * Owns the places for requests in progress. An account cannot exceed its share, nor can all worlds
+ * together, so that a slow account leaves the others theirs. A request that waits for something
+ * simulated, such as the acquirer's latency, needs no place meanwhile.
  *
- * The only account that sends requests has all places but a reserve. When others send requests as
- * well, an account gets further places only below its share. The reserve is free for others at
- * once, and more becomes free as the requests under way end.
+ * If only one account sends requests, it may use all places but a reserve. If others send requests
+ * as well, an account gets further places only below its share. The reserve is free for others at
+ * once, and more becomes free as requests end.
  */
 export class Places {
   readonly #limits: PlaceLimits;
   readonly #clock: Clock;
   readonly #ofAccount = new Map<MerchantId, number>();
-  /** When each account sent its last request, the earliest first; of the last `activeMs` only. */
+  /**
+   * Time of the last request of each account, the earliest first; only within the last `activeMs`.
+   */
   readonly #askedAt = new Map<MerchantId, Instant>();
   readonly #waitingOf = new Map<MerchantId, number>();
   #taken = 0;
@@ -69,14 +71,14 @@ export class Places {
     return this.#taken >= this.#limits.most;
   }
 
-  /** Takes a place, whether or not one is free: the caller has looked. */
+  /** Takes a place without checking whether one is free: the caller has checked. */
   take(): Place {
     this.#taken += 1;
     this.#open += 1;
     return new Place(this);
   }
 
-  /** Resolves when no request is under way, those that wait included. */
+  /** Resolves when no request is in progress, including waiting ones. */
   empty(): Promise<void> {
     if (this.#open === 0) return Promise.resolve();
     return new Promise((resolve) => {
@@ -88,12 +90,12 @@ export class Places {
     });
   }
 
-  /** Whoever waits for the end of all work waits no longer. */
+  /** Resolves every pending `empty` call. */
   giveUp(): void {
     this.#whenEmpty?.();
   }
 
-  /** For Place only. undefined: the account has it now. */
+  /** For Place only. undefined: the place is assigned to the account. */
   assign(merchantId: MerchantId, isWorld: boolean): PlaceRefusal | undefined {
     if ((this.#ofAccount.get(merchantId) ?? 0) >= this.#shareOf(merchantId))
       return "in_flight_of_account";
@@ -103,7 +105,7 @@ export class Places {
     return undefined;
   }
 
-  /** For Place only. false: too many wait already, and this one keeps its place. */
+  /** For Place only. false: too many requests wait already, and this one keeps its place. */
   pause(merchantId: MerchantId | undefined, isWorld: boolean): boolean {
     const { most } = this.#limits;
     if (merchantId === undefined || this.#waiting >= most * waitingShareOfAll) return false;
@@ -114,7 +116,7 @@ export class Places {
     return true;
   }
 
-  /** For Place only: what waited goes on, though there may be no free place. */
+  /** For Place only: the request continues after its wait, even if no place is free. */
   resume(merchantId: MerchantId, isWorld: boolean): void {
     this.#waiting -= 1;
     count(this.#waitingOf, merchantId, -1);
@@ -135,7 +137,7 @@ export class Places {
     const { most, mostOfAccount } = this.#limits;
     if (mostOfAccount !== undefined) return mostOfAccount;
     const now = this.#clock.now();
-    // At the end of the map, so that the earliest is its first.
+    // Moved to the end of the map, so that the earliest entry is first.
     this.#askedAt.delete(merchantId);
     this.#askedAt.set(merchantId, now);
     for (const [other, at] of this.#askedAt) {
@@ -160,7 +162,7 @@ export class Place {
   readonly #places: Places;
   #merchantId: MerchantId | undefined;
   #isWorld = false;
-  /** Waits that are under way: one may be within another. */
+  /** Waits in progress: they may be nested. */
   #waits = 0;
   #isPaused = false;
   #isLeft = false;
@@ -169,7 +171,10 @@ export class Place {
     this.#places = places;
   }
 
-  /** Counts the place to an account; says why that is refused, and then it counts to none. */
+  /**
+   * Assigns the place to an account. Returns the reason if it is refused; the place then counts for
+   * no account.
+   */
   assign(merchantId: MerchantId, isWorld: boolean): PlaceRefusal | undefined {
     assert(this.#merchantId === undefined, "a place is one account's");
     const refusal = this.#places.assign(merchantId, isWorld);
@@ -180,7 +185,7 @@ export class Place {
     return refusal;
   }
 
-  /** Passes a wait for something simulated on, and needs no place until it is over. */
+  /** Returns the given wait for something simulated, and releases the place until it is over. */
   readonly while = <Value>(wait: Promise<Value>): Promise<Value> => {
     this.#begin();
     return wait.finally(() => this.#end());

@@ -8,8 +8,8 @@ export interface BodyLimits {
 }
 
 /**
- * A larger body is read and discarded up to this multiple of the limit, so that the client sees the
- * answer instead of a reset.
+ * A larger body is read and discarded up to this multiple of the limit, so that the client receives
+ * the answer instead of a reset.
  */
 const drainFactor = 16;
 
@@ -21,7 +21,7 @@ export class ClientGone extends Error {
 /** Receives request bodies, within a limit for each and one for all together. */
 export class RequestBodies {
   readonly #limits: BodyLimits;
-  /** Called when a body is refused because of the limit for all. */
+  /** Called when a body is refused because of the limit for all bodies. */
   readonly #overloaded: () => void;
   #bytes = 0;
 
@@ -31,8 +31,8 @@ export class RequestBodies {
   }
 
   /**
-   * The whole body in memory of its own, which the caller may overwrite; undefined when it is
-   * empty. Rejects with WireError or ClientGone.
+   * The whole body in separate memory, which the caller may overwrite; undefined if it is empty.
+   * Rejects with WireError or ClientGone.
    */
   read(request: IncomingMessage, response: ServerResponse): Promise<Buffer | undefined> {
     const { maxBodyBytes, maxBodiesBytes } = this.#limits;
@@ -85,7 +85,7 @@ export class RequestBodies {
   }
 }
 
-/** One body of several chunks, which stay the caller's. */
+/** Joins several chunks into one body. The chunks stay the caller's. */
 function together(chunks: readonly Buffer[], length: number): Buffer {
   const body = Buffer.alloc(length);
   let at = 0;

@@ -24,11 +24,11 @@ import { isInterfacePath } from "./routes.ts";
 import { callerOf } from "./sign-in/caller.ts";
 import type { Admitted, EndByKey, PeopleGate } from "./sign-in/gate.ts";
 
-/** What a request needs that has an endpoint. */
+/** What the pipeline needs for a request that has an endpoint. */
 export interface PipelineServices {
   /**
-   * The account that an integration key opens, and what the key grants. Rejects only when that
-   * cannot be found out.
+   * Resolves the account of an integration key, and what the key grants. Rejects only if the lookup
+   * fails.
    */
   readonly resolveKey: (key: string) => KeyHolder | undefined | Promise<KeyHolder | undefined>;
   readonly log: Log;
@@ -36,7 +36,7 @@ export interface PipelineServices {
   readonly faults?: Faults | undefined;
   /** The sandbox's request log; nothing is recorded without it. */
   readonly recorder?: RequestRecorder | undefined;
-  /** Admits signed-in users where a key is missing; undefined where the console has no logins. */
+  /** Admits signed-in users if a key is missing; undefined if the console has no logins. */
   readonly people?: Pick<PeopleGate, "admit" | "byKey"> | undefined;
   /**
    * The header, in lower case, in which a trusted proxy names the client's address; undefined
@@ -48,7 +48,7 @@ export interface PipelineServices {
 export interface PipelineParts extends PipelineServices {
   readonly admission: Admission;
   readonly bodies: RequestBodies;
-  /** Whether bytes follow the request that belong to no other request. */
+  /** Whether bytes that belong to no other request follow the request. */
   readonly hasLeftOver: (request: IncomingMessage) => boolean;
   /** Closes the connection after this request's answer. */
   readonly endBehind: (request: IncomingMessage, response: ServerResponse) => void;
@@ -57,7 +57,7 @@ export interface PipelineParts extends PipelineServices {
   readonly report: (incoming: Incoming, answer: WireAnswer, merchantId: string | undefined) => void;
 }
 
-/** A request whose head is read and whose endpoint is known. */
+/** A request whose head has been read and whose endpoint is known. */
 export interface Incoming {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -71,7 +71,7 @@ export interface Incoming {
   readonly startedAt: number;
 }
 
-/** What is known of a request so far. */
+/** The state of a request in the pipeline. */
 interface Progress {
   place: Place | undefined;
   merchantId: string | undefined;
@@ -86,8 +86,8 @@ interface Progress {
 }
 
 /**
- * Takes a request from its body to its answer: body, admission, decoding, key, endpoint, answer,
- * log.
+ * Processes a request from its body to its answer: body, admission, decoding, key, endpoint,
+ * answer, log.
  */
 export class RequestPipeline {
   readonly #parts: PipelineParts;
@@ -130,7 +130,7 @@ export class RequestPipeline {
           const authorized = this.#authorize(endpoint, incoming, decoded, progress, place);
           const keyed = authorized instanceof Promise ? await authorized : authorized;
           const { faults } = this.#parts;
-          // Sandbox accounts only, and of those only the ones with faults.
+          // Only sandbox accounts with active faults.
           if (faults?.waitsFor(keyed.account.id) === true)
             progress.delivery = await this.#met(faults, endpoint, keyed, place);
           answer = progress.delivery?.answer ?? (await endpoint.handle(keyed));
@@ -159,8 +159,8 @@ export class RequestPipeline {
    */
   #refuseUnclear({ request, response, headers }: Incoming, body: Buffer | undefined): void {
     const { hasLeftOver, endBehind } = this.#parts;
-    // Node has read the rest of the piece by now: a body that is longer than its length, or that
-    // has no length, would be taken for a request.
+    // By now Node has read the rest of the chunk: the excess of a body that is longer than its
+    // length, or that has no length, would be parsed as a request.
     if (hasLeftOver(request)) {
       body?.fill(0);
       endBehind(request, response);
@@ -174,8 +174,8 @@ export class RequestPipeline {
   }
 
   /**
-   * The request with its account, by its key or by the session of a user. No promise where the key
-   * is remembered.
+   * The request with its account, resolved by its key or by the session of a user. Synchronous if
+   * the key is cached.
    */
   #authorize(
     endpoint: KeyedEndpoint,
@@ -219,7 +219,7 @@ export class RequestPipeline {
     return keyed;
   }
 
-  /** Gives the place to the account and begins the entry of the request log. */
+  /** Assigns the place to the account and begins the entry of the request log. */
   #withAccount(
     { account: found, grants }: KeyHolder,
     endpoint: KeyedEndpoint,
@@ -286,8 +286,8 @@ export class RequestPipeline {
   }
 
   /**
-   * Writes what a fault leaves of an answer. Resolves with what was written when the fault's delay
-   * is over.
+   * Writes as much of an answer as the fault allows. Resolves after the fault's delay with what was
+   * written.
    */
   async #deliver(
     { answer, waitMs, form }: Delivery,
@@ -325,7 +325,7 @@ export class RequestPipeline {
   }
 }
 
-/** A key that could not be looked up is refused as such. */
+/** A failed key lookup is answered with its own error. */
 async function readable(found: Promise<KeyHolder | undefined>): Promise<KeyHolder | undefined> {
   try {
     return await found;

@@ -9,13 +9,13 @@ export function writeAnswer(response: ServerResponse, answer: WireAnswer, cors: 
   const { body } = answer;
   if (answer === goneAnswer) return;
   const length = Buffer.byteLength(body);
-  // Head and body leave in one write, and a body of ASCII needs no conversion.
+  // Head and body are sent in one write, and an ASCII body needs no conversion.
   response
     .writeHead(answer.status, headOf(answer, length, cors))
     .end(body, length === body.length ? "latin1" : "utf8");
 }
 
-/** Writes the head, which promises all of the body, and half of the body. */
+/** Writes the head, which declares the whole body, and half of the body. */
 export function writeHalf(response: ServerResponse, answer: WireAnswer, cors: boolean): void {
   if (answer === goneAnswer) return;
   const body = Buffer.from(answer.body);

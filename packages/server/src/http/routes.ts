@@ -2,9 +2,9 @@ import { assert } from "../kernel/assert.ts";
 import type { ServedEndpoint } from "../wire/endpoint.ts";
 
 /**
- * Finds the endpoint of a path. Clients write paths in several letter cases, with and without a
- * slash at the end (interface E10, E11), with two slashes where a base address ended in one, and
- * through a proxy with a whole address in front.
+ * Finds the endpoint of a path. Clients write paths in any letter case, with and without a slash at
+ * the end (interface E10, E11), with two slashes after a base address that ends in one, and through
+ * a proxy with a whole address in front.
  */
 export class Routes {
   readonly #byPath = new Map<string, ServedEndpoint>();
@@ -13,30 +13,30 @@ export class Routes {
     for (const endpoint of endpoints) {
       const path = normalized(endpoint.path);
       assert(!this.#byPath.has(path), "no two endpoints have the same path");
-      // The spelling of the documentation is looked up as it is; all others are brought to small
-      // letters first.
+      // The spelling of the documentation is looked up unchanged; all others are converted to lower
+      // case first.
       this.#byPath.set(path, endpoint);
       this.#byPath.set(endpoint.path, endpoint);
     }
   }
 
-  /** `path` without a query. */
+  /** `path` has no query. */
   match(path: string): ServedEndpoint | undefined {
     return this.#byPath.get(path) ?? this.#byPath.get(normalized(path));
   }
 }
 
 /**
- * true: inside the interface, where an unknown path gets the error envelope with 200, as every
- * error does.
+ * true: inside the interface, where an unknown path gets the error envelope with status 200, as
+ * every error does.
  */
 export function isInterfacePath(path: string): boolean {
   return /^\/ws(?:\/|$)/i.test(path);
 }
 
 /**
- * The path of a request's target, which is a path or a whole address, with or without a query.
- * Several slashes in a row are one.
+ * The path of a request target, which is a path or a whole address, with or without a query.
+ * Several slashes in a row count as one.
  */
 export function pathOf(target: string): string {
   const mark = target.indexOf("?");

@@ -27,8 +27,8 @@ import type { ServedEndpoint } from "../wire/endpoint.ts";
 import type { FramingErrorKind } from "../wire/decode/framing-errors.ts";
 
 /**
- * An import would read every export of the module, one of which loads a WebSocket client: 15 MB and
- * 50 ms of each start.
+ * An import would evaluate every export of the module, one of which loads a WebSocket client: 15 MB
+ * and 50 ms of each start.
  */
 const { createServer } = process.getBuiltinModule("node:http");
 
@@ -36,18 +36,15 @@ export interface HttpServerOptions extends PipelineServices {
   readonly endpoints: readonly ServedEndpoint[];
   readonly clock: Clock;
   readonly health: {
-    /** Anything but `ready`: /readyz answers 503, so that a load balancer sends nothing. */
+    /** In any state but `ready`, /readyz answers 503, so that load balancers send no requests. */
     state(): "ready" | keyof typeof notReady;
-    /**
-     * Jobs that cannot do their work: requests are served, and /readyz names the jobs. None unless
-     * given.
-     */
+    /** Jobs that fail: requests are served, and /readyz names the jobs. Default: none. */
     failingJobs?(): readonly string[];
   };
   readonly limits: HttpLimits;
   /**
-   * Whether an account is a world, which anyone who reaches the server may create; none is unless
-   * given.
+   * Whether an account is a world, which any client that reaches the server may create. Default: no
+   * account is.
    */
   readonly isWorld?: (merchantId: MerchantId) => boolean;
 }
@@ -60,29 +57,26 @@ const notReady = {
 
 export interface HttpLimits {
   readonly maxBodyBytes: number;
-  /** Further connections are closed as they come. */
+  /** Further connections are closed immediately. */
   readonly maxConnections: number;
-  /** Requests whose work is under way; further ones are answered 503 before their body is read. */
+  /** Requests in progress; further ones are answered 503 before their body is read. */
   readonly maxInFlight: number;
   /**
-   * Of these, those of one account; further ones are answered 429. When it is not given, as many as
-   * other accounts leave it.
+   * Of these, the requests of one account; further ones are answered 429. Default: as many as other
+   * accounts leave it.
    */
   readonly maxInFlightOfAccount?: number | undefined;
   /**
-   * Of these, the requests of one connection, for no client to take all places by itself; 32 when
-   * it is not given.
+   * Of these, the requests of one connection, so that no client can occupy all places. Default: 32.
    */
   readonly maxInFlightOfConnection?: number;
-  /**
-   * What all bodies that are still being received may hold together; 64 MiB when it is not given.
-   */
+  /** Bytes of all bodies that are being received. Default: 64 MiB. */
   readonly maxBodiesBytes?: number;
-  /** Between two requests on one connection; 75 s when it is not given. */
+  /** Idle time between two requests on one connection. Default: 75 s. */
   readonly keepAliveMs?: number;
   /**
-   * A connection on which nothing moves for so long, and no work is under way, is closed; 60 s when
-   * it is not given.
+   * A connection without traffic for this time, and without a request in progress, is closed.
+   * Default: 60 s.
    */
   readonly stalledMs?: number;
 }
@@ -99,29 +93,29 @@ interface Address {
 }
 
 /**
- * From the first byte of a request's head to the last, and to the last of its body: who is slower
- * is cut off.
+ * From the first byte of a request's head to the last, and to the last byte of its body: slower
+ * clients are disconnected.
  */
 const headersTimeoutMs = 10_000;
 const requestTimeoutMs = 15_000;
-/** How often Node looks for requests that are too slow. */
+/** How often Node checks for requests that are too slow. */
 const slownessCheckMs = 2_000;
 /**
- * Longer than load balancers keep an idle connection, 60 s mostly: a request that they send on one
- * that is being closed here has no known outcome.
+ * Longer than load balancers keep an idle connection, mostly 60 s: a request that they send on a
+ * connection that is being closed here has an unknown outcome.
  */
 const defaultKeepAliveMs = 75_000;
 const maxHeadBytes = 16 * 1024;
 const defaultInFlightOfConnection = 32;
-/** Of all places, what is left to all worlds together. */
+/** The share of all places that all worlds together may use. */
 const worldsShare = 1 / 2;
 const defaultBodiesBytes = 64 * 1024 * 1024;
 const defaultStalledMs = 60_000;
 
 /**
- * Listens, reads the heads of requests and finds their endpoints; framing.ts refuses what is not
- * HTTP, and request-pipeline.ts answers the rest. Each request is one event of the access log,
- * which holds nothing that the client wrote.
+ * Listens, reads the heads of requests and finds their endpoints. framing.ts refuses input that is
+ * not HTTP, and request-pipeline.ts answers the rest. Each request is one event of the access log,
+ * which contains nothing that the client wrote.
  */
 export class HttpServer {
   readonly #options: HttpServerOptions;
@@ -159,10 +153,10 @@ export class HttpServer {
     );
     this.#server.maxConnections = options.limits.maxConnections;
     // A client that half-closed the connection still gets its answer; otherwise a charge could
-    // succeed without one. Node has had this switch since its early days without documenting it; a
-    // test holds it.
+    // succeed without one. Node has had this option since its early days without documenting it; a
+    // test verifies it.
     Object.assign(this.#server, { httpAllowHalfOpen: true });
-    // A client that sends and does not read would hold its connection indefinitely.
+    // A client that sends and does not read would keep its connection indefinitely.
     this.#server.setTimeout(options.limits.stalledMs ?? defaultStalledMs, (socket) => {
       if (this.#admission.inFlightOn(socket) === 0) socket.destroy();
     });
@@ -204,16 +198,16 @@ export class HttpServer {
   }
 
   /**
-   * Resolves when requests are taken; port 0 takes a free one. Rejects when the address cannot be
-   * had.
+   * Resolves when the server accepts requests; port 0 selects a free one. Rejects if the address is
+   * not available.
    */
   listen(port: number, host: string): Promise<Address> {
     return listening(this.#server, port, host);
   }
 
   /**
-   * The same requests over TLS as well, at a port of their own, with as many connections again.
-   * Called once at most.
+   * Accepts the same requests over TLS, at a separate port, with the same number of additional
+   * connections. Called once at most.
    */
   listenTls(port: number, host: string, credentials: TlsCredentials): Promise<Address> {
     assert(this.#tls === undefined, "a server listens with TLS once");
@@ -226,7 +220,7 @@ export class HttpServer {
     return listening(this.#tls.server, port, host);
   }
 
-  /** What the next connections over TLS are shown. */
+  /** Sets the certificate for new TLS connections. */
   renewTls(credentials: TlsCredentials): void {
     this.#tls?.renew(credentials);
   }
@@ -237,8 +231,8 @@ export class HttpServer {
   }
 
   /**
-   * Takes no further connections and requests, finishes those under way, closes the rest. Resolves
-   * when all work has settled and all connections are closed. May be called again.
+   * Accepts no further connections and requests, finishes those in progress, closes the rest.
+   * Resolves when all work has settled and all connections are closed. May be called again.
    */
   async close(): Promise<void> {
     this.#isStopping = true;
@@ -250,7 +244,7 @@ export class HttpServer {
     });
     this.#server.closeIdleConnections();
     await Promise.all([closed, this.#tls?.close()]);
-    // The requests of clients that left are still in progress, though their connections are closed.
+    // Requests whose clients left are still in progress, although their connections are closed.
     if (!this.#isGivenUp) await this.#admission.empty();
   }
 
@@ -268,26 +262,26 @@ export class HttpServer {
   #onRequest(request: IncomingMessage, response: ServerResponse): void {
     if (this.#ending.has(request.socket)) return;
     this.#unreadable.follow(request);
-    // Node's parser lets HTTP/0.9 and a claimed HTTP/2.0 pass; they frame requests in other ways.
+    // Node's parser accepts HTTP/0.9 and a claimed HTTP/2.0; they frame requests in other ways.
     if (request.httpVersionMajor !== 1) return this.#refuseFraming(request, response, "not_http");
     const trouble = headTrouble(request);
     if (trouble !== undefined && trouble !== "no_length")
       return this.#refuseFraming(request, response, trouble);
-    // With a body, so it could not be written anew: Node forgets what came behind it, and the
-    // client has to know.
+    // It has a body, so it cannot be rewritten without the offer: Node discards the bytes after it,
+    // and the client has to know.
     if (request.headers.upgrade !== undefined) this.#endBehind(request, response);
     const target = request.url ?? "/";
     const path = pathOf(target);
     if (trouble === "no_length") {
       if (isInterfacePath(path) && !mayLackLength(request))
         return this.#refuseFraming(request, response, "length_missing");
-      // What comes behind it may be its body.
+      // The bytes after it may be its body.
       this.#endBehind(request, response);
     }
     const endpoint = this.#routes.match(path);
     if (endpoint === undefined) return this.#answerWithoutEndpoint(request, response, path);
-    // Nothing but GET and POST runs an operation: a link checker's HEAD of a capture's address
-    // changes nothing.
+    // Only GET and POST run an operation: a link checker's HEAD of a capture's address changes
+    // nothing.
     const isHead = request.method === "HEAD" && isPage(endpoint);
     const method = isHead ? "GET" : request.method;
     if (method !== "GET" && method !== "POST")
@@ -296,7 +290,7 @@ export class HttpServer {
     const startedAt = this.#options.clock.now();
     const headers = new RequestHeaders(request.rawHeaders);
     if (this.#isStopping) return this.#refuse("stopping", request, response, endpoint);
-    // Other nodes would take its attempts for overdue while their requests are on the way.
+    // Other nodes would consider its attempts overdue while their requests are still on the way.
     if (endpoint.movesMoney === true && this.#options.health.state() === "clock_off") {
       return this.#refuse("clock_off", request, response, endpoint);
     }
@@ -343,7 +337,7 @@ export class HttpServer {
         )
         .end();
     } else if (request.method === "HEAD") {
-      // An answer to HEAD has no body, so the status has to say it.
+      // An answer to HEAD has no body, so the status has to carry the refusal.
       answer = headRefused;
       response.writeHead(answer.status, allowHeaders).end();
     } else {
@@ -355,7 +349,7 @@ export class HttpServer {
   #answerWithoutEndpoint(request: IncomingMessage, response: ServerResponse, path: string): void {
     const startedAt = this.#options.clock.now();
     if (path === "/healthz" || path === "/readyz") {
-      // Probes come every second from every load balancer: they are not logged.
+      // Every load balancer probes every second: probes are not logged.
       this.#write(response, this.#health(path), false);
       return;
     }
@@ -364,7 +358,7 @@ export class HttpServer {
     this.#report(knownMethod(request), "unknown", answer, undefined, startedAt);
   }
 
-  /** /healthz: the process answers at all. /readyz: it may be sent requests. */
+  /** /healthz: the process answers at all. /readyz: it may receive requests. */
   #health(probe: "/healthz" | "/readyz"): WireAnswer {
     if (probe === "/healthz") return { status: 200, body: '{"status":"ok"}' };
     if (this.#isStopping)
@@ -382,8 +376,8 @@ export class HttpServer {
   }
 
   /**
-   * What Node lets pass, or would refuse with an empty body: answered like what its parser refuses,
-   * and the connection ends.
+   * Answers what Node accepts, or would refuse with an empty body, like input that its parser
+   * refuses, and ends the connection.
    */
   #refuseFraming(request: IncomingMessage, response: ServerResponse, kind: FramingErrorKind): void {
     const startedAt = this.#options.clock.now();
@@ -472,7 +466,7 @@ function admissionOf({ limits, clock, log, isWorld, faults }: HttpServerOptions)
   });
 }
 
-/** The method is the client's word: only words of ours are logged. */
+/** The method is client input: only known words are logged. */
 function knownMethod({ method }: IncomingMessage): string {
   return method === "GET" || method === "POST" || method === "HEAD" || method === "OPTIONS"
     ? method

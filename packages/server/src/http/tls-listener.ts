@@ -10,15 +10,15 @@ interface KeyAndCertificate {
 /** A server's key and its certificate, both in PEM. */
 export interface TlsCredentials extends KeyAndCertificate {
   /**
-   * What clients are shown that send no name, because they connect to an address; the same when it
-   * is not given.
+   * For clients that send no host name, because they connect to an IP address. Default: the key and
+   * certificate above.
    */
   readonly byAddress?: KeyAndCertificate;
 }
 
 /**
- * Suites that authenticate what they encrypt, with a key of each connection's own. Those of TLS 1.2
- * with CBC do it in the wrong order.
+ * Cipher suites with authenticated encryption and a separate key per connection. The CBC suites of
+ * TLS 1.2 encrypt and authenticate in the wrong order.
  */
 const ciphers = [
   "TLS_AES_256_GCM_SHA384",
@@ -35,30 +35,31 @@ const ciphers = [
 /** From the connection to the end of the handshake, in milliseconds. */
 const handshakeTimeoutMs = 10_000;
 
-/** What OpenSSL says of a handshake that begins like a request of HTTP. */
+/** OpenSSL's errors for a handshake that begins like an HTTP request. */
 const plainRequests: ReadonlySet<string> = new Set([
   "ERR_SSL_HTTP_REQUEST",
   "ERR_SSL_HTTPS_PROXY_REQUEST",
 ]);
 
-/** What becomes of connections. */
+/** Callbacks for accepted and refused connections. */
 interface Handlers {
   readonly take: (socket: TLSSocket) => void;
   /**
-   * A request without TLS, which is not read: whatever is written in this call is heard, then the
+   * A request without TLS, which is not read: bytes written during this call are sent, then the
    * connection is closed.
    */
   readonly refusePlain: (socket: Socket) => void;
 }
 
-/** Accepts TLS and hands on what is inside of it. */
+/** Accepts TLS connections and passes their decrypted streams on. */
 export class TlsListener {
   readonly server: Server;
   /**
-   * Connections whose handshake is not done, by where they come from: nobody else knows of them.
+   * Connections with an unfinished handshake, by remote address and port: no other part of the
+   * process tracks them.
    */
   readonly #shaking = new Map<string, Socket>();
-  /** For clients that send the name of a host. */
+  /** For clients that send a host name. */
   #withName: SecureContext;
 
   constructor(
@@ -66,7 +67,7 @@ export class TlsListener {
     maxConnections: number,
     { take, refusePlain }: Handlers,
   ) {
-    // Loaded where there is TLS only.
+    // Loaded only if TLS is used.
     const { createServer } = process.getBuiltinModule("node:tls");
     const { withoutName, withName } = contextsOf(credentials);
     this.#withName = withName;
@@ -76,7 +77,7 @@ export class TlsListener {
       noDelay: true,
       handshakeTimeout: handshakeTimeoutMs,
     };
-    // Undefined is the context of the server itself.
+    // Undefined selects the server's own context.
     const SNICallback: TlsOptions["SNICallback"] = (name, choose) =>
       choose(null, isIP(name) === 0 ? this.#withName : undefined);
     this.server = createServer({ ...options, SNICallback }, take);
@@ -96,14 +97,14 @@ export class TlsListener {
     });
   }
 
-  /** From the next connection on. */
+  /** Takes effect with the next connection. */
   renew(credentials: TlsCredentials): void {
     const { withoutName, withName } = contextsOf(credentials);
     this.#withName = withName;
     this.server.setSecureContext(withoutName);
   }
 
-  /** Takes no further connections, and resolves when those that were taken are closed. */
+  /** Accepts no further connections, and resolves when the open ones are closed. */
   close(): Promise<void> {
     for (const socket of this.#shaking.values()) socket.destroy();
     return new Promise((resolve) => {

@@ -9,8 +9,8 @@ import { explainedPrices } from "./explained-price.ts";
 import { readSelector } from "../../wire/requests/payment-request.ts";
 
 /**
- * `/__cofre/explain`: every fact of a payment, every posting, where its money is and how its
- * amounts came about, by `hash` or `merchant_payment_code`.
+ * `/__cofre/explain`: every fact and posting of a payment, where its money is, and how its amounts
+ * were calculated, by `hash` or `merchant_payment_code`.
  */
 export function explainEndpoint(runner: OperationRunner): Endpoint {
   return {
@@ -38,7 +38,7 @@ function explanationBody({ payment, history, explanation }: ExplainedPayment): s
         fact,
         attempt,
         by,
-        // The order says it: history does not keep it twice of each payment.
+        // Taken from the order: history does not store it again for each payment.
         ...(fact === "authorization_sent" ? { connector: payment.order.connector } : {}),
         ...detail,
       })),

@@ -4,23 +4,20 @@ import type { Explanation } from "../../ledger/explain.ts";
 import type { Payment } from "../../payment/payment.ts";
 import { type LocalAmounts, priceOfPart } from "../../payment/pricing.ts";
 
-/**
- * How an amount of a payment came to what it is in the country's currency. Amounts are decimal
- * text.
- */
+/** How an amount of a payment was converted to the country's currency. Amounts are decimal text. */
 export interface ExplainedPrice {
   readonly of: "payment" | "captured" | "returned";
   readonly amount: string;
   readonly currency: string;
   readonly local: string;
   readonly local_currency: string;
-  /** The sum, as a sentence. */
+  /** The calculation, as a sentence. */
   readonly text: string;
 }
 
 /**
- * Where the cents of a payment come from: its price, that of what was captured, and the share of
- * that which went back, by refunds or a dispute.
+ * How the amounts of a payment were calculated: its price, the price of the captured part, and the
+ * share of that which was returned by refunds or a dispute.
  */
 export function explainedPrices(
   { order, captured }: Payment,

@@ -24,15 +24,15 @@ const members = ["kind", "times", "path", "merchant_payment_code", "delay_ms", "
 export const longestFaultCode = 128;
 const longestDelayMs = 120_000;
 const usualDelayMs = 5_000;
-/** Operations that a refusal names one by one. */
+/** Up to this number of operations, a refusal names each. */
 const mostNamed = 5;
 
 /**
- * `/__cofre/faults`, in the sandbox only: what goes wrong with the account's next requests. `add`,
- * an object with a `kind` and perhaps `times`, `path`, `merchant_payment_code`, `delay_ms` and
- * `reason`, adds one; `clear`, an id or `all`, takes away. Every answer lists those that wait.
- * `operations` are the endpoints whose requests can be met; nothing goes wrong on purpose where
- * `isSimulated` says that another server carries the account's payments out.
+ * `/__cofre/faults`, in the sandbox only: faults for the account's next requests. `add`, an object
+ * with a `kind` and optionally `times`, `path`, `merchant_payment_code`, `delay_ms` and `reason`,
+ * adds one; `clear`, an id or `all`, removes. Every answer lists the active faults. `operations`
+ * are the endpoints whose requests a fault can match. If `isSimulated` is false, another server
+ * processes the account's payments, and no faults are injected.
  */
 export function faultsEndpoint(
   board: FaultBoard,
@@ -80,11 +80,11 @@ function listing(
 
 function shown({ id, kind, times, met, path, code, delayMs, reason }: WaitingFault): object {
   const delay = rowOf(kind).waits ? { delay_ms: delayMs } : {};
-  // What is undefined is left out.
+  // JSON omits undefined members.
   return { id, kind, times, met, path, merchant_payment_code: code, ...delay, reason };
 }
 
-/** Throws a WireError that quotes nothing of what it was given. */
+/** Throws a WireError that quotes nothing of the request. */
 function readFault(add: TreeObject, paths: readonly string[]): Omit<Fault, "id"> {
   const unknown = Object.keys(add).some((name) => !members.some((member) => member === name));
   if (unknown) throw refusal("COFRE-99", { list: members.join(", ") });
@@ -116,7 +116,7 @@ function readPath(add: TreeObject, allowed: readonly string[]): string | undefin
       ? "an operation such as /ws/direct"
       : `one of ${allowed.join(", ")} for this kind`;
   const closest = asked === undefined ? undefined : closestTo(asked, allowed);
-  // What was meant is told, what was written is not.
+  // The message suggests the closest operation and does not quote the request.
   throw refusal("COFRE-92", {
     paths: which,
     hint: closest === undefined ? "" : `. Did you mean ${closest}?`,
@@ -124,8 +124,8 @@ function readPath(add: TreeObject, allowed: readonly string[]): string | undefin
 }
 
 /**
- * A payment's code, which may look like a card number by chance: only a published one, which would
- * be kept and listed, is refused.
+ * The code of a payment, which may look like a card number by chance. Only a published test number
+ * is refused, because it would be kept and listed.
  */
 function readCode(add: TreeObject): string | undefined {
   if (!given(add, "merchant_payment_code")) return undefined;

@@ -20,20 +20,20 @@ import { fieldOf } from "../../wire/requests/fields.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import type { TreeObject } from "../../wire/decode/tree.ts";
 
-/** Periods that one answer tells of. */
+/** Maximum number of periods in one answer. */
 export const mostPeriods = 100;
-/** Unless `from` says otherwise. */
+/** Default number of periods, without `from`. */
 const usualPeriods: Readonly<Record<Period, number>> = { hour: 24, day: 30 };
 export const periodNames = ["hour", "day"] as const satisfies readonly Period[];
 
 type FiguresDeps = Pick<EndpointDeps, "runner" | "clockOf" | "cardLikeNames">;
 
 /**
- * `/__cofre/figures`: how many of the account's payments were made `per` hour or day, how many of
- * them were approved and declined, of each brand too, and what was authorized and captured. The
- * last 24 hours or 30 days of the account's own time unless `from` and `to` say otherwise. 10,000
- * payments at most, the newest: `complete` says whether these are all. `card_like_names` counts
- * since the process started.
+ * `/__cofre/figures`: the number of the account's payments `per` hour or day, how many of them were
+ * approved and declined, also per brand, and the amounts authorized and captured. Default: the last
+ * 24 hours or 30 days of the account's own time; `from` and `to` select others. Counts at most the
+ * newest 10,000 payments: `complete` is true if these are all. `card_like_names` counts since the
+ * process started.
  */
 export function figuresEndpoint({ runner, clockOf, cardLikeNames }: FiguresDeps): Endpoint {
   return {
@@ -65,7 +65,7 @@ function inputOf(params: TreeObject, now: Instant): CountInput | WireAnswer {
   const fromAsked = fromText === undefined ? undefined : parseInstant(fromText);
   const isRead = toAsked !== undefined && (fromText === undefined || fromAsked !== undefined);
   const to = begin(instant((toAsked ?? now) + (toText === undefined ? length : length - 1)));
-  // A world's time may be of the first days that there are.
+  // The clock of a world may show the first days of 1970.
   const from =
     fromAsked === undefined
       ? instant(Math.max(to - usualPeriods[per] * length, 0))
@@ -75,7 +75,7 @@ function inputOf(params: TreeObject, now: Instant): CountInput | WireAnswer {
   return refusalAnswer("COFRE-63", { most: mostPeriods });
 }
 
-/** Each name that is kept, in the wire's small letters. */
+/** Each stored name, in the wire's lower case. */
 function countsOf(names: CardLikeNames, merchantId: MerchantId): Readonly<Record<string, number>> {
   return Object.fromEntries(
     keptNames.map((name) => [

@@ -8,35 +8,35 @@ import type { TreeObject } from "../../wire/decode/tree.ts";
 
 const defaultLimit = 50;
 export const mostNewest = 100;
-/** Numbers among which deliveries in a state are looked for at once, and in one call. */
+/** Numbers among which deliveries in a state are searched at once, and in one call. */
 const windowSize = 500;
 const mostLookedAt = 2_000;
-/** Deliveries that are read at once; one notification never has as many. */
+/** Deliveries per read; one notification always has fewer. */
 const mostRead = 500;
 /**
- * Deliveries of one notification: more than an account can have endpoints, for some were taken
- * away.
+ * Deliveries of one notification: more than an account can have endpoints, because some may have
+ * been removed.
  */
 export const mostOfOne = 64;
 
 export interface NewestInput {
-  /** Only numbers below it; undefined from the newest on. */
+  /** Only numbers below this one; undefined: from the newest. */
   readonly before: number | undefined;
   readonly limit: number;
-  /** Only notifications of which a delivery is in this state. */
+  /** Only notifications with a delivery in this state. */
   readonly state: DeliveryState | undefined;
 }
 
 export interface Newest {
   readonly rows: readonly OutboxRow[];
   readonly deliveries: readonly Delivery[];
-  /** The lowest number that was looked at; undefined when there is none below it. */
+  /** The lowest number that was searched; undefined if there is none below it. */
   readonly next: number | undefined;
 }
 
 type Reads = Pick<Store, "notificationsOf" | "deliveriesOf" | "deliveriesBetween">;
 
-/** What `order=newest` asks for, or the refusal. */
+/** The input of `order=newest`, or the refusal. */
 export function newestInput(params: TreeObject): NewestInput | WireAnswer {
   const word = fieldOf(params, "state")?.toLowerCase();
   const state = deliveryStates.find((each) => each === word);
@@ -56,7 +56,7 @@ export function newestInput(params: TreeObject): NewestInput | WireAnswer {
 }
 
 /**
- * Notifications of this merchant from the greatest number down, each with its deliveries. Looks at
+ * Notifications of this merchant in descending order of number, each with its deliveries. Searches
  * 2,000 numbers at most.
  */
 export async function newestNotifications(
@@ -88,7 +88,7 @@ export async function newestNotifications(
   };
 }
 
-/** Numbers have no gap, so the last one is found between one that is there and one that is not. */
+/** Numbers have no gaps, so a binary search finds the last one. */
 async function lastNumber(store: Reads, merchantId: MerchantId): Promise<number> {
   const isThere = async (number: number): Promise<boolean> =>
     (await store.notificationsOf(merchantId, number - 1, 1)).length > 0;
@@ -107,8 +107,8 @@ async function lastNumber(store: Reads, merchantId: MerchantId): Promise<number>
 }
 
 /**
- * Numbers from `from` to below `below`, in ascending order; with `state`, of those with a delivery
- * in it.
+ * Numbers from `from` to below `below`, in ascending order; with `state`, only those with a
+ * delivery in it.
  */
 async function numbersBetween(
   store: Reads,
@@ -121,7 +121,7 @@ async function numbersBetween(
   const found = new Set<number>();
   let next = from;
   while (next < below) {
-    // What is delivered has no index of its own: all are read, and looked at.
+    // Delivered ones have no index: all deliveries are read and filtered.
     const some: readonly Delivery[] =
       state === "delivered"
         ? await store.deliveriesBetween(merchantId, next, below - 1, mostRead)
@@ -130,7 +130,7 @@ async function numbersBetween(
       if (delivery.number < below && delivery.state === state) found.add(delivery.number);
     const last = some.at(-1)?.number;
     if (last === undefined || some.length < mostRead) break;
-    // A number whose deliveries were cut in two is read again.
+    // A number whose deliveries were split between two reads is read again.
     next = Math.max(last, next + 1);
   }
   return [...found].toSorted((left, right) => left - right);

@@ -28,13 +28,13 @@ import { textOf, type TreeObject } from "../../wire/decode/tree.ts";
 
 export interface NotificationsDeps extends ReplayParts {
   readonly keys: NotificationKeys;
-  /** There is something to deliver. */
+  /** Wakes the dispatcher: there is something to deliver. */
   readonly nudge: () => void;
-  /** How the keys know the merchant. */
+  /** The merchant id from which the notification keys are derived. */
   readonly name: MerchantId;
   /**
-   * Changes the account's settings, decided from what they are then, and resolves with the account
-   * as it is afterwards.
+   * Changes the account's settings, computed from the current ones, and resolves with the changed
+   * account.
    */
   readonly change: (
     settingsAfter: (current: AccountSettings) => AccountSettings,
@@ -52,12 +52,12 @@ const mostListed = 500;
 const mostOfPayment = 50;
 
 /**
- * `/__cofre/notifications`, with the secret key: what the account was told, from after the number
- * `after` (of one payment with `hash`), with each delivery, and what its receivers verify with.
- * `order=newest` lists from the newest down instead. `replay=failed` (from number `from`),
- * `replay=payment` (`hash`) or `replay=range` (`from`, `to`) has receivers hear again. `switch_on`
- * and `switch_off` take the id of an endpoint; the list follows. A person who is signed in is shown
- * no secret: with it one could tell receivers whatever one likes.
+ * `/__cofre/notifications`, with the secret key: the account's notifications after the number
+ * `after` (of one payment with `hash`), each with its deliveries, and the keys with which receivers
+ * verify them. `order=newest` lists from the newest down instead. `replay=failed` (from number
+ * `from`), `replay=payment` (`hash`) or `replay=range` (`from`, `to`) delivers again. `switch_on`
+ * and `switch_off` take the id of an endpoint and return the list. A signed-in user is shown no
+ * secret: with it, receivers could be sent forged notifications.
  */
 export function notificationsEndpoint(of: (account: Account) => NotificationsDeps): Endpoint {
   const answerTo = async ({ params, account, person }: WireRequest): Promise<WireAnswer> => {
@@ -87,8 +87,8 @@ export function notificationsEndpoint(of: (account: Account) => NotificationsDep
 }
 
 /**
- * `/__cofre/certificate.pem`: what the interface's own signatures are verified with. Public, as
- * certificates are.
+ * `/__cofre/certificate.pem`: the certificate that verifies the interface's own signatures. Public,
+ * like every certificate.
  */
 export function certificateEndpoint({ keys }: Pick<NotificationsDeps, "keys">): OpenEndpoint {
   return {
@@ -116,7 +116,8 @@ async function list(
   if (after === undefined || (hash !== undefined && !isPaymentId(hash))) {
     return refusalAnswer("COFRE-85");
   }
-  // A state alone is refused: whoever forgot the order must not believe that these are all.
+  // A state alone is refused: a client that forgot the order must not take the result for all
+  // notifications.
   const asked =
     textOf(params, "order") === undefined && textOf(params, "state") === undefined
       ? undefined
@@ -171,8 +172,7 @@ async function list(
 }
 
 /**
- * `off`: somebody has switched it off; `gone`: it has answered 410. What is for it is kept either
- * way.
+ * `off`: disabled by a user; `gone`: it has answered 410. Its notifications are kept in both cases.
  */
 function stateOf({ enabled, goneAt }: NotificationEndpoint): "on" | "off" | "gone" {
   if (!enabled) return "off";
@@ -182,8 +182,8 @@ function stateOf({ enabled, goneAt }: NotificationEndpoint): "on" | "off" | "gon
 const switches = ["switch_on", "switch_off"] as const;
 
 /**
- * The account with one of its endpoints switched on or off, or the refusal. What was kept for it is
- * sent at once.
+ * Enables or disables one of the account's endpoints and returns the account, or the refusal.
+ * Notifications that were kept for it are sent at once.
  */
 async function switchedTo(
   { change, nudge }: NotificationsDeps,
@@ -226,14 +226,15 @@ async function toldAfter(
     rows.at(-1)?.number ?? after,
     mostListed,
   );
-  // The last one's deliveries may not all be there: it is listed with the next ones.
+  // The deliveries of the last notification may be incomplete: it is listed on the next page.
   const upTo =
     deliveries.length < mostListed ? Number.POSITIVE_INFINITY : (deliveries.at(-1)?.number ?? 0);
   return { rows: rows.filter(({ number }) => number < upTo), deliveries };
 }
 
 /**
- * The last ones that tell of this payment: one that is announced again and again has any number.
+ * The latest notifications of this payment: a payment that is announced repeatedly can have any
+ * number of them.
  */
 async function toldOf(
   store: NotificationsDeps["store"],
@@ -291,10 +292,7 @@ function selectionOf(params: TreeObject): ReplaySelection | undefined {
   }
 }
 
-/**
- * undefined for what is no whole number; and when there is none, unless that has a meaning of its
- * own.
- */
+/** undefined for a text that is not a whole number; `without` if there is no text. */
 function numberOf(params: TreeObject, name: string, without?: number): number | undefined {
   const text = textOf(params, name);
   if (text === undefined) return without;

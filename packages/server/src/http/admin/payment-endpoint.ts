@@ -21,25 +21,21 @@ type Act = (
   description: string,
 ) => Promise<Payment>;
 
-/**
- * What can be made to happen to a payment: each is an operation that exists, with all its refusals.
- */
+/** The possible actions on a payment: each is an existing operation, with all its refusals. */
 const actions = {
-  /** A reviewer accepts: what was to be paid at once is captured. */
+  /** A reviewer accepts: a payment that was to be captured at once is captured. */
   accept_review: (runner, account, selector) => runner.run(acceptReview, account, selector),
-  /**
-   * A reviewer refuses: what is held is given up, and the payment is CA, "High risk transaction".
-   */
+  /** A reviewer rejects: the hold is voided, and the payment is CA, "High risk transaction". */
   reject_review: (runner, account, selector) => runner.run(rejectReview, account, selector),
-  /** The issuer takes back what is left of a paid one. */
+  /** The issuer charges back what is left of a captured payment. */
   chargeback: (runner, account, selector, description) =>
     runner.run(openChargeback, account, { selector, description }),
-  /** The merchant has won it back. */
+  /** The merchant has won the chargeback. */
   chargeback_credit: (runner, account, selector) => runner.run(creditChargeback, account, selector),
   /** The payment simulator's "confirm": an authorized payment is captured. */
   confirm: (runner, account, selector) =>
     runner.run(capture, account, { selector, amount: undefined }),
-  /** The payment simulator's "cancel": what is not paid yet is given up. */
+  /** The payment simulator's "cancel": an uncaptured payment is voided. */
   cancel: (runner, account, selector) => runner.run(cancel, account, selector),
 } as const satisfies Record<string, Act>;
 
@@ -49,9 +45,9 @@ export const actionNames = Object.keys(actions) as ActionName[];
 export const longestDescription = 500;
 
 /**
- * `/__cofre/payment`, in the sandbox only: makes something happen to a payment, named by `hash` or
+ * `/__cofre/payment`, in the sandbox only: causes an event on a payment, named by `hash` or
  * `merchant_payment_code`, that otherwise an issuer or a reviewer causes. `action` is one of the
- * list above; `description` is what a chargeback tells.
+ * list above; `description` is the text of a chargeback.
  */
 export function paymentEndpoint(runner: OperationRunner): Endpoint {
   return {

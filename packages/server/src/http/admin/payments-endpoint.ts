@@ -22,14 +22,13 @@ export const mostPayments = 100;
 export const longestSearch = 200;
 
 /**
- * `/__cofre/payments`: the account's payments, newest first. `search` is what a person knows of a
- * payment: its code or hash, the customer's name or e-mail address, the masked number or a part of
- * it, the brand, an amount, a currency, a country, a state; each of its words has to be found.
- * `state` is one state or several with commas between them, and one of `refunded`,
- * `partly_refunded`, `charged_back` and `disputed` is what has become of the money. Holds `limit`
- * payments at most, and fewer when it has looked at many: as long as there is a `next`, the same
- * with `before=next` goes on. Never reads a card: a number in `search` is masked before it is
- * looked for.
+ * `/__cofre/payments`: the account's payments, newest first. `search` matches a payment's code or
+ * hash, the customer's name or e-mail address, the masked number or a part of it, the brand, an
+ * amount, a currency, a country, a state; each of its words must match. `state` is one state or
+ * several with commas between them; `refunded`, `partly_refunded`, `charged_back` and `disputed`
+ * select payments by what became of the money. Returns `limit` payments at most, and fewer if one
+ * call has read its maximum: while there is a `next`, the same call with `before=next` continues.
+ * Never reads a card: a number in `search` is masked before the search.
  */
 export function paymentsEndpoint(runner: OperationRunner): Endpoint {
   return {
@@ -90,7 +89,7 @@ function inputOf(params: TreeObject): ListInput | WireAnswer {
   };
 }
 
-/** A card number in groups of digits becomes one that a mask of it can be compared with. */
+/** Joins the digit groups of a card number, so that its mask can be compared. */
 function inOnePiece(search: string): string {
   return /^[\d -]+$/.test(search) ? search.replaceAll(/[ -]/g, "") : search;
 }

@@ -13,14 +13,14 @@ import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { textOf } from "../../wire/decode/tree.ts";
 import { concernedBy, requestView } from "../recording/recorded-view.ts";
 
-/** Each may have eight thousand characters. */
+/** Requests per page. Each may have eight thousand characters. */
 export const requestsOfPage = 50;
 
 const longestCode = 128;
 
 /**
- * `/__cofre/requests`, in the sandbox only: the account's newest requests, as far as they are kept,
- * oldest first, a page at a time from after the number `after`; with `hash` or
+ * `/__cofre/requests`, in the sandbox only: the account's newest requests that are still kept,
+ * oldest first, one page at a time starting after the number `after`; with `hash` or
  * `merchant_payment_code` only those about that payment.
  */
 export function requestsEndpoint(recorder: Pick<Recorder, "of">): Endpoint {

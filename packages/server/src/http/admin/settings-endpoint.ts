@@ -25,8 +25,8 @@ function settingsIn({ settings = {} }: TreeObject): string | undefined {
 }
 
 /**
- * `/__cofre/settings`, in the sandbox only: shows an account's switches, and changes those that
- * `settings` names. With `describe` it says of each what it does and takes. Takes the account's
+ * `/__cofre/settings`, in the sandbox only: shows an account's settings, and changes those that
+ * `settings` names. `describe` adds the meaning and the valid values of each. Takes the account's
  * secret key, in every encoding of the wire.
  */
 export function settingsEndpoint(
@@ -44,7 +44,7 @@ export function settingsEndpoint(
     cors: false,
     async handle({ params, account }) {
       const asked = params["settings"];
-      // Whoever forgot the brackets must not believe that something was changed.
+      // A client that forgot the brackets must not assume that a setting was changed.
       if (Object.keys(params).some((name) => Object.hasOwn(accountSettings, name)))
         return refusalAnswer("COFRE-30");
       if (asked === undefined)
@@ -59,7 +59,7 @@ export function settingsEndpoint(
       const checked = validateSettings(changes, account.settings, check);
       if ("problems" in checked)
         return refusalAnswer("COFRE-31", { problems: checked.problems.join(" ") });
-      // What was stored before the configuration changed is let be.
+      // Routes that were stored before the configuration changed stay unchanged.
       if (changes["routes"] !== undefined && !leadTo(checked.settings, connectorNames))
         return unknownConnector(connectorNames);
       return answering("query", async () => {
@@ -74,7 +74,7 @@ export function settingsEndpoint(
   };
 }
 
-/** Whether all routes lead to one of these connectors. */
+/** Whether all routes use only these connectors. */
 export function leadTo({ routes }: AccountSettings, connectorNames: readonly string[]): boolean {
   return routes.every(({ connectors }) =>
     connectors.every((name) => connectorNames.includes(name)),

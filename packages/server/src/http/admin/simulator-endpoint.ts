@@ -5,7 +5,7 @@ import type { Endpoint } from "../../wire/endpoint.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { textOf } from "../../wire/decode/tree.ts";
 
-/** What may be asked of the simulated acquirer; connectors/simulator has the meaning of each. */
+/** Faults of the simulated acquirer; connectors/simulator describes each. */
 export const faults = [
   "lose_request",
   "lose_answer",
@@ -30,8 +30,8 @@ export interface SimulatorInstruction {
 }
 
 /**
- * Queues an instruction with the simulator of this name, or the first. Throws or rejects when it
- * cannot be taken.
+ * Queues an instruction with the simulator of this name, or the first. Throws or rejects if it
+ * cannot be queued.
  */
 export type Instruct = (
   merchantId: MerchantId,
@@ -40,10 +40,10 @@ export type Instruct = (
 ) => void | Promise<void>;
 
 /**
- * `/__cofre/simulator`, in the sandbox only: what is to happen to the account's next messages to
- * the simulated acquirer. `next`: `lose_request`, `lose_answer`, `late_answer`, `double_request`,
- * `echo_card` or `decline` with a `reason`; `times`, 1 unless given; `of`: only to messages of this
- * kind; `connector`: which simulator, where there are several, the first unless given.
+ * `/__cofre/simulator`, in the sandbox only: instructions for the account's next messages to the
+ * simulated acquirer. `next`: `lose_request`, `lose_answer`, `late_answer`, `double_request`,
+ * `echo_card` or `decline` with a `reason`; `times`: default 1; `of`: only messages of this kind;
+ * `connector`: which simulator if there are several, default the first.
  */
 export function simulatorEndpoint(instruct: Instruct, names: readonly string[]): Endpoint {
   return {

@@ -2,7 +2,7 @@ import { reading } from "../../wire/permission.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
 
-/** What a store has done since the process started. */
+/** Statistics of a store since the process started. */
 export interface StatsOfStore {
   readonly commits: number;
   readonly changes: number;
@@ -10,15 +10,15 @@ export interface StatsOfStore {
   readonly queued: number;
 }
 
-/** The store of a world takes one change at a time, and none waits. */
+/** The store of a world commits one change at a time, and no change is queued. */
 export function statsOfWorld({ changes }: { readonly changes: number }): StatsOfStore {
   return { commits: changes, changes, largestBatch: Math.min(changes, 1), queued: 0 };
 }
 
 /**
- * `/__cofre/stats`, in the sandbox only: how many durable commits (one fsync each) how many changes
- * took, of all the server's own accounts together, which share a store; of a world, its own. The
- * bench reads it.
+ * `/__cofre/stats`, in the sandbox only: the number of durable commits (one fsync each) and of the
+ * changes in them, for all the server's own accounts together, which share a store; for a world,
+ * its own. The benchmark reads it.
  */
 export function statsEndpoint(statsOf: (account: Account) => StatsOfStore): Endpoint {
   return {

@@ -23,15 +23,16 @@ export interface TimelineDeps {
 
 const mostNotifications = 50;
 /**
- * Deliveries of one notification: more than an account can have endpoints, for some were taken
- * away.
+ * Deliveries of one notification: more than an account can have endpoints, because some may have
+ * been removed.
  */
 const mostOfOne = 64;
 
 /**
- * `/__cofre/timeline`, in the sandbox only: all that happened to a payment, named by `hash` or
- * `merchant_payment_code`, as one list in the order of time. Facts, postings and notifications are
- * the store's; requests, calls and attempts are what this process has recorded since it began.
+ * `/__cofre/timeline`, in the sandbox only: everything that happened to a payment, named by `hash`
+ * or `merchant_payment_code`, as one chronological list. Facts, postings and notifications come
+ * from the store; requests, calls and attempts are those that this process has recorded since it
+ * started.
  */
 export function timelineEndpoint({ runner, storeOf, recorder }: TimelineDeps): Endpoint {
   return {
@@ -55,14 +56,14 @@ export function timelineEndpoint({ runner, storeOf, recorder }: TimelineDeps): E
           state: payment.state,
           recording: {
             since: since === undefined ? null : formatInstant(since),
-            // Everything about the payment was seen, and is shown.
+            // Everything about the payment was recorded, and is shown.
             complete: since !== undefined && since <= payment.createdAt && leftOut === 0,
             left_out: leftOut,
           },
           entries,
           price: explainedPrices(payment, explained.explanation),
           problems: explained.explanation.problems,
-          // As /ws/query shows it, which is a request of its own.
+          // The payment as /ws/query shows it, without a second request.
           payment: JSON.parse(renderPayment(payment, account)) as unknown,
           status: "SUCCESS",
         };

@@ -22,11 +22,13 @@ export interface TimelineEntry {
 
 export interface Timeline {
   readonly entries: readonly TimelineEntry[];
-  /** How many older requests, calls and attempts of the payment are recorded and not shown. */
+  /**
+   * Number of older requests, calls and attempts of the payment that are recorded but not shown.
+   */
   readonly leftOut: number;
 }
 
-/** What one payment's timeline holds at most of requests, of calls and of attempts: the newest. */
+/** Maximum number of requests, of calls and of attempts in one timeline: the newest are shown. */
 export const mostOfKind = 100;
 
 const longestCode = 128;
@@ -37,15 +39,12 @@ export interface TimelineSources extends ExplainedPayment {
   readonly deliveries: readonly Delivery[];
 }
 
-/**
- * An entry and its place: by time, at one time in the order in which it happened, as far as that
- * was seen.
- */
+/** An entry and its position: by time, then in the order in which the events were recorded. */
 interface Placed {
   readonly at: Instant;
-  /** What was not seen to happen was before what was. */
+  /** An event that was not recorded when it happened comes before those that were. */
   readonly sequence: number;
-  /** Among what was committed as one. */
+  /** Order within one commit. */
   readonly rank: number;
   readonly entry: TimelineEntry;
 }
@@ -88,8 +87,8 @@ function newest<Item>(items: readonly Item[]): readonly Item[] {
 }
 
 /**
- * By the payment's hash; by its code, when that is all that the request named; or by the stored
- * card that it is paid with.
+ * By the payment's hash; by its code, if the request named nothing else; or by the stored card that
+ * the payment uses.
  */
 function isAbout(request: RecordedRequest, { id, order, createdAt }: Payment): boolean {
   const { answer, at } = request;
@@ -115,7 +114,7 @@ function factsOf(
   { payment, explanation }: TimelineSources,
 ): readonly Placed[] {
   return facts.map((record, index) => {
-    // What a commit has booked is told with the last of its facts.
+    // The postings of a commit are shown with the last of its facts.
     const isLast = index === facts.length - 1;
     const { fact, attempt, by, detail } = record;
     const connector = fact === "authorization_sent" ? { connector: payment.order.connector } : {};
@@ -146,8 +145,8 @@ function factsOf(
 }
 
 /**
- * Versions in their order where nothing was seen; of one version its facts, then whom they are told
- * to.
+ * Commits that were not recorded are in the order of their versions. Within a version the facts
+ * come first, then its notifications.
  */
 function rankOf(version: number, index: number): number {
   return version * 1_000 + index;

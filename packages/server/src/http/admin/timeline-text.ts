@@ -10,13 +10,13 @@ import type {
   RecordedRequest,
 } from "../../sandbox/recording/recorder.ts";
 
-/** What a timeline says of each of its entries: one sentence of plain English, in words of ours. */
+/** The text of each entry of a timeline: one sentence of plain English, without client input. */
 
 export function requestText({ method, path, key, answer, durationMs }: RecordedRequest): string {
   const asked = `${method} ${path} ${key === "session" ? "by somebody who is signed in" : `with the ${key} key`}`;
   if (answer === undefined) return `${asked} is being carried out.`;
   const { status, code, isReplayed } = answer;
-  // As access logs tell it: nothing of the answer, or not all of it, was written.
+  // As in access logs: nothing of the answer, or not all of it, was written.
   if (status === 444)
     return `${asked} was carried out, and its connection was cut by a fault after ${shortMs(durationMs)}.`;
   const how =
@@ -72,13 +72,13 @@ const sources = {
   operator: ", as the operator said",
 } as const satisfies Record<FactSource, string>;
 
-/** `entries`: what was booked with it. */
+/** `entries`: the journal entries that were committed with the fact. */
 export function factText({ fact, by }: FactRecord, entries: readonly JournalEntry[]): string {
   const booked = entries.map(bookedText).join(", ");
   return `${facts[fact]}${sources[by]}${booked === "" ? "" : `; booked: ${booked}`}.`;
 }
 
-/** Which account of an entry shows its amount. */
+/** The ledger account whose posting is the amount of an entry. */
 const shownAccounts = {
   hold: "authorized_holds",
   release: "authorized_holds",
@@ -186,7 +186,7 @@ export function attemptText({
   return `Attempt ${attempt} to deliver notification ${number} to ${endpoint} ${how}${verdicts[verdict]}.`;
 }
 
-/** Whole milliseconds; less than one is said so. */
+/** Whole milliseconds, or "less than 1 ms". */
 function shortMs(ms: number): string {
   return ms < 1 ? "less than 1 ms" : `${Math.round(ms)} ms`;
 }

@@ -14,14 +14,15 @@ import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import type { TreeObject } from "../../wire/decode/tree.ts";
 
 const defaultLimit = 100;
-/** As long as the longest card number. */
+/** Length of the longest card number. */
 const longestMask = 19;
 
 /**
  * `/__cofre/tokens`: the account's stored cards, newest first: mask, brand, when each was stored
- * and used last, and until when its token works. No token: only its digest is kept. `brand` and
- * `card`, the first or last digits of the masked number, narrow it. One call looks at 1,000 cards:
- * as long as there is a `next`, the same with `after=next` goes on among the others. Opens no card.
+ * and last used, and until when its token is valid. Tokens are not included: only their digests are
+ * stored. `brand` and `card`, the first or last digits of the masked number, filter the list. One
+ * call reads 1,000 cards: while there is a `next`, the same call with `after=next` continues.
+ * Decrypts no card.
  */
 export function tokensEndpoint(runner: OperationRunner): Endpoint {
   return {
@@ -65,7 +66,7 @@ function inputOf(params: TreeObject): CardsInput | WireAnswer {
   return {
     after: after as TokenDigest | undefined,
     brand,
-    // A whole number is not looked for: its mask is.
+    // The search uses the mask of a number, never the whole number.
     mask: card === undefined ? undefined : maskedText(card.replaceAll(/[ -]/g, ""), longestMask),
     limit: Number(limit),
   };

@@ -3,10 +3,10 @@ import type { AccountSettings, SimulatorSettings } from "../../merchant/account.
 import { holdsCardNumber } from "../../wire/decode/card-like.ts";
 import { isTreeObject, type Tree, type TreeObject } from "../../wire/decode/tree.ts";
 
-/** What is wrong with settings that hold a card number: they are kept, and shown, as they are. */
+/** The problem of settings that contain a card number: settings are stored and shown unchanged. */
 export const cardInSettings = "A setting holds a card number.";
 
-/** Whether a text in it, or the name of one, holds a card number. */
+/** Whether a text in it, or the name of a member, contains a card number. */
 export function holdsCard(asked: Tree): boolean {
   if (typeof asked === "string") return holdsCardNumber(asked);
   if (Array.isArray(asked)) return asked.some(holdsCard);
@@ -16,7 +16,10 @@ export function holdsCard(asked: Tree): boolean {
   );
 }
 
-/** The wire's scalars are all text: they become what the setting of that name is now. */
+/**
+ * The wire's scalars are all text: each is converted to the type of the current setting of that
+ * name.
+ */
 export function typedSettings(
   asked: TreeObject,
   current: AccountSettings | SimulatorSettings,
@@ -40,8 +43,8 @@ function typedValue(value: Tree, now: unknown): unknown {
 }
 
 /**
- * A member of a list says by its form alone what it is. A number has no zero before it: a BIN may,
- * and is text.
+ * The type of a list member follows from its form. A number has no leading zero: a BIN may have
+ * one, and is text.
  */
 function plain(value: Tree): unknown {
   if (isTreeObject(value))

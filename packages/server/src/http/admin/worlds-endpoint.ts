@@ -21,45 +21,45 @@ import { cardInSettings, holdsCard, typedSettings } from "./typed-settings.ts";
 
 export interface WorldsDeps {
   readonly worlds: Worlds;
-  /** The system's: where worlds are when nobody says when they are. */
+  /** The system clock: the default time of a new world. */
   readonly clock: Clock;
   readonly random: Random;
-  /** Whether a key opens something that is no world. */
+  /** Whether a key belongs to an account that is not a world. */
   readonly isTaken: (key: string) => Promise<boolean>;
-  /** Whether a key is the secret one of an account that is no world. */
+  /** Whether a key is the secret key of an account that is not a world. */
   readonly opensAccount: (key: string) => Promise<boolean>;
   /**
-   * What this server is called, in small letters, beside addresses and names that nobody else can
+   * Names of this server, in lower case, in addition to addresses and names that no other site can
    * have.
    */
   readonly ownNames: ReadonlySet<string>;
-  /** Whether an account that is no world has this id. */
+  /** Whether an account that is not a world has this id. */
   readonly isAccount: (id: MerchantId) => boolean;
-  /** Names of the acquirers that routes may lead to. */
+  /** Names of the acquirers that routes may use. */
   readonly connectorNames: readonly string[];
-  /** Where notifications of worlds may go. */
+  /** Checks whether notifications of worlds may be sent to an address. */
   readonly checkAddress: AddressCheck;
   /**
-   * Whether a list of worlds, and a new one, takes a key of the server's own accounts: where people
-   * sign in, it does.
+   * Whether listing and creating worlds requires a key of the server's own accounts: true if the
+   * console has logins.
    */
   readonly isClosed: boolean;
 }
 
-/** What a seed asks for is repeatable, and so is the time that it begins at. */
+/** A world with a seed is repeatable, including the time at which it starts. */
 const seededStart = parseInstant("2026-01-01") as Instant;
-/** No world's time is later. */
+/** The time of every world is earlier. */
 const endOfTime = parseInstant("9900-01-01") as Instant;
 
 /**
- * What makes, shows and moves worlds (docs/twin.md), in the sandbox only:
- * - `/__cofre/worlds`: POST makes one, GET lists all. Takes no key, for whoever reaches a sandbox
- *   may make worlds in it. But where people sign in, and of what may be another site's page in
- *   somebody's browser, it takes a secret key of the server's own accounts.
+ * Creates, shows and changes worlds (docs/twin.md), in the sandbox only:
+ * - `/__cofre/worlds`: POST creates one, GET lists all. Takes no key, because any client that
+ *   reaches a sandbox may create worlds in it. If the console has logins, or the request may come
+ *   from a page of another site, it requires a secret key of the server's own accounts.
  * - `/__cofre/world`, with the world's secret key: shows it; `do`: `reset`, `snapshot`, `restore`,
  *   `delete`.
  * - `/__cofre/clock`, with the secret key: shows the account's time; `set`, `advance` and `run`
- *   move a world's.
+ *   change that of a world.
  */
 export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
   const row = { family: "parameters", cors: false } as const;
@@ -117,7 +117,7 @@ export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
 
 const wrongKey = refusalAnswer("BP-SA-2");
 
-/** The list shows keys, and a page could make as many worlds as there may be. */
+/** The list contains keys, and a page could create worlds up to the limit. */
 async function mayAsk(
   { opensAccount, ownNames }: WorldsDeps,
   { headers, params }: OpenRequest,
@@ -127,7 +127,7 @@ async function mayAsk(
   );
 }
 
-/** A store that cannot be read is told as such. */
+/** Reports a store that cannot be read as such. */
 async function answered<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;
@@ -240,12 +240,12 @@ const creating = [
   "settings",
 ];
 
-/** Clients send them with everything. Nobody is asked who makes a world. */
+/** Clients send them with every request. They are not parameters of the new world. */
 const keys = ["integration_key", "public_integration_key"];
 
 /**
- * Nothing that people type here is longer. A name is shown in lists: it is not a card number that
- * people test with.
+ * No valid text here is longer. A name is shown in lists, so it must not be a published test card
+ * number.
  */
 function isText(value: unknown): boolean {
   return (
@@ -323,7 +323,7 @@ async function clock(deps: WorldsDeps, params: TreeObject, { id }: Account): Pro
     worlds.watch();
     return answer({ clock: clockOf(world) });
   }
-  // From where the time is when its turn comes: another request may be moving it.
+  // Computed when the move's turn comes: another request may be moving the clock.
   const moved = await world.move((now, nextDue) => targetOf(params, now, nextDue));
   if (moved === undefined) return invalid(move, move === "set" ? timeForm : spanForm);
   const { done, left, isGivenUp } = moved;
@@ -334,8 +334,8 @@ async function clock(deps: WorldsDeps, params: TreeObject, { id }: Account): Pro
 }
 
 /**
- * Where the time is to be moved; undefined when the request does not say it so that it can be
- * understood, or to no time of a world.
+ * The time to which the clock is to be moved; undefined if the request has no valid value, or one
+ * outside the range of a world's time.
  */
 function targetOf(
   params: TreeObject,
@@ -349,8 +349,8 @@ function targetOf(
 }
 
 /**
- * Hashes and signatures hold no time before 1970; and whatever is due after the last time still is
- * in a year of four digits.
+ * Hashes and signatures cannot contain a time before 1970, and work that is due after the last time
+ * must still be in a four-digit year.
  */
 function worldTime(at: Instant | undefined): Instant | undefined {
   return at !== undefined && at >= 0 && at < endOfTime ? at : undefined;
@@ -368,9 +368,7 @@ function clockOf(world: World): object {
 
 type Person = WireRequest["person"];
 
-/**
- * A person is shown no key: whoever has it may do everything in that world, whatever their role.
- */
+/** A user is shown no key: a key permits everything in that world, whatever the user's role. */
 function shown(world: World, person: Person): object {
   const { id, payments, snapshots } = world;
   const { name, seed, keys } = world.plan;

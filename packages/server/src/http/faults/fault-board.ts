@@ -2,24 +2,24 @@ import type { MerchantId } from "../../kernel/ids.ts";
 import type { DeclineReason } from "../../payment/payment.ts";
 import { type FaultKind, rowOf } from "./fault-kinds.ts";
 
-/** What waits for requests of one account. */
+/** A fault for requests of one account. */
 export interface Fault {
-  /** `f1`, `f2` and so on, in the order in which the account's were added. */
+  /** `f1`, `f2` and so on, in the order in which the account's faults were added. */
   readonly id: string;
   readonly kind: FaultKind;
-  /** How many requests it meets; 0: all, until it is cleared. */
+  /** How many requests it matches; 0: all, until it is cleared. */
   readonly times: number;
-  /** Only requests of this operation, spelled as its endpoint is. */
+  /** Only requests of this operation, spelled as its endpoint's path. */
   readonly path: string | undefined;
   /** Only requests about the payment with this merchant_payment_code. */
   readonly code: string | undefined;
   readonly delayMs: number;
-  /** Why a `decline` declines. */
+  /** The reason of a `decline`. */
   readonly reason: DeclineReason | undefined;
 }
 
 export interface WaitingFault extends Fault {
-  /** Requests that it has met. */
+  /** Requests that it has matched. */
   readonly met: number;
 }
 
@@ -33,19 +33,19 @@ interface Entry {
 }
 
 /**
- * The faults that wait, by account, in memory: at most 100 of an account and of 10,000 accounts,
- * gone when the process ends. The first that fits a request meets it, and no other one does.
+ * The active faults by account, in memory: at most 100 per account, for at most 10,000 accounts.
+ * They are lost when the process ends. A request meets only the first fault that matches it.
  */
 export class FaultBoard {
   readonly #entries = new Map<MerchantId, Entry>();
 
-  /** Whether any waits for this account's requests. Asked by every request. */
+  /** Whether the account has active faults. Called for every request. */
   waitsFor(merchantId: MerchantId): boolean {
     const entry = this.#entries.get(merchantId);
     return entry !== undefined && entry.waiting.length > 0;
   }
 
-  /** Undefined: there is no room for it. */
+  /** Undefined: a limit is reached. */
   add(merchantId: MerchantId, fault: Omit<Fault, "id">): WaitingFault | undefined {
     const entry = this.#entries.get(merchantId) ?? this.#open(merchantId);
     if (entry === undefined || entry.waiting.length >= mostFaults) return undefined;
@@ -60,7 +60,7 @@ export class FaultBoard {
     return this.#entries.get(merchantId)?.waiting ?? [];
   }
 
-  /** Takes one away, or all; tells how many that were. */
+  /** Removes one fault, or all; returns how many were removed. */
   clear(merchantId: MerchantId, id?: string): number {
     const entry = this.#entries.get(merchantId);
     if (entry === undefined) return 0;
@@ -69,12 +69,12 @@ export class FaultBoard {
     return before - entry.waiting.length;
   }
 
-  /** As if the account had never had any: its next fault is `f1` again. */
+  /** Resets the account: its next fault is `f1` again. */
   forget(merchantId: MerchantId): void {
     this.#entries.delete(merchantId);
   }
 
-  /** Whether one that waits for requests of this operation wants a certain payment. */
+  /** Whether a fault that matches requests of this operation requires a certain payment. */
   asksForCode(merchantId: MerchantId, path: string): boolean {
     return this.list(merchantId).some(
       (fault) => fault.code !== undefined && meetsPath(fault, path),
@@ -82,8 +82,8 @@ export class FaultBoard {
   }
 
   /**
-   * The fault that meets a request of this operation about the payment with this code, if any: it
-   * has met one more then.
+   * The fault that matches a request of this operation about the payment with this code, if any.
+   * Counts the match.
    */
   take(merchantId: MerchantId, path: string, code: string | undefined): Fault | undefined {
     const entry = this.#entries.get(merchantId);
@@ -99,7 +99,7 @@ export class FaultBoard {
     return fault;
   }
 
-  /** A place for an account, if need be that of another one for which nothing waits. */
+  /** Adds an account, if necessary in place of one without active faults. */
   #open(merchantId: MerchantId): Entry | undefined {
     if (this.#entries.size >= mostAccounts) {
       const idle = [...this.#entries].find(([, { waiting }]) => waiting.length === 0);

@@ -1,16 +1,16 @@
 interface FaultKindRow {
   /**
-   * What becomes of the request itself: nothing is done, all of it is, or all of it with something
-   * happening on the way to the acquirer.
+   * What is done with the request: nothing, all of it, or all of it with a fault on the way to the
+   * acquirer.
    */
   readonly work: "none" | "done" | "acquirer";
   /** Takes `delay_ms`. */
   readonly waits: boolean;
-  /** Operations whose requests it can meet; every operation when there is no list. */
+  /** Operations whose requests the fault can match; all operations if there is no list. */
   readonly paths?: readonly string[];
   /**
-   * What the client sees, what the books say then, and what a good client does: one cell each of
-   * the table in docs/wire/sandbox.md.
+   * What the client sees, what the books contain then, and what a good client does: one cell each
+   * of the table in docs/wire/sandbox.md.
    */
   readonly seen: string;
   readonly books: string;
@@ -22,7 +22,7 @@ const untouched = "nothing of it";
 const asksFirst =
   "query by `merchant_payment_code`; sent again, the same code gets BP-DR-0 and never a second charge";
 
-/** What can go wrong for a client, one row each. */
+/** All kinds of faults, one row each. */
 export const faultKinds = {
   fail_before_commit: {
     work: "none",
@@ -132,7 +132,7 @@ export function rowOf(kind: FaultKind): FaultKindRow {
   return faultKinds[kind];
 }
 
-/** The kinds as a table: docs/wire/sandbox.md. */
+/** The kinds as a Markdown table for docs/wire/sandbox.md. */
 export function faultKindsAsMarkdown(): string {
   const rows = faultKindNames.map((kind) => {
     const { seen, books, advice } = faultKinds[kind];

@@ -19,13 +19,13 @@ interface FaultParts {
   readonly runner: OperationRunner;
 }
 
-/** How an answer that a fault had to do with goes out. */
+/** How an answer is sent under a fault. */
 export interface Delivery {
   readonly answer: WireAnswer;
-  /** Before anything of it is written; of `half`, after that. */
+  /** Wait before anything is written, in milliseconds; for `half`, after the half. */
   readonly waitMs: number;
   /**
-   * `half`: the head and half of the body, and then the connection is cut; `nothing`: it is cut at
+   * `half`: the head and half of the body, then the connection is cut; `nothing`: it is cut at
    * once.
    */
   readonly form: "whole" | "half" | "nothing";
@@ -35,14 +35,14 @@ type Waits = NonNullable<SimulatorTreatment["waits"]>;
 type Handle = (request: WireRequest) => Promise<WireAnswer>;
 
 /**
- * Carries faults out, for the server: which one meets a request, what is done of the request then,
- * and how the answer goes out. Owns the waits, each of which belongs to a request.
+ * Carries out faults for the server: which fault a request meets, what is done with the request,
+ * and how the answer is sent. Owns the waits, each of which belongs to a request.
  */
 export class Faults {
   readonly #parts: FaultParts;
   /**
-   * What cuts each wait short, with whose it is; undefined: it waits with an answer to what was
-   * done.
+   * The function that ends each wait early, with the account of the wait; undefined: the work is
+   * done, and its answer waits.
    */
   readonly #waits = new Map<() => void, MerchantId | undefined>();
   #isClosed = false;
@@ -55,7 +55,7 @@ export class Faults {
     return this.#parts.board.waitsFor(merchantId);
   }
 
-  /** The fault that meets this request, if any. */
+  /** The fault that matches this request, if any. */
   async meet(path: string, { account, params }: WireRequest): Promise<Fault | undefined> {
     const { board } = this.#parts;
     const code = board.asksForCode(account.id, path)
@@ -65,8 +65,8 @@ export class Faults {
   }
 
   /**
-   * What is done and answered under a fault. `handle` never rejects; `waits` is passed each wait
-   * before it.
+   * Handles a request under a fault. `handle` never rejects; `waits` is called with each wait
+   * before the request is carried out.
    */
   async answer(
     fault: Fault,
@@ -85,7 +85,8 @@ export class Faults {
   }
 
   /**
-   * What a request is refused with that has waited for nothing; undefined: it is to be carried out.
+   * The refusal of a request whose wait was ended early; undefined: the request is to be carried
+   * out.
    */
   async #waitUndone(ms: number, merchantId: MerchantId): Promise<WireAnswer | undefined> {
     if (await this.pause(ms, { of: merchantId })) return undefined;
@@ -93,8 +94,8 @@ export class Faults {
   }
 
   /**
-   * Resolves after so many milliseconds with true, or with false as soon as nothing is waited for
-   * any more: of the account `of`, of a client that is `gone`, or at all.
+   * Resolves with true after `ms` milliseconds, or with false as soon as the wait is ended early:
+   * for the account `of`, for a client that is `gone`, or for all.
    */
   pause(
     ms: number,
@@ -118,14 +119,14 @@ export class Faults {
   }
 
   /**
-   * Ends the waits of requests of which nothing is done yet: what the account was when they came it
-   * is no more.
+   * Ends the waits of requests that have not been carried out: the account's state that they were
+   * sent to no longer exists.
    */
   forget(merchantId: MerchantId): void {
     for (const [cut, of] of this.#waits) if (of === merchantId) cut();
   }
 
-  /** Ends all waits, those that would begin later too. */
+  /** Ends all waits, including later ones. */
   close(): void {
     this.#isClosed = true;
     for (const cut of this.#waits.keys()) cut();
@@ -144,8 +145,8 @@ export class Faults {
   }
 
   /**
-   * Undefined when there is no such payment, or it cannot be read now: the request itself will say
-   * so.
+   * Undefined if there is no such payment, or it cannot be read now: the request itself will report
+   * that.
    */
   async #codeOf(account: Account, hash: string): Promise<string | undefined> {
     try {
@@ -169,7 +170,7 @@ const throttled: WireAnswer = {
   headers: [["Retry-After", retryAfterSeconds]],
 };
 
-/** One row per kind; fault-kinds.ts says what each means. */
+/** One row per kind; fault-kinds.ts describes each. */
 const ways: Readonly<Record<FaultKind, Way>> = {
   fail_before_commit: nothingDone(failure),
   unavailable: nothingDone(unavailable),
@@ -192,8 +193,7 @@ const ways: Readonly<Record<FaultKind, Way>> = {
     waitMs: delayMs,
     form: "whole",
   }),
-  // Not for the client's sake: a gateway does what it was asked for also when nobody waits any
-  // more.
+  // Independent of the client: a gateway carries out a request even if its client has left.
   slow: async ({ delayMs }, request, handle, wait) =>
     whole((await wait(delayMs)) ?? (await handle(request))),
   decline: async ({ reason }, request, handle) =>
@@ -219,9 +219,7 @@ function doneAndAnswered(answer: WireAnswer): Way {
   };
 }
 
-/**
- * The same request, which the simulated acquirer treats in another way than it treats the account.
- */
+/** The same request with another behaviour of the simulated acquirer than the account's own. */
 function treated(request: WireRequest, fault: AcquirerFault): WireRequest {
   const { account } = request;
   const simulator: SimulatorTreatment = { ...account.settings.simulator, fault };

@@ -5,7 +5,7 @@ import { holdsCardNumber, maskCardNumbers } from "../../wire/decode/card-like.ts
 import { apart } from "./apart.ts";
 import { shortened } from "./parameter-view.ts";
 
-/** How paymentAnswer begins (payment-answer.ts); a test holds it. */
+/** The beginning of every paymentAnswer (payment-answer.ts); a test verifies it. */
 const paymentStart = '{"payment":{"hash":"';
 
 const tokenMember = /"token":"((?:[^"\\]|\\.)*)"/;
@@ -13,9 +13,9 @@ const codeMember = /"merchant_payment_code":"((?:[^"\\]|\\.)*)"/;
 const refundCodeMembers = /"merchant_refund_code":"((?:[^"\\]|\\.)*)"/g;
 
 /**
- * What may be kept of an answer. Answers hold no card data; what is taken out are tokens, and card
- * numbers in the names that a merchant chose where the account allows them. On the way of every
- * request: most answers are kept as they are.
+ * The part of an answer that may be kept. Answers contain no card data; tokens are removed, and
+ * card numbers in the names that a merchant chose, where the account allows them. Runs for every
+ * request: most answers are kept unchanged.
  */
 export function answerFactsOf(
   { status, code, body, headers }: WireAnswer,
@@ -40,7 +40,7 @@ export function answerFactsOf(
   };
 }
 
-/** What is no JSON is no answer of ours: of that only the masked text is kept. */
+/** A body that is not JSON was not written by this server: only its masked text is kept. */
 function shownOf(body: string): string {
   try {
     return JSON.stringify(shownIn(JSON.parse(body)));
@@ -50,8 +50,8 @@ function shownOf(body: string): string {
 }
 
 /**
- * The same with every token shortened, and every text but a payment's hash without the middle of
- * any card number in it.
+ * The same value with every token shortened, and the middle digits of card numbers masked in every
+ * text but a payment's hash.
  */
 function shownIn(value: unknown, name = ""): unknown {
   if (typeof value === "string") {
@@ -72,13 +72,13 @@ function refundCodesHoldCard(body: string): boolean {
   return false;
 }
 
-/** The text that stands in a JSON string. */
+/** The value of a JSON string. */
 function textIn(written: string | undefined): string | undefined {
   if (written === undefined) return undefined;
   return written.includes("\\") ? (JSON.parse(`"${written}"`) as string) : written;
 }
 
-/** The payment that a kept answer tells of. */
+/** The payment in a kept answer. */
 export function paymentToldBy({
   body,
 }: Pick<AnswerFacts, "body">):

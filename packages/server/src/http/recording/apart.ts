@@ -1,9 +1,11 @@
-/** A part of a text is a view of the whole one from this length on: V8 copies shorter ones. */
+/**
+ * From this length on, a part of a string is a view of the whole string: V8 copies shorter ones.
+ */
 const shortestView = 13;
 
 /**
- * In memory of its own: a part of a text, such as a request's field, may hold the whole of it, card
- * numbers and all.
+ * Copies a text to separate memory: a part of a string, such as a request's field, can keep the
+ * whole string alive, including card numbers.
  */
 export function apart(text: string): string {
   if (text.length < shortestView) return text;

@@ -6,7 +6,7 @@ import { apart } from "./apart.ts";
 
 const longestUrl = 300;
 
-/** What is recorded of an attempt to deliver a notification. */
+/** The recorded facts of an attempt to deliver a notification. */
 export function attemptFactsOf({
   number: attempt,
   url,

@@ -11,7 +11,7 @@ import {
 import { isTreeObject, Lifted, type Tree, type TreeObject } from "../../wire/decode/tree.ts";
 import { apart } from "./apart.ts";
 
-/** What is shown of a value. What has no row is not shown, whatever it is called. */
+/** How a value is shown. A parameter without a row is not shown, whatever its name. */
 type Showing = "text" | "name" | "address" | "token" | "hash" | "number" | "secret" | "node";
 
 const rows: ReadonlyMap<string, Showing> = new Map([
@@ -63,7 +63,7 @@ const rows: ReadonlyMap<string, Showing> = new Map([
     ["action", "next", "reason", "times", "of", "connector"],
     ["set", "advance", "run", "kind", "path", "delay_ms", "clear"],
   ),
-  // Kept unchanged elsewhere, and looked for by the whole name.
+  // Stored unchanged elsewhere, and searched by the whole name.
   ...shownAs("name", [
     "merchant_payment_code",
     "merchant_refund_code",
@@ -75,8 +75,8 @@ const rows: ReadonlyMap<string, Showing> = new Map([
   ...shownAs("token", ["token"]),
   ...shownAs("hash", ["hash"]),
   ...shownAs("number", ["card_number", "network_token_pan"]),
-  // Sealed with the card: only that they were there. Of security codes and cryptograms not even
-  // that is kept.
+  // Encrypted with the card: only their presence is shown. For security codes and cryptograms not
+  // even that is kept.
   ...shownAs("secret", ["card_name", "card_due_date", "network_token_expire_date"]),
   ...shownAs("node", ["payment", "creditcard", "card", "responsible", "cof_info", "add"]),
 ]);
@@ -88,7 +88,7 @@ function shownAs(
   return names.flat().map((name) => [name, how]);
 }
 
-/** Told by the key's kind alone. */
+/** Not shown: the request log has only the kind of the key. */
 const keys: ReadonlySet<string> = new Set([
   "integration_key",
   "public_integration_key",
@@ -99,15 +99,15 @@ const longestValue = 200;
 
 export interface ParameterView {
   readonly parameters: ParameterList;
-  /** Of names and values; no more than there may be. */
+  /** Total length of names and values, within the limit. */
   readonly characters: number;
   readonly leftOut: number;
 }
 
 /**
- * What may be shown and kept of a request's parameters: those of the table above, card numbers as
- * their masks, whatever looks like one masked, tokens shortened. On the way of every request, so
- * what needs nothing done to it is only copied.
+ * The parameters of a request that may be shown and kept: those of the table above, card numbers as
+ * masks, everything that looks like one masked, tokens shortened. Runs for every request, so a
+ * value that needs no change is only copied.
  */
 export function viewOf(params: TreeObject, characters: number): ParameterView {
   const view = new View(characters);
@@ -162,7 +162,7 @@ function textOf(value: Tree, how: Exclude<Showing, "node">): string | undefined 
     case "token":
       return shortened(value);
     case "hash":
-      // Digits follow each other by chance in it.
+      // In a hash, card-like digits occur by chance.
       return isPaymentId(value) ? apart(value) : masked(value);
     case "name":
       return apart(maskedText(oneLine(value), longestValue));
@@ -179,12 +179,14 @@ function masked(text: string): string {
   );
 }
 
-/** As many digits as a card number has at least, however far apart, with no letter between them. */
+/**
+ * At least as many digits as a card number has, however far apart, without a letter between them.
+ */
 const manyDigits = /\p{Nd}(?:[^\p{L}\p{N}]*\p{Nd}){12,}/gu;
 
 /**
- * What is kept for people to look at may lose more than a name that has to be kept as it is: what
- * may have been a card number before somebody spoilt it is shown without its digits.
+ * Text that is kept only for display may lose more than a name that must stay unchanged: digits
+ * that may be a garbled card number are replaced.
  */
 function withoutDigits(text: string): string {
   return text.replaceAll(manyDigits, (digits) => digits.replaceAll(/\p{Nd}/gu, "x"));
@@ -194,12 +196,12 @@ const secret = "[not kept]";
 const shownOfToken = 8;
 const shownFirst = 6;
 
-/** The first eight characters of a token; of one that is too short to be one, nothing. */
+/** The first eight characters of a token; nothing of a text that is too short to be one. */
 export function shortened(token: string): string {
   return token.length < 2 * shownOfToken ? secret : `${oneLine(token.slice(0, shownOfToken))}…`;
 }
 
-/** Digits that no mask fits are no card number, but may have been meant for one. */
+/** Digits to which no mask applies are not a card number, but may be a mistyped one. */
 function maskOfLifted({ bytes }: Lifted): string {
   const isNumber =
     bytes.length >= 14 && bytes.length <= 19 && bytes.every((byte) => byte >= 0x30 && byte <= 0x39);

@@ -9,10 +9,10 @@ import type {
 } from "../../sandbox/recording/recorder.ts";
 import { paymentToldBy } from "./answer-view.ts";
 
-/** The payment that a request was about, as far as it named it or was told. */
+/** The payment that a request was about, as far as the request or its answer named it. */
 export interface Concerned {
   readonly hash: string | undefined;
-  /** Without the middle of any card number in it. */
+  /** With the middle of any card number masked. */
   readonly code: string | undefined;
 }
 
@@ -76,7 +76,7 @@ export function requestView(request: RecordedRequest): Readonly<Record<string, u
   };
 }
 
-/** The beginning of a longer one is no JSON any more. */
+/** The beginning of a longer body is no longer valid JSON. */
 function answerView({ body, isCut }: AnswerFacts): Readonly<Record<string, unknown>> {
   if (isCut) return { answer: null, answer_begins: body };
   try {
@@ -86,7 +86,7 @@ function answerView({ body, isCut }: AnswerFacts): Readonly<Record<string, unkno
   }
 }
 
-/** A recorded call of an acquirer. What is missing is left out. */
+/** A recorded call to an acquirer. Missing values are left out. */
 export function callView(call: RecordedCall): Readonly<Record<string, unknown>> {
   const {
     at,

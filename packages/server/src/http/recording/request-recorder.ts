@@ -11,18 +11,18 @@ import { viewOf } from "./parameter-view.ts";
 export interface RequestToRecord {
   readonly merchantId: MerchantId;
   readonly method: string;
-  /** The endpoint's. */
+  /** Path of the endpoint. */
   readonly path: string;
-  /** Which key came, or somebody's session. */
+  /** Which key was sent, or a user's session. */
   readonly key: KeyGrant | "session";
   readonly params: TreeObject;
 }
 
-/** Port: told of the requests of accounts. */
+/** Port: records the requests of accounts. */
 export interface RequestRecorder {
   /**
-   * Before the request is carried out. What it returns is called with the answer; undefined when
-   * the request is not recorded. Never throws.
+   * Called before the request is carried out. The returned function is called with the answer;
+   * undefined if the request is not recorded. Never throws.
    */
   begin(request: RequestToRecord): ((answer: WireAnswer) => void) | undefined;
 }

@@ -4,10 +4,10 @@ import type { Caller } from "../../wire/endpoint.ts";
 const sessionCookie = "cofre_session";
 const browserCookie = "cofre_browser";
 const secureMark = "__Host-";
-/** People who share a browser. */
+/** Maximum number of users who share a browser. */
 const mostMarks = 4;
 const betweenMarks = "~";
-/** A mark is good for 90 days (known-browser.ts). */
+/** A device cookie value is valid for 90 days (known-browser.ts). */
 const marksSeconds = 90 * 24 * 60 * 60;
 
 const meant = [
@@ -21,16 +21,16 @@ const meant = [
 ] as const;
 type Meant = (typeof meant)[number];
 
-/** What is looked at of a socket; `encrypted` is TLS's. */
+/** The properties of a socket that are read; `encrypted` is set by TLS. */
 interface CallerSocket {
   readonly remoteAddress?: string | undefined;
   readonly encrypted?: boolean;
 }
 
 /**
- * `rawHeaders`: names and values in turns. Read for requests without a key only. `addressHeader`,
- * in lower case: in which the proxy in front says who asked it; whatever came to the proxy under
- * that name stands before what it wrote itself, so the last address counts.
+ * The caller of a request without a key. `rawHeaders`: names and values alternate. `addressHeader`,
+ * in lower case: the header in which the proxy in front reports the client's address. A client's
+ * own header of that name comes before what the proxy appends, so the last address counts.
  */
 export function callerOf(
   rawHeaders: readonly string[],
@@ -71,7 +71,10 @@ export function callerOf(
   };
 }
 
-/** Browsers say both, and scripts cannot; what other programs leave out is no page's. */
+/**
+ * Browsers send both headers, and scripts cannot set them; a request without them does not come
+ * from a page.
+ */
 function isOwnPage(
   site: string | undefined,
   origin: string | undefined,
@@ -82,8 +85,8 @@ function isOwnPage(
 }
 
 /**
- * With TLS only the name that another host of the domain cannot set counts. Two sessions are none:
- * one of them may be somebody else's.
+ * Over TLS only the name that another host of the domain cannot set counts. With two sessions in a
+ * request none is used: one of them may belong to another user.
  */
 function valuesOf(name: string, cookies: string, isTls: boolean): readonly string[] {
   for (const each of isTls ? [`${secureMark}${name}`] : [`${secureMark}${name}`, name]) {
@@ -101,7 +104,8 @@ function valuesOf(name: string, cookies: string, isTls: boolean): readonly strin
 type Header = readonly [name: string, value: string];
 
 /**
- * Gone with the browser's session; no script reads it, and no other site's request brings it along.
+ * Ends with the browser session; scripts cannot read it, and requests from other sites do not carry
+ * it.
  */
 export function cookieHeader(caller: Pick<Caller, "isSecure">, session: string): Header {
   return cookie(caller, sessionCookie, session);
@@ -111,7 +115,7 @@ export function withoutCookieHeader(caller: Pick<Caller, "isSecure">): Header {
   return cookie(caller, sessionCookie, "", 0);
 }
 
-/** As guarded as the session's, and there when the browser is opened again. */
+/** Protected like the session cookie, but kept when the browser is closed. */
 export function browserCookieHeader(
   caller: Pick<Caller, "isSecure" | "marks">,
   mark: string,

@@ -4,7 +4,7 @@ import type { PeopleEndpoint } from "../../wire/endpoint.ts";
 import { PeopleGate, type PeopleGateParts } from "./gate.ts";
 import { peopleEndpoints } from "./people-endpoints.ts";
 
-/** What a server has where people sign in. */
+/** The parts of a server whose console has logins. */
 export interface ConsolePeople {
   readonly gate: PeopleGate;
   readonly endpoints: readonly PeopleEndpoint[];

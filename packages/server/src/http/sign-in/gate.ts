@@ -19,28 +19,31 @@ import { detailOf, targetOf } from "./audit-texts.ts";
 export interface PeopleGateParts {
   readonly people: Pick<People, "resume" | "record">;
   /**
-   * The account of this id, a world's too; the first one when nobody says which. undefined: there
-   * is none.
+   * The account with this id, including worlds; the first account if no id is given. undefined:
+   * there is none.
    */
   readonly accountOf: (id: string | undefined) => Promise<Account | undefined>;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** A request that is a person's. */
+/** An admitted request of a signed-in user. */
 export interface Admitted {
   readonly account: Account;
   readonly person: PersonView;
-  /** Writes down what came of it, and adds how long the session lasts. Never rejects. */
+  /**
+   * Records the result in the audit log, and adds the remaining session time to the answer. Never
+   * rejects.
+   */
   end(answer: WireAnswer): Promise<WireAnswer>;
 }
 
-/** Writes down what came of an act by key. Rejects as the gate does. */
+/** Records the result of an action by key. Rejects as the gate does. */
 export type EndByKey = (answer: WireAnswer) => Promise<WireAnswer>;
 
-/** A look at the same by the same person is written down once in so long a time. */
+/** Repeated views of the same data by the same user are recorded once in this time. */
 const lookMs = 10 * minute;
-/** Forgotten from the oldest on: then a look is written down once more. */
+/** The oldest entries are dropped first; the next view is then recorded again. */
 const mostLooks = 10_000;
 
 export const auditPath = "/__cofre/audit";
@@ -50,13 +53,13 @@ export type GatedEndpoint = Pick<KeyedEndpoint, "path" | "permission" | "ofServe
 
 type Asked = Pick<OpenRequest, "method" | "params">;
 
-/** What may have been done, or not. */
+/** Error codes after which the outcome is unknown. */
 const openCodes: ReadonlySet<string> = new Set<ErrorCode>(["COFRE-14", "COFRE-22", "BP-DR-119"]);
 
 /**
- * Lets people in where otherwise a key is needed, and writes down what they do. Owns a bounded list
- * of who has looked at what of late. What is to change something is written down before, and what
- * cannot be written down does not happen.
+ * Admits signed-in users where otherwise a key is required, and records their actions in the audit
+ * log. Owns a bounded list of recent views. A change is recorded before it is made, and is refused
+ * if it cannot be recorded.
  */
 export class PeopleGate {
   readonly #parts: PeopleGateParts;
@@ -67,8 +70,8 @@ export class PeopleGate {
   }
 
   /**
-   * undefined when nobody's session comes with the request. Throws a WireError when one does that
-   * may not do this, or not now.
+   * undefined if the request has no session. Throws a WireError if the session does not permit this
+   * request, or not now.
    */
   async admit(
     endpoint: GatedEndpoint,
@@ -126,10 +129,9 @@ export class PeopleGate {
   }
 
   /**
-   * What a program does with a key that changes how the server behaves; the same acts of people are
-   * written down, and so are these. Resolves with what is to be called with the answer; undefined
-   * at once where nothing is written down: payments by key are in their own histories. `callerOf`
-   * is called only when something is written down.
+   * Records actions by key that change how the server behaves, like the same actions of users.
+   * Resolves with the function to call with the answer; undefined at once if nothing is recorded:
+   * payments by key are in their own histories. `callerOf` is called only if something is recorded.
    */
   byKey(
     { path, permission }: GatedEndpoint,
@@ -168,8 +170,8 @@ export class PeopleGate {
   }
 
   /**
-   * The admin whose request about people it is. Throws as `admit` does; a look at the audit log is
-   * written into it.
+   * The admin who sends a request about users. Throws as `admit` does. Views of the audit log are
+   * recorded in it.
    */
   async admin(path: string, caller: Caller): Promise<SignedIn> {
     const signedIn = await signedInBy(this.#parts.people, caller);
@@ -194,7 +196,7 @@ export class PeopleGate {
     return signedIn;
   }
 
-  /** The number of the entry that the end of an act will name. */
+  /** Returns the number of the entry to which the end of an action will refer. */
   async #writeDown(
     need: Need,
     account: Account,
@@ -216,10 +218,7 @@ export class PeopleGate {
     return undefined;
   }
 
-  /**
-   * Whether the entry was written or not, nobody knows at times; that nothing else is done is
-   * certain.
-   */
+  /** It may be unknown whether the entry was written; in that case nothing else is done. */
   async #before(act: Act): Promise<number> {
     try {
       return await this.#parts.people.record(act);
@@ -231,8 +230,8 @@ export class PeopleGate {
   }
 
   /**
-   * Once in ten minutes: the page asks for the same every two seconds, and is looked at for hours.
-   * Whoever asks for it at the same time waits for the one entry.
+   * Records a view once in ten minutes: the page repeats the same request every two seconds for
+   * hours. Concurrent requests wait for the same entry.
    */
   async #seldom({ person, csrf }: SignedIn, kind: string, act: Omit<Act, "of">): Promise<void> {
     const now = this.#parts.clock.now();
@@ -288,8 +287,9 @@ function actorOf({ id, name }: PersonView): Actor {
 }
 
 /**
- * Whose session a request comes with: by its cookie, the header that only this server's page can
- * send with it, and from no other page. Throws WireError, PeopleError or ServiceError.
+ * Resolves the session of a request, which needs the cookie and the header that only this server's
+ * page can send with it, and must come from no other page. Throws WireError, PeopleError or
+ * ServiceError.
  */
 export async function signedInBy(
   people: Pick<People, "resume">,
@@ -303,8 +303,8 @@ export async function signedInBy(
 }
 
 /**
- * A header of one's own cannot be sent to another origin that does not allow it, so one that is
- * there says much, whatever it says.
+ * A custom header cannot be sent to another origin that does not allow it, so its presence, with
+ * any value, proves the origin.
  */
 export function fromOwnPage({ isSameOrigin, csrf }: Caller): void {
   if (!isSameOrigin || csrf === undefined) throw peopleError("not_from_page");
@@ -316,8 +316,8 @@ function isSame(given: string, expected: string): boolean {
 }
 
 /**
- * For the page to say when the session is about to end, in whole seconds from now, and to show what
- * the person may do now.
+ * Lets the page show when the session is about to end, in whole seconds from now, and what the user
+ * may do now.
  */
 export function sessionHeaders(
   { person, idleUntil, endsAt }: SignedIn,

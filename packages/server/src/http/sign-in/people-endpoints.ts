@@ -19,21 +19,21 @@ export interface PeopleDeps {
   readonly clock: Clock;
 }
 
-/** Longer ones are wrong anyway, and take no work to find that out. */
+/** Longer values are wrong in any case; rejecting them early costs no work. */
 const longestText = 1_024;
 const usualEntries = 50;
 const mostEntries = 200;
 
 /**
- * What the console asks about people (docs/wire/sandbox.md), where they sign in. By POST alone:
- * what is asked for stands in no address.
- * - `/__cofre/session`: who is signed in; `do`: `sign_in` with `name`, `password` and `code`,
+ * The console's calls about users (docs/wire/sandbox.md), if it has logins. POST only, so that no
+ * parameter is in an address.
+ * - `/__cofre/session`: the signed-in user; `do`: `sign_in` with `name`, `password` and `code`,
  *   `sign_out`.
- * - `/__cofre/enrolment`: what an `invitation` is for; with `password` and `code` it is accepted.
- * - `/__cofre/password`: one's own; `password`, `code` and `new_password`.
- * - `/__cofre/people`, of admins: all of them; `do`: `invite` with `name` and `role`, and with an
+ * - `/__cofre/enrolment`: shows an `invitation`; `password` and `code` accept it.
+ * - `/__cofre/password`: changes the user's own; `password`, `code` and `new_password`.
+ * - `/__cofre/people`, admins only: all users; `do`: `invite` with `name` and `role`, and with an
  *   `id` `invite_again`, `set_role`, `disable`, `unlock`.
- * - `/__cofre/audit`, of admins: entries from the newest down; with `verify` whether the chain is
+ * - `/__cofre/audit`, admins only: entries, newest first; `verify` checks whether the chain is
  *   whole.
  */
 export function peopleEndpoints(deps: PeopleDeps): readonly PeopleEndpoint[] {
@@ -73,7 +73,7 @@ function session(deps: PeopleDeps, request: PeopleRequest): Promise<WireAnswer> 
   }
 }
 
-/** The only call that needs no value for the header: whoever is signed in learns it here. */
+/** The only call for which the header needs no value: it returns that value to a signed-in user. */
 async function whoIsIt(
   { people, clock }: PeopleDeps,
   { caller }: PeopleRequest,
@@ -99,7 +99,8 @@ async function signIn(
 
 async function signOut({ people }: PeopleDeps, { caller }: PeopleRequest): Promise<WireAnswer> {
   fromOwnPage(caller);
-  // Whoever has no session is signed out, and other pages cannot have sent this.
+  // Without a session the user is signed out already, and pages of other sites cannot send this
+  // request.
   if (caller.session !== undefined) await people.signOut(caller.session, caller.address);
   return answer({}, withoutCookieHeader(caller));
 }
@@ -201,7 +202,7 @@ async function audit(
   );
 }
 
-/** A session of its own each time, whatever cookie came; the one that was there before ends. */
+/** Every sign-in creates a new session, whatever cookie was sent; the earlier session ends. */
 async function begunAnswer(
   people: People,
   caller: Caller,
@@ -251,7 +252,7 @@ function shown({
   };
 }
 
-/** What is missing or too long is wrong in the end: it is asked for as nothing. */
+/** A missing or too long value is wrong in any case: it is replaced by an empty one. */
 function textIn(params: TreeObject, name: string): string {
   const text = textOf(params, name) ?? "";
   return text.length <= longestText ? text : "";

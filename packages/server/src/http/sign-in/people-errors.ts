@@ -20,7 +20,7 @@ const peopleErrors = {
   last_admin: "COFRE-118",
 } as const satisfies Record<PeopleError["code"], ErrorCode>;
 
-/** Refusals of the pages themselves. */
+/** Refusals by the console's endpoints themselves. */
 const pageErrors = {
   not_signed_in: peopleErrors.not_signed_in,
   not_from_page: "COFRE-112",
@@ -31,12 +31,14 @@ export function peopleError(kind: keyof typeof pageErrors): WireError {
   return refusal(pageErrors[kind]);
 }
 
-/** `name` is a name of our own. */
+/** `name` is the name of a parameter or header of this program, never from the request. */
 export function invalid(kind: "Parameter" | "Header", name: string): WireError {
   return refusal("COFRE-119", { kind, name });
 }
 
-/** The answer, or the refusal in words of ours. What is no refusal is the server's to log. */
+/**
+ * The answer, or the refusal in the wire's codes. Other errors are thrown for the server to log.
+ */
 export async function answeringPeople(work: () => Promise<WireAnswer>): Promise<WireAnswer> {
   try {
     return await work();
@@ -48,12 +50,12 @@ export async function answeringPeople(work: () => Promise<WireAnswer>): Promise<
   }
 }
 
-/** In whole seconds, up. */
+/** In whole seconds, rounded up. */
 function retryAfter(waitMs: number): readonly [name: string, value: string] {
   return ["Retry-After", String(Math.ceil(waitMs / 1_000))];
 }
 
-/** Throws what is no refusal. */
+/** Rethrows an error that is not a refusal. */
 export function refusalOf(error: unknown): WireError {
   if (error instanceof WireError) return error;
   if (error instanceof PeopleError) {

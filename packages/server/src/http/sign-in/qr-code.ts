@@ -1,13 +1,12 @@
 /**
- * A QR code as an SVG path: one unit for each dark square, and the number of squares in each
- * direction.
+ * A QR code as an SVG path, one unit per dark square, and the number of squares in each direction.
  */
 export interface QrCode {
   readonly squares: string;
   readonly size: number;
 }
 
-/** The package is loaded when an invitation is opened. It throws for more than 2,953 bytes. */
+/** Loads its package when the first invitation is opened. Throws for more than 2,953 bytes. */
 export async function qrCode(text: string): Promise<QrCode> {
   const { encode } = await import("uqr");
   const { data, size } = encode(text, { ecc: "L", border: 0 });
