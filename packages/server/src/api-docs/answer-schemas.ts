@@ -3,8 +3,8 @@ import { timelineKinds } from "../http/admin/timeline-entries.ts";
 import type { Schema } from "./types.ts";
 
 /**
- * What answers hold. A test reads real answers against these: a member that is not here, or is
- * missing there, fails it.
+ * The content of answers. A test compares real answers with these schemas: an unknown or missing
+ * member fails it.
  */
 const text: Schema = { type: "string" };
 const textOrNull: Schema = { type: ["string", "null"] };
@@ -18,7 +18,7 @@ const instant: Schema = { type: "string", description: "UTC, such as 2026-01-31T
 const flag: Schema = { type: "boolean" };
 const success: Schema = { const: "SUCCESS" };
 
-/** An object whose members are all known. `optional` ones may be missing. */
+/** An object without other members. Members in `optional` may be missing. */
 function node(
   members: Readonly<Record<string, Schema>>,
   optional: Readonly<Record<string, Schema>> = {},

@@ -2,9 +2,9 @@ import type { Endpoint } from "../wire/endpoint.ts";
 import type { OperationRow } from "./operation-rows.ts";
 
 /**
- * What to type into a shell to do the row's example. It takes the server's address and the keys
- * from variables ($COFRE, $KEY, $PUBLIC_KEY, $ORDER, $TOKEN): the address that a server is reached
- * by is not known to it.
+ * The shell command for the row's example. It takes the server's address and the keys from
+ * variables ($COFRE, $KEY, $PUBLIC_KEY, $ORDER, $TOKEN): a server does not know the address by
+ * which it is reached.
  */
 export function curlOf(
   { family, path }: Pick<Endpoint, "family" | "path">,
@@ -19,7 +19,7 @@ export function curlOf(
   return [`curl -s "$COFRE${path}"`, ...parameters].join(" \\\n  ");
 }
 
-/** A variable within a text in single quotes. */
+/** Makes variables expand inside a text in single quotes. */
 function withVariables(text: string): string {
   return text.replaceAll(/\$[A-Z_]+/g, (variable) => `'"${variable}"'`);
 }

@@ -5,8 +5,8 @@ import type { WireAnswer } from "../wire/answers/answer.ts";
 import type { Endpoint, OpenEndpoint } from "../wire/endpoint.ts";
 
 /**
- * `/docs`: the same description for people. The page may use its own style and nothing else. Made
- * when it is first asked for, as /openapi.json.
+ * `/docs`: the same description for readers. The page may use its own style and nothing else. Made
+ * on the first request, like /openapi.json.
  */
 export function docsEndpoint(endpoints: readonly Endpoint[], clock: Clock): OpenEndpoint {
   let answer: WireAnswer | undefined;

@@ -20,14 +20,12 @@ import type {
   Schema,
 } from "./types.ts";
 
-/**
- * Told by every operation: what is wrong with a request as such, overload, and failures of ours.
- */
+/** Codes that every operation may return: malformed requests, overload, and internal failures. */
 export const commonCodes: readonly ErrorCode[] = [
   ...Object.values(requestErrors),
   "COFRE-21" as const,
 ].filter(
-  // Of an address that there is not, and of an account that asks for strictness alone.
+  // The codes for unknown paths belong to no operation.
   (code) => code !== requestErrors.not_found && code !== requestErrors.unknown_operation,
 );
 
@@ -42,13 +40,13 @@ const rowByPath: ReadonlyMap<string, OperationRow> = new Map(
 );
 
 /**
- * The OpenAPI description of these endpoints. One that no row describes is an operation that is not
+ * The OpenAPI description of these endpoints. An endpoint without a row is an operation that is not
  * available yet.
  */
 export function openApiDocument(endpoints: readonly Endpoint[], now: Instant): OpenApi {
   const paths = new Set(endpoints.map(({ path }) => path));
   assert(
-    // Those of the sandbox are there in the sandbox only.
+    // Sandbox operations exist in the sandbox only.
     [...rowByPath].every(([path, { tag }]) => tag === "Sandbox" || paths.has(path)),
     "every operation that is described has an endpoint",
   );
@@ -222,8 +220,8 @@ function securityOf(endpoint: Endpoint, row: OperationRow): OperationObject["sec
 }
 
 /**
- * The codes that are peculiar to an operation, in the table's order: its key's, its rules', and
- * those of the operations that it runs.
+ * The codes that are specific to an operation, in the table's order: those of its key, of its
+ * rules, and of the operations that it runs.
  */
 export function codesOf(endpoint: Endpoint, row: OperationRow): readonly string[] {
   const keyCodes =
@@ -347,7 +345,7 @@ function parameterOf(field: Field): readonly Parameter[] {
   }));
 }
 
-/** What a value may be written as: the wire's scalars stand for one another. */
+/** The JSON types in which a value may be written: the wire's scalars are interchangeable. */
 const written = {
   text: ["string", "number"],
   digits: ["string", "integer"],
@@ -357,7 +355,7 @@ const written = {
   object: "object",
 } as const satisfies Record<FieldType, Schema["type"]>;
 
-/** The example with a card that is good at this time. */
+/** The example with a card that is valid at this time. */
 export function exampleAt(
   now: Instant,
   { example }: Pick<OperationRow, "example">,
@@ -367,7 +365,7 @@ export function exampleAt(
   ) as OperationRow["example"];
 }
 
-/** The example with values in the place of the shell's variables. */
+/** The example with values in place of the shell variables. */
 function exampleOf({ example }: OperationRow): unknown {
   const text = JSON.stringify(example)
     .replaceAll("$PUBLIC_KEY", "test_pk_yours")

@@ -3,9 +3,7 @@ import { openApiEndpoint } from "./openapi-endpoint.ts";
 import type { Endpoint } from "../wire/endpoint.ts";
 import { docsEndpoint } from "./docs-endpoint.ts";
 
-/**
- * The endpoints, and two more that describe them: to tools at /openapi.json, to people at /docs.
- */
+/** The endpoints, and two more that describe them: /openapi.json for tools, /docs for readers. */
 export function documented(endpoints: readonly Endpoint[], clock: Clock): readonly Endpoint[] {
   return [...endpoints, openApiEndpoint(endpoints, clock), docsEndpoint(endpoints, clock)];
 }

@@ -1,43 +1,43 @@
 import type { ErrorCode } from "../wire/errors/refusal.ts";
 
 /**
- * How a request that breaks what is documented is answered. Without a code the answer has none
+ * The answer to a request that breaks a documented rule. Without a code the answer has none
  * (interface 2.7).
  */
 export interface Refusal {
   readonly code?: ErrorCode;
-  /** HTTP status; 200, as of nearly every refusal, when it is not given. */
+  /** HTTP status. Default: 200, as for nearly every refusal. */
   readonly status?: number;
 }
 
 export type FieldType = "text" | "digits" | "decimal" | "whole" | "flag" | "object";
 
-/** One field of a request. A test asks the server whether every row is true. */
+/** One field of a request. A test checks every row against the server. */
 export interface Field {
   readonly name: string;
   readonly type: FieldType;
   /** Other spellings of the same field. */
   readonly aliases?: readonly string[];
-  /** What leaving it out leads to. */
+  /** The refusal if the field is missing. */
   readonly required?: Refusal & {
-    /** One of these does as well. */
+    /** Alternatives: one of these fields is enough. */
     readonly or?: readonly string[];
-    /** Only then. */
+    /** Required only under this condition. */
     readonly when?: string;
-    /** Only for payments in these countries. */
+    /** Required only for payments in these countries. */
     readonly countries?: readonly string[];
   };
   /**
-   * In characters as people count them. Without a code what is longer is cut off, or left out when
-   * a part of it is of no use.
+   * In characters as people count them. Without a code, a longer value is cut, or dropped if a part
+   * of it is useless.
    */
   readonly longest?: Refusal & { readonly characters: number };
   readonly shortest?: Refusal & { readonly characters: number };
   readonly values?: readonly string[];
   readonly note: string;
   /**
-   * Section of the public interface's description that it was taken from; undefined where it is our
-   * own.
+   * Section of the public interface's description that documents the field; undefined for Cofre's
+   * own fields.
    */
   readonly source?: string;
   readonly fields?: readonly Field[];

@@ -41,7 +41,7 @@ export const tags: Readonly<Record<Tag, string>> = {
   "Not here": "Operations of the interface that this version does not have. They answer so.",
 };
 
-/** What is said about an endpoint beside what its own row says. */
+/** What the documentation adds to an endpoint's own row. */
 export interface OperationRow {
   readonly path: string;
   /** Other paths of the same operation. */
@@ -52,25 +52,25 @@ export interface OperationRow {
   readonly description: string;
   readonly fields: readonly Field[];
   readonly answer: keyof typeof answerSchemas;
-  /** Answers of another HTTP status than 200 and 503. */
+  /** Answers with an HTTP status other than 200 and 503. */
   readonly otherAnswers?: Readonly<Record<string, keyof typeof answerSchemas>>;
-  /** Takes an Idempotency-Key. */
+  /** Accepts an Idempotency-Key. */
   readonly idempotent?: true;
-  /** Headers that the operation looks at beside. */
+  /** Other headers that the operation reads. */
   readonly headers?: readonly { readonly name: string; readonly note: string }[];
-  /** What it may end in: the operations that it runs, in the codes of the family. */
+  /** Sources of its error codes: the operations that it runs, with the codes of the family. */
   readonly family?: ErrorFamily;
   readonly runs?: readonly Pick<Operation<never, unknown>, "errors">[];
   readonly rules?: readonly { readonly code: number }[];
-  /** Codes that come from nowhere above. */
+  /** Codes from none of the sources above. */
   readonly codes?: readonly ErrorCode[];
   /**
-   * A request that works as it is, with shell variables in it: $KEY, $PUBLIC_KEY, $ORDER (a
-   * payment's code), $TOKEN (a token of one's own choice). $DUE, until when a card is good, is
-   * written in beforehand.
+   * A request that works unchanged, with shell variables: $KEY, $PUBLIC_KEY, $ORDER (a payment's
+   * code), $TOKEN (a token of the client's choice). $DUE, the expiry date of a card, is filled in
+   * beforehand.
    */
   readonly example: Readonly<Record<string, unknown>>;
-  /** What has to be there before the example works. */
+  /** What must exist before the example works. */
   readonly needs?: "held" | "captured" | "stored";
 }
 

@@ -3,8 +3,8 @@ import type { OpenApi, OperationObject, PathItem, Schema } from "./types.ts";
 import { style } from "./style.ts";
 
 /**
- * The documentation as one page: made of the OpenAPI description and nothing else, without a script
- * or any other address.
+ * The documentation as one page, made from the OpenAPI description only, without scripts and
+ * external addresses.
  */
 export function docsPage(api: OpenApi): string {
   const operations = Object.entries(api.paths).flatMap(([path, item]) => shownOf(path, item));
@@ -75,7 +75,7 @@ function shownOf(path: string, { get, post }: PathItem): readonly Shown[] {
   return operation === undefined ? [] : [{ path, methods, operation }];
 }
 
-/** One that this version does not have has no example. */
+/** An operation that this version does not have has no example. */
 function isPresent({ operation }: Shown): boolean {
   return operation["x-codeSamples"].length > 0;
 }
@@ -96,7 +96,7 @@ function list(operations: readonly Shown[]): string {
   return `<ul>${items.join("")}</ul>`;
 }
 
-/** Below /ws the last words of a path are enough to tell it by. */
+/** Below /ws the last words of a path identify it. */
 function shortOf(path: string): string {
   return path.startsWith("/ws/")
     ? path
@@ -144,7 +144,7 @@ ${errorsHtml(operation)}
 </section>`;
 }
 
-/** Aliases stand as fields of their own in the schema; here they follow the first spelling. */
+/** In the schema aliases are separate fields; here they follow the first spelling. */
 function fieldRows({ properties = {} }: Schema, depth: number): readonly string[] {
   const seen = new Map<string, string[]>();
   for (const [name, schema] of Object.entries(properties)) {
@@ -194,7 +194,7 @@ function answerLine({ responses }: OperationObject): string {
     .join("<br>");
 }
 
-/** The components that a schema names, each once. */
+/** The components to which a schema refers, each once. */
 function namesIn(schema: Schema): readonly string[] {
   const own =
     schema.$ref === undefined ? [] : [schema.$ref.slice(schema.$ref.lastIndexOf("/") + 1)];
@@ -248,7 +248,7 @@ function row(kind: string, cells: readonly string[]): string {
 
 const code = (text: string): string => `<code>${escaped(text)}</code>`;
 
-/** Text of ours: what stands between backticks is code. */
+/** Text of the documentation: backticks enclose code. */
 function prose(text: string): string {
   return coded(text).replaceAll(/`([^`]*)`/g, "<code>$1</code>");
 }

@@ -23,8 +23,8 @@ import { longestVerifyHolderName } from "../wire/requests/verify-request.ts";
 import type { Field } from "./field.ts";
 
 /**
- * The request fields of each operation. Limits are the validators' own numbers; which countries ask
- * for a field is in their table.
+ * The request fields of each operation. Limits are the validators' own numbers; the country table
+ * has the countries that require a field.
  */
 const rule = <Code extends RuleCode>(code: Code): `BP-DR-${Code}` => `BP-DR-${code}`;
 
@@ -36,7 +36,7 @@ const secretKey: Field = {
   source: "1.6",
 };
 
-/** Of operations that browsers call: either key opens them. */
+/** For operations that browsers call: they accept either key. */
 const eitherKey: readonly Field[] = [
   { ...secretKey, required: { code: "BP-SA-1", or: ["public_integration_key"] } },
   {
@@ -182,7 +182,7 @@ const countryField = (source: string): Field => ({
   source,
 });
 
-/** Where a payment has to bring the field, whatever the account's profile is. */
+/** Countries in which a payment must have the field, whatever the account's profile is. */
 function countriesThatAskFor(field: CountryField): readonly string[] {
   return countryCodes.filter((code) => countryOf(code)?.required.includes(field) === true);
 }

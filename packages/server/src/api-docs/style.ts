@@ -1,5 +1,5 @@
 /**
- * All of the page's style. System fonts, colours for light and dark, one column that fits a
+ * The whole style sheet of the page: system fonts, light and dark colours, one column that fits a
  * telephone.
  */
 export const style = `

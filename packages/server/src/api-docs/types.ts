@@ -1,4 +1,4 @@
-/** The parts of OpenAPI 3.1 that are written here, and nothing else of it. */
+/** The parts of OpenAPI 3.1 that this program writes. */
 export interface OpenApi {
   readonly openapi: "3.1.0";
   readonly info: {
@@ -9,7 +9,7 @@ export interface OpenApi {
   };
   readonly servers: readonly { readonly url: string; readonly description: string }[];
   readonly tags: readonly { readonly name: string; readonly description: string }[];
-  /** What every operation may tell beside its own codes. */
+  /** Codes that every operation may return in addition to its own. */
   readonly "x-errors": OperationObject["x-errors"];
   readonly paths: Readonly<Record<string, PathItem>>;
   readonly components: {
@@ -33,7 +33,7 @@ export interface OperationObject {
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: RequestBody;
   readonly responses: Readonly<Record<string, Answer>>;
-  /** Why each code that is peculiar to the operation is told. */
+  /** The condition of each code that is specific to the operation. */
   readonly "x-errors": readonly {
     readonly code: string;
     readonly message: string;
@@ -78,8 +78,8 @@ export interface SecurityScheme {
 }
 
 /**
- * JSON Schema, as far as it is needed. `x-required` says what leaving a field out leads to,
- * `x-too-long` what a longer value does.
+ * The parts of JSON Schema that are used. `x-required` describes the effect of a missing field,
+ * `x-too-long` that of a longer value.
  */
 export interface Schema {
   readonly $ref?: string;
