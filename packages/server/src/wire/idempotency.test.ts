@@ -21,7 +21,7 @@ import type { WireRequest } from "./endpoint.ts";
 import { idempotent } from "./idempotency.ts";
 import type { TreeObject } from "./decode/tree.ts";
 
-/** Sends requests to an endpoint at `path`, and tells the names under which they reached it. */
+/** Sends requests to an endpoint at `path`, and returns the digests with which they reached it. */
 async function namesAt(
   path: string,
   ...sent: readonly (readonly [key: string, params: TreeObject])[]

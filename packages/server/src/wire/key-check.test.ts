@@ -30,7 +30,7 @@ function endpoint(key: "secret" | "public", family: "json" | "parameters" = "jso
   };
 }
 
-/** The key that was looked for, the account's id if it opens one, or why it does not. */
+/** The key that was looked up, and the account's id or the code and message of the refusal. */
 async function told(
   params: TreeObject,
   of = endpoint("secret"),
@@ -87,7 +87,7 @@ describe("the key of a request", () => {
       ]);
     }
     assert.deepEqual(await told({ integration_key: longest }), [longest, account.id]);
-    // As it comes out of a file.
+    // As read from a file.
     assert.deepEqual(await told({ integration_key: ` ${longest}\r\n` }), [longest, account.id]);
   });
 

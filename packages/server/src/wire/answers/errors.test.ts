@@ -110,7 +110,7 @@ describe("errors on the wire", () => {
     };
     for (const family of errorFamilies) {
       for (const code of operations[family].flatMap(({ errors }) => errors)) {
-        // A stored card that cannot be opened is a failure of ours.
+        // A stored card that cannot be decrypted is an internal failure.
         if (code === "card_not_readable") continue;
         assert.notEqual(
           rowsOf(family)[code]?.code ?? requestErrors.internal,
@@ -146,7 +146,7 @@ describe("errors on the wire", () => {
         assert.equal(told(error, family)[2], 503);
       }
     }
-    // The control: a commit that may have happened must not be sent again blindly.
+    // The control: a commit that may have succeeded must not be repeated blindly.
     assert.equal(told(new StoreError("commit_unknown"), "direct")[2], 200);
   });
 

@@ -43,7 +43,7 @@ const order: PaymentOrder = {
   code: "ord-2025-000417",
   orderNumber: "417",
   amount: { minor: 10_000n, currency: "USD" },
-  // Of interface 3.4's example: 100 x 5.36, and 3.5 % of that.
+  // From the example of interface 3.4: 100 x 5.36, and 3.5 % of that.
   pricing: {
     rate: "5.3600",
     gross: { minor: 53_600n, currency: "BRL" },
@@ -110,8 +110,8 @@ function paymentWith(
 }
 
 /**
- * The example of interface 3.4, byte for byte but for the pin, which is made up there and derived
- * from the hash here.
+ * The example of interface 3.4, byte for byte except for the pin, which is invented there and
+ * derived from the hash here.
  */
 const example =
   '{"payment":{"hash":"6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831","pin":"PIN","country":"br","merchant_payment_code":"ord-2025-000417",' +

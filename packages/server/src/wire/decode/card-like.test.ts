@@ -80,7 +80,7 @@ describe("card numbers in free text", () => {
   test("are found in the digits of every script, which become as many x as they had characters", () => {
     const card = "4111111111111111";
     // Full width, Arabic-Indic, Devanagari, mathematical bold and double-struck, circled: the code
-    // point of their 1 and of their 4.
+    // points of their 1 and their 4.
     const scripts = [
       [0xff11, 0xff14],
       [0x0661, 0x0664],
@@ -124,7 +124,7 @@ describe("card numbers in free text", () => {
       const written = ["4111", "1111", "1111", "1111"].join(gap);
       assert.equal(maskCardNumbers(written), ["4111", "11xx", "xxxx", "1111"].join(gap), gap);
     }
-    // The control: seven blanks, or a letter, are no way to write one number.
+    // The control: seven blanks, or a letter, separate numbers.
     for (const gap of ["       ", "a"])
       assert.ok(!holdsCardNumber(["4111", "1111", "1111", "1111"].join(gap)));
   });
@@ -159,7 +159,7 @@ describe("card numbers in free text", () => {
       "",
       "Rua E, 1040",
       "4111111111111112",
-      // Passes the check digit, but no scheme begins like that.
+      // Passes the check digit, but the cards of no scheme begin like that.
       "1111111111111117",
       "9999999999999995",
       // Twelve digits.
@@ -212,7 +212,7 @@ describe("card numbers in free text", () => {
       ).length;
       assert.ok(taken <= perThousand * 2, `${taken} of 2000 ${kind}`);
     }
-    // The control: sixteen digits by chance are taken for a card number, some in a hundred.
+    // The control: a few per cent of random texts of sixteen digits count as card numbers.
     const random = Array.from({ length: 2_000 }, () => digits(16)).filter((text) =>
       holdsCardNumber(text),
     ).length;
@@ -247,14 +247,14 @@ describe("security codes and tracks in free text", () => {
       ["card 4111 1111 1111 1111 exp 12/35 cvv 837", "card 4111 11xx xxxx 1111 exp 12/35 cvv xxx"],
       ["4111111111111111 837", "411111xxxxxx1111 xxx"],
       ["4111111111111111, 12/2035, 8370", "411111xxxxxx1111, 12/2035, xxxx"],
-      // Digits behind a year are not a year, although a code of four digits may look like one.
+      // Digits after a year are not a year, although a code of four digits may look like one.
       ["378282246310005 12-35-2074", "378282xxxxx0005 12-35-xxxx"],
       ["378282246310005 12/35/2036", "378282xxxxx0005 12/35/xxxx"],
       ["378282246310005 01/12/2036", "378282xxxxx0005 01/12/2036"],
       ["378282246310005 / 1234 Ana", "378282xxxxx0005 / xxxx Ana"],
       ["4111111111111111123", "411111xxxxxx1111xxx"],
-      // The nineteen digits pass the check, too: which digits are the last of the number is not
-      // known.
+      // The nineteen digits pass the check, too: it is unknown which digits are the last of the
+      // number.
       ["4111111111111111837", "411111xxxxxxxxxxxxx"],
       ["41111111111111111235", "411111xxxxxx1111xxxx"],
       ["41111111111111111235837", "411111xxxxxx1111xxxxxxx"],
@@ -360,7 +360,7 @@ describe("security codes and tracks in free text", () => {
         assert.equal(masked.slice(20, 20 + digits.length), "x".repeat(digits.length), masked);
       }
     }
-    // The control: a second number keeps what a mask shows.
+    // The control: a second number keeps the digits that a mask shows.
     assert.equal(
       maskCardNumbers("4111 1111 1111 1111 5555 5555 5555 4444"),
       "4111 11xx xxxx 1111 5555 55xx xxxx 4444",
@@ -512,18 +512,18 @@ test("an echo is short, in one line and without card numbers", () => {
   assert.equal(echo("a".repeat(100)).length, 40);
   assert.equal(echo("4111111111111111"), "411111xxxxxx1111");
   assert.equal(echo("a\nb\ud800"), "a b\ufffd");
-  // No card number, but one that was mistyped would be one.
+  // Not a card number, but it may be a mistyped one.
   assert.equal(echo("4111 1111 1111 1112"), "4111 11xx xxxx 1112");
   assert.equal(echo("1234567890123"), "123456xxx0123");
   assert.equal(echo("123456789012"), "123456789012");
   assert.ok(!/\d{13}/.test(echo(`${"a".repeat(30)}${"7".repeat(64_000)}`)));
-  // Half of a pair at the cut is not left over.
+  // The cut leaves no half of a surrogate pair.
   assert.ok(echo(`${"a".repeat(39)}🛍`).isWellFormed());
 });
 
 test("a payment's name is whole in a message, unless it holds a card number", () => {
-  // Forty characters of a hash of forty-eight are no hash, and a date with a number behind it is no
-  // card.
+  // The first forty characters of a hash of forty-eight are not a hash, and a date followed by a
+  // number is not a card.
   for (const name of [
     "6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831",
     "6925f1c8b7d04e3aa91c5f2123456789012345f9a4be7d58",
@@ -581,7 +581,7 @@ function inFourAndSix(card: string): string {
     : [card.slice(0, 4), card.slice(4, 10), card.slice(10)].join("-");
 }
 
-/** Whole numbers below a bound, the same in every run. */
+/** Integers below a bound, the same in every run. */
 function lcg(seed: number): (below: number) => number {
   let state = BigInt(seed);
   return (below) => {

@@ -45,12 +45,12 @@ const payment = {
   creditcard: card,
 };
 
-/** Runs nothing: hands the input to `onInput`, and then ends as the operation might. */
+/** Runs nothing: passes the input to `onInput`, and then ends as the operation might. */
 function depsThat(onInput: (input: unknown) => void, end: () => never): EndpointDeps {
   return {
     runner: {
       async run(operation, _account, input) {
-        // No payment has the code of a request that was refused while it was read.
+        // No payment has the code of a request that was refused during validation.
         if (operation.name === "find_payment") return undefined as never;
         onInput(input);
         return end();
@@ -129,7 +129,7 @@ describe("card data of an endpoint's request", () => {
     const codes: Cvv[] = [];
     const deps = depsThat((input) => void codes.push((input as { readonly cvv: Cvv }).cvv), refuse);
     await ask(keyed(setCvvEndpoint(deps)), { token: "a-token", card_cvv: "123" });
-    // Posted there by mistake: the same work.
+    // Posted to /ws/token by mistake: the work is the same.
     await ask(keyed(tokenEndpoint(deps)), { token: "a-token", card_cvv: "123" });
     assert.equal(codes.length, 2);
     for (const code of codes) assert.throws(() => code.reveal(), { name: "BrokenInvariant" });
@@ -245,7 +245,7 @@ describe("the header that simulates failures", () => {
 
   test("has no meaning where money is real", async () => {
     assert.equal(await simulate("BP-DR-102", undefined), undefined);
-    // The control: in the sandbox it has.
+    // The control: in the sandbox it has an effect.
     assert.equal(
       (await simulate("BP-DR-102", { loseNextAuthorization: () => undefined }))?.code,
       "BP-DR-102",
@@ -258,8 +258,7 @@ describe("the header that simulates failures", () => {
   });
 
   test("tells every code that the interface names, those of the hosted page too", async () => {
-    // BP-R-5 is one of the three values that the documentation gives: the payment went through
-    // instead.
+    // BP-R-5 is one of the three values in the documentation: the payment was processed instead.
     const direct = "0-36 38-49 51 52 54-59 61-73 75-77 83 84 90 93 95 97 98 100-102 136";
     const numbers = {
       "BP-DR": direct,

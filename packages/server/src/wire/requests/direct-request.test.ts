@@ -24,7 +24,7 @@ interface Request {
 }
 type Change = (request: Request) => void;
 
-/** A request that keeps every rule. */
+/** A request that complies with every rule. */
 function goodRequest(): Request {
   return {
     top: { integration_key: "key", operation: "request", mode: "full" },
@@ -119,8 +119,8 @@ const invalid = (field: string): string => `Field ${field} is invalid`;
 const fillers = (length: number): string => "a".repeat(length);
 
 /**
- * Every way in which a request alone can break a rule. Messages that interface 7.2 quotes stand
- * here as it quotes them.
+ * Every way in which a request alone can break a rule. Messages that interface 7.2 quotes are
+ * copied exactly.
  */
 const breaches: readonly Breach[] = [
   {
@@ -581,7 +581,7 @@ const breaches: readonly Breach[] = [
     change: card({ card_number: "41111111" }),
     group: "number",
   },
-  // Passes the check digit, but no brand that is accepted begins with 1.
+  // Passes the check digit, but no accepted brand begins with 1.
   {
     code: 75,
     message: invalid("payment.creditcard.card_number"),
@@ -810,7 +810,7 @@ test("a request of any shape is accepted or refused, never a failure of ours", (
     }),
     { numRuns: 2_000 },
   );
-  // The control: what is accepted is looked at too.
+  // The control: accepted requests are checked too.
   assert.ok(accepted > 20, String(accepted));
 });
 
@@ -969,7 +969,7 @@ describe("an accepted direct request", () => {
     ["FALSE", false],
     [0, false],
     ["0", false],
-    // Neither yes nor no: only what can be undone.
+    // Neither yes nor no: the option that can be undone.
     ["no", false],
     [["true"], false],
   ] as const) {
@@ -1040,8 +1040,8 @@ describe("an accepted direct request", () => {
       "4111111111111112",
       "4111111111111129",
       "20261128181328000417",
-      // With the date of a day in 2027, which begins as Mastercard's second series does, and with
-      // the seconds or milliseconds of a time.
+      // With a date in 2027, which begins like Mastercard's second series, and with the seconds or
+      // milliseconds of a time.
       numberUnder("271109843218", 16),
       numberUnder("410017980109737", 16).replace("17", "-17"),
     ]) {
@@ -1132,8 +1132,8 @@ describe("an accepted direct request", () => {
   });
 
   test("BP-DR-76 when the country is missing, whatever the account's own is", () => {
-    // A program that forgot the country worked here, and was refused by the service that it was
-    // written for.
+    // Regression: a program that forgot the country worked here, and was refused by the service for
+    // which it was written.
     for (const country of [undefined, null, "", " ", [], {}, ["pe"]]) {
       const missing = requestWith(payment({ country, document: "12345678", currency_code: "USD" }));
       const refused = refusalOf(() => read(missing, accountWith({ country: "pe" })));
@@ -1145,7 +1145,8 @@ describe("an accepted direct request", () => {
   });
 
   test("a list or an object is no date, no document and no kind of person", () => {
-    // They were passed over: a company that wrote its kind as a list was a person.
+    // Regression: they were ignored, so a company that sent its type as a list was treated as a
+    // person.
     for (const value of [["x"], { 0: "x" }]) {
       for (const [name, code] of [
         ["birth_date", "BP-DR-20"],
@@ -1198,7 +1199,7 @@ describe("an accepted direct request", () => {
       );
     }
     for (const nothing of [{}, [], "", null]) {
-      // An empty creditcard beside a card hid it: BP-DR-49.
+      // Regression: an empty creditcard beside a card hid it (BP-DR-49).
       assert.equal(readDirect(asked(nothing, node), accountWith(), now).source.kind, "pan");
     }
     for (const other of [node, {}, [], "", null]) {
@@ -1257,8 +1258,8 @@ describe("an accepted direct request", () => {
   });
 
   test("an amount with more than two decimals is rounded half up, unless the account is strict", () => {
-    // Official shop plugins send a total with interest as it comes out of a multiplication: 16 of
-    // 24 were refused.
+    // Official shop plugins send a total with interest as an unrounded product: 16 of 24 were
+    // refused.
     const minorOf = (values: object, settings: Partial<AccountSettings> = {}): bigint =>
       read(requestWith(payment({ ...values })), accountWith(settings)).order.amount.minor;
     for (const [amount_total, minor] of [
@@ -1274,7 +1275,7 @@ describe("an accepted direct request", () => {
         ["BP-DR-5", invalid("payment.amount_total")],
       );
     }
-    // The parts of such a total add up before they are rounded, or after.
+    // The parts of such a total add up before or after rounding.
     assert.equal(
       minorOf({ amount_total: 108.9909, amount_itens: 99.9, amount_shipping: 9.0909 }),
       10_899n,
@@ -1305,7 +1306,8 @@ describe("an accepted direct request", () => {
   });
 
   test("an indicator that claims a proof comes with a cryptogram", () => {
-    // An ECI 05 without one was approved: the shop believed that the issuer bears the fraud.
+    // Regression: an ECI 05 without one was approved, and the shop assumed that the issuer was
+    // liable for fraud.
     const refusal = "Field payment.creditcard.threeds_cryptogram is required";
     for (const eci of ["01", "02", "05", "06"]) {
       const refused = refusalOf(() => read(requestWith(card({ threeds_eci: eci }))));
@@ -1329,8 +1331,7 @@ describe("an accepted direct request", () => {
   });
 
   test("a cryptogram that cannot be used is refused, and not left out", () => {
-    // It was left out without a word: the payment went through as one that nobody had
-    // authenticated.
+    // Regression: it was dropped silently, and the payment was processed as unauthenticated.
     const secure = (threeds_cryptogram: unknown) =>
       requestWith(card({ threeds_eci: "05", threeds_cryptogram }));
     const network = (network_token_cryptogram: unknown): Request => {
@@ -1357,8 +1358,8 @@ describe("an accepted direct request", () => {
     }
     for (const request of [secure, network])
       assert.equal(read(request("A".repeat(64))).source.cryptogram?.length, 64);
-    // A public client's suite sends the first one, which the interface's own sandbox accepts:
-    // base64url was refused.
+    // The test suite of a public client sends the first one, which the interface's own sandbox
+    // accepts. Regression: base64url was refused.
     for (const accepted of [
       "network_token_example_cryptogram",
       "AJ-9_A",
@@ -1370,7 +1371,7 @@ describe("an accepted direct request", () => {
         assert.equal(read(request(accepted)).source.cryptogram?.length, accepted.length, accepted);
       }
     }
-    // Missing is not wrong: charges of stored credentials have none.
+    // Missing is allowed: charges of stored credentials have none.
     for (const none of [undefined, null, ""])
       assert.equal(read(network(none)).source.cryptogram, undefined);
   });
@@ -1403,7 +1404,7 @@ describe("an accepted direct request", () => {
   });
 
   test("processed within the country, a price bears no tax when instalments are weighed", () => {
-    // 2 x 5.00 is the least plan of Brazil: the tax alone lifts 9.99 to 10.03.
+    // 2 x 5.00 is the smallest plan in Brazil: the tax alone raises 9.99 to 10.03.
     const plan = payment({ amount_total: "9.99", currency_code: "BRL", instalments: 2 });
     assert.equal(read(requestWith(plan), accountWith(), { local: false }).local, false);
     assert.equal(
@@ -1497,7 +1498,7 @@ describe("an accepted direct request", () => {
 });
 
 describe("card data of a direct request", () => {
-  /** Keeps what was copied out of it. */
+  /** Records every copy that is made of it. */
   class Watched extends Lifted {
     readonly copies: Uint8Array[] = [];
 

@@ -37,7 +37,7 @@ describe("which payment a request is about", () => {
   });
 
   test("blanks and line ends around a hash, and line ends around a code, are passed over", () => {
-    // "Not found" made people pay again: a hash out of a file has a line end, one out of a split
+    // "Not found" made customers pay again: a hash from a file has a line end, one from a split
     // list a blank.
     for (const around of [`%20${hash}`, `${hash}%0A`, `${hash}%0D%0A`, `%09${hash}%C2%A0`]) {
       assert.deepEqual(readSelector(params(`hash=${around}`), "query"), { hash }, around);
@@ -108,13 +108,13 @@ describe("the amount of a capture", () => {
       readCapture(params(`hash=${hash}`, '{"amount":50.250}'), account).amount,
       "50.250",
     );
-    // A shop captures the total with interest that it has authorized unrounded; nothing becomes
-    // everything.
+    // A shop captures the total with interest that it has authorized unrounded. An amount below a
+    // cent must not be rounded to zero, which means everything.
     assert.equal(readCapture(params(`hash=${hash}&amount=108.9909`), account).amount, "108.99");
     assert.equal(readCapture(params(`hash=${hash}&amount=0.001`), account).amount, "0.001");
     const strict: Account = { ...account, settings: { ...account.settings, strictAmounts: true } };
     assert.equal(readCapture(params(`hash=${hash}&amount=108.9909`), strict).amount, "108.9909");
-    // Whether it is an amount is the operation's to say.
+    // The operation checks whether it is an amount.
     assert.equal(readCapture(params(`hash=${hash}&amount=-1`), account).amount, "-1");
   });
 
@@ -134,7 +134,7 @@ describe("the amount of a capture", () => {
         hidden,
       );
     }
-    // The control: words that are none.
+    // The control: words that do not name an amount.
     assert.equal(
       readCapture(
         params(`hash=${hash}&merchant_capture_code=paramount-1&note=the+amount+is+right`),

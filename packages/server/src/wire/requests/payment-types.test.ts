@@ -34,7 +34,7 @@ test("a card's code is known in every spelling that public clients send", () => 
 test("what is no card keeps its own spelling, and an unknown code stays unknown", () => {
   assert.deepEqual(paymentTypeOf("_creditcard"), { kind: "hosted" });
   assert.deepEqual(paymentTypeOf("boleto"), { kind: "inactive" });
-  // `debit` is a way of paying without a card, not a debit card.
+  // `debit` is a payment method without a card, not a debit card.
   assert.deepEqual(paymentTypeOf("debit"), { kind: "inactive" });
   for (const code of [
     "gold",

@@ -68,7 +68,7 @@ describe("a refund that is asked for", () => {
   });
 
   test("may be split among recipients, whose shares are not its amount", () => {
-    // Shares in per cent were taken, shares in money were BP-REF-4.
+    // Regression: shares in per cent were accepted, shares in money were refused with BP-REF-4.
     for (const share of [{ percentage: 50 }, { amount: "20.00" }]) {
       const split = [{ recipient_code: "r-1", ...share, liable: true, charge_fee: true }];
       const asked = readRefundRequest(

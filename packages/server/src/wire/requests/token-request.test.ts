@@ -65,7 +65,7 @@ describe("a token request", () => {
       statusCode: "BP-DR-66",
       message: "Field token is accepted with the integration_key only",
     });
-    // The control: without one, browsers make tokens.
+    // The control: without a chosen token, browsers create tokens.
     assert.equal(read({ token: "" }, {}, {}, "public").token, undefined);
     for (const token of ["5555555555554444".repeat(2), ["a"]])
       assert.throws(() => read({ token }), { statusCode: "BP-DR-66" });
@@ -121,7 +121,8 @@ describe("a token request", () => {
     ],
     ["BP-DR-66 Field token must have between 32 and 128 characters", { token: "t".repeat(129) }],
     ["BP-DR-66 Field token must have between 32 and 128 characters", { token: "t".repeat(31) }],
-    // Thirty-nine characters, of which one is a blank, were told to be too few or too many.
+    // Regression: thirty-nine characters, one of them a blank, were reported as too few or too
+    // many.
     ["BP-DR-66 Field token is invalid", { token: `${"t".repeat(20)} ${"t".repeat(18)}` }],
     ["BP-DR-66 Field token is invalid", { token: "é".repeat(40) }],
     [
