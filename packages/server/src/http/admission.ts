@@ -8,7 +8,7 @@ import { type Place, type PlaceLimits, Places } from "./places.ts";
 
 export interface AdmissionParts {
   readonly limits: PlaceLimits;
-  /** Requests in flight on one connection. */
+  /** Maximum number of requests in flight on one connection. */
   readonly mostOfConnection: number;
   readonly clock: Clock;
   readonly log: Log;

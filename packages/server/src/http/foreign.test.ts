@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { mayBeForeign } from "./foreign.ts";
 
-/* What comes of it at the server's own port is in test/attacks/foreign-pages.test.ts. */
+/* The effect at the server's own port is tested in test/attacks/foreign-pages.test.ts. */
 
 const ownNames = new Set(["cofre.example.com"]);
 
@@ -25,7 +25,7 @@ const own: readonly (readonly string[])[] = [
   ["Host", "127.0.0.1:1", "origin", "https://127.0.0.1:1"],
   ["Host", "127.0.0.1", "Sec-Fetch-Site", "same-origin"],
   ["Host", "127.0.0.1", "Sec-Fetch-Site", "none"],
-  // Only names are looked up, not values.
+  // Only names of headers count, not values.
   ["Host", "127.0.0.1", "X-Said", "Origin", "X-Other", "cross-site"],
   ["X-Said", "host", "X-Other", "shop.example.com"],
 ];

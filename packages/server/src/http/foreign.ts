@@ -13,8 +13,8 @@ const machineNames: ReadonlySet<string> = new Set([
  * Whether a request may come from a page of another site: browsers indicate that (`Origin`,
  * `Sec-Fetch-Site`), or its host is a name that an attacker could have pointed to this address,
  * with a page in a user's browser (DNS rebinding). IP addresses, names of this machine and
- * `ownNames` cannot be taken over. A request without these headers comes from a program, not from a
- * page. `rawHeaders`: names and values alternate; `ownNames` are in lower case.
+ * `ownNames` cannot be taken over. A missing header indicates nothing: only programs other than
+ * browsers omit it. `rawHeaders`: names and values alternate; `ownNames` are in lower case.
  */
 export function mayBeForeign(
   rawHeaders: readonly string[],

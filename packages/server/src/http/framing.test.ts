@@ -27,7 +27,7 @@ interface Heard {
   readonly message: string | undefined;
 }
 
-/** Every answer of a connection; each must be whole and JSON. */
+/** Every answer on a connection; each must be complete and JSON. */
 function answersIn(text: string): readonly Heard[] {
   const heard: Heard[] = [];
   for (let at = 0; at < text.length;) {
@@ -248,7 +248,7 @@ describe("what is no request", () => {
 });
 
 describe("what Node's parser gives up on", () => {
-  /** The server's end of a connection without HTTP, and what its client hears until the end. */
+  /** The server's end of a connection without HTTP, and everything that its client receives. */
   async function connection(
     t: test.TestContext,
     sent = "G",
@@ -358,7 +358,7 @@ describe("an answer that is under way", () => {
   const slow = (headers: string): string =>
     `POST /ws/slow HTTP/1.1\r\n${host}Content-Length: ${sale.length}\r\n${headers}\r\n${sale}`;
 
-  /** Sends a sale with something behind it, and hears everything until the end. */
+  /** Sends a sale followed by further bytes, and receives everything until the end. */
   async function sellWith(
     t: test.TestContext,
     headers: string,
@@ -498,8 +498,8 @@ describe("a body whose end is not clear", () => {
   }
 });
 
-// Until then such a request was run with an empty body, and its body, which came in a segment of
-// its own, was the next request.
+// Regression: such a request was run with an empty body, and its body, which arrived in a separate
+// segment, was run as the next request.
 describe("a POST without a length", () => {
   const query = `integration_key=${secretKey}&hash=a`;
   const head = (target: string, headers = "", version = "1.1"): string =>
@@ -507,7 +507,7 @@ describe("a POST without a length", () => {
   const later = "hash=a&amount=40.00";
   const nextRequest = `GET /ws/capture?${query} HTTP/1.1\r\n${host}\r\n`;
 
-  /** Sends the head, and what comes later once the head was answered or run. */
+  /** Sends the first part, and the second after the first was answered or run. */
   async function sendApart(port: number, first: string, second: string): Promise<readonly Heard[]> {
     const socket = connect(port, "127.0.0.1");
     socket.on("error", () => undefined);
@@ -518,7 +518,7 @@ describe("a POST without a length", () => {
     await once(socket, "data");
     socket.write(second);
     await ended;
-    // Node answers an expectation before any of the server's code sees the request.
+    // Node answers an expectation before the server's code sees the request.
     return answersIn(text.replace("HTTP/1.1 100 Continue\r\n\r\n", ""));
   }
 

@@ -46,7 +46,7 @@ export function framingAnswer(kind: FramingErrorKind): WireAnswer {
   return code === "COFRE-2" ? answerWithOtherStatus(code) : refusalAnswer(code);
 }
 
-/** The same as a WireError, for a request that is already in the pipeline. */
+/** The same answer as a WireError, for a request that is already in the pipeline. */
 export function framingError(kind: FramingErrorKind): WireError {
   return refusal(framingErrors[kind]);
 }

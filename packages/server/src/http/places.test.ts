@@ -13,7 +13,7 @@ const limits = { most: 8, mostOfAccount: 2, mostOfWorlds: 4 };
 
 const stillClock = { now: () => instant(0) };
 
-/** A wait and what ends it. */
+/** A wait, and the function that ends it. */
 function waiting(): { readonly wait: Promise<void>; readonly end: () => void } {
   const { promise, resolve } = Promise.withResolvers<void>();
   return { wait: promise, end: resolve };
@@ -82,7 +82,8 @@ describe("places for work", () => {
       assert.equal(places.taken, 0);
     }
     await places.empty();
-    // The account, the worlds and those that wait have the room that they had: no more and no less.
+    // The account, the worlds and the waiting requests have the same room as before: no more and no
+    // less.
     const held = [places.take(), places.take(), places.take()];
     assert.deepEqual(
       held.map((place) => place.assign(one, true)),
@@ -127,14 +128,14 @@ describe("places for work", () => {
 });
 
 describe("places that accounts share", () => {
-  /** Sixteen places, in time that a test lets pass. */
+  /** Sixteen places, with a clock that the test moves. */
   function given() {
     let nowMs = 1_000_000;
     const places = new Places(
       { most: 16, mostOfAccount: undefined, mostOfWorlds: 8 },
       { now: () => instant(nowMs) },
     );
-    /** Sends a request, which stays under way when it gets a place. */
+    /** Sends a request, which stays in progress if it gets a place. */
     const ask = (merchantId: MerchantId, isWorld = false): Place | undefined => {
       if (places.isFull) return undefined;
       const place = places.take();
@@ -149,7 +150,7 @@ describe("places that accounts share", () => {
     return { places, ask, askFor, pass: (ms: number) => (nowMs += ms) };
   }
 
-  // An installation with one account had a quarter of its places.
+  // Regression: a deployment with one account had a quarter of its places.
   test("are all the only account's, except for a reserve", () => {
     const { places, askFor } = given();
     assert.equal(askFor(one, 20).length, 14);

@@ -19,7 +19,7 @@ interface Answer {
   readonly body: string;
 }
 
-/** One request on a connection of its own. */
+/** One request on a separate connection. */
 async function send(
   port: number,
   method: string,
@@ -635,7 +635,7 @@ describe("overload and the end", () => {
   });
 
   test("a server whose clock is off starts no payment, and answers everything else", async (t) => {
-    // Other nodes would take its attempts for overdue while their requests are on the way, and void
+    // Other nodes would consider its attempts overdue while their requests are on the way, and void
     // what the acquirer then captures.
     const { port, setClockOff, calls } = await startTrivialServer(t);
     const body = `{"integration_key":"${secretKey}"}`;
@@ -664,7 +664,7 @@ describe("overload and the end", () => {
     const ahead = `GET /ws/slow?integration_key=${secretKey} HTTP/1.1\r\nHost: x\r\n\r\n`;
     socket.write(ahead.repeat(100));
     await until("32 requests are under way", () => calls.length >= 32);
-    // The control: somebody else is served meanwhile.
+    // The control: another client is served meanwhile.
     assert.equal(
       (await send(port, "POST", "/ws/direct", `{"integration_key":"${secretKey}"}`)).status,
       200,
@@ -738,9 +738,9 @@ describe("overload and the end", () => {
     t.after(() => deaf.destroy());
     deaf.on("error", () => undefined);
     await once(deaf, "connect");
-    // More than the system keeps for somebody who does not read.
+    // More than the system buffers for a client that does not read.
     deaf.write("GET /ws/large HTTP/1.1\r\nHost: x\r\n\r\n".repeat(24));
-    // Until it is cut off there is no place for a second connection.
+    // Until this client is disconnected, there is no place for a second connection.
     await until("a second connection has a place", async () => {
       const answer = await sendRaw(
         port,
@@ -754,7 +754,7 @@ describe("overload and the end", () => {
     const { port, calls, openGate } = await startTrivialServer(t, { stalledMs: 50 });
     const answer = send(port, "POST", "/ws/slow", `{"integration_key":"${secretKey}"}`);
     await until("the request is under way", () => calls.length > 0);
-    // A connection that nobody uses has been cut off twice by now.
+    // In the meantime an idle connection is closed twice.
     for (let time = 0; time < 2; time += 1) {
       const idle = connect(port, "127.0.0.1");
       idle.on("error", () => undefined).resume();
@@ -772,7 +772,7 @@ describe("overload and the end", () => {
       `POST /ws/slow HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     );
     await once(socket, "finish");
-    // The server has seen the end when it has answered somebody who came later.
+    // The server has seen the end when it has answered a later client.
     await until("the request is under way", async () => {
       if (calls.length === 0) await send(port, "POST", "/ws/direct", "{}");
       return calls.length > 0;
@@ -792,7 +792,7 @@ describe("overload and the end", () => {
     );
     const body = `{"integration_key":"${secretKey}"}`;
     let refused = await send(port, "POST", "/ws/direct", body);
-    // The slow body may come second.
+    // The slow body may arrive second.
     await until("a request is refused", async () => {
       if (refused.status === 200) refused = await send(port, "POST", "/ws/direct", body);
       return refused.status !== 200;

@@ -281,7 +281,7 @@ describe("a server that listens with TLS too", () => {
     const silent = connectPlain(port, "127.0.0.1");
     silent.on("error", () => undefined);
     await once(silent, "connect");
-    // Connections are accepted in turn: once this one is served, the silent one is known.
+    // Connections are accepted in order: once this one is served, the silent one has been accepted.
     await ask(await connected(port));
     const closed = [idle, silent].map((socket) => once(socket.resume(), "close"));
     await server.close();

@@ -10,8 +10,8 @@ const { merchantA, merchantB, start } = given;
 const shop = "shop" as EndpointId;
 
 /**
- * So many notifications of one payment, each on its way to the shop; those that `failed` names have
- * failed.
+ * `count` notifications of one payment, each waiting for delivery to the shop; those in `failed`
+ * have failed.
  */
 async function told(count: number, failed: readonly number[] = []): Promise<Store> {
   const store = createMemoryStore();

@@ -8,7 +8,7 @@ import type { TreeObject } from "../../wire/decode/tree.ts";
 
 const defaultLimit = 50;
 export const mostNewest = 100;
-/** Numbers among which deliveries in a state are searched at once, and in one call. */
+/** Notification numbers per search for deliveries in a state, and per call. */
 const windowSize = 500;
 const mostLookedAt = 2_000;
 /** Deliveries per read; one notification always has fewer. */

@@ -84,7 +84,7 @@ describe("a board of faults", () => {
     for (let count = 1; count < 10_000; count += 1)
       board.add((0x10000000 + count).toString(16) as MerchantId, plain);
     assert.equal(board.add(other, plain), undefined);
-    // An account for which nothing waits gives its place away.
+    // An account without active faults makes room for another one.
     board.clear(one);
     assert.ok(board.add(other, plain) !== undefined);
     assert.equal(board.add(one, plain), undefined);

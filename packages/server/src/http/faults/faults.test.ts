@@ -27,7 +27,7 @@ const plain: Omit<Fault, "id"> = {
 };
 
 /**
- * The real server with two accounts whose keys are their names, and endpoints that say what they
+ * The real server with two accounts whose keys are their names, and endpoints that report what they
  * were given.
  */
 async function serving(context: TestContext) {

@@ -126,7 +126,7 @@ describe("the view of a request's parameters", () => {
     );
     const of = (card_number: string): unknown =>
       viewed({ creditcard: { card_number } }).shown["creditcard"];
-    // Seventeen digits and more may be a number with its code, also one with a wrong digit.
+    // Seventeen digits or more may be a number followed by its code, also one with a wrong digit.
     for (const [number, code] of [
       [pan, "837"],
       ["4111111111111112", "837"],

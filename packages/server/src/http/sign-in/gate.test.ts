@@ -29,8 +29,7 @@ const nothing = { method: "GET", params: {} } as const;
 const done: WireAnswer = { status: 200, body: "{}" };
 
 /**
- * A gate over people that are written down, with an operator who is signed in; `fail` makes writing
- * down fail from then on.
+ * A gate with stored users and a signed-in operator; `fail` makes audit writes fail from then on.
  */
 async function openGate({ role = "operator" }: { readonly role?: Role } = {}) {
   const office = await openOffice();
@@ -70,7 +69,7 @@ async function openGate({ role = "operator" }: { readonly role?: Role } = {}) {
     caller: (over: Partial<Caller> = {}) => callerOf(joined, over),
     callerOf,
     fail: (error: Error | undefined) => void (failure = error),
-    /** What was written down since: act, target, result, what it ends, and its detail. */
+    /** New audit entries: action, target, result, the entry that they end, and detail. */
     written: async () => {
       const entries = (await people.audit(undefined, 1_000)).toReversed().slice(since);
       return entries.map(({ act, target, result, of, detail }) => [
@@ -287,7 +286,7 @@ describe("what a person does", () => {
       gate.admit(keyedEndpoint("/ws/refund"), refund, caller({ account: "ffffffff" })),
       refusedWith("COFRE-119"),
     );
-    // The list of worlds is the server's, whichever account is open.
+    // The list of worlds belongs to the server, whichever account is selected.
     const list = { method: "GET", params: {} } as const;
     assert.equal(
       admittedBy(
@@ -407,7 +406,7 @@ describe("a look", () => {
     assert.deepEqual((await written()).slice(4), [
       ["looked", "/ws/query", "done", undefined, `account ${first}`],
     ]);
-    // A clock that was set back does not keep it from being written down.
+    // A clock that was set back does not prevent the entry.
     clock.advance(-1 * minute);
     await seen();
     assert.equal((await written()).length, 6);
@@ -435,7 +434,7 @@ describe("a look", () => {
 
   test("of the ten thousand last ones is remembered", async () => {
     const { gate, caller, recorded, clock } = await openGate();
-    /** Looks at this payment; whether that was written down. */
+    /** Views this payment; returns whether that was recorded. */
     const isNew = async (number: number): Promise<boolean> => {
       const before = recorded();
       const params = { hash: number.toString(16).padStart(48, "0") };
