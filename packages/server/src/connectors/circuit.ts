@@ -6,23 +6,19 @@ export interface CircuitOptions {
   readonly name: string;
   readonly clock: Clock;
   /**
-   * Most authorizations and verifications that wait for this acquirer at once; further ones are not
-   * sent.
+   * Most authorizations and verifications in flight to this acquirer; further ones are not sent.
    */
   readonly mostUnderWay: number;
-  /** Told when the acquirer begins to rest and when it is back. Never throws. */
+  /** Called when the circuit opens and when it closes. Never throws. */
   readonly report: (event: {
     readonly kind: "open" | "closed";
     readonly connector: string;
   }) => void;
 }
 
-/**
- * So many messages in a row without an answer, of whatever kind, and the acquirer is left alone for
- * a while.
- */
+/** The circuit opens after this number of consecutive messages, of any kind, without an answer. */
 const failuresToOpen = 20;
-/** How long at first, doubled each time that the acquirer does not answer then either. */
+/** The first open interval, doubled each time the probe is not answered either. */
 const firstRestMs = 5 * second;
 const longestRestMs = 60 * second;
 
@@ -30,10 +26,11 @@ const notSent: NotSent = { kind: "not_sent" };
 const leftAlone: Unknown = { kind: "unknown", cause: "connection" };
 
 /**
- * A connector whose acquirer is left alone while it is dead or slow, so that nobody waits for it:
- * what is certainly not sent can go to another acquirer, or be refused at once, and what has been
- * sent is asked about later. After a rest one message at a time is let through, and the first
- * answer ends it. Owns a count of failures and of what is under way.
+ * A circuit breaker around a connector, so that requests do not wait for an acquirer that is dead
+ * or slow: an authorization that is certainly not sent can go to another acquirer or be refused at
+ * once, and recovery inquires about what was sent. After the open interval one probe at a time is
+ * let through; the first answer closes the circuit. Owns a count of failures and of messages in
+ * flight.
  */
 export function withCircuit(
   connector: Connector,
@@ -62,7 +59,7 @@ export function withCircuit(
     }
   }
 
-  /** Never longer than it was to rest: the clock may have been set back since. */
+  /** Never longer than the interval itself: the clock may have been set back since. */
   function rests(until: Instant): boolean {
     const leftMs = until - clock.now();
     return leftMs > 0 && leftMs <= restMs;
@@ -70,7 +67,7 @@ export function withCircuit(
 
   function failed(isProbe: boolean): void {
     failures += 1;
-    // Those that were under way when it began to rest say nothing new.
+    // Messages that were in flight when the circuit opened do not count again.
     if (restsUntil !== undefined ? !isProbe : failures < failuresToOpen) return;
     if (isProbe) restMs = Math.min(restMs * 2, longestRestMs);
     else report({ kind: "open", connector: name });

@@ -11,8 +11,8 @@ import type {
 import { withStrictAnswers } from "./strict-answers.ts";
 
 /**
- * The only way to a `Connectors`: whatever a connector's acquirer answers is read by
- * strict-answers.ts before anything else sees it.
+ * The only way to construct a `Connectors`: every outcome passes strict-answers.ts before any other
+ * code reads it.
  */
 export function connectorsOf(
   connectors: readonly Connector[],
@@ -25,8 +25,8 @@ export function connectorsOf(
   assert(byName.size === list.length, "connectors have different names");
   return {
     names: list.map(({ name }) => name),
-    // By name, also where it is the only one: the list may have another first when the payment is
-    // looked at again.
+    // By name even if it is the only one: the list may start with another acquirer when recovery
+    // reads the payment later.
     standard: [first.name],
     of: (name) => (name === undefined ? first : (byName.get(name) ?? absent(name))),
   };
@@ -35,7 +35,7 @@ export function connectorsOf(
 const notSent: NotSent = { kind: "not_sent" };
 const nobodyThere: Unknown = { kind: "unknown", cause: "connection" };
 
-/** Recovery asks, hears nothing and asks again later: that is what these promise. */
+/** With these capabilities recovery inquires, gets no answer and inquires again later. */
 const absentCapabilities: ConnectorCapabilities = {
   dedupesByReference: false,
   answersInquiries: true,

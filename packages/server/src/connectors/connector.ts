@@ -14,62 +14,62 @@ import type { Card } from "../vault/card.ts";
 import type { Cryptogram, Cvv } from "../vault/pan.ts";
 
 /**
- * Our adapter to one acquirer: a stateless translator. Methods never reject for anything the
- * acquirer or the network does: whatever is not an explicit yes or no, including what arrives after
- * `deadline`, is `unknown`. Nothing is sent twice. What certainly never left is `not_sent`. Texts
- * of its outcomes are the acquirer's: `connectorsOf` keeps those that fit their field
- * (strict-answers.ts).
+ * Our adapter to one acquirer: a stateless translator. Methods never reject because of the acquirer
+ * or the network: any result that is not an explicit yes or no, including an answer after
+ * `deadline`, is `unknown`. A message is sent at most once. If it certainly never left the process,
+ * the outcome is `not_sent`. Texts in outcomes come from the acquirer: `connectorsOf` keeps those
+ * that fit their field (strict-answers.ts).
  */
 export interface Connector {
   readonly name: string;
   readonly capabilities: ConnectorCapabilities;
-  /** Holds the amount, or takes it at once when `request.capture` is true (a sale). */
+  /** Holds the amount, or captures it at once if `request.capture` is true (a sale). */
   authorize(request: AuthorizeRequest, card: CardToAuthorize): Promise<AuthorizeOutcome>;
   /**
-   * Takes up to what is held, once: an approved capture is final, and what it did not take is held
-   * no longer (interface 5.1).
+   * Captures up to the held amount, once: an approved capture is final and releases the remainder
+   * (interface 5.1).
    */
   capture(request: FollowUpRequest): Promise<FollowUpOutcome>;
   void(request: FollowUpRequest): Promise<FollowUpOutcome>;
-  /** Gives back part of what was captured. */
+  /** Refunds part of the captured amount. */
   refund(request: FollowUpRequest): Promise<FollowUpOutcome>;
   /**
-   * Asks the issuer whether the card is good, without taking money: by a zero amount, or where the
-   * scheme has none by a small authorization that the acquirer takes back at once.
+   * Verifies the card with the issuer without taking money: by a zero amount, or, where the scheme
+   * does not support one, by a small authorization that the acquirer reverses at once.
    */
   verify(request: VerifyRequest, card: CardToAuthorize): Promise<VerifyOutcome>;
   /**
-   * The technical undo of an authorization whose answer is unknown. Safe to repeat. `done` also
+   * The technical undo of an authorization with an unknown outcome. Safe to repeat. `done` also
    * when there is nothing to undo.
    */
   reverse(request: ReverseRequest): Promise<ReverseOutcome>;
-  /** Asks what became of the authorization with this reference and of what followed it. */
+  /** Returns the state of the authorization with this reference and of its follow-ups. */
   inquire(request: InquiryRequest): Promise<InquiryOutcome>;
   /**
-   * What the acquirer's tables say of a card, without asking anybody; keeps nothing of it. An
-   * acquirer without such tables has no such method, and undefined is a card that they do not know:
-   * nothing is refused then.
+   * What the acquirer's tables contain about a card; sends no message and stores nothing of the
+   * card. Acquirers without such tables omit the method. Undefined for a card that the tables do
+   * not contain; such a card is not refused.
    */
   readonly cardTraits?: (card: Card) => CardTraits | undefined;
 }
 
-/** The acquirers of an installation, by the names that its configuration gives them. */
+/** The acquirers of an installation, under their names in the configuration. */
 export interface Connectors {
-  /** In the order of the configuration. What no route is for goes to the first. */
+  /** In configuration order. Payments that match no route go to the first. */
   readonly names: readonly string[];
-  /** Where what no route is for goes: the first. */
+  /** The route of payments that match no other: the first acquirer. */
   readonly standard: readonly [string];
   /**
-   * The connector of this name; undefined, as only payments of earlier versions have it, for the
-   * first. A name that the configuration no longer has gives a connector that is never connected:
-   * nothing is sent to it, and what was sent before it went away stays unknown until it is back.
+   * The connector with this name. Undefined, which only payments of earlier versions have, returns
+   * the first. A name that is no longer configured returns a connector that is never connected: it
+   * sends nothing, and what was sent earlier stays unknown until the acquirer is configured again.
    */
   of(name: string | undefined): Connector;
 }
 
 /**
- * One value of an acquirer's answer that is not kept: not of its field's shape, or a repetition of
- * card data. It holds nothing of the value.
+ * A value of an acquirer's answer that was dropped because it does not have its field's format or
+ * repeats card data. Does not contain the value.
  */
 export interface DroppedValue {
   readonly connector: string;
@@ -87,26 +87,26 @@ export interface DroppedValue {
   readonly cause: "shape" | "card_data";
 }
 
-/** Called for each value that is not kept. Never throws. */
+/** Called for each dropped value. Never throws. */
 export type ReportDropped = (dropped: DroppedValue) => void;
 
-/** What decides whether a card may be tried at all (BP-DR-83, 97, 100, 101 and 102). */
+/** Properties that decide whether a card may be tried at all (BP-DR-83, 97, 100, 101 and 102). */
 export interface CardTraits {
   readonly funding: "credit" | "debit" | "prepaid";
-  /** Issued where the acquirer does not process cards of. */
+  /** Issued in a country whose cards the acquirer does not process. */
   readonly foreign: boolean;
-  /** false: its issuer has not opened it for payments without the card. */
+  /** false: the issuer has not enabled the card for card-not-present payments. */
   readonly ecommerce: boolean;
-  /** true: refused too often of late to be tried again. */
+  /** true: declined too often recently to be tried again. */
   readonly exhausted: boolean;
 }
 
 /**
- * What an acquirer can do, as data: recovery decides by it. Checked against behaviour by the
- * connector contract suite.
+ * What an acquirer supports, as data that recovery decides by. The connector contract suite checks
+ * it against the behaviour.
  */
 export interface ConnectorCapabilities {
-  /** A second request with the same reference is recognised and answered as the first was. */
+  /** A second request with the same reference is recognised and gets the answer of the first. */
   readonly dedupesByReference: boolean;
   readonly answersInquiries: boolean;
   readonly partialCapture: boolean;
@@ -123,10 +123,11 @@ export interface ConnectorCapabilities {
 interface AcquirerRequest {
   readonly merchantId: MerchantId;
   /**
-   * Ours, stable over crashes: attemptReference(payment id, attempt number). At most 64 characters.
+   * Our reference, stable across crashes: attemptReference(payment id, attempt number). At most 64
+   * characters.
    */
   readonly reference: string;
-  /** An answer that comes later is unknown. */
+  /** An answer after this time makes the outcome unknown. */
   readonly deadline: Instant;
   readonly simulator: SimulatorTreatment;
 }
@@ -141,13 +142,13 @@ export interface AuthorizeRequest extends AcquirerRequest {
   /** Who is present and why, for stored credentials; undefined for an ordinary payment. */
   readonly storedCredential: StoredCredential | undefined;
   /**
-   * What a 3-D Secure server of the merchant's found, passed on as it came; undefined when there
-   * was none.
+   * The result of the merchant's 3-D Secure server, passed on unchanged; undefined when there was
+   * none.
    */
   readonly threeDSecure: ThreeDSecure | undefined;
-  /** Who pays, for acquirers that ask for it. */
+  /** The customer, for acquirers that require one. */
   readonly customer?: Customer;
-  /** Credit unless it says otherwise. */
+  /** Credit by default. */
   readonly paymentType?: PaymentOrder["paymentType"];
 }
 
@@ -161,10 +162,10 @@ export interface VerifyRequest extends AcquirerRequest {
 /** Card data for one call; the caller wipes it after the answer. */
 export interface CardToAuthorize {
   readonly card: Card;
-  /** true: the PAN is a network token's. */
+  /** true: the PAN is a network token. */
   readonly networkToken?: boolean;
   readonly cvv: Cvv | undefined;
-  /** The network token's, or what 3-D Secure gave for a card. */
+  /** The network token's cryptogram, or that of a 3-D Secure authentication of a card. */
   readonly cryptogram: Cryptogram | undefined;
 }
 
@@ -179,7 +180,7 @@ export interface OriginalAuthorization {
   readonly amount: Money;
   readonly authorizationCode: string | undefined;
   readonly acquirerReference: string | undefined;
-  /** First six and last four digits of its card, which no answer about it may go beyond. */
+  /** First six and last four digits of the card; an answer may not repeat more of it. */
   readonly maskedPan?: string;
 }
 
@@ -197,8 +198,8 @@ export type Unknown = {
 };
 
 /**
- * No byte of it has left: certain, so it may be sent elsewhere, and is a refusal when there is
- * nowhere else.
+ * No byte has left the process, with certainty: the request may go to another acquirer, and is
+ * refused if there is none.
  */
 export interface NotSent {
   readonly kind: "not_sent";
@@ -210,8 +211,8 @@ export interface Approval {
   readonly responseCode: string;
   readonly acquirerReference: string | undefined;
   /**
-   * The scheme's name of this transaction, which later stored-credential payments refer to;
-   * undefined when none was given.
+   * The scheme's transaction identifier, which later stored-credential payments refer to; undefined
+   * when none was given.
    */
   readonly networkTransactionId: string | undefined;
 }
@@ -221,7 +222,7 @@ export interface Decline {
   readonly reason: DeclineReason;
   readonly responseCode: string;
   readonly adviceCode: string | undefined;
-  /** True when it never went to an issuer. */
+  /** True when the request never reached an issuer. */
   readonly refusedBeforeIssuer: boolean;
 }
 
@@ -243,14 +244,11 @@ export type FollowUpOutcome =
   | Unknown;
 
 export type ReverseOutcome =
-  /** Undone now or earlier. */
+  /** Reversed now or earlier. */
   | { readonly kind: "reversed" }
-  /**
-   * The acquirer knows nothing of the original: true for ever only after
-   * capabilities.lateArrivalMs.
-   */
+  /** The acquirer does not have the original: final only after capabilities.lateArrivalMs. */
   | { readonly kind: "unknown_original" }
-  /** It was captured meanwhile: the acquirer's truth is to be adopted. */
+  /** It was captured in the meantime: the acquirer's state is adopted. */
   | { readonly kind: "refused"; readonly responseCode: string }
   | Unknown;
 
@@ -258,7 +256,7 @@ export type InquiryOutcome =
   | {
       readonly kind: "found";
       readonly authorization: Approval | Decline;
-      /** Minor units of the authorization's currency that were captured; 0n when none. */
+      /** Captured minor units, in the authorization's currency; 0n when none. */
       readonly captured: bigint;
       readonly voided: boolean;
       /** References of the refunds that were carried out. */

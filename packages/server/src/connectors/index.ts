@@ -9,11 +9,11 @@ import { connectUpstream, type UpstreamOptions } from "./upstream/upstream-conne
 export interface ConnectorSetup {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
-  /** Where the acquirer is, for connectors that reach it over a network: a URL. */
+  /** URL of the acquirer, for connectors that reach it over a network. */
   readonly address?: string;
 }
 
-/** Every acquirer that Cofre can speak to, by the name that the configuration uses. */
+/** Every supported acquirer, by its name in the configuration. */
 export const connectors = {
   simulator: ({ clock, scheduler }: ConnectorSetup) => createSimulator({ clock, scheduler }),
   remote_simulator: ({ clock, scheduler, address }: ConnectorSetup) => {

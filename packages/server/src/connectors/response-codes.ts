@@ -1,8 +1,8 @@
 import type { DeclineReason } from "../payment/payment.ts";
 
 /**
- * DE 39 (ISO 8583:1987) for a decline whose answer carries no code of its own, or none that can be
- * kept.
+ * DE 39 (ISO 8583:1987) for a decline whose answer has no code, or none that passes
+ * strict-answers.ts.
  */
 export const responseCodeOf: Readonly<Record<DeclineReason, string>> = {
   not_accepted: "05",

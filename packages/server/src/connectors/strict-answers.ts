@@ -19,13 +19,13 @@ import type {
 import { responseCodeOf } from "./response-codes.ts";
 
 /**
- * The boundary between an acquirer's words and everything of ours. Each text of an outcome has one
- * shape, and must not repeat card data; a text that fails is not kept and is reported, and the
- * outcome itself still holds. Outcomes are built field by field, so that nothing else of an answer
- * passes. `connectorsOf` puts every connector behind it.
+ * The boundary between an acquirer's answers and all other code. Each text of an outcome has one
+ * format and must not repeat card data; a text that fails is dropped and reported, and the outcome
+ * itself is still valid. Outcomes are built field by field, so that no other part of an answer
+ * passes. `connectorsOf` wraps every connector in it.
  */
 
-/** What a field of an outcome looks like. None is long enough, or free enough, for a sentence. */
+/** The format of each field. None is long or free enough for a sentence. */
 const shapes = {
   /** DE 38 has six characters; some acquirers use two more. */
   authorization_code: /^[A-Z0-9]{1,8}$/,
@@ -38,7 +38,7 @@ const shapes = {
   refund_reference: /^[\w-]{1,64}$/,
 } as const satisfies Partial<Record<DroppedValue["field"], RegExp>>;
 
-/** The codes that an outcome has when its own could not be kept. */
+/** The codes of an outcome whose own code was dropped. */
 const approvedCode = "00";
 const refusedCode = responseCodeOf.not_accepted;
 /** DE 39: no action taken, unable to back out. */
@@ -146,8 +146,8 @@ class Reader {
     if (outcome.kind === "not_found") return { kind: "not_found" };
     if (outcome.kind !== "found") return this.#unknown(outcome);
     const { authorization, captured, voided, refunds } = outcome;
-    // The request log shows the amount. One that was never asked for and is as long as a card
-    // number is none.
+    // The request log shows the amount. An amount that was never requested and is as long as a card
+    // number may be one.
     if (captured >= leastCardNumber && captured > original.amount.minor)
       return this.#unusable("captured", "card_data");
     return {
@@ -158,8 +158,8 @@ class Reader {
           : this.#decline(authorization),
       captured,
       voided,
-      // The reference that is asked for is ours, even if its digits look like the card's by chance.
-      // A refund that counts as not done is sent again.
+      // The requested reference is ours, even if its digits happen to match the card's. Dropping it
+      // would mark the refund as not done and send it again.
       refunds: refunds.filter(
         (reference) =>
           reference === asked || this.#text("refund_reference", reference) !== undefined,
@@ -206,8 +206,8 @@ class Reader {
   }
 
   /**
-   * The text, or undefined when it is not of the field's shape or repeats the card. An absent one
-   * is not reported.
+   * The text, or undefined when it does not have the field's format or repeats the card. A missing
+   * text is not reported.
    */
   #text(field: keyof typeof shapes, value: unknown): string | undefined {
     if (value === undefined || value === "") return undefined;

@@ -31,33 +31,33 @@ interface Ports {
 }
 
 export interface AcquirerServerOptions extends Ports, Partial<Personality> {
-  /** 0: any free one. */
+  /** 0: any free port. */
   readonly port: number;
 }
 
 export interface AcquirerServer {
   readonly port: number;
-  /** Cuts every connection. */
+  /** Closes every connection. */
   close(): Promise<void>;
 }
 
-/** With how to repeat the card of each reference, at an acquirer that echoes. */
+/** `echoes` has how to repeat the card of each reference, for an acquirer that echoes. */
 type Site = AcquirerSite & { readonly echoes: Map<string, Echo> | undefined };
 
-/** Undefined is silence. */
+/** Undefined: no answer is sent. */
 type Reply = { readonly body: unknown; readonly afterMs: number } | undefined;
 
-/** Authorize requests are some 700 bytes. */
+/** Authorize requests have about 700 bytes. */
 const largestBody = 8_192;
 const mostConnections = 1_024;
 
 /**
- * The simulated acquirer as a server of its own, so that its books outlive a Cofre that is killed.
- * Loopback only, as it is not protected by anything.
+ * The simulated acquirer as a separate server, so that its books survive a killed Cofre process.
+ * Loopback only, because it has no access control.
  *
  * `POST /authorize`, `/verify`, `/capture`, `/void`, `/refund`, `/reverse`, `/inquire`,
- * `/instruct`; `GET /capabilities`, `/books`. Silence on the simulated network is a request that
- * stays unanswered until its sender goes.
+ * `/instruct`; `GET /capabilities`, `/books`. A message lost on the simulated network is a request
+ * that stays unanswered until the client disconnects.
  */
 export async function startAcquirerServer({
   clock,
@@ -168,7 +168,7 @@ function route(site: Site, clock: Clock, url: string | undefined, body: Buffer):
   }
 }
 
-/** A message that comes with a card, which is judged and wiped. */
+/** Handles a message with a card; evaluates the card and wipes it. */
 function withLetter<
   Message extends Pick<OriginalMessage, "merchantId" | "reference"> & Personal,
   Answer extends Approval | Decline | VerifyAnswer,
@@ -206,12 +206,12 @@ function echoedInquiry(
     : { ...heard, authorization: echo(heard.authorization) };
 }
 
-/** The account's latency is spent on the way back (see network.ts). */
+/** The account's latency is spent on the answer (see network.ts). */
 function spoken<Answer>({ simulator }: Personal, heard: Heard<Answer>): Reply {
   return heard === undefined ? undefined : { body: heard, afterMs: simulator.latencyMs };
 }
 
-/** The whole body in one buffer that the caller wipes; the pieces are wiped here. */
+/** Reads the whole body into one buffer that the caller wipes; the chunks are wiped here. */
 async function read(request: IncomingMessage): Promise<Buffer> {
   const length = Number(request.headers["content-length"]);
   if (!Number.isSafeInteger(length) || length < 1 || length > largestBody) throw new Malformed();

@@ -33,17 +33,17 @@ import type {
 export interface AcquirerOptions {
   readonly clock: Clock;
   /**
-   * What authorization codes are derived from. The same after a restart, or the codes given before
-   * it prove nothing.
+   * Seed of the authorization codes. It must stay the same over restarts, or codes issued earlier
+   * prove nothing.
    */
   readonly seed: string;
-  /** How many references the books remember; the oldest are forgotten first. */
+  /** Number of references that the books hold; the oldest are dropped first. */
   readonly rememberedReferences: number;
   readonly personality: AcquirerPersonality;
 }
 
 type Authorization = { -readonly [Key in keyof BookedAuthorization]: BookedAuthorization[Key] } & {
-  /** Captures, voids and refunds with what was answered, the newest last. */
+  /** Captures, voids and refunds with their answers, the newest last. */
   followUps: FollowUp[] | undefined;
 };
 
@@ -65,20 +65,20 @@ const followUpsRemembered = 16;
 const merchantsRemembered = 10_000;
 
 /**
- * The schemes that let an amount of nothing be authorized; the others' cards are tried with a small
- * one (interface 3.7).
+ * Schemes that allow a zero-amount authorization; cards of the others are verified with a small
+ * amount (interface 3.7).
  */
 const zeroAmountBrands: readonly Brand[] = ["amex", "diners", "mastercard", "visa"];
 /** Minor units of the country's currency. */
 const ghostAmount = 100n;
 
 /**
- * The simulated acquirer and the issuers behind it: decides, and keeps books. It does no I/O and
- * never waits; time comes from the clock and chance from the seed, so equal messages in equal order
- * give equal answers and books.
+ * The simulated acquirer and its issuers: decides messages and keeps books. It does no I/O and
+ * never waits; time comes from the clock and randomness from the seed, so equal messages in equal
+ * order give equal answers and books.
  *
- * Owns the books, in memory only. Holds: no PAN (masks only); per reference, captured never exceeds
- * what was approved and refunds never exceed captured; what is voided or reversed holds nothing.
+ * Owns the books, in memory only. Invariants: no PAN (masks only); per reference, captured never
+ * exceeds approved and refunds never exceed captured; what is voided or reversed holds nothing.
  */
 export class SimulatedAcquirer {
   readonly #clock: Clock;
@@ -95,7 +95,7 @@ export class SimulatedAcquirer {
     this.#authorizations = new BoundedMap(options.rememberedReferences);
   }
 
-  /** `verdict` is what the issuer says to the card that came with the message. */
+  /** `verdict` is the issuer's decision about the card of the message. */
   authorize(message: AuthorizeMessage, verdict: CardVerdict): AuthorizeAnswer {
     const known = this.#authorizations.get(keyOf(message.merchantId, message.reference));
     const ledger = this.#ledger(message.merchantId);
@@ -127,8 +127,7 @@ export class SimulatedAcquirer {
   }
 
   /**
-   * Says whether a card is good. A small authorization that it takes is undone before anybody hears
-   * of it.
+   * Verifies a card. A small authorization made for this is reversed before the answer is returned.
    */
   verify(message: VerifyMessage, verdict: CardVerdict): VerifyAnswer {
     const { merchantId, reference, currency, card, storedCredential } = message;
@@ -153,10 +152,7 @@ export class SimulatedAcquirer {
     return { kind: "good", networkTransactionId, method };
   }
 
-  /**
-   * Takes money that an authorization holds, once; what it does not take is held no longer
-   * (interface 5.1).
-   */
+  /** Captures a held authorization, once; the remainder is released (interface 5.1). */
   capture(message: FollowUpMessage, refusal: DeclineReason | undefined): FollowUpAnswer {
     const authorization = this.#original(message);
     if (authorization === undefined) return refused(responseCodes.unknownOriginal);
@@ -167,7 +163,7 @@ export class SimulatedAcquirer {
     return remember(authorization, "capture", message, answer);
   }
 
-  /** Gives up the whole hold. Refused once anything was captured: that takes a refund. */
+  /** Releases the whole hold. Refused once anything was captured: that requires a refund. */
   void(message: FollowUpMessage, refusal: DeclineReason | undefined): FollowUpAnswer {
     const authorization = this.#original(message);
     if (authorization === undefined) return refused(responseCodes.unknownOriginal);
@@ -182,7 +178,7 @@ export class SimulatedAcquirer {
     return remember(authorization, "void", message, answer);
   }
 
-  /** Gives back part of what was captured, in refunds that together do not exceed it. */
+  /** Refunds part of the captured amount; refunds together do not exceed it. */
   refund(message: FollowUpMessage, refusal: DeclineReason | undefined): FollowUpAnswer {
     const { merchantId, original, reference, amount } = message;
     const authorization =
@@ -202,8 +198,8 @@ export class SimulatedAcquirer {
   }
 
   /**
-   * Undoes an authorization or a sale, as if it had never been; safe to repeat. Once a capture of
-   * its own or a refund has followed, it is refused. An unknown original leaves no trace: an
+   * Undoes an authorization or a sale as if it had never existed; safe to repeat. Refused once a
+   * capture of its own or a refund has followed. An unknown original leaves no trace: an
    * authorization that arrives after its reversal is decided like any other, and holds money until
    * it is reversed again.
    */
@@ -231,7 +227,9 @@ export class SimulatedAcquirer {
     };
   }
 
-  /** Goes on with the books of another, as they are now; that one's stay its own. */
+  /**
+   * Replaces the books with a copy of another acquirer's current books; the other keeps its own.
+   */
   takeOver(other: SimulatedAcquirer): void {
     this.#authorizations = other.#authorizations.copy((authorization) => ({
       ...authorization,
@@ -245,7 +243,7 @@ export class SimulatedAcquirer {
     this.#forgotten = other.#forgotten;
   }
 
-  /** A copy of the books as they are now. */
+  /** A copy of the current books. */
   books(): AcquirerBooks {
     const authorizations = new Map<MerchantId, BookedAuthorization[]>();
     for (const { merchantId, followUps: _, ...booked } of this.#authorizations.values()) {
@@ -263,9 +261,8 @@ export class SimulatedAcquirer {
   }
 
   /**
-   * The answer that a follow-up with this reference was given before, at an acquirer that
-   * recognises repeats. A reference that named another operation or amount is refused, and nothing
-   * is done.
+   * The earlier answer to a follow-up with this reference, for an acquirer that recognises repeats.
+   * A reference that was used for another operation or amount is refused without any effect.
    */
   #earlierAnswer(
     authorization: Authorization,
@@ -285,7 +282,7 @@ export class SimulatedAcquirer {
   #followUpOf(authorization: Authorization, { reference }: FollowUpMessage): FollowUp | undefined {
     const known = authorization.followUps?.find((each) => each.reference === reference);
     if (known !== undefined) return known;
-    // A refund is recognised however many followed it.
+    // A refund is recognised regardless of how many followed it.
     const refund = authorization.refunds.find((each) => each.reference === reference);
     if (refund === undefined) return undefined;
     const amount = { minor: refund.amount, currency: authorization.amount.currency };
@@ -293,12 +290,12 @@ export class SimulatedAcquirer {
   }
 
   /**
-   * The authorization that a follow-up or a reversal names. One that the books do not hold (they
-   * are bounded, and in process they end with the process) is opened again as it was approved if
-   * the authorization code proves it: the code is derived from the seed, merchant, reference,
-   * amount and kind, so only this acquirer can have issued it for exactly that. What followed it
-   * before the books were lost stays lost; without this, a sandbox could not capture today what it
-   * authorized before it was restarted.
+   * The authorization that a follow-up or a reversal names. If the books do not hold it (they are
+   * bounded, and in process they end with the process), it is opened again as approved if the
+   * authorization code proves it: the code is derived from the seed, merchant, reference, amount
+   * and kind, so only this acquirer can have issued it for exactly that. Follow-ups from before the
+   * loss of the books stay lost; without this, a sandbox could not capture after a restart what it
+   * authorized before.
    */
   #original(message: OriginalMessage): Authorization | undefined {
     const { merchantId, original } = message;
@@ -334,8 +331,8 @@ export class SimulatedAcquirer {
   }
 
   /**
-   * Whoever refunds says that it was captured: of what was held before the books were lost, that is
-   * taken to be all of it.
+   * A refund implies a capture: an authorization from before the loss of the books counts as
+   * captured in full.
    */
   #provenCapture(
     merchantId: MerchantId,
@@ -357,9 +354,9 @@ export class SimulatedAcquirer {
       kind: "approved",
       authorizationCode: String(number % 1_000_000).padStart(6, "0"),
       responseCode: "00",
-      // The form of DE 37: twelve digits.
+      // The format of DE 37: twelve digits.
       acquirerReference: String(Math.floor(number / 1_000_000)).padStart(12, "0"),
-      // The form of Visa's transaction identifier: 48 bits are at most fifteen digits.
+      // The format of Visa's transaction identifier: 48 bits are at most fifteen digits.
       networkTransactionId: String(number).padStart(15, "0"),
     };
   }

@@ -1,9 +1,9 @@
 import { assert } from "../../kernel/assert.ts";
 
 /**
- * A map that holds at most `limit` keys and forgets the oldest. The ring beside the map is there
- * because asking a Map for its first key walks over the holes that earlier deletions left: with
- * steady eviction that is a walk per insertion.
+ * A map that holds at most `limit` keys and drops the oldest. The ring beside the map is there
+ * because reading a Map's first key walks over the holes of earlier deletions: with steady eviction
+ * that is a walk per insertion.
  */
 export class BoundedMap<Value> {
   readonly #entries = new Map<string, Value>();
@@ -24,7 +24,7 @@ export class BoundedMap<Value> {
     return this.#entries.values();
   }
 
-  /** Another map with what `copied` makes of each value. */
+  /** A copy of the map with each value passed through `copied`. */
   copy(copied: (value: Value) => Value): BoundedMap<Value> {
     const copy = new BoundedMap<Value>(this.#limit);
     for (const [key, value] of this.#entries) copy.#entries.set(key, copied(value));
@@ -33,7 +33,7 @@ export class BoundedMap<Value> {
     return copy;
   }
 
-  /** Adds a key that is not there yet. Tells whether the oldest key had to go. */
+  /** Adds a new key. Returns whether the oldest key was dropped. */
   add(key: string, value: Value): boolean {
     const oldest = this.#ring[this.#next];
     if (oldest !== undefined) this.#entries.delete(oldest);

@@ -5,22 +5,21 @@ import type { OriginalMessage, VerifyAnswer } from "./messages-and-books.ts";
 import { draw } from "./draw.ts";
 import type { Personal } from "./messages-and-books.ts";
 
-/** Gives an answer whose texts repeat the card. */
+/** Returns the answer with the card repeated in its texts. */
 export type Echo = <Answer extends Approval | Decline | VerifyAnswer>(answer: Answer) => Answer;
 
 type Addressed = Pick<OriginalMessage, "reference"> & Personal;
 
 /**
- * What an acquirer answers whose fields are mapped wrongly: the card's number or its security code
- * where a code or a reference belongs. The number is text then, which it is nowhere else: only the
- * sandbox does this, when it is asked for, with cards of tests. Nothing of the card is read before
- * the echo is used.
+ * Simulates an acquirer with wrongly mapped fields: its answers have the card number or the
+ * security code where a code or a reference belongs. Only here is the number a string: only the
+ * sandbox does this, on request, with test cards. The card is not read before the echo is used.
  */
 export function echoOf(card: Pick<Card, "pan">, cvv: Cvv | undefined, request: Addressed): Echo {
   return (answer) => lastingEcho(card, cvv, request)(answer);
 }
 
-/** The same for answers that come when the card has been wiped. */
+/** The same for answers that are sent after the card was wiped. */
 export function lastingEcho(
   { pan }: Pick<Card, "pan">,
   cvv: Cvv | undefined,
@@ -37,7 +36,7 @@ export function lastingEcho(
     Buffer.from(digits).toString("hex"),
     Buffer.from(digits).toString("base64url"),
   ];
-  // Another spelling in each field for each request, and the same ones in each run.
+  // A different spelling in each field and for each request, and the same ones in each run.
   const turn = draw(simulator.seed, `echo\n${reference}`);
   const echoed = (field: number): string => spellings[(turn + field) % spellings.length] ?? digits;
   return (answer) => {

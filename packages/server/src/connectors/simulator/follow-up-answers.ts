@@ -8,24 +8,24 @@ import type {
 import { issuerDecline } from "./magic-cards.ts";
 
 /**
- * What the acquirer says to that which follows an authorization, by what its books hold of it.
- * `refusal` is the issuer's own no.
+ * The acquirer's answers to follow-ups of an authorization, decided by its books. `refusal` is the
+ * issuer's decline.
  */
 
-/** DE 39 of the refusals that are the acquirer's own. */
+/** DE 39 of refusals by the acquirer itself. */
 export const responseCodes = {
   invalidTransaction: "12",
   invalidAmount: "13",
   cannotBackOut: "21",
   unknownOriginal: "25",
   exceedsLimit: "61",
-  /** A reference that named another request before. */
+  /** A reference that was used for another request. */
   duplicateReference: "94",
 } as const;
 
 /**
- * So many refunds of one authorization: what an inquiry tells of them fits its answer's bound
- * (link-http.ts).
+ * Most refunds of one authorization: an inquiry's answer with all of them stays within its size
+ * limit (link-http.ts).
  */
 const mostRefunds = 400;
 
@@ -36,8 +36,8 @@ export function captureAnswer(
   { partialCapture }: Pick<AcquirerPersonality, "partialCapture">,
 ): FollowUpAnswer {
   if (refusal !== undefined) return refused(issuerDecline(refusal).responseCode);
-  // Nothing is held by what was declined, voided, reversed, captured (a capture is final, whatever
-  // it took), or was a sale.
+  // A declined, voided, reversed or captured authorization holds nothing (a capture is final,
+  // whatever its amount), nor does a sale.
   if (booked.held === 0n || booked.captures > 0) return refused(responseCodes.invalidTransaction);
   if (amount.currency !== booked.amount.currency || amount.minor <= 0n)
     return refused(responseCodes.invalidAmount);
@@ -64,7 +64,7 @@ export function refundAnswer(
   refusal: DeclineReason | undefined,
 ): FollowUpAnswer {
   if (refusal !== undefined) return refused(issuerDecline(refusal).responseCode);
-  // Nothing was taken by what was declined, is only held, or was undone.
+  // A declined, held or undone authorization has captured nothing.
   if (booked.captured === 0n) return refused(responseCodes.invalidTransaction);
   if (amount.currency !== booked.amount.currency || amount.minor <= 0n)
     return refused(responseCodes.invalidAmount);

@@ -27,18 +27,17 @@ const http = process.getBuiltinModule("node:http");
 export interface RemoteSimulatorOptions {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
-  /** Where the acquirer process listens, such as `http://127.0.0.1:4321`. */
+  /** URL of the acquirer process, such as `http://127.0.0.1:4321`. */
   readonly address: string;
 }
 
-/** A connector to an acquirer in a process of its own (acquirer-server.ts). */
+/** A connector to an acquirer in a separate process (acquirer-server.ts). */
 export interface RemoteSimulator extends Connector {
   /**
-   * Queues what is to happen to the merchant's next messages. Rejects when the acquirer does not
-   * take it.
+   * Queues an instruction for the merchant's next messages. Rejects when the acquirer refuses it.
    */
   instruct(merchantId: MerchantId, instruction: Instruction): Promise<void>;
-  /** A copy of what the acquirer holds. */
+  /** A copy of the acquirer's books. */
   books(): Promise<AcquirerBooks>;
   /** Closes idle connections. */
   close(): void;
@@ -47,9 +46,7 @@ export interface RemoteSimulator extends Connector {
 type Timed = { readonly deadline: Instant; readonly simulator: SimulatorTreatment };
 type Told = { readonly kind: "told"; readonly body: unknown };
 
-/**
- * An inquiry tells up to 400 references of refunds (follow-up-answers.ts) of 64 characters each.
- */
+/** An inquiry returns up to 400 refund references (follow-up-answers.ts) of 64 characters each. */
 const largestOutcome = 65_536;
 const largestBooks = 256 * 1_024 * 1_024;
 const housekeepingMs = 10_000;
@@ -61,7 +58,7 @@ const garbled: Unknown = { kind: "unknown", cause: "garbled" };
 const notSent: NotSent = { kind: "not_sent" };
 
 /**
- * Connects to an acquirer process and asks it what it can do. Rejects when nothing there answers.
+ * Connects to an acquirer process and requests its capabilities. Rejects when there is no answer.
  */
 export async function connectSimulator({
   clock,
@@ -114,8 +111,8 @@ export async function connectSimulator({
   }
 
   /**
-   * What follows a payment stays open when it was not sent: recovery asks, and sends it again where
-   * that is safe.
+   * A follow-up that was not sent stays open: recovery inquires, and sends it again where that is
+   * safe.
    */
   async function follow<Outcome>(
     path: string,
@@ -146,7 +143,7 @@ export async function connectSimulator({
     refund: (request) => follow("/refund", request, readFollowUpOutcome),
     reverse: (request) => follow("/reverse", request, readReverseOutcome),
     inquire: (request) => follow("/inquire", request, readInquiryOutcome),
-    // The same tables as the acquirer's own.
+    // The acquirer uses the same tables.
     cardTraits: traitsOf,
     instruct: async (merchantId, instruction) => {
       await housekeeping("POST", "/instruct", Buffer.from(encode({ merchantId, ...instruction })));
@@ -156,7 +153,7 @@ export async function connectSimulator({
   };
 }
 
-/** A request that comes with a card as bytes, of which some are the PAN. */
+/** The body of a request with a card, as bytes that include the PAN. */
 function letterOf(
   request: AuthorizeRequest | VerifyRequest,
   { pan, expiryMonth, expiryYear }: Card,
@@ -173,15 +170,14 @@ function letterOf(
 interface Exchange {
   readonly method: "GET" | "POST";
   readonly path: string;
-  /** Owned by the exchange, and wiped by it: it may hold a PAN. */
+  /** Owned and wiped by the exchange: it may hold a PAN. */
   readonly body: Buffer | undefined;
   readonly leftMs: number;
   readonly largestAnswer: number;
 }
 
 /**
- * One request, sent once: node:http never sends again by itself, and neither does this. Never
- * rejects.
+ * Sends one request once: node:http does not retry by itself, and neither does this. Never rejects.
  */
 function exchangeOver(
   agent: Agent,
@@ -201,7 +197,7 @@ function exchangeOver(
       });
       const cancel = scheduler.after(leftMs, () => settle(timedOut));
       let settled = false;
-      // What is written before there is a connection stays in this process.
+      // What is written before the connection is established stays in this process.
       let isConnected = false;
       request.on("socket", (socket) => {
         if (!socket.connecting) isConnected = true;
@@ -212,14 +208,14 @@ function exchangeOver(
         if (settled) return;
         settled = true;
         cancel();
-        // What was not answered in full leaves a connection that no later request may use.
+        // After an incomplete answer the connection is closed, so that no later request uses it.
         if (heard.kind === "unknown") request.destroy();
         body?.fill(0);
         resolve(heard.kind === "unknown" && !isConnected ? notSent : heard);
       }
 
       request.on("error", () => settle(disconnected));
-      // Once an answer has begun, `collect` says whether it came whole.
+      // Once an answer has begun, `collect` decides whether it is complete.
       request.on("response", (response: IncomingMessage) => {
         collect(response, largestAnswer).then(settle, () => settle(disconnected));
       });

@@ -7,8 +7,8 @@ import type { Card } from "../../vault/card.ts";
 import type { CardTraits, Decline } from "../connector.ts";
 
 /**
- * Public test numbers and what the sandbox does with them (interface 9). Any other number is
- * refused before the issuer.
+ * Public test numbers and their result in the sandbox (interface 9). Any other number is refused
+ * before the issuer.
  */
 export const magicCards: readonly (readonly [
   digits: string,
@@ -34,14 +34,14 @@ export const magicCards: readonly (readonly [
   ["5896578742026538", "cabal", "approve"],
   ["5680095660610110", "magna", "approve"],
   ["4716909774636285", "visa", "insufficient_funds"],
-  // "invalidData" there; the wire's text for it is "Invalid card or card type".
+  // The interface calls this "invalidData"; its text on the wire is "Invalid card or card type".
   ["5102026827345142", "mastercard", "invalid_card"],
   ["6011088896715918", "discover", "expired_card"],
   ["378568775709157", "amex", "not_accepted"],
   ["4000000000000028", "visa", "insufficient_funds"],
   ["4000000000000002", "visa", "invalid_card"],
-  // 3-D Secure (interface 2.7): without a challenge and with one that succeeds the issuer approves;
-  // with one that fails it asks for 3-D Secure again.
+  // 3-D Secure (interface 2.7): without a challenge, or with a successful one, the issuer approves;
+  // after a failed challenge it requires 3-D Secure again.
   ["4000000000001000", "visa", "approve"],
   ["4000000000001091", "visa", "approve"],
   ["4000000000001109", "visa", "three_d_secure_required"],
@@ -55,10 +55,10 @@ const ordinary: CardTraits = {
 };
 
 /**
- * Numbers of our own choosing in the range of the magic cards that end in four digits: what refuses
- * them is decided before an issuer is asked, by what the acquirer's tables tell. The issuer itself
- * approves each, so a payment that nothing forbids goes through: the prepaid card in one
- * instalment, the foreign one where foreign cards are processed.
+ * Numbers that we chose in the range of the magic cards that end in four digits. They are refused
+ * before the issuer, by the acquirer's tables. The issuer itself approves each, so a payment that
+ * no rule forbids succeeds: the prepaid card in one instalment, the foreign card where foreign
+ * cards are processed.
  */
 export const scenarioCards: readonly (readonly [
   digits: string,
@@ -78,7 +78,7 @@ export const scenarioCards: readonly (readonly [
 ];
 
 /**
- * DE 39 (ISO 8583:1987) and merchant advice code of each refusal. Advice: 01 correct the data, 02
+ * DE 39 (ISO 8583:1987) and merchant advice code of each decline. Advice: 01 correct the data, 02
  * try later, 03 do not try again.
  */
 const declineCodes: Readonly<
@@ -98,10 +98,10 @@ const declineCodes: Readonly<
   acquirer_error: { responseCode: "96", adviceCode: "02" },
 };
 
-/** What the issuer says to a card: a refusal, or undefined when it approves. */
+/** The issuer's decision about a card: a decline, or undefined when it approves. */
 export type CardVerdict = Decline | undefined;
 
-/** An issuer's refusal for this reason, with the codes that go with it. */
+/** An issuer's decline for this reason, with its codes. */
 export function issuerDecline(reason: DeclineReason): Decline {
   return { kind: "declined", reason, ...declineCodes[reason], refusedBeforeIssuer: false };
 }
@@ -113,8 +113,8 @@ const notATestCard: Decline = {
 };
 
 /**
- * The numbers as bytes, in the order of `order`, so that a card is found without ever becoming a
- * string or a number.
+ * The numbers as bytes, sorted by `order`, so that a card is looked up without becoming a string or
+ * a number.
  */
 const byDigits = [
   ...magicCards.map(([digits, , result]) => ({
@@ -140,14 +140,14 @@ function order(a: Uint8Array, b: Uint8Array): number {
 }
 
 /**
- * Makes the issuers' judgement of a card, of whose digits nothing is kept. A card that would be
- * approved is declined once its expiry month has passed everywhere: a stored card ages with the
+ * Returns the issuers' decision about a card; keeps no digit of it. A card that would be approved
+ * is declined once its expiry month has ended in every time zone: a stored card ages with the
  * account's clock.
  *
- * `approveTestBins` are prefixes of 6 to 8 digits under which every number approves that is not in
- * the table: for load tests that need more cards than the table has. There are none by default, as
- * a shop that sends some other number must see the refusal that the sandbox it is written for
- * gives.
+ * `approveTestBins` are prefixes of 6 to 8 digits; a number under one of them that is not in the
+ * table is approved. They are for load tests that need more cards than the table has. The default
+ * is none, because a shop that sends another number must get the refusal of the sandbox that it was
+ * written for.
  */
 export function cardJudge(
   approveTestBins: readonly string[],
@@ -167,7 +167,7 @@ export function cardJudge(
   };
 }
 
-/** What the acquirer's tables tell of a card; undefined for one that the sandbox does not know. */
+/** The acquirer's table row for a card; undefined for a card that the sandbox does not know. */
 export function traitsOf({ pan }: Card): CardTraits | undefined {
   return magicCardOf(pan.reveal())?.traits;
 }

@@ -19,21 +19,21 @@ import type {
 } from "../connector.ts";
 
 /**
- * What the acquirer itself can do: the part of a connector's capabilities that is not the
- * network's.
+ * What the acquirer itself supports: the part of a connector's capabilities that does not depend on
+ * the network.
  */
 export interface AcquirerPersonality {
-  /** false: a second authorization with the same reference is a second authorization. */
+  /** false: a second authorization with the same reference is a new authorization. */
   readonly dedupes: boolean;
   readonly answersInquiries: boolean;
-  /** false: a second capture, void or refund with the same reference is another one. */
+  /** false: a second capture, void or refund with the same reference is a new one. */
   readonly repeatsFollowUps: boolean;
   readonly partialCapture: boolean;
 }
 
 /**
- * What the acquirer says: an outcome, or a refusal to say. Whether it reaches anybody is the
- * network's business.
+ * The acquirer's answer: an outcome, or a refusal to give one. The network decides whether it
+ * arrives.
  */
 export type AuthorizeAnswer = Exclude<AuthorizeOutcome, Unknown | NotSent>;
 export type VerifyAnswer = Exclude<VerifyOutcome, Unknown | NotSent>;
@@ -42,10 +42,10 @@ export type ReverseAnswer = Exclude<ReverseOutcome, Unknown>;
 export type InquiryAnswer = Exclude<InquiryOutcome, Unknown> | RefusedToSay;
 type RefusedToSay = { readonly kind: "unknown"; readonly cause: "refused_to_say" };
 
-/** Everything the acquirer holds, for a test to judge Cofre by. */
+/** Everything that the acquirer holds, for tests that check Cofre's state against it. */
 export interface AcquirerBooks {
   readonly merchants: readonly MerchantBooks[];
-  /** References that are not in the books any more; the totals still count them. */
+  /** Number of references dropped from the books; the totals still count them. */
   readonly forgottenReferences: number;
 }
 
@@ -61,35 +61,35 @@ export interface MerchantBooks {
 interface MoneyBooks {
   readonly currency: string;
   readonly held: bigint;
-  /** Taken and neither undone nor given back. */
+  /** Captured and neither reversed nor refunded. */
   readonly taken: bigint;
   /** By refunds. */
   readonly givenBack: bigint;
 }
 
-/** How often something was done, not how often it was asked for. */
+/** How often something was carried out, not how often it was requested. */
 export interface BookTotals {
   readonly approvals: number;
   readonly declines: number;
   readonly captures: number;
   readonly voids: number;
   readonly refunds: number;
-  /** Of authorizations that were taken back at once, too. */
+  /** Includes verifications' small authorizations, which are reversed at once. */
   readonly reversals: number;
-  /** Questions whether a card is good, whatever the answer. */
+  /** Card verifications, whatever the answer. */
   readonly verifications: number;
-  /** Requests that were recognised as repeats and changed nothing. */
+  /** Requests that were recognised as repeats and had no effect. */
   readonly duplicates: number;
 }
 
 export interface BookedAuthorization {
   readonly reference: string;
   readonly at: Instant;
-  /** true: the money was taken at once. */
+  /** true: captured at once. */
   readonly sale: boolean;
   /**
-   * First six and last four of the card; undefined when the books were lost and the merchant's code
-   * proved the authorization.
+   * First six and last four digits of the card; undefined when the books were lost and the
+   * authorization was proven by its code.
    */
   readonly maskedPan: string | undefined;
   readonly storedCredential: StoredCredential | undefined;
@@ -97,14 +97,14 @@ export interface BookedAuthorization {
   readonly amount: Money;
   readonly answer: AuthorizeAnswer;
   /**
-   * How often the amount was held or taken: above 1 only at an acquirer that does not dedupe, and
-   * never right.
+   * How often the amount was held or captured: above 1 only at an acquirer that does not dedupe,
+   * and always an error.
    */
   readonly approvals: number;
   readonly captures: number;
-  /** Minor units taken, what refunds gave back included. */
+  /** Captured minor units, before refunds. */
   readonly captured: bigint;
-  /** Minor units that the cardholder cannot use and nobody has taken. */
+  /** Minor units that are held and not captured. */
   readonly held: bigint;
   /** Oldest first, amounts in minor units; together never more than was captured. */
   readonly refunds: readonly { readonly reference: string; readonly amount: bigint }[];
@@ -113,7 +113,10 @@ export interface BookedAuthorization {
   readonly duplicates: number;
 }
 
-/** What the acquirer reads of a request; the rest is for other acquirers or for the network. */
+/**
+ * The fields of a request that the acquirer reads; the others are for other acquirers or for the
+ * network.
+ */
 export type AuthorizeMessage = Pick<
   AuthorizeRequest,
   "merchantId" | "reference" | "amount" | "capture" | "storedCredential" | "threeDSecure"
@@ -133,5 +136,5 @@ export type OriginalMessage = Pick<
   "merchantId" | "reference" | "original"
 >;
 
-/** How the network treats the account of a message. */
+/** The network's behaviour towards the account of a message. */
 export type Personal = { readonly simulator: SimulatorTreatment };

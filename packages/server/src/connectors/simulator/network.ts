@@ -32,7 +32,7 @@ export const messageKinds = [
   "reverse",
   "inquire",
 ] as const;
-/** A sale travels as `authorize`. */
+/** A sale is an `authorize`. */
 export type MessageKind = (typeof messageKinds)[number];
 
 export const networkFaults = [
@@ -42,29 +42,29 @@ export const networkFaults = [
   "double_request",
 ] as const;
 /**
- * - `lose_request`: the acquirer never hears of it.
- * - `lose_answer`: the acquirer does the work, nobody hears of it.
- * - `late_answer`: the acquirer gets the request late (see `lateArrivalMs`) and does the work then;
- *   nobody waits any longer.
- * - `double_request`: the acquirer gets the request twice; the first answer is the one that
+ * - `lose_request`: the acquirer never receives the request.
+ * - `lose_answer`: the acquirer does the work, but the answer is lost.
+ * - `late_answer`: the acquirer receives the request late (see `lateArrivalMs`) and does the work
+ *   then; the caller has timed out.
+ * - `double_request`: the acquirer receives the request twice; the first answer is the one that
  *   arrives.
  */
 export type NetworkFault = (typeof networkFaults)[number];
 
 /**
- * What may be instructed beside a decline. `echo_card`: the acquirer repeats the card in the texts
+ * What may be instructed besides a decline. `echo_card`: the acquirer repeats the card in the texts
  * of its answer (echo.ts).
  */
 export const instructable = [...networkFaults, "echo_card"] as const;
 
-/** What is to happen to the next messages of a merchant. */
+/** A fault or decline for the next messages of a merchant. */
 export interface Instruction {
   readonly next: (typeof instructable)[number] | { readonly decline: DeclineReason };
-  /** To how many messages; 1 to 10,000. */
+  /** Number of messages that it applies to; 1 to 10,000. */
   readonly times: number;
   /**
-   * Only to messages of this kind. Without it: to any message that it can happen to. Reversals and
-   * inquiries are not declined, and only what brings a card is echoed.
+   * Only messages of this kind. By default, any message that it can apply to. Reversals and
+   * inquiries are not declined, and only messages with a card are echoed.
    */
   readonly of?: MessageKind;
 }
@@ -73,11 +73,11 @@ export interface NetworkOptions {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly acquirer: SimulatedAcquirer;
-  /** Longest time from sending a request to its arrival. 0: what is late is only the answer. */
+  /** Longest time from sending a request to its arrival. 0: only the answer is late. */
   readonly lateArrivalMs: number;
 }
 
-/** What comes back over the network; undefined is silence. */
+/** What comes back over the network; undefined when nothing does. */
 export type Heard<Answer> = Answer | undefined;
 
 type Addressed = Pick<OriginalMessage, "merchantId" | "reference"> & Personal;
@@ -91,34 +91,37 @@ const instructionsPerMerchant = 100;
 const timesAtMost = 10_000;
 const merchantsRemembered = 10_000;
 const sendingsRemembered = 20_000;
-/** Of more than these that are under way late, a network that takes over knows the newest. */
+/**
+ * When a network takes over from another, it keeps at most this number of delayed messages, the
+ * newest.
+ */
 const lateRemembered = 1_000;
 
-/** What the acquirer does with a message when it arrives. */
+/** What the acquirer does with a message on arrival. */
 type Work<Answer> = (acquirer: SimulatedAcquirer, decline: DeclineReason | undefined) => Answer;
 
-/** A message that is on its way. */
+/** A message in transit. */
 interface Late {
   readonly at: Instant;
   readonly work: Work<unknown>;
 }
 
 /**
- * An instruction that cannot be taken: a count out of bounds, a decline of what cannot be declined,
- * or a full queue.
+ * An instruction that is refused: a count out of bounds, a decline of a message that cannot be
+ * declined, or a full queue.
  */
 export class InstructionRefused extends Error {
   override readonly name = "InstructionRefused";
 }
 
 /**
- * The network between Cofre and the simulated acquirer. It loses, delays and doubles messages: as a
- * request's own fault says, or as instructed, else by the chances of the account, drawn from its
- * seed, so that a run can be repeated.
+ * The network between Cofre and the simulated acquirer. It loses, delays and doubles messages: by
+ * the request's own fault, else by an instruction, else by the account's fault rates, drawn from
+ * its seed so that a run can be repeated.
  *
- * A request without a fault arrives at once and all of an account's latency is spent by the answer,
- * on the receiver's side: that keeps `lateArrivalMs` true for every latency. Owns the instructions,
- * a count of sendings and what arrives late, all bounded.
+ * A request without a fault arrives at once, and the answer spends all of an account's latency on
+ * the receiver's side: that keeps `lateArrivalMs` true for every latency. Owns the instructions, a
+ * count of sent messages and the late messages, all bounded.
  */
 export class SimulatedNetwork {
   readonly #clock: Clock;
@@ -141,7 +144,7 @@ export class SimulatedNetwork {
   }
 
   /**
-   * Takes the verdict, not the card: a request that arrives late does so when its sender has wiped
+   * Takes the verdict instead of the card, because a late request arrives after its sender wiped
    * the card. `echo` is called before this returns.
    */
   authorize(
@@ -188,7 +191,7 @@ export class SimulatedNetwork {
     return this.#exchange("inquire", request, (acquirer) => acquirer.inquire(request));
   }
 
-  /** Goes on as another would from now on: what arrives late there arrives here too. */
+  /** Takes over another network's state: its late messages also arrive here. */
   takeOver(other: SimulatedNetwork): void {
     for (const [merchantId, queue] of other.#instructions)
       this.#instructions.set(
@@ -200,7 +203,7 @@ export class SimulatedNetwork {
   }
 
   /**
-   * Queues what is to happen to this merchant's next messages, after what was queued before. Throws
+   * Queues an instruction for this merchant's next messages, after those already queued. Throws
    * InstructionRefused.
    */
   instruct(merchantId: MerchantId, { next, times, of }: Instruction): void {
@@ -267,7 +270,7 @@ export class SimulatedNetwork {
     });
   }
 
-  /** Somewhere in the second half of the time in which a request may arrive. */
+  /** A point in the second half of the interval in which a request may arrive. */
   #delay(kind: MessageKind, request: Addressed): number {
     const half = Math.floor(this.#lateArrivalMs / 2);
     return (
@@ -289,9 +292,9 @@ export class SimulatedNetwork {
   }
 
   /**
-   * One draw decides for all four faults: each has its own thousandths, so they exclude each other.
-   * A request that is sent again is drawn for again: otherwise an inquiry that was lost once would
-   * be lost for ever.
+   * One draw decides all four faults: each has its own thousandths, so they exclude each other. A
+   * repeated request gets a new draw: otherwise an inquiry that was lost once would be lost every
+   * time.
    */
   #drawn(kind: MessageKind, request: Addressed): NetworkFault | undefined {
     const { seed, loseRequest, loseAnswer, lateAnswer, doubleRequest } = request.simulator;

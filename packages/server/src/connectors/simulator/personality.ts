@@ -8,24 +8,24 @@ import { cardJudge } from "./magic-cards.ts";
 import type { CardVerdict } from "./magic-cards.ts";
 import { SimulatedNetwork } from "./network.ts";
 
-/** What kind of acquirer is simulated. Each has a default: the acquirer that one would wish for. */
+/** Behaviour of the simulated acquirer. Every property has a default: that of an ideal acquirer. */
 export interface Personality {
-  /** Authorization codes are derived from it; keep it over restarts. */
+  /** Seed of the authorization codes; keep it over restarts. */
   readonly seed: string;
   /**
-   * Prefixes of 6 to 8 digits under which every number approves; none by default (see
+   * Prefixes of 6 to 8 digits under which any number is approved; none by default (see
    * magic-cards.ts).
    */
   readonly approveTestBins: readonly string[];
-  /** How many references the acquirer's books remember. */
+  /** Number of references that the acquirer's books hold. */
   readonly rememberedReferences: number;
   readonly dedupes: boolean;
   readonly answersInquiries: boolean;
   readonly repeatsFollowUps: boolean;
   readonly partialCapture: boolean;
   /**
-   * true: the texts of all its answers repeat the card (echo.ts), as an instruction `echo_card`
-   * does for one. Only in a process of its own.
+   * true: the texts of all its answers repeat the card (echo.ts), as the instruction `echo_card`
+   * does for one. Only in a separate process.
    */
   readonly echoes: boolean;
   /** Longest time from sending a request to its arrival, in milliseconds. */
@@ -42,11 +42,11 @@ export const defaultPersonality: Personality = {
   partialCapture: true,
   echoes: false,
   // Above recovery's first check (5 s) and below its second (30 s): a reversal that finds nothing
-  // at the first is seen not to be the last word, and the second settles it.
+  // at the first check is not final, and the second check settles it.
   lateArrivalMs: 20_000,
 };
 
-/** What a connector to an acquirer of this personality may promise. */
+/** The capabilities of a connector to an acquirer with this personality. */
 export function capabilitiesOf(personality: Personality): ConnectorCapabilities {
   return {
     dedupesByReference: personality.dedupes,
@@ -59,7 +59,7 @@ export function capabilitiesOf(personality: Personality): ConnectorCapabilities 
 }
 
 /**
- * An acquirer of this personality behind its network: what runs in Cofre's own process or in
+ * An acquirer with this personality behind its network: runs in Cofre's process or in
  * acquirer-process.ts.
  */
 export interface AcquirerSite {

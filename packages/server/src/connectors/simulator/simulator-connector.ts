@@ -18,18 +18,14 @@ interface SimulatorPorts {
   readonly scheduler: Scheduler;
 }
 
-/**
- * A connector to an acquirer in this process, and the handles on that acquirer that no real one
- * has.
- */
+/** A connector to an acquirer in this process, with controls that no real acquirer has. */
 export interface Simulator extends Connector {
-  /** Queues what is to happen to the merchant's next messages. Throws InstructionRefused. */
+  /** Queues an instruction for the merchant's next messages. Throws InstructionRefused. */
   instruct(merchantId: MerchantId, instruction: Instruction): void;
-  /** A copy of what the acquirer holds. */
+  /** A copy of the acquirer's books. */
   books(): AcquirerBooks;
   /**
-   * Another acquirer with the same books, the same instructions and the same late messages on their
-   * way.
+   * Another acquirer with copies of the books, the instructions and the late messages in transit.
    */
   copy(ports: SimulatorPorts): Simulator;
 }
@@ -39,9 +35,9 @@ type Timed = { readonly deadline: Instant; readonly simulator: SimulatorTreatmen
 const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
 
 /**
- * The simulated acquirer, called directly. Without latency and faults nothing waits: the answer is
- * there in the same turn. Whatever is lost or late is `unknown` exactly at the request's deadline,
- * in the scheduler's time.
+ * The simulated acquirer, called directly. Without latency and faults there is no wait: the answer
+ * is available in the same turn of the event loop. A lost or late message is `unknown` exactly at
+ * the request's deadline, in the scheduler's time.
  */
 export function createSimulator({ clock, scheduler, ...personality }: SimulatorOptions): Simulator {
   return simulatorOf({ clock, scheduler }, { ...defaultPersonality, ...personality });
@@ -59,7 +55,7 @@ function simulatorOf(
     network.takeOver(before.network);
   }
 
-  /** Sends unless it is too late to hear of it, and hears what comes back in time. */
+  /** Sends unless the deadline has passed, and returns the answer if it arrives in time. */
   function exchange<Answer>(request: Timed, send: () => Heard<Answer>): Promise<Answer | Unknown> {
     const left = request.deadline - clock.now();
     if (left <= 0) return Promise.resolve(timedOut);

@@ -31,11 +31,11 @@ import type { Instruction } from "./network.ts";
 import type { Personal } from "./messages-and-books.ts";
 
 /**
- * How messages to the acquirer process and its answers look: JSON, with amounts as decimal text in
- * minor units. A request with a card (authorize, verify) is one byte with the number of PAN digits,
- * the digits, and then the JSON, so that the PAN stays bytes on both sides; the JSON adds when the
- * card expires. Security codes and cryptograms are not sent: the sandbox takes any (interface 9).
- * Readers take nothing on trust: what is not exactly as expected is `Malformed`.
+ * Format of the messages to the acquirer process and its answers: JSON, with amounts as decimal
+ * text in minor units. A request with a card (authorize, verify) is one byte with the number of PAN
+ * digits, the digits, and then the JSON, so that the PAN stays bytes on both sides; the JSON has
+ * the card's expiry. Security codes and cryptograms are not sent: the sandbox accepts any
+ * (interface 9). Readers are strict: any deviation is `Malformed`.
  */
 export class Malformed extends Error {
   override readonly name = "Malformed";
@@ -58,7 +58,7 @@ export function decode(text: string): unknown {
   }
 }
 
-/** A message that comes with a card, without the card's number. */
+/** A message with a card, without the card number. */
 export interface Letter<Message> {
   readonly message: Message;
   readonly expiry: Pick<Card, "expiryMonth" | "expiryYear">;
@@ -376,8 +376,8 @@ function text(value: unknown): string {
 }
 
 /**
- * A detail of an outcome, which holds however long this is: strict-answers.ts drops what does not
- * fit.
+ * A detail of an outcome. The outcome is valid whatever the length of this text: strict-answers.ts
+ * drops what does not fit.
  */
 function detail(value: unknown): string {
   if (typeof value !== "string") throw new Malformed();

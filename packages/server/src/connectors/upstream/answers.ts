@@ -6,8 +6,8 @@ import { responseCodeOf } from "../response-codes.ts";
 import { saleMark } from "./requests.ts";
 
 /**
- * Readers of the upstream's answers (interface 1.3, 3.4, 4.4). They take nothing on trust: what is
- * not as expected is `Malformed`.
+ * Readers of the upstream's answers (interface 1.3, 3.4, 4.4). They are strict: any deviation is
+ * `Malformed`.
  */
 export class Malformed extends Error {
   override readonly name = "Malformed";
@@ -19,16 +19,19 @@ export class Malformed extends Error {
 export interface SeenPayment {
   readonly hash: string;
   readonly status: "OP" | "PE" | "CO" | "CA";
-  /** transaction_status.code: OK, NOK, RETRY, or another word while nobody knows. */
+  /** transaction_status.code: OK, NOK, RETRY, or another word while the outcome is unknown. */
   readonly verdict: string;
   readonly description: string | undefined;
   readonly authorizationCode: string | undefined;
   readonly isoCode: string | undefined;
   readonly adviceCode: string | undefined;
   readonly captureAvailable: boolean;
-  /** amount_ext in currency_ext: what was asked for, and what was captured once it is CO. */
+  /**
+   * amount_ext in currency_ext: the requested amount, and the captured amount once the status is
+   * CO.
+   */
   readonly amount: Money;
-  /** Asked for by us with the money to be taken at once. */
+  /** Requested by us as a sale (immediate capture). */
   readonly sale: boolean;
   readonly mandateId: string | undefined;
   readonly refunds: readonly SeenRefund[];
@@ -42,12 +45,12 @@ export interface SeenRefund {
 }
 
 export type Answer = { readonly kind: "payment"; readonly payment: SeenPayment } | Refusal;
-/** The error envelope: nothing but a code that says anything. */
+/** The error envelope; only its code carries information. */
 export type Refusal = { readonly kind: "refusal"; readonly code: string };
 
 /**
- * An answer about the payment of this code. One about another payment is no answer to what was
- * asked.
+ * An answer about the payment with this code. An answer about another payment does not match the
+ * request.
  */
 export function readAnswer(told: unknown, code: string): Answer {
   const envelope = fields(told);
@@ -76,7 +79,7 @@ export function readVerification(told: unknown): VerifyOutcome | Refusal {
     return { kind: "good", method, networkTransactionId: detail(verification["mandate_id"]) };
   const reason = reasonOf(detail(description));
   if (code === "NOK") return { ...declineOf(reason, detail(iso), detail(advice)), method };
-  // A verification holds nothing and there is nothing to find out: whoever asked may ask again.
+  // A verification holds nothing, so there is nothing to recover: the client may repeat it.
   if (code === "RETRY")
     return { kind: "unknown", cause: reason === "timeout" ? "timeout" : "refused_to_say" };
   throw new Malformed();
@@ -92,7 +95,7 @@ export function approvalOf(payment: SeenPayment): Approval {
   };
 }
 
-/** Why a payment that was never approved is CA. */
+/** The decline reason of a payment with status CA that was never approved. */
 export function declineOfPayment({
   verdict,
   description,
@@ -107,9 +110,9 @@ export function declineOfPayment({
 }
 
 /**
- * What a refusal of /ws/direct or /ws/verifycard comes to, when it is certain that nothing was sent
- * to an issuer: the numbers of interface 7.2, which are checks before any authorization, and a key
- * that opens nothing. Undefined: nobody can say what was done.
+ * The decline for a refusal by /ws/direct or /ws/verifycard, if it is certain that nothing was sent
+ * to an issuer: the numbers of interface 7.2, which are checks before any authorization, and an
+ * invalid key. Undefined: the outcome is unknown.
  */
 export function declineOfRefusal(code: string): Decline | undefined {
   if (/^(?:DA-1|BP-DPAR-4|BP-SA-[12]|BP-CH-1)$/.test(code)) return refused("acquirer_error");
@@ -122,9 +125,9 @@ export function declineOfRefusal(code: string): Decline | undefined {
 }
 
 /**
- * The code exists: ask what became of it. Tokens, which this connector never sends: it was not this
- * request that was refused, or an earlier copy of it was carried out. A generic problem; an
- * internal failure that leaves the payment unknown (interface 7.2).
+ * 0: the code exists, so query its state. 64 and 65: tokens, which this connector never sends, so
+ * this request was not the refused one, or an earlier copy was carried out. 90: a generic problem.
+ * 119: an internal failure that leaves the payment unknown (interface 7.2).
  */
 const uncertainNumbers: ReadonlySet<string> = new Set(["0", "64", "65", "90", "119"]);
 
@@ -150,14 +153,14 @@ const refusalReasons: ReadonlyMap<string, DeclineReason> = new Map([
 ]);
 
 /**
- * BP-DR-13 to 32, 39 and 41 to 46: name, e-mail, document, address, telephone and who is
- * responsible.
+ * BP-DR-13 to 32, 39 and 41 to 46: name, e-mail, document, address, telephone and responsible
+ * person.
  */
 function isAboutCustomer(number: number): boolean {
   return (number >= 13 && number <= 32) || number === 39 || (number >= 41 && number <= 46);
 }
 
-/** The texts of interface 4.3, and of 2017 behind "declined reason", in lower case. */
+/** The texts of interface 4.3, and those of 2017 that follow "declined reason", in lower case. */
 const reasons: ReadonlyMap<string, DeclineReason> = new Map([
   ["not accepted", "not_accepted"],
   ["insufficient funds", "insufficient_funds"],
@@ -206,7 +209,7 @@ function refused(reason: DeclineReason): Decline {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Undefined for a success; what is neither is malformed. */
+/** Undefined for a success; any other status is malformed. */
 function readRefusal(envelope: Fields): Refusal | undefined {
   if (envelope["status"] === "SUCCESS") return undefined;
   if (envelope["status"] !== "ERROR") throw new Malformed();
@@ -263,8 +266,8 @@ function text(value: unknown): string {
 }
 
 /**
- * A detail of an outcome, which holds whatever this is: strict-answers.ts drops what does not fit.
- * Undefined when there is none. Some servers send codes as numbers.
+ * A detail of an outcome, which is valid whatever this is: strict-answers.ts drops what does not
+ * fit. Undefined when there is none. Some servers send codes as numbers.
  */
 function detail(value: unknown): string | undefined {
   if (value === undefined || value === null || value === "") return undefined;

@@ -9,9 +9,12 @@ const https = process.getBuiltinModule("node:https");
 export interface Exchange {
   /** Such as `/ws/direct`. */
   readonly path: string;
-  /** Owned by the exchange, and wiped by it: it may hold a PAN. */
+  /** Owned and wiped by the exchange: it may hold a PAN. */
   readonly body: Buffer;
-  /** The whole exchange may take so long: name, connection, TLS, sending, waiting and reading. */
+  /**
+   * Time limit of the whole exchange: name resolution, connection, TLS, sending, waiting and
+   * reading.
+   */
   readonly leftMs: number;
 }
 
@@ -20,7 +23,7 @@ export type Told = { readonly kind: "told"; readonly answer: unknown };
 
 export interface Exchanges {
   /**
-   * Sends one request once: node:http never sends again by itself, and neither does this. Never
+   * Sends one request once: node:http does not retry by itself, and neither does this. Never
    * rejects.
    */
   exchange(exchange: Exchange): Promise<Told | NotSent | Unknown>;
@@ -31,16 +34,14 @@ export interface ExchangeOptions {
   readonly scheduler: Scheduler;
   /** `https://host[:port]`, or `http://` on loopback. */
   readonly address: URL;
-  /** PEM certificates that are trusted instead of the well-known ones. */
+  /** PEM certificates that are trusted instead of the system's. */
   readonly ca: string | undefined;
 }
 
 /** A payment with a hundred refunds, each with a description of 1,500 characters. */
 const largestAnswer = 1_048_576;
 const mostSockets = 256;
-/**
- * A host that swallows packets must not use up the time in which another acquirer could be asked.
- */
+/** A host that drops packets must not use up the time in which another acquirer could be tried. */
 const connectMs = 5_000;
 
 const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
@@ -50,9 +51,9 @@ const refusedToSay: Unknown = { kind: "unknown", cause: "refused_to_say" };
 const notSent: NotSent = { kind: "not_sent" };
 
 /**
- * The only way to the upstream. Each request has a connection of its own: what else arrives on a
- * connection can then never be taken for the answer to a later request, and no request meets a
- * connection that the other side is just closing. TLS sessions are resumed.
+ * The only path to the upstream. Each request has its own connection: stray bytes on a connection
+ * can then never be taken for the answer to a later request, and no request uses a connection that
+ * the other side is closing. TLS sessions are resumed.
  */
 export function openExchanges({ scheduler, address, ca }: ExchangeOptions): Exchanges {
   const isTls = address.protocol === "https:";
@@ -82,7 +83,7 @@ export function openExchanges({ scheduler, address, ca }: ExchangeOptions): Exch
         });
         let settled = false;
         let isAnswering = false;
-        // What is written before there is a connection, or before TLS stands, stays in this
+        // What is written before the connection is established and TLS has completed stays in this
         // process.
         let isConnected = false;
         request.on("socket", (socket) =>
@@ -98,7 +99,8 @@ export function openExchanges({ scheduler, address, ca }: ExchangeOptions): Exch
           settled = true;
           cancel();
           cancelConnect();
-          // First the connection, then the bytes: zeros in the place of digits are not sent either.
+          // Destroy the connection before wiping the bytes, so that zeros are not sent in place of
+          // digits.
           request.destroy();
           body.fill(0);
           resolve(heard.kind === "unknown" && !isConnected ? notSent : heard);
@@ -110,7 +112,7 @@ export function openExchanges({ scheduler, address, ca }: ExchangeOptions): Exch
         request.on("close", () => {
           if (!isAnswering) settle(disconnected);
         });
-        // Once an answer has begun, `collect` says whether it came whole.
+        // Once an answer has begun, `collect` decides whether it is complete.
         request.on("response", (response: IncomingMessage) => {
           isAnswering = true;
           collect(response).then(settle, () => settle(disconnected));
@@ -133,7 +135,7 @@ async function collect(response: IncomingMessage): Promise<Told | Unknown> {
     if (length > largestAnswer) return garbled;
     pieces.push(piece);
   }
-  // An answer without a length ends with its connection: nothing says whether that is all of it.
+  // An answer without a length ends with its connection: it may have been cut short.
   if (
     !response.complete ||
     (response.headers["content-length"] === undefined &&

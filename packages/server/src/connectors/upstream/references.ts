@@ -2,43 +2,46 @@ import { sha256Hex } from "../../kernel/digest.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 
 /**
- * Our references as the upstream's names. Both are made from the reference alone, so that a request
- * and the question that follows it after a crash use the same one. The interface takes 40
- * characters of each (interface 3.2, 5.3); a reference of ours has up to 64.
+ * Maps our references to the upstream's. Both are derived from the reference alone, so that a
+ * request and the query after a crash use the same one. The interface allows 40 characters for each
+ * (interface 3.2, 5.3); our references have up to 64.
  */
 
 const longest = 40;
 const digestLength = 16;
 
-/** merchant_payment_code: unique for ever at the upstream, where all of our merchants are one. */
+/**
+ * merchant_payment_code: unique without time limit at the upstream, where all our merchants share
+ * one account.
+ */
 export function paymentCodeOf(merchantId: MerchantId, reference: string): string {
   return sha256Hex(`${merchantId}\n${reference}`).slice(0, longest);
 }
 
 /**
- * The part of a reference that people look for: our payment's identifier, as far as an order number
- * is long.
+ * The part of a reference that people search by: our payment's identifier, cut to the length of an
+ * order number.
  */
 export function orderNumberOf(reference: string): string {
   return reference.slice(0, longest);
 }
 
 /**
- * merchant_refund_code of a refund of ours: unique at the upstream, and readable back
- * (`refundReferenceOf`).
+ * merchant_refund_code of our refund: unique at the upstream, and reversible (`refundReferenceOf`).
  */
 export function refundCodeOf(merchantId: MerchantId, original: string, reference: string): string {
   const prefix = prefixOf(merchantId, original);
   const stem = stemOf(original);
   const rest = reference.slice(stem.length);
-  // What does not begin as its payment does, or goes on for too long, is none of ours: it gets a
-  // name that is stable all the same.
+  // A reference that does not begin like its payment's, or is too long, is not one of ours: it
+  // still gets a stable code.
   const readable = reference.startsWith(stem) && prefix.length + 1 + rest.length <= longest;
   return readable ? `${prefix}-${rest}` : `${prefix}.${sha256Hex(reference)}`.slice(0, longest);
 }
 
 /**
- * The reference that `refundCodeOf` named so; undefined for a refund that somebody else asked for.
+ * The reference from which `refundCodeOf` made this code; undefined for a refund that we did not
+ * request.
  */
 export function refundReferenceOf(
   merchantId: MerchantId,
@@ -69,8 +72,8 @@ function prefixOf(merchantId: MerchantId, original: string): string {
 }
 
 /**
- * References of one payment begin alike and differ after their last hyphen but for refunds, which
- * have two.
+ * References of one payment share a prefix and differ after their last hyphen, except for refunds,
+ * which have two.
  */
 function stemOf(original: string): string {
   return original.slice(0, original.lastIndexOf("-") + 1);

@@ -5,11 +5,11 @@ import { orderNumberOf } from "./references.ts";
 
 /**
  * The bodies of requests to the upstream (interface 3, 5). Card numbers, security codes and
- * cryptograms go from their buffers into the body's, and are a string at no time; whoever sends a
- * body wipes it.
+ * cryptograms are copied from their buffers into the body's and are never a string; the sender
+ * wipes the body.
  */
 
-/** Echoed with the payment: an answer shows by it whether the money was to be taken at once. */
+/** Echoed with the payment: shows in an answer whether the payment was requested as a sale. */
 export const saleMark = "sale";
 export const holdMark = "hold";
 
@@ -78,7 +78,7 @@ export function captureBody(key: string, code: string, amount: Money): Buffer {
   return bodyOf({ integration_key: key, merchant_payment_code: code, amount: formatMoney(amount) });
 }
 
-/** Of a cancellation and of a query. */
+/** Body of a cancellation and of a query. */
 export function namingBody(key: string, code: string): Buffer {
   return bodyOf({ integration_key: key, merchant_payment_code: code });
 }
@@ -162,7 +162,7 @@ function threeDSecureFields(found: ThreeDSecure | undefined): Fields {
   };
 }
 
-/** The members of a JSON object, without its braces and without what is not given. */
+/** The members of a JSON object, without its braces and without undefined ones. */
 function members(fields: Fields): string {
   return JSON.stringify(fields).slice(1, -1);
 }
@@ -171,9 +171,7 @@ function bodyOf(fields: Fields): Buffer {
   return join([JSON.stringify(fields)]);
 }
 
-/**
- * One buffer of its own, filled piece by piece: nothing that was a card's stays in a shared one.
- */
+/** A separate buffer, filled piece by piece: no card data stays in a shared one. */
 function join(pieces: readonly Piece[]): Buffer {
   const lengths = pieces.map((piece) =>
     typeof piece === "string" ? Buffer.byteLength(piece) : piece.length,

@@ -42,56 +42,53 @@ import { captureBody, directBody, namingBody, refundBody, verifyBody } from "./r
 export interface UpstreamOptions {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
-  /**
-   * Where the server is that has the interface of this one: `https://host[:port]`, or `http://` on
-   * loopback.
-   */
+  /** URL of the server that has this interface: `https://host[:port]`, or `http://` on loopback. */
   readonly address: URL;
-  /** Our secret key there. */
+  /** Our secret integration key at the upstream. */
   readonly integrationKey: Secret<string>;
-  /** PEM certificates that are trusted instead of the well-known ones. */
+  /** PEM certificates that are trusted instead of the system's. */
   readonly ca?: string | undefined;
-  /** See ConnectorCapabilities; for tests that cannot wait for two minutes. */
+  /** See ConnectorCapabilities; for tests that cannot wait two minutes. */
   readonly lateArrivalMs?: number;
-  /** The way to the upstream: HTTPS, unless it is another, as in a simulation. */
+  /** The transport to the upstream: HTTPS by default, another in a simulation. */
   readonly exchanges?: Exchanges;
 }
 
 /** A connector to another server with this interface (docs/concepts/upstream.md). */
 export interface Upstream extends Connector {
-  /** Ends what is open. */
+  /** Closes all connections. */
   close(): void;
 }
 
 /**
- * After a connection was given up, what the network took of a request may still arrive: the system
- * sends it again for about 100 seconds (eight times, each pause twice the one before), and a proxy
- * on the way may hold it a little longer.
+ * After a connection is abandoned, data that the network has accepted may still arrive: the kernel
+ * retransmits for about 100 seconds (eight times, with doubling pauses), and a proxy may hold it a
+ * little longer.
  */
 const lateArrivalMs = 120_000;
 
-/** Each with its reason. What is claimed is tried by the connector contract suite. */
+/** Each with its reason. The connector contract suite checks every claim. */
 function capabilitiesWith(lateness: number): ConnectorCapabilities {
   return {
-    // merchant_payment_code is unique for ever: a second request is refused with BP-DR-0, and a
-    // query tells what the first became.
+    // merchant_payment_code is unique without time limit: a second request is refused with BP-DR-0,
+    // and a query returns the state of the first.
     dedupesByReference: true,
     // /ws/query by merchant_payment_code.
     answersInquiries: true,
-    // The interface has it; an upstream account that has it off declines with BP-CAP-11.
+    // Supported by the interface; an upstream account that has it disabled declines with BP-CAP-11.
     partialCapture: true,
-    // BP-CAP-4 for the same amount and BP-CAN-3 for a payment that is CA say that it was done;
+    // BP-CAP-4 for the same amount and BP-CAN-3 for a payment with status CA mean that it was done;
     // refunds are recognised by merchant_refund_code.
     repeatsFollowUps: true,
-    // A hold by /ws/cancel, a sale by a refund of everything.
+    // A hold by /ws/cancel, a sale by a full refund.
     reverses: true,
     lateArrivalMs: lateness,
   };
 }
 
 /**
- * A refund is carried out by the upstream's own clock: so often is it looked at before its outcome
- * is left to recovery.
+ * The upstream carries out a refund asynchronously: its state is polled this often before its
+ * outcome is left to recovery.
  */
 const refundLooksMs = [300, 600, 900, 1_200, 1_500] as const;
 
@@ -100,7 +97,7 @@ const disconnected: Unknown = { kind: "unknown", cause: "connection" };
 const garbled: Unknown = { kind: "unknown", cause: "garbled" };
 const refusedToSay: Unknown = { kind: "unknown", cause: "refused_to_say" };
 
-/** DE 39 for what the upstream refuses without an issuer's code. */
+/** DE 39 for a refusal by the upstream without an issuer's code. */
 const responseCodes = {
   notAccepted: "05",
   invalidTransaction: "12",
@@ -110,8 +107,8 @@ const responseCodes = {
 } as const;
 
 /**
- * The refusals of /ws/capture, /ws/cancel and /ws/refund that say for certain that nothing was done
- * (interface 5; ours in docs/wire/errors.md).
+ * The refusals of /ws/capture, /ws/cancel and /ws/refund that are certain to mean that nothing was
+ * done (interface 5; ours in docs/wire/errors.md).
  */
 const certainRefusals: ReadonlyMap<string, string> = new Map([
   ["BP-CAP-2", responseCodes.unknownOriginal],
@@ -126,7 +123,7 @@ const certainRefusals: ReadonlyMap<string, string> = new Map([
   ["BP-REF-7", responseCodes.invalidTransaction],
   ["BP-REF-12", responseCodes.invalidTransaction],
   ["BP-REF-CAN-2", responseCodes.unknownOriginal],
-  // The refund window is over; a chargeback was first; as many refunds as there can be.
+  // The refund window is over; a chargeback came first; the maximum number of refunds is reached.
   ["COFRE-24", responseCodes.invalidTransaction],
   ["COFRE-25", responseCodes.invalidTransaction],
   ["COFRE-43", responseCodes.invalidTransaction],
@@ -160,7 +157,10 @@ export function connectUpstream(options: UpstreamOptions): Upstream {
   };
 }
 
-/** Between the connector's words and the wire's. Holds nothing of a request after its answer. */
+/**
+ * Translates between the connector's types and the wire format. Holds nothing of a request after
+ * its answer.
+ */
 class Translator {
   readonly #clock: Clock;
   readonly #scheduler: Scheduler;
@@ -185,7 +185,7 @@ class Translator {
     if (answer.kind === "unknown" || answer.kind === "not_sent") return answer;
     if (answer.kind === "payment") return authorizeOutcomeOf(answer.payment, request);
     if (answer.code !== codeTaken) return declineOfRefusal(answer.code) ?? refusedToSay;
-    // It was sent before: what became of it is the answer.
+    // It was sent before: return its state.
     const existing = await this.#query(request, code);
     if (existing.kind === "payment") return authorizeOutcomeOf(existing.payment, request);
     return existing.kind === "unknown" ? existing : refusedToSay;
@@ -212,7 +212,7 @@ class Translator {
     if (answer.kind === "payment")
       return isCaptured(answer.payment, request) ? { kind: "approved" } : refusedToSay;
     if (answer.code !== alreadyCaptured) return refusalOf(answer.code);
-    // Ours, sent before, or not: the amount tells, and a sale has no captures.
+    // The amount shows whether this capture was sent before; a sale has no captures.
     const existing = await this.#query(request, code);
     if (existing.kind === "unknown") return existing;
     if (existing.kind === "refusal" || existing.payment.status !== "CO") return refusedToSay;
@@ -234,8 +234,8 @@ class Translator {
     if (existing.kind === "refusal") return refusedToSay;
     if (existing.payment.status === "CO") return declined(responseCodes.cannotBackOut);
     if (existing.payment.status !== "CA") return refusedToSay;
-    // What was held once is held no longer: cancelled before, or lapsed there. What never was held
-    // cannot be given up.
+    // A hold that existed is released: cancelled before, or expired there. What was never held
+    // cannot be voided.
     const wasHeld =
       request.original.authorizationCode !== undefined || existing.payment.verdict === "OK";
     return wasHeld ? { kind: "approved" } : declined(responseCodes.invalidTransaction);
@@ -250,7 +250,10 @@ class Translator {
     );
   }
 
-  /** Looks first: what it takes depends on what is there, and often nothing is. */
+  /**
+   * Queries first: the right request depends on the payment's state, and often there is nothing to
+   * reverse.
+   */
   async reverse(request: ReverseRequest): Promise<ReverseOutcome> {
     const code = originalCodeOf(request);
     const found = await this.#query(request, code);
@@ -281,9 +284,9 @@ class Translator {
         payment.verdict === "OK" ? approvalOf(payment) : declineOfPayment(payment);
       return { kind: "found", authorization, captured: 0n, voided: true, refunds: [] };
     }
-    // In flight there, or under review: nobody knows yet.
+    // In flight there, or under review: the outcome is not known yet.
     if (payment.status !== "CO" && !isHeld(payment)) return refusedToSay;
-    // What is held is what was asked for; what was captured may be less.
+    // A hold has the requested amount; a capture may have less.
     if (payment.status !== "CO" && payment.amount.minor !== original.amount.minor) return garbled;
     const authorization = approvalOf(payment);
     const done = payment.refunds.filter(({ status }) => status === "CO");
@@ -295,7 +298,7 @@ class Translator {
     return { kind: "found", authorization, captured, voided: reversed, refunds };
   }
 
-  /** Gives everything back, under a name of its own, once. */
+  /** Refunds the whole amount, once, with its own refund code. */
   async #reverseSale(request: ReverseRequest, payment: SeenPayment): Promise<ReverseOutcome> {
     const { merchantId, original } = request;
     const refusal: ReverseOutcome = { kind: "refused", responseCode: responseCodes.cannotBackOut };
@@ -310,13 +313,13 @@ class Translator {
       payment.amount.minor,
     );
     if (outcome.kind === "approved") return { kind: "reversed" };
-    // The money is still there; the next attempt has a new name.
+    // The money is still there; the next attempt uses a new code.
     return outcome.kind === "declined" ? refusedToSay : outcome;
   }
 
   /**
-   * One refund by its code, asked for unless it is there already; its outcome, or unknown while the
-   * upstream has not carried it out.
+   * Requests one refund by its code unless it exists already; returns its outcome, or unknown while
+   * the upstream has not carried it out.
    */
   async #giveBack(request: Named, refundCode: string, minor: bigint): Promise<FollowUpOutcome> {
     const code = originalCodeOf(request);
@@ -329,7 +332,7 @@ class Translator {
       return this.#outcomeOfRefund(request, answer.payment, refundCode, minor);
     const refusal = answer.code === refundCodeTaken ? refusedToSay : refusalOf(answer.code);
     if (answer.code !== refundCodeTaken && refusal.kind === "unknown") return refusal;
-    // The same refund, asked for before, may be why nothing is left for this one.
+    // An earlier request of the same refund may be why nothing is left for this one.
     const existing = await this.#query(request, code);
     if (existing.kind === "unknown") return existing;
     if (existing.kind === "refusal")
@@ -364,7 +367,7 @@ class Translator {
     return this.#ask(request, code, "/ws/query", (key) => namingBody(key, code));
   }
 
-  /** What the upstream says about the payment of this code. */
+  /** The upstream's answer about the payment with this code. */
   async #ask(
     request: Timed,
     code: string,
@@ -372,8 +375,8 @@ class Translator {
     body: (key: string) => Buffer,
   ): Promise<Answer | Unknown> {
     const answer = await this.#exchange(request, path, body, (told) => readAnswer(told, code));
-    // What follows a payment stays open when it was not sent: recovery asks, and sends it again
-    // where that is safe.
+    // A follow-up that was not sent stays open: recovery inquires, and sends it again where that is
+    // safe.
     return answer.kind === "not_sent" ? disconnected : answer;
   }
 
@@ -417,8 +420,8 @@ function isReversal({ code }: SeenRefund, { merchantId, original }: Named): bool
 }
 
 /**
- * Only exactly what was asked for is an approval; whatever else the payment is, recovery finds out
- * and undoes it.
+ * Only exactly what was requested counts as an approval; in any other state, recovery resolves the
+ * payment and undoes it.
  */
 function authorizeOutcomeOf(
   payment: SeenPayment,
