@@ -9,18 +9,16 @@ import type { World } from "./world.ts";
 import type { Worlds } from "./worlds.ts";
 
 export interface InstallationsParts {
-  /** The server's own. */
+  /** The server's own payment service. */
   readonly own: Installation;
-  /** Accounts that its store holds at the start. */
+  /** Accounts in its store at startup. */
   readonly ownIds: Iterable<MerchantId>;
   readonly worlds: Pick<Worlds, "of" | "byKey">;
-  /** The refusal for an account whose world was deleted. */
+  /** Creates the refusal for an account whose world was deleted. */
   readonly worldGone: () => Error;
 }
 
-/**
- * Finds the payment service of an account: that of the server, or of the world that the account is.
- */
+/** Finds the payment service of an account: the server's, or that of the account's world. */
 export class Installations {
   readonly #own: Installation;
   readonly #ownIds: Set<MerchantId>;
@@ -44,8 +42,8 @@ export class Installations {
   }
 
   /**
-   * The world that an account is; undefined for one of the server's own. Throws when the world was
-   * deleted: its requests have no effect.
+   * The account's world; undefined for an account of the server. Throws when the world was deleted:
+   * its requests have no effect.
    */
   worldOf(id: MerchantId): World | undefined {
     if (this.#ownIds.has(id)) return undefined;
@@ -67,12 +65,12 @@ export class Installations {
     return this.of(account.id).runner.run(operation, account, input);
   }
 
-  /** Drops what is remembered of an account that was changed. */
+  /** Drops the cached data of an account that was changed. */
   forget(id: MerchantId): void {
     this.of(id).accounts.forget(id);
   }
 
-  /** What an integration key opens; undefined for an unknown key. */
+  /** The credential for an integration key; undefined for an unknown key. */
   byKey(key: string): KeyHolder | undefined | Promise<KeyHolder | undefined> {
     const world = this.#worlds.byKey(key);
     if (world !== undefined) return world.installation.accounts.byKey(key);
@@ -82,7 +80,7 @@ export class Installations {
       : this.#asOwn(found);
   }
 
-  /** The account with this id; undefined when there is none. A world counts as used. */
+  /** The account with this id; undefined when there is none. Counts as use of a world. */
   async account(id: MerchantId): Promise<Account | undefined> {
     const world = this.#worlds.of(id);
     if (world !== undefined) return (await this.byKey(world.plan.keys.integrationKey))?.account;
@@ -91,12 +89,12 @@ export class Installations {
     return account;
   }
 
-  /** Answers a request with an Idempotency-Key, in the installation of its account. */
+  /** Answers a request with an Idempotency-Key, in the payment service of its account. */
   readonly requests: Pick<NamedRequests, "answer"> = {
     answer: (merchantId, key, digest, run, refuseKey) => {
       const installation = this.of(merchantId);
       const runHere = async () => {
-        // The world was reset or deleted while this request waited for an equal one.
+        // The world was reset or deleted while this request waited for its duplicate.
         if (this.of(merchantId) !== installation) throw new ServiceError("store_unavailable");
         return run();
       };

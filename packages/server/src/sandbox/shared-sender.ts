@@ -3,9 +3,9 @@ import type { Sender, SendOutcome, SendRequest } from "../delivery/sender.ts";
 const aborted: SendOutcome = { kind: "failed", cause: "aborted" };
 
 /**
- * What all worlds send their notifications through: at most `most` at once, so that receivers that
- * hang, of however many worlds, leave the process connections for everybody else. Who comes first
- * is sent first; waiting takes nothing of a message's time.
+ * The sender of all worlds' notifications: at most `most` at once, so that hanging receivers, of
+ * any number of worlds, leave the process connections for other work. First come, first served;
+ * waiting does not count towards a message's timeout.
  */
 export class SharedSender implements Sender {
   readonly #sender: Sender;
@@ -27,14 +27,14 @@ export class SharedSender implements Sender {
     }
   }
 
-  /** false: given up before there was room. */
+  /** false: aborted before a slot was free. */
   async #enter(signal: AbortSignal | undefined): Promise<boolean> {
     if (this.#underWay < this.#most) {
       this.#underWay += 1;
       return true;
     }
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    // Whoever leaves hands the place on.
+    // A finished message passes its slot to the next one.
     const enter = (): void => resolve(true);
     const giveUp = (): void => {
       if (this.#waiting.delete(enter)) resolve(false);

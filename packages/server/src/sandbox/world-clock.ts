@@ -2,7 +2,7 @@ import type { Clock } from "../kernel/clock.ts";
 import { type Instant, laterBy } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 
-/** Where a world's time is: it stands still, or it goes on with the system's. */
+/** The time of a world; paused, or running with the system's. */
 export interface WorldTime {
   readonly now: Instant;
   readonly running: boolean;
@@ -10,14 +10,14 @@ export interface WorldTime {
 
 const mostTimers = 1_000;
 
-/** A world's own time. Owns what is to happen later in it, which whoever moves it calls. */
+/** A world's clock. Owns the world's timers; the code that moves the time fires them. */
 export class WorldClock implements Clock {
   readonly #system: Clock;
-  /** The world's time at `since` of the system's; without `since` it stands still. */
+  /** The world's time at the system time `since`; the clock is paused if `since` is undefined. */
   #at: Instant;
   #since: Instant | undefined;
   readonly #timers = new Set<{ readonly at: Instant; readonly task: () => void }>();
-  /** Who waits in the world's time. */
+  /** Pending sleeps in the world's time. */
   readonly #sleepers = new Set<AbortController>();
   #isHeld = false;
   #isOver = false;
@@ -38,15 +38,15 @@ export class WorldClock implements Clock {
     return this.#since !== undefined;
   }
 
-  /** Sets the time; it goes on from there, or stands there, as it did. */
+  /** Sets the time; the clock stays running or paused. */
   set(now: Instant): void {
     this.#at = now;
     if (this.running) this.#since = this.#system.now();
   }
 
   /**
-   * Lets the time stand while it is moved: what is done at a moment is done at that moment, and
-   * nobody waits in it.
+   * Freezes the time while it is moved: work at a moment happens at exactly that moment, without
+   * waits.
    */
   hold(): void {
     this.#at = this.now();
@@ -54,24 +54,24 @@ export class WorldClock implements Clock {
     this.wake();
   }
 
-  /** Lets the time go on from where it is, when it did before it was held. */
+  /** Unfreezes the time if it was running before. */
   release(): void {
     this.#isHeld = false;
     if (this.running) this.#since = this.#system.now();
   }
 
-  /** Ends all waiting. */
+  /** Ends all sleeps. */
   wake(): void {
     for (const sleeper of this.#sleepers) sleeper.abort();
   }
 
-  /** Nobody waits in it any more, now or later. */
+  /** Ends all sleeps, present and future. */
   end(): void {
     this.#isOver = true;
     this.wake();
   }
 
-  /** Lets the time go on from where it is, or stand there. */
+  /** Starts or pauses the clock at its present time. */
   run(running: boolean): void {
     if (running === this.running) return;
     this.#at = this.now();
@@ -79,14 +79,14 @@ export class WorldClock implements Clock {
     if (!running) this.wake();
   }
 
-  /** When the first of what is to happen later happens. */
+  /** Time of the first timer. */
   get nextTimer(): Instant | undefined {
     let first: Instant | undefined;
     for (const { at } of this.#timers) if (first === undefined || at < first) first = at;
     return first;
   }
 
-  /** Does what is due, in its order. */
+  /** Runs the timers that are due, in order. */
   fire(): void {
     const now = this.now();
     const due = [...this.#timers]
@@ -99,10 +99,9 @@ export class WorldClock implements Clock {
   }
 
   /**
-   * What the world's acquirer waits by. Where time stands still nobody can wait in it: an answer
-   * that takes its time is there at once, and an answer that never comes is missed at once. What
-   * arrives late arrives when the time has been moved so far; of more than `mostTimers` of those,
-   * what has been on its way for longest is lost.
+   * The scheduler of the world's acquirer. While the time is paused there are no waits: a delayed
+   * answer arrives at once, and a missing answer times out at once. A late message arrives when the
+   * time has been moved far enough; above `mostTimers` late messages, the oldest is lost.
    */
   scheduler(system: Scheduler): Scheduler {
     return {

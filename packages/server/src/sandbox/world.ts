@@ -32,7 +32,7 @@ import type { WorldStore, WorldStoreOptions } from "../stores/world-store.ts";
 import { tokenExpiresAt } from "../vault/token.ts";
 import { WorldClock, type WorldTime } from "./world-clock.ts";
 
-/** What all worlds share with the server that they live in. */
+/** What all worlds share with their server. */
 export interface WorldSurroundings extends Pick<
   InstallationParts,
   | "vault"
@@ -46,13 +46,11 @@ export interface WorldSurroundings extends Pick<
   | "log"
   | "recording"
 > {
-  /** The system's. */
+  /** The system clock. */
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   readonly secretRandom: Random;
-  /**
-   * Names of the acquirers, in the order of the configuration; in a world each is a simulated one.
-   */
+  /** Names of the acquirers, in configuration order; in a world each is simulated. */
   readonly acquirers: readonly [string, ...string[]];
   readonly openAcquirer: (ports: {
     readonly clock: Clock;
@@ -60,128 +58,130 @@ export interface WorldSurroundings extends Pick<
   }) => Simulator;
   readonly reportDropped: ReportDropped;
   readonly openStore: (options: WorldStoreOptions) => WorldStore;
-  /** Asked for each change: whether there is no room for it in all worlds together. */
+  /** Called for each change: whether all worlds together have no room for it. */
   readonly isFull: (change: Change) => boolean;
-  /** Whether so much more, in records, may be kept in snapshots of all worlds together. */
+  /** Whether snapshots of all worlds together have room for this number of records. */
   readonly mayKeep: (records: number) => boolean;
 }
 
-/** How a world begins, and begins again when it is reset. */
+/** The initial state of a world, also after a reset. */
 export interface WorldPlan {
   readonly name: string;
   readonly seed: string;
   readonly time: WorldTime;
-  /** As it begins; its id is this world's for ever. */
+  /** The initial account; its id is the world's and never changes. */
   readonly account: Account;
-  /** As they are: whoever reaches the server may see them, as the world itself is anybody's. */
+  /**
+   * In plain text: any client that reaches the server may read them, as it may use the world
+   * itself.
+   */
   readonly keys: SandboxKeys;
 }
 
-/** What was done while the time went on. */
+/** Work done while the time moved. */
 export interface Done {
   /**
-   * Changes of payments: captures that lapsed, refunds that were sent, outcomes that were found
-   * out.
+   * Changes of payments: captures that expired, refunds that were sent, outcomes that were
+   * resolved.
    */
   payments: number;
-  /** Attempts to deliver notifications, whatever came of them. */
+  /** Attempts to deliver notifications, whatever their result. */
   deliveries: number;
-  /** Stored cards that were forgotten. */
+  /** Expired stored cards that were deleted. */
   cards: number;
 }
 
-/** What became of moving the time. */
+/** Result of moving the time. */
 export interface Moved {
   readonly done: Done;
   /**
-   * Where the time was to be, when more fell due on the way than one call goes through; undefined
-   * when it is there.
+   * The target time, if more fell due on the way than one call processes; undefined when it was
+   * reached.
    */
   readonly left: Instant | undefined;
   /**
-   * The world is reset or restored: what was done is gone with what it was, and its time is where
-   * that begins.
+   * The world was reset or restored during the move: the work done is lost with the old state, and
+   * the time is that of the new state.
    */
   readonly isGivenUp: boolean;
 }
 
-/** What a world consists of at one moment, and nothing runs on. */
+/** The state of a world at one moment; nothing runs on it. */
 interface Snapshot {
   readonly store: WorldStore;
   readonly acquirers: ReadonlyMap<string, Simulator>;
   readonly time: WorldTime;
-  /** How much of its chance was drawn, in bytes. */
+  /** Bytes drawn from the random generator. */
   readonly drawn: number;
   readonly lastPaymentId: PaymentId | undefined;
-  /** What it counts for in the bound of all snapshots. */
+  /** Its share of the limit on all snapshots. */
   readonly records: number;
 }
 
-/** What a world is from one beginning to the next. Nothing of it reaches what comes after. */
+/** The state of a world between two resets or restores. Nothing of it affects the next. */
 interface Life {
   readonly store: WorldStore;
   readonly done: Done;
-  /** Changes that were written to the store since. */
+  /** Changes committed to the store since then. */
   readonly written: { changes: number };
   readonly acquirers: ReadonlyMap<string, Simulator>;
   readonly clock: WorldClock;
   readonly random: SeededRandom;
   /**
-   * Each payment's id goes beyond the one before: they have an order where time stands, and where
-   * it is set back.
+   * Every payment id is greater than the one before, also while the time is paused or after it was
+   * set back.
    */
   readonly ids: { last: PaymentId | undefined };
   readonly installation: Installation;
 }
 
-/** Changes of one moment are looked at together. */
+/** Delay after a change before due work starts, to batch changes of one moment. */
 const soonMs = 2;
-/** A card is forgotten so long after it expired (card-expiry-job.ts). */
+/** Time from a card's expiry to its deletion (card-expiry-job.ts). */
 const forgottenAfterMs = hour;
 const mostSnapshots = 10;
-/** What a snapshot of an empty world counts for: it is about as large. */
+/** Record count of an empty world's snapshot, which is about that large. */
 const leastRecords = 30;
-/** Before every moment at which something can be due. */
+/** Before every moment at which work can be due. */
 const beginningOfTime = instant(Number.MIN_SAFE_INTEGER);
-/** Moments at which something fell due that one call moves through. */
+/** Most moments with due work that one call moves through. */
 const mostSteps = 100_000;
-/** Rounds of one moment: what falls due by what is done at it. */
+/** Most rounds at one moment: work that falls due because of other work at it. */
 const mostRounds = 1_000;
 /**
- * How long one call moves the time for, in real milliseconds: an attempt at a receiver that hangs
- * takes 20 seconds.
+ * Longest run of one move, in real milliseconds: an attempt to a hanging receiver takes 20 seconds.
  */
 const mostMoveMs = 60_000;
-/** Where no time passes. */
+/** A scheduler without passing time. */
 const stillScheduler: Scheduler = { sleep: () => Promise.resolve(), after: () => () => undefined };
 /**
- * Everybody else in this process waits for a piece of work in memory no longer than about this, in
- * milliseconds.
+ * Longest uninterrupted work in memory, in milliseconds: everything else in this process waits for
+ * it.
  */
 const pieceMs = 10;
 
 /**
- * An account of its own in memory, with its own store, acquirers, clock and chance: the parts of a
- * server, put together as the server's own are. Its jobs have no timers: what is due is done when
- * the time is moved, after each change, and each second where time goes on.
+ * An isolated in-memory account with its own store, acquirers, clock and random generator,
+ * assembled from the same parts as the server. Its jobs have no timers: due work is done when the
+ * time is moved, after each change, and each second while the clock is running.
  */
 export class World {
   readonly #around: WorldSurroundings;
   readonly #plan: WorldPlan;
   readonly #snapshots = new Map<string, Snapshot>();
-  /** Whoever waits here is a request, and the server bounds those. */
+  /** Only requests wait here, and the server limits those. */
   readonly #turns = new Turns(Number.POSITIVE_INFINITY);
   #life: Life;
   #busy = 0;
   #cancelSoon: (() => void) | undefined;
   #isOver = false;
-  /** Time is moved no further. */
+  /** Moves of the time end early. */
   #isEnding = false;
-  /** Those who wait to have it begin anew. */
+  /** Pending resets and restores. */
   #beginnings = 0;
   #pausedAt: Instant;
 
-  /** To be opened before it is used. */
+  /** Call `open` before use. */
   constructor(around: WorldSurroundings, plan: WorldPlan) {
     this.#around = around;
     this.#plan = plan;
@@ -189,7 +189,7 @@ export class World {
     this.#pausedAt = around.clock.now();
   }
 
-  /** Makes its account. */
+  /** Creates its account. */
   async open(): Promise<void> {
     const { account, keys } = this.#plan;
     const { store, clock } = this.#life;
@@ -223,17 +223,17 @@ export class World {
     return this.#life.store.size;
   }
 
-  /** Changes that were written to it since it began, or was reset or restored last. */
+  /** Changes committed since its creation or its last reset or restore. */
   get changes(): number {
     return this.#life.written.changes;
   }
 
-  /** true: its time is being moved, or what is due is being done. */
+  /** true while its time is moved or due work is done. */
   get isBusy(): boolean {
     return this.#busy > 0;
   }
 
-  /** What its snapshots count for in the bound of all. */
+  /** Its share of the limit on all snapshots. */
   get kept(): number {
     let kept = 0;
     for (const { records } of this.#snapshots.values()) kept += records;
@@ -246,8 +246,8 @@ export class World {
   }
 
   /**
-   * Queues what is to happen to this world's next messages to an acquirer, the first unless one is
-   * named. Throws when it cannot be taken.
+   * Queues an instruction for this world's next messages to an acquirer, by default the first.
+   * Throws when it is refused.
    */
   instruct(instruction: Instruction, acquirer: string = this.#around.acquirers[0]): void {
     const known = this.#life.acquirers.get(acquirer);
@@ -255,18 +255,18 @@ export class World {
     known.instruct(this.alias, instruction);
   }
 
-  /** Lets the time stand, or go on with the system's. */
+  /** Starts or pauses the clock. */
   run(running: boolean): void {
     this.#life.clock.run(running);
   }
 
   /**
-   * Moves the time to what `target` makes of the present, through every moment at which something
-   * falls due, and does it, in order. Resolves when that is done, or when one call has done as much
-   * as it may. Before the present, the time is set back and nothing is done. Who asks while it is
-   * being moved moves it from where it is then. undefined when `target` gives none: nothing is
-   * moved. Whoever has the world reset or restored does not wait for that: the move is given up,
-   * and so are those that wait.
+   * Moves the time to the result of `target` for the present, through every moment at which work
+   * falls due, and does that work in order. Resolves when this is done or when the limits of one
+   * call are reached. A target before the present sets the time back without any work. A concurrent
+   * call waits and then moves the time from where it is. undefined when `target` returns undefined:
+   * nothing is moved. A reset or restore does not wait: it cancels the current move and those that
+   * wait.
    */
   move(
     target: (now: Instant, nextDue: Instant | undefined) => Instant | undefined,
@@ -280,13 +280,13 @@ export class World {
       clock.hold();
       try {
         if (to < clock.now()) clock.set(to);
-        // What is due here already did not fall due on the way: whether somebody is at it, or was,
-        // is chance.
+        // Work that is due already did not fall due on the way, so it is not counted: whether it
+        // was done before this is a race.
         await this.#doDue(life);
         const before = { ...done };
         const isThere = await this.#goThrough(life, to, began);
         if (isThere && to !== clock.now()) clock.set(to);
-        // Only here: nothing that is done on the way depends on what is old.
+        // Only here: no work on the way depends on old records.
         if (isThere) await life.installation.retention.runDue();
         const { payments, deliveries, cards } = done;
         return {
@@ -305,14 +305,14 @@ export class World {
   }
 
   /**
-   * Goes to each moment up to `to` at which something falls due, and does it; false when that is
-   * too much for one call, which began at `began` of the system's time.
+   * Moves to each moment up to `to` at which work falls due, and does it; false when that exceeds
+   * the limits of one call, which began at the system time `began`.
    */
   async #goThrough(life: Life, to: Instant, began: Instant): Promise<boolean> {
     const { clock } = life;
     for (let steps = 0; ; steps += 1) {
       const next = this.#nextDue(life);
-      // What was cut short is due still.
+      // Work that was cut short is still due.
       if (this.#isCut) return false;
       if (next === undefined || next > to) return true;
       if (steps === mostSteps || this.#around.clock.now() - began >= mostMoveMs) return false;
@@ -321,23 +321,23 @@ export class World {
     }
   }
 
-  /** When something falls due next; undefined when nothing does. */
+  /** When work falls due next; undefined when none does. */
   get nextDue(): Instant | undefined {
     return this.#nextDue(this.#life);
   }
 
-  /** Whether something is due now. Costs next to nothing where there is nothing. */
+  /** Whether work is due now. Cheap when there is none. */
   get isDue(): boolean {
     const first = this.#firstDue(this.#life, beginningOfTime);
     return first !== undefined && first <= this.#life.clock.now();
   }
 
-  /** Does what is due now. Never rejects. */
+  /** Does the work that is due now. Never rejects. */
   async settle(): Promise<void> {
     try {
       await this.#inTurn(() => this.#doDue(this.#life));
     } catch (error) {
-      // Nobody asked for it, and it is nobody else's trouble.
+      // No request waits for this result, so the failure is logged here.
       const { errorName: what, where } = errorFacts(error);
       this.#around.log.write({
         event: "alarm",
@@ -350,7 +350,7 @@ export class World {
     }
   }
 
-  /** Begins anew, as it began first: same keys, same seed, same time. Snapshots stay. */
+  /** Resets to the initial state: same keys, same seed, same time. Snapshots are kept. */
   reset(): Promise<void> {
     return this.#beginAnew(async () => {
       this.#life = this.#newLife();
@@ -359,8 +359,8 @@ export class World {
   }
 
   /**
-   * Keeps what the world is now under a name, in place of what was kept under it. false: there is
-   * no room for it, and nothing was kept.
+   * Stores the present state under a name, replacing an earlier snapshot of that name. false: there
+   * is no room, and nothing was stored.
    */
   snapshot(name: string): boolean {
     const former = this.#snapshots.get(name);
@@ -369,7 +369,7 @@ export class World {
     const isOneMore = former === undefined && this.#snapshots.size >= mostSnapshots;
     if (isOneMore || !this.#around.mayKeep(records - (former?.records ?? 0))) return false;
     this.#snapshots.delete(name);
-    // Nothing runs on it: what is on its way goes on when it is restored.
+    // Nothing runs on it: messages in transit continue when it is restored.
     const { time } = this;
     const ports = { clock: { now: () => time.now }, scheduler: stillScheduler };
     const kept = new Map(Array.from(acquirers, ([acquirer, it]) => [acquirer, it.copy(ports)]));
@@ -384,7 +384,7 @@ export class World {
     return true;
   }
 
-  /** Is again what was kept under the name; false when there is nothing. */
+  /** Restores the snapshot of this name; false when there is none. */
   async restore(name: string): Promise<boolean> {
     const kept = this.#snapshots.get(name);
     if (kept === undefined) return false;
@@ -395,8 +395,8 @@ export class World {
   }
 
   /**
-   * What is under way is cut short, and takes its turn to an end: nobody waits for a receiver that
-   * hangs.
+   * Work under way is cut short and finishes its turn: a reset does not wait for a hanging
+   * receiver.
    */
   async #beginAnew(begin: () => Promise<void>): Promise<void> {
     this.#beginnings += 1;
@@ -413,14 +413,15 @@ export class World {
   }
 
   /**
-   * Whoever moves the time, and may be waiting for a receiver that hangs, is told how far it came.
+   * A request that moves the time, and may be waiting for a hanging receiver, gets its result so
+   * far.
    */
   async endMoves(): Promise<void> {
     this.#isEnding = true;
     await this.#life.installation.dispatcher.stop();
   }
 
-  /** Ends what is under way, moving the time too; nothing more begins. */
+  /** Ends all work, including moves of the time; no new work starts. */
   async close(): Promise<void> {
     this.#isOver = true;
     this.#snapshots.clear();
@@ -428,7 +429,7 @@ export class World {
     await this.#inTurn(() => this.#end());
   }
 
-  /** One after the other: moving the time, and beginning anew. */
+  /** Serializes moves of the time, resets and restores. */
   async #inTurn<T>(task: () => Promise<T>): Promise<T> {
     this.#busy += 1;
     try {
@@ -439,15 +440,15 @@ export class World {
   }
 
   /**
-   * What it is called towards acquirers and receivers: worlds with one seed the same, so that both
-   * treat them alike. No account has such an id: whoever found a seed for another's would be shown
-   * the secrets that are derived from it.
+   * Its merchant id towards acquirers and receivers: the same for worlds with the same seed, so
+   * that both treat them alike. It never equals an account's id: otherwise a client that found a
+   * seed with another account's id could read the secrets that are derived from it.
    */
   get alias(): MerchantId {
     return `world ${sha256Hex(`cofre world 1\0${this.#plan.seed}`).slice(0, 32)}` as MerchantId;
   }
 
-  /** One that begins, or goes on from what was kept. */
+  /** A new state: the initial one, or that of a snapshot. */
   #newLife(from?: Snapshot): Life {
     const {
       acquirers: names,
@@ -503,8 +504,8 @@ export class World {
       deliveryRandom: secretRandom,
       deliveryRandomFor: ({ number, endpoint, askedAt, attempts }) =>
         new SeededRandom(`${seed}\0notification\0${number}\0${endpoint}\0${askedAt}\0${attempts}`),
-      // Of several under way the network would say which arrives first, and so which one a receiver
-      // refuses.
+      // With several messages in flight the network would decide which arrives first, and so which
+      // one a receiver refuses.
       tellsInOrder: () => !clock.running,
       secretRandom,
       scheduler,
@@ -533,8 +534,7 @@ export class World {
   }
 
   /**
-   * Nothing more begins in a life, and what is under way in it waits for nothing. May be called
-   * again.
+   * Starts no new work in this state, and ends the waits of work under way. May be called again.
    */
   async #letGo({ clock, installation }: Life): Promise<void> {
     const { dispatcher, recovery, cardExpiry, retention } = installation;
@@ -550,8 +550,8 @@ export class World {
   }
 
   /**
-   * What a change has made due at once, such as a refund without a waiting time, is done without
-   * anybody moving the time.
+   * Does what a change has made due at once, such as a refund without a waiting time, without a
+   * move of the time.
    */
   #settleSoon(): void {
     if (this.#cancelSoon !== undefined || this.#isOver) return;
@@ -559,12 +559,12 @@ export class World {
       this.#cancelSoon = undefined;
       const { store, clock } = this.#life;
       const next = store.nextDue(laterBy(clock.now(), -1));
-      // Whoever moves the time does it too.
+      // A move of the time does it too.
       if (next !== undefined && next <= clock.now() && !this.isBusy) void this.settle();
     });
   }
 
-  /** What is done on the way is cut short. */
+  /** Work on the way is cut short. */
   get #isCut(): boolean {
     return this.#isEnding || this.#beginnings > 0;
   }
@@ -583,7 +583,7 @@ export class World {
     }
   }
 
-  /** Lets everybody else in when it is time: nothing that is done in memory does so by itself. */
+  /** Yields to other work when it is time: work in memory does not do so by itself. */
   async #pause(): Promise<void> {
     const { clock, scheduler } = this.#around;
     const sinceMs = clock.now() - this.#pausedAt;
@@ -596,7 +596,7 @@ export class World {
     return this.#firstDue(life, life.clock.now());
   }
 
-  /** The first moment after this one at which something falls due. */
+  /** The first moment after `after` at which work falls due. */
   #firstDue({ store, clock, installation }: Life, after: Instant): Instant | undefined {
     let first: Instant | undefined;
     for (const at of [
@@ -611,7 +611,7 @@ export class World {
   }
 }
 
-/** What a world's keys open it for. */
+/** The access that a world's keys grant. */
 export function grantsOf({
   integrationKey,
   publicIntegrationKey,
@@ -630,8 +630,8 @@ function changesIn({ payments, deliveries, cards }: Done): number {
 }
 
 /**
- * The recording of an account is that of its world now: what still ends in one that it was before
- * belongs to no timeline.
+ * Records only while `lasts` returns true: work that ends in an earlier state of the world must not
+ * appear in the timelines of the present one.
  */
 function whileItLasts(
   recording: InstallationRecording,
@@ -658,7 +658,7 @@ function cardsForgottenFrom({ leastRecentUse }: WorldStore): Instant | undefined
     : laterBy(tokenExpiresAt(leastRecentUse), forgottenAfterMs);
 }
 
-/** The acquirer as it hears of the merchant under another name. */
+/** The acquirer, called with another merchant id. */
 function namedAs(acquirer: Connector, merchantId: MerchantId): Connector {
   return {
     ...acquirer,

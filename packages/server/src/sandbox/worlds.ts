@@ -7,29 +7,31 @@ import { SharedSender } from "./shared-sender.ts";
 import { grantsOf, World, type WorldPlan, type WorldSurroundings } from "./world.ts";
 
 export interface WorldLimits {
-  /** Worlds at the same time. */
+  /** Most worlds at the same time. */
   readonly mostWorlds: number;
   /**
-   * Records of all worlds together, snapshots not counted: payments, cards, notifications, named
-   * requests (WorldStore.size).
+   * Most records of all worlds together, without snapshots: payments, cards, notifications,
+   * idempotent requests (WorldStore.size).
    */
   readonly mostRecords: number;
-  /** Records in snapshots of all worlds together. An empty world's counts for thirty. */
+  /**
+   * Most records in snapshots of all worlds together. An empty world's snapshot counts as thirty.
+   */
   readonly mostKept: number;
 }
 
 const usualLimits: WorldLimits = { mostWorlds: 10_000, mostRecords: 300_000, mostKept: 300_000 };
-/** One that nobody has asked anything for so long makes room for a new one. */
+/** A world without requests for this long makes room for a new one. */
 const idleMs = hour;
-/** Notifications of all worlds that are on their way at once. */
+/** Most notifications of all worlds in flight at once. */
 const mostSent = 512;
-/** How often worlds whose time goes on do what is due. */
+/** How often worlds with a running clock do due work. */
 const tickMs = second;
-/** New records that are taken between two counts of all worlds. */
+/** New records between two counts of all worlds. */
 const recordsPerCount = 1_000;
 /**
- * A payment that was changed so often takes more room with each further change: an acquirer that
- * never answers is asked for ever.
+ * From this version on, a payment takes more room with each change: an acquirer that never answers
+ * is queried indefinitely.
  */
 const manyVersions = 50;
 /** In characters. */
@@ -38,8 +40,7 @@ const longSettings = 4_000;
 export interface WorldsParts extends Omit<WorldSurroundings, "isFull" | "mayKeep"> {
   readonly limits?: Partial<WorldLimits>;
   /**
-   * Told of every world that is reset, restored or gone: what is remembered of its account
-   * elsewhere is old.
+   * Called for every world that is reset, restored or deleted: cached data of its account is stale.
    */
   readonly onChanged: (id: MerchantId) => void;
 }
@@ -49,7 +50,7 @@ const refusals = {
   key_taken: "the key opens something else",
 } as const;
 
-/** A world cannot be had. */
+/** The refusal to create a world. */
 export class WorldRefused extends Error {
   override readonly name = "WorldRefused";
   readonly reason: keyof typeof refusals;
@@ -60,12 +61,12 @@ export class WorldRefused extends Error {
   }
 }
 
-/** The worlds of a server. Owns them all, and one timer while the time of some goes on. */
+/** The worlds of a server. Owns all of them, and one timer while the clock of any is running. */
 export class Worlds {
   readonly #parts: WorldsParts;
   readonly #limits: WorldLimits;
   readonly #around: WorldSurroundings;
-  /** In the order in which they were made. */
+  /** In order of creation. */
   readonly #worlds = new Map<MerchantId, World>();
   readonly #byKey = new Map<KeyDigest, World>();
   readonly #usedAt = new Map<MerchantId, Instant>();
@@ -97,9 +98,9 @@ export class Worlds {
     return this.#worlds.get(id);
   }
 
-  /** The world that a key opens. Who asks uses it. */
+  /** The world that a key opens. Counts as use (resets the idle timer). */
   byKey(key: string): World | undefined {
-    // Where there are none, nobody pays for them.
+    // Without worlds, requests do not pay for the digest.
     const world = this.#byKey.size === 0 ? undefined : this.#byKey.get(digestOfKey(key));
     if (world !== undefined) this.#usedAt.set(world.id, this.#parts.clock.now());
     return world;
@@ -116,7 +117,7 @@ export class Worlds {
     if (hasLongSettings(plan.account) && !this.#takeRoom(recordsPerCount))
       throw new WorldRefused("full");
     const world = new World(this.#around, plan);
-    // Theirs at once: who comes with the same key meanwhile is refused.
+    // Reserve the keys now, so that a concurrent create with the same key fails.
     this.#worlds.set(world.id, world);
     for (const digest of digests) this.#byKey.set(digest, world);
     this.#usedAt.set(world.id, this.#parts.clock.now());
@@ -125,23 +126,23 @@ export class Worlds {
     return world;
   }
 
-  /** Lets a world go, with everything in it. Resolves when nothing of it is under way. */
+  /** Deletes a world with all its data. Resolves when none of its work is under way. */
   async delete(world: World): Promise<void> {
     if (this.#worlds.get(world.id) !== world) return;
     this.#forget(world);
     this.#parts.onChanged(world.id);
     await world.close();
-    // What ended meanwhile may have been remembered.
+    // Work that ended in the meantime may have been cached.
     this.#parts.onChanged(world.id);
   }
 
-  /** Begins a world anew, as it began first. */
+  /** Resets a world to its initial state. */
   async reset(world: World): Promise<void> {
     await world.reset();
     this.#parts.onChanged(world.id);
   }
 
-  /** Makes a world what was kept of it under this name; false when nothing was. */
+  /** Restores the snapshot of this name; false when there is none. */
   async restore(world: World, name: string): Promise<boolean> {
     const restored = await world.restore(name);
     if (restored) this.#parts.onChanged(world.id);
@@ -149,7 +150,7 @@ export class Worlds {
     return restored;
   }
 
-  /** To be called when the time of a world begins to go on. */
+  /** Call when a world's clock starts running. */
   watch(): void {
     if (
       this.#cancelTick !== undefined ||
@@ -166,14 +167,13 @@ export class Worlds {
   }
 
   /**
-   * Before the server stops, which waits for requests that are under way: nobody's moves the time
-   * any further.
+   * Ends all moves of the time. Called before the server stops, which waits for requests in flight.
    */
   async endMoves(): Promise<void> {
     await Promise.all(this.list().flatMap((world) => (world.isBusy ? [world.endMoves()] : [])));
   }
 
-  /** Lets all of them go. */
+  /** Deletes all worlds. */
   async close(): Promise<void> {
     this.#isOver = true;
     this.#cancelTick?.();
@@ -207,8 +207,8 @@ export class Worlds {
   }
 
   /**
-   * Only what adds a record that somebody may add to without an end is refused: what is there goes
-   * on.
+   * Refuses only changes that add a record which clients can add without limit; changes of existing
+   * records continue.
    */
   #isFull({ payment, card, request, account }: Change): boolean {
     const adds =
@@ -220,7 +220,7 @@ export class Worlds {
     return adds && !this.#takeRoom(account === undefined ? 1 : recordsPerCount);
   }
 
-  /** Room for about so many records; false when there is none. */
+  /** Takes room for about this number of records; false when there is none. */
   #takeRoom(records: number): boolean {
     if (this.#room < records) {
       let left = this.#limits.mostRecords;
@@ -232,7 +232,7 @@ export class Worlds {
   }
 }
 
-/** A few switches have their room in what each account may have. */
+/** Short settings are covered by the room of each account. */
 function hasLongSettings({ settings }: Account): boolean {
   return JSON.stringify(settings).length > longSettings;
 }

@@ -15,10 +15,7 @@ import { formatAmount, formatMoney, type Money } from "../../kernel/money.ts";
 import type { OrderCard } from "../../payment/payment.ts";
 import type { CallFacts, CallKind, OutcomeFacts, Recorder } from "./recorder.ts";
 
-/**
- * The connectors, with each of their calls recorded: by the request, never by the card that goes
- * with it.
- */
+/** The connectors with each call recorded: the request, never the card. */
 export function recordingConnectors(
   connectors: Connectors,
   recorder: Pick<Recorder, "call">,
@@ -32,7 +29,7 @@ export function recordingConnectors(
       const known = recording.get(name ?? "");
       if (known !== undefined) return known;
       const connector = recordingCalls(connectors.of(name), recorder, clock);
-      // Names come from payments, too, which may know connectors that are not there any more.
+      // Names also come from payments, which may have connectors that are no longer configured.
       if (name === undefined || connectors.names.includes(name))
         recording.set(name ?? "", connector);
       return connector;
@@ -61,7 +58,7 @@ function recordingCalls(
       answered(outcomeOf(outcome, request.original), clock.now());
       return outcome;
     } catch (error) {
-      // None that keeps its contract.
+      // Only a connector that breaks its contract rejects.
       answered({ kind: "failed" }, clock.now());
       throw error;
     }
@@ -106,7 +103,8 @@ function factsOf(
   card: OrderCard | undefined,
 ): CallFacts {
   const { reference, original } = request;
-  // A reversal undoes the whole authorization; an inquiry moves nothing, whatever its request says.
+  // A reversal undoes the whole authorization; an inquiry moves no money, whatever amount its
+  // request has.
   const amount =
     kind === "inquire" ? undefined : kind === "reverse" ? original?.amount : request.amount;
   const id = (original?.reference ?? reference).slice(0, 48);
@@ -120,12 +118,12 @@ function factsOf(
     capture: request.capture,
     brand: card?.brand,
     maskedPan: card?.maskedPan,
-    // A verification is of no payment, though its reference begins like one.
+    // A verification does not belong to a payment, though its reference begins like a payment's.
     paymentId: kind !== "verify" && isPaymentId(id) ? id : undefined,
   };
 }
 
-/** Name by name: what an outcome may hold beside is not kept. */
+/** Field by field: no other property of an outcome is recorded. */
 function outcomeOf(outcome: AnyOutcome, original: OriginalAuthorization | undefined): OutcomeFacts {
   switch (outcome.kind) {
     case "approved":

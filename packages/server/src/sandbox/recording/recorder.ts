@@ -4,29 +4,29 @@ import type { Instant } from "../../kernel/instant.ts";
 import type { EndpointId } from "../../notification/events.ts";
 import { Ring } from "./ring.ts";
 
-/** What is kept at most, in this process's memory and nowhere else. */
+/** Limits of the recording, which is in this process's memory only. */
 export const recordingBounds = {
-  /** The newest of an account. */
+  /** Per account, the newest. */
   requests: 1_000,
   calls: 1_000,
   attempts: 1_000,
-  /** Commits of payments: only when they happened. */
+  /** Commits of payments: only their order. */
   commits: 4_000,
   /** Characters of one request's parameters, and of one answer's body. */
   parameterCharacters: 4_096,
   answerCharacters: 4_096,
   /**
-   * Characters of all requests and answers together, so that many accounts cannot hold what each of
-   * them may.
+   * Characters of all requests and answers together, so that many accounts cannot each use their
+   * own maximum.
    */
   characters: 32 * 1024 * 1024,
-  /** Beyond these, the account of which nothing was recorded for longest is forgotten. */
+  /** Beyond this number, the account with the oldest last entry is dropped. */
   accounts: 2_000,
 } as const;
 
 export type RecordingBounds = { readonly [Name in keyof typeof recordingBounds]: number };
 
-/** A place in the order in which things were recorded, of all accounts. */
+/** A position in the order of all entries, over all accounts. */
 type Sequence = number;
 
 interface Recorded {
@@ -35,27 +35,24 @@ interface Recorded {
   readonly at: Instant;
 }
 
-/**
- * One request of an account, as far as it may be kept: whoever records it has taken out what must
- * not be.
- */
+/** One request of an account. The caller has removed what must not be recorded. */
 export interface RequestFacts {
   readonly method: string;
-  /** The endpoint's own, never what the client wrote. */
+  /** The endpoint's path, never the client's spelling. */
   readonly path: string;
-  /** What was shown for it: a key, or the session of somebody who is signed in. */
+  /** The credential: a key, or the session of a signed-in user. */
   readonly key: "secret" | "public" | "session";
   /** The parameters that may be shown. */
   readonly parameters: ParameterList;
-  /** What they hold. */
+  /** Number of characters in them. */
   readonly characters: number;
-  /** How many parameters are not shown: their names may be anything. */
+  /** Number of parameters that are not shown: their names may contain anything. */
   readonly leftOut: number;
 }
 
 /**
- * Names and values in turns: made quickly, and read when somebody asks. A value is text, or a list
- * of its own.
+ * Names and values alternate: cheap to build, and formatted only when displayed. A value is text,
+ * or a list itself.
  */
 export interface ParameterList extends ReadonlyArray<string | ParameterList> {}
 
@@ -63,19 +60,19 @@ export interface AnswerFacts {
   readonly status: number;
   /** The interface's code of a refusal. */
   readonly code: string | undefined;
-  /** JSON text, or the beginning of it. */
+  /** JSON text, or its beginning. */
   readonly body: string;
   readonly isCut: boolean;
-  /** It is the answer to an earlier request under the same Idempotency-Key. */
+  /** It repeats the answer to an earlier request with the same Idempotency-Key. */
   readonly isReplayed: boolean;
-  /** The token that it tells, where it is about no payment. */
+  /** The token in the answer, if it is not about a payment. */
   readonly tokenDigest: TokenDigest | undefined;
 }
 
 export interface RecordedRequest extends Recorded, RequestFacts {
   /** Counts up from 1 within the account. */
   readonly number: number;
-  /** Undefined while it is under way. */
+  /** Undefined while it is in flight. */
   readonly answer: AnswerFacts | undefined;
   readonly durationMs: number;
 }
@@ -91,37 +88,37 @@ export const callKinds = [
 ] as const;
 export type CallKind = (typeof callKinds)[number];
 
-/** What was asked of an acquirer. Holds no card: what it says of one is the mask. */
+/** One request to an acquirer. Of a card it holds the mask only. */
 export interface CallFacts {
   readonly connector: string;
   readonly kind: CallKind;
   readonly reference: string;
-  /** Of the authorization that it follows, or asks about. */
+  /** Reference of the authorization that it follows or inquires about. */
   readonly originalReference: string | undefined;
-  /** Decimal text, and its currency. */
+  /** Decimal text; `currency` is its currency. */
   readonly amount: string | undefined;
   readonly currency: string | undefined;
-  /** Taken at once, or only held; undefined of all but authorizations. */
+  /** Captured at once, or only held; undefined except for authorizations. */
   readonly capture: boolean | undefined;
   readonly brand: string | undefined;
   readonly maskedPan: string | undefined;
   readonly paymentId: PaymentId | undefined;
 }
 
-/** What came of it, by names and values that may be shown. */
+/** Its outcome, as names and values that may be shown. */
 export interface OutcomeFacts {
   readonly kind: string;
   readonly [detail: string]: string | boolean | undefined;
 }
 
 export interface RecordedCall extends Recorded, CallFacts {
-  /** Undefined while it is under way. */
+  /** Undefined while it is in flight. */
   readonly answered:
     | { readonly at: Instant; readonly durationMs: number; readonly outcome: OutcomeFacts }
     | undefined;
 }
 
-/** One attempt to deliver a notification, when it had ended. */
+/** One finished attempt to deliver a notification. */
 export interface AttemptFacts {
   readonly paymentId: PaymentId;
   readonly endpoint: EndpointId;
@@ -129,27 +126,28 @@ export interface AttemptFacts {
   /** The notification's number within its account. */
   readonly number: number;
   readonly notificationType: string;
-  /** Which attempt it was, from 1, since the notification or its replay was asked for. */
+  /** Number of the attempt, from 1, since the notification or its replay was created. */
   readonly attempt: number;
-  /** An HTTP status, or a word of delivery/delivery.ts. */
+  /** An HTTP status, or an outcome from delivery/delivery.ts. */
   readonly outcome: string;
   readonly verdict: "delivered" | "again" | "given_up" | "gone";
-  /** When it is tried next. */
+  /** Time of the next attempt. */
   readonly dueAt: Instant | undefined;
 }
 
 export type RecordedAttempt = Recorded & AttemptFacts;
 
-/** What was recorded of one account, oldest first. */
+/** The recording of one account, oldest first. */
 export interface Recording {
   /**
-   * By the account's clock: not all of what happened before is recorded. Undefined when nothing is.
+   * By the account's clock: the recording is incomplete before this time. Undefined when nothing is
+   * recorded.
    */
   readonly since: Instant | undefined;
   readonly requests: readonly RecordedRequest[];
   readonly calls: readonly RecordedCall[];
   readonly attempts: readonly RecordedAttempt[];
-  /** When versions of a payment were committed, among what is recorded, as far as that is known. */
+  /** The commits of a payment's versions in the order of the recording, as far as known. */
   readonly commitsOf: (paymentId: PaymentId) => ReadonlyMap<number, Sequence>;
 }
 
@@ -167,28 +165,28 @@ interface AccountRecording {
   readonly commits: Ring<Commit>;
   number: number;
   characters: number;
-  /** Of the newest that had to go. */
+  /** Time of the newest entry that was dropped. */
   goneAt: Instant | undefined;
 }
 
 type Growing<Item> = { -readonly [Name in keyof Item]: Item[Name] };
 
 export interface RecorderParts {
-  /** How long things take is the machine's time, also where the account's clock stands still. */
+  /** Durations are machine time, even if the account's clock is paused. */
   readonly elapsedMs: ElapsedMs;
   readonly bounds?: RecordingBounds;
 }
 
 /**
- * What the accounts of a sandbox have asked, what acquirers were asked for them, and how their
- * notifications went: the newest of each, in memory, gone with the process. Owns a bounded ring of
- * each kind for each account. What it is given it keeps as it is, so nothing that may not be shown
- * is given to it. Its methods never throw and wait for nothing.
+ * The newest requests, acquirer calls and notification attempts of a sandbox's accounts, in memory,
+ * lost with the process. Owns a bounded ring of each kind for each account. It stores its input
+ * unchanged, so callers must not pass anything that may not be shown. Its methods never throw and
+ * never wait.
  */
 export class Recorder {
   readonly #elapsedMs: ElapsedMs;
   readonly #bounds: RecordingBounds;
-  /** The one that something was recorded of last is the last. */
+  /** The account with the newest entry is last. */
   readonly #accounts = new Map<MerchantId, AccountRecording>();
   #latest: MerchantId | undefined;
   #sequence = 0;
@@ -200,7 +198,7 @@ export class Recorder {
   }
 
   /**
-   * A request has come, `at` by the account's clock. What it returns is to be called once, with the
+   * Records a request, `at` by the account's clock. Call the returned function once, with the
    * answer.
    */
   request(merchantId: MerchantId, at: Instant, facts: RequestFacts): (answer: AnswerFacts) => void {
@@ -229,7 +227,7 @@ export class Recorder {
     return (answer) => {
       entry.answer = answer;
       entry.durationMs = this.#since(began);
-      // What is forgotten meanwhile counts no more.
+      // Do not count an entry that was dropped in the meantime.
       const isHeld = entry.number > account.number - account.requests.size;
       if (!isHeld || this.#accounts.get(merchantId) !== account) return;
       this.#count(account, answer.body.length);
@@ -237,7 +235,9 @@ export class Recorder {
     };
   }
 
-  /** An acquirer is asked. What it returns is to be called once, with what came of it, and when. */
+  /**
+   * Records a call to an acquirer. Call the returned function once, with the outcome and its time.
+   */
   call(
     merchantId: MerchantId,
     at: Instant,
@@ -257,13 +257,13 @@ export class Recorder {
     };
   }
 
-  /** An attempt to deliver a notification has ended. */
+  /** Records a finished attempt to deliver a notification. */
   attempt(merchantId: MerchantId, at: Instant, facts: AttemptFacts): void {
     const account = this.#accountOf(merchantId, at);
     this.#dropped(account, account.attempts.add({ sequence: this.#next(), at, ...facts }));
   }
 
-  /** This version of a payment has been committed just now. */
+  /** Records that this version of a payment was just committed. */
   committed(merchantId: MerchantId, at: Instant, paymentId: PaymentId, version: number): void {
     this.#accountOf(merchantId, at).commits.add({ paymentId, version, sequence: this.#next() });
   }
@@ -296,14 +296,14 @@ export class Recorder {
     };
   }
 
-  /** Forgets all that was recorded of the account. */
+  /** Drops the account's recording. */
   forget(merchantId: MerchantId): void {
     this.#characters -= this.#accounts.get(merchantId)?.characters ?? 0;
     this.#accounts.delete(merchantId);
     if (this.#latest === merchantId) this.#latest = undefined;
   }
 
-  /** How much there is, of all accounts together. */
+  /** Size of all recordings together. */
   get held(): { readonly accounts: number; readonly characters: number } {
     return { accounts: this.#accounts.size, characters: this.#characters };
   }
@@ -321,7 +321,7 @@ export class Recorder {
     const known = this.#accounts.get(merchantId);
     if (known !== undefined && this.#latest === merchantId) return known;
     const account = known ?? this.#newAccount(at);
-    // To the end of the line.
+    // Move it to the end of the order.
     this.#accounts.delete(merchantId);
     this.#accounts.set(merchantId, account);
     this.#latest = merchantId;
@@ -353,7 +353,7 @@ export class Recorder {
     this.#characters += characters;
   }
 
-  /** One account alone never has too much: its requests are bounded themselves. */
+  /** A single account never exceeds the limit: its requests are bounded themselves. */
   #makeRoom(merchantId: MerchantId): void {
     while (this.#characters > this.#bounds.characters && this.#accounts.size > 1)
       this.#forgetOldest(merchantId);

@@ -1,13 +1,13 @@
 import { assert } from "../../kernel/assert.ts";
 
 /**
- * Holds the newest `limit` items and lets the older ones go. Takes memory for what it holds, not
- * for what it may hold.
+ * Holds the newest `limit` items and drops older ones. Its memory grows with its content, not with
+ * its limit.
  */
 export class Ring<Item> {
   readonly #limit: number;
   readonly #items: Item[] = [];
-  /** Where the oldest is, once it is full. */
+  /** Index of the oldest item, once the ring is full. */
   #first = 0;
 
   constructor(limit: number) {
@@ -19,7 +19,7 @@ export class Ring<Item> {
     return this.#items.length;
   }
 
-  /** Adds the newest; gives back the oldest when it had to go. */
+  /** Adds the newest item; returns the oldest when it was dropped. */
   add(item: Item): Item | undefined {
     if (this.#items.length < this.#limit) {
       this.#items.push(item);
@@ -31,7 +31,7 @@ export class Ring<Item> {
     return oldest;
   }
 
-  /** Oldest first, as they are now. */
+  /** A copy, oldest first. */
   items(): readonly Item[] {
     return [...this.#items.slice(this.#first), ...this.#items.slice(0, this.#first)];
   }
