@@ -2,8 +2,8 @@ import { createCipheriv, createDecipheriv, type KeyObject } from "node:crypto";
 import { assert } from "../kernel/assert.ts";
 
 /**
- * The one file that encrypts and decrypts. Node accepts tags of four bytes unless told otherwise,
- * and hands out plaintext before the tag is checked; both are put right here and nowhere else.
+ * The only file that encrypts and decrypts. By default Node accepts tags of four bytes and returns
+ * plaintext before the tag is verified; both are corrected here only.
  */
 
 export const keyLength = 32;
@@ -24,8 +24,8 @@ export interface Encrypted {
 }
 
 /**
- * AES-256-GCM. A nonce is used once for a key. Raw bytes are for keys of one use, which are wiped;
- * what lives on is a KeyObject.
+ * AES-256-GCM. A nonce is used once per key. Raw bytes are for single-use keys, which are wiped;
+ * longer-lived keys are KeyObjects.
  */
 export function encryptGcm(
   key: KeyObject | Uint8Array,
@@ -42,8 +42,8 @@ export function encryptGcm(
 }
 
 /**
- * The plaintext, once its tag of exactly 16 bytes has been checked; undefined for whatever else.
- * The caller wipes it.
+ * The plaintext, after its tag of exactly 16 bytes was verified; undefined otherwise. The caller
+ * wipes it.
  */
 export function decryptGcm(
   key: KeyObject | Uint8Array,
@@ -75,8 +75,8 @@ export function wrapKey(wrapping: KeyObject, key: Uint8Array): Uint8Array {
 }
 
 /**
- * The key, whose integrity the wrapping itself proves; undefined when it does not unwrap. The
- * caller wipes it.
+ * The key, authenticated by the wrapping itself; undefined when it does not unwrap. The caller
+ * wipes it.
  */
 export function unwrapKey(wrapping: KeyObject, wrapped: Uint8Array): Buffer | undefined {
   if (wrapped.length !== wrappedKeyLength) return undefined;

@@ -15,8 +15,8 @@ interface BrandRule {
 }
 
 /**
- * Interface 2.6. The first row that fits wins: prefix included, not excluded, length right. The
- * pages behind 2.6 could not be read to the end; where a row goes further, its comment says how far
+ * Interface 2.6. The first matching row wins: prefix included, not excluded, length right. The
+ * pages behind 2.6 could not be read completely; where a row goes further, its comment says how far
  * and why.
  */
 const rules: readonly BrandRule[] = [
@@ -29,8 +29,8 @@ const rules: readonly BrandRule[] = [
       ["51", "55"],
       ["2221", "2720"],
     ],
-    // Of the excluded prefixes that could be read these are the ones inside the ranges; 527572 is
-    // Naranja's own.
+    // The excluded prefixes that were readable and are inside the ranges; 527572 is a Naranja
+    // prefix.
     exclude: ["527572", "528733", "542702", "557039"],
   },
   {
@@ -40,19 +40,19 @@ const rules: readonly BrandRule[] = [
       ["401178", "401179"],
       "431274",
       "438935",
-      // Not in the part of the page that could be read; published as Elo's everywhere else.
+      // Not in the readable part of the page; all other publications list it as Elo's.
       "451416",
       "457393",
       ["457631", "457632"],
       "504175",
-      // The older list has gaps that Elo filled since; no other brand of this table has a card
+      // The older list has gaps that Elo has filled since; no other brand of this table has a card
       // there.
       ["506699", "506778"],
       ["509000", "509999"],
       "627780",
       "636297",
       "636368",
-      // "6500xx to 6550xx" in 2.6: the ranges that Elo publishes. What lies between them is
+      // "6500xx to 6550xx" in 2.6: the ranges that Elo publishes. Prefixes between them are
       // Discover's.
       ["650031", "650033"],
       ["650035", "650051"],
@@ -73,11 +73,11 @@ const rules: readonly BrandRule[] = [
     lengths: [16],
     include: ["606282", "637095", "637568", "637599", "637609", "637612"],
   },
-  // The older cards, two digits and 14 to 17 more. They clash with Diners, whose 14 digits keep
-  // them apart.
+  // The older cards: two digits and 14 to 17 more. They overlap with Diners, whose 14-digit length
+  // distinguishes them.
   { brand: "hipercard", lengths: [16, 17, 18, 19], include: ["38"] },
   { brand: "discover", lengths: [16], include: ["6011", "65"] },
-  // The older page has 50 and 14 to 17 more digits. That would take the carnet and credimas test
+  // The older page has 50 and 14 to 17 more digits. That would include the carnet and credimas test
   // cards of section 9.
   { brand: "aura", lengths: [19], include: ["5"] },
   {
@@ -87,8 +87,8 @@ const rules: readonly BrandRule[] = [
       "286900",
       "502275",
       "506199",
-      // Subsets of these in 2.6, which ones is not readable; no other brand of this table has a
-      // card there.
+      // 2.6 has subsets of these that are not readable; no other brand of this table has a card
+      // there.
       ["5062", "5063"],
       "506402",
       "588772",
@@ -100,19 +100,19 @@ const rules: readonly BrandRule[] = [
       "639559",
     ],
   },
-  // 2.6 says 16 digits. Visa may issue 19 by its own rules, and nobody else has 4 with 19 digits:
-  // refusing the card would lose a sale, passing it on can at worst end in a decline. The 13 digits
-  // of the older page are below the interface's minimum.
+  // 2.6 says 16 digits. Visa's own rules allow 19, and no other scheme has 19 digits beginning with
+  // 4: a refusal would lose a sale, while an attempt can at worst be declined. The 13 digits of the
+  // older page are below the interface's minimum.
   { brand: "visa", lengths: [16, 19], include: ["4"] },
-  // No rule page for these four is known: the prefixes of the test cards, and for Cabal those that
-  // it publishes.
+  // No rule page for these four is known: these are the prefixes of the test cards, and for Cabal
+  // those that it publishes.
   { brand: "credimas", lengths: [16], include: ["504520"] },
   { brand: "naranja", lengths: [16], include: ["527572", "589562"] },
   { brand: "cabal", lengths: [16], include: ["589657", "603522", ["604201", "604400"]] },
   { brand: "magna", lengths: [16], include: ["568009"] },
 ];
 
-/** The longest prefix of the table; every card is looked up by this many of its digits. */
+/** The longest prefix of the table; every card is looked up by its first 8 digits. */
 const prefixDigits = 8;
 const shortestPan = 14;
 const longestPan = 19;
@@ -139,7 +139,9 @@ function holds(intervals: readonly Interval[], prefix: number): boolean {
   return intervals.some(({ first, last }) => first <= prefix && prefix <= last);
 }
 
-/** Between two neighbouring starts all prefixes are alike: one brand, or none, for each length. */
+/**
+ * All prefixes between two neighbouring starts are equivalent: one brand, or none, for each length.
+ */
 interface Lookup {
   readonly starts: Int32Array;
   /**
@@ -184,8 +186,8 @@ export function startsWith(pan: Pan, prefix: string): boolean {
 }
 
 /**
- * The brand of a card number (interface 2.6); undefined when it is none of ours. What a merchant
- * calls the card does not matter.
+ * The brand of a card number (interface 2.6); undefined when it matches none. The merchant's name
+ * for the brand is not used.
  */
 export function brandOf(pan: Pan): Brand | undefined {
   const digits = pan.reveal();

@@ -1,7 +1,7 @@
 import type { Card } from "./card.ts";
 import type { Cryptogram, Cvv } from "./pan.ts";
 
-/** The card data of one request, while it is in hand. */
+/** The card data of one request, while it is in memory. */
 export interface CardInHand {
   readonly card: Pick<Card, "pan">;
   readonly cvv: Cvv | undefined;
@@ -9,32 +9,31 @@ export interface CardInHand {
 }
 
 const zero = 0x30;
-/** What a mask shows at the beginning and at the end of a number (mask.ts). */
+/** Digits that a mask shows at the beginning and at the end of a number (mask.ts). */
 const shownFirst = 6;
 const shownLast = 4;
 /**
- * So many digits of a number in a row are no coincidence: they are in one reference of a million by
- * chance.
+ * A run of matching digits that counts as a repetition: by chance, one reference in a million has
+ * one.
  */
 const certainRun = 8;
-/** So many are enough when they are all the digits of a text: an authorization code has six. */
+/** A shorter run counts if it is all the digits of a text: an authorization code has six. */
 const wholeRun = 6;
-/** A cryptogram that is shorter is no cryptogram, and would be found in many texts. */
+/** A shorter text is not a cryptogram, and would match many texts. */
 const shortestCryptogram = 8;
-/** Half of a card number in hexadecimal or base64 is not shorter. */
+/** Half of a card number is at least this long in hexadecimal or base64. */
 const shortestEncoded = 16;
 
-/** Letters that name a security code, before one. */
+/** Names of a security code, followed by one. */
 const namedCode = /(?:cvv|cvc|cvn|csc|cid|cav)2?[^A-Za-z0-9]*\d{3,4}(?!\d)/i;
 
 /**
- * Whether a text from outside repeats the card: a part of its number that no mask shows, its
- * security code or its cryptogram, in digits with anything between them, backwards, in hexadecimal
- * or in base64. The digits in hand are compared as bytes and become no string. It runs four times
- * in a charge.
+ * Whether an external text repeats the card: a part of its number that no mask shows, its security
+ * code or its cryptogram, as digits with any separators, reversed, in hexadecimal or in base64. The
+ * card's digits are compared as bytes and never become a string. Runs four times per charge.
  */
 export function repeatsCard(text: string, { card, cvv, cryptogram }: CardInHand): boolean {
-  // No code, and no part of a number that is not shown.
+  // Too short for a code, and for a hidden part of a number.
   if (text.length < 3) return false;
   const digits = digitsOf(text);
   try {
@@ -55,9 +54,9 @@ export function repeatsCard(text: string, { card, cvv, cryptogram }: CardInHand)
 }
 
 /**
- * The same where only the mask is left of the card: a text that goes beyond what it shows, at
- * either end. A text of three or four digits alone can be a security code: there is none to compare
- * with.
+ * The same when only the mask of the card is known: a text that has more digits than the mask, at
+ * either end. A text of only three or four digits may be a security code, because there is none to
+ * compare it with.
  */
 export function mayRepeatCard(text: string, maskedPan: string | undefined): boolean {
   if (/^\d{3,4}$/.test(text) || namedCode.test(text)) return true;
@@ -95,7 +94,7 @@ function repeatsNumber(digits: Uint8Array, number: Uint8Array): boolean {
     for (let from = 0; from + run <= number.length; from += 1) {
       if (first !== number[from] && first !== number[from + run - 1]) continue;
       if (!isRunAt(digits, start, number, from, run)) continue;
-      // The mask shows nothing longer than six digits.
+      // The mask shows at most six digits in a row.
       if (from + run > shownFirst && from < number.length - shownLast) return true;
     }
   }
@@ -128,8 +127,8 @@ function indexOf(digits: Uint8Array, code: Uint8Array): number {
 }
 
 /**
- * A word that is the code, with letters or zeros around it; or a text whose digits together are the
- * code.
+ * Whether a word is the code, with letters around it or zeros before it, or the digits of the whole
+ * text together are.
  */
 function repeatsCode(text: string, code: Uint8Array): boolean {
   const words = text
@@ -148,14 +147,14 @@ function endsInCode(digits: string, code: Uint8Array): boolean {
   return true;
 }
 
-/** Without the padding, which does not survive everywhere. */
+/** Compared without the padding, which some systems drop. */
 function repeatsCryptogram(text: string, cryptogram: Uint8Array): boolean {
   const padding = cryptogram.indexOf(0x3d);
   const core = padding === -1 ? cryptogram : cryptogram.subarray(0, padding);
   return core.length >= shortestCryptogram && Buffer.from(text, "latin1").includes(core);
 }
 
-/** The first digits that the mask shows, with some of those that it hides. */
+/** The first digits that the mask shows, followed by some that it hides. */
 function beginsLikeMask(digits: Uint8Array, maskedPan: string): boolean {
   const first = Buffer.from(maskedPan.slice(0, shownFirst), "latin1");
   const start = indexOf(digits, first);

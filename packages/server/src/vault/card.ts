@@ -1,6 +1,6 @@
 import type { Pan } from "./pan.ts";
 
-/** A card as the vault takes and gives it. Whoever created it wipes it: `card.pan.wipe()`. */
+/** A card as input and output of the vault. The creator wipes it: `card.pan.wipe()`. */
 export interface Card {
   readonly pan: Pan;
   /** 1 to 12. */

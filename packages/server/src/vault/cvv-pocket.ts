@@ -5,7 +5,7 @@ import type { Random } from "../kernel/random.ts";
 import { decryptGcm, encryptGcm, keyLength, nonceLength } from "./aes.ts";
 import { Cvv } from "./pan.ts";
 
-/** A security code that nobody used is forgotten after so long. */
+/** Lifetime of an unused security code. */
 const keptMs = 15 * minute;
 const mostKept = 10_000;
 
@@ -16,11 +16,11 @@ interface Sealed {
 }
 
 /**
- * Security codes that a merchant's page left for the next payment with a token (interface 2.4). In
- * memory only, sealed under a key that this process makes at its start and never shows: a restart
- * forgets them all, and so it must (PCI DSS 3.3).
+ * Security codes that a merchant's page submitted for the next payment with a token (interface
+ * 2.4). In memory only, encrypted under a key that this process generates at startup and never
+ * exposes: a restart loses all of them, as PCI DSS 3.3 requires.
  *
- * Owns at most 10,000 of them; each is there once, for 15 minutes, and a newer one takes its place.
+ * Owns at most 10,000; each can be used once, within 15 minutes, and a newer one replaces it.
  */
 export class CvvPocket {
   readonly #random: Random;
@@ -34,7 +34,7 @@ export class CvvPocket {
     key.fill(0);
   }
 
-  /** Keeps the code for the token. The caller wipes `cvv`. */
+  /** Stores the code for the token. The caller wipes `cvv`. */
   put(merchantId: MerchantId, token: TokenDigest, cvv: Cvv, now: Instant): void {
     const nonce = this.#random.bytes(nonceLength);
     const encrypted = encryptGcm(this.#key, nonce, Buffer.from(merchantId + token), cvv.reveal());
@@ -44,13 +44,13 @@ export class CvvPocket {
     this.#codes.set(merchantId + token, { nonce, encrypted, until: laterBy(now, keptMs) });
   }
 
-  /** Gives the code away: it is not there a second time. The caller wipes it. */
+  /** Removes and returns the security code (single use). The caller wipes it. */
   take(merchantId: MerchantId, token: TokenDigest, now: Instant): Cvv | undefined {
     if (this.#codes.size === 0) return undefined;
     const sealed = this.#codes.get(merchantId + token);
     if (sealed === undefined) return undefined;
     this.#codes.delete(merchantId + token);
-    // Of a time that the clock showed by mistake before it was set back, too: it would be kept for
+    // An expiry too far in the future means that the clock was set back: the code would be kept for
     // longer than 15 minutes.
     if (sealed.until <= now || sealed.until - now > keptMs + minute) return undefined;
     const digits = decryptGcm(
@@ -62,14 +62,14 @@ export class CvvPocket {
     return digits === undefined ? undefined : Cvv.from(digits);
   }
 
-  /** How many wait. */
+  /** Number of stored codes. */
   get size(): number {
     return this.#codes.size;
   }
 
   /**
-   * Forgets those that are over their time; the oldest come first in the map. Called each minute
-   * too (recovery/card-expiry-job.ts).
+   * Deletes expired codes; the oldest come first in the map. Also called each minute
+   * (recovery/card-expiry-job.ts).
    */
   forgetOld(now: Instant): void {
     for (const [key, { until }] of this.#codes) {

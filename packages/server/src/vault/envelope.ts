@@ -21,14 +21,14 @@ import { VaultError, type CardOwner } from "./vault.ts";
  *
  *     0   1  format: 1 = AES-256-GCM, data key wrapped by AES-KW, SHA-256 commitment
  *     1   4  epoch key that wraps the data key
- *     5  32  commitment to epoch and data key: GCM alone would let one ciphertext open under two keys
+ *     5  32  commitment to epoch and data key: with GCM alone a ciphertext may open under two keys
  *    37  40  data key, wrapped
  *    77  12  nonce
- *    89   n  ciphertext: number of digits, PAN in ASCII, month, year, holder name in UTF-8 up to the end
+ *    89   n  ciphertext: number of digits, PAN in ASCII, month, year, holder name in UTF-8
  *  89+n  16  tag
  *
- * A data key seals one version of one card and is never used again. What the ciphertext belongs to
- * is not in the bytes: it is authenticated with them, so a card opens in its own place only.
+ * A data key seals one version of one card and is never used again. The card's place is not in the
+ * bytes: it is authenticated with them, so a card opens only in the place that it was sealed for.
  */
 const format = 1;
 const epochAt = 1;
@@ -38,11 +38,11 @@ const nonceAt = wrappedKeyAt + wrappedKeyLength;
 const ciphertextAt = nonceAt + nonceLength;
 
 /**
- * Bytes of a card besides its digits and its name: one for the number of digits, one for the month,
- * two for the year.
+ * Bytes of an encoded card besides its digits and holder name: one for the number of digits, one
+ * for the month, two for the year.
  */
 const fixedCardBytes = 4;
-/** In bytes: 64 characters in UTF-8, however one counts them. */
+/** In bytes: 64 characters in UTF-8, by any way of counting characters. */
 const longestName = 256;
 const highestVersion = 0xffff_ffff;
 
@@ -52,19 +52,19 @@ export interface EpochKey {
   readonly key: KeyObject;
 }
 
-/** Where a sealed card lives: environment of the installation, and row. */
+/** What a sealed card is bound to: the environment of the installation, and the row. */
 export interface CardPlace {
   readonly environment: string;
   readonly owner: CardOwner;
 }
 
 /**
- * Finds an epoch key by the number in the header. The header names exactly one; others are never
+ * Finds an epoch key by its number in the header. The header names exactly one; others are never
  * tried.
  */
 export type EpochLookup = (id: number) => KeyObject | undefined;
 
-/** Seals a card for its place. The caller still owns the card. */
+/** Seals a card and binds it to its place. The caller still owns the card. */
 export function sealCard(card: Card, place: CardPlace, epoch: EpochKey, random: Random): CardRef {
   const chance = random.bytes(nonceLength + keyLength);
   const nonce = chance.subarray(0, nonceLength);
@@ -88,8 +88,8 @@ export function sealCard(card: Card, place: CardPlace, epoch: EpochKey, random: 
 }
 
 /**
- * Opens a card in its place. The caller owns the card and wipes it. Throws VaultError, the same for
- * every cause.
+ * Opens a card that was sealed for this place. The caller owns the card and wipes it. Throws
+ * VaultError, the same for every cause.
  */
 export function openCard(ref: CardRef, place: CardPlace, epochs: EpochLookup): Card {
   const id = epochOf(ref);
@@ -118,8 +118,8 @@ export function openCard(ref: CardRef, place: CardPlace, epochs: EpochLookup): C
 }
 
 /**
- * The epoch that a sealed card was sealed under; undefined when the bytes are no sealed card of a
- * known format.
+ * The epoch that a card was sealed under; undefined when the bytes are not a sealed card of a known
+ * format.
  */
 export function epochOf(ref: CardRef): number | undefined {
   if (ref.length <= ciphertextAt + tagLength || ref[0] !== format) return undefined;
@@ -127,9 +127,9 @@ export function epochOf(ref: CardRef): number | undefined {
 }
 
 /**
- * The same card as the next version of its record under another epoch, with a fresh data key. Pure:
- * the caller replaces the record if it still has the version that was read. Throws VaultError if
- * the card does not open.
+ * Seals the same card as the next version of its record under another epoch, with a new data key.
+ * Pure: the caller replaces the record if it still has the version that was read. Throws VaultError
+ * if the card does not open.
  */
 export function resealCard(
   ref: CardRef,
@@ -156,8 +156,8 @@ function encode({ pan, expiryMonth, expiryYear, holderName }: Card): Buffer {
   const nameAt = digits.length + fixedCardBytes;
   const nameLength = Buffer.byteLength(holderName);
   assert(nameLength <= longestName, "a holder name has at most 256 bytes");
-  // Buffer.alloc would keep so few bytes inside V8's heap, where each collection that moves them
-  // leaves the digits behind.
+  // Buffer.alloc would place so small a buffer inside V8's heap, where each collection that moves
+  // it leaves the digits behind.
   const plaintext = Buffer.from(new ArrayBuffer(nameAt + nameLength));
   plaintext[0] = digits.length;
   plaintext.set(digits, 1);
@@ -169,7 +169,7 @@ function encode({ pan, expiryMonth, expiryYear, holderName }: Card): Buffer {
 
 /**
  * Takes ownership of the plaintext: its digits become the card's, the rest is wiped. Undefined when
- * it is no card; all is wiped then.
+ * it is not a card; everything is wiped then.
  */
 function decode(plaintext: Buffer): Card | undefined {
   const length = plaintext[0] ?? 0;
@@ -193,16 +193,16 @@ function decode(plaintext: Buffer): Card | undefined {
 }
 
 const commitmentLabel = Buffer.from("cofre data key 1", "latin1");
-// The scratch buffers are filled and read within one call that never waits; what is secret in them
-// is wiped in the same call.
+// The scratch buffers are filled and read within one synchronous call, which also wipes the secrets
+// in them.
 const committedScratch = Buffer.alloc(commitmentLabel.length + 4 + keyLength);
 committedScratch.set(commitmentLabel);
 const commitmentScratch = Buffer.alloc(wrappedKeyAt - commitmentAt);
 const aadScratch = Buffer.alloc(1_024);
 
 /**
- * As text of one character a byte: Node makes a string of a digest in half the time that it takes
- * for a buffer (measured on 26).
+ * As text with one character per byte: Node returns a digest as a string in half the time of a
+ * buffer (measured on 26).
  */
 function commitmentTo(epoch: number, dataKey: Uint8Array): string {
   const keyAt = commitmentLabel.length + 4;
@@ -214,8 +214,8 @@ function commitmentTo(epoch: number, dataKey: Uint8Array): string {
 }
 
 /**
- * The additional authenticated data: each field with its length before it, so that no two places
- * write the same bytes.
+ * The additional authenticated data. Each field is preceded by its length, so that two places never
+ * give the same bytes.
  */
 function aadOf({ environment, owner }: CardPlace, epoch: number): Uint8Array {
   const { merchantId, tokenDigest, recordVersion } = owner;

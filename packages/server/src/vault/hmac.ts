@@ -6,19 +6,19 @@ const digestLength = 32;
 
 /**
  * HMAC-SHA-256 (RFC 2104) of short messages under one key, as two one-shot hashes. `createHmac`
- * makes an object for each message, which takes twice as long and which the garbage collector has
+ * creates an object for each message, which takes twice as long and which the garbage collector has
  * to finalize. Owns the key in its two padded forms, outside V8's heap, where no collection copies
  * them.
  *
- * The message is written into `message` and hashed within one call that never waits.
+ * The message is written into `message` and hashed within one synchronous call.
  */
 export class HmacSha256 {
-  /** Where the message is written. */
+  /** The input buffer for the message. */
   readonly message: Buffer;
   readonly #inner: Buffer;
   readonly #outer: Buffer;
 
-  /** `longest`: of messages, in bytes. */
+  /** `longest`: maximum length of a message, in bytes. */
   constructor(key: KeyObject, longest: number) {
     const bytes = key.export();
     assert(bytes.length <= blockLength, "a key of HMAC-SHA-256 is no longer than a block");
@@ -34,7 +34,7 @@ export class HmacSha256 {
   }
 
   /**
-   * Of the first `length` bytes of `message`. "latin1": one character for each byte, which is made
+   * The HMAC of the first `length` bytes of `message`. "latin1": one character per byte, which is
    * faster than a buffer.
    */
   digest(length: number, encoding: "hex" | "latin1"): string {

@@ -11,15 +11,15 @@ import { KeyringError, type KeyProvider, KeysChangedElsewhere } from "./key-prov
 export const keyPurposes = ["epoch", "fingerprint"] as const;
 export type KeyPurpose = (typeof keyPurposes)[number];
 
-/** A key as it is kept: wrapped by the root and bound to environment, purpose and id. */
+/** A stored key: wrapped by the root key and bound to environment, purpose and id. */
 export interface WrappedKey {
   readonly purpose: KeyPurpose;
-  /** Counts up from 1 within the purpose. The highest epoch is the one that seals. */
+  /** Counts up from 1 within the purpose. New cards are sealed under the highest epoch. */
   readonly id: number;
   readonly createdAt: Instant;
   /**
-   * How many data keys this key may have wrapped so far, counted ahead in blocks: a crash never
-   * makes it too low.
+   * Upper bound of the number of data keys that this key has wrapped, reserved in blocks ahead of
+   * use: a crash never makes it too low.
    */
   readonly wrapsReserved: number;
   readonly wrapped: Uint8Array;
@@ -33,9 +33,9 @@ export interface WrappedKeys {
 }
 
 /**
- * Where wrapped keys are kept. `save` replaces all of them durably and at once, or rejects and
- * changes nothing; it also rejects when someone else has replaced them since they were loaded or
- * saved here.
+ * Storage of the wrapped keys. `save` replaces all of them durably and atomically, or rejects and
+ * changes nothing; it also rejects when another process has replaced them since they were last
+ * loaded or saved here.
  */
 export interface WrappedKeyStore {
   load(): Promise<WrappedKeys | undefined>;
@@ -44,19 +44,17 @@ export interface WrappedKeyStore {
 
 interface KeyringLimits {
   /**
-   * An epoch key wraps at most so many data keys; then the next epoch begins by itself (reliability
-   * 2.1).
+   * An epoch key wraps at most this number of data keys; then the next epoch starts automatically
+   * (reliability 2.1).
    */
   readonly wrapsPerEpoch: number;
-  /**
-   * Wraps that are counted ahead with one save; at most so many are lost for counting by a crash.
-   */
+  /** Wraps reserved with one save; at most this number is lost to the count by a crash. */
   readonly wrapsPerReservation: number;
-  /** Fingerprint keys of merchants that are kept ready; others are derived again. */
+  /** Merchants' fingerprint keys that are cached; others are derived again. */
   readonly fingerprintKeysReady: number;
 }
 
-/** How often a change is tried anew when other processes were faster. */
+/** Most retries of a change when other processes were faster. */
 const maxTries = 100;
 
 const defaultLimits: KeyringLimits = {
@@ -72,14 +70,14 @@ interface KeyringOptions {
   readonly random: Random;
   readonly clock: Clock;
   /**
-   * Whether keys may be made when there are none: only before anything was sealed, for new keys
-   * open nothing.
+   * Whether keys may be created when there are none: only before anything was sealed, because new
+   * keys open nothing.
    */
   readonly create: boolean;
   readonly limits?: Partial<KeyringLimits>;
 }
 
-/** What `keys inventory` shows of a key. */
+/** Public data of a key, for `keys inventory`. */
 export interface KeyFacts {
   readonly purpose: KeyPurpose;
   readonly id: number;
@@ -101,9 +99,9 @@ interface HeldKey {
 }
 
 /**
- * Owns the keys below the root: epoch keys, exactly one of which seals, and the key that the
- * merchants' fingerprint keys come from. All are held as KeyObjects from the start on; what is kept
- * outside is wrapped.
+ * Owns the keys below the root: epoch keys, of which exactly one seals, and the key from which the
+ * merchants' fingerprint keys are derived. All are held as KeyObjects from startup; outside the
+ * process they are stored wrapped only.
  */
 export class Keyring {
   readonly environment: string;
@@ -111,10 +109,10 @@ export class Keyring {
   #epochs: ReadonlyMap<number, HeldKey> = new Map();
   #fingerprints: HeldKey | undefined;
   #current: EpochKey | undefined;
-  /** Wraps by the current epoch that are counted in its record and not used yet. */
+  /** Wraps by the current epoch that are reserved in its record and not used yet. */
   #wrapsLeft = 0;
   readonly #merchantKeys = new Map<MerchantId, KeyObject>();
-  /** Changes of the kept keys happen one after the other. */
+  /** Serializes changes of the stored keys. */
   #lastChange: Promise<unknown> = Promise.resolve();
 
   private constructor(options: SettledOptions) {
@@ -123,9 +121,9 @@ export class Keyring {
   }
 
   /**
-   * Opens the keys of an installation, or makes them if there are none. Asks the provider now, so
-   * that no card ever waits for it. Rejects with KeyringError when the keys belong to another
-   * environment or root, or do not unwrap.
+   * Opens the keys of an installation, or creates them if there are none. Calls the provider now,
+   * so that no card ever waits for it. Rejects with KeyringError when the keys belong to another
+   * environment or root key, or do not unwrap.
    */
   static async open(options: KeyringOptions): Promise<Keyring> {
     assert(
@@ -133,7 +131,7 @@ export class Keyring {
       "an environment is named by lower-case letters, digits and dashes",
     );
     const keyring = new Keyring({ ...options, limits: { ...defaultLimits, ...options.limits } });
-    // Of processes that start first at the same time one makes the keys.
+    // If several processes start for the first time at once, one creates the keys.
     await whenNobodyIsFaster(async () => await keyring.#load());
     return keyring;
   }
@@ -168,7 +166,7 @@ export class Keyring {
       throw new KeyringError("the keys hold an epoch twice");
     if (held.length > 0) {
       const [fingerprint] = fingerprints;
-      // Making the missing one anew would hide that what it protected is lost.
+      // Creating the missing key again would hide that the data it protected is lost.
       if (fingerprint === undefined || epochs.length === 0)
         throw new KeyringError("the keys hold no epoch, or no fingerprint key");
       this.#adopt(fingerprint, epochs);
@@ -180,7 +178,7 @@ export class Keyring {
   }
 
   /**
-   * Names these keys: what is sealed under them and nothing else is sealed under these. Tells
+   * Identifies this set of keys: equal exactly for the keys that open the same data. Reveals
    * nothing of them.
    */
   get mark(): string {
@@ -200,7 +198,7 @@ export class Keyring {
   }
 
   /**
-   * The current epoch's key for one wrap, which is counted; undefined when the counted ones are
+   * The current epoch's key for one wrap, taken from the reserved ones; undefined when they are
    * used up: see nextWrap.
    */
   wrapReady(): EpochKey | undefined {
@@ -209,10 +207,10 @@ export class Keyring {
     return this.#sealing();
   }
 
-  /** As wrapReady, counting a block ahead or beginning a new epoch first if need be. */
+  /** Like wrapReady, but reserves a block or starts a new epoch first if necessary. */
   async nextWrap(): Promise<EpochKey> {
-    // Others that waited may take a whole block before us; so many blocks are more than there can
-    // be waiting callers.
+    // Other waiting callers may take a whole block first; 1,000 blocks are more than there can be
+    // waiting callers.
     for (let attempt = 0; attempt < 1_000; attempt += 1) {
       const ready = this.wrapReady();
       if (ready !== undefined) return ready;
@@ -224,7 +222,7 @@ export class Keyring {
   }
 
   /**
-   * Begins a new epoch: from now on it alone seals, earlier ones only open. Resolves with its
+   * Starts a new epoch: from now on only it seals, earlier ones only open. Resolves with its
    * number.
    */
   async addEpoch(): Promise<number> {
@@ -234,15 +232,16 @@ export class Keyring {
   }
 
   /**
-   * Reads the kept keys again: another process on the same ones may have begun an epoch. Rejects
-   * with KeyringError, and has changed nothing then.
+   * Reads the stored keys again: another process that shares them may have started an epoch.
+   * Rejects with KeyringError, without any effect then.
    */
   async refresh(): Promise<void> {
     await this.#exclusively(async () => await whenNobodyIsFaster(async () => await this.#load()));
   }
 
   /**
-   * Makes a change of what is kept, and again on top of what another process has kept meanwhile.
+   * Changes the stored keys; repeats the change on top of what another process has stored in the
+   * meantime.
    */
   async #change<T>(change: () => Promise<T>): Promise<T> {
     let isCurrent = true;
@@ -254,8 +253,8 @@ export class Keyring {
   }
 
   /**
-   * The key of a merchant's fingerprints: derived, so that fingerprints of two merchants cannot be
-   * compared.
+   * A merchant's fingerprint key: derived per merchant, so that fingerprints of two merchants
+   * cannot be compared.
    */
   fingerprintKey(merchantId: MerchantId): KeyObject {
     const ready = this.#merchantKeys.get(merchantId);
@@ -276,9 +275,9 @@ export class Keyring {
   }
 
   /**
-   * A key for one purpose, named by `label`: HKDF-SHA-256 of the fingerprint key, which is the one
+   * A key for one purpose, named by `label`: HKDF-SHA-256 of the fingerprint key, which is the only
    * key of an installation that is in every copy of its key files and never changes. Domain
-   * separation: HKDF takes that key as its input, fingerprints take it as an HMAC key.
+   * separation: HKDF uses that key as its input, fingerprints use it as an HMAC key.
    */
   derivedKey(label: string): KeyObject {
     const info = `cofre derived 1\0${this.environment}\0${label}`;
@@ -333,7 +332,7 @@ export class Keyring {
     this.#fingerprints = fingerprint;
     this.#epochs = new Map(epochs.map((held) => [held.record.id, held]));
     this.#current = { id: newest.record.id, key: newest.key };
-    // What is left of an earlier block stays counted and unused.
+    // The remainder of an earlier block stays reserved and unused.
     this.#wrapsLeft = 0;
   }
 
@@ -375,7 +374,7 @@ export class Keyring {
 
   async #exclusively<T>(change: () => Promise<T>): Promise<T> {
     const result = this.#lastChange.then(change);
-    // A change that failed has altered nothing; its own caller hears of it.
+    // A failed change has no effect; its own caller gets the error.
     this.#lastChange = result.catch(() => undefined);
     return await result;
   }

@@ -16,35 +16,32 @@ interface LocalVaultOptions {
   readonly keyring: Keyring;
   readonly environment: string;
   readonly random: Random;
-  /** Without it no row of an earlier version is there. */
+  /** Undefined: there are no rows of earlier versions. */
   readonly upgrade?: Readonly<RowUpgrade>;
 }
 
 /**
- * A vault within this process: seals and opens with the keys of the keyring, none of which it waits
- * for.
+ * A vault within this process: seals and opens with the keyring's keys, without waiting for any.
  */
 export interface LocalVault extends Vault {
-  /**
-   * Whether the card is sealed under an epoch that only opens, so that it should be sealed again.
-   */
+  /** Whether the card is sealed under a retired epoch, so that it should be sealed again. */
   isOutdated(ref: CardRef): boolean;
   /**
-   * The card as the next version of its record under the current epoch. Throws VaultError if it
-   * does not open.
+   * Seals the card as the next version of its record under the current epoch. Throws VaultError if
+   * it does not open.
    */
   reseal(
     ref: CardRef,
     owner: CardOwner,
   ): Promise<{ readonly ref: CardRef; readonly owner: CardOwner }>;
   /**
-   * A card of an earlier version as the next version of its record, under the keyed digest and with
-   * a MAC. Throws VaultError if it does not open.
+   * Converts a card of an earlier version to the next version of its record, with the keyed digest
+   * and a MAC. Throws VaultError if it does not open.
    */
   adopt(card: StoredCard): Promise<StoredCard>;
 }
 
-/** Keys of merchants' token digests that are kept ready; others are derived again. */
+/** Keys of merchants' token digests that are cached; others are derived again. */
 const digestKeysReady = 4_096;
 
 export function createLocalVault({
@@ -57,7 +54,7 @@ export function createLocalVault({
   const macs = new RowMacs((label) => keyring.derivedKey(label), upgrade);
   const epochs: EpochLookup = (id) => keyring.epochKey(id);
   const digestKey = digestKeysOf(keyring);
-  /** Another process may have begun an epoch since the keys were read. */
+  /** Another process may have started an epoch since the keys were read. */
   const isOfUnknownEpoch = (ref: CardRef): boolean => {
     const id = epochOf(ref);
     return id !== undefined && id > keyring.currentEpoch;
@@ -139,7 +136,7 @@ function fieldsOf({
   return [merchantId, tokenDigest, version, ref, fingerprint, brand, maskedPan, createdAt];
 }
 
-/** One for each merchant: equal tokens of two merchants have different digests. */
+/** One key per merchant: equal tokens of two merchants have different digests. */
 function digestKeysOf(keyring: Keyring): (merchantId: MerchantId) => HmacSha256 {
   const root = keyring.derivedKey("token digest 1");
   const ready = new Map<MerchantId, HmacSha256>();

@@ -5,13 +5,13 @@ const shownLast = 4;
 
 /**
  * First six digits, an `x` for each hidden one, last four: as long as the PAN (interface 2.2). The
- * only mask there is.
+ * only mask format.
  */
 export function maskOf(pan: Pan): string {
   return maskOfDigits(pan.reveal());
 }
 
-/** The same of a card number that was found where none may be, in ASCII. */
+/** The same for a card number found where none is allowed, as ASCII digits. */
 export function maskOfDigits(digits: Uint8Array): string {
   const lastHidden = digits.length - shownLast;
   let mask = "";

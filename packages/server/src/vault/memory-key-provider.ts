@@ -7,18 +7,17 @@ import type { WrappedKeys, WrappedKeyStore } from "./keyring.ts";
 
 const wrappedLength = nonceLength + keyLength + tagLength;
 /**
- * First byte of what is wrapped under the derived key. What earlier versions wrapped, under the
- * root itself, has no such byte and is one byte shorter.
+ * First byte of a key wrapped under the derived key. Keys that earlier versions wrapped under the
+ * root itself lack this byte and are one byte shorter.
  */
 const derivedFrame = 2;
 
 /**
- * A root key in this process's memory: new at each start, or as read from a file. Takes ownership
- * of `root` (32 bytes) and wipes it. Wraps with AES-256-GCM under a random nonce, with the label
- * authenticated: a byte that names the form, 12 bytes nonce, the key, 16 bytes tag. The root itself
- * is used with HMAC alone: for its name, for its check value, and to derive the key that wraps.
- * `isSeparate` false: wraps as earlier versions did, under the root itself, because one of them
- * must unwrap it.
+ * A root key in this process's memory: new at each start, or read from a file. Takes ownership of
+ * `root` (32 bytes) and wipes it. Wraps with AES-256-GCM under a random nonce, with the label
+ * authenticated: a format byte, 12 bytes nonce, the key, 16 bytes tag. The root itself is used with
+ * HMAC only: for its id, for its check value, and to derive the wrapping key. `isSeparate` false:
+ * wraps under the root itself as earlier versions did, because one of them must unwrap it.
  */
 export function createMemoryKeyProvider(
   random: Random,
@@ -80,7 +79,7 @@ export function createMemoryKeyProvider(
   };
 }
 
-/** Wrapped keys that last as long as the process: for installations in memory. */
+/** Wrapped keys with the lifetime of the process: for in-memory installations. */
 export function createMemoryWrappedKeyStore(): WrappedKeyStore {
   let kept: WrappedKeys | undefined;
   return {

@@ -2,9 +2,9 @@ import { allDigits } from "../kernel/written-digits.ts";
 import { passesLuhn, type Pan } from "./pan.ts";
 
 /*
- * Whether a text holds the number of one certain card: in one piece, in groups, with digits or
- * letters between or around them, in any script or escaped. Unlike a search for whatever looks like
- * a card number it is never right by chance.
+ * Whether a text has the number of one given card: contiguous, in groups, with digits or letters
+ * between or around them, in any script or escaped. Unlike a search for anything that looks like a
+ * card number, it has no chance matches.
  */
 
 const shownFirst = 6;
@@ -14,7 +14,7 @@ export function holdsPan(text: string, pan: Pan): boolean {
   return holdsDigits(text, pan.reveal());
 }
 
-/** The same for digits in ASCII that have not become a `Pan` yet. */
+/** The same for ASCII digits that are not a `Pan` yet. */
 export function holdsDigits(text: string, digits: Uint8Array): boolean {
   return allDigits(text, digits.length).some((written) => {
     for (let start = 0; start + digits.length <= written.length; start += 1) {
@@ -27,8 +27,8 @@ export function holdsDigits(text: string, digits: Uint8Array): boolean {
 }
 
 /**
- * The same for a card of which only the mask is known: first six digits, last four, length and
- * check digit agree.
+ * The same for a card of which only the mask is known: the first six digits, last four, length and
+ * check digit match.
  */
 export function holdsMasked(text: string, maskedPan: string): boolean {
   const { length } = maskedPan;

@@ -49,7 +49,7 @@ class SecretDigits {
 /** A card number of 14 to 19 digits that passes the Luhn check (interface 2.1). */
 export class Pan extends SecretDigits {
   /**
-   * Takes ownership of `digits` (ASCII). Undefined when they are no card number; they are wiped
+   * Takes ownership of `digits` (ASCII). Undefined when they are not a card number; they are wiped
    * then.
    */
   static from(digits: Uint8Array): Pan | undefined {
@@ -58,20 +58,20 @@ export class Pan extends SecretDigits {
     return undefined;
   }
 
-  /** Whether so many digits can be a card number. */
+  /** Whether a card number can have this number of digits. */
   static hasLength(digits: number): boolean {
     return digits >= 14 && digits <= 19;
   }
 }
 
 /**
- * A security code of 3 or 4 digits. It can only be handed to a connector; nothing that stores can
- * hold it.
+ * A security code of 3 or 4 digits. It can only be passed to a connector; no type that is stored
+ * can hold it.
  */
 export class Cvv extends SecretDigits {
   /**
-   * Takes ownership of `digits` (ASCII). Undefined when they are no security code; they are wiped
-   * then.
+   * Takes ownership of `digits` (ASCII). Undefined when they are not a security code; they are
+   * wiped then.
    */
   static from(digits: Uint8Array): Cvv | undefined {
     if ((digits.length === 3 || digits.length === 4) && digits.every(isDigit))
@@ -82,8 +82,8 @@ export class Cvv extends SecretDigits {
 }
 
 /**
- * The cryptogram of a network token or of 3-D Secure: as sensitive as a security code, base64 or
- * base64url text in bytes (RFC 4648, sections 4 and 5), with or without padding. It goes to the
+ * The cryptogram of a network token or of 3-D Secure, as sensitive as a security code: base64 or
+ * base64url text in bytes (RFC 4648, sections 4 and 5), with or without padding. It is sent to the
  * acquirer unchanged.
  */
 export class Cryptogram extends SecretDigits {

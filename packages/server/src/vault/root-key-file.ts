@@ -18,18 +18,17 @@ import type { SecretFile } from "./sealed-secret.ts";
 
 /**
  * Owns two files of one directory. `root.key` holds the root key in the clear: the magic line, the
- * length of the environment id, the id, 32 bytes of key, and an HMAC of what precedes the key,
- * under the key, as its check value. It never changes. `keys.<n>.json` holds the wrapped keys. A
- * change is a new file with the next number, which cannot be made twice: two processes that change
- * the same keys never lose each other's epoch, and with it all cards in it. The file before is
- * kept, earlier ones are removed. Both belong in a backup, apart from that of the cards.
+ * length of the environment id, the id, 32 bytes of key, and as check value an HMAC under the key
+ * of everything before it. It never changes. `keys.<n>.json` holds the wrapped keys. A change
+ * creates a file with the next number, which fails if it exists: two processes that change the same
+ * keys never lose each other's epoch and the cards in it. The previous file is kept, earlier ones
+ * are deleted. Back up both, separately from the cards.
  */
 interface KeyFilesOptions {
   readonly directory: string;
   readonly environment: string;
   /**
-   * Whether a root key is made when there is none: at the first start of a sandbox, never in
-   * production.
+   * Whether a missing root key is created: at the first start of a sandbox, never in production.
    */
   readonly create: boolean;
   readonly random: Random;
@@ -41,8 +40,8 @@ interface KeyFiles {
   readonly provider: KeyProvider;
   readonly store: WrappedKeyStore;
   /**
-   * `<name>.sealed`, for another secret that is sealed under the root. Belongs in a backup as the
-   * keys do.
+   * `<name>.sealed`, for another secret that is sealed under the root key. Back it up like the
+   * keys.
    */
   readonly secretFile: (name: string) => SecretFile;
 }
@@ -52,16 +51,16 @@ const { link, mkdir, open, readdir, rm } = promises;
 const magic = Buffer.from("cofre root key 1\n", "latin1");
 const checkLength = 32;
 const ownerOnly = 0o600;
-/** Some 3,000 epochs; more is not a file of ours. */
+/** About 3,000 epochs; a larger file is not ours. */
 const largestKeysFile = 1_048_576;
 const largestRootFile = 1_024;
 const largestSecretFile = 65_536;
-/** Windows has neither the bits that tell owner from others nor directories that can be flushed. */
+/** Windows has neither owner permission bits nor directories that can be flushed. */
 const isPosix = process.platform !== "win32";
 
 /**
- * Opens the keys of a directory. Rejects with KeyringError, which names the file and what to do
- * about it, never its content.
+ * Opens the keys of a directory. Rejects with KeyringError, which has the file and the remedy,
+ * never the file's content.
  */
 export async function openKeyFiles({
   directory,
@@ -73,8 +72,8 @@ export async function openKeyFiles({
   const rootPath = join(directory, "root.key");
   let content = await readPrivate(rootPath, largestRootFile);
   if (content === undefined && (await generationsIn(directory)).length > 0) {
-    // Made before its keys: another process that starts for the first time may have made both
-    // since.
+    // The root key is created before its keys: another process that starts for the first time may
+    // have created both since.
     content = await readPrivate(rootPath, largestRootFile);
     if (content === undefined) {
       throw new KeyringError(
@@ -101,8 +100,8 @@ export async function openKeyFiles({
 }
 
 /**
- * Whether a directory holds keys, or something in their place. False where that cannot be seen;
- * opening them says why.
+ * Whether a directory has keys, or files with their names. False if it cannot be read; opening them
+ * reports the reason.
  */
 export async function hasKeyFiles(directory: string): Promise<boolean> {
   try {
@@ -114,7 +113,7 @@ export async function hasKeyFiles(directory: string): Promise<boolean> {
   }
 }
 
-/** The key, owned by the caller; `content` is wiped. */
+/** The root key, owned by the caller; `content` is wiped. */
 function readRoot(content: Buffer, path: string, environment: string): Uint8Array {
   try {
     const keyAt = magic.length + 1 + (content[magic.length] ?? 0);
@@ -145,7 +144,7 @@ function checkValue(header: Uint8Array, key: Uint8Array): Buffer {
 }
 
 /**
- * Makes the file whole or not at all. Someone who was faster keeps theirs: a root key is never
+ * Creates the file atomically. If another process was faster, its file stays: a root key is never
  * overwritten.
  */
 async function makeRoot(
@@ -182,7 +181,7 @@ async function makeRoot(
 }
 
 function keysFiles(directory: string, random: Random): WrappedKeyStore {
-  /** The number of the file that was loaded or saved last; 0 before there is one. */
+  /** Number of the file that was last loaded or saved; 0 before there is one. */
   let generation = 0;
   const pathOf = (number: number): string => join(directory, `keys.${number}.json`);
   return {
@@ -191,7 +190,7 @@ function keysFiles(directory: string, random: Random): WrappedKeyStore {
       if (generation === 0) return undefined;
       const path = pathOf(generation);
       const content = await readPrivate(path, largestKeysFile);
-      // Others have gone on twice since the names were read, and have taken this one away.
+      // Another process has saved twice since the names were read, and has deleted this file.
       if (content === undefined && Math.max(0, ...(await generationsIn(directory))) > generation)
         throw changedElsewhere(directory);
       const keys = content === undefined ? undefined : parseKeys(content.toString("utf8"));
@@ -212,7 +211,8 @@ function keysFiles(directory: string, random: Random): WrappedKeyStore {
         await syncDirectory(directory);
         const generations = await generationsIn(directory);
         if (generations.some((other) => other > next)) {
-          // Whoever went on made this number too, and removed it since.
+          // Another process has saved later numbers; it created this number too, and has deleted it
+          // since.
           await rm(path);
           throw changedElsewhere(directory);
         }
@@ -262,7 +262,7 @@ function changedElsewhere(directory: string): KeysChangedElsewhere {
   return new KeysChangedElsewhere(`the keys in ${directory} were changed by another process`);
 }
 
-/** The numbers of the files of wrapped keys; none when there is no such directory. */
+/** The numbers of the files of wrapped keys; none when the directory does not exist. */
 async function generationsIn(directory: string): Promise<number[]> {
   try {
     const numbers = (await readdir(directory)).map(
@@ -283,8 +283,8 @@ function printKeys({ environment, rootKeyId, keys }: WrappedKeys): string {
 }
 
 /**
- * Undefined when the text is not what printKeys makes. Whether the keys are genuine shows when they
- * are unwrapped.
+ * Undefined when the text does not have printKeys' format. Whether the keys are genuine is verified
+ * when they are unwrapped.
  */
 function parseKeys(text: string): WrappedKeys | undefined {
   let file: unknown;
@@ -333,8 +333,8 @@ function isCount(value: unknown): value is number {
 }
 
 /**
- * The whole file; undefined when there is none. Refuses what is not a plain file of ours that
- * nobody else can touch.
+ * The whole file; undefined when there is none. Refuses anything but a plain file of this user that
+ * no other user can access.
  */
 async function readPrivate(path: string, limit: number): Promise<Buffer | undefined> {
   let file: promises.FileHandle;
@@ -376,7 +376,7 @@ async function writeDurably(path: string, content: Uint8Array): Promise<void> {
   }
 }
 
-/** Without this a power failure may forget the new name of a file that is safe itself. */
+/** Otherwise a power failure may lose the new name of a file whose content is safe. */
 async function syncDirectory(directory: string): Promise<void> {
   if (!isPosix) return;
   const handle = await open(directory, constants.O_RDONLY);

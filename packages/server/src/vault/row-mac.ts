@@ -1,38 +1,38 @@
 import { type KeyObject, timingSafeEqual } from "node:crypto";
 import { HmacSha256 } from "./hmac.ts";
 
-/** Rows that carry a MAC, each kind under a key of its own. */
+/** Kinds of rows with a MAC, each under its own key. */
 export const rowKinds = ["card", "account_key", "person", "person_session", "audit_entry"] as const;
 export type RowKind = (typeof rowKinds)[number];
 
 export type RowField = string | number | Uint8Array | undefined;
 
 /**
- * Whether rows from before MACs and keyed digests are still there. `written`: a node of an earlier
- * version serves the same database and must find what is written now, so it is written in the
- * earlier form. `read`: new rows are in the new form, earlier ones are accepted. `none`: a row
- * without a MAC was written by a program without the key, and is refused.
+ * Whether rows from before MACs and keyed digests exist. `written`: a node of an earlier version
+ * uses the same database and must be able to read new rows, so they are written in the earlier
+ * format. `read`: new rows have the new format, earlier ones are accepted. `none`: a row without a
+ * MAC was written by a program without the key, and is refused.
  */
 export type EarlierRows = "none" | "read" | "written";
 
-/** The state of one installation's upgrade; changed by the upgrade job alone. */
+/** The state of one installation's upgrade; only the upgrade job changes it. */
 export interface RowUpgrade {
   earlier: EarlierRows;
-  /**
-   * Number of the last entry of the audit log that may be without a MAC, once no other row may be.
-   */
+  /** Number of the last audit log entry that may lack a MAC, once no other row may. */
   lastUnkeyedEntry: number;
 }
 
-/** What begins now has no rows of before. */
+/** A new installation has no earlier rows. */
 export const noEarlierRows: Readonly<RowUpgrade> = { earlier: "none", lastUnkeyedEntry: 0 };
 
-/** In bytes. A sealed card is about a third of it; a longer row is hashed in memory of its own. */
+/**
+ * In bytes. A sealed card takes about a third of it; a longer row is hashed in a separate buffer.
+ */
 const usualRow = 2_048;
 
 /**
- * Makes and checks MACs of rows: HMAC-SHA-256 over the row's fields, under a key that the keyring
- * derives for this kind of row.
+ * Creates and verifies MACs of rows: HMAC-SHA-256 over the row's fields, under a key that the
+ * keyring derives for this kind of row.
  */
 export class RowMacs {
   readonly #keys: Readonly<Record<RowKind, KeyObject>>;
@@ -66,7 +66,7 @@ export class RowMacs {
 
   /**
    * Whether the row was written with the key. A row without a MAC is accepted while rows of earlier
-   * versions may be there.
+   * versions may exist.
    */
   accepts(kind: RowKind, fields: readonly RowField[], mac: Uint8Array | undefined): boolean {
     if (mac === undefined) return this.#upgrade.earlier !== "none";
@@ -86,10 +86,10 @@ export class RowMacs {
 const macLength = 32;
 const missing = 0xffff_ffff;
 
-/** No fewer than `join` writes. */
+/** An upper bound of what `join` writes. */
 function mostBytes(fields: readonly RowField[]): number {
   let most = 0;
-  // A character has three bytes of UTF-8 at most, and a number fewer digits than 32.
+  // A character has at most three bytes in UTF-8, and a number fewer than 32 digits.
   for (const field of fields)
     most +=
       4 +
@@ -102,8 +102,8 @@ function mostBytes(fields: readonly RowField[]): number {
 }
 
 /**
- * Each field with its length before it: no two rows make the same bytes. Returns how many there
- * are.
+ * Each field is preceded by its length, so that two rows never give the same bytes. Returns the
+ * number of bytes.
  */
 function join(fields: readonly RowField[], bytes: Buffer): number {
   let end = 0;

@@ -1,16 +1,18 @@
 import { assert } from "../kernel/assert.ts";
 
 /*
- * What cards of all schemes look like, whether they are charged here or not: first digits and
- * lengths. For texts, in which any card number is somebody's. Which brand a card is charged as is
+ * First digits and lengths of all schemes' cards, whether they can be charged here or not. For
+ * texts, in which any card number belongs to a cardholder. The brand that a card is charged as is
  * in bin.ts.
  */
 
 interface SchemeRow {
-  /** First digits, at most four; a range from the first to the last. */
+  /** First digits, at most four; a range has the first and the last prefix. */
   readonly prefixes: readonly (string | readonly [first: string, last: string])[];
   readonly lengths: readonly number[];
-  /** Only as a whole group of digits: telephone numbers, barcodes and counters are as long. */
+  /**
+   * Only as a whole group of digits: telephone numbers, barcodes and counters have the same length.
+   */
   readonly whole?: true;
 }
 
@@ -18,12 +20,12 @@ const long = [16, 17, 18, 19];
 
 const rows: readonly SchemeRow[] = [
   // Visa; Mastercard, Maestro, Elo, Aura, Discover, UnionPay, RuPay, Hipercard, Verve and others:
-  // no scheme's numbers of 4 to 6 are known to be free.
+  // no range that begins with 4 to 6 is known to be free.
   { prefixes: ["4", "5", "6"], lengths: long },
   { prefixes: ["4"], lengths: [13], whole: true },
   // Mastercard's second series; Carnet.
   { prefixes: [["2221", "2720"], "2869"], lengths: [16] },
-  // Mir, and BORICA beside it.
+  // Mir, and BORICA next to it.
   { prefixes: [["2200", "2205"]], lengths: long },
   { prefixes: ["34", "37"], lengths: [15] },
   // Diners.
@@ -38,8 +40,8 @@ const rows: readonly SchemeRow[] = [
   { prefixes: ["9704"], lengths: [16, 19] },
   // UATP.
   { prefixes: ["1"], lengths: [15], whole: true },
-  // Maestro of 12 to 15 digits. Of its wider ranges only those in which no country's telephone
-  // numbers are.
+  // Maestro of 12 to 15 digits. Of its wider ranges, only those without telephone numbers of any
+  // country.
   {
     prefixes: [
       "0604",
@@ -68,8 +70,8 @@ export const shortestNumber = 12;
 export const longestNumber = 19;
 
 /**
- * Bits of lengths, by the first four digits: of all rows, and of those that count inside of
- * something longer.
+ * Bit masks of lengths, by the first four digits: of all rows, and of the rows that also match
+ * inside a longer group.
  */
 const [everywhere, inside] = [new Uint8Array(10_000), new Uint8Array(10_000)];
 for (const { prefixes, lengths, whole } of rows) {
@@ -85,7 +87,8 @@ for (const { prefixes, lengths, whole } of rows) {
 }
 
 /**
- * Whether numbers of some scheme begin with these four digits, as a number, and have this length.
+ * Whether some scheme's numbers begin with these four digits, given as a number, and have this
+ * length.
  */
 export function hasSchemeShape(firstFour: number, length: number, isWhole: boolean): boolean {
   if (length < shortestNumber || length > longestNumber) return false;

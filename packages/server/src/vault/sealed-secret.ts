@@ -3,8 +3,8 @@ import { decryptGcm, encryptGcm, keyLength, nonceLength, tagLength } from "./aes
 import { KeyringError, type KeyProvider } from "./key-provider.ts";
 
 /**
- * Where one sealed secret is kept. `saveFirst` keeps what it is given unless something is kept
- * already, durably and whole, and resolves with what is kept from now on.
+ * Storage of one sealed secret. `saveFirst` stores its argument durably and atomically unless a
+ * secret is stored already, and resolves with the stored one.
  */
 export interface SecretFile {
   load(): Promise<Uint8Array | undefined>;
@@ -16,16 +16,13 @@ export interface SealedSecretOptions {
   readonly file: SecretFile;
   readonly random: Random;
   /**
-   * Names environment and use, such as `sandbox/notifications`: what was sealed under another name
-   * does not open.
+   * Environment and use, such as `sandbox/notifications`: a secret that was sealed under another
+   * label does not open.
    */
   readonly label: string;
 }
 
-/**
- * A secret of the installation, of any length, that is sealed under the root key and kept in a
- * file.
- */
+/** A secret of the installation, of any length, sealed under the root key and stored in a file. */
 export interface SealedSecret {
   /**
    * undefined when there is none. The caller wipes it. Rejects with KeyringError when it does not
@@ -33,8 +30,8 @@ export interface SealedSecret {
    */
   load(): Promise<Uint8Array | undefined>;
   /**
-   * Wipes `content` and resolves with what is kept from now on: `content`, or what somebody else
-   * saved before.
+   * Wipes `content` and resolves with the stored secret: `content`, or what another process stored
+   * first.
    */
   save(content: Uint8Array): Promise<Uint8Array>;
 }
@@ -52,7 +49,7 @@ export function createSealedSecret(options: SealedSecretOptions): SealedSecret {
   };
 }
 
-/** Seals secrets that are kept among other things, each under a label of its own. */
+/** Seals secrets that are stored with other data, each under its own label. */
 export interface Sealing {
   /** Wipes `content`. */
   seal(content: Uint8Array, label: string): Promise<Uint8Array>;
@@ -61,8 +58,8 @@ export interface Sealing {
 }
 
 /**
- * The same form as a secret in a file: a data key for each, which the root key wraps. Every node
- * that has the root key opens it.
+ * The same format as a secret in a file: each has its own data key, which the root key wraps. Every
+ * node with the root key opens it.
  */
 export function createSealing({
   provider,
@@ -117,7 +114,7 @@ async function open(
   }
 }
 
-/** Lasts as long as the process: for installations in memory. */
+/** Has the lifetime of the process: for in-memory installations. */
 export function createMemorySecretFile(): SecretFile {
   let kept: Uint8Array | undefined;
   return {

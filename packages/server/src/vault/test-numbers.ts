@@ -2,9 +2,9 @@ import { allDigits } from "../kernel/written-digits.ts";
 import type { Pan } from "./pan.ts";
 
 /**
- * Numbers that belong to no cardholder: those that this interface, the schemes and the processors
- * of Latin America publish for tests. The numbers of schemes that are not charged here are in the
- * list for texts.
+ * Numbers without a cardholder: the test numbers that this interface, the schemes and the
+ * processors of Latin America publish. Numbers of schemes that cannot be charged here are listed
+ * for the search in texts.
  */
 export const testNumbers: readonly string[] = [
   // Visa.
@@ -45,8 +45,8 @@ export const testNumbers: readonly string[] = [
 ].flatMap((row) => row.split(" "));
 
 /**
- * First digits under which processors document test numbers of any further digits, and first six
- * digits under which suites and load tests make numbers up.
+ * Prefixes under which processors document test numbers with any further digits, and six-digit
+ * prefixes under which test suites and load tests generate numbers.
  */
 export const testRanges = [
   "400000",
@@ -79,7 +79,7 @@ function beginsWith(digits: Uint8Array, beginning: Uint8Array): boolean {
   return beginning.every((digit, index) => digits[index] === digit);
 }
 
-/** Whether a card number is a published one, or in a range for tests. */
+/** Whether a card number is a published test number, or in a test range. */
 export function isTestNumber(pan: Pan): boolean {
   const digits = pan.reveal();
   return (
@@ -93,8 +93,8 @@ const longest = 19;
 const published: ReadonlySet<string> = new Set(testNumbers);
 
 /**
- * Whether a text holds one of the published numbers, however it is written. Never by chance, unlike
- * whatever looks like a card number.
+ * Whether a text has one of the published numbers, in any spelling. Unlike a search for anything
+ * that looks like a card number, it has no chance matches.
  */
 export function holdsTestNumber(text: string): boolean {
   return allDigits(text, shortest).some((written) => {

@@ -8,31 +8,28 @@ import type { HmacSha256 } from "./hmac.ts";
 const tokenBytes = 64;
 const monthsUnused = 14;
 
-/**
- * A token of our own choice: 128 lower-case hex characters (interface 2.1), never derived from the
- * card.
- */
+/** A random token: 128 lower-case hex characters (interface 2.1), never derived from the card. */
 export function newToken(random: Random): string {
   return hexOf(random.bytes(tokenBytes));
 }
 
-/** What earlier versions kept of a token. Tokens are opaque and case-sensitive. */
+/** The digest of a token that earlier versions stored. Tokens are opaque and case-sensitive. */
 export function unkeyedDigest(token: string): TokenDigest {
   return sha256Hex(token) as TokenDigest;
 }
 
-/** In bytes: what a keyed digest is made of. */
+/** In bytes: length of a keyed digest's input. */
 export const unkeyedLength = 32;
 
 /**
- * What is kept of a token: made of the unkeyed digest, so that a row of an earlier version can be
- * moved to it without the token.
+ * The stored digest of a token: computed from the unkeyed digest, so that a row of an earlier
+ * version can be converted without the token.
  */
 export function keyedDigest(key: HmacSha256, unkeyed: TokenDigest): TokenDigest {
   return key.digest(key.message.write(unkeyed, "hex"), "hex") as TokenDigest;
 }
 
-/** In characters, of a token that a merchant chooses (interface 2.1). */
+/** Length of a token that a merchant chooses, in characters (interface 2.1). */
 export const tokenLength = { shortest: 32, longest: 128 } as const;
 
 /**
@@ -48,9 +45,9 @@ export function isAcceptableToken(text: string): boolean {
 }
 
 /**
- * When a token that was last used at `lastUsedAt` stops working: 14 calendar months later in UTC,
- * at the month's end if it has no such day. Counted from the latest use, never from an earlier
- * expiry: clamping cannot be undone.
+ * When a token that was last used at `lastUsedAt` expires: 14 calendar months later in UTC, at the
+ * month's end if it has no such day. Computed from the latest use, never from an earlier expiry,
+ * because the adjustment to the month's end is not reversible.
  */
 export function tokenExpiresAt(lastUsedAt: Instant): Instant {
   return addMonths(lastUsedAt, monthsUnused);

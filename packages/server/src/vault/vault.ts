@@ -3,14 +3,14 @@ import type { Card } from "./card.ts";
 import type { CardRef, StoredCard } from "./stored-card.ts";
 
 /**
- * What a sealed card is bound to. The envelope's additional authenticated data holds these and the
+ * What a sealed card is bound to. The envelope's additional authenticated data has these and the
  * environment, so a ciphertext that is moved to another row, merchant or installation never opens.
  */
 export interface CardOwner {
   readonly merchantId: MerchantId;
   readonly tokenDigest: TokenDigest;
   /**
-   * Version of the card record; a card that is sealed again gets a fresh data key and the next
+   * Version of the card record; a card that is sealed again gets a new data key and the next
    * number.
    */
   readonly recordVersion: number;
@@ -22,33 +22,33 @@ export interface CardOwner {
  */
 export interface Vault {
   /**
-   * Seals a card. The caller still owns `card` and wipes it. The security code is not part of what
-   * is sealed, ever.
+   * Seals a card. The caller still owns `card` and wipes it. The security code is never part of the
+   * sealed data.
    */
   put(card: Card, owner: CardOwner): Promise<CardRef>;
   /**
-   * Opens the card for the time of `call` and wipes it when the call has settled. Throws VaultError
-   * if it does not open.
+   * Opens the card for the duration of `call` and wipes it when the call has settled. Throws
+   * VaultError if it does not open.
    */
   use<T>(ref: CardRef, owner: CardOwner, call: (card: Card) => Promise<T>): Promise<T>;
   /**
-   * Keyed HMAC-SHA-256 of the PAN under the merchant's own fingerprint key: equal for equal cards
-   * of one merchant only.
+   * Keyed HMAC-SHA-256 of the PAN under the merchant's fingerprint key: equal for equal cards of
+   * one merchant only.
    */
   fingerprint(card: Card, merchantId: MerchantId): Promise<Uint8Array>;
   /**
-   * What the store keeps in place of a token. Keyed, because merchants choose tokens: from a copy
-   * of the database alone no guess can be tested. The first is the one to store a card under; a
-   * card of an earlier version may lie under the other.
+   * The digests that the store keeps in place of a token. Keyed, because merchants choose tokens:
+   * with a copy of the database alone no guess can be tested. New cards are stored under the first;
+   * a card of an earlier version may be stored under the other.
    */
   tokenDigests(merchantId: MerchantId, token: string): readonly [TokenDigest, ...TokenDigest[]];
-  /** The card with the MAC that it is stored with. */
+  /** Returns the card with the MAC that it is stored with. */
   withMac(card: Omit<StoredCard, "mac">): StoredCard;
-  /** Whether what is stored of the card was written with the installation's keys. */
+  /** Whether the stored card was written with the installation's keys. */
   isGenuine(card: StoredCard): boolean;
 }
 
-/** One failure for all causes: which check failed would tell an attacker something. */
+/** One failure for all causes: the failed check would be information for an attacker. */
 export class VaultError extends Error {
   override readonly name = "VaultError";
   constructor() {
