@@ -3,31 +3,33 @@ import { type Instant, instant } from "../kernel/instant.ts";
 import type { Act, Actor, AuditEntry } from "./audit.ts";
 
 /**
- * The chain of the audit log: SHA-256 over the digest before, the entry's number, and its body. The
- * body is what the digest was taken of and what is kept, character by character, so the stores need
- * not agree on how a column is written.
+ * The hash chain of the audit log: SHA-256 over the previous digest, the entry's number, and its
+ * body. The body is stored exactly as it was hashed, so the stores need not agree on a column
+ * format.
  */
 export interface AuditRow {
   /** Counts up from 1 without a gap. */
   readonly number: number;
-  /** JSON of an act and its time, as `bodyOf` writes it. */
+  /** JSON of an act and its time, as created by `bodyOf`. */
   readonly body: string;
   /** 64 lower-case hex characters. */
   readonly digest: string;
   /**
-   * Covers the number and the digest, in hex (checked-people.ts). Undefined on an entry of an
+   * Covers the number and the digest, in hex (checked-users.ts). Undefined on an entry of an
    * earlier version.
    */
   readonly mac?: string | undefined;
 }
 
-/** The last entry, kept apart: entries that were cut off behind it are missed. */
+/**
+ * The last entry, stored separately, so that entries deleted at the end of the log are detected.
+ */
 export type AuditHead = Pick<AuditRow, "number" | "digest">;
 
-/** What the first entry follows. */
+/** The head before the first entry. */
 export const auditBeginning: AuditHead = { number: 0, digest: "0".repeat(64) };
 
-/** JSON with its members in one order; those without a value are left out. */
+/** JSON with its members in a fixed order, without undefined ones. */
 export function bodyOf(
   at: Instant,
   { actor, origin, act, target, result, of, detail }: Act,
@@ -40,7 +42,7 @@ export function nextInChain(head: AuditHead, body: string): AuditRow {
   return { number, body, digest: sha256Hex(`${head.digest} ${number} ${body}`) };
 }
 
-/** The entries of these acts behind a head, without MACs. */
+/** The entries of these acts after a head, without MACs. */
 export function chainOf(after: AuditHead, at: Instant, acts: readonly Act[]): readonly AuditRow[] {
   const rows: AuditRow[] = [];
   for (const act of acts) rows.push(nextInChain(rows.at(-1) ?? after, bodyOf(at, act)));
@@ -51,15 +53,15 @@ export function isSameHead(one: AuditHead, other: AuditHead): boolean {
   return one.number === other.number && one.digest === other.digest;
 }
 
-/** Whether `row` is the one that follows `head`, as it was written. */
+/** Whether `row` is the entry that was appended to `head`. */
 export function follows(head: AuditHead, row: AuditRow): boolean {
   const next = nextInChain(head, row.body);
   return row.number === next.number && row.digest === next.digest;
 }
 
 /**
- * One that somebody has made unreadable, in part or as a whole, is shown as far as it can be: the
- * chain says that it was.
+ * An entry that was made unreadable, in part or completely, is shown as far as possible: the chain
+ * reports the change.
  */
 export function entryOf({ number, body, digest }: AuditRow): AuditEntry {
   const { at, actor, origin, act, target, result, of, detail } = parsed(body);
@@ -109,7 +111,7 @@ function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** Without what else whoever gave it may have put there. */
+/** Without any other properties of the input. */
 function actorOf(actor: Actor): Actor {
   return actor.kind === "person"
     ? { kind: "person", id: actor.id, name: actor.name }

@@ -1,44 +1,41 @@
 import { type AuditHead, auditBeginning, follows } from "./audit-chain.ts";
 import type { PeopleStore } from "./user-store.ts";
 
-/** The log as somebody reads it who writes nothing. All methods reject with StoreError. */
+/** Read access to the log. All methods reject with StoreError. */
 export type AuditLog = Pick<PeopleStore, "auditAfter" | "auditHead" | "personByName" | "isGenuine">;
 
 const piece = 1_000;
 
 export type AuditFault =
-  /** The entry is not the one that followed the one before. */
+  /** The entry is not the one that followed its predecessor. */
   | { readonly kind: "broken"; readonly entry: number }
   /** The entry was written by a program without the keys of the installation. */
   | { readonly kind: "forged"; readonly entry: number }
-  /**
-   * From this one on entries are missing that were there: the log's own head says so, or a noted
-   * one.
-   */
+  /** Entries from this one on are missing: the log's own head or a noted head is later. */
   | { readonly kind: "cut"; readonly entry: number }
-  /** The chain leads to another digest than was noted of this entry: it was computed anew. */
+  /** The chain gives another digest than the one noted for this entry: the chain was recomputed. */
   | { readonly kind: "rewritten"; readonly entry: number };
 
 export interface VerifiedAudit {
-  /** Those that were read up to the fault, or all. */
+  /** Number of entries read: up to the fault, or all. */
   readonly entries: number;
-  /** The last one of them. */
+  /** The last of them. */
   readonly head: AuditHead;
-  /** The first one; undefined when the log is whole. */
+  /** The first fault; undefined when the log is intact. */
   readonly fault: AuditFault | undefined;
-  /** The greatest of the noted heads that was found as it was noted; undefined when none was. */
+  /** The highest noted head that matches; undefined when none does. */
   readonly fits: AuditHead | undefined;
 }
 
 /**
- * Recomputes the chain from its beginning, in pieces, and compares it with heads that somebody
- * noted earlier elsewhere, in any order.
+ * Recomputes the chain from its beginning, in pages, and compares it with heads that an auditor
+ * noted earlier outside the log, in any order.
  */
 export async function verifyAuditLog(
   log: AuditLog,
   noted: readonly AuditHead[] = [],
 ): Promise<VerifiedAudit> {
-  // What is appended meanwhile comes behind this one.
+  // Entries appended from now on come after this head.
   const own = await log.auditHead();
   const heads = new Map<number, AuditHead[]>();
   for (const head of noted) heads.set(head.number, [...(heads.get(head.number) ?? []), head]);
@@ -69,12 +66,12 @@ export async function verifyAuditLog(
   return found(head.number < most ? { kind: "cut", entry: head.number + 1 } : undefined);
 }
 
-/** `NUMBER:DIGEST`, to be kept elsewhere. */
+/** `NUMBER:DIGEST`, to be noted outside the log. */
 export function headText({ number, digest }: AuditHead): string {
   return `${number}:${digest}`;
 }
 
-/** undefined when it is no head. */
+/** undefined when the text is not a head. */
 export function headOf(text: string): AuditHead | undefined {
   const [, number, digest = ""] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];
   return number === undefined || Number(number) < 1

@@ -1,7 +1,7 @@
 import { formatInstant } from "../kernel/calendar.ts";
 import type { AuditEntry } from "./audit.ts";
 
-/** An entry as it is shown in JSON: at `/__cofre/audit` and by `cofre audit --json`. */
+/** The JSON format of an entry, at `/__cofre/audit` and in `cofre audit --json`. */
 export interface ShownEntry {
   readonly number: number;
   readonly at: string;

@@ -1,7 +1,7 @@
 import type { Instant } from "../kernel/instant.ts";
 import type { PersonId } from "./user.ts";
 
-/** Who did something: a person, or the program itself at a start. */
+/** The author of an act: a user, a program with a key, or the server itself at startup. */
 export type Actor =
   | { readonly kind: "person"; readonly id: PersonId; readonly name: string }
   /** A program with an integration key of the account that `detail` names. */
@@ -10,30 +10,30 @@ export type Actor =
   | { readonly kind: "nobody" };
 
 /**
- * What is written down of an act before it is in the chain. Nothing of it is a card number, a key,
- * a password or a code.
+ * The recorded data of an act, before it is in the chain. Never contains a card number, a key, a
+ * password or a code.
  */
 export interface Act {
   readonly actor: Actor;
-  /** Address that the request came from, as the socket says; undefined for the program itself. */
+  /** Client address of the request, from the socket; undefined for the server itself. */
   readonly origin: string | undefined;
   /** A fixed word: "sign_in", "sign_out", "invite", "capture", "refund", "settings_changed", ... */
   readonly act: string;
   /**
-   * What it was done to: a payment's hash, a person's id, a world's id, a path; undefined when
-   * there is no such thing.
+   * The object of the act: a payment's hash, a user's id, a world's id, a path; undefined when
+   * there is none.
    */
   readonly target: string | undefined;
   /**
-   * `asked` is written durably before the act begins; `done`, `refused` or `unknown` when it has
+   * `asked` is committed durably before the act begins; `done`, `refused` or `unknown` when it has
    * ended.
    */
   readonly result: "asked" | "done" | "refused" | "unknown";
-  /** The number of the `asked` entry that this one ends; undefined for others. */
+  /** The number of the `asked` entry that this entry completes; undefined for others. */
   readonly of: number | undefined;
   /**
-   * Fixed words and codes about it (a status code, a role, the names of settings), at most 500
-   * characters; undefined when there are none.
+   * Fixed words and codes (a status code, a role, the names of settings), at most 500 characters;
+   * undefined when there are none.
    */
   readonly detail: string | undefined;
 }
@@ -43,8 +43,8 @@ export interface AuditEntry extends Act {
   readonly number: number;
   readonly at: Instant;
   /**
-   * SHA-256 in hex over the entry before's digest and this entry: whoever changes or drops one
-   * breaks all after it.
+   * SHA-256 in hex over the previous entry's digest and this entry: a change or deletion breaks all
+   * later entries.
    */
   readonly digest: string;
 }

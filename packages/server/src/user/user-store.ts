@@ -4,17 +4,12 @@ import type { AuditHead, AuditRow } from "./audit-chain.ts";
 import type { PersonId, PersonView, Role } from "./user.ts";
 
 /**
- * Where people, their sessions and the audit log are kept. A port of its own: people belong to no
- * merchant, and what serves payments never asks it.
+ * Storage of users, their sessions and the audit log. A separate port: users belong to no merchant,
+ * and the payment path never uses it.
  *
- * Each store that can be opened has one beside it, `RunningStore.people`: the embedded store writes
- * it through its one writer thread, the PostgreSQL store through a role and sessions of its own.
- * `app.ts` puts the rest around it:
- *
- *     const people = createPeople({ store: store.people, clock, random, passwords: createPasswords({ random }), sealing, environment, maskCards });
- *
- * where `sealing` is `createSealing` of vault/sealed-secret.ts over the installation's key
- * provider, which openKeys has, and `maskCards` is `maskCardNumbers` of wire/decode/card-like.ts.
+ * Each store that can be opened has one, `RunningStore.people`: the embedded store writes it
+ * through its single writer thread, the PostgreSQL store through its own role and connections.
+ * start/open-console-users.ts builds `People` on it.
  *
  * All methods reject with StoreError (stores/store.ts), like those of `Store`.
  */
@@ -22,40 +17,38 @@ export interface PeopleStore {
   person(id: PersonId): Promise<PersonRecord | undefined>;
   /** By the name's key (`nameKeyOf`). */
   personByName(key: string): Promise<PersonRecord | undefined>;
-  /** By the SHA-256 of an invitation, in hex, whether it is over or not. */
+  /** By the SHA-256 of an invitation, in hex, expired or not. */
   personByInvitation(digest: string): Promise<PersonRecord | undefined>;
-  /** All of them, in the order of their names' keys. */
+  /** All users, ordered by their names' keys. */
   people(): Promise<readonly PersonRecord[]>;
   /**
-   * By the SHA-256 of the session's secret, in hex, whether it is over or not, with the person as
-   * they are now.
+   * By the SHA-256 of the session's secret, in hex, expired or not, with the user's present record.
    */
   session(
     digest: string,
   ): Promise<{ readonly session: SessionRecord; readonly person: PersonRecord } | undefined>;
 
   /**
-   * Entries of the audit log with numbers below `before` (the newest when undefined), from the
-   * greatest down, at most `limit`.
+   * Entries of the audit log with numbers below `before` (the newest when undefined), in descending
+   * order, at most `limit`.
    */
   auditBefore(before: number | undefined, limit: number): Promise<readonly AuditRow[]>;
-  /** Entries with numbers above `after`, from the least up, at most `limit`. */
+  /** Entries with numbers above `after`, in ascending order, at most `limit`. */
   auditAfter(after: number, limit: number): Promise<readonly AuditRow[]>;
-  /** The last one, as it is noted apart from the entries; number 0 when there is none. */
+  /** The last entry's head, which is stored separately; number 0 when there is none. */
   auditHead(): Promise<AuditHead>;
-  /** Whether an entry was written with the key; not there where there is none. */
+  /** Whether an entry was written with the key; undefined for a store without the key. */
   isGenuine?(row: AuditRow): boolean;
 
   /**
-   * Applies the change and writes its acts down, durably and in one transaction: all of it, or
-   * nothing. When it rejects with `commit_unknown`, it may have been applied or not; `unavailable`
-   * means that nothing was. Of several things in the way the answer names the first of: no admin,
-   * version, name.
+   * Applies the change and appends its acts, durably and in one transaction. When it rejects with
+   * `commit_unknown`, the change may have been applied or not; with `unavailable` it was not. If
+   * several conflicts apply, the result is the first of: no admin, version, name.
    */
   commit(change: PeopleChange): Promise<PeopleResult>;
   /**
-   * Notes that a session was used. Never moves its last use back; nothing happens when there is no
-   * such session. Kept less surely than changes.
+   * Records the use of a session. Never moves its last use back; without effect when the session
+   * does not exist. Less durable than changes.
    */
   useSession(digest: string, at: Instant): Promise<void>;
 }
@@ -71,27 +64,28 @@ export interface PersonRecord {
   readonly createdAt: Instant;
   readonly lastSignedInAt: Instant | undefined;
   /**
-   * Hashes of the last passwords (password.ts), newest first, at most four. The newest opens while
-   * the person is active.
+   * Hashes of the last passwords (password.ts), newest first, at most four. Only the newest is
+   * valid for sign-in, while the user is active.
    */
   readonly passwords: readonly string[];
-  /** The secret of the authenticator app, sealed for this person. */
+  /** The secret of the authenticator app, sealed for this user. */
   readonly totp: Uint8Array | undefined;
   /**
-   * Time step of the last code that was used: one before it, or the same again, is refused. 0 when
-   * there was none.
+   * Time step of the last accepted code: this step and earlier ones are refused. 0 when there was
+   * none.
    */
   readonly totpStep: number;
-  /** Wrong tries since the last right one. */
+  /** Failed attempts since the last successful one. */
   readonly failures: number;
   readonly lockedUntil: Instant | undefined;
   readonly invitation: { readonly digest: string; readonly endsAt: Instant } | undefined;
-  /** Covers everything above (checked-people.ts). Undefined on a row of an earlier version. */
+  /** Covers everything above (checked-users.ts). Undefined on a row of an earlier version. */
   readonly mac?: Uint8Array | undefined;
 }
 
 /**
- * What names are compared by. Names are ASCII (people-service.ts), so case is all there is to it.
+ * The key by which names are compared. Names are ASCII (user-service.ts), so folding case is
+ * sufficient.
  */
 export function nameKeyOf(name: string): string {
   return name.toLowerCase();
@@ -103,29 +97,32 @@ export interface SessionRecord {
   readonly personId: PersonId;
   readonly startedAt: Instant;
   readonly lastUsedAt: Instant;
-  /** When it ends at the latest. */
+  /** Its absolute end. */
   readonly endsAt: Instant;
-  /** Covers everything above but the last use. Undefined on a row of an earlier version. */
+  /** Covers everything above except the last use. Undefined on a row of an earlier version. */
   readonly mac?: Uint8Array | undefined;
 }
 
 export interface PeopleChange {
   readonly at: Instant;
-  /** One at least: nothing changes without being written down. */
+  /** At least one: every change is recorded in the audit log. */
   readonly acts: readonly [Act, ...Act[]];
-  /** `replaces`: the version that was read; undefined for a new person. */
+  /** `replaces`: the version that was read; undefined for a new user. */
   readonly person?: { readonly next: PersonRecord; readonly replaces: number | undefined };
-  /** One session, or all of a person but one. */
+  /** Sessions to end: one, or all of a user except one. */
   readonly ends?:
     | { readonly digest: string }
     | { readonly of: PersonId; readonly except: string | undefined };
-  /** A session that begins, behind what ends. Those that are over at `at` are forgotten then. */
+  /**
+   * A session to begin, after the others were ended. Sessions that have expired at `at` are
+   * deleted.
+   */
   readonly begins?: SessionRecord;
-  /** true: refused unless an active admin is there afterwards. */
+  /** true: refused unless there is an active admin afterwards. */
   readonly keepsAdmin?: true;
   /**
-   * The entries of `acts` as they go into the log behind this head; without it the store makes
-   * them, without MACs.
+   * The entries of `acts` for the log after this head; without it the store creates them, without
+   * MACs.
    */
   readonly chain?: { readonly after: AuditHead; readonly rows: readonly AuditRow[] };
 }
@@ -133,16 +130,16 @@ export interface PeopleChange {
 export type PeopleResult =
   /** `number`: of the first of its entries. */
   | { readonly outcome: "committed"; readonly number: number }
-  /** The person has another version by now. */
+  /** The user has another version now. */
   | { readonly outcome: "stale" }
-  /** Somebody has the name. */
+  /** Another user has the name. */
   | { readonly outcome: "name_taken" }
   | { readonly outcome: "no_admin" }
-  /** The log has another head by now than `chain` follows. Before all others. */
+  /**
+   * The head of the log is no longer the one that `chain` follows. Takes precedence over all
+   * others.
+   */
   | { readonly outcome: "head_moved" };
 
-/**
- * What a store answers a change with, on its way through a thread or from a function of the
- * database.
- */
+/** A store's result of a change, as passed between threads or returned by a database function. */
 export type PeopleOutcome = PeopleResult["outcome"];

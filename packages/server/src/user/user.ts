@@ -1,29 +1,29 @@
 import { day, type Instant } from "../kernel/instant.ts";
 
-/** Sixteen hex characters, drawn at random. */
+/** Sixteen random hex characters. */
 export type PersonId = string & { readonly brand: "person" };
 
 /**
- * What a person may do in the console, each one more than the one before: look (`viewer`), move
- * money and send notifications again (`operator`), change settings, people, worlds and faults and
- * read the audit log (`admin`).
+ * Permissions in the console, each role including the one before: view (`viewer`), move money and
+ * replay notifications (`operator`), change settings, users, worlds and faults and read the audit
+ * log (`admin`).
  */
 export type Role = "viewer" | "operator" | "admin";
 
 export const roles: readonly Role[] = ["viewer", "operator", "admin"];
 
-/** true: whoever has `role` may do what asks for `needed`. */
+/** Whether `role` includes the permissions of `needed`. */
 export function mayDo(role: Role, needed: Role): boolean {
   return roles.indexOf(role) >= roles.indexOf(needed);
 }
 
-/** Whoever has not signed in for so long does so no more (PCI DSS 8.2.6). */
+/** A user who has not signed in for this long can no longer sign in (PCI DSS 8.2.6). */
 export const forgottenMs = 90 * day;
 
-/** What others may see of a person. */
+/** The data of a user that other users may see. */
 export interface PersonView {
   readonly id: PersonId;
-  /** What they sign in with; unique without regard to letter case. */
+  /** The sign-in name; unique without regard to letter case. */
   readonly name: string;
   readonly role: Role;
   /**
@@ -32,6 +32,6 @@ export interface PersonView {
   readonly state: "invited" | "active" | "disabled";
   readonly createdAt: Instant;
   readonly lastSignedInAt: Instant | undefined;
-  /** Nobody signs in with this name until then, after too many wrong tries. */
+  /** Sign-in with this name is locked until then, after too many failed attempts. */
   readonly lockedUntil: Instant | undefined;
 }
