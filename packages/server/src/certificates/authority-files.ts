@@ -24,22 +24,22 @@ import {
 } from "./local-authority.ts";
 
 /**
- * Owns the folder `tls` of the data directory. `authority.key`, `server.key` and `address.key` hold
- * a private key and its certificate in one file each, in PEM and readable by their owner alone, so
- * that the two never disagree; the server's is for clients that send a name, the address's for
- * those that connect to an address; `authority.pem` is what clients are to trust, `php/cofre.ini`
- * how PHP is told to. Each is replaced whole or not at all.
+ * Owns the folder `tls` of the data directory. `authority.key`, `server.key` and `address.key` each
+ * hold a private key and its certificate in one file, in PEM and readable by their owner only, so
+ * that the two never disagree; the server's is for clients that send SNI, the address's for those
+ * that connect to an IP address. `authority.pem` is the certificate that clients must trust,
+ * `php/cofre.ini` configures PHP to do so. Each file is replaced atomically.
  */
 export interface TlsFiles {
-  /** The authority's certificate in PEM, for clients. */
+  /** Path of the authority's certificate in PEM, for clients. */
   readonly authority: string;
-  /** A folder of settings for PHP. */
+  /** A folder with settings for PHP. */
   readonly php: string;
-  /** Where `cofre env java` has keytool make Java's trust store (PKCS #12). */
+  /** The trust store (PKCS #12) that `cofre env java` creates with keytool. */
   readonly javaTrustStore: string;
 }
 
-/** Where clients find what they need, whether it is there or not. */
+/** Paths of the files that clients need, whether they exist or not. */
 export function tlsFiles(dataDirectory: string): TlsFiles {
   const folder = resolve(dataDirectory, "tls");
   return {
@@ -53,36 +53,30 @@ export function isTlsPrepared(dataDirectory: string): boolean {
   return existsSync(tlsFiles(dataDirectory).authority);
 }
 
-/**
- * What was found in place of a key and its certificate, and what to do about it; never quotes a
- * file.
- */
+/** The problem with a key file and its remedy; never quotes the file. */
 export class TlsFileError extends Error {
   override readonly name = "TlsFileError";
 }
 
 export interface LocalTlsOptions {
   readonly dataDirectory: string;
-  /**
-   * Nothing but a sandbox makes an authority of its own: an environment of another kind does not
-   * compile.
-   */
+  /** Only a sandbox creates its own authority: an environment of another kind does not compile. */
   readonly environment: "sandbox";
   readonly clock: Clock;
   readonly random: Random;
 }
 
 export interface ServerCredentials {
-  /** In PEM, both. */
+  /** Both in PEM. */
   readonly key: string;
   readonly cert: string;
-  /** For clients that connect to an address and send no name. */
+  /** For clients that connect to an IP address without SNI. */
   readonly byAddress: { readonly key: string; readonly cert: string };
 }
 
 /**
- * The server's keys and certificates: what is kept, or a new one when there is none or it is about
- * to lapse. Rejects with TlsFileError.
+ * The server's keys and certificates: the stored ones, or new ones if there are none or they are
+ * about to expire. Rejects with TlsFileError.
  */
 export async function openLocalTls({
   dataDirectory,
@@ -111,7 +105,7 @@ export async function openLocalTls({
   const named = await openServer(join(folder, "server.key"), namedHosts);
   const byAddress = await openServer(join(folder, "address.key"), certifiedHosts);
   write(authorityPath, authority.certificate.toString(), 0o644);
-  // The folder may have been moved since: PHP needs the whole path.
+  // The folder may have been moved since: PHP needs the absolute path.
   write(
     join(php, "cofre.ini"),
     `curl.cainfo = "${authorityPath}"\nopenssl.cafile = "${authorityPath}"\n`,
@@ -121,8 +115,8 @@ export async function openLocalTls({
 }
 
 /**
- * What is kept, or made anew. Of several processes that make the first one at once, all take the
- * one that was there first.
+ * The stored authority, or a new one. If several processes create the first one at once, all use
+ * the one that was stored first.
  */
 async function openAuthority(
   path: string,
@@ -166,14 +160,14 @@ function readCertified(path: string): Certified | undefined {
     const key = createPrivateKey(text);
     if (certificate.checkPrivateKey(key)) return { key, certificate };
   } catch {
-    // What Node says of it could quote the file.
+    // Node's error message could quote the file.
   }
   throw new TlsFileError(
     `${path} does not hold a key and its certificate: restore it from a backup, ${anew}`,
   );
 }
 
-/** Leaves a file alone that is as it should be. */
+/** Does not write if the file has this text already. */
 function replaceFile(path: string, text: string, mode: number, random: Random): void {
   const facts = lstatSync(path, { throwIfNoEntry: false });
   if (facts?.isDirectory() === true)
@@ -182,14 +176,14 @@ function replaceFile(path: string, text: string, mode: number, random: Random): 
   withTemporary(path, text, mode, random, (temporary) => renameSync(temporary, path));
 }
 
-/** Leaves a file alone that is there, whatever it holds. For its owner alone. */
+/** Creates the file with owner-only access unless it exists, whatever its content. */
 function createFile(path: string, text: string, random: Random): void {
   withTemporary(path, text, 0o600, random, (temporary) => {
     try {
       linkSync(temporary, path);
     } catch {
-      // It is there already; or there are no links on this file system, and of two at once the last
-      // one may stay.
+      // It exists already; or this file system has no hard links, and of two concurrent files the
+      // last one may win.
       if (!existsSync(path)) renameSync(temporary, path);
     }
   });

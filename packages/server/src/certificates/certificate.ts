@@ -16,7 +16,8 @@ import {
 } from "./der.ts";
 
 /**
- * X.509 version 3 (RFC 5280), written here because node:crypto reads certificates and makes none.
+ * X.509 version 3 (RFC 5280), implemented here because node:crypto can read certificates but not
+ * create them.
  */
 export interface CertificateRequest {
   /** Common names, 1 to 64 characters. */
@@ -62,7 +63,7 @@ function commonName(name: string): Uint8Array {
   return sequence(set(sequence(oid("2.5.4.3"), utf8String(name))));
 }
 
-// --- Extensions (RFC 5280 4.2.1) ---------------------------------------------------------------------------------------------
+// --- Extensions (RFC 5280 4.2.1) -----------------------------------------------------------------
 
 function extension(id: string, critical: boolean, value: Uint8Array): Uint8Array {
   return critical
@@ -70,7 +71,7 @@ function extension(id: string, critical: boolean, value: Uint8Array): Uint8Array
     : sequence(oid(id), octetString(value));
 }
 
-/** `authority`: one whose certificates are no authorities themselves. */
+/** `authority`: one that cannot certify other authorities. */
 export function basicConstraints(kind: "authority" | "end"): Uint8Array {
   return extension(
     "2.5.29.19",
@@ -79,7 +80,7 @@ export function basicConstraints(kind: "authority" | "end"): Uint8Array {
   );
 }
 
-/** The bits of a key's uses, of which each row leaves out those that follow the last one set. */
+/** The bits of a key's uses; each row omits the bits after the last one set. */
 const uses = {
   /** digitalSignature */
   signatures: bitString(Uint8Array.of(0b1000_0000), 7),
@@ -91,10 +92,7 @@ export function keyUsage(use: keyof typeof uses): Uint8Array {
   return extension("2.5.29.15", true, uses[use]);
 }
 
-/**
- * The key, or the key of an authority and of all that it signs, is for TLS servers and nothing
- * else.
- */
+/** Restricts the key, or an authority and all keys that it signs, to TLS servers. */
 export function forTlsServers(): Uint8Array {
   return extension("2.5.29.37", false, sequence(oid("1.3.6.1.5.5.7.3.1")));
 }
@@ -107,7 +105,7 @@ export function authorityKeyId(publicKey: KeyObject): Uint8Array {
   return extension("2.5.29.35", false, sequence(tagged(0x80, keyId(publicKey))));
 }
 
-/** SHA-1 of the key's bits, without their algorithm: a name, not a protection. */
+/** SHA-1 of the key's bits, without their algorithm: an identifier, not a security measure. */
 function keyId(publicKey: KeyObject): Uint8Array {
   const bits =
     publicKey.asymmetricKeyType === "rsa"
@@ -116,7 +114,7 @@ function keyId(publicKey: KeyObject): Uint8Array {
   return createHash("sha1").update(bits).digest();
 }
 
-/** The uncompressed point of a P-256 key, which ends its SubjectPublicKeyInfo. */
+/** The uncompressed point of a P-256 key: the end of its SubjectPublicKeyInfo. */
 function ecPoint(publicKey: KeyObject): Uint8Array {
   return publicKey.export({ type: "spki", format: "der" }).subarray(-65);
 }
@@ -136,11 +134,11 @@ export function alternativeNames({ names, addresses }: Hosts): Uint8Array {
 }
 
 /**
- * What an authority with this extension signs holds for these hosts alone, and for names below
- * theirs.
+ * Restricts certificates under an authority with this extension to these hosts and their
+ * subdomains.
  */
 export function nameConstraints({ names, addresses }: Hosts): Uint8Array {
-  // An address is written with its mask: all of its bits.
+  // An address is encoded with its mask: all bits set.
   const alone = addresses.map((address) =>
     tagged(0x87, address, new Uint8Array(address.length).fill(0xff)),
   );

@@ -7,7 +7,7 @@ export function tagged(tag: number, ...contents: readonly Uint8Array[]): Uint8Ar
   return Buffer.concat([Uint8Array.of(tag), lengthOf(content.length), content]);
 }
 
-/** Below 128 one byte, else the number of bytes that follow and the length in them. */
+/** Below 128 one byte, otherwise the number of length bytes and the length in them. */
 function lengthOf(length: number): Uint8Array {
   if (length < 0x80) return Uint8Array.of(length);
   const bytes: number[] = [];
@@ -33,8 +33,8 @@ export function boolean(value: boolean): Uint8Array {
 }
 
 /**
- * A number that is not negative, most significant byte first: without zeros in front, but one where
- * it would read as negative.
+ * A non-negative number, most significant byte first: without leading zeros, except one where it
+ * would otherwise read as negative.
  */
 export function integer(bytes: Uint8Array): Uint8Array {
   const first = bytes.findIndex((byte) => byte !== 0);
@@ -55,8 +55,8 @@ export function utf8String(text: string): Uint8Array {
 }
 
 /**
- * The first two numbers share a byte; each further one is written in groups of seven bits, all but
- * its last marked.
+ * The first two numbers share a byte; each further one is encoded in groups of seven bits, all but
+ * the last with the high bit set.
  */
 export function oid(dotted: string): Uint8Array {
   const [first = 0, second = 0, ...others] = dotted.split(".").map(Number);

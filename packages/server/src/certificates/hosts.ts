@@ -1,7 +1,7 @@
 import type { Hosts } from "./certificate.ts";
 
 /**
- * The hosts of this interface, which its client libraries have as constants: of both families, with
+ * The hosts of this interface, which its client libraries have as constants: both families, with
  * their older names (interface 0).
  */
 export const interfaceHosts = [
@@ -14,11 +14,12 @@ export const interfaceHosts = [
   "staging.ebanx.com.br",
 ] as const;
 
-/** The port that clients speak to there. */
+/** The port that clients use there. */
 export const interfacePort = 443;
 
 /**
- * What the local authority may certify: those hosts, and this machine for clients without a proxy.
+ * The hosts that the local authority may certify: those of the interface, and this machine for
+ * clients without a proxy.
  */
 export const certifiedHosts: Hosts = {
   names: [...interfaceHosts, "localhost"],
@@ -29,8 +30,8 @@ export const certifiedHosts: Hosts = {
 };
 
 /**
- * The hosts of a certificate for clients that send a name. It has no addresses: BoringSSL (Bun,
- * Mono, Chromium) refuses every certificate with an address in it under an authority that is
- * constrained to addresses.
+ * The hosts of a certificate for clients that send SNI. It has no addresses: BoringSSL (Bun, Mono,
+ * Chromium) refuses every certificate with an address under an authority that is constrained to
+ * addresses.
  */
 export const namedHosts: Hosts = { names: certifiedHosts.names, addresses: [] };

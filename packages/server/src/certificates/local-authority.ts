@@ -22,9 +22,9 @@ import {
 import { certifiedHosts } from "./hosts.ts";
 
 /**
- * An authority for one sandbox, and the certificate of its server. Whoever trusts it trusts it for
- * the hosts of hosts.ts and for TLS servers only: it is constrained to them, and certifies no other
- * authority. ECDSA over P-256, which every TLS client of the last ten years takes.
+ * An authority for one sandbox, and the certificate of its server. It is constrained to TLS servers
+ * on the hosts of hosts.ts and cannot certify other authorities, so trusting it covers nothing
+ * else. ECDSA over P-256, which every TLS client of the last ten years supports.
  */
 export interface Certified {
   readonly key: KeyObject;
@@ -36,21 +36,18 @@ interface Making {
   readonly random: Random;
 }
 
-/**
- * A client that trusts it need not be told again for so long, less what isGoodAuthority asks to be
- * left.
- */
+/** A client need not trust a new authority for this long, minus the margin of isGoodAuthority. */
 const authorityDays = 3_650;
-/** Some clients take no server's certificate of more than 398 days. */
+/** Some clients refuse server certificates that are valid for more than 398 days. */
 const serverDays = 397;
-/** So long before its end a certificate is made anew. */
+/** A certificate is renewed this long before its end. */
 const marginDays = 30;
 
 const generate = promisify(generateKeyPair);
 
 export async function makeAuthority({ now, random }: Making): Promise<Certified> {
   const { privateKey: key, publicKey } = await generate("ec", { namedCurve: "prime256v1" });
-  // Two installations' authorities can be told apart in a list of certificates.
+  // Distinguishes the authorities of two installations in a list of certificates.
   const name = `Cofre sandbox authority ${hexOf(random.bytes(4))}`;
   const certificate = makeCertificate({
     subject: name,
@@ -71,7 +68,7 @@ export async function makeAuthority({ now, random }: Making): Promise<Certified>
   return { key, certificate };
 }
 
-/** `hosts`: what the certificate is for, within what the authority may certify. */
+/** `hosts`: the certificate's hosts, a subset of those that the authority may certify. */
 export async function makeServerCertificate(
   authority: Certified,
   hosts: Hosts,
@@ -99,8 +96,8 @@ export async function makeServerCertificate(
 }
 
 /**
- * Whether this authority still serves: long enough for the certificate of a server, and for today's
- * hosts.
+ * Whether this authority can still be used: valid for a new server certificate's lifetime, and for
+ * the present hosts.
  */
 export function isGoodAuthority({ certificate }: Certified, now: Instant): boolean {
   return (
