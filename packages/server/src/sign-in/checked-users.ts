@@ -12,25 +12,22 @@ import type { PersonId } from "../user/user.ts";
 export interface CheckedPeopleParts {
   readonly store: PeopleStore;
   readonly macs: Pick<RowMacs, "of" | "accepts">;
-  /** The last entry of the audit log that may be without a MAC. */
+  /** Number of the last entry of the audit log that may lack a MAC. */
   readonly lastUnkeyedEntry: () => number;
   /** Called with a row that was written without the key; at most once for each. */
   readonly refused: (kind: RowKind, id: string) => void;
 }
 
-/**
- * A node that was slower than another appends to the head that the other made, at most so many
- * times.
- */
+/** Most retries of an append when other nodes move the head first. */
 const mostTries = 16;
 const mostRemembered = 1_000;
 
 /**
- * People and the audit log with a MAC on every row: whoever writes the database without the key can
- * make nobody an admin, open no session, and forge no entry of the log. A row without the right MAC
- * is not there for the caller. The chain of the log is made here and not in the store, because only
- * here is the key: a change names the head that it follows, and is made again when another node was
- * faster. Changes of one process come one after the other.
+ * Users and the audit log with a MAC on every row: an attacker who writes the database without the
+ * key cannot create an admin, open a session, or forge an entry of the log. A row without a valid
+ * MAC is hidden from the caller. The log's chain is computed here and not in the store, because
+ * only this side has the key: a change names the head that it follows, and is repeated when another
+ * node was faster. Changes of one process are serialized.
  */
 export class CheckedPeople implements PeopleStore {
   readonly #parts: CheckedPeopleParts;
@@ -158,7 +155,7 @@ export function isGenuineEntry(
   return macs.accepts("audit_entry", entryFields(row), Buffer.from(row.mac, "hex"));
 }
 
-/** The digest stands for the entry's body and for all before it. */
+/** The digest covers the entry's body and all previous entries. */
 function entryFields({ number, digest }: AuditHead): RowField[] {
   return [number, digest];
 }
@@ -191,7 +188,7 @@ function personFields(person: PersonRecord): RowField[] {
   return [id, version, name, role, state, createdAt, lastSignedInAt, ...credentials];
 }
 
-/** Without the last use, which moves without the key. */
+/** Without the last use, which is updated without the key. */
 function sessionFields({ digest, personId, startedAt, endsAt }: SessionRecord): RowField[] {
   return [digest, personId, startedAt, endsAt];
 }

@@ -3,14 +3,14 @@ import { type Instant, laterBy } from "../kernel/instant.ts";
 import { forgottenMs, type PersonId } from "../user/user.ts";
 
 /**
- * A mark that a browser is given when a person signs in with it: `person.browser.issued.mac`. It
- * opens nothing. Whoever brings it along tries on an account of their own, which strangers who try
- * the same name cannot use up. Its key is the person's own secret, so it is good on every node,
- * kept nowhere, and gone when the person is invited again.
+ * A device cookie, set when a user signs in: `person.browser.issued.mac`. It grants no access.
+ * Sign-in attempts with it have their own limit, which strangers who try the same name cannot
+ * exhaust. Its key is the user's own secret, so it is valid on every node, stored nowhere, and
+ * invalid when the user is invited again.
  */
 export interface Mark {
   readonly person: PersonId;
-  /** 24 hex characters, drawn when the browser was new. */
+  /** 24 hex characters, random per browser. */
   readonly browser: string;
   readonly issuedAt: number;
 }
@@ -21,14 +21,14 @@ export function markText(secret: Uint8Array, { person, browser, issuedAt }: Mark
   return `${person}.${browser}.${issuedAt}.${macOf(secret, { person, browser, issuedAt }).toString("base64url")}`;
 }
 
-/** Whose mark it says that it is; undefined when it is none. */
+/** The user named in a device cookie; undefined when it is not one. */
 export function personOfMark(text: string): PersonId | undefined {
   return form.exec(text)?.[1] as PersonId | undefined;
 }
 
 /**
- * The browser's name; undefined when the mark is not this person's, is 90 days old, or was not
- * given here.
+ * The browser's id; undefined when the device cookie is not this user's, is 90 days old, or was not
+ * issued here.
  */
 export function browserOfMark(
   secret: Uint8Array,

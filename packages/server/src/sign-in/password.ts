@@ -3,43 +3,42 @@ import type { Random } from "../kernel/random.ts";
 import { PeopleError } from "./users.ts";
 
 /**
- * Passwords: argon2id with what OWASP's Password Storage Cheat Sheet names first among equals (19
- * MiB, two passes, one lane). What a hash was made with stands in it, so the numbers here may grow:
- * an older hash opens once more, and is replaced.
+ * Password hashing: argon2id with the first of the equivalent settings in OWASP's Password Storage
+ * Cheat Sheet (19 MiB, two passes, one lane). A hash contains its parameters, so the numbers here
+ * may grow: an older hash is accepted once more, and then replaced.
  */
 const today = { memory: 19 * 1_024, passes: 2, parallelism: 1 } as const;
 const saltLength = 16;
 const tagLength = 32;
 
-/** In code points, after normalization (PCI DSS 8.3.6 asks for 12). */
+/** In code points, after normalization (PCI DSS 8.3.6 requires 12). */
 const shortest = 12;
 const longest = 128;
-/** Nothing longer is normalized: of 128 code points each may be written with a few. */
+/**
+ * Longer input is not normalized: each of 128 code points may be encoded in several UTF-16 units.
+ */
 const longestGiven = 1_024;
 
-/** Each takes 19 MiB and some tens of milliseconds of a thread that others use too. */
+/** Each takes 19 MiB and some tens of milliseconds of a thread from the shared pool. */
 const mostAtOnce = 2;
 const mostWaiting = 16;
 
 export interface Passwords {
   /**
-   * A hash to keep, in the PHC string format: `$argon2id$v=19$m=19456,t=2,p=1$salt$tag`. Rejects
+   * The hash to store, in the PHC string format: `$argon2id$v=19$m=19456,t=2,p=1$salt$tag`. Rejects
    * with PeopleError `busy`.
    */
   hash(password: string): Promise<string>;
   /**
-   * Whether `password` is the one that was hashed. With no hash the answer is no, after the same
-   * work. Rejects with PeopleError `busy`.
+   * Whether `password` matches the hash. Without a hash the result is false, after the same work.
+   * Rejects with PeopleError `busy`.
    */
   matches(password: string, hash: string | undefined): Promise<boolean>;
-  /** Whether the hash is weaker than one that would be made today. */
+  /** Whether the hash has weaker parameters than the present ones. */
   isOld(hash: string): boolean;
 }
 
-/**
- * In NFC; undefined when it is no password that anybody can have: too short, too long, or no
- * Unicode text.
- */
+/** The password in NFC; undefined when it is too short, too long, or not valid Unicode. */
 export function normalizedPassword(given: string): string | undefined {
   if (given.length > longestGiven || !given.isWellFormed()) return undefined;
   const password = given.normalize("NFC");
@@ -47,12 +46,12 @@ export function normalizedPassword(given: string): string | undefined {
   return length < shortest || length > longest ? undefined : password;
 }
 
-/** Whether the name, in any case, stands somewhere in it. */
+/** Whether the password contains the name, in any case. */
 export function holdsName(password: string, name: string): boolean {
   return password.toLowerCase().includes(name.toLowerCase());
 }
 
-/** A set of them that hash two at a time, and keep sixteen waiting. */
+/** Hashes two passwords at a time and queues up to sixteen. */
 export function createPasswords({ random }: { readonly random: Random }): Passwords {
   const line = new Line();
   return {
@@ -90,7 +89,7 @@ interface Parts extends Parameters {
   readonly tag: Uint8Array;
 }
 
-/** What nobody's password is compared with. */
+/** The dummy hash that unknown users' passwords are compared with. */
 const nobodys: Parts = {
   ...today,
   salt: new Uint8Array(saltLength),
@@ -123,7 +122,7 @@ function phcOf({ memory, passes, parallelism, salt, tag }: Parts): string {
 const phc =
   /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,4}),p=(\d{1,3})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/;
 
-/** What is kept was written here: anything else is no hash, and opens for nobody. */
+/** Stored hashes were created here: any other text is not a hash and matches no password. */
 function partsOf(hash: string): Parts {
   const [, memory, passes, parallelism, salt = "", tag = ""] = phc.exec(hash) ?? [];
   if (memory === undefined) return nobodys;
@@ -141,8 +140,7 @@ function base64Of(bytes: Uint8Array): string {
 }
 
 /**
- * Lets a few pass at a time, the others in the order in which they came; whoever finds the line
- * full is turned away.
+ * Runs a few tasks at a time and queues the others in order; refuses tasks when the queue is full.
  */
 class Line {
   readonly #waiting: (() => void)[] = [];
@@ -158,7 +156,7 @@ class Line {
     try {
       return await work();
     } finally {
-      // The place goes to the next one, or is free.
+      // The slot goes to the next task, or is free.
       const next = this.#waiting.shift();
       if (next === undefined) this.#passing -= 1;
       else next();

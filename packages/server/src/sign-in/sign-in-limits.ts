@@ -2,45 +2,47 @@ import type { Clock } from "../kernel/clock.ts";
 import { type Instant, laterBy, minute, second } from "../kernel/instant.ts";
 import { networkOf } from "../kernel/network-address.ts";
 
-/** So many tries at once, and one more each time that so much has passed. */
+/** A token bucket: `most` attempts at once, and one more every `everyMs`. */
 interface Measure {
   readonly most: number;
   readonly everyMs: number;
 }
 
-/** Of all whose browser is not known: what is written of them is some 13 MB a day at most. */
+/** All attempts from unknown browsers together: bounds their audit entries to about 13 MB a day. */
 const ofAll: Measure = { most: 100, everyMs: 2 * second };
-/** Of one of them by where they are: an office behind one address has as many to itself. */
+/** Attempts from unknown browsers per network: an office behind one address shares one bucket. */
 const ofNetwork: Measure = { most: 20, everyMs: 30 * second };
-/** Ten in a row, then half an hour, of one known browser (PCI DSS 8.3.4). */
+/** Ten consecutive failures of one known browser, then half an hour (PCI DSS 8.3.4). */
 const mostOfBrowser = 10;
 const restMs = 30 * minute;
-/** Each has signed in once: they are not made up. */
+/** Each has signed in once, so attackers cannot create them at will. */
 const mostBrowsers = 10_000;
-/** Those that are full again are looked for when there are so many. */
+/** From this number on, full buckets are removed. */
 const sweptNetworks = 1_000;
 
-/** A try that may be looked at. Exactly one of the two is called when it is not a wrong one. */
+/**
+ * An attempt that is within the limits. Exactly one of the two methods is called unless it fails.
+ */
 export interface Try {
-  /** It counts for the browser, which the person has signed in with before, and for nobody else. */
+  /** Counts for the browser, with which the user has signed in before, and for no one else. */
   readonly isKnown: boolean;
   right(): void;
-  /** Nobody has looked at it. */
+  /** The attempt was not evaluated. */
   untried(): void;
 }
 
 /**
- * How often somebody may try to sign in, before any work is done. Owns, in this process's memory
- * alone: a measure of all, one of each network that has tried of late, and the wrong tries in a row
- * of known browsers. No network is remembered whose try was not one of all's, so there are some
- * hundreds at most whatever number of addresses comes.
+ * Rate limits of sign-in attempts, applied before any work is done. Owns, in this process's memory
+ * only: one bucket for all attempts, one for each network with recent attempts, and the consecutive
+ * failures of known browsers. A network gets a bucket only if the attempt passes the overall
+ * bucket, so there are some hundreds at most, regardless of the number of addresses.
  */
 export class SignInLimits {
   readonly #clock: Clock;
   #all: Instant;
-  /** When each has all of its tries again. */
+  /** When each network's bucket is full again. */
   readonly #networks = new Map<string, Instant>();
-  /** From the one that tried longest ago on. */
+  /** Ordered by the last attempt, oldest first. */
   readonly #browsers = new Map<
     string,
     { readonly failures: number; readonly restsUntil: Instant | undefined }
@@ -51,12 +53,14 @@ export class SignInLimits {
     this.#all = clock.now();
   }
 
-  /** How many networks and browsers are remembered. */
+  /** Number of networks and browsers in memory. */
   get remembered(): number {
     return this.#networks.size + this.#browsers.size;
   }
 
-  /** `waitMs`: until it is worth trying again. `browser`: of a known one, its name. */
+  /**
+   * `browser`: the id of a known browser. `waitMs`: time until the next attempt can be accepted.
+   */
   take(address: string, browser: string | undefined): Try | { readonly waitMs: number } {
     const now = this.#clock.now();
     return (
@@ -65,13 +69,13 @@ export class SignInLimits {
     );
   }
 
-  /** undefined when it has had its tries: it is a stranger's then. */
+  /** undefined when its attempts are used up: the attempt counts as an unknown browser's. */
   #ofBrowser(browser: string, now: Instant): Try | undefined {
     const { failures, restsUntil } = this.#browsers.get(browser) ?? {
       failures: 0,
       restsUntil: undefined,
     };
-    // Never longer than it was to rest: the clock may have been set back since.
+    // Never longer than the rest itself: the clock may have been set back since.
     if (restsUntil !== undefined && now < restsUntil && restsUntil - now <= restMs + minute)
       return undefined;
     const counted = restsUntil === undefined ? failures + 1 : 1;
@@ -119,8 +123,8 @@ export class SignInLimits {
 }
 
 /**
- * One number holds how many are left: when all are there again. A clock that was set back takes no
- * more than there is.
+ * A bucket is one number: the time when it is full again. A clock that was set back never takes
+ * more than its content.
  */
 function taken(
   { most, everyMs }: Measure,
@@ -128,8 +132,8 @@ function taken(
   now: Instant,
 ): { readonly fullAt: Instant } | { readonly waitMs: number } {
   const leftMs = (fullAt ?? now) - now;
-  // Later than it can be by more than a correction of the clock: it was set back, and this says
-  // nothing.
+  // Later than possible, beyond a small correction: the clock was set back, and the value is
+  // ignored.
   const usedMs =
     leftMs > most * everyMs + minute ? 0 : Math.min(Math.max(leftMs, 0), most * everyMs);
   const missingMs = usedMs + everyMs;

@@ -26,29 +26,30 @@ import { holdsName, normalizedPassword, type Passwords } from "./password.ts";
 import { SignInLimits } from "./sign-in-limits.ts";
 import { base32Of, stepOfCode, totpSecretLength, totpUri } from "./totp.ts";
 
-/** Ten wrong tries in a row, then half an hour (PCI DSS 8.3.4). */
+/** Ten consecutive failures, then half an hour (PCI DSS 8.3.4). */
 const mostFailures = 10;
 const lockedMs = 30 * minute;
 /** PCI DSS 8.2.8. */
 const idleMs = 15 * minute;
 const sessionMs = 12 * hour;
 /**
- * A session's last use is written down at most so often; until then it counts as of when it was.
+ * A session's last use is recorded at most this often; a session that is used in between keeps its
+ * earlier time.
  */
 const useMs = minute;
 const invitationMs = 24 * hour;
 const passwordsKept = 4;
 const secretLength = 32;
-/** Somebody who lost a race decides anew, at most so often. */
+/** Most decisions of one change: a change that loses a race is decided again. */
 const mostDecisions = 16;
-/** Tries that are held back are written down together, once in so long a time. */
+/** Rate-limited attempts are recorded as one entry per this interval. */
 const heldBackMs = 10 * minute;
 const browserLength = 12;
 const longestAuditPage = 1_000;
 
 /**
- * ASCII alone: no two names look alike, and letter case means the same everywhere. Three at least,
- * for a password may not hold it.
+ * ASCII only: no two names look alike, and letter case has one meaning. At least three characters,
+ * because a password may not contain the name.
  */
 const nameForm = /^[A-Za-z0-9][A-Za-z0-9._@+-]{2,63}$/;
 const secretForm = /^[A-Za-z0-9_-]{43}$/;
@@ -56,14 +57,17 @@ const secretForm = /^[A-Za-z0-9_-]{43}$/;
 export interface PeopleOptions {
   readonly store: PeopleStore;
   readonly clock: Clock;
-  /** Draws what nobody may guess: never a seeded one. */
+  /** Draws secrets: never a seeded generator. */
   readonly random: Random;
   readonly passwords: Passwords;
   /** Seals the secrets of authenticator apps. */
   readonly sealing: Sealing;
-  /** `sandbox` or another: what was sealed in one does not open in the other, and apps show it. */
+  /**
+   * `sandbox` or another: a secret that was sealed in one does not open in another, and apps
+   * display it.
+   */
   readonly environment: string;
-  /** The text without the middle digits of whatever looks like a card number. */
+  /** Returns the text with the middle digits of anything that looks like a card number masked. */
   readonly maskCards: (text: string) => string;
 }
 
@@ -72,8 +76,8 @@ export function createPeople(options: PeopleOptions): People {
 }
 
 /**
- * A decision: what is to be written, and what whoever asked is told once it is. A refusal is
- * written down too, and told by throwing.
+ * A decision: the change to commit, and the caller's result once it is committed. A refusal is
+ * committed too, and its `answer` throws.
  */
 interface Decision<T> {
   readonly change: Omit<PeopleChange, "at">;
@@ -83,7 +87,7 @@ interface Decision<T> {
 class StoredPeople implements People {
   readonly #options: PeopleOptions;
   readonly #limits: SignInLimits;
-  /** Since they were written down last, and when that was. */
+  /** Attempts since the last entry about them, and the time of that entry. */
   #heldBack = { tries: 0, writtenAt: Number.NEGATIVE_INFINITY };
 
   constructor(options: PeopleOptions) {
@@ -115,7 +119,7 @@ class StoredPeople implements People {
         checked.renewed === undefined
           ? person.passwords
           : [checked.renewed, ...person.passwords.slice(1)];
-      // Who tries the name meanwhile stays locked out.
+      // The lock of the name remains.
       const right = isLocked(person, at) ? { totpStep: verdict } : rightTry(verdict);
       const next = nextOf(person, { ...right, passwords: renewed, lastSignedInAt: at });
       const detail = tried.isKnown ? undefined : newBrowser;
@@ -136,7 +140,7 @@ class StoredPeople implements People {
     if (found === undefined) throw new PeopleError("not_signed_in");
     let { lastUsedAt } = found.session;
     if (isAct && at - lastUsedAt >= useMs) {
-      // Whoever cannot be noted may look on until the idle time is over.
+      // A session whose use cannot be recorded may continue until its idle time is over.
       try {
         await store.useSession(found.session.digest, at);
         lastUsedAt = at;
@@ -206,7 +210,7 @@ class StoredPeople implements People {
     const next = normalizedPassword(given.newPassword);
     if (next === undefined || isGuessable(next) || holdsName(next, owner.person.name))
       throw new PeopleError("password_refused");
-    // As a known browser's: wrong ones count for the name besides.
+    // Limited like a known browser's attempts; failures also count for the name.
     await this.#trying(given.origin, `session ${owner.session.digest}`, () =>
       this.#changePassword(given, owner, next),
     );
@@ -219,7 +223,7 @@ class StoredPeople implements People {
   ): Promise<void> {
     const { passwords } = this.#options;
     const checked = await this.#checkPassword(normalizedPassword(password), owner.person);
-    // Whoever does not know the password is told nothing of those before it.
+    // Without the right password, nothing about earlier passwords is revealed.
     const hash =
       checked.isRight && !(await this.#isOneOf(next, owner.person.passwords))
         ? await passwords.hash(next)
@@ -302,8 +306,7 @@ class StoredPeople implements People {
           force,
         );
       } catch (error) {
-        // A row of that name is there that was written without the key, and must not keep the
-        // installation from starting.
+        // A row of that name was written without the key, and must not prevent the start.
         if (
           !(error instanceof PeopleError) ||
           error.code !== "name_taken" ||
@@ -347,9 +350,9 @@ class StoredPeople implements People {
     return { entries, firstBad: fault?.entry, head };
   }
 
-  // --- Tries ---------------------------------------------------------------------------------------------------------------------
+  // --- Attempts ----------------------------------------------------------------------------------
 
-  /** `key`: of what has tries of its own; see sign-in-limits.ts. */
+  /** `key`: of a known browser or session with its own limit; see sign-in-limits.ts. */
   async #trying<T>(
     origin: string,
     key: string | undefined,
@@ -381,8 +384,8 @@ class StoredPeople implements People {
   }
 
   /**
-   * The name of a browser that this person has signed in with. Whoever brings no mark, or somebody
-   * else's, causes no more work for a known name than for another.
+   * The id of a browser with which this user has signed in. Without a device cookie of this user, a
+   * known name causes no more work than an unknown one.
    */
   async #knownBrowser(name: string, marks: readonly string[]): Promise<string | undefined> {
     if (!marks.some((mark) => personOfMark(mark) !== undefined)) return undefined;
@@ -411,7 +414,7 @@ class StoredPeople implements People {
     }
   }
 
-  /** As one entry in ten minutes, for as an entry each they would fill the log. */
+  /** Recorded as one entry per ten minutes, because an entry each would fill the log. */
   async #holdBack(origin: string): Promise<void> {
     const now = this.#options.clock.now();
     const { tries, writtenAt } = this.#heldBack;
@@ -426,15 +429,15 @@ class StoredPeople implements People {
         acts: [actOf({ kind: "nobody" }, origin, "sign_in", undefined, detail, "refused")],
       });
     } catch (error) {
-      // Nothing is let through for that.
+      // The attempt stays refused even if it cannot be recorded.
       if (!(error instanceof ServiceError)) throw error;
       this.#heldBack = { tries: this.#heldBack.tries + tries + 1, writtenAt };
     }
   }
 
-  // --- Passwords and codes ------------------------------------------------------------------------------------------------------
+  // --- Passwords and codes -----------------------------------------------------------------------
 
-  /** The same work whether there is such a person, and whether they may sign in, or not. */
+  /** Does the same work whether the user exists and may sign in, or not. */
   async #checkPassword(
     given: string | undefined,
     person: PersonRecord | undefined,
@@ -450,7 +453,7 @@ class StoredPeople implements People {
     };
   }
 
-  /** The code's step; or why the try is a wrong one, which only the audit log is told. */
+  /** The code's step; or the reason why the attempt fails, which is only in the audit log. */
   async #judge(
     person: PersonRecord,
     checked: CheckedPassword,
@@ -461,7 +464,7 @@ class StoredPeople implements People {
     if (person.state !== "active") return person.state;
     if (isForgotten(person, at)) return "forgotten";
     if (!isKnown && isLocked(person, at)) return "locked";
-    // Another one has been set since: what was found out is of the one before.
+    // Another password was set since: the check was against the previous one.
     if (!checked.isRight || person.passwords[0] !== checked.against) return "wrong_password";
     return (await this.#codeStep(person, code, at)) ?? "wrong_code";
   }
@@ -484,7 +487,7 @@ class StoredPeople implements People {
     return `${this.#options.environment}/people/${id}`;
   }
 
-  /** In the form in which it is hashed. */
+  /** Returns the form that is hashed. */
   async #newPassword({ name, passwords }: PersonRecord, given: string): Promise<string> {
     const password = normalizedPassword(given);
     if (
@@ -503,7 +506,7 @@ class StoredPeople implements People {
     return false;
   }
 
-  // --- People and sessions ------------------------------------------------------------------------------------------------------
+  // --- Users and sessions ------------------------------------------------------------------------
 
   async #session(
     session: string,
@@ -537,7 +540,7 @@ class StoredPeople implements People {
     return person;
   }
 
-  /** As they are now, and not as they were when the request came. */
+  /** Checked against the present record, not the one of the request's session. */
   async #admin(by: SignedIn): Promise<Actor> {
     const person = await this.#options.store.person(by.person.id);
     if (person?.state !== "active" || !mayDo(person.role, "admin"))
@@ -662,14 +665,14 @@ class StoredPeople implements People {
     });
   }
 
-  /** 256 bits in 43 characters that fit a cookie and an address. */
+  /** 256 bits in 43 characters that are valid in a cookie and a URL. */
   #secret(): string {
     return Buffer.from(this.#options.random.bytes(secretLength)).toString("base64url");
   }
 
-  // --- Writing ------------------------------------------------------------------------------------------------------------------
+  // --- Writing -----------------------------------------------------------------------------------
 
-  /** Decides, writes, and decides anew when somebody else was faster. */
+  /** Decides and commits; decides again when another change was faster. */
   async #decide<T>(decide: (at: Instant) => Promise<Decision<T> | undefined>): Promise<T> {
     for (let decisions = 0; decisions < mostDecisions; decisions += 1) {
       const at = this.#options.clock.now();
@@ -692,10 +695,7 @@ class StoredPeople implements People {
     return result.number;
   }
 
-  /**
-   * An identifier's digits follow each other by chance; in anything else they may have been
-   * somebody's.
-   */
+  /** An identifier's digits are random; any other text may have a card number. */
   #withoutCards(act: Act): Act {
     const masked = (text: string | undefined, most: number) =>
       text === undefined || /^[0-9a-f]+$/.test(text)
@@ -720,10 +720,10 @@ interface Invited {
 }
 
 interface CheckedPassword {
-  /** The hash that it was compared with. */
+  /** The hash that was compared. */
   readonly against: string | undefined;
   readonly isRight: boolean;
-  /** A hash by today's measure, when the one that is kept is older. */
+  /** A hash with the present parameters, when the stored one is older. */
   readonly renewed: string | undefined;
 }
 
@@ -735,7 +735,7 @@ interface Tried {
   readonly origin: string;
   readonly act: string;
   /**
-   * By a browser that the person has signed in with: what is wrong is counted for that one alone
+   * From a browser with which the user has signed in: failures count for that browser only
    * (sign-in-limits.ts).
    */
   readonly isKnown?: boolean;
@@ -744,7 +744,7 @@ interface Tried {
 const newBrowser = "new browser";
 const knownBrowser = "known browser";
 
-/** A try that came to nothing. Whoever made it is told the same for all of them. */
+/** A failed attempt. The client gets the same answer for every reason. */
 function refused(
   { person, at, origin, act, isKnown = false }: Tried,
   why: Refusal | "unknown_name",
@@ -776,7 +776,7 @@ function refused(
   }
   if (isKnown || (why !== "wrong_password" && why !== "wrong_code"))
     return { change: { acts: [tried] }, answer };
-  // A lock that is over is forgotten.
+  // An expired lock is cleared.
   const failures = (person.lockedUntil === undefined ? person.failures : 0) + 1;
   const isLast = failures >= mostFailures;
   const next = nextOf(person, {
@@ -850,12 +850,14 @@ function signedInOf(
   };
 }
 
-/** Not the session, and not to be had without it. */
+/** Derived from the session, which it does not reveal; cannot be computed without it. */
 function csrfOf(secret: string): string {
   return createHmac("sha256", secret).update("cofre csrf 1").digest("base64url");
 }
 
-/** A store that fails has one meaning: nothing was done, or nobody knows. */
+/**
+ * A failure of the store has one meaning: the change was not applied, or its outcome is unknown.
+ */
 async function read<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;

@@ -4,35 +4,33 @@ import type { AuditHead } from "../user/audit-chain.ts";
 import type { Act, AuditEntry } from "../user/audit.ts";
 import type { PersonId, PersonView, Role } from "../user/user.ts";
 
-/**
- * Why something about people is refused. The message is fixed text and says nothing of what was
- * given.
- */
+/** A refusal concerning users. The message is fixed text and does not quote the input. */
 export class PeopleError extends Error {
   override readonly name = "PeopleError";
   readonly code:
     | "not_signed_in"
-    /**
-     * Name, password or code is wrong, or the name is locked, disabled or unknown: one answer for
-     * all.
-     */
+    /** Wrong name, password or code, or a locked, disabled or unknown name: one answer for all. */
     | "sign_in_refused"
-    /** Too many sign-ins are being checked at once. */
+    /** Too many sign-ins are being verified at once. */
     | "busy"
-    /** Too many wrong ones came from there, or in all: nothing was looked at. */
+    /**
+     * Rate-limited: too many failed attempts from this network, or in total. Nothing was verified.
+     */
     | "held_back"
     | "no_invitation"
-    /** Shorter than 12 characters, longer than 128, holds the name, or is one of the last four. */
+    /**
+     * Shorter than 12 characters, longer than 128, contains the name, or is one of the last four.
+     */
     | "password_refused"
-    /** The six digits do not fit the secret, or were used before. */
+    /** The six digits do not match the secret, or were used before. */
     | "code_refused"
     | "name_refused"
     | "name_taken"
     | "no_such_person"
-    /** The last active admin cannot be disabled or become less. */
+    /** The last active admin cannot be disabled or demoted. */
     | "last_admin";
 
-  /** Of `held_back`: when it is worth trying again. */
+  /** For `held_back`: time until the next attempt can be accepted. */
   readonly waitMs: number | undefined;
 
   constructor(code: PeopleError["code"], waitMs?: number) {
@@ -42,51 +40,48 @@ export class PeopleError extends Error {
   }
 }
 
-/** A session that has begun. */
+/** A new session. */
 export interface Begun {
-  /** Goes into the cookie and is kept nowhere but as its SHA-256. */
+  /** The value of the cookie; stored only as its SHA-256. */
   readonly session: Secret<string>;
   readonly signedIn: SignedIn;
-  /** For the browser to bring along when it signs in again (known-browser.ts). */
+  /** The device cookie that the browser sends when it signs in again (known-browser.ts). */
   readonly mark: Secret<string>;
 }
 
-/** Somebody who is signed in. */
+/** A user with a session. */
 export interface SignedIn {
   readonly person: PersonView;
   /**
-   * What a request must bring in a header beside the cookie; derived from the session, different
-   * for each.
+   * The value that a request must have in a header besides the cookie; derived from the session,
+   * different for each.
    */
   readonly csrf: string;
-  /**
-   * When the session ends unless something is asked for before: 15 minutes after the last request.
-   */
+  /** When the session ends without a further request: 15 minutes after the last one. */
   readonly idleUntil: Instant;
   /** When it ends at the latest: 12 hours after it began. */
   readonly endsAt: Instant;
 }
 
-/** What an invited person needs to set up an authenticator app. */
+/** The data that an invited user needs to set up an authenticator app. */
 export interface Enrolment {
   readonly name: string;
   readonly role: Role;
-  /** Base32, for typing. */
+  /** Base32, for manual entry. */
   readonly secret: string;
   /** otpauth://totp/... */
   readonly uri: string;
 }
 
 /**
- * People who use the console, their sessions, and the audit log. Every method that changes
- * something writes its act into the audit log together with it. All reject with PeopleError, or
- * with ServiceError `store_unavailable`; when an act cannot be written down, what it was to change
- * is not changed.
+ * Users of the console, their sessions, and the audit log. Every method that changes something
+ * appends its act to the audit log in the same transaction; when the act cannot be recorded,
+ * nothing is changed. All reject with PeopleError, or with ServiceError `store_unavailable`.
  */
 export interface People {
   /**
-   * `marks`: what the browser was given when somebody signed in with it before. `held_back` is told
-   * without a look at anything else.
+   * `marks`: the browser's device cookies from earlier sign-ins. `held_back` is returned before
+   * anything is verified.
    */
   signIn(given: {
     readonly name: string;
@@ -96,22 +91,22 @@ export interface People {
     readonly marks?: readonly string[];
   }): Promise<Begun>;
   /**
-   * Who this session is of; `not_signed_in` when there is none, it has ended, or the person is
-   * disabled. Moves its idle end when somebody does something (`isAct`, true unless given), and not
-   * when a page that nobody has touched asks again.
+   * The user of a session; `not_signed_in` when it does not exist or has ended, or the user is
+   * disabled. Extends the idle time for user activity (`isAct`, true by default), and not for
+   * automatic requests of an idle page.
    */
   resume(session: string, isAct?: boolean): Promise<SignedIn>;
-  /** Ends the session; not an error when there is none. */
+  /** Ends the session; not an error when it does not exist. */
   signOut(session: string, origin: string): Promise<void>;
 
   /**
-   * What an invitation's link is for; the same secret each time until it is used. `no_invitation`
-   * when it is unknown, used, or over.
+   * The enrolment data for an invitation; the same secret each time until it is used.
+   * `no_invitation` when it is unknown, used, or expired.
    */
   enrolment(invitation: string): Promise<Enrolment>;
   /**
-   * Sets the invited person's password, with a code of the secret that they were shown, and signs
-   * them in.
+   * Sets the invited user's password, verifies a code of the secret that was shown, and signs the
+   * user in.
    */
   enrol(given: {
     readonly invitation: string;
@@ -119,7 +114,10 @@ export interface People {
     readonly code: string;
     readonly origin: string;
   }): Promise<Begun>;
-  /** Of one's own, with the password and a code; ends all other sessions of the person. */
+  /**
+   * Changes one's own password, with the present password and a code; ends all other sessions of
+   * the user.
+   */
   changePassword(given: {
     readonly session: string;
     readonly password: string;
@@ -128,9 +126,9 @@ export interface People {
     readonly origin: string;
   }): Promise<void>;
 
-  /** All people, in the order of their names. */
+  /** All users, ordered by name. */
   list(): Promise<readonly PersonView[]>;
-  /** A new person, and the secret of their link: shown once, works for 24 hours. */
+  /** Creates a user; `invitation` is the secret of the link: shown once, valid for 24 hours. */
   invite(
     by: SignedIn,
     given: { readonly name: string; readonly role: Role; readonly origin: string },
@@ -139,8 +137,8 @@ export interface People {
     readonly invitation: Secret<string>;
   }>;
   /**
-   * Takes password, authenticator and sessions away, and gives a new link. For whoever lost one of
-   * them, and to let a disabled person in again.
+   * Removes password, authenticator and sessions, and issues a new link. For a user who lost one of
+   * them, and to enable a disabled user again.
    */
   inviteAgain(
     by: SignedIn,
@@ -148,28 +146,30 @@ export interface People {
     origin: string,
   ): Promise<{ readonly person: PersonView; readonly invitation: Secret<string> }>;
   setRole(by: SignedIn, id: PersonId, role: Role, origin: string): Promise<PersonView>;
-  /** Ends all sessions of the person; nobody signs in with that name any more. */
+  /** Ends all sessions of the user and disables sign-in with that name. */
   disable(by: SignedIn, id: PersonId, origin: string): Promise<PersonView>;
-  /** Lets a locked name try again. */
+  /** Removes the lock of a name. */
   unlock(by: SignedIn, id: PersonId, origin: string): Promise<PersonView>;
 
   /**
-   * At a start: an invitation for an admin when there is no active one (a new person `admin`, or
-   * the one invited before, with a new link), or when `force` says that all of them have lost their
-   * way in. undefined when it is not needed.
+   * At startup: an invitation for an admin when there is no active one (a new user `admin`, or the
+   * one invited before, with a new link), or when `force` says that all admins lost access.
+   * undefined when it is not needed.
    */
   inviteFirstAdmin(force: boolean): Promise<Secret<string> | undefined>;
 
-  /** Writes one entry down, durably, and gives its number. Whoever is refused here does nothing. */
+  /**
+   * Appends one entry durably and returns its number. When this rejects, the caller must not act.
+   */
   record(act: Act): Promise<number>;
   /**
-   * Entries with numbers below `before` (the newest when undefined), from the greatest down, at
-   * most `limit`.
+   * Entries with numbers below `before` (the newest when undefined), in descending order, at most
+   * `limit`.
    */
   audit(before: number | undefined, limit: number): Promise<readonly AuditEntry[]>;
   /**
-   * Recomputes the chain from its beginning in pieces; the number of the first entry that does not
-   * fit, or undefined when all do. `head`: the last that does.
+   * Recomputes the chain from its beginning in pages. Returns the number of the first entry that
+   * does not match, or undefined when all do. `head`: the last that does.
    */
   verifyAudit(): Promise<{
     readonly entries: number;
