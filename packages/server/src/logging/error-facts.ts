@@ -5,7 +5,7 @@ interface ErrorFacts {
   readonly where: string | undefined;
 }
 
-/** What may be logged of any error: never its text, which could quote a request. */
+/** The loggable facts of an error: never its message, which could quote a request. */
 export function errorFacts(error: unknown): ErrorFacts {
   if (!(error instanceof Error))
     return { errorName: typeof error, errorCode: undefined, where: undefined };
@@ -18,8 +18,8 @@ export function codeOf(error: Error): string | undefined {
 }
 
 /**
- * A stack begins with the error's text, which may look like frames itself: only what follows the
- * whole of it counts.
+ * A stack begins with the error's message, which may contain text that looks like frames: only
+ * lines after the whole message count.
  */
 function firstFrame({ stack = "", message }: Error): string | undefined {
   const text = message === "" ? "" : `: ${message}`;

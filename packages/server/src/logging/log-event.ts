@@ -2,10 +2,10 @@ export const logLevels = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 /**
- * What a field may hold. `text` is words of our own (names, codes, addresses, never a request's
- * content): runs of digits as long as a card number are struck out of it whatever they mean. `id`
- * is one of our identifiers in hex, written as it is. With `?` the field may be undefined, and is
- * left out then.
+ * Types of fields. `text` is our own words (names, codes, addresses, never a request's content):
+ * runs of digits as long as a card number are replaced in it, whatever they mean. `id` is one of
+ * our identifiers in hex, logged unchanged. With `?` the field may be undefined, and is omitted
+ * then.
  */
 interface FieldTypes {
   readonly text: string;
@@ -20,14 +20,14 @@ export type FieldKind = keyof FieldTypes;
 
 interface LogEventRow {
   readonly level: LogLevel;
-  /** For people who read the log or alert on it. */
+  /** For operators who read the log or alert on it. */
   readonly doc: string;
   readonly fields: Readonly<Record<string, FieldKind>>;
 }
 
 /**
- * Everything that can be logged: an event is a row, its fields are declared here, and nothing else
- * is ever written. No field holds a query, a body, a header or the text of an error.
+ * All log events: an event is a row, its fields are declared here, and nothing else is ever logged.
+ * No field contains a query, a body, a header or the text of an error.
  */
 export const logEvents = {
   starting: {
@@ -312,7 +312,7 @@ export type LogEvent = {
   };
 }[LogEventName];
 
-/** Where events go. Never throws and never waits. */
+/** Destination of events. Never throws and never waits. */
 export interface Log {
   write(event: LogEvent): void;
 }

@@ -17,36 +17,36 @@ export interface LogOptions {
   readonly level: LevelWithSilent;
   readonly format: LogFormat;
   readonly clock: Clock;
-  /** Takes whole lines, and may keep some back until it is flushed. */
+  /** Receives whole lines, and may buffer some until it is flushed. */
   readonly destination: LogDestination;
 }
 
 /**
- * A reader that stopped reading costs lines, not memory: beyond this many waiting bytes lines are
- * dropped.
+ * A reader that stops reading costs lines, not memory: above this number of buffered bytes lines
+ * are dropped.
  */
 const longestBacklogBytes = 8 * 1_024 * 1_024;
 
-/** Longest text field in UTF-16 units; our own words are far shorter. */
+/** Longest text field in UTF-16 units; our own texts are far shorter. */
 const longestText = 300;
 
 /**
- * Lines of requests wait for others up to this many bytes or this long: a write for each was 4 % of
- * a charge's CPU.
+ * Lines of requests are buffered up to this number of bytes or this long: a write for each took 4 %
+ * of a charge's CPU time.
  */
 const gatheredBytes = 4_096;
 const gatheredMs = 100;
 
 /**
- * Standard output: written in the background, and to the end when the process exits or `flushSync`
+ * Standard output: written in the background, and completely when the process exits or `flushSync`
  * is called. A killed process loses the lines of its last tenth of a second.
  */
 export function standardOutput(): LogDestination & { flushSync(): void } {
-  // Node makes a pipe non-blocking when it makes this stream. A write to one that blocks waits for
-  // its reader without a bound: on the main thread when the process ends, and until then on one of
-  // the four threads that also write files.
+  // Node makes a pipe non-blocking when it creates this stream. A write to a blocking pipe waits
+  // for its reader without a limit: on the main thread when the process ends, and until then on one
+  // of the four threads that also write files.
   process.stdout.on("error", () => undefined);
-  // Its reader is behind, so what the destination was writing waits to be tried again.
+  // The reader is slow: the destination will retry its current write.
   let isBehind = false;
   const destination = pino.destination({
     dest: 1,
@@ -56,7 +56,7 @@ export function standardOutput(): LogDestination & { flushSync(): void } {
     maxLength: longestBacklogBytes,
     retryEAGAIN: () => (isBehind = true),
   });
-  // A closed pipe (`cofre | head`) is no reason to stop taking payments.
+  // A closed pipe (`cofre | head`) is not a reason to stop taking payments.
   let works = true;
   destination.on("error", () => {
     works = false;
@@ -65,7 +65,7 @@ export function standardOutput(): LogDestination & { flushSync(): void } {
     works = true;
     isBehind = false;
   });
-  // The destination measures the text that waits in it at each write, and copies it for that.
+  // The destination measures its buffered text at each write, and copies it for that.
   const write = destination.write.bind(destination);
   const flush = destination.flush.bind(destination);
   let gathered = "";
@@ -83,8 +83,8 @@ export function standardOutput(): LogDestination & { flushSync(): void } {
     handOver();
     flush(whenDone);
   };
-  // The destination's own flush tries again for ever whatever the error: on a full disk the process
-  // would never end. pino flushes by this on exit, too.
+  // The destination's own flush retries indefinitely on any error: on a full disk the process would
+  // never end. pino also calls this on exit.
   const flushSync = destination.flushSync.bind(destination);
   destination.flushSync = () => {
     handOver();
@@ -93,14 +93,14 @@ export function standardOutput(): LogDestination & { flushSync(): void } {
   return destination;
 }
 
-/** Longest that a reader who is behind is waited for when the process ends. */
+/** Longest wait for a slow reader when the process ends. */
 const longestBehindMs = 2_000;
 const behindStepMs = 10;
 
 /**
- * Writes what waits in the destination, as far as it can be written; what cannot is dropped. Looks
- * inside, as the class has no other way to what waits. True when nothing was dropped, also as it
- * looks otherwise in there than is known: its own flush does the rest.
+ * Writes the destination's buffer as far as possible and drops the rest. Reads private fields,
+ * because the class has no other access to its buffer. True when nothing was dropped, also if the
+ * private fields are not as expected: its own flush does the rest then.
  */
 function writeWaiting(destination: object, isBehind: boolean): boolean {
   const inside = destination as {
@@ -117,7 +117,7 @@ function writeWaiting(destination: object, isBehind: boolean): boolean {
   )
     return true;
   let rest = Buffer.from(waiting.splice(0).join(""));
-  // What a write held that has failed or waits for the reader comes first.
+  // A write that failed or waits for the reader comes first.
   const isHeld = isBehind || !inside._writing;
   if (
     isHeld &&
@@ -141,9 +141,8 @@ function writeWaiting(destination: object, isBehind: boolean): boolean {
 }
 
 /**
- * A log that writes declared events with their declared fields and nothing else: what an event
- * holds beyond its row, or of another type than its row says, is left out, also when the compiler
- * was deceived.
+ * A log that writes declared events with their declared fields and nothing else: fields that are
+ * not in the event's row, or have another type, are omitted, even if the type checker was bypassed.
  */
 export function createLog({ level, format, clock, destination }: LogOptions): Log {
   const least = level === "silent" ? Number.POSITIVE_INFINITY : pino.levels.values[level];
@@ -155,15 +154,15 @@ export function createLog({ level, format, clock, destination }: LogOptions): Lo
       if ((pino.levels.values[eventLevel] ?? 0) < least) return;
       const line = `{"level":"${eventLevel}","time":"${timestamp()}"${declaredFields(event)}}`;
       destination.write(`${format === "json" ? line : textOf(line)}\n`);
-      // People and scripts wait for all but the lines of requests.
+      // Operators and scripts need every line at once, except those of requests.
       if (event.event !== "request") destination.flush?.();
     },
   };
 }
 
 /**
- * ISO 8601 in UTC with milliseconds. The text is made once a second: made afresh it would be a
- * third of a line's whole cost.
+ * ISO 8601 in UTC with milliseconds. The text is formatted once a second: formatting it for each
+ * line would take a third of the line's cost.
  */
 function timestampsFrom(clock: Clock): () => string {
   let second = -1;
@@ -180,8 +179,8 @@ function timestampsFrom(clock: Clock): () => string {
 }
 
 /**
- * As members of a JSON object, each with a comma before it. Built as text: an object on the way to
- * it cost a fifth of a query's memory.
+ * Members of a JSON object, each preceded by a comma. Built as text: an intermediate object took a
+ * fifth of a query's memory.
  */
 function declaredFields(event: LogEvent): string {
   const values: Readonly<Record<string, unknown>> = event;
@@ -215,7 +214,7 @@ function allowedValue(
 }
 
 /**
- * Our identifiers of 8 (merchant), 48 (payment) or 64 (digest) hex characters. Anything else is
+ * Our identifiers of 8 (merchant), 48 (payment) or 64 (digest) hex characters. Any other value is
  * text.
  */
 const identifier = /^(?:[0-9a-f]{8}|[0-9a-f]{48}|[0-9a-f]{64})$/;
@@ -225,19 +224,19 @@ function idOrHarmless(value: string): string {
 }
 
 /**
- * 13 or more digits with at most two separators between them. There is no Luhn check: nothing that
- * is logged on purpose is so long, and a card number with one digit wrong, or with digits stuck to
- * it, is nearly a card number.
+ * 13 or more digits with at most two separators between them. Without a Luhn check: no intended
+ * value is this long, and a card number with one wrong digit, or with adjacent digits, still
+ * reveals most of it.
  */
 const digitRun = /\d(?:[ ._/:-]{0,2}\d){12,}/g;
 
 /**
- * What JSON leaves alone but a terminal or a line reader does not: DEL, C1 controls, line
- * separators, direction marks.
+ * Characters that JSON does not escape but a terminal or a line reader interprets: DEL, C1
+ * controls, line separators, direction marks.
  */
 const disturbing = /[\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
-/** The second wall behind the declared fields. */
+/** The second line of defence after the declared fields. */
 export function harmless(text: string): string {
   if (isPlain(text)) return text;
   const cut = text.length > longestText ? `${text.slice(0, longestText)}…` : text;
@@ -245,7 +244,7 @@ export function harmless(text: string): string {
 }
 
 /**
- * Tells the usual text, which has nothing to strike out, in one pass: patterns would cost ten times
+ * Detects ordinary text, which needs no replacement, in one pass: the patterns would cost ten times
  * as much.
  */
 function isPlain(text: string): boolean {
@@ -260,8 +259,8 @@ function isPlain(text: string): boolean {
 }
 
 /**
- * One line for people: time of day, level, event, fields. JSON quotes every value that is more than
- * a plain word.
+ * A human-readable line: time of day, level, event, fields. JSON quotes every value that is more
+ * than a plain word.
  */
 function textOf(jsonLine: string): string {
   const { level, time, event, ...fields } = JSON.parse(jsonLine) as Record<string, unknown>;
