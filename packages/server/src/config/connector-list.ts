@@ -23,8 +23,8 @@ export type ConnectorConfig =
 const mostConnectors = 16;
 
 /**
- * Reads COFRE_CONNECTORS: a JSON list of objects with a name and a kind. Never quotes what it
- * reads: it holds keys.
+ * Reads COFRE_CONNECTORS: a JSON list of objects with a name and a kind. Never quotes its input,
+ * which contains keys.
  */
 export function readConnectors(text: string): Reading<readonly ConnectorConfig[]> {
   let list: unknown;

@@ -3,14 +3,14 @@ import { type ConfigReading, readConfig } from "./read-config.ts";
 import type { Reading } from "./readers.ts";
 
 /**
- * Room for a chain of certificates; a device or a log that is named by mistake is not read to its
- * end.
+ * Enough for a chain of certificates; a device or a log that is named by mistake is not read
+ * completely.
  */
 const longestSecretFile = 65_536;
 
 /**
  * Reads the configuration of this process: its environment variables and the files they name. Flags
- * win.
+ * take precedence.
  */
 export function configOfThisProcess(flags: ReadonlyMap<string, string>): ConfigReading {
   return readConfig({ environment: process.env, flags, readFile: readSmallFile });
@@ -22,9 +22,9 @@ export function wasStartedByNpm(): boolean {
 }
 
 /**
- * Has Linux leave all memory out of core dumps of this process and of those that it starts: card
- * numbers and keys are in it. No limit that Node could set does that. false when it was not
- * possible; elsewhere than on Linux there is nothing to set.
+ * Makes Linux omit all memory from core dumps of this process and its children, because it contains
+ * card numbers and keys. Node cannot set a limit that does this. Returns false when it failed;
+ * other systems than Linux have no such setting.
  */
 export function leaveMemoryOutOfCoreDumps(): boolean {
   try {

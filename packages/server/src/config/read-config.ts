@@ -9,7 +9,7 @@ export interface ConfigSources {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Values from the command line, by flag (`--port`). */
   readonly flags: ReadonlyMap<string, string>;
-  /** The text of a small file, or why there is none in words that complete "the file ...". */
+  /** The text of a small file, or a problem that completes "the file ...". */
   readonly readFile: (path: string) => Reading<string>;
 }
 
@@ -17,16 +17,19 @@ export type ConfigReading =
   | {
       readonly config: Config;
       /**
-       * Variables that begin with COFRE_ and are no settings. A newer or another tool's do not keep
-       * a server from starting.
+       * COFRE_ variables that are not settings. Those of a newer version or another tool do not
+       * prevent a start.
        */
       readonly unknown: readonly string[];
-      /** Variables of settings that are there and hold nothing. */
+      /** Settings whose variables are set but empty. */
       readonly empty: readonly string[];
     }
   | { readonly problems: readonly string[] };
 
-/** Checks everything and reports all problems at once, so that nobody has to start five times. */
+/**
+ * Checks everything and reports all problems at once, so that they can be fixed before the next
+ * start.
+ */
 export function readConfig(sources: ConfigSources): ConfigReading {
   const { problems, unknown, empty } = variablesOf(sources.environment);
   const values: Record<string, unknown> = {};
@@ -46,7 +49,7 @@ export function readConfig(sources: ConfigSources): ConfigReading {
       "COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY is the same as COFRE_SANDBOX_INTEGRATION_KEY: whoever sees the public key could charge cards.",
     );
   }
-  // A wrong value is missing from the values: what is said of it is enough for one start.
+  // Combined checks run only without other problems, because a wrong value is missing here.
   if (problems.length === 0)
     problems.push(
       ...acquirerProblems(values),
@@ -63,13 +66,13 @@ type Source =
   | { readonly name: string; readonly problem: string };
 
 /**
- * Where a setting's text comes from: the command line, the variable, the file that a variable
- * names, the table.
+ * The source of a setting's text: the command line, the variable, the file that a variable names,
+ * or the default in the table.
  */
 function sourceOf(setting: (typeof settingRows)[number][1], sources: ConfigSources): Source {
   const { variable, flag, fallback } = setting;
   const given = flag === undefined ? undefined : sources.flags.get(flag);
-  // A switch has no value.
+  // A boolean flag has no value.
   if (flag !== undefined && given !== undefined)
     return { name: flag, text: given === "" ? "true" : given };
   // An empty variable is an unset one: compose files and CI forms cannot leave a variable out.
@@ -83,7 +86,7 @@ function sourceOf(setting: (typeof settingRows)[number][1], sources: ConfigSourc
   const file = sources.readFile(path);
   if ("problem" in file)
     return { name: fileVariable, problem: `names a file that ${file.problem}: ${path}` };
-  // Editors and `echo` end a file with a line break that is no part of the secret.
+  // Editors and `echo` end a file with a line break that is not part of the secret.
   const content = file.value.replace(/\r?\n$/, "");
   return content === ""
     ? { name: fileVariable, problem: `names a file that is empty: ${path}` }
@@ -95,7 +98,7 @@ function filled(text: string | undefined): string | undefined {
 }
 
 /**
- * A setting that is probably misspelt is a problem: it would otherwise be one that has its default.
+ * A probably misspelt setting is a problem: otherwise the setting would silently have its default.
  */
 function variablesOf(environment: ConfigSources["environment"]): {
   readonly problems: string[];
@@ -122,17 +125,16 @@ function variablesOf(environment: ConfigSources["environment"]): {
 }
 
 /**
- * One slip in a short name, two in a long one: COFRE_TEST and COFRE_HOME are other tools' own,
- * COFRE_PROT is not.
+ * One edit in a short name, two in a long one: COFRE_TEST and COFRE_HOME may belong to other tools,
+ * COFRE_PROT does not.
  */
 function probablyMeant(name: string, known: readonly string[]): string | undefined {
-  // A secret given by file is a setting; the same of any other is a mistake that must not go
-  // unseen.
+  // `_FILE` is valid for secrets only; for any other setting it is a mistake that must be reported.
   const ofFile = known.find((setting) => name === `${setting}_FILE`);
   return ofFile ?? closestTo(name, known, name.length < "COFRE_".length + 8 ? 1 : 2);
 }
 
-/** One acquirer, and a key for it. */
+/** Exactly one acquirer, with its key. */
 function acquirerProblems(values: Readonly<Record<string, unknown>>): string[] {
   const { acquirerUrl, upstreamUrl, upstreamIntegrationKey, upstreamCa, connectors } = values;
   if (connectors !== undefined && (acquirerUrl ?? upstreamUrl) !== undefined) {
@@ -158,7 +160,7 @@ function acquirerProblems(values: Readonly<Record<string, unknown>>): string[] {
   ];
 }
 
-/** What keeps the data must not outlive what opens it. */
+/** Stored data must not outlive the keys that open it. */
 function databaseProblems({
   databaseUrl,
   dataDirectory,
@@ -169,7 +171,7 @@ function databaseProblems({
   ];
 }
 
-/** Clients are to trust the same authority tomorrow, and read its certificate from a file. */
+/** Clients must trust the same authority after a restart, and read its certificate from a file. */
 function tlsProblems({ tls, dataDirectory }: Readonly<Record<string, unknown>>): string[] {
   if (tls !== "true" || dataDirectory !== ":memory:") return [];
   return [
@@ -180,8 +182,8 @@ function tlsProblems({ tls, dataDirectory }: Readonly<Record<string, unknown>>):
 const shortestKeyBeyondLoopback = 16;
 
 /**
- * Every client that reaches the port may try keys. On loopback, where tests choose short ones, only
- * programs of this machine reach it.
+ * Every client that reaches the port may try keys. A loopback address, where tests use short keys,
+ * is reachable only from this machine.
  */
 function keyProblems({
   host,

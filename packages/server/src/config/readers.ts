@@ -3,14 +3,14 @@ import { isAddress } from "../kernel/network-address.ts";
 import { Secret } from "../kernel/secret.ts";
 
 /**
- * What became of a setting's text: a value, or what is wrong with it in words that complete
- * "COFRE_X ...". Never quotes the text of a secret.
+ * The result of reading a setting's text: a value, or a problem that completes "COFRE_X ...". Never
+ * quotes the text of a secret.
  */
 export type Reading<Value> = { readonly value: Value } | { readonly problem: string };
 
 /**
- * Any opaque text of a user's choice, but one that survives a shell, a query and an editor: nothing
- * invisible, no blank at an end.
+ * Any opaque text that survives a shell, a query and an editor: no invisible characters, no leading
+ * or trailing blank.
  */
 export function readKey(text: string): Reading<Secret<string>> {
   if (text.length > 100) return { problem: `has ${text.length} characters, but 100 is the most` };
@@ -35,14 +35,14 @@ export function readUpstreamUrl(text: string): Reading<URL> {
   return { value: url };
 }
 
-/** As an address has it, IPv6 with or without brackets. */
+/** As in a URL, IPv6 with or without brackets. */
 export function isLoopbackHost(host: string): boolean {
   return /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|::1)$/i.test(host);
 }
 
 /**
- * PEM texts, one after the other; each must be a certificate, so that a wrong file is seen at the
- * start and not at the first payment.
+ * Concatenated PEM texts. Each must be a certificate, so that a wrong file is reported at startup
+ * and not at the first payment.
  */
 export function readCertificates(text: string): Reading<Secret<string>> {
   const certificates =
@@ -71,7 +71,7 @@ export function readLoopbackUrl(text: string): Reading<URL> {
   ) {
     return { problem: "must be a plain http:// address such as http://127.0.0.1:8788" };
   }
-  // By address, not by name: a name could be pointed elsewhere, and card numbers travel on this
+  // By address, not by name: a name could be redirected, and card numbers travel on this
   // connection.
   if (!/^(?:127(?:\.\d{1,3}){3}|\[::1\])$/.test(url.hostname)) {
     return {
@@ -81,7 +81,7 @@ export function readLoopbackUrl(text: string): Reading<URL> {
   return { value: url };
 }
 
-/** Sealed cards and customers' data go there: without TLS only within this machine. */
+/** Sealed cards and customers' data are sent there: without TLS only within this machine. */
 export function readDatabaseUrl(text: string): Reading<Secret<string>> {
   const url = URL.parse(text);
   const isPostgres = url?.protocol === "postgres:" || url?.protocol === "postgresql:";
@@ -105,7 +105,7 @@ export function readDatabaseUrl(text: string): Reading<Secret<string>> {
 }
 
 const mostNetworks = 32;
-/** The largest private networks there are. */
+/** The prefix lengths of the largest private networks. */
 const shortestPrefix = { 4: 8, 6: 7 } as const;
 
 /** Networks in CIDR notation, separated by commas. */
@@ -138,7 +138,7 @@ export function readHostNames(text: string): Reading<readonly string[]> {
   };
 }
 
-/** The driver takes the last of several values and knows parameters that turn TLS off. */
+/** The driver uses the last of several values, and supports parameters that disable TLS. */
 const databaseParameters: ReadonlySet<string> = new Set([
   "sslmode",
   "sslrootcert",
@@ -155,7 +155,7 @@ function parameterProblem(parameters: URLSearchParams): string | undefined {
   return new Set(names).size < names.length ? "has a parameter twice" : undefined;
 }
 
-/** Of a key of the user's choice, for the account that this server makes. */
+/** A key that the operator chooses for the account that this server creates. */
 export function readOwnKey(text: string): Reading<Secret<string>> {
   const reading = readKey(text);
   if ("problem" in reading || text.length >= shortestOwnKey) return reading;

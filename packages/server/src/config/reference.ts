@@ -2,8 +2,8 @@ import { posix } from "node:path";
 import { type Config, type SettingName, settingRows } from "./settings.ts";
 
 /**
- * The settings as a table for a terminal: `cofre config`. With a configuration, its values;
- * without, the defaults.
+ * The settings as a table for a terminal: `cofre config`. Shows the values of `config`, or the
+ * defaults without it.
  */
 export function settingsAsText(config?: Config): string {
   const rows = settingRows.map(([name, setting]) => {
@@ -28,7 +28,8 @@ export function settingsAsMarkdown(): string {
 }
 
 /**
- * What a setting is given by: its variable, the one that names a file with a secret, its option.
+ * The ways to give a setting: its variable, the variable that names a file with a secret, its
+ * option.
  */
 function namesOf({ variable, flag, secret }: (typeof settingRows)[number][1]): string[] {
   return [
@@ -39,8 +40,8 @@ function namesOf({ variable, flag, secret }: (typeof settingRows)[number][1]): s
 }
 
 /**
- * Links are written as in docs/operate, where the table of settings stands: a terminal is told
- * where the page is.
+ * Links are relative to docs/operate, where the table of settings is; on a terminal they are
+ * replaced by the path of the page.
  */
 function withoutLinks(doc: string): string {
   return doc.replaceAll(

@@ -13,23 +13,24 @@ import {
 
 interface Setting<Value> {
   readonly variable: `COFRE_${string}`;
-  /** Also given on the command line, where it wins over the variable. */
+  /** Option of the command line, which takes precedence over the variable. */
   readonly flag?: `--${string}`;
-  /** What the value looks like, for people. */
+  /** Format of the value, for the documentation. */
   readonly form: string;
   /**
-   * Read like the variable's text when it is missing or empty; undefined: there is no value then.
+   * The text to use when the variable is missing or empty; undefined: the setting has no value
+   * then.
    */
   readonly fallback: string | undefined;
-  /** May come from a file that `<variable>_FILE` names; is never shown. */
+  /** May come from the file that `<variable>_FILE` names; is never shown. */
   readonly secret?: true;
   readonly read: (text: string) => Reading<Value>;
   readonly doc: string;
 }
 
 /**
- * One row per setting. The reference in docs/operate/configuration.md is made from it, and so is
- * `cofre config`.
+ * One row per setting. The reference in docs/operate/configuration.md and `cofre config` are
+ * generated from it.
  */
 export const settings = {
   environment: {
@@ -342,7 +343,7 @@ function readEnvironment(text: string): Reading<"sandbox"> {
   };
 }
 
-/** In lower case. One that means something else already is no address. */
+/** In lower case. A header with another meaning cannot have the client's address. */
 function readHeaderName(text: string): Reading<string> {
   const name = text.toLowerCase();
   const isTaken =
