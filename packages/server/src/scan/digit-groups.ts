@@ -2,9 +2,9 @@ import { separatorAt, separatorKind, utf8Length } from "../kernel/separators.ts"
 import { isPlausibleCard } from "./scheme.ts";
 
 /*
- * Card numbers in text, as bytes: in one piece or in the groups that cards are printed in. What is
- * wanted is few false alarms: a number that stands in the middle of a hash, of a longer number or
- * of a table's columns is not one.
+ * Finds card numbers in text, as bytes: contiguous, or in the groups that cards are printed in.
+ * Designed for few false positives: a number inside a hash, a longer number or the columns of a
+ * table does not count.
  */
 
 export interface Span {
@@ -17,9 +17,7 @@ export interface Span {
 
 const shortest = 14;
 const longest = 19;
-/**
- * Letters that are looked at on each side of a number, to find out whether it is a piece of a hash.
- */
+/** Most letters examined on each side of a number, to detect that it is part of a hash. */
 const longestWord = 64;
 
 export function isDigit(byte: number | undefined): boolean {
@@ -32,14 +30,14 @@ function isLetter(byte: number | undefined): boolean {
   return small >= 0x61 && small <= 0x7a;
 }
 
-/** Where the digits end that begin at `start`. */
+/** The end of the run of digits at `start`. */
 export function endOfDigits(bytes: Uint8Array, start: number): number {
   let end = start;
   while (isDigit(bytes[end])) end += 1;
   return end;
 }
 
-/** The card number that begins with the run of digits at `start`, which no digit stands before. */
+/** The card number that begins with the run of digits at `start`, which no digit precedes. */
 export function cardAt(bytes: Uint8Array, start: number, end: number): Span | undefined {
   return end - start >= shortest ? inOnePiece(bytes, start, end) : inGroups(bytes, start, end);
 }
@@ -61,15 +59,15 @@ function spanOf(bytes: Uint8Array, start: number, end: number): Span | undefined
   return isPlausibleCard(digits) ? { start, end, digits, isGrouped: false } : undefined;
 }
 
-/** An escape's own digits are none of the number's: `%224111...`, `\u00224111...`. */
+/** The digits of an escape are not part of the number: `%224111...`, `\u00224111...`. */
 function escapeBefore(bytes: Uint8Array, start: number): number | undefined {
   if (bytes[start - 1] === 0x25) return 2;
   return bytes[start - 1] === 0x75 && bytes[start - 2] === 0x5c ? 4 : undefined;
 }
 
 /**
- * `5A08` and sixteen digits: how a chip's number stands in a hexadecimal dump. The field's length
- * in digits.
+ * `5A08` and sixteen digits: the PAN of a chip card in a hexadecimal dump. Returns the field's
+ * length in digits.
  */
 function chipLength(bytes: Uint8Array, start: number): number | undefined {
   const isTag = ((bytes[start - 1] ?? 0) | 0x20) === 0x61 && bytes[start - 2] === 0x35;
@@ -78,26 +76,26 @@ function chipLength(bytes: Uint8Array, start: number): number | undefined {
 }
 
 /**
- * Letters may stand before and behind (`card4111...`, `\n4111...`); more digits behind those make
- * it a piece of something else.
+ * Letters may precede and follow (`card4111...`, `\n4111...`); further digits after those letters
+ * mean that it is part of another value.
  */
 function isInsideOfWord(bytes: Uint8Array, start: number, end: number): boolean {
   let before = start - 1;
   while (isLetter(bytes[before]) && start - before < longestWord) before -= 1;
-  // Of `%3A4111...`, the 3 and the A are an escape's.
+  // In `%3A4111...`, the 3 and the A belong to an escape.
   if (isDigit(bytes[before]) && !(bytes[before - 1] === 0x25 && before === start - 2)) return true;
   let behind = end;
   while (isLetter(bytes[behind]) && behind - end < longestWord) behind += 1;
   return isDigit(bytes[behind]) || start - before >= longestWord || behind - end >= longestWord;
 }
 
-/** Separators between two digits of one number, as many as the wire's masks look through. */
+/** Most separators between two digits of one number, as in the masking of requests and answers. */
 const mostSeparators = 6;
 
 /**
- * The length in bytes of one separator (kernel/separators.ts), as it is or escaped: `%2D`,
- * `%C2%A0`, `&nbsp;`, `&#160;`, `\u00a0`; 0 when there is none. Not a line break: numbers below
- * each other are a list.
+ * The length in bytes of one separator (kernel/separators.ts), plain or escaped: `%2D`, `%C2%A0`,
+ * `&nbsp;`, `&#160;`, `\u00a0`; 0 when there is none. A line break is not a separator: numbers
+ * below each other are a list.
  */
 export function separatorLength(bytes: Uint8Array, at: number): number {
   const first = bytes[at] ?? 0;
@@ -136,8 +134,8 @@ function escapedLength(bytes: Uint8Array, at: number, first: number): number {
 }
 
 /**
- * How cards are printed and typed: fours, American Express, Diners; and digit by digit, or in equal
- * groups.
+ * Groupings in which cards are printed and typed: groups of four, American Express, Diners, digit
+ * by digit, or equal groups.
  */
 function isCardGrouping(widths: readonly number[], total: number): boolean {
   const [first = 0] = widths;
@@ -150,7 +148,7 @@ function isCardGrouping(widths: readonly number[], total: number): boolean {
 function inGroups(bytes: Uint8Array, start: number, firstEnd: number): Span | undefined {
   const gap = gapBehind(bytes, firstEnd);
   if (firstEnd - start > 6 || gap === 0) return undefined;
-  // Columns of a table, a list of numbers: something like the first group stands before it.
+  // Columns of a table or a list of numbers: a group like the first one precedes it.
   if (isGapBefore(bytes, start, firstEnd, gap)) return undefined;
   const widths: number[] = [];
   const digits = new Uint8Array(longest);
@@ -168,8 +166,8 @@ function inGroups(bytes: Uint8Array, start: number, firstEnd: number): Span | un
     if (gapBehind(bytes, groupEnd) !== gap || !isSame(bytes, groupEnd, firstEnd, gap)) break;
     at = groupEnd + gap;
   }
-  // What follows the number in the same way (an expiry date, a security code) is none of it: the
-  // longest beginning counts.
+  // Values that follow in the same format (an expiry date, a security code) are not part of the
+  // number: the longest valid prefix counts.
   for (; total >= shortest;) {
     const found = digits.subarray(0, total);
     if (
@@ -187,8 +185,8 @@ function inGroups(bytes: Uint8Array, start: number, firstEnd: number): Span | un
 }
 
 /**
- * The length in bytes of what separates a group from the digit behind it; 0 when there is no digit,
- * or something else between.
+ * The length in bytes of the separators between a group and the next digit; 0 when no digit
+ * follows, or other text is between.
  */
 function gapBehind(bytes: Uint8Array, end: number): number {
   let at = end;

@@ -2,15 +2,14 @@ import { createReadStream } from "node:fs";
 import { lstat, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Something to be searched: a file, or what could not be read, and why. */
+/** An item to search: a file, or a path that could not be read, with the reason. */
 export type Found =
   | { readonly path: string; readonly isFile: true }
   | { readonly path: string; readonly isFile: false; readonly problem: string };
 
 /**
- * The files of a path, in the order of their names. Links inside of a directory are not followed
- * (what they lead to is elsewhere, or comes twice); devices, pipes and sockets hold nothing at rest
- * and are passed over.
+ * The files of a path, ordered by name. Links inside a directory are not followed (their target is
+ * elsewhere, or would come twice); devices, pipes and sockets store nothing and are skipped.
  */
 export async function* filesOf(path: string, isNamed = true): AsyncGenerator<Found> {
   try {
@@ -24,7 +23,7 @@ export async function* filesOf(path: string, isNamed = true): AsyncGenerator<Fou
   }
 }
 
-/** A file's bytes, a megabyte at a time. */
+/** A file's bytes, in chunks of one megabyte. */
 export function bytesOf(path: string): AsyncIterable<Uint8Array> {
   return createReadStream(path, { highWaterMark: 1 << 20 });
 }
@@ -34,7 +33,7 @@ export async function textOf(path: string): Promise<string> {
   return readFile(path, "latin1");
 }
 
-/** Why something could not be read, for people. */
+/** A human-readable reason why a path could not be read. */
 export function problemOf(error: unknown): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   return code === "ENOENT"

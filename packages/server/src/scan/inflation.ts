@@ -1,19 +1,19 @@
 import { constants, createInflateRaw, createZstdDecompress } from "node:zlib";
 
-/** Something compressed, beginning at a byte of something else. */
+/** Compressed data that begins within other bytes. */
 export interface Container {
   readonly kind: "gzip" | "zip" | "zlib" | "zstd";
-  /** Where its mark is. */
+  /** Position of its signature. */
   readonly offset: number;
-  /** Where what is compressed begins. */
+  /** Position of the compressed data. */
   readonly dataOffset: number;
 }
 
 const starts: readonly number[] = [0x1f, 0x50, 0x28, 0x78];
 
 /**
- * What in `bytes` says that something compressed begins there. `atStart`: the first byte is the
- * first of a file.
+ * Finds the beginnings of compressed data in `bytes`. `atStart`: the first byte is the first of a
+ * file.
  */
 export function* containersIn(bytes: Uint8Array, atStart: boolean): Generator<Container> {
   for (const first of starts) {
@@ -36,7 +36,7 @@ function containerAt(bytes: Uint8Array, offset: number, atStart: boolean): Conta
     return dataOffset < bytes.length ? { kind: "gzip", offset, dataOffset } : undefined;
   }
   if (is(0x28, 0xb5, 0x2f, 0xfd)) return { kind: "zstd", offset, dataOffset: offset };
-  // Deflated, not encrypted. What is stored as it is needs no help.
+  // Deflated, not encrypted. Stored entries need no decompression.
   if (
     is(0x50, 0x4b, 0x03, 0x04) &&
     ((bytes[offset + 6] ?? 1) & 1) === 0 &&
@@ -47,7 +47,7 @@ function containerAt(bytes: Uint8Array, offset: number, atStart: boolean): Conta
     const dataOffset = offset + 30 + short(26) + short(28);
     return dataOffset < bytes.length ? { kind: "zip", offset, dataOffset } : undefined;
   }
-  // Two bytes are in every noise: only where files and PDF streams have them.
+  // Two bytes occur in any noise: they count only at the start of a file and in PDF streams.
   const isZlib =
     bytes[offset] === 0x78 && [0x01, 0x5e, 0x9c, 0xda].includes(bytes[offset + 1] ?? 0);
   if (isZlib && ((atStart && offset === 0) || isBehindStream(bytes, offset)))
@@ -56,8 +56,8 @@ function containerAt(bytes: Uint8Array, offset: number, atStart: boolean): Conta
 }
 
 /**
- * RFC 1952: ten bytes, then an extra field, a name, a comment and a checksum where the flags say
- * so. Infinity: this is no such head.
+ * RFC 1952: ten bytes, then an extra field, a name, a comment and a checksum, depending on the
+ * flags. Infinity: not a gzip header.
  */
 function behindGzipHead(bytes: Uint8Array, offset: number): number {
   const flags = bytes[offset + 3] ?? 0xff;
@@ -80,9 +80,9 @@ function isBehindStream(bytes: Uint8Array, offset: number): boolean {
 }
 
 /**
- * Without their heads and checksums: what stands behind a container in a larger file would be an
- * error of the container's, and take with it what was read already. A container that is cut is read
- * as far as it goes.
+ * Decompressed without header and checksum: otherwise bytes after a container within a larger file
+ * would be an error of the container, and discard data that was read already. A truncated container
+ * is read as far as possible.
  */
 const deflated = () => createInflateRaw({ finishFlush: constants.Z_SYNC_FLUSH });
 const makers = {
@@ -92,27 +92,24 @@ const makers = {
   zstd: () => createZstdDecompress(),
 };
 
-/** No container is read further than this: one of a few kilobytes can hold any amount of zeros. */
+/** Most bytes read from one container: a few kilobytes can expand to any number of zeros. */
 export const mostInflatedBytes = 4 * 1_024 * 1_024 * 1_024;
 
-/**
- * Reads one container out of the bytes that it is given, and hands on what was in it, piece by
- * piece.
- */
+/** Decompresses one container from the bytes written to it, and passes its content on in chunks. */
 export class Inflation {
   readonly #stream: ReturnType<(typeof makers)[Container["kind"]]>;
   readonly #read: Promise<"whole" | "cut">;
   #isOver = false;
 
-  /** `take` gets each piece, and is waited for. */
+  /** `take` receives each chunk; the next one waits for its promise. */
   constructor(
     kind: Container["kind"],
     take: (piece: Uint8Array) => Promise<void>,
     mostBytes = mostInflatedBytes,
   ) {
     this.#stream = makers[kind]();
-    // Whatever stands behind a container may be found to be none of it when nobody reads any more:
-    // Node 24 says so in an event.
+    // Bytes after a container may cause an error after reading has ended: Node 24 emits it as an
+    // event.
     this.#stream.on("error", () => undefined);
     this.#read = this.#readAll(take, mostBytes);
   }
@@ -121,7 +118,7 @@ export class Inflation {
     return this.#isOver;
   }
 
-  /** Resolves when the bytes have been read, or nothing more is wanted. */
+  /** Resolves when the bytes have been read, or no more are wanted. */
   async write(bytes: Uint8Array): Promise<void> {
     if (this.#isOver) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -129,10 +126,7 @@ export class Inflation {
     await Promise.race([promise, this.#read]);
   }
 
-  /**
-   * Resolves when all that could be read has been handed on. `cut`: there was more than anybody
-   * reads.
-   */
+  /** Resolves when all readable content was passed on. `cut`: the limit was exceeded. */
   async end(): Promise<"whole" | "cut"> {
     if (!this.#isOver) this.#stream.end();
     return this.#read;
@@ -150,8 +144,8 @@ export class Inflation {
         await take(piece);
       }
     } catch {
-      // Noise that looked like the beginning of something, or something without its end: what could
-      // be read has been.
+      // Noise that looked like a container, or a truncated container: the readable part has been
+      // passed on.
     } finally {
       this.#isOver = true;
     }

@@ -3,10 +3,7 @@ import { isDigit, separatorLength } from "./digit-groups.ts";
 import { maskOfDigits } from "../vault/mask.ts";
 import { type Hit, type Search } from "./search.ts";
 
-/**
- * How a card number may be written down: each form gives one or several byte sequences that betray
- * it.
- */
+/** Encodings of a card number: each gives one or more byte sequences to search for. */
 const forms: readonly (readonly [name: string, write: (pan: string) => readonly Uint8Array[]])[] = [
   ["ascii", (pan) => [ascii(pan)]],
   ["utf-16 le", (pan) => [utf16le(pan)]],
@@ -42,8 +39,8 @@ const forms: readonly (readonly [name: string, write: (pan: string) => readonly 
 ];
 
 /**
- * Without its first six digits, as a field by itself: the rest of a number that was cut in two. Ten
- * digits at least, with no digit beside them: shorter ones turn up by chance.
+ * Without its first six digits, as a separate field: the rest of a number that was split in two. At
+ * least ten digits, with no digit next to them: shorter ones occur by chance.
  */
 const restForm = "all but the first six";
 const shortestRest = 10;
@@ -52,7 +49,7 @@ const separatedForm = "ascii with separators";
 
 const anchorBytes = 8;
 const chunkBytes = 1 << 20;
-/** Longer than any form is, separators included. */
+/** Longer than any encoding, separators included. */
 const overlapBytes = 256;
 const filterBits = 24;
 const tableBits = 19;
@@ -65,15 +62,15 @@ interface Needle {
   readonly form: string;
 }
 
-/** Whether these are the digits of a number that can be searched for. */
+/** Whether these digits are a number that can be searched for. */
 export function isSearchable(text: string): boolean {
   return /^\d+$/.test(text) && text.length >= shortestPan && text.length <= 19;
 }
 
 /**
- * Finds known card numbers in bytes, whatever form they have there. All forms of all numbers are
- * byte sequences in one table, keyed by their last eight bytes: one pass over the bytes finds any
- * of them, at some ten nanoseconds per byte.
+ * Finds known card numbers in bytes, in any encoding. All encodings of all numbers are byte
+ * sequences in one table, keyed by their last eight bytes: one pass over the bytes finds any of
+ * them, at about ten nanoseconds per byte.
  */
 export class KnownNumbers implements Search {
   readonly #pans: readonly string[];
@@ -102,7 +99,7 @@ export class KnownNumbers implements Search {
     this.#starts.push(this.#textLength);
   }
 
-  /** Every form of every known number in `bytes`, each once. */
+  /** Every encoding of every known number in `bytes`, each once. */
   search(bytes: Uint8Array): readonly Hit[] {
     const found = new Map<string, Hit>();
     const keep = (offset: number, { pan, form }: Needle): void => {
@@ -113,8 +110,8 @@ export class KnownNumbers implements Search {
       });
     };
     for (let from = 0; from < bytes.length; from += chunkBytes) {
-      // Whatever begins in this chunk ends within the overlap; what begins in the overlap is found
-      // again, at the same offset.
+      // A match that begins in this chunk ends within the overlap; a match that begins in the
+      // overlap is found again, at the same offset.
       const chunk = bytes.subarray(from, from + chunkBytes + overlapBytes);
       this.#search(chunk, (start, needle, length) => {
         if (needle.form !== restForm || standsAlone(bytes, from + start, length))
@@ -131,7 +128,7 @@ export class KnownNumbers implements Search {
 
   #add(needle: Needle, bytes: Uint8Array): void {
     assert(bytes.length < overlapBytes, "no form of a number is longer than what is seen twice");
-    // Seven bytes, which the shortest numbers take packed, are in every noise.
+    // Seven bytes, the packed length of the shortest numbers, occur by chance in any noise.
     if (bytes.length < anchorBytes) return;
     const index = this.#needles.push(needle) - 1;
     this.#starts.push(this.#textLength);
@@ -172,8 +169,8 @@ export class KnownNumbers implements Search {
   }
 
   /**
-   * The grouped numbers of the chunk without their separators, apart from one another, and where
-   * each digit was.
+   * The grouped numbers of the chunk without their separators, kept apart from one another, with
+   * the position of each digit.
    */
   #ungroup(chunk: Uint8Array): Uint8Array {
     let length = 0;
@@ -229,7 +226,7 @@ function utf16le(text: string): Buffer {
   return Buffer.from(text, "utf16le");
 }
 
-/** Two digits a byte; an odd digit is filled up with 0 in front or with F behind. */
+/** Two digits per byte; an odd number of digits is padded with a leading 0 or a trailing F. */
 function packedBcd(pan: string): Buffer[] {
   if (pan.length % 2 === 0) return [Buffer.from(pan, "hex")];
   return [Buffer.from(`0${pan}`, "hex"), Buffer.from(`${pan}f`, "hex")];
@@ -255,7 +252,7 @@ function hexOf(bytes: Buffer): Buffer[] {
 }
 
 /**
- * What is the same of the base64 of a longer text, wherever in it the bytes stand: three ways, in
+ * The constant part of the base64 of a longer text that contains the bytes: three alignments, in
  * both alphabets.
  */
 function base64Of(bytes: Buffer): Buffer[] {

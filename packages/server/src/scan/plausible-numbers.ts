@@ -13,7 +13,7 @@ import {
 import { maskOfDigits } from "../vault/mask.ts";
 import { context, type Hit, type Search } from "./search.ts";
 
-/** What may begin at a byte; 0: nothing. */
+/** The encodings that may begin at a byte; 0: none. */
 const digits = 1;
 const base64 = 2;
 const escape = 3;
@@ -28,14 +28,14 @@ for (const byte of scriptLeads) begins[byte] = script;
 begins[0x5a] = chipField;
 begins[0x57] = chipField;
 
-/** What is read again when an encoding went on for long: a number can lie across the place. */
+/** Bytes that are read again after a long encoded passage: a number can lie across the boundary. */
 const readAgain = context / 2;
 
 /**
- * Searches for whatever could be somebody's card number: a scheme's first digits and length, a
- * right check digit, and nothing beside it that makes it a piece of something longer. Forms in
- * which every eighth byte of noise would be one (packed decimal without its field, binary numbers,
- * digits turned round) are searched for known numbers only.
+ * Searches for anything that could be a card number: a scheme's first digits and length, a valid
+ * check digit, and no adjacent characters that make it part of a longer value. Encodings in which
+ * every eighth byte of noise would match (packed decimal without its field, binary numbers,
+ * reversed digits) are searched for known numbers only.
  */
 export class PlausibleNumbers implements Search {
   search(bytes: Uint8Array): readonly Hit[] {
@@ -43,12 +43,12 @@ export class PlausibleNumbers implements Search {
     const keep = (offset: number, encoding: string, pan: Uint8Array): void => {
       found.set(`${offset} ${encoding}`, { offset, encoding, maskedPan: maskOfDigits(pan) });
     };
-    // Where the next reading of an encoding may begin, by how its units are aligned: what is no
-    // text one way can be text another way.
+    // Where an encoding may be read next, per alignment of its units: bytes that are not text in
+    // one alignment may be text in another.
     const [hex, wide, fours, escapes, fields, scripts] = [2, 2, 4, 1, 1, 1].map(
       (lanes) => new Uint32Array(lanes),
     );
-    /** Searches what is read out of an encoding at `at`, unless that has been read already. */
+    /** Searches the text decoded from an encoding at `at`, unless that was read already. */
     const look = (
       read: (bytes: Uint8Array, at: number) => Projection | undefined,
       at: number,

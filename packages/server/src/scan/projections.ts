@@ -1,19 +1,17 @@
 import { isDigit } from "./digit-groups.ts";
 
-/**
- * Text that was read out of an encoding: its bytes, and where in the original each of them is
- * written.
- */
+/** Text decoded from an encoding: its bytes, and the position of each in the original. */
 export interface Projection {
   readonly encoding: string;
   readonly text: Uint8Array;
   readonly origins: Uint32Array;
-  /** Behind the last byte of the original that was read. */
+  /** Position after the last byte of the original that was read. */
   readonly end: number;
 }
 
 /**
- * No more than this is read at once; whoever calls goes on from `end`, less what a number can need.
+ * Most bytes read at once; the caller continues from `end`, minus the length that a number may
+ * have.
  */
 const mostRead = 4_096;
 
@@ -43,7 +41,7 @@ class Reading {
   }
 }
 
-/** Characters of two bytes, one of them zero, around the digit at `at`: either order. */
+/** Characters of two bytes, one of them zero, around the digit at `at`: either byte order. */
 export function utf16At(bytes: Uint8Array, at: number): Projection | undefined {
   if (bytes[at + 1] !== 0 || (!isDigit(bytes[at + 2]) && !isDigit(bytes[at + 4]))) return undefined;
   const isCharacter = (index: number): boolean =>
@@ -56,7 +54,7 @@ export function utf16At(bytes: Uint8Array, at: number): Projection | undefined {
   return reading.done("utf-16", index);
 }
 
-/** Without zeros: the text of characters of two bytes. Undefined when there are none. */
+/** The text of two-byte characters, without its zeros. Undefined when there are none. */
 export function narrowed({ encoding, text, origins, end }: Projection): Projection | undefined {
   if (!text.includes(0)) return undefined;
   const reading = new Reading();
@@ -66,8 +64,7 @@ export function narrowed({ encoding, text, origins, end }: Projection): Projecti
 }
 
 /**
- * Hexadecimal pairs around the `3` at `at`, which more of the same follow: digits of 8 or of 16
- * bits.
+ * Hexadecimal pairs around the `3` at `at`, followed by more of the same: digits of 8 or 16 bits.
  */
 export function hexAt(bytes: Uint8Array, at: number): Projection | undefined {
   const isThree = (index: number): boolean => bytes[index] === 0x33 && isDigit(bytes[index + 1]);
@@ -115,28 +112,28 @@ function sextetAt(bytes: Uint8Array, at: number): number {
   return sextets[bytes[at] ?? 0] ?? -1;
 }
 
-/** A digit, what may separate two, or the zero of a character of 16 bits. */
+/** A digit, a possible separator, or the zero byte of a 16-bit character. */
 function isOfNumber(byte: number): boolean {
   return byte === 0 || (byte >= 0x2b && byte <= 0x39) || byte === 0x20 || byte === 0x5f;
 }
 
 /**
- * The first of four base64 characters, when a digit, a blank or one of `-./` is the first of three
- * bytes.
+ * Whether this is the first of four base64 characters whose first byte is a digit, a blank or one
+ * of `-./`.
  */
 function beginsWithDigit(byte: number | undefined): boolean {
   return byte !== undefined && ((byte >= 0x4d && byte <= 0x4f) || byte === 0x49 || byte === 0x4c);
 }
 
 /**
- * Base64 in fours from `at`, where a digit is the first of three bytes, as it then is again and
- * again: 8 or 16 bits.
+ * Base64 in groups of four from `at`, where the first of three bytes is a digit, repeatedly: 8 or
+ * 16 bits.
  */
 export function base64At(bytes: Uint8Array, at: number): Projection | undefined {
   if (!beginsWithDigit(bytes[at]) || !beginsWithDigit(bytes[at + 8])) return undefined;
   const isNarrow = beginsWithDigit(bytes[at + 4]);
   if (!isNarrow && !beginsWithDigit(bytes[at + 16])) return undefined;
-  // The other two bytes of the first three are a number's too: most noise ends here.
+  // The other two bytes of the first three must belong to a number too: this rejects most noise.
   const [second, third, fourth] = [
     sextetAt(bytes, at + 1),
     sextetAt(bytes, at + 2),
@@ -168,10 +165,7 @@ export function base64At(bytes: Uint8Array, at: number): Projection | undefined 
   return reading.done("base64", index);
 }
 
-/**
- * `%34`, `\u0034`, `&#52;`: text from the escape at `at` on, as long as escapes of digits go on
- * coming.
- */
+/** `%34`, `\u0034`, `&#52;`: text from the escape at `at`, as long as escaped digits follow. */
 export function escapedAt(bytes: Uint8Array, at: number): Projection | undefined {
   const first = escapeAt(bytes, at);
   if (first === undefined || !isDigit(first.byte)) return undefined;
@@ -186,7 +180,7 @@ export function escapedAt(bytes: Uint8Array, at: number): Projection | undefined
   return reading.done(first.encoding, index);
 }
 
-/** The zeros of the scripts in which people write numbers; their ten digits are in a row. */
+/** The zero digits of scripts with their own digits; the ten digits of each are consecutive. */
 const zeros = [
   0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xe50, 0xed0,
   0xf20, 0x1040, 0x17e0, 0x1810, 0xff10, 0x1d7ce, 0x1d7d8, 0x1d7e2, 0x1d7ec, 0x1d7f6,
@@ -203,11 +197,11 @@ export const scriptLeads: ReadonlySet<number> = new Set(
 );
 
 /**
- * Full-width, Arabic-Indic and other digits in UTF-8: text from the four at `at` on, as long as
- * such digits go on coming.
+ * Full-width, Arabic-Indic and other digits in UTF-8: text from the four at `at`, as long as such
+ * digits follow.
  */
 export function scriptDigitsAt(bytes: Uint8Array, at: number): Projection | undefined {
-  // Four in a row: in noise single ones are everywhere.
+  // Four in a row, because single ones are frequent in noise.
   const length = lengthOfLead(bytes[at] ?? 0);
   for (let digit = 0; digit < 4; digit += 1)
     if (scriptDigitAt(bytes, at + digit * length) < 0) return undefined;
@@ -273,8 +267,8 @@ function entityAt(bytes: Uint8Array, at: number): Escape | undefined {
 }
 
 /**
- * A chip's field 5A (the PAN) or 57 (track 2) in binary, its tag at `at`: packed decimal, read to
- * the end of its digits.
+ * Field 5A (the PAN) or 57 (track 2) of a chip card in binary, with its tag at `at`: packed
+ * decimal, read to the end of its digits.
  */
 export function chipFieldAt(bytes: Uint8Array, at: number): Projection | undefined {
   const length = bytes[at + 1] ?? 0;
@@ -285,7 +279,7 @@ export function chipFieldAt(bytes: Uint8Array, at: number): Projection | undefin
     const byte = bytes[at + 2 + (index >> 1)] ?? 0xff;
     const nibble = index % 2 === 0 ? byte >> 4 : byte & 15;
     if (nibble > 9) {
-      // A track's number ends with D, a field's at its padding.
+      // A track's number ends with D, a field's with its padding.
       if (nibble === (isTrack ? 0xd : 0xf)) break;
       return undefined;
     }

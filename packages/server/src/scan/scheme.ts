@@ -2,12 +2,12 @@ import { brandOf } from "../vault/bin.ts";
 import { Pan } from "../vault/pan.ts";
 
 /**
- * Schemes that no merchant of ours can take, and whose cards are somebody's all the same: first
- * digits and lengths.
+ * First digits and lengths of schemes that our merchants cannot accept, but whose numbers belong to
+ * cardholders as well.
  */
 const others: readonly (readonly [first: string, last: string, lengths: readonly number[]])[] = [
-  // JCB, UnionPay, Maestro. UATP and the shorter numbers of Maestro are not here: every tenth
-  // counter would be one.
+  // JCB, UnionPay, Maestro. UATP and the shorter numbers of Maestro are omitted: every tenth
+  // counter would match.
   ["3528", "3589", [16, 17, 18, 19]],
   ["62", "62", [16, 17, 18, 19]],
   ["5018", "5018", [16, 17, 18, 19]],
@@ -28,12 +28,12 @@ const others: readonly (readonly [first: string, last: string, lengths: readonly
 ];
 
 /**
- * Whether these ASCII digits could be somebody's card: a scheme's first digits and length, and a
- * right check digit.
+ * Whether these ASCII digits could be a card number: a scheme's first digits and length, and a
+ * valid check digit.
  */
 export function isPlausibleCard(digits: Uint8Array): boolean {
   if (digits.length < 14 || digits.length > 19) return false;
-  // Most of what looks like one ends here, before anything is copied.
+  // Rejects most candidates before anything is copied.
   const first = digits[0] ?? 0;
   if (first < 0x32 || first === 0x37) return false;
   const pan = Pan.from(Uint8Array.from(digits));

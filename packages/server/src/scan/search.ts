@@ -1,21 +1,23 @@
 /** A card number that was found, without its middle digits. */
 export interface Hit {
-  /** Where it begins, in bytes from the start of what was searched. */
+  /** Its start, in bytes from the beginning of the searched data. */
   readonly offset: number;
-  /** How it is written there, such as `plain` or `base64`. */
+  /** Its encoding, such as `plain` or `base64`. */
   readonly encoding: string;
   /** First six digits, an `x` for each hidden one, last four. */
   readonly maskedPan: string;
 }
 
-/** What is searched for. */
+/** A search for card numbers. */
 export interface Search {
   /**
-   * Every hit in `bytes`. What lies beyond `context` bytes before and behind a number has no say in
-   * whether it is one.
+   * Every hit in `bytes`. Only `context` bytes before and after a number affect whether it is one.
    */
   search(bytes: Uint8Array): readonly Hit[];
 }
 
-/** The longest that any form of a number is, with what has to be seen on both sides of it. */
+/**
+ * The maximum length of any encoding of a number, with the surrounding bytes that are needed to
+ * decide.
+ */
 export const context = 1_024;

@@ -1,26 +1,27 @@
 import { containersIn, type Container, Inflation } from "./inflation.ts";
 import { context, type Hit, type Search } from "./search.ts";
 
-/** Bytes are searched together, so many at least: what is seen twice is a thousandth of it then. */
+/**
+ * Bytes are searched in windows of at least this size: about a thousandth of them is searched
+ * twice.
+ */
 const windowBytes = 1 << 20;
 
 /**
- * Containers in containers, and how many are read at a time. Further ones are reported as not read.
+ * Nesting depth of containers, and the number of containers read at once. Further ones are reported
+ * as unread.
  */
 const deepest = 4;
 const mostAtOnce = 64;
 
 export interface ScanReport {
-  /**
-   * `offset` counts from the start of the file, and is that of the container for what is inside of
-   * one.
-   */
+  /** `offset` counts from the start of the file; inside a container it is the container's. */
   readonly found: (hit: Hit) => void;
-  /** Something compressed was not read, or not to its end. */
+  /** Compressed data was not read, or not completely. */
   readonly unread: (offset: number) => void;
 }
 
-/** A container that is being read, and the search of what is in it. */
+/** A container that is being read, and the search of its content. */
 interface Inside {
   readonly offset: number;
   readonly inflation: Inflation;
@@ -28,9 +29,8 @@ interface Inside {
 }
 
 /**
- * Searches what is written to it, piece by piece, in memory that does not grow with it. A number is
- * found wherever the pieces are cut, and once. What is compressed is searched as what it is, and as
- * what it holds.
+ * Searches a stream in chunks, with memory that does not grow with its length. A number is found
+ * once, wherever the chunks are cut. Compressed data is searched both as it is and decompressed.
  */
 export class StreamScan {
   readonly #search: Search;
@@ -38,11 +38,11 @@ export class StreamScan {
   readonly #depth: number;
   #pieces: Uint8Array[] = [];
   #waiting = 0;
-  /** The end of what was searched: the context of what comes. */
+  /** The end of the searched bytes: the context of the next ones. */
   #kept: Uint8Array = new Uint8Array(0);
-  /** How much of `#kept` was before what is reported next. */
+  /** Number of bytes of `#kept` whose hits were reported already. */
   #reported = 0;
-  /** Where `#kept` begins in the stream. */
+  /** Position of `#kept` in the stream. */
   #origin = 0;
   #inside: Inside[] = [];
 
@@ -69,7 +69,7 @@ export class StreamScan {
     const bytes = Buffer.concat([this.#kept, ...this.#pieces]);
     this.#pieces = [];
     this.#waiting = 0;
-    // What begins in the last bytes is looked at again with what comes behind it.
+    // Hits in the last bytes are searched again together with the bytes that follow.
     const until = isLast ? bytes.length : Math.max(this.#reported, bytes.length - context);
     for (const hit of this.#search.search(bytes)) {
       if (hit.offset >= this.#reported && hit.offset < until)
