@@ -10,7 +10,7 @@ import {
 } from "../delivery/address-guard.ts";
 import type { AddressCheck } from "../merchant/receiver-address.ts";
 
-/** Where notifications of the server's own accounts may go, and those of worlds. */
+/** Allowed destinations of notifications, for the server's own accounts and for worlds. */
 export interface EgressPolicies {
   readonly own: EgressPolicy;
   readonly worlds: EgressPolicy;
@@ -26,8 +26,8 @@ export function egressPolicies({
     environment === "sandbox" ? sandboxEgress : productionEgress,
     notificationNetworks,
   );
-  // Anybody who reaches the server may make a world, and would reach what listens on this machine
-  // alone.
+  // Any client that reaches the server may create a world, and could otherwise reach services that
+  // listen on this machine only.
   const isOpen = mode !== "login" && !isLoopbackHost(host);
   return { own, worlds: isOpen ? withNetworks(productionEgress, notificationNetworks) : own };
 }

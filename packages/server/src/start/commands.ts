@@ -20,8 +20,8 @@ import { databaseFileOf, databaseOf } from "./open-store.ts";
 import { ownRandom, type Ports, systemPorts } from "./ports.ts";
 
 /**
- * What `cofre audit` reads: the database if one is named, and otherwise the file, which a server
- * may hold.
+ * The input of `cofre audit`: the database if one is configured, otherwise the file, which a
+ * running server may have open.
  */
 export async function openAudit(config: Config): Promise<OpenAudit> {
   const { databaseUrl, dataDirectory } = config;
@@ -71,12 +71,12 @@ async function entryCheckOf(config: Config): Promise<((row: AuditRow) => boolean
     isGenuineEntry({ macs, lastUnkeyedEntry: () => lastUnkeyedEntryOf(upgrade) }, row);
 }
 
-/** Copies the file into a directory; a server may hold it. */
+/** Copies the file into a directory; a running server may have it open. */
 export async function backUp({ dataDirectory }: Config, directory: string): Promise<BackedUp> {
   return backUpFile(databaseFileOf(dataDirectory), directory, hexOf(ownRandom.bytes(4)));
 }
 
-/** Puts a copy in place of the file, which no server may hold. */
+/** Replaces the file with a backup; no server may have it open. */
 export async function restore(
   { dataDirectory }: Config,
   directory: string,
@@ -86,8 +86,8 @@ export async function restore(
 }
 
 /**
- * Begins another incarnation. Resolves with its epoch, which running nodes take over from the
- * database; or with undefined where the next start begins it.
+ * Starts a new incarnation. Resolves with its epoch, which running nodes read from the database; or
+ * with undefined when the next start begins it.
  */
 export async function beginIncarnation(
   config: Config,
@@ -103,8 +103,8 @@ export async function beginIncarnation(
 }
 
 /**
- * What `cofre migrate-store` works on: the file, which no server may hold, its keys, and the
- * database if one is named.
+ * The input of `cofre migrate-store`: the file, which no server may have open, its keys, and the
+ * database if one is configured.
  */
 export async function openMoveSides(
   config: Config,

@@ -15,12 +15,12 @@ import { hasNoKeys, type Keys, openKeys } from "./open-keys.ts";
 import { databaseFileOf, openStore } from "./open-store.ts";
 import { ownRandom, type WatchedPorts } from "./ports.ts";
 
-/** What everything else of a server is built on. */
+/** The parts on which the rest of a server is built. */
 export interface Foundation {
   readonly store: RunningStore;
-  /** The part of the work that this node has. */
+  /** The slots assigned to this node. */
   readonly share: SlotKeeper;
-  /** Accounts that the store holds at the start. */
+  /** Accounts in the store at startup. */
   readonly known: readonly Account[];
   readonly keys: Keys;
   readonly incarnation: Incarnation | undefined;
@@ -34,7 +34,7 @@ export async function openFoundation(
   parts: AsyncDisposableStack,
 ): Promise<Foundation> {
   const { clock, scheduler } = ports;
-  // The slowest part of a first start, made while the store is opened, and discarded when the keys
+  // The slowest part of a first start, generated while the store is opened, and discarded when keys
   // exist.
   const pair = (await hasNoKeys(config)) ? makeRsaPair() : undefined;
   pair?.catch(() => undefined);
@@ -53,10 +53,10 @@ export async function openFoundation(
 
   const known = await store.accounts();
   const isNew = known.length === 0;
-  // Two nodes that make keys at the same time would each seal cards that the other cannot open.
+  // Two nodes that create keys at the same time would each seal cards that the other cannot open.
   if (isNew && !share.isAlone) throw new FirstStartElsewhere();
-  // Keys are made once, before anything is sealed. Lost keys come back from a backup: no new ones
-  // replace them.
+  // Keys are created once, before anything is sealed. Lost keys must be restored from a backup: new
+  // ones never replace them.
   const keys = await openKeys(config, ports, isNew, pair);
   const { vault, upgrade, mark } = keys;
   if (!isNew) await refuseOtherKeys(config, store, vault, mark);

@@ -11,13 +11,13 @@ import type { Incarnation } from "./open-incarnation.ts";
 import { type Keys, lastUnkeyedEntryOf } from "./open-keys.ts";
 import type { WatchedPorts } from "./ports.ts";
 
-/** Work that a server does by itself. */
+/** Background work of a server. */
 interface Job {
   start(): void | Promise<void>;
   stop(): void | Promise<void>;
 }
 
-/** Starts the jobs in this order; they stop in the opposite one. */
+/** Starts the jobs in this order; they stop in reverse order. */
 export async function startJobs(jobs: readonly Job[], parts: AsyncDisposableStack): Promise<void> {
   for (const job of jobs) {
     const started = job.start();
@@ -29,7 +29,7 @@ export async function startJobs(jobs: readonly Job[], parts: AsyncDisposableStac
 interface SetBackNeeds {
   readonly store: RunningStore;
   readonly incarnation: Incarnation | undefined;
-  /** Counts the reads that fail. */
+  /** Counts failed reads. */
   readonly reads: ReadReport;
 }
 
@@ -69,12 +69,12 @@ interface RowUpgradeNeeds {
   readonly store: RunningStore;
   readonly keys: Keys;
   readonly users: CheckedPeople;
-  /** Counts the reads that fail. */
+  /** Counts failed reads. */
   readonly reads: ReadReport;
 }
 
 /**
- * Other nodes notice within seconds that the last node of an earlier version has ended. In
+ * Time until other nodes notice that the last node of an earlier version has ended, in
  * milliseconds.
  */
 const settleMs = 30_000;

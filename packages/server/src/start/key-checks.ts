@@ -7,13 +7,14 @@ import type { Vault } from "../vault/vault.ts";
 import { databaseFileOf } from "./open-store.ts";
 
 /**
- * Cards that are tried where a database of an earlier version does not say whose it is. One that is
- * damaged proves nothing.
+ * Number of cards to try when a database of an earlier version does not identify its keys. A single
+ * damaged card proves nothing.
  */
 const triedCards = 20;
 
 /**
- * Rejects when the keys are not those of the database: every stored card would fail, one by one.
+ * Rejects when the keys do not belong to the database: otherwise every stored card would fail
+ * individually.
  */
 export async function refuseOtherKeys(
   config: Config,
@@ -29,7 +30,7 @@ export async function refuseOtherKeys(
   throw new PostgresOpenError("other_keys");
 }
 
-/** true also where there is none. */
+/** true also when there are no cards. */
 async function opensACard(store: RunningStore, vault: Vault): Promise<boolean> {
   const cards = await store.cardsAfter(0, triedCards);
   for (const { merchantId, tokenDigest } of cards) {
@@ -44,8 +45,8 @@ async function opensACard(store: RunningStore, vault: Vault): Promise<boolean> {
 }
 
 /**
- * A database from before the upgrade beside keys from after it: every card and every integration
- * key would be refused, one by one.
+ * Rejects a database from before the upgrade together with keys from after it: otherwise every card
+ * and every integration key would be refused individually.
  */
 export async function refuseOlderBackup(store: RunningStore, upgrade: RowUpgrade): Promise<void> {
   if (upgrade.earlier !== "none") return;

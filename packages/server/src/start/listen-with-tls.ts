@@ -4,7 +4,7 @@ import type { HttpServer } from "../http/server.ts";
 import { day } from "../kernel/instant.ts";
 import { ownRandom, type Ports } from "./ports.ts";
 
-/** Looks once a day whether the certificate is about to lapse. */
+/** Checks once a day whether the certificate is about to expire. */
 export async function listenWithTls(
   server: HttpServer,
   config: Config,
@@ -18,8 +18,7 @@ export async function listenWithTls(
   const renewLater = (): void => {
     cancel = scheduler.after(day, () => {
       renewLater();
-      // Files that somebody spoilt are told of at the next start; until then the certificate of
-      // this one serves.
+      // If the files are corrupt, keep the current certificate; the next start reports the error.
       credentials().then(
         (renewed) => server.renewTls(renewed),
         () => undefined,

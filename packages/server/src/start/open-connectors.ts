@@ -14,13 +14,13 @@ import type { Ports } from "./ports.ts";
 
 export interface OpenConnectors {
   readonly connectors: Connectors;
-  /** Those that do as they are told, by their names. */
+  /** The simulated acquirers that accept instructions, by name. */
   readonly simulators: ReadonlyMap<string, Simulated>;
 }
 
 type Simulated = Pick<RemoteSimulator | Simulator, "instruct">;
 
-/** Writes what acquirers answer in vain: once a minute at most for each field of each call. */
+/** Logs dropped values of acquirers' answers: at most once a minute for each field of each call. */
 export function droppedValues(log: Log, clock: Clock): ReportDropped {
   const told = new Map<string, { at: Instant; dropped: number }>();
   return (value) => {
@@ -44,7 +44,7 @@ export async function openConnectors(
   parts: AsyncDisposableStack,
 ): Promise<OpenConnectors> {
   const list = config.connectors ?? [onlyConnector(config)];
-  // Where there is but one, nobody is kept waiting by another.
+  // With a single acquirer there is no other traffic to protect.
   const mostUnderWay =
     list.length === 1
       ? Number.POSITIVE_INFINITY
@@ -95,7 +95,7 @@ async function openRemote(
   return simulator;
 }
 
-/** What the settings for a single acquirer say. */
+/** The connector of the settings for a single acquirer. */
 function onlyConnector({
   acquirerUrl,
   upstreamUrl,

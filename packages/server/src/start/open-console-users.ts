@@ -15,8 +15,8 @@ interface PeopleNeeds extends Omit<PeopleGateParts, "people"> {
 }
 
 /**
- * What only those who sign in need is loaded where they do. What is secret of theirs is drawn from
- * the system alone.
+ * Loads the modules for sign-in only where users sign in. Their secrets come from the system's
+ * random generator only.
  */
 export async function openPeople(
   { environment }: Config,
@@ -39,8 +39,8 @@ export async function openPeople(
 const headsMs = hour;
 
 /**
- * Writes the audit log's head into the program's log, at once and each hour: the one is kept where
- * who administers the other may not write.
+ * Writes the audit log's head to the process log, at once and each hour, because administrators of
+ * the audit log's store may have no write access to the process log.
  */
 export function logHeads({
   people,
@@ -55,7 +55,7 @@ export function logHeads({
   let isOver = false;
   const next = (waitMs: number): void => {
     cancel = scheduler.after(waitMs, () => {
-      // A store that is down is asked again an hour later.
+      // If the store is unavailable, the next attempt is an hour later.
       void people.auditHead().then(
         (head) => {
           if (head.number > 0) log.write({ event: "audit_head", ...head });

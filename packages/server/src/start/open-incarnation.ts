@@ -10,13 +10,13 @@ import { noPayment } from "./log-events.ts";
 
 export interface Incarnation {
   readonly keeper: IncarnationKeeper;
-  /** An installation was served with the keys of this directory, in a file. */
+  /** A file records that an installation ran with the keys of this directory. */
   readonly isNoted: boolean;
-  /** The latest time of the processes that served it before. */
+  /** The latest time of the earlier processes that served it. */
   readonly notedAt: Instant | undefined;
 }
 
-/** Undefined where nothing is kept, and so nothing can be put back. */
+/** Undefined when nothing is persisted, so that nothing can be restored. */
 export function incarnationOf(
   config: Config,
   store: RunningStore,

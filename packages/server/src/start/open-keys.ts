@@ -24,22 +24,22 @@ import { ownRandom, type Ports } from "./ports.ts";
 
 export interface Keys {
   readonly vault: LocalVault;
-  /** For worlds, which never hold rows of an earlier version. */
+  /** For worlds, which never have rows of an earlier version. */
   readonly worldVault: Vault;
   readonly macs: RowMacs;
   readonly upgrade: RowUpgrade;
-  /** Keeps that no row of an earlier version is left. */
+  /** Records durably that no row of an earlier version is left. */
   readonly completeUpgrade: (upgrade: Pick<RowUpgrade, "lastUnkeyedEntry">) => Promise<void>;
   readonly notificationKeys: NotificationKeys;
-  /** For secrets that are kept in the store, such as people's. */
+  /** For secrets in the store, such as users'. */
   readonly sealing: Sealing;
-  /** Names the keys that cards are sealed with. */
+  /** Identifies the keys that cards are sealed with. */
   readonly mark: string;
 }
 
 /**
- * No keys of an earlier start are there. Whether new ones are made is decided when the store has
- * been read.
+ * Whether there are no keys of an earlier start. Whether to create keys is decided after the store
+ * was read.
  */
 export async function hasNoKeys({ dataDirectory }: Config): Promise<boolean> {
   return dataDirectory === ":memory:" || !(await hasKeyFiles(dataDirectory));
@@ -55,7 +55,7 @@ export async function openKeys(
   const upgrade: RowUpgrade = create
     ? { ...noEarlierRows }
     : { earlier: "read", lastUnkeyedEntry: 0 };
-  // While a node of an earlier version is there, what is wrapped is for it too.
+  // While a node of an earlier version may run, keys are wrapped so that it can unwrap them.
   const isSeparate = (): boolean => upgrade.earlier === "none";
   const files =
     directory === ":memory:"
@@ -100,8 +100,8 @@ export async function openKeys(
 }
 
 /**
- * The note `rows.sealed`, that no row of an earlier version is left: the number of the last entry
- * of the audit log that may be without a MAC.
+ * The note `rows.sealed` records that no row of an earlier version is left: it contains the number
+ * of the last entry of the audit log that may lack a MAC.
  */
 export function upgradeNoteOf({ environment }: Config, parts: Omit<SealedSecretOptions, "label">) {
   const note = createSealedSecret({ ...parts, label: `${environment}/rows` });

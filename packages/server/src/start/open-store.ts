@@ -14,12 +14,12 @@ import type { RunningStore } from "../stores/store.ts";
 import { hasKeyFiles } from "../vault/root-key-file.ts";
 import type { Ports } from "./ports.ts";
 
-/** How long after a failed write it is tried again whether writing works, in milliseconds. */
+/** Interval between checks whether writing works again after a failed write, in milliseconds. */
 const tryWritingMs = 1_000;
 
 /**
- * How often it is looked whether the write-ahead log is to be copied into the file, in
- * milliseconds, and the most looks without.
+ * Interval between checks whether to checkpoint the write-ahead log, in milliseconds, and the most
+ * checks without a checkpoint.
  */
 const lookForCheckpointMs = 1_000;
 
@@ -33,7 +33,8 @@ export async function openStore(
 ): Promise<RunningStore> {
   let isOver = false;
   let cancelTry = (): void => undefined;
-  // A server that is not ready is sent nothing that would find out that writing works again.
+  // A server that is not ready receives no requests whose writes would show that writing works
+  // again.
   const tryLater = (): void => {
     cancelTry();
     cancelTry = scheduler.after(tryWritingMs, () => {
@@ -50,7 +51,7 @@ export async function openStore(
   const store =
     database === undefined
       ? await openEmbedded(config, onWriting, log, scheduler)
-      : // The driver is loaded where the store is no file.
+      : // The driver is loaded only for this store.
         await (
           await import("../stores/postgres/postgres-store.ts")
         ).openPostgresStore({
@@ -73,8 +74,9 @@ export async function openStore(
 }
 
 /**
- * Copies the write-ahead log into the file soon after the last commit, and once a minute while
- * commits go on: what somebody copies by hand is then nearly whole. Returns what ends it.
+ * Checkpoints the write-ahead log into the file soon after the last commit, and once a minute
+ * during continuous commits, so that a manual copy of the file is almost complete. Returns a
+ * function that stops it.
  */
 function keepFileCurrent(store: RunningStore, scheduler: Scheduler): () => void {
   if (store.checkpoint === undefined) return () => undefined;
@@ -127,8 +129,8 @@ async function openEmbedded(
 ): Promise<RunningStore> {
   if (dataDirectory === ":memory:") return openEmbeddedStore({ file: dataDirectory, onWriting });
   const file = databaseFileOf(dataDirectory);
-  // A new database beside old keys would be a new installation without a word: it is the old one's
-  // database that is gone.
+  // A new database with old keys would silently be a new installation, although the old database is
+  // missing.
   const expectTables = await hasKeyFiles(dataDirectory);
   if (expectTables && !hasDatabase(file)) throw new StoreOpenError("missing", file);
   let cancel = (): void => undefined;

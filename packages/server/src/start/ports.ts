@@ -6,14 +6,14 @@ import { SystemRandom } from "../kernel/system-random.ts";
 import { systemScheduler } from "../kernel/system-scheduler.ts";
 import type { WatchedClock } from "../kernel/watched-clock.ts";
 
-/** Time and chance: the system's own, or what a test plugs in. */
+/** Time and randomness: the system's own, or a test's. */
 export interface Ports {
   readonly clock: Clock;
   readonly random: Random;
   readonly scheduler: Scheduler;
 }
 
-/** With a clock that knows the latest time it has shown. */
+/** With a clock that has the latest time it has returned. */
 export interface WatchedPorts extends Ports {
   readonly clock: WatchedClock;
 }
@@ -25,7 +25,7 @@ export const systemPorts: Ports = {
 };
 
 /**
- * Notifications draw from a source of their own: what a seeded world draws does not depend on who
- * was told what, and when.
+ * Notifications have their own random source, so that the draws of a seeded world do not depend on
+ * the order and timing of deliveries.
  */
 export const ownRandom = new SystemRandom();

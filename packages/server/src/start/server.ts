@@ -20,13 +20,13 @@ interface ServerNeeds {
   readonly services: Services;
   /** Resolves when the server's own account is ready. */
   readonly ready: Promise<void>;
-  /** Whether it is. */
+  /** Whether the account is ready. */
   readonly isReady: () => boolean;
 }
 
 /**
- * The HTTP server with every endpoint, which does not listen, and the console's users, where they
- * sign in.
+ * The HTTP server with every endpoint, not listening yet, and the console's users if the console
+ * has sign-in.
  */
 export async function openServer(
   config: Config,
@@ -123,7 +123,7 @@ function endpointsParts(
         addressCheckOf(installations.isWorld(id) ? policies.worlds : policies.own),
       requests: installations.requests,
       cardLikeNames: new CardLikeNames(),
-      // Undefined where another server carries payments out: nothing is simulated then.
+      // Undefined when another server carries out payments: nothing is simulated then.
       sandbox: simulatorNames.length > 0 ? sandboxDeps : undefined,
     },
     installations,
@@ -148,7 +148,7 @@ function endpointsParts(
   };
 }
 
-/** Of an account, a world's too. */
+/** The id of an account or of a world's account. */
 function isAccountId(text: string): text is MerchantId {
   return /^[0-9a-f]{8}$/.test(text);
 }

@@ -32,10 +32,7 @@ import { checkedUsers, rowUpgradeJob, setBackJob, startJobs } from "./jobs.ts";
 import { droppedValues, type OpenConnectors, openConnectors } from "./open-connectors.ts";
 import { ownRandom, type WatchedPorts } from "./ports.ts";
 
-/**
- * The payment services of a server: its own and those of worlds, and what the sandbox has beside
- * them.
- */
+/** The payment services of a server, its own and those of worlds, and the sandbox's extras. */
 export interface Services {
   readonly own: Installation;
   readonly worlds: Worlds;
@@ -56,19 +53,19 @@ export interface Services {
    * then show only facts and notifications.
    */
   readonly recording: Recorder | undefined;
-  /** The store of console users, with the check of their rows. */
+  /** The store of console users, which verifies its rows. */
   readonly users: CheckedPeople;
 }
 
 /**
- * Payments that recovery begins, or pages that it reads, in each period: at most 800 a second. Each
- * takes a node about as long as a charge, and thousands may be due at one moment; a batch of them
- * together would keep each request waiting.
+ * Payments that recovery starts, or pages that it reads, in each period: at most 800 a second. Each
+ * takes a node about as long as a charge, and thousands may be due at one moment; processing them
+ * in one batch would delay requests.
  */
 const recoveryBegins = 4;
 const recoveryPeriodMs = 5;
 
-/** Opens the acquirers, puts the services together and starts the jobs. */
+/** Opens the acquirers, creates the services and starts the jobs. */
 export async function openServices(
   config: Config,
   { store, share, known, keys, incarnation }: Foundation,
@@ -157,7 +154,8 @@ export async function openServices(
   const worlds = new Worlds({
     ...shared,
     sender: worldEgress,
-    // The same in every installation: so are the ids and signatures of worlds with one seed.
+    // The same in every installation, and so are the ids and signatures of worlds with the same
+    // seed.
     sign: createSigner(worldKeys),
     name: "worlds",
     vault: keys.worldVault,
