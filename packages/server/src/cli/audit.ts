@@ -24,7 +24,7 @@ import {
 } from "./command.ts";
 
 const piece = 1_000;
-/** A witness of some hundred years, a head an hour; what is longer is something else. */
+/** Enough for some hundred years with one head per hour; a larger file is not a list of heads. */
 const longestHeads = 128 * 1024 * 1024;
 
 const filters = ["--person", "--act", "--since", "--until", "--after"] as const;
@@ -34,7 +34,7 @@ const wordOf: ReadonlyMap<string, string> = new Map([
   ...witnesses.map((flag) => [flag, "verify"] as const),
 ]);
 
-/** The audit log as the store has it: it needs no server, and nobody who has signed in. */
+/** Reads the audit log from the store: needs neither a server nor a signed-in user. */
 export const auditCommand: ClientCommand = {
   summary:
     "print the console's audit log, oldest first; check that it is whole; print its head, to be noted elsewhere; find payments that the jobs would not find",
@@ -75,7 +75,7 @@ async function run(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   const misplaced = [...flags.keys()].find((flag) => (wordOf.get(flag) ?? word) !== word);
   if (misplaced !== undefined)
     throw misuse(`${misplaced} is for \`cofre audit ${wordOf.get(misplaced)}\`, not for ${word}.`);
-  // What is wrong with the command line is found before anything is opened.
+  // Errors of the command line are reported before anything is opened.
   const asked = askedOf(flags);
   const noted = word === "verify" ? await notedHeads(flags, host) : [];
   const directory = flags.get("--data-dir");
@@ -96,7 +96,7 @@ async function run(call: CommandCall, host: CommandHost): Promise<ExitCode> {
       await audit.close();
     }
   } catch (error) {
-    // Errors of the stores have texts of their own, which quote nothing of what is stored.
+    // Errors of the stores have fixed texts, which quote no stored data.
     if (error instanceof ClientProblem || !(error instanceof Error) || !("code" in error))
       throw error;
     host.say(
@@ -108,7 +108,7 @@ async function run(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   }
 }
 
-// --- list ------------------------------------------------------------------------------------------------------------------------
+// --- list ----------------------------------------------------------------------------------------
 
 interface Asked {
   readonly person: string | undefined;
@@ -199,7 +199,7 @@ function lineOf(entry: AuditEntry): string {
   return words.join("  ").trimEnd();
 }
 
-// --- verify and head ---------------------------------------------------------------------------------------------------------------
+// --- verify and head -----------------------------------------------------------------------------
 
 async function head(log: AuditLog, { flags }: CommandCall, host: CommandHost): Promise<ExitCode> {
   const newest = await log.auditHead();
@@ -272,11 +272,11 @@ const faultTexts = {
     `was rewritten: entry ${entry} is not the one that was noted. It or one before it was changed, and the digests were computed anew.`,
 } as const satisfies Record<NonNullable<VerifiedAudit["fault"]>["kind"], (entry: number) => string>;
 
-// --- due -----------------------------------------------------------------------------------------------------------------------------
+// --- due -----------------------------------------------------------------------------------------
 
 /**
- * On PostgreSQL the jobs find what is due by a table of its own: a payment that is due and has no
- * row there is named.
+ * On PostgreSQL the jobs find due payments in a separate table: this reports due payments without a
+ * row there.
  */
 async function due(
   { duePayments }: OpenAudit,
@@ -319,7 +319,7 @@ async function notedHeads(
   const lines = (await textIn(file, host)).split(/\r?\n/).filter((line) => line.trim() !== "");
   if (lines.length === 0) throw misuse("There is no head in what --heads names.");
   return lines.map((line, index) => {
-    // Whatever stands before it, such as a time.
+    // The head may follow other words, such as a time.
     const last = line.trim().split(/\s+/).at(-1) ?? "";
     return (
       parsedHead(last) ?? never(`Line ${index + 1} of what --heads names ends in no NUMBER:DIGEST.`)
@@ -345,7 +345,7 @@ async function textIn(file: string, { input }: CommandHost): Promise<string> {
   return Buffer.concat(pieces).toString("latin1");
 }
 
-/** Also as `--json` prints it. */
+/** Also in the format of `--json`. */
 function parsedHead(text: string): AuditHead | undefined {
   const [, number, digest] = /^\{"number":(\d+),"digest":"([0-9a-f]+)"\}$/.exec(text) ?? [];
   return headOf(number === undefined ? text : `${number}:${digest}`);

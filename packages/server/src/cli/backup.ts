@@ -38,7 +38,7 @@ export const backupCommand: ClientCommand = {
     ),
 };
 
-/** Puts such a copy in place of the database of a stopped Cofre. */
+/** Replaces the database of a stopped Cofre with such a copy. */
 export const restoreCommand: ClientCommand = {
   summary: "put a copy that backup made in place of the database of a stopped Cofre",
   paths: "DIR",
@@ -67,7 +67,7 @@ export const restoreCommand: ClientCommand = {
     ),
 };
 
-/** For a database that was put back in a way that a start cannot notice. */
+/** For a database that was restored in a way that startup cannot detect. */
 export const incarnationCommand: ClientCommand = {
   summary:
     "begin a new incarnation after a database was restored without cofre restore: attempts and messages get new numbers",
@@ -99,7 +99,7 @@ function configOf({ flags }: CommandCall, host: CommandHost): Config {
   return reading.config;
 }
 
-/** Errors of the stores have texts of their own, which quote nothing of what is stored. */
+/** Errors of the stores have fixed texts, which quote no stored data. */
 async function showing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

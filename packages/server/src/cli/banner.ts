@@ -3,11 +3,11 @@ import { exampleDueDate } from "../kernel/calendar.ts";
 import type { Instant } from "../kernel/instant.ts";
 
 /**
- * What the first start shows. Keys are undefined when the operator chose them: those are not
- * printed back.
+ * The output of the first start. Keys are undefined when the operator chose them: those are not
+ * printed.
  */
 export interface FirstStart {
-  /** Whether the console is opened by the secret key. */
+  /** Whether the console is opened with the secret key. */
   readonly isConsoleByKey: boolean;
   readonly host: string;
   readonly port: number;
@@ -16,7 +16,7 @@ export interface FirstStart {
   readonly now: Instant;
 }
 
-/** Where a client on this machine reaches what listens on `host`. */
+/** The URL at which a client on this machine reaches a server that listens on `host`. */
 export function baseUrl(host: string, port: number): string {
   const reachable = reachableHost(host);
   return `http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`;
@@ -26,7 +26,7 @@ export function reachableHost(host: string): string {
   return host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
 }
 
-/** What to do next about TLS; said at every start that listens with it. */
+/** The next step for TLS; printed at every start with TLS. */
 export function tlsLines(port: number): string {
   return `With TLS on port ${port}, for client libraries whose hosts are fixed: run \`cofre proxy\` beside this, then
   eval "$(cofre env CLIENT)"   in the client's shell; CLIENT is one of ${clientNames.join(", ")}
@@ -35,7 +35,7 @@ export function tlsLines(port: number): string {
 
 /**
  * The address, the keys, the console, and three commands that can be copied into a shell one after
- * the other as they are.
+ * the other without changes.
  */
 export function firstStartBanner(start: FirstStart): string {
   const url = baseUrl(start.host, start.port);
@@ -54,7 +54,7 @@ ${firstMinute(url, key, exampleDueDate(start.now)).join("\n\n")}
 `;
 }
 
-/** Where the console is, for whoever starts again: keys are shown at the first start only. */
+/** The address of the console, for later starts: keys are shown at the first start only. */
 export function laterStartLines(
   { host, port }: { readonly host: string; readonly port: number },
   mode: "key" | "login",
@@ -66,7 +66,7 @@ export function laterStartLines(
   return `Cofre is listening at ${baseUrl(host, port)}, the console too: ${how}.\n`;
 }
 
-/** Chosen keys are not shown, and so not "once". */
+/** Chosen keys are not shown, so the title does not say "once". */
 function keysTitle({ integrationKey, publicIntegrationKey }: FirstStart): string {
   if (integrationKey === undefined && publicIntegrationKey === undefined)
     return "Its keys are the ones that you chose:";
@@ -88,8 +88,8 @@ Payments in a browser, opened by the key behind the #:
 }
 
 /**
- * For the first admin of a console that people sign in to, or one anew: said at the start that made
- * the link, and kept nowhere.
+ * For the first admin of a console with sign-in, or a recovered one: printed by the start that
+ * created the link, which is not stored.
  */
 export function invitationLines(host: string, port: number, invitation: string): string {
   return `
@@ -100,9 +100,9 @@ The console has no admin who can sign in. This link makes one; it works once, fo
 }
 
 /**
- * Tokenize, authorize with the token, capture. `key` stands inside single quotes of the shell. The
- * payment code is made of the time, since a code is used once; the second and third line need what
- * the one before them put into a variable.
+ * Tokenize, authorize with the token, capture. `key` is inserted inside single quotes of the shell.
+ * The payment code contains the time, because a code can be used once; the second and third command
+ * use variables that the previous one has set.
  */
 export function firstMinute(url: string, key: string, dueDate: string): string[] {
   const card = `"card_number":"4111111111111111","card_name":"Ana Lima","card_due_date":"${dueDate}","card_cvv":"123"`;

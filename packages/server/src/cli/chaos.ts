@@ -9,12 +9,12 @@ type ChaosName = keyof NotificationChaos;
 interface ChaosRow {
   readonly flag: `--${string}`;
   readonly form: string;
-  /** The setting's value for what was given; undefined when it cannot be. */
+  /** The setting's value for an option's text; undefined when it is invalid. */
   readonly read: (text: string) => number | string | undefined;
   readonly show: (value: unknown) => string;
 }
 
-/** One row per setting; one without its row does not compile. */
+/** One row per setting; a setting without a row does not compile. */
 const rows = {
   drop: chance("--drop"),
   delay: chance("--delay"),
@@ -36,7 +36,7 @@ const names = Object.keys(rows) as ChaosName[];
 const usage =
   "Chances go from 0% to 100% in steps of 0.1%, such as 30%; --delay-ms from 0 to 3600000; --seed has 1 to 100 characters";
 
-/** Shows or changes what the sandbox does to an account's notifications. */
+/** Shows or changes the faults that the sandbox injects into an account's notifications. */
 export const chaosCommand: ClientCommand = {
   summary:
     "show what the sandbox does to an account's notifications, change it, or switch all of it off",
@@ -80,8 +80,8 @@ function changesOf(flags: ReadonlyMap<string, string>): Partial<NotificationChao
 }
 
 /**
- * Settings are in thousandths; people read and write percent. The sign is required, because 1 could
- * be all or one in a hundred.
+ * Settings are in thousandths; the command line uses percent. The sign is required, because 1 could
+ * mean all or one in a hundred.
  */
 function chance<const Flag extends `--${string}`>(flag: Flag) {
   const read = (text: string): number | undefined =>

@@ -1,8 +1,8 @@
 import { type ExitCode, exitCodes } from "./command.ts";
 
 /**
- * Something that the user has to know: the message is whole sentences without anything secret.
- * `misuse`: the command line is wrong.
+ * An error for the user: the message is complete sentences without secrets. `misuse`: the command
+ * line is wrong.
  */
 export class ClientProblem extends Error {
   override readonly name = "ClientProblem";
@@ -14,7 +14,7 @@ export class ClientProblem extends Error {
   }
 }
 
-/** Runs a command's work; a problem is said, and becomes the exit code. */
+/** Runs a command's work; prints a problem and returns its exit code. */
 export async function tellingProblems(
   say: (line: string) => void,
   work: () => Promise<ExitCode>,

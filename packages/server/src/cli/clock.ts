@@ -66,8 +66,8 @@ export const clockCommand: ClientCommand = {
 };
 
 /**
- * Moves the time as asked, on and on when more falls due than one call goes through, and says
- * meanwhile where it is. Ends where it gets no further.
+ * Moves the time as requested, in several calls when more falls due than one call does, and reports
+ * progress. Ends when the time no longer advances.
  */
 async function moved(client: CofreClient, host: CommandHost, asked: Answer): Promise<Answer> {
   const sum = new Map<string, number>();

@@ -30,16 +30,16 @@ type Answer = Readonly<Record<string, unknown>>;
 
 const timeoutMs = 10_000;
 
-/** All that falls due in years may have to be delivered. */
+/** Several years' due notifications may have to be delivered. */
 const clockTimeoutMs = 600_000;
 
-/** Of a replay, each of which takes hundreds. */
+/** Most calls of one replay, each of which replays hundreds. */
 const mostCalls = 1_000;
 
 const visibleKey =
   "Other users of this machine can see what --key is given, in the list of processes. COFRE_SANDBOX_INTEGRATION_KEY and COFRE_SANDBOX_INTEGRATION_KEY_FILE keep the key out of it.";
 
-/** The client that a command line asks for. Throws ClientProblem. */
+/** The client for a command line. Throws ClientProblem. */
 export function clientOf(call: CommandCall, host: CommandHost): CofreClient {
   const { origin, key, isKeyVisible } = addressed(call, host);
   if (isKeyVisible && host.isTerminal) host.say(visibleKey);
@@ -55,12 +55,12 @@ export function clientOf(call: CommandCall, host: CommandHost): CofreClient {
 }
 
 /**
- * A client for all worlds, which take no key, but one of the server's own account where people sign
- * in to the console: the one of COFRE_SANDBOX_INTEGRATION_KEY, if there is one. Throws
+ * A client for the calls about all worlds, which need no key, except that of the server's own
+ * account when the console has sign-in: COFRE_SANDBOX_INTEGRATION_KEY, if it is set. Throws
  * ClientProblem.
  */
 export function worldsClientOf(call: CommandCall, host: CommandHost): CofreClient {
-  // `--key` is a world's there.
+  // Here `--key` is the key of a world.
   const { sandboxIntegrationKey = new Secret("") } = settingsOf({ flags: new Map() }, host);
   return new CofreClient(addressed(call, host).origin, sandboxIntegrationKey, host.scheduler);
 }
@@ -68,7 +68,7 @@ export function worldsClientOf(call: CommandCall, host: CommandHost): CofreClien
 interface Addressed {
   readonly origin: string;
   readonly key: Secret<string> | undefined;
-  /** It is on the command line, and no setting has one. */
+  /** The key is on the command line, and no setting has one. */
   readonly isKeyVisible: boolean;
 }
 
@@ -91,7 +91,7 @@ function addressed({ flags }: CommandCall, { config }: CommandHost): Addressed {
   };
 }
 
-/** Speaks to a running Cofre for one account. What it cannot do it says by a ClientProblem. */
+/** Calls a running Cofre for one account. Failures are ClientProblems. */
 export class CofreClient {
   readonly origin: string;
   readonly #key: Secret<string>;
@@ -103,7 +103,7 @@ export class CofreClient {
     this.#scheduler = scheduler;
   }
 
-  /** The account's switches, after `changes` if there are any. */
+  /** The account's settings, after `changes` if given. */
   async settings(changes?: Answer): Promise<Answer> {
     const { settings } = await this.#call(
       "/__cofre/settings",
@@ -122,7 +122,7 @@ export class CofreClient {
     return this.#endpointsIn(await this.settings({ notificationEndpoints }));
   }
 
-  /** The account's chaos, after `changes` if there are any. */
+  /** The account's notification faults, after `changes` if given. */
   async chaos(changes?: Partial<NotificationChaos>): Promise<Answer> {
     const { notificationChaos } = await this.settings(
       changes === undefined ? undefined : { notificationChaos: changes },
@@ -130,14 +130,14 @@ export class CofreClient {
     return isRecord(notificationChaos) ? notificationChaos : this.#otherVersion();
   }
 
-  /** Tells the simulated acquirer what is to happen, as `/__cofre/simulator` does. */
+  /** Instructs the simulated acquirer, like `/__cofre/simulator`. */
   async simulate(instruction: Answer): Promise<void> {
     await this.#call("/__cofre/simulator", instruction);
   }
 
   /**
-   * What goes wrong with the account's next requests, after what `change` adds or clears, as
-   * `/__cofre/faults` answers.
+   * The faults of the account's next requests, after `change` was applied; the answer of
+   * `/__cofre/faults`.
    */
   async faults(change: Answer): Promise<{
     readonly faults: readonly Answer[];
@@ -154,7 +154,7 @@ export class CofreClient {
   }
 
   /**
-   * What this endpoint's messages are verified with: `whsec_...`, `whpk_...` and a certificate in
+   * The keys that verify this endpoint's messages: `whsec_...`, `whpk_...` and a certificate in
    * PEM.
    */
   async receiverKeys(endpoint: string): Promise<{
@@ -162,7 +162,7 @@ export class CofreClient {
     readonly publicKey: string;
     readonly certificate: string;
   }> {
-    // No notifications, only what stands beside them.
+    // Requests no notifications, only the other members of the answer.
     const { endpoints, public_key: publicKey } = await this.#call("/__cofre/notifications", {
       after: "999999999999999",
     });
@@ -173,7 +173,7 @@ export class CofreClient {
     return { secret: new Secret(secret), publicKey, certificate: pem.toString("utf8") };
   }
 
-  /** Makes a world, as `/__cofre/worlds` does. */
+  /** Creates a world, like `/__cofre/worlds`. */
   async createWorld(fields: Answer): Promise<Answer> {
     return this.#worldIn(await this.#call("/__cofre/worlds", fields));
   }
@@ -184,7 +184,7 @@ export class CofreClient {
     return listed.filter(isRecord);
   }
 
-  /** Shows the key's world, resets, keeps or restores it, as `/__cofre/world` does. */
+  /** Shows, resets, snapshots or restores the key's world, like `/__cofre/world`. */
   async world(fields: Answer = {}): Promise<Answer> {
     return this.#worldIn(await this.#call("/__cofre/world", fields));
   }
@@ -193,13 +193,13 @@ export class CofreClient {
     await this.#call("/__cofre/world", { do: "delete" });
   }
 
-  /** The account's time, or what became of moving it, as `/__cofre/clock` answers. */
+  /** The account's time, or the result of moving it; the answer of `/__cofre/clock`. */
   async clock(fields: Answer = {}): Promise<Answer> {
     const answer = await this.#call("/__cofre/clock", fields, { timeoutMs: clockTimeoutMs });
     return isRecord(answer["clock"]) ? answer : this.#otherVersion();
   }
 
-  /** The account's time; undefined when that is not found out. */
+  /** The account's time; undefined when it cannot be determined. */
   async now(): Promise<Instant | undefined> {
     try {
       const { clock } = await this.#call("/__cofre/clock", {});
@@ -212,19 +212,19 @@ export class CofreClient {
   }
 
   /**
-   * A payment's state, money and history, by its hash or the merchant's code for it, as
-   * `/__cofre/explain` answers.
+   * A payment's state, money and history, by its hash or the merchant's code; the answer of
+   * `/__cofre/explain`.
    */
   async explain(name: string): Promise<Answer> {
     return this.#ofPayment("/__cofre/explain", name);
   }
 
-  /** All that happened to a payment, by the same names, as `/__cofre/timeline` answers. */
+  /** All events of a payment, by its hash or code; the answer of `/__cofre/timeline`. */
   async timeline(name: string): Promise<Answer> {
     return this.#ofPayment("/__cofre/timeline", name);
   }
 
-  /** Some hundreds of what the account's receivers were told, from after the number `after`. */
+  /** Some hundreds of the account's notifications, after the number `after`. */
   async notifications(after: number): Promise<readonly Answer[]> {
     const { notifications } = await this.#call("/__cofre/notifications", { after: String(after) });
     const listed: unknown[] = Array.isArray(notifications) ? notifications : this.#otherVersion();
@@ -232,8 +232,8 @@ export class CofreClient {
   }
 
   /**
-   * Has receivers hear again, as `/__cofre/notifications` does, call after call until that was all.
-   * Resolves with the number of deliveries.
+   * Replays notifications, like `/__cofre/notifications`, with as many calls as needed. Resolves
+   * with the number of deliveries.
    */
   async replayAll(selection: Answer): Promise<number> {
     let all = 0;
@@ -251,7 +251,7 @@ export class CofreClient {
     return all;
   }
 
-  /** What a payment is now; undefined when that is not found out. */
+  /** A payment's present status; undefined when it cannot be determined. */
   async paymentStatus(hash: string): Promise<string | undefined> {
     try {
       const { payment } = await this.#call("/ws/query", { hash });
@@ -285,7 +285,7 @@ export class CofreClient {
     return isRecord(world) ? world : this.#otherVersion();
   }
 
-  /** The key travels in the body, of a GET as well; an empty one is as good as none. */
+  /** The key is sent in the body, also of a GET; an empty one counts as none. */
   async #call(
     path: string,
     fields: Answer,
@@ -322,7 +322,7 @@ export class CofreClient {
     waitMs = timeoutMs,
   ): Promise<Buffer> {
     const url = new URL(path, this.origin);
-    // Host stands here because a list of headers leaves nothing to Node.
+    // Host is listed because Node adds no headers to a list.
     const headers = ["Host", url.host, "Content-Type", "application/json"];
     const answer = await exchange(this.#scheduler, {
       method,
@@ -355,7 +355,7 @@ export class CofreClient {
   }
 }
 
-/** What an object in JSON holds; undefined when the text is none. */
+/** Parses a JSON object; undefined when the text is not one. */
 export function objectIn(text: string): Answer | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -369,7 +369,7 @@ export function isRecord(value: unknown): value is Answer {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A text from elsewhere without what would move a terminal's cursor. */
+/** An external text without characters that would move a terminal's cursor. */
 export function printable(value: unknown): string {
   return typeof value === "string" ? value.replaceAll(/\p{C}/gu, "").slice(0, 1_000) : "";
 }

@@ -8,9 +8,7 @@ export interface CommandLine extends CommandCall {
   readonly command: CommandName | "version";
 }
 
-/**
- * The options of all commands by name: an option may stand before the command that it belongs to.
- */
+/** The options of all commands by name: an option may precede its command. */
 const allOptions: ReadonlyMap<string, OptionRow> = new Map(
   commandRows.flatMap(([, { options }]) => Object.entries(options)),
 );
@@ -26,13 +24,13 @@ const parsed = {
   version: { type: "boolean", short: "v" },
 } as const;
 
-/** One sentence for people, and which command was meant, where that is known. */
+/** One sentence for the user, and the intended command, if known. */
 interface Misuse {
   readonly problem: string;
   readonly command?: CommandName;
 }
 
-/** Reads what stands behind `cofre`. */
+/** Parses the arguments of `cofre`. */
 export function readCommandLine(args: readonly string[]): CommandLine | Misuse {
   const misuse = (problem: string): Misuse => {
     const meant = commandNamed(tokens.find((token) => token.kind === "positional")?.value);
@@ -131,7 +129,7 @@ function valueProblem(
 ): string | undefined {
   if (form === undefined) return token.value === undefined ? undefined : "takes no value";
   if (token.value === undefined || token.value === "") return "needs a value";
-  // `--port --host x`: the next flag is not the value; `-` alone is what is piped in.
+  // `--port --host x`: the next flag is not the value; `-` alone is standard input.
   return token.inlineValue !== true && token.value.startsWith("-") && token.value !== "-"
     ? "needs a value"
     : undefined;

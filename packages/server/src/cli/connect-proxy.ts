@@ -3,33 +3,32 @@ import { connect, type Socket } from "node:net";
 import { systemScheduler } from "../kernel/system-scheduler.ts";
 
 export interface ProxyOptions {
-  /** What may be asked for, each as `host:port`. */
+  /** Allowed targets, each as `host:port`. */
   readonly targets: readonly string[];
-  /** Where all of that leads. */
+  /** The server that all tunnels connect to. */
   readonly to: { readonly host: string; readonly port: number };
-  /** A line for people: who asked for something else, or that nothing answers. */
+  /** Prints a line for the user: a refused target, or that the server does not answer. */
   readonly say: (line: string) => void;
 }
 
 export interface RunningProxy {
   readonly port: number;
-  /** Cuts every tunnel. */
+  /** Closes every tunnel. */
   close(): Promise<void>;
 }
 
-/** Tunnels at once; further ones are closed as they come. */
+/** Most concurrent tunnels; further ones are closed immediately. */
 const mostTunnels = 512;
 /** From the connection to the end of the request, in milliseconds. */
 const headTimeoutMs = 10_000;
-/** How long whoever was refused may take to hear it, in milliseconds. */
+/** Time for a refused client to read the answer, in milliseconds. */
 const lingerMs = 1_000;
-/** A server on this machine is there at once. */
+/** Short, because a server on this machine accepts at once. */
 const probeTimeoutMs = 2_000;
 
 /**
- * A proxy on 127.0.0.1 that knows CONNECT (RFC 9110 9.3.6) and nothing else. It opens tunnels to
- * one server, whatever name it was asked for, and sees nothing of what goes through them. Rejects
- * as listening does.
+ * A proxy on 127.0.0.1 that supports only CONNECT (RFC 9110 9.3.6). It opens tunnels to one server
+ * for every allowed name, and does not see their content. Rejects with the errors of listening.
  */
 export async function openConnectProxy(
   port: number,
@@ -59,7 +58,7 @@ export async function openConnectProxy(
     socket.on("error", () => socket.destroy()).once("close", () => open.delete(socket));
   });
   server.on("connect", ({ url = "" }: IncomingMessage, client: Socket, head: Buffer) => {
-    // Names of hosts are the same in both cases, and may end with the root's dot.
+    // Host names are case-insensitive, and may end with the root's dot.
     const asked = url.toLowerCase().replace(/\.(?=:\d+$)/, "");
     if (!targets.includes(asked)) {
       say(`refused: ${placeIn(url)}, which is no host of this interface`);
@@ -111,7 +110,7 @@ export async function openConnectProxy(
   };
 }
 
-/** Whether something listens there. */
+/** Whether a server listens there. */
 export async function listens({ host, port }: ProxyOptions["to"]): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect({ host, port, timeout: probeTimeoutMs })
@@ -126,8 +125,8 @@ export async function listens({ host, port }: ProxyOptions["to"]): Promise<boole
 }
 
 /**
- * Whoever keeps its own side open is let go a moment later: Node no longer looks at the time of a
- * connection that asked for a tunnel.
+ * A client that keeps its side open is disconnected a moment later: Node applies no timeout to a
+ * connection that requested a tunnel.
  */
 function refuse(client: Socket, status: string, words: string): void {
   const cancel = systemScheduler.after(lingerMs, () => client.destroy());
@@ -138,17 +137,17 @@ function refuse(client: Socket, status: string, words: string): void {
 }
 
 /**
- * Where a request was to go: its host and port. Names, passwords and paths are the client's own,
- * and may be keys or card numbers.
+ * The target of a request: its host and port. Names, passwords and paths belong to the client, and
+ * may be keys or card numbers.
  */
 function placeIn(target = ""): string {
   const [, authority = ""] = /^(?:[a-z][a-z\d+.-]*:\/\/)?([^/?#]*)/i.exec(target) ?? [];
   const place = printable(authority.slice(authority.lastIndexOf("@") + 1));
-  // A card number that somebody took for a host; the digits of an address stand apart.
+  // Masks a card number used as a host; the digits of an address are not contiguous.
   return place === "" ? "a path" : place.replaceAll(/\d(?:-?\d){12,}/g, "[digits]");
 }
 
-/** A client's words without what would move a terminal's cursor. */
+/** A client's text without characters that would move a terminal's cursor. */
 function printable(text: string | undefined): string {
   return (text ?? "").replaceAll(/[^\x21-\x7e]/g, "").slice(0, 200);
 }

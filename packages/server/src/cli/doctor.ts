@@ -3,9 +3,7 @@ import { bytesOf } from "../scan/files.ts";
 import { type ClientCommand, exitCodes } from "./command.ts";
 import { type NodeBinary, nodeBinaries } from "./node-binaries.ts";
 
-/**
- * Prints which Node executes Cofre: what a report of a fault needs, and what an auditor asks for.
- */
+/** Prints which Node executes Cofre, for bug reports and audits. */
 export const doctorCommand: ClientCommand = {
   summary:
     "print the version and checksum of the Node that executes Cofre, and where it comes from",
@@ -50,7 +48,7 @@ async function nodeFacts(): Promise<NodeFacts> {
   };
 }
 
-/** Where an executable with this checksum comes from, in words. */
+/** A description of the origin of an executable with this checksum. */
 export function originOf(sha256: string, binaries: readonly NodeBinary[] = nodeBinaries): string {
   const known = binaries.find((binary) => binary.sha256 === sha256);
   return known === undefined

@@ -6,9 +6,9 @@ import { settingsOf } from "./settings-of.ts";
 type Variables = Readonly<Record<string, string>>;
 
 /**
- * The way through the proxy. Of the two spellings of a name some clients prefer one and some the
- * other, and every client leaves the proxy out for what NO_PROXY lists: what was set before, a
- * company's proxy for example, would lead a test to the real hosts.
+ * Variables for the proxy. Some clients prefer the upper-case spelling and some the lower-case one,
+ * and every client bypasses the proxy for hosts in NO_PROXY: an earlier value, such as a company's
+ * proxy, would send a test to the real hosts.
  */
 function through(proxy: string): Variables {
   return { HTTPS_PROXY: proxy, https_proxy: proxy, NO_PROXY: "", no_proxy: "" };
@@ -16,34 +16,36 @@ function through(proxy: string): Variables {
 
 interface ClientEnvironment {
   readonly variables: Variables;
-  /** Shell commands that come before the variables. */
+  /** Shell commands that precede the variables. */
   readonly prepare?: readonly string[];
-  /** Written to standard error, where `eval` leaves it. */
+  /** Written to stderr, which `eval` does not read. */
   readonly note?: string;
 }
 
 const trustStorePassword = "changeit";
 
 /**
- * What makes each kind of client go through the proxy and trust the authority, without a change of
- * its code.
+ * What makes each kind of client use the proxy and trust the authority, without a change of its
+ * code.
  */
 const clients = {
   /**
-   * The npm package `ebanx` and other clients that read HTTPS_PROXY; with the last one Node's own
-   * fetch and https do so too.
+   * The npm package `ebanx` and other clients that read HTTPS_PROXY; with the last variable Node's
+   * own fetch and https do so too.
    */
   node: (proxy, { authority }) => ({
     variables: { ...through(proxy), NODE_EXTRA_CA_CERTS: authority, NODE_USE_ENV_PROXY: "1" },
     note: "Node's own fetch and https use the proxy from Node 24.5 and 22.21 on. In older versions they ignore it and reach the real hosts.",
   }),
-  /** net/http looks for a proxy under `http_proxy`, in lower case first, for https too. */
+  /** net/http reads the proxy from `http_proxy`, lower case first, for https too. */
   ruby: (proxy, { authority }) => ({
     variables: { ...through(proxy), http_proxy: proxy, SSL_CERT_FILE: authority },
   }),
-  /** PHP reads a setting, not a variable: an empty folder in the list stands for the usual ones. */
+  /** PHP reads a setting, not a variable: an empty entry in the list means the default folders. */
   php: (proxy, { php }) => ({ variables: { ...through(proxy), PHP_INI_SCAN_DIR: `:${php}` } }),
-  /** The first is read by requests, the second by Python's own ssl, and so by urllib and httpx. */
+  /**
+   * The first is read by requests, the second by Python's ssl, and therefore by urllib and httpx.
+   */
   python: (proxy, { authority }) => ({
     variables: { ...through(proxy), REQUESTS_CA_BUNDLE: authority, SSL_CERT_FILE: authority },
   }),
@@ -53,8 +55,8 @@ const clients = {
    */
   go: (proxy, { authority }) => ({ variables: { ...through(proxy), SSL_CERT_FILE: authority } }),
   /**
-   * Java reads neither a proxy from the environment nor PEM: keytool makes a trust store with the
-   * authority alone.
+   * Java reads neither a proxy from the environment nor PEM: keytool creates a trust store with
+   * only the authority.
    */
   java: (proxy, { authority, javaTrustStore }) => {
     const { hostname, port } = new URL(proxy);

@@ -10,7 +10,7 @@ import {
   exitCodes,
 } from "./command.ts";
 
-/** What each option of `add` is called on the wire. */
+/** The wire name of each option of `add`. */
 const members = {
   "--times": "times",
   "--path": "path",
@@ -19,7 +19,7 @@ const members = {
   "--reason": "reason",
 } as const satisfies Readonly<Record<`--${string}`, string>>;
 
-/** What goes wrong with the account's next requests. */
+/** Manages faults of the account's next requests. */
 export const faultCommand: ClientCommand = {
   summary:
     "make the account's next requests fail on their way, list what waits for them, take it away",
@@ -43,7 +43,7 @@ export const faultCommand: ClientCommand = {
     ...clientOptions,
   },
   choices: {
-    // In words for a terminal.
+    // As plain text for a terminal.
     "Kinds, with what a client sees": faultKindNames.map((kind) => [
       kind,
       rowOf(kind).seen.replaceAll("`", ""),

@@ -2,8 +2,8 @@ import { formatTimestamp } from "../kernel/calendar.ts";
 import type { Instant } from "../kernel/instant.ts";
 
 /**
- * One message as it is shown. Holds nothing that was not checked for its form: whoever reaches the
- * port can send anything.
+ * The printed data of one message. Contains only values whose format was verified, because any
+ * client that reaches the port can send anything.
  */
 export interface Heard {
   readonly at: Instant;
@@ -17,7 +17,7 @@ export interface Heard {
   readonly late: boolean;
   readonly gap: readonly [number, number] | undefined;
   readonly answered: number;
-  /** What became of passing it on; undefined: nobody is to get it. */
+  /** Result of forwarding; undefined when there is no forward address. */
   readonly forwarded: Forwarded | undefined;
 }
 

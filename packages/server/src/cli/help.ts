@@ -2,7 +2,7 @@ import { ownValue } from "../kernel/own.ts";
 import type { CommandRow } from "./command.ts";
 import { type CommandName, commandRows, commands } from "./commands.ts";
 
-/** What there is, on one screen: options and settings are a command away. */
+/** An overview on one screen: options and settings are shown by another command. */
 export function helpText(version: string): string {
   const summaries = commandRows.map(([name, row]) => [name, row.summary] as const);
   return `Cofre ${version}: a self-hosted card vault and card payment service.
@@ -19,7 +19,7 @@ Exit codes: 0 done as asked, 1 failed, 2 asked for something that cannot be.
 `;
 }
 
-/** What one command is for and takes, with examples. */
+/** Purpose, arguments and examples of one command. */
 export function commandHelp(name: CommandName): string {
   const row: CommandRow = commands[name];
   const options = optionColumns(row.options);

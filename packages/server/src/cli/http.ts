@@ -11,10 +11,10 @@ const { createServer, request } = process.getBuiltinModule("node:http");
 export interface Exchange {
   readonly method: "GET" | "POST";
   readonly url: URL;
-  /** Names and values in turn, as they go over the wire. */
+  /** Names and values alternate, as sent on the wire. */
   readonly headers: readonly string[];
   readonly body: Uint8Array;
-  /** For the whole exchange, the answer's body included. */
+  /** For the whole exchange, including the answer's body. */
   readonly timeoutMs: number;
 }
 
@@ -23,16 +23,13 @@ export type Exchanged =
   | { readonly failure: "refused" | "timeout" | "cut" };
 
 /**
- * A list of as many worlds as there can be, each with the longest names and all of its snapshots,
- * has about half of it.
+ * About twice the size of the longest answer: a list of the maximum number of worlds, each with the
+ * longest names and all snapshots.
  */
 const longestAnswer = 33_554_432;
 const longestBody = 1_048_576;
 
-/**
- * One request over plain HTTP on a connection of its own; redirects are not followed. Never
- * rejects.
- */
+/** One request over plain HTTP on its own connection; redirects are not followed. Never rejects. */
 export async function exchange(
   scheduler: Scheduler,
   { method, url, headers, body, timeoutMs }: Exchange,
@@ -61,7 +58,7 @@ export async function exchange(
   }
 }
 
-/** A name such as localhost has several addresses, and each refuses for itself. */
+/** A name such as localhost has several addresses, each with its own error. */
 function isRefusal(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isRefusal);
   return error instanceof Error && "code" in error && error.code === "ECONNREFUSED";
@@ -69,7 +66,7 @@ function isRefusal(error: unknown): boolean {
 
 export interface Received {
   readonly method: string;
-  /** Names and values in turn, as they came. */
+  /** Names and values alternate, unchanged. */
   readonly rawHeaders: readonly string[];
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
@@ -82,13 +79,13 @@ export interface Answer {
 
 export interface Receiver {
   readonly port: number;
-  /** Takes nothing new, and cuts after `graceMs` what is still under way. */
+  /** Accepts no new requests, and closes remaining ones after `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
 
 /**
- * Receives on 127.0.0.1; 0 is a free port. Rejects as listening does, with EADDRINUSE when the port
- * is taken. `answer` never rejects.
+ * Listens on 127.0.0.1; 0 is a free port. Rejects with the errors of listening, such as EADDRINUSE
+ * when the port is taken. `answer` never rejects.
  */
 export async function openReceiver(
   scheduler: Scheduler,
@@ -129,7 +126,7 @@ export async function openReceiver(
   };
 }
 
-/** undefined when there is more than `most` bytes. */
+/** undefined when there are more than `most` bytes. */
 async function contentOf(message: IncomingMessage, most: number): Promise<Buffer | undefined> {
   const pieces: Buffer[] = [];
   let length = 0;
@@ -142,7 +139,8 @@ async function contentOf(message: IncomingMessage, most: number): Promise<Buffer
 }
 
 /**
- * Whether this address is on this machine, by its form: only such ones are spoken to without TLS.
+ * Whether this URL's host is on this machine, by its form: only such hosts are contacted without
+ * TLS.
  */
 export function isLoopback(url: URL): boolean {
   return url.protocol === "http:" && isLoopbackHost(url.hostname);

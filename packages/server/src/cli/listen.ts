@@ -12,12 +12,9 @@ import { isLoopback, openReceiver } from "./http.ts";
 import { Listener } from "./listener.ts";
 import { Registration } from "./registration.ts";
 
-/**
- * How often it is looked at whether the registration is still there: a Cofre that keeps nothing has
- * forgotten it after a restart.
- */
+/** How often the registration is checked: a Cofre with in-memory data loses it on a restart. */
 const lookMs = 5_000;
-/** What is being passed on when the end is asked for may still take so long. */
+/** Time for messages that are being forwarded when the command stops. */
 const graceMs = 2_000;
 
 /** Receives an account's notifications for a program on this machine. */
@@ -41,7 +38,7 @@ async function listen(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   const forwardTo = forwardAddress(call.flags.get("--forward-to"));
   const port = portOf(call.flags.get("--port"));
   const client = clientOf(call, host);
-  // Whether Cofre is there and knows the key, before anything is opened.
+  // Checks that Cofre is running and accepts the key, before anything is opened.
   await client.endpoints();
   const show = call.flags.has("--json") ? heardAsJson : heardAsText;
   const listener = new Listener({
@@ -58,7 +55,7 @@ async function listen(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   const registration = new Registration(client, host.scheduler, receiver.port);
   listener.name = registration.id;
   const stopped = new AbortController();
-  // From here on the registration has to be taken away again, whatever ends the listener.
+  // From here on the registration must be removed again, however the listener ends.
   const stopping = host.stopAsked().then(() => stopped.abort());
   try {
     listener.verifyWith(await registration.enter());
@@ -78,8 +75,8 @@ async function listen(call: CommandCall, host: CommandHost): Promise<ExitCode> {
 }
 
 /**
- * Enters the listener again when it has been forgotten, and tells once of what keeps it from
- * hearing. Ends with `signal`.
+ * Registers the listener again when its registration was lost, and reports once what prevents it
+ * from receiving. Ends with `signal`.
  */
 async function keepRegistered(
   registration: Registration,
@@ -129,12 +126,12 @@ async function leave(
 }
 
 /**
- * Notifications of a laptop stay there: for another machine its own address is entered as an
- * endpoint, and Cofre's guard applies to it.
+ * Notifications received on a laptop stay there: a receiver on another machine is registered as an
+ * endpoint with its own address, so that Cofre's egress policy applies to it.
  */
 function forwardAddress(text: string | undefined): URL | undefined {
   if (text === undefined) return undefined;
-  // `localhost:3000/hook` is what people type.
+  // Users type `localhost:3000/hook`.
   const url = URL.parse(/^https?:\/\//i.test(text) ? text : `http://${text}`);
   if (url !== null && isLoopback(url) && url.username === "" && url.password === "") return url;
   const example = "such as http://127.0.0.1:3000/hook";

@@ -19,20 +19,20 @@ export interface ListenerParts {
 }
 
 /**
- * A little less than Cofre waits for an answer, so that it hears of a program that does not answer
- * from here.
+ * Slightly shorter than Cofre's timeout, so that the listener reports a program that does not
+ * answer.
  */
 const forwardTimeoutMs = 19_000;
 /** One today; the interface allows several hashes in a call. */
 const mostHashes = 100;
 
-/** Answers what comes in as the program does that it is passed on to, and shows it. */
+/** Answers a message with the answer of the program that it is forwarded to, and prints it. */
 export class Listener {
   readonly #parts: ListenerParts;
   readonly #sequence = new SequenceWatch();
   readonly #repeats = new RepeatWatch();
   #lines: Promise<void> = Promise.resolve();
-  /** The name of the endpoint, once it is known. */
+  /** The id of the endpoint, once it is known. */
   name = "";
   readonly #firstKeys = Promise.withResolvers<VerifyingKeys>();
   #keys = this.#firstKeys.promise;
@@ -41,15 +41,15 @@ export class Listener {
     this.#parts = parts;
   }
 
-  /** What is heard from now on is verified with these. */
+  /** Verifies messages from now on with these keys. */
   verifyWith(keys: VerifyingKeys): void {
     this.#firstKeys.resolve(keys);
     this.#keys = Promise.resolve(keys);
   }
 
   /**
-   * Never rejects. What comes before there are keys waits for them: a port that listened before may
-   * have something waiting for it.
+   * Never rejects. Messages before there are keys wait for them: an earlier listener on this port
+   * may have deliveries waiting.
    */
   async hear(received: Received): Promise<Answer> {
     const marked = { [listenerHeader]: this.name };
@@ -61,15 +61,15 @@ export class Listener {
     const signatureProblems = await this.#signatureProblems(keys, received, at);
     const problems = [...formProblems, ...signatureProblems];
     const isFromThere = signatureProblems.length === 0;
-    // What anybody else sends has no say in what counts as heard.
+    // Messages from other senders do not affect the gap and repeat detection.
     const sequence = numberOf(received.headers["x-cofre-sequence"]);
     const id = idOf(received.headers["webhook-id"]);
     const repeat = isFromThere && id !== undefined && this.#repeats.isRepeat(id);
     const { gap, late } =
       isFromThere && sequence !== undefined ? this.#sequence.see(sequence) : nothingSeen;
 
-    // What a payment is now is asked for, never taken from the message. Cofre gets its answer
-    // meanwhile.
+    // The payment's present status is queried, never taken from the message. Cofre gets its answer
+    // in the meantime.
     const asked = Promise.all(
       isFromThere
         ? hashes.map(async (hash) => ({ hash, status: await client.paymentStatus(hash) }))
@@ -96,10 +96,7 @@ export class Listener {
     return { ...answer, headers: { ...answer.headers, ...marked } };
   }
 
-  /**
-   * A message says when it was sent by the account's time, which in a world is seldom the
-   * machine's.
-   */
+  /** A message is stamped with the account's time, which in a world rarely equals the machine's. */
   async #signatureProblems(
     keys: VerifyingKeys,
     received: Received,
@@ -110,7 +107,7 @@ export class Listener {
     return now === undefined ? problems : verifyNotification(keys, received, now);
   }
 
-  /** Resolves when everything that was heard has been shown. */
+  /** Resolves when all received messages have been printed. */
   async shown(): Promise<void> {
     await this.#lines;
   }
@@ -149,7 +146,7 @@ export class Listener {
 
 const nothingSeen = { gap: undefined, late: false };
 
-/** Of one connection only: not passed on, or set again for the next one. */
+/** Headers of a single connection: not forwarded, or set again for the next one. */
 const hopByHop: ReadonlySet<string> = new Set([
   "host",
   "connection",

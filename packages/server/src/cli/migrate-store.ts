@@ -5,13 +5,13 @@ import type { MoveProgress } from "../store-migration/report.ts";
 import { transferKinds } from "../stores/transfer.ts";
 import { type ClientCommand, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
 
-/** Cards that are opened on both sides, at most about so many. */
+/** Number of cards to open on both sides, at most about this many. */
 const sampledCards = 1_000;
 
-/** Between two lines about the same rows; a multiple of the stores' pieces. */
+/** Rows between two progress lines; a multiple of the stores' batch size. */
 const reportedRows = 10_000;
 
-/** Moves an installation from its file into PostgreSQL while it is stopped. */
+/** Moves a stopped installation from its file to PostgreSQL. */
 export const migrateStoreCommand: ClientCommand = {
   summary:
     "move everything from the file in COFRE_DATA_DIR to the PostgreSQL of COFRE_DATABASE_URL",
@@ -56,8 +56,7 @@ export const migrateStoreCommand: ClientCommand = {
         say,
       );
     } catch (error) {
-      // Errors of the stores and the keys have texts of their own, which quote nothing of what is
-      // stored.
+      // Errors of the stores and the keys have fixed texts, which quote no stored data.
       say.failed(error);
       return exitCodes.failed;
     }
@@ -83,7 +82,7 @@ async function work(sides: MoveSides, { what, discard }: Asked, say: Speaker): P
       });
       return exitCodes.done;
     }
-    // Settings were looked at before anything was opened.
+    // Settings were checked before anything was opened.
     if (target === undefined) return exitCodes.misused;
     if (what === "verify") {
       const compared = await verifyMove({ ...common, target });

@@ -11,9 +11,9 @@ export interface NodeBinary {
 }
 
 /**
- * Checksums of the executables as the packages had them on 2026-11-29. The packages repack the
- * official builds and are maintained by third parties; whether they checked the signatures of the
- * Node project is unknown. docs/decisions/0004-pinned-node.md says how to compare them with the
+ * Checksums of the executables in the packages on 2026-11-29. The packages repack the official
+ * builds and are maintained by third parties; whether they verified the signatures of the Node
+ * project is unknown. docs/decisions/0004-pinned-node.md describes how to compare them with the
  * official release.
  */
 export const nodeBinaries: readonly NodeBinary[] = [

@@ -8,10 +8,10 @@ import {
   exitCodes,
 } from "./command.ts";
 
-/** So many calls at most, each of which lists or sends hundreds. */
+/** Most calls, each of which lists or sends hundreds. */
 const mostCalls = 1_000;
 
-/** What an account was told, and once more. */
+/** Lists and resends an account's notifications. */
 export const notificationCommand: ClientCommand = {
   summary: "list an account's notifications with their deliveries; send them again",
   words: ["list", "resend"],

@@ -4,7 +4,7 @@ import { type ClientCommand, exitCodes } from "./command.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Shows a payment as the books and its history have it. */
+/** Shows a payment from the books and its history. */
 export const paymentCommand: ClientCommand = {
   summary:
     "show payments by your code or by hash: state, money and history; or the timeline, with requests, acquirer calls and notifications",
@@ -19,7 +19,7 @@ export const paymentCommand: ClientCommand = {
   run: (call, host) =>
     tellingProblems(host.say, async () => {
       const client = clientOf(call, host);
-      // Alone it is the code of a payment.
+      // `timeline` alone is the code of a payment.
       const isTimeline = call.paths[0] === "timeline" && call.paths.length > 1;
       for (const name of isTimeline ? call.paths.slice(1) : call.paths) {
         const asked = isTimeline ? client.timeline(name) : client.explain(name);

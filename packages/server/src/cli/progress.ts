@@ -1,15 +1,9 @@
 import type { CommandHost } from "./command.ts";
 
-/**
- * How often whoever waits is told how far it is, in milliseconds; also how long nothing is said at
- * first.
- */
+/** Interval between progress messages, in milliseconds; also the delay of the first one. */
 export const tellMs = 2_000;
 
-/**
- * Waits for `task`, and says every now and then what `progress` tells of it, for as long as it
- * takes.
- */
+/** Waits for `task`, and prints the result of `progress` at intervals until it ends. */
 export async function tellingProgress<T>(
   { say, scheduler }: Pick<CommandHost, "say" | "scheduler">,
   task: Promise<T>,
@@ -20,11 +14,11 @@ export async function tellingProgress<T>(
     while (!ended.signal.aborted) {
       await scheduler.sleep(tellMs, ended.signal);
       const line = await progress();
-      // Whoever has the answer is told nothing of the way to it any more.
+      // No progress is printed after the result.
       if (!ended.signal.aborted) say(line);
     }
   };
-  // What cannot be asked for meanwhile is not worth a failure: the task has its own.
+  // A failure to get the progress is ignored: the task reports its own.
   tell().catch(() => undefined);
   try {
     return await task;

@@ -5,7 +5,7 @@ import { type ClientCommand, exitCodes } from "./command.ts";
 import { listens, openConnectProxy } from "./connect-proxy.ts";
 import { settingsOf } from "./settings-of.ts";
 
-/** Leads clients whose hosts are constants to the Cofre of this machine. */
+/** Directs clients with fixed hosts to the Cofre on this machine. */
 export const proxyCommand: ClientCommand = {
   summary:
     "lead client libraries whose hosts are fixed to this Cofre, which listens with --tls; see env",

@@ -6,14 +6,15 @@ import { exchange } from "./http.ts";
 import { readVerifyingKeys, type VerifyingKeys } from "./verify-notification.ts";
 
 /**
- * Every answer of a listener carries its endpoint's name under this header: whoever comes later
- * sees by it that it lives.
+ * Every answer of a listener has its endpoint's id in this header: a later listener sees by it that
+ * it is alive.
  */
 export const listenerHeader = "x-cofre-listen";
 
 const probeTimeoutMs = 1_000;
 /**
- * Others may write the account's endpoints between a read and a write of them, which are two calls.
+ * Other clients may write the account's endpoints between our read and our write, which are two
+ * calls.
  */
 const mostTries = 3;
 
@@ -33,8 +34,8 @@ export class Registration {
   }
 
   /**
-   * Enters the listener among the account's endpoints, takes away those whose listener was killed,
-   * and resolves with the keys of its messages. Rejects with ClientProblem.
+   * Adds the listener to the account's endpoints, removes those whose listener was killed, and
+   * resolves with the keys of its messages. Rejects with ClientProblem.
    */
   async enter(): Promise<VerifyingKeys> {
     const mine: NotificationEndpoint = {
@@ -55,7 +56,7 @@ export class Registration {
   }
 
   /**
-   * `off`: it has answered 410. `missing`: somebody has taken it away, or it is another Cofre.
+   * `off`: it has answered 410. `missing`: another client removed it, or this is another Cofre.
    * Rejects with ClientProblem.
    */
   async state(): Promise<"on" | "off" | "missing"> {
@@ -67,8 +68,7 @@ export class Registration {
   }
 
   /**
-   * Takes the listener away again. What waits for it is not sent any more. Rejects with
-   * ClientProblem.
+   * Removes the listener. Its pending deliveries are not sent any more. Rejects with ClientProblem.
    */
   async leave(): Promise<void> {
     for (let tries = 0; tries < mostTries && (await this.state()) !== "missing"; tries += 1) {
@@ -86,7 +86,7 @@ export class Registration {
 
   async #lives({ id, url }: NotificationEndpoint): Promise<boolean> {
     const port = /^listen-(\d{1,5})$/.exec(id)?.[1];
-    // Somebody's own endpoint that has such a name.
+    // An endpoint with such a name that was not created by a listener.
     if (port === undefined || url !== urlOf(Number(port))) return true;
     const probe = {
       method: "GET",

@@ -7,7 +7,7 @@ import { printable } from "./cofre-client.ts";
 import { type ClientCommand, type CommandHost, type ExitCode, exitCodes } from "./command.ts";
 import { tellMs } from "./progress.ts";
 
-/** Looks for card numbers in files and tells where, without telling which. */
+/** Searches files for card numbers and prints their positions, with the numbers masked. */
 export const scanCommand: ClientCommand = {
   summary:
     "look for card numbers in files, - for what is piped in; ends with 0: none, 1: some, 2: could not read",
@@ -31,14 +31,14 @@ interface Asked {
 }
 
 /**
- * Exit codes: done when there is none, failed when there is one, misused when something could not
- * be read, whatever was found in the rest.
+ * Exit codes: done when there is none, failed when there is one, misused when a file could not be
+ * read, whatever was found in the others.
  */
 async function scan(
   asked: Asked,
   { clock, input, print, say }: Pick<CommandHost, "clock" | "input" | "print" | "say">,
 ): Promise<ExitCode> {
-  // Standard input is one thing or the other.
+  // Standard input can be only one of them.
   if (asked.known === "-" && asked.paths.includes("-")) {
     say("What is piped in is either searched or known, not both.");
     return exitCodes.misused;
@@ -51,7 +51,7 @@ async function scan(
   }
   let [files, bytes, hits, problemCount] = [0, 0, 0, 0];
   let toldAt = clock.now();
-  /** Now and then: a disk or a dump takes minutes. */
+  /** At intervals: a disk or a dump takes minutes. */
   const tell = (path: string): void => {
     const now = clock.now();
     if (now - toldAt < tellMs) return;
@@ -100,12 +100,12 @@ async function scan(
   return problemCount > 0 ? exitCodes.misused : hits > 0 ? exitCodes.failed : exitCodes.done;
 }
 
-/** Whoever left the file there chose its name. */
+/** The file's name comes from outside. */
 function lineOf(path: string, { offset, encoding, maskedPan }: Hit): string {
   return `${printable(path)}: ${maskedPan} at ${offset}, ${encoding}`;
 }
 
-/** The numbers of a file, one a line, in groups or not. A text: why there are none. */
+/** The numbers of a file, one per line, grouped or not. A string: why there are none. */
 async function knownNumbers(
   path: string,
   input: AsyncIterable<Uint8Array>,

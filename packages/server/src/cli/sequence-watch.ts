@@ -1,16 +1,16 @@
-/** Numbers and ids that are remembered; beyond that the oldest are forgotten. */
+/** Most numbers and ids in memory; the oldest are dropped first. */
 const most = 10_000;
 
 export interface Seen {
-  /** The first and the last of the numbers that this one has jumped over. */
+  /** The first and the last of the numbers that were skipped. */
   readonly gap: readonly [number, number] | undefined;
-  /** It fills a gap that was told of earlier. */
+  /** It fills a gap that was reported earlier. */
   readonly late: boolean;
 }
 
 /**
- * Sees gaps in the account's sequence. Different payments overtake each other, so that a gap may
- * still be filled.
+ * Detects gaps in the account's sequence. Messages of different payments may arrive out of order,
+ * so a gap may still be filled.
  */
 export class SequenceWatch {
   readonly #missing = new Set<number>();
@@ -27,7 +27,7 @@ export class SequenceWatch {
   }
 }
 
-/** Whether a message was heard before, by its id. */
+/** Whether a message was received before, by its id. */
 export class RepeatWatch {
   readonly #ids = new Set<string>();
 

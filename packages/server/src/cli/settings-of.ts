@@ -2,7 +2,7 @@ import type { Config } from "../config/settings.ts";
 import { ClientProblem } from "./client-problem.ts";
 import type { CommandCall, CommandHost } from "./command.ts";
 
-/** The settings that a command shares with the Cofre beside it. Throws ClientProblem. */
+/** The settings that a command shares with the Cofre on this machine. Throws ClientProblem. */
 export function settingsOf(
   { flags }: Pick<CommandCall, "flags">,
   { config }: Pick<CommandHost, "config">,

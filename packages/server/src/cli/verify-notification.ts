@@ -11,7 +11,7 @@ import type { Instant } from "../kernel/instant.ts";
 import { Secret } from "../kernel/secret.ts";
 import type { Received } from "./http.ts";
 
-/** What an endpoint's messages are verified with. */
+/** The keys that verify an endpoint's messages. */
 export interface VerifyingKeys {
   /** The bytes of the endpoint's secret. */
   readonly hmac: Secret<Buffer>;
@@ -22,7 +22,7 @@ export interface VerifyingKeys {
 /** SubjectPublicKeyInfo of an Ed25519 key, up to its 32 bytes (RFC 8410). */
 const ed25519Prefix = Buffer.from("302a300506032b6570032100", "hex");
 
-/** From the forms in which Cofre hands them out. Throws when they are of another form. */
+/** Parses the keys in the formats in which Cofre returns them. Throws for another format. */
 export function readVerifyingKeys(keys: {
   readonly secret: Secret<string>;
   readonly publicKey: string;
@@ -40,14 +40,14 @@ export function readVerifyingKeys(keys: {
   };
 }
 
-/** A message this far from now, in either direction, is refused: somebody may have kept it. */
+/** A message this far from now, in either direction, is refused, because it may be a replay. */
 const toleranceMs = 300_000;
 
 type Message = Pick<Received, "headers" | "body">;
 
 /**
- * Why the message is not from there, a few words each; empty when both families of signatures fit.
- * Never quotes the message.
+ * Why the message is not from this Cofre, a few words each; empty when both kinds of signatures are
+ * valid. Never quotes the message.
  */
 export function verifyNotification(keys: VerifyingKeys, message: Message, now: Instant): string[] {
   return [...rsaProblems(keys, message), ...webhookProblems(keys, message, now)];
