@@ -13,27 +13,27 @@ import type { StoreStats } from "./stores/store.ts";
 /** A running Cofre. */
 export interface Cofre {
   readonly address: { readonly host: string; readonly port: number };
-  /** Where it listens with TLS; undefined without TLS. */
+  /** Address of the TLS listener; undefined without TLS. */
   readonly tlsAddress: { readonly host: string; readonly port: number } | undefined;
-  /** The keys of the sandbox account, when this start made the account. They are not kept. */
+  /** The keys of the sandbox account, when this start created the account. They are not stored. */
   readonly firstStart: SandboxKeys | undefined;
   /**
    * The secret of an invitation for an admin, when no admin can sign in or
    * COFRE_CONSOLE_RECOVER_ADMIN asks for one. It is not kept.
    */
   readonly consoleInvitation: Secret<string> | undefined;
-  /** What the store has done since the start. */
+  /** Statistics of the store since startup. */
   stats(): StoreStats;
   /**
-   * Finishes the requests under way within the grace period, writes what was accepted, and closes
-   * everything. `cut`: the grace period ended before the last connection.
+   * Finishes requests in flight within the grace period, writes what was accepted, and closes
+   * everything. `cut`: connections were left when the grace period ended.
    */
   close(): Promise<"drained" | "cut">;
 }
 
 /**
- * The composition root: with the files in start/ it alone names implementations. Rejects when a
- * part does not start, and then leaves nothing open.
+ * The composition root: only this and the files in start/ name implementations. Rejects when a part
+ * fails to start, and then leaves nothing open.
  */
 export async function startCofre(
   config: Config,

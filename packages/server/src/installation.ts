@@ -30,52 +30,53 @@ import type { RowMacs } from "./vault/row-mac.ts";
 import type { Pan } from "./vault/pan.ts";
 import type { Vault } from "./vault/vault.ts";
 
-/** What an installation stands on: the server's own, or a world's. */
+/** Dependencies of a payment service: the server's or a world's. */
 export interface InstallationParts {
   readonly store: Store;
   readonly vault: Vault;
-  /** Checks integration keys; a world, which lives in memory, has none. */
+  /** Verifies rows of integration keys; a world, which is in memory, has none. */
   readonly macs?: RowMacs;
   readonly connectors: Connectors;
   readonly clock: Clock;
-  /** Tokens, hashes and codes are drawn from it. */
+  /** Source of tokens, hashes and codes. */
   readonly random: Random;
-  /** Without it, ids of payments are in order within what this installation remembers. */
+  /** Without it, payment ids increase within what this service remembers. */
   readonly paymentIds?: PaymentIds;
   /**
-   * Notifications draw from a source of their own: what is drawn from the other does not depend on
-   * who was told what, and when.
+   * Separate source for notifications, so that draws from the other do not depend on the order and
+   * timing of deliveries.
    */
   readonly deliveryRandom: Random;
   /**
-   * One of each delivery's own, where chance is to be repeatable: receivers answer in any order.
+   * A separate source per delivery, where randomness must be repeatable, because receivers answer
+   * in any order.
    */
   readonly deliveryRandomFor?: (delivery: Delivery) => Random;
-  /** true: receivers are told one thing at a time. */
+  /** true: receivers get one message at a time. */
   readonly tellsInOrder?: () => boolean;
-  /** Keys in memory come from it. */
+  /** Source of keys in memory. */
   readonly secretRandom: Random;
   readonly scheduler: Scheduler;
   readonly share: Share;
-  /** Without it, recovery begins everything that is due at once. */
+  /** Without it, recovery starts everything that is due at once. */
   readonly recoveryPace?: Pace;
   readonly sender: Sender;
   readonly sign: (message: Signable) => Promise<SignedHeaders>;
-  /** Names the installation in message ids; never changes. */
+  /** The installation's name in message ids; never changes. */
   readonly name: string;
   /**
-   * Above which attempts are numbered, and part of message ids: 0 until the database was ever put
-   * back. Without it, always.
+   * The base of attempt numbers and part of message ids: 0 until the database is restored for the
+   * first time. Always 0 without it.
    */
   readonly epoch?: () => number;
   /** Called when a change with notifications is stamped later than now: they are due now. */
   readonly stampedAhead?: (merchantId: MerchantId) => void;
-  /** Names merchants in message ids and for their keys, where that is not their id. */
+  /** The merchant's name in message ids and for its keys, if it is not the merchant id. */
   readonly nameOf?: (merchantId: MerchantId) => MerchantId;
   readonly acquirerTimeoutMs: number;
-  /** How long records are kept. */
+  /** Retention periods of records. */
   readonly periods: RetentionPeriods;
-  /** A clock that has not kept step with it deletes nothing. */
+  /** Nothing is deleted when the clock has diverged from it. */
   readonly elapsedMs: ElapsedMs;
   readonly acceptsPan?: ((pan: Pan) => boolean) | undefined;
   readonly log: Log;
@@ -83,7 +84,7 @@ export interface InstallationParts {
   readonly recording?: InstallationRecording | undefined;
 }
 
-/** What a request log is told of an installation, with the time of its clock. */
+/** The interface of a request log, with the time of the service's clock. */
 export interface InstallationRecording {
   readonly connectors: (connectors: Connectors, clock: Clock) => Connectors;
   readonly attempted: (attempt: DeliveryAttempt, at: Instant) => void;
@@ -91,8 +92,8 @@ export interface InstallationRecording {
 }
 
 /**
- * A whole payment service over one store: what runs operations, and the jobs, none of which has
- * begun.
+ * A complete payment service over one store: the runner of operations, and the jobs, which are not
+ * started yet.
  */
 export interface Installation {
   readonly store: Store;
@@ -105,15 +106,15 @@ export interface Installation {
   readonly recovery: RecoveryJob;
   readonly cardExpiry: CardExpiryJob;
   readonly retention: RetentionJob;
-  /** Where a job of this name, which is not one of these, reports its reads. */
+  /** The report for the reads of a job with this name that is not one of these. */
   readonly readsOf: (job: string) => ReadReport;
-  /** Jobs that can't read what they are to do. */
+  /** Jobs that cannot read their work. */
   readonly failingJobs: () => readonly string[];
 }
 
 /**
- * Puts one together. Nothing is read, and nothing runs by itself, until somebody starts the jobs or
- * asks them to do what is due.
+ * Creates a payment service. Nothing is read or runs by itself until the caller starts the jobs or
+ * has them do due work.
  */
 export function createInstallation(parts: InstallationParts): Installation {
   const { store, clock, random, scheduler, share, log, recording } = parts;
@@ -139,7 +140,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     reads: reads.of("notifications"),
     ended: (delivery) => firstAttempts.ended(delivery),
     store,
-    // The runner, made below, tells the dispatcher.
+    // The runner, created below, notifies the dispatcher.
     accounts: notificationAccounts(accounts, { run: (...call) => runner.run(...call) }),
     sender: parts.sender,
     sign: parts.sign,
@@ -187,7 +188,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     told: ({ settings }, change) => {
       if (change.at > clock.now() + clockToleranceMs) parts.stampedAhead?.(change.merchantId);
       dispatcher.nudge(change.merchantId, change.deliverTo);
-      // What another process sends, nobody here sees ending.
+      // This process does not see the end of deliveries that another process sends.
       return dispatcher.sendsFor(change.merchantId)
         ? firstAttempts.of(change, settings.notificationChaos)
         : undefined;

@@ -1,7 +1,7 @@
 import { given } from "./library-options.ts";
 
 /**
- * What goes wrong with an account's next requests; docs/wire/sandbox.md says what each kind does.
+ * Faults for an account's next requests; docs/wire/sandbox.md describes the effect of each kind.
  */
 export type FaultKind =
   | "fail_before_commit"
@@ -20,40 +20,40 @@ export type FaultKind =
 
 export interface FaultToAdd {
   readonly kind: FaultKind;
-  /** How many requests it meets, 1 to 1000; 1 unless given, 0 for all until it is cleared. */
+  /** Number of requests to affect, 1 to 1000; default 1, 0 for all until it is cleared. */
   readonly times?: number;
   /** Only requests of this operation, such as `/ws/direct`. */
   readonly path?: string;
   /** Only requests about the payment with this `merchant_payment_code`. */
   readonly code?: string;
-  /** For `stall_in_body`, `late_answer` and `slow`: 1 to 120000 milliseconds, 5000 unless given. */
+  /** For `stall_in_body`, `late_answer` and `slow`: 1 to 120000 milliseconds, default 5000. */
   readonly delayMs?: number;
-  /** For `decline`: such as `insufficient_funds`. */
+  /** For `decline`: a reason such as `insufficient_funds`. */
   readonly reason?: string;
 }
 
-/** A fault that waits for requests. */
+/** An active fault. */
 export interface WaitingFault extends FaultToAdd {
   readonly id: string;
   readonly times: number;
-  /** Requests that it has met. */
+  /** Number of requests affected so far. */
   readonly met: number;
 }
 
 export interface Faults {
   add(fault: FaultToAdd): Promise<WaitingFault>;
-  /** Those that wait, in the order in which they were added. */
+  /** Active faults, in the order in which they were added. */
   list(): Promise<readonly WaitingFault[]>;
   /**
-   * Takes the one with this id away, or all. Resolves with how many that were; rejects when none
-   * has the id.
+   * Removes the fault with this id, or all. Resolves with the number removed; rejects when none has
+   * the id.
    */
   clear(id?: string): Promise<number>;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What changes and lists an account's faults, in the words of `/__cofre/faults`. */
+/** Changes and lists an account's faults, with the field names of `/__cofre/faults`. */
 interface FaultsClient {
   faults(change: Fields): Promise<{
     readonly faults: readonly Fields[];
@@ -62,18 +62,17 @@ interface FaultsClient {
   }>;
 }
 
-/** The faults of the account whose key the client has. */
+/** The faults of the account whose key the client uses. */
 export function faultsOf(client: FaultsClient): Faults {
   return {
     async add(asked) {
       const { code, delayMs, times, ...fault } = given(asked);
       const { fault: added, faults } = await client.faults({
         add: {
-          // A program without types may use the words of the wire, and is told when a name is
-          // neither's.
+          // A JavaScript program may use the wire names; the server reports names that are neither.
           ...fault,
           ...(code === undefined ? {} : { merchant_payment_code: code }),
-          // In JSON a number that is none would be as good as left out.
+          // JSON encodes an invalid number as null, which would count as omitted.
           ...(delayMs === undefined ? {} : { delay_ms: String(delayMs) }),
           ...(times === undefined ? {} : { times: String(times) }),
         },
@@ -85,7 +84,7 @@ export function faultsOf(client: FaultsClient): Faults {
   };
 }
 
-/** What a Cofre of this version answers has these types. */
+/** The answer of a Cofre of this version has these types. */
 function toldOf({
   merchant_payment_code: code,
   delay_ms: delayMs,

@@ -1,7 +1,7 @@
 /**
- * Passes on what a caller gives and might have left out. Empty or `null` is a mistake, such as a
- * variable that is not set: on the wire both count as left out (interface 1.2), and something else
- * would happen than what was asked for. Throws a TypeError.
+ * Returns the options unless a given value is empty or `null`, such as that of an unset variable:
+ * on the wire both count as omitted (interface 1.2), and the effect would not be the intended one.
+ * Throws a TypeError.
  */
 export function given<Options extends object>(options: Options): Options {
   for (const [name, value] of entriesOf(options)) {
@@ -12,7 +12,7 @@ export function given<Options extends object>(options: Options): Options {
   return options;
 }
 
-/** The same of what cannot be left out. */
+/** The same for options that are required. */
 export function needed<Options extends object>(options: Options): Options {
   for (const [name, value] of entriesOf(options)) {
     const what = lackOf(value);

@@ -25,23 +25,23 @@ import { tlsFiles } from "./certificates/authority-files.ts";
 const { failed, misused } = exitCodes;
 
 /**
- * The server drains within its grace by itself; after this much more the process ends whatever
- * still waits.
+ * The server ends within its grace period by itself; after this additional time the process exits
+ * in any case.
  */
 const drainMarginMs = 5_000;
 
-/** How often the shell that npm started this process with is looked for, in milliseconds. */
+/** Interval between checks for the shell with which npm started this process, in milliseconds. */
 const parentCheckMs = 250;
 
-/** A start during which a signal comes may still take so long, in milliseconds. */
+/** Longest time that a start may continue after a signal, in milliseconds. */
 const startGraceMs = 1_000;
 
 /**
- * The whole process: reads the command line, then serves until a signal. Logs go to standard
- * output, words for people to standard error.
+ * The whole process: reads the command line, then serves until a signal. Logs go to stdout,
+ * human-readable messages to stderr.
  */
 export async function main(): Promise<void> {
-  // Nobody hears it; what the process is there for goes on.
+  // stderr is closed; keep running.
   process.stderr.on("error", () => undefined);
   const commandLine = readCommandLine(process.argv.slice(2));
   if ("problem" in commandLine) {
@@ -82,7 +82,7 @@ export async function main(): Promise<void> {
 /** Runs a command that talks to a running Cofre. */
 async function runClient(command: ClientCommand, call: CommandCall): Promise<void> {
   let stop = (): void => undefined;
-  // `cofre listen | head` has heard enough.
+  // The reader has closed the pipe, as in `cofre listen | head`.
   const output = watchOutput(() => stop());
   const code = await command.run(call, {
     input: process.stdin,
@@ -106,14 +106,14 @@ async function runClient(command: ClientCommand, call: CommandCall): Promise<voi
     clock: systemClock,
     scheduler: systemScheduler,
   });
-  // The watch for signals would hold the process; what was printed goes first, and what went wrong
-  // with it is told at the end of the turn.
+  // The signal handlers would keep the process alive. Output is flushed first, and its errors are
+  // reported at the end of the turn.
   process.stdout.write("", () => atEndOfTurn(() => process.exit(output.isLost ? failed : code)));
 }
 
 /**
- * A closed pipe (`cofre config | head -1`) is the end of what can be shown, and no failure. On a
- * full disk what was asked for is lost.
+ * A closed pipe (`cofre config | head -1`) ends the output and is not an error. On a full disk the
+ * output is lost.
  */
 function watchOutput(onEnd: () => void = () => undefined): { readonly isLost: boolean } {
   const output = { isLost: false };
@@ -172,12 +172,12 @@ async function serve({
   for (const name of empty) log.write({ event: "setting_empty", name });
   const starting = startCofre(config, log).catch((error: unknown) => {
     log.write({ event: "start_failed", ...errorFacts(error) });
-    // No request has been answered yet, so the text can quote none.
+    // No request has been answered yet, so the text cannot quote one.
     process.stderr.write(`Cofre could not start: ${startProblem(error, config)}\n`);
     return end(failed);
   });
-  // A start that is nearly done may still show the keys of a new account: nobody would ever see
-  // them otherwise.
+  // A start that is almost complete may still show the keys of a new account, which are shown only
+  // once.
   const givenUp = stopAsked
     .then(() => systemScheduler.sleep(startGraceMs))
     .then(() => "late" as const);
@@ -186,7 +186,7 @@ async function serve({
     log.write({ event: "shutdown_forced", reason: "signal_during_start" });
     return end(failed);
   }
-  // Whoever waits for `listening` finds the other line before it.
+  // Programs that wait for `listening` find this line before it.
   if (app.tlsAddress !== undefined)
     log.write({
       event: "listening_tls",
@@ -216,7 +216,7 @@ async function serve({
   end(0);
 }
 
-/** Resolves with the first signal that asks to stop; the second one calls `onSecond`. */
+/** Resolves with the first stop signal; the second one calls `onSecond`. */
 function firstSignal(
   onSecond: () => void,
   signals: readonly NodeJS.Signals[] = ["SIGTERM", "SIGINT"],
@@ -237,7 +237,7 @@ function firstSignal(
 /**
  * npm starts a script through a shell and passes signals to the shell only; dash, which is `sh` on
  * Debian, then ends without passing them on. A server that outlived `npm start` would hold its port
- * and answer whoever believes to have started another.
+ * and answer the clients of the next one.
  */
 function whenParentIsGone(then: () => void): void {
   const parent = process.ppid;
@@ -249,8 +249,8 @@ function whenParentIsGone(then: () => void): void {
 }
 
 /**
- * What nothing handled ends the process: its state can no longer be trusted, and recovery takes up
- * what was under way.
+ * An unhandled error ends the process: its state can no longer be trusted, and recovery resumes the
+ * work at the next start.
  */
 function endOnUnhandled(log: Log, end: (code: number) => never): void {
   for (const origin of ["uncaughtException", "unhandledRejection"] as const) {
@@ -288,12 +288,12 @@ function startProblem(error: unknown, config: Config): string {
   }
 }
 
-/** The error says which call was refused, and of files which one. */
+/** The error has the call that was refused, and for files the path. */
 function accessProblem(error: Error, config: Config): string {
   const path = "path" in error && typeof error.path === "string" ? error.path : undefined;
   if (path === undefined)
     return `this user may not listen on port ${config.port}; ports below 1024 often need another user.`;
-  // What is kept nowhere still needs a file that the database removes at once.
+  // In-memory data still needs a temporary file, which the database deletes at once.
   if (config.dataDirectory === ":memory:") {
     return `this user cannot write ${path}. A start with :memory: needs a writable folder for temporary files: set TMPDIR to one, or mount one (docker run --tmpfs /tmp).`;
   }
@@ -309,7 +309,7 @@ function bannerFor(
     ...address,
     now: systemClock.now(),
     isConsoleByKey: config.console === "key",
-    // What the operator chose is not printed back into a CI's output.
+    // Keys that the operator chose are not printed into a CI's output.
     integrationKey: config.sandboxIntegrationKey === undefined ? made.integrationKey : undefined,
     publicIntegrationKey:
       config.sandboxPublicIntegrationKey === undefined ? made.publicIntegrationKey : undefined,
