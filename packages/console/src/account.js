@@ -1,4 +1,4 @@
-// What is one's own: the password, and the end of the session.
+// The user's own account: the password, and signing out.
 import { call } from "./api.js";
 import { field, h, say } from "./dom.js";
 import { end, keepAccount, personOfPage } from "./session.js";
@@ -38,7 +38,7 @@ export async function accountView(main) {
 }
 
 export async function signOut() {
-  // Also when the server does not answer: whoever leaves sees nothing more here.
+  // Also when the server does not answer: nothing more is shown after signing out.
   await call("/__cofre/session", { do: "sign_out" }).catch(() => undefined);
   end();
   keepAccount(undefined);

@@ -1,5 +1,5 @@
-// What can be done to a payment: the wire's own operations, and what in the sandbox an issuer or a
-// reviewer does; each asked for twice.
+// Actions on a payment: the wire's operations, and in the sandbox those of an issuer or a reviewer;
+// each needs a confirmation.
 import { call, newName, Refusal, subjectOfTab } from "./api.js";
 import { facts, field, foreign, h, openDialog, problem, say, shown } from "./dom.js";
 import { amountOf, minorOf, withPoint } from "./money.js";
@@ -10,11 +10,11 @@ import { mayDo } from "./session.js";
 /**
  * @typedef {object} Action
  * @property {string} name of the button
- * @property {string} title of the question
+ * @property {string} title of the confirmation
  * @property {string} path
  * @property {Readonly<Record<string, string>>} fields
- * @property {string} [amount] what there is, when a part of it may be asked for
- * @property {string} [described] asks why, and what stands there before
+ * @property {string} [amount] maximum amount, when a partial one is possible
+ * @property {string} [described] initial reason; the dialog asks for one
  * @property {string} done
  */
 
@@ -123,7 +123,7 @@ function actionsFor({
   return disputed ? [back] : [back, dispute];
 }
 
-/** What is refused about the amount (docs/wire/errors.md). */
+/** Refusals about the amount (docs/wire/errors.md). */
 const amountCodes = new Set(["BP-CAP-6", "BP-CAP-11", "BP-REF-3", "BP-REF-4", "BP-REF-5"]);
 
 /**
@@ -132,11 +132,12 @@ const amountCodes = new Set(["BP-CAP-6", "BP-CAP-11", "BP-REF-3", "BP-REF-4", "B
  * @param {() => Promise<void>} refresh
  */
 function ask(action, payment, refresh) {
-  // Whoever presses twice, or again after a failure, asks for the same; with another amount it is
+  // A double click, or a retry after a failure, repeats the same request; another amount makes
   // another request.
   /** @type {Map<string, string>} */
   const names = new Map();
-  // The account that the payment was shown for, whichever is open when the button is pressed.
+  // The account that the payment was shown for, even if another one is open when the button is
+  // pressed.
   const subject = subjectOfTab();
   const { name, title, path, fields, amount, described, done } = action;
   const input = h("input", {

@@ -1,6 +1,6 @@
-// Calls of this server. The key travels in the body, never in an address; it is kept by this tab
-// and forgotten with it. Where people sign in there is none: the browser sends the session by
-// itself, which no script can read, and the page a header beside it.
+// Calls to this server. The key is sent in the body, never in a URL; it is stored by this tab only
+// and deleted with it. With sign-in there is no key: the browser sends the session cookie by
+// itself, which no script can read, and the page adds a header.
 import {
   accountOfTab,
   end,
@@ -12,9 +12,9 @@ import {
 } from "./session.js";
 
 const place = "cofre.integration_key";
-/** The key that was there before a world was opened. */
+/** The key that was used before a world was opened. */
 const placeBefore = "cofre.integration_key_before";
-/** What the world that is open is called. */
+/** The name of the open world. */
 const placeOfName = "cofre.world";
 
 /** @returns {string | undefined} */
@@ -29,8 +29,8 @@ export function keepKey(key) {
 }
 
 /**
- * Tabs of this page in one browser: a new one gets the key from another, so that it is kept nowhere
- * but in tabs.
+ * Tabs of this page in one browser: a new one gets the key from another, so that it is stored in
+ * tabs only.
  */
 const channelName = "cofre.key";
 const longestAnswerMs = 500;
@@ -40,7 +40,7 @@ export function offerKey() {
   new BroadcastChannel(channelName).addEventListener("message", ({ data, target }) => {
     const key = keyOfTab();
     if (data === "asked" && key !== undefined && target instanceof BroadcastChannel) {
-      // A channel reaches pages of this origin alone, and takes no origin: the rule is about
+      // A channel reaches pages of this origin only, and takes no origin: the rule is about
       // windows.
       // oxlint-disable-next-line unicorn/require-post-message-target-origin
       target.postMessage({ key });
@@ -77,8 +77,8 @@ export function forgetKey() {
 }
 
 /**
- * Goes on with a world: by its id where people sign in, and otherwise by its key; the first key
- * before it is kept, to go back to.
+ * Opens a world: by its id with sign-in, otherwise by its key; the first key is kept, to return to
+ * its account.
  * @param {{ id: string, name: string, integration_key?: string }} world
  */
 export function enterWorld({ id, name, integration_key: key = "" }) {
@@ -94,7 +94,7 @@ export function enterWorld({ id, name, integration_key: key = "" }) {
 }
 
 /**
- * Whether this world is the one that is open.
+ * Whether this world is open.
  * @param {{ id: string, integration_key?: string }} world
  */
 export function isOpen({ id, integration_key: key }) {
@@ -102,8 +102,8 @@ export function isOpen({ id, integration_key: key }) {
 }
 
 /**
- * The account that is open: a dialog about something of it sends its request there, also when
- * another one is opened meanwhile.
+ * The open account: a dialog sends its request to the account that it was opened for, even if
+ * another one is opened in the meantime.
  * @returns {Subject}
  */
 export function subjectOfTab() {
@@ -112,7 +112,7 @@ export function subjectOfTab() {
 
 /** @typedef {{ key?: string | undefined, account?: string | undefined }} Subject */
 
-/** Goes on with the account before; false: there is none, and no key is kept any more. */
+/** Returns to the previous account; false: there is none, and the key was deleted. */
 export function leaveWorld() {
   if (isLogin()) {
     const wasWorld = canLeaveWorld();
@@ -197,7 +197,7 @@ export function nameWorld(name) {
  * Delivery[] }} Told
  */
 
-/** The server's no, in its words. */
+/** A refusal by the server, with its message. */
 export class Refusal extends Error {
   /**
    * @param {string} code
@@ -209,12 +209,12 @@ export class Refusal extends Error {
   }
 }
 
-/** Codes that say that the key is no good. */
+/** Codes for an invalid key. */
 const keyCodes = new Set(["BP-SA-1", "BP-SA-2", "DA-1"]);
 const notSignedIn = "COFRE-110";
 /**
- * Another tab of this browser has signed in since: what this page sends beside the session is of
- * the one before.
+ * Another tab of this browser has signed in since: this page's header belongs to the previous
+ * session.
  */
 const notFromPage = "COFRE-112";
 const notAllowed = "COFRE-113";
@@ -227,16 +227,15 @@ export function isAboutKey(error) {
   );
 }
 
-/** Told to the window when the server says that whoever uses the page is signed in no more. */
+/** Dispatched to the window when the server reports that the user is not signed in any more. */
 export const sessionOver = "cofre-session-over";
 
 /**
- * Asks the server; rejects with a Refusal, or with an Error when there was no answer.
+ * Calls the server; rejects with a Refusal, or with an Error when there was no answer.
  * @param {string} path
  * @param {Readonly<Record<string, unknown>>} fields
- * @param {{ once?: string } & Subject} [options] `once`: the request's own name, under which it is
- * carried out once
- * @returns {Promise<unknown>} what the caller says that it is
+ * @param {{ once?: string } & Subject} [options] `once`: the request's idempotency key
+ * @returns {Promise<unknown>} the caller asserts its type
  */
 export async function call(
   path,
@@ -257,7 +256,7 @@ export async function call(
 }
 
 /**
- * Asks for what needs no key where the page takes one; rejects as `call` does.
+ * Requests data that needs no key; rejects as `call` does.
  * @param {string} path
  */
 export function lookUp(path) {
@@ -287,9 +286,9 @@ async function answerTo(path, request) {
     end();
     dispatchEvent(new Event(sessionOver));
   }
-  // What the role is now stands in the head of that answer.
+  // The headers of this answer have the present role.
   if (code === notAllowed) void call("/__cofre/session", {}).catch(() => undefined);
-  // The world that was open is gone.
+  // The open world was deleted.
   if (
     code === invalid &&
     isLogin() &&
@@ -304,13 +303,13 @@ async function answerTo(path, request) {
 }
 
 /**
- * The paths that this server answers at, asked for once.
+ * The paths of this server, requested once.
  * @type {Promise<ReadonlySet<string>> | undefined}
  */
 let paths;
 
 /**
- * Whether the server has this path: what it does not have it does not describe.
+ * Whether the server has this path, by its API description.
  * @param {string} path
  * @returns {Promise<boolean>}
  */
@@ -336,7 +335,7 @@ function isObject(value) {
   return typeof value === "object" && value !== null;
 }
 
-/** A name for a request that moves money, drawn at random. */
+/** A random idempotency key for a request that moves money. */
 export function newName() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, "0"),

@@ -1,4 +1,4 @@
-// What people did, newest first, and whether all of it is still there.
+// The audit log, newest first, and its verification.
 import { call } from "./api.js";
 import { foreign, h, problem, say, shown } from "./dom.js";
 import { liveList } from "./live-list.js";
@@ -21,7 +21,7 @@ import { shortHash } from "./words.js";
  */
 
 const heads = ["Number", "When (UTC)", "Who", "What", "To what", "Result", "More"];
-/** Numbers as text of one length, which sorts as they do. */
+/** Numbers as zero-padded text, so that they sort numerically. */
 const digits = 15;
 const pageSize = 50;
 
@@ -125,7 +125,7 @@ function cells(
 
 /**
  * @param {string | null} target
- * @param {ReadonlyMap<string, string>} names of people, by their ids
+ * @param {ReadonlyMap<string, string>} names of users, by id
  */
 function targetOf(target, names) {
   if (target === null) return "";

@@ -1,4 +1,4 @@
-// Volume, approval and latency, drawn, and told in tables.
+// Volume, approval and latency, as charts and as tables.
 import { call } from "./api.js";
 import { field, h, select, shape, shown, table } from "./dom.js";
 import { keepFresh } from "./poll.js";
@@ -33,8 +33,8 @@ export async function chartsView(main, _words, query, signal) {
   const times = answerTimes(signal);
 
   /**
-   * Only what is new is drawn again: whoever reads a table stays in it, and one that was opened
-   * stays open.
+   * Redraws only what has changed, so that the focus in a table stays, and an open table stays
+   * open.
    * @param {keyof typeof parts} name
    * @param {unknown} data
    * @param {() => readonly Node[]} draw
@@ -248,7 +248,7 @@ function latencies(paths) {
 }
 
 /**
- * A line of a name, what it comes to, and parts of a whole that are drawn.
+ * A line with a name, its value in words, and a bar of parts.
  * @param {string} name
  * @param {string} words
  * @param {readonly (readonly [kind: string, share: number])[]} parts
@@ -285,7 +285,7 @@ function legend(...entries) {
 }
 
 /**
- * The same as a drawing, for whoever reads numbers or hears them.
+ * The data of a chart as a table, for exact numbers and for screen readers.
  * @param {string} caption
  * @param {readonly string[]} heads
  * @param {readonly (readonly string[])[]} rows

@@ -1,10 +1,10 @@
-// The only way in which the page makes elements: text stays text, whatever it says.
+// The only code of the page that creates elements: text is never parsed as HTML.
 
 /** @typedef {Node | string | undefined | false} Child */
 
 /**
- * An element. `props` are attributes, or listeners when the name begins with "on"; what is
- * undefined or false is left out.
+ * An element. `props` are attributes, or listeners when the name begins with "on"; undefined and
+ * false are omitted.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {Readonly<Record<string, string | boolean | undefined | ((event: Event) => void)>>}
@@ -23,11 +23,11 @@ export function h(tag, props = {}, ...children) {
   return element;
 }
 
-/** The name of a language, asked of nobody. */
+/** A namespace name, never requested. */
 const svg = "http://www.w3.org/2000/svg";
 
 /**
- * A shape of a drawing. Attributes as text; what is undefined is left out.
+ * An SVG element. Attributes as text; undefined ones are omitted.
  * @param {"svg" | "rect" | "path" | "title"} tag
  * @param {Readonly<Record<string, string | number | undefined>>} [attributes]
  * @param {...Child} children
@@ -42,8 +42,8 @@ export function shape(tag, attributes = {}, ...children) {
 }
 
 /**
- * Characters that turn the writing around or cannot be seen: shown by their numbers, so that a text
- * is read as it is stored.
+ * Characters that change the text direction or are invisible: shown by their code points, so that
+ * the page shows a text as it is stored.
  */
 const unseen = /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/gu;
 
@@ -57,7 +57,7 @@ export function shown(text) {
 }
 
 /**
- * Text of somebody else's, kept apart from the writing around it.
+ * External text, isolated from the direction of the text around it.
  * @param {string} text
  * @param {string} [kind]
  */
@@ -75,7 +75,7 @@ export function facts(rows) {
 }
 
 /**
- * A table with names for its columns, which a narrow screen shows beside each cell.
+ * A table with column names, which a narrow screen shows next to each cell.
  * @param {string} caption
  * @param {readonly string[]} heads
  * @param {readonly (readonly Child[])[]} rows
@@ -98,7 +98,7 @@ export function table(caption, heads, rows) {
 }
 
 /**
- * Roles are said, for a table that is laid out in another way would lose them.
+ * Roles are explicit, because a table with another CSS layout would lose them.
  * @param {readonly string[]} heads
  * @param {readonly Child[]} cells
  */
@@ -112,7 +112,7 @@ export function tableRow(heads, cells) {
   );
 }
 
-/** Columns whose numbers stand below one another. */
+/** Columns with aligned numbers. */
 const numbers = new Set(["Amount", "Balance", "Payments", "Approved", "Declined"]);
 
 /** @param {string | undefined} head */
@@ -121,7 +121,7 @@ function kindOf(head) {
 }
 
 /**
- * A field with its name.
+ * A field with its label.
  * @param {string} label
  * @param {HTMLInputElement | HTMLSelectElement} control
  */
@@ -130,8 +130,8 @@ export function field(label, control) {
 }
 
 /**
- * Fields by which a view is narrowed. What they hold goes into the address, from where the view
- * reads it again: at once for what is chosen from a list, and otherwise when somebody says so.
+ * Fields that filter a view. Their values are written to the URL, from which the view reads them:
+ * at once for a choice from a list, otherwise when the form is submitted.
  * @param {string} view
  * @param {() => Readonly<Record<string, string>>} values
  * @param {...Node} fields
@@ -176,7 +176,7 @@ export function select(name, options, chosen = "") {
 }
 
 /**
- * Tells, also whoever cannot see the page, what has come of something; an empty text takes it away.
+ * Shows a status message, which screen readers announce; an empty text removes it.
  * @param {string} text
  */
 export function say(text) {
@@ -185,7 +185,7 @@ export function say(text) {
 }
 
 /**
- * A refusal or a failure, read out at once.
+ * A refusal or a failure, announced at once.
  * @param {unknown} error
  */
 export function problem(error) {
@@ -197,7 +197,7 @@ export function problem(error) {
 }
 
 /**
- * Shows a dialog over the view that is shown; it closes with the view.
+ * Opens a dialog over the present view; it closes with the view.
  * @param {HTMLDialogElement} dialog
  */
 export function openDialog(dialog) {
@@ -206,15 +206,15 @@ export function openDialog(dialog) {
   dialog.showModal();
 }
 
-/** Closes every dialog: the payment or world that it is about is not shown any more. */
+/** Closes every dialog: its payment or world is not shown any more. */
 export function closeDialogs() {
   for (const dialog of document.querySelectorAll("dialog")) dialog.close();
 }
 
 /**
- * Asks once more before something is done.
+ * Asks for confirmation of an action.
  * @param {string} title
- * @param {string} name what the button that does it says
+ * @param {string} name of the button that confirms
  * @param {() => void | Promise<void>} work
  */
 export function ask(title, name, work) {
@@ -237,8 +237,8 @@ export function ask(title, name, work) {
 }
 
 /**
- * Whoever is at something of the part that has a name is there afterwards, and what was opened is
- * open.
+ * Replaces the content of a part, and keeps the focus on the element with the same name and open
+ * details open.
  * @param {HTMLElement} part
  * @param {() => readonly Node[]} make
  */

@@ -1,4 +1,4 @@
-// What goes wrong with the account's next requests, because somebody asked for it here.
+// Faults of the account's next requests.
 import { call, offers } from "./api.js";
 import { field, foreign, h, problem, say, select, shown } from "./dom.js";
 import { liveList } from "./live-list.js";
@@ -12,7 +12,7 @@ import { declineOptions, faultOptions, faultWords } from "./words.js";
 
 const headsOfViewer = ["Fault", "What goes wrong", "Requests", "Only"];
 const headsOfAdmin = [...headsOfViewer, "Take away"];
-/** Numbers as text of one length, which sorts as they do. */
+/** Numbers as zero-padded text, so that they sort numerically. */
 const digits = 9;
 
 const paths = [

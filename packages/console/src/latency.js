@@ -1,7 +1,7 @@
-// How long requests took, from the account's request log where there is one.
+// Durations of requests, from the account's request log if there is one.
 import { call, offers } from "./api.js";
 
-/** Pages of the log that one look reads at most: as many requests as it keeps. */
+/** Most pages of the log in one refresh: as many requests as the log keeps. */
 const mostPages = 20;
 const mostKept = 1_000;
 
@@ -12,7 +12,7 @@ const mostKept = 1_000;
  */
 
 /**
- * Looks at the log from where it looked last; answers the times of each path, undefined where there
+ * Reads the log from where it last ended; returns the durations of each path, undefined when there
  * is no log.
  * @param {AbortSignal} signal
  * @returns {() => Promise<readonly PathTimes[] | undefined>}
@@ -35,7 +35,7 @@ export function answerTimes(signal) {
 }
 
 /**
- * The most used first.
+ * The most used path first.
  * @param {readonly Recorded[]} requests
  * @returns {readonly PathTimes[]}
  */

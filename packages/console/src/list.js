@@ -1,4 +1,4 @@
-// Payments, newest first: found, filtered, and kept fresh.
+// Payments, newest first, with search, filters and refresh.
 import { call } from "./api.js";
 import { field, foreign, h, searchForm, select, shown } from "./dom.js";
 import { liveList } from "./live-list.js";
@@ -11,13 +11,13 @@ import { brandOptions, moneyWords, stateOptions, stateWords } from "./words.js";
 const heads = ["Code", "State", "Amount", "Card", "Customer", "Opened (UTC)"];
 const filterNames = new Set(["search", "state", "brand"]);
 const pageSize = 50;
-/** Characters of a code that stands on one line. */
+/** Longest code that fits on one line. */
 const mostOnOneLine = 18;
 
 /** @type {import("./main.js").View} */
 export async function listView(main, _words, query, signal) {
   const filter = filterOf(query);
-  // A link that brought a whole number is put right at once.
+  // A URL that contains a whole card number is replaced at once.
   if (filter["search"] !== undefined && filter["search"] !== query.get("search"))
     history.replaceState(null, "", `#/payments?${new URLSearchParams(filter).toString()}`);
   main.append(form(filter));
@@ -71,8 +71,8 @@ function cells(payment) {
 }
 
 /**
- * An e-mail address, which may break before its @ and its points and inside of no word that fits a
- * line.
+ * An e-mail address, which may break before its @ and its dots, but not within a word that fits on
+ * a line.
  * @param {string} email
  */
 function addressOf(email) {
@@ -107,7 +107,7 @@ export function stateMark(
 }
 
 /**
- * What an address asks for, without a whole card number.
+ * The filter in a URL, without a whole card number.
  * @param {URLSearchParams} query
  * @returns {Readonly<Record<string, string>>}
  */
@@ -137,15 +137,12 @@ function form(filter) {
   );
 }
 
-/**
- * What may be a card number, however its digits are set apart; a date after it, glued or not, is
- * taken along.
- */
+/** A possible card number, with any separators between its digits, including an adjacent date. */
 const numberLike = /\p{Nd}(?:[^\p{L}\p{N}]{0,6}\p{Nd}){11,}/gu;
 
 /**
- * A whole card number stands in no address: what is searched for is its mask. A payment's whole
- * hash may have as many digits, and stays.
+ * A URL never contains a whole card number: the search is for its mask. A payment's whole hash may
+ * have as many digits, and is kept.
  * @param {string} text
  */
 export function withoutNumber(text) {

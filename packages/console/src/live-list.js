@@ -1,9 +1,9 @@
-// A list of somebody's things, newest first: shown a page at a time, and kept fresh.
+// A list, newest first, shown page by page and refreshed.
 import { h, problem, table, tableRow } from "./dom.js";
 import { gone, newest } from "./newest.js";
 import { keepFresh } from "./poll.js";
 
-/** How many calls one search makes before it asks whether to go on. */
+/** Calls that one search makes before it asks the user whether to continue. */
 const callsAtOnce = 5;
 const pageSize = 50;
 
@@ -15,20 +15,20 @@ const pageSize = 50;
  * @property {readonly [one: string, many: string]} noun
  * @property {boolean} isFiltered
  * @property {(before: string | undefined) => Promise<{ items: Item[], next: string | null }>} page
- * @property {(item: Item) => string} keyOf grows with each new one
+ * @property {(item: Item) => string} keyOf grows with each new item
  * @property {(item: Item) => readonly import("./dom.js").Child[]} cells
- * @property {readonly import("./dom.js").Child[]} [whenNone] what is said when there is none, and
- * none is searched for
- * @property {string} [all] the address of the list that leaves nothing out
+ * @property {readonly import("./dom.js").Child[]} [whenNone] shown when the unfiltered list is
+ * empty
+ * @property {string} [all] URL of the unfiltered list
  */
 
 /**
- * Puts the list into `main`; rejects when it could not begin.
+ * Adds the list to `main`; rejects when it could not be loaded.
  * @template Item
  * @param {HTMLElement} main
  * @param {AbortSignal} signal
  * @param {ListOf<Item>} of
- * @returns {Promise<() => Promise<void>>} looks again at once
+ * @returns {Promise<() => Promise<void>>} refreshes the list at once
  */
 export async function liveList(
   main,
@@ -50,7 +50,7 @@ export async function liveList(
   /** @type {string | null} */
   let next = null;
   /**
-   * How far down the first call of the newest look went.
+   * Where the first call of the last refresh ended.
    * @type {string | null}
    */
   let lookedTo = null;
@@ -87,7 +87,7 @@ export async function liveList(
     more.hidden = next === null;
   };
 
-  /** Until there are more to show, or enough was looked at. */
+  /** Until there are more rows to show, or the limit of calls is reached. */
   const goOn = async () => {
     const before = rows.size;
     more.disabled = true;
@@ -99,7 +99,7 @@ export async function liveList(
       ) {
         const from = next;
         const { items, next: following } = await page(from ?? undefined);
-        // A fresh look may have begun the list anew meanwhile.
+        // A refresh may have restarted the list in the meantime.
         if (signal.aborted || next !== from) return;
         next = following;
         if (from === null) lookedTo = following;
@@ -122,9 +122,9 @@ export async function liveList(
       (left, right) => (left > right ? left : right),
       lookedTo ?? "",
     );
-    // Without a filter a gap is more than a page of new ones: they are a list of their own.
+    // Without a filter, a gap means more than a page of new items: they are loaded as a new list.
     const look = await newest(page, known, isFiltered ? callsAtOnce : 1);
-    // What was overtaken tells of what was.
+    // The result of an overtaken refresh is out of date.
     if (signal.aborted || turn !== turns) return;
     lookedTo = look.first;
     if (!look.joins || look.following === null) next = look.following;
@@ -144,13 +144,13 @@ export async function liveList(
   return refresh;
 }
 
-/** The most rows that are loaded again when somebody comes back to a list. */
+/** Most rows that are loaded again when the user returns to a list. */
 const mostRowsAgain = 1_000;
 
 /**
- * Loads a list: its first page, or, for an address that the browser's Back leads to, as many rows
- * as were shown, at the place where the page was scrolled to. Both are kept in the browser's
- * history, with the address.
+ * Loads a list: its first page, or, for a URL that the browser's Back returns to, as many rows as
+ * were shown, at the previous scroll position. Both are stored in the browser's history, with the
+ * URL.
  * @param {AbortSignal} signal
  * @param {ReadonlyMap<string, unknown>} rows
  * @param {() => Promise<boolean>} load one more page; true: there are more
@@ -173,10 +173,7 @@ async function comeBack(signal, rows, load) {
   });
 }
 
-/**
- * Browsers refuse changes of the history that come more often than a hundred times in half a
- * minute.
- */
+/** Browsers refuse more than a hundred changes of the history in half a minute. */
 const keepAfterMs = 350;
 
 /**
@@ -191,8 +188,8 @@ function placeIn(state) {
 }
 
 /**
- * What stands in the place of rows when there are none: how they come to be, or the way back to
- * all.
+ * Shown in place of rows when there are none: how they are created, or a link to the unfiltered
+ * list.
  * @param {boolean} isFiltered
  * @param {readonly import("./dom.js").Child[]} [whenNone]
  * @param {string} [all]
@@ -206,7 +203,7 @@ export function nothing(isFiltered, whenNone = [], all = "") {
 }
 
 /**
- * Where somebody can be in a row.
+ * The elements of a row that can have the focus.
  * @param {HTMLElement} row
  * @returns {HTMLElement[]}
  */
@@ -215,8 +212,7 @@ function stops(row) {
 }
 
 /**
- * Puts the rows in this order, and leaves alone those that stand where they should: whoever is in
- * one stays there.
+ * Sorts the rows without moving those in the right place, so that the focus stays.
  * @param {HTMLElement} body
  * @param {readonly HTMLElement[]} rows
  */
@@ -229,7 +225,7 @@ function arrange(body, rows) {
 }
 
 /**
- * Arrows go from row to row.
+ * Arrow keys move the focus from row to row.
  * @param {Event} event
  */
 function walk(event) {

@@ -1,4 +1,4 @@
-// The page itself: who is using it, and which of its views the address names.
+// The page itself: the user, and the view that the URL names.
 import { accountView, signOut } from "./account.js";
 import {
   call,
@@ -30,8 +30,8 @@ import { own } from "./words.js";
 import { worldsView } from "./worlds.js";
 
 /**
- * A view fills `main` and keeps it fresh until the signal is aborted. It rejects when it could not
- * begin.
+ * A view fills `main` and refreshes it until the signal is aborted. It rejects when it could not be
+ * loaded.
  * @typedef {(main: HTMLElement, words: readonly string[], query: URLSearchParams, signal:
  * AbortSignal) => Promise<void>} View
  */
@@ -40,8 +40,8 @@ import { worldsView } from "./worlds.js";
 /** @import { Typed } from "./typed.js" */
 
 /**
- * By the first word of the address. `of` is the view under which one stands that no link leads to;
- * `login`: only where people sign in.
+ * By the first word of the URL's fragment. `of`: the parent view of one without a navigation link;
+ * `login`: only with sign-in.
  * @type {Readonly<Record<string, { title: string, view: View, of?: string, needs?: Role, login?:
  * true }>>}
  */
@@ -64,15 +64,15 @@ const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const tag = /** @type {HTMLElement} */ (document.getElementById("tag"));
 const nav = /** @type {HTMLElement} */ (document.getElementById("nav"));
 let shownNow = new AbortController();
-/** The view that was shown before; empty: none. */
+/** The previous view; empty: none. */
 let shownBefore = "";
 
-/** An invitation that a link brought. */
+/** The invitation from a link. */
 let invitation = "";
 
 /**
- * A link may bring the key or an invitation along, behind the `#`, which browsers send nowhere. It
- * leaves the address at once.
+ * A link may contain the key or an invitation after the `#`, which browsers do not send. It is
+ * removed from the URL at once.
  */
 function takeFromAddress() {
   if (isLogin()) {
@@ -102,7 +102,7 @@ function takeFromAddress() {
 async function show() {
   closeDialogs();
   takeFromAddress();
-  // The skip link's own address is no view.
+  // The skip link's own fragment is not a view.
   if (location.hash === "#main") return;
   shownNow.abort();
   say("");
@@ -132,7 +132,7 @@ async function show() {
   }
   try {
     const begun = view(main, words, new URLSearchParams(search), signal);
-    // Whoever came by a link, a button or the browser's back hears which view it is now.
+    // After a link, a button or the browser's Back, screen readers announce the view.
     if (before !== document.body || (shownBefore !== "" && shownBefore !== name))
       focusOn(before?.getAttribute("name") ?? "", heading);
     shownBefore = name;
@@ -148,7 +148,7 @@ async function show() {
 }
 
 /**
- * Names the account that is open. A key alone does not say whether it is a world's: the server
+ * Shows the name of the open account. The key does not show whether it is a world's: the server
  * does.
  */
 function showAccount() {
@@ -168,12 +168,11 @@ function showAccount() {
   );
 }
 
-/** The key whose account was asked for, so that it is asked for once. */
+/** The key whose account was requested, so that it is requested once. */
 let lookedUp = "";
 
 /**
- * Whoever was at a field stays at the field of that name; whoever followed a link begins at the
- * top.
+ * Keeps the focus on the field of that name; after a link, the focus is on the heading.
  * @param {string} name
  * @param {HTMLElement} heading
  */
@@ -209,7 +208,7 @@ function showNav(name) {
 }
 
 /**
- * Who is signed in, and the way out.
+ * The signed-in user, and the button to sign out.
  * @param {Person} person
  */
 function whoIsIt({ name, role }) {
@@ -225,11 +224,10 @@ function whoIsIt({ name, role }) {
 }
 
 /**
- * Whoever is to use the page says who it is, or gives the key. The address stays: it leads there
- * afterwards.
+ * Asks the user to sign in, or for the key. The URL stays, and its view is shown afterwards.
  * @param {unknown} [why]
- * @param {boolean} [mayBe] the browser may have a session that this page does not know: it was
- * loaded anew, or another tab has signed in
+ * @param {boolean} [mayBe] the browser may have a session that this page does not know: the page
+ * was reloaded, or another tab has signed in
  */
 async function letIn(why, mayBe = !wasAsked) {
   if (!isLogin()) return askForKey(why);
@@ -237,7 +235,7 @@ async function letIn(why, mayBe = !wasAsked) {
   closeDialogs();
   document.title = "Cofre";
   nav.hidden = true;
-  // Another person may see other views.
+  // Another user may see other views.
   nav.replaceChildren();
   shownBefore = "";
   const entered = (/** @type {Session} */ session) => {
@@ -258,20 +256,16 @@ async function letIn(why, mayBe = !wasAsked) {
 }
 
 /**
- * What stood there, and is not sent, when the session ended: for the same person at the same
- * address, should they come back.
+ * Unsent input at the end of the session: restored if the same user signs in again at the same URL.
  * @type {{ person: string | undefined, address: string, typed: Typed } | undefined}
  */
 let left;
 
-/**
- * The view is made anew, as the role that somebody has now is shown it; what they were typing
- * stays, where it still may be typed.
- */
+/** Rebuilds the view for the user's present role; keeps unsent input where it is still allowed. */
 async function showRole() {
   const person = personOfPage();
   if (person === undefined) return;
-  // What a question would lead to may not be allowed any more.
+  // The action of an open dialog may not be allowed any more.
   closeDialogs();
   const typed = typedIn(main);
   const { hash } = location;
@@ -281,7 +275,7 @@ async function showRole() {
   say(`Your role is ${person.role} now.`);
 }
 
-/** Whether the page has asked since it was loaded who is signed in. */
+/** Whether the page has requested the session since it was loaded. */
 let wasAsked = false;
 
 /** @returns {Promise<Session | undefined>} */
@@ -335,7 +329,7 @@ function askForKey(why) {
     said,
   );
   input.focus();
-  // Once: a key that was forgotten here is not brought back by another tab.
+  // Once: a key that was removed here is not restored by another tab.
   if (why !== undefined || hasAskedTabs) return;
   hasAskedTabs = true;
   void keyOfOtherTab().then((key) => {
@@ -345,7 +339,7 @@ function askForKey(why) {
   });
 }
 
-/** Whether this page has asked the other tabs for their key since it was loaded. */
+/** Whether this page has requested the key from other tabs since it was loaded. */
 let hasAskedTabs = false;
 
 /**
@@ -362,7 +356,7 @@ async function enter(key, said) {
   }
 }
 
-// Lists restore their place themselves, when their rows are there.
+// Lists restore their scroll position themselves, after their rows are loaded.
 history.scrollRestoration = "manual";
 addEventListener("hashchange", () => void show());
 if (!isLogin()) offerKey();

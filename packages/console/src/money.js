@@ -1,4 +1,4 @@
-// Amounts as the server writes them: decimal text. Nothing is added up in floating point.
+// Amounts in the server's format: decimal text. No floating-point arithmetic.
 import { h } from "./dom.js";
 
 /** @param {string} amount */
@@ -7,8 +7,7 @@ export function minorOf(amount) {
 }
 
 /**
- * An amount as people type it, with the decimal point that the server reads: `100,00` becomes
- * `100.00`.
+ * A typed amount with the decimal point that the server expects: `100,00` becomes `100.00`.
  * @param {string} typed
  */
 export function withPoint(typed) {
@@ -48,8 +47,7 @@ export function bothAmounts({
 }
 
 /**
- * What was authorized, and how much of it was captured and refunded, as a bar with the same said in
- * words.
+ * The authorized amount, with the captured and the refunded part, as a bar with a legend in words.
  * @param {import("./api.js").Listed} payment
  */
 export function moneyBar({
@@ -72,7 +70,7 @@ export function moneyBar({
   for (const { name, minor } of parts) {
     if (minor <= 0n || whole <= 0n) continue;
     const part = h("span", { class: `part ${name}` });
-    // Thousandths of the whole: exact enough for a width.
+    // Thousandths of the whole: precise enough for a width.
     part.style.width = `${Number((minor * 1000n) / whole) / 10}%`;
     bar.append(part);
   }

@@ -1,19 +1,19 @@
-// A fresh look at the newest of a list, and what it says of those that are shown. Knows no
+// Loads the newest items of a list, and decides which shown items are outdated. Independent of the
 // document.
 
 /**
- * What was seen: all that passes the filter from the newest on down to `following` (null: of all).
- * `first` is where the first call ended. It `joins` what was known unless some between the two were
- * not looked at.
+ * The result: all items that pass the filter, from the newest down to `following` (null: all).
+ * `first` is where the first call ended. It `joins` the known items unless some between the two
+ * were not read.
  * @template {{ key: string }} Item
  * @typedef {{ items: Item[], first: string | null, following: string | null, joins: boolean }} Look
  */
 
 /**
- * Looks from the newest one on until it reaches `known`, in some calls at most.
+ * Reads from the newest item until it reaches `known`, with a limited number of calls.
  * @template {{ key: string }} Item
  * @param {(before: string | undefined) => Promise<{ items: Item[], next: string | null }>} page
- * @param {string} known the newest key that was certainly looked at before; empty: none
+ * @param {string} known the newest key that was certainly read before; empty: none
  * @param {number} mostCalls
  * @returns {Promise<Look<Item>>}
  */
@@ -30,9 +30,9 @@ export async function newest(page, known, mostCalls) {
 }
 
 /**
- * Those that are shown no longer. What was looked at and is not there passes the filter no more;
- * what is older was not looked at and stays, unless there is a gap before it.
- * @param {Iterable<string>} keys those that are shown
+ * Keys to remove. An item in the range read that is missing no longer passes the filter; older
+ * items were not read and stay, unless there is a gap before them.
+ * @param {Iterable<string>} keys of the shown items
  * @param {Look<{ key: string }>} look
  */
 export function gone(keys, { items, following, joins }) {

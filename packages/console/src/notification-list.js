@@ -1,4 +1,4 @@
-// What the account was told, newest first, with each delivery, and once more when somebody asks.
+// The account's notifications, newest first, with their deliveries and a button to resend.
 import { call } from "./api.js";
 import { field, foreign, h, problem, say, select } from "./dom.js";
 import { liveList } from "./live-list.js";
@@ -13,7 +13,7 @@ import { deliveryOptions, shortHash } from "./words.js";
 const headsOfViewer = ["Number", "What", "Payment", "When (UTC)", "Deliveries"];
 const headsOfOperator = [...headsOfViewer, "Again"];
 const pageSize = 50;
-/** Numbers as text of one length, which sorts as they do. */
+/** Numbers as zero-padded text, so that they sort numerically. */
 const digits = 15;
 
 /** @type {import("./main.js").View} */
@@ -23,7 +23,7 @@ export async function notificationsView(main, _words, query, signal) {
   let refresh = async () => {};
 
   /**
-   * As often as it takes; the server goes through them a piece at a time.
+   * With as many calls as needed; the server resends a batch per call.
    * @param {Readonly<Record<string, string | number>>} selection
    */
   const again = async (selection) => {

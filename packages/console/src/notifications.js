@@ -1,4 +1,4 @@
-// What the merchant was told of a payment, and how it went.
+// The notifications of a payment, and their deliveries.
 import { call } from "./api.js";
 import { foreign, h, problem, say, table } from "./dom.js";
 import { mayDo } from "./session.js";
@@ -48,7 +48,7 @@ export function notifications(hash, told, refresh) {
   ].filter((node) => node !== false);
 }
 
-/** @param {number} deliveries that wait again */
+/** @param {number} deliveries that are waiting again */
 export function sentAgain(deliveries) {
   return deliveries === 0
     ? "Nobody is to hear of it: the account has no address for notifications."
@@ -56,7 +56,7 @@ export function sentAgain(deliveries) {
 }
 
 /**
- * Who was to hear of it, and how that went.
+ * The receivers, with the state of each delivery.
  * @param {readonly Delivery[]} deliveries
  */
 export function deliveryList(deliveries) {

@@ -1,4 +1,4 @@
-// One payment: what it is, what has happened, where its money is, and what can be done.
+// One payment: its data, history, postings and possible actions.
 import { actions } from "./actions.js";
 import { call } from "./api.js";
 import { facts, foreign, h, keepingFocus, shown, table } from "./dom.js";
@@ -20,14 +20,14 @@ export async function paymentView(main, [hash = ""], _query, signal) {
     told: h("section"),
     books: h("section"),
   };
-  /** What the parts were made of. */
+  /** The data from which the parts were last made. */
   let made = "";
   let madeTold = "";
   let turns = 0;
 
   const refresh = async () => {
     const turn = (turns += 1);
-    // Answers that were overtaken tell of what was.
+    // The answers of an overtaken refresh are out of date.
     const isOver = () => signal.aborted || turn !== turns;
     const [page, { notifications: told }] = await Promise.all([
       /** @type {Promise<Page>} */ (call("/__cofre/payments", { search: hash })),
@@ -121,7 +121,7 @@ function refundsOf({ refunds = [] }, currency) {
   ];
 }
 
-/** What the raw message of an entry is called, of those that have one. */
+/** The label of an entry's raw message, for entries that have one. */
 const messages = new Map([
   ["request", "Request and answer"],
   ["call", "Message and answer"],
@@ -162,7 +162,7 @@ function entryOf({ at, kind, text, data }, place) {
       h(
         "details",
         {},
-        // An entry keeps its name when others come behind it.
+        // An entry keeps its name when later entries follow.
         h("summary", { "data-name": `${place} ${at} ${kind}` }, message),
         h("pre", {}, ...linesOf(data)),
       ),
@@ -170,7 +170,7 @@ function entryOf({ at, kind, text, data }, place) {
 }
 
 /**
- * As JSON, with the breaks between its lines as they are.
+ * As JSON, with its line breaks.
  * @param {unknown} data
  */
 function linesOf(data) {

@@ -1,4 +1,4 @@
-// Who may use the console, and as what.
+// The users of the console and their roles.
 import { call } from "./api.js";
 import { ask, field, foreign, h, problem, say, select, shown } from "./dom.js";
 import { liveList } from "./live-list.js";
@@ -9,7 +9,7 @@ import { personOfPage, roles } from "./session.js";
 /** @typedef {Person & { place: number }} Placed */
 
 const heads = ["Name", "Role", "State", "Signed in last (UTC)", "Change"];
-/** Numbers as text of one length, which sorts as they do. */
+/** Numbers as zero-padded text, so that they sort numerically. */
 const digits = 6;
 
 /** @type {readonly (readonly [value: string, text: string])[]} */
@@ -56,7 +56,7 @@ export async function peopleView(main, _words, _query, signal) {
     isFiltered: false,
     page: async () => {
       const { people } = /** @type {{ people: Person[] }} */ (await call("/__cofre/people", {}));
-      // A list's first is the one with the greatest key.
+      // The list begins with the greatest key.
       return {
         items: people.map((person, place) => ({ ...person, place: people.length - place })),
         next: null,

@@ -1,4 +1,4 @@
-// What the page shows is asked for again and again while somebody can see it.
+// Refreshes the shown data while the page is visible.
 import { isAboutKey } from "./api.js";
 import { say } from "./dom.js";
 import { isLogin } from "./session.js";
@@ -6,8 +6,8 @@ import { isLogin } from "./session.js";
 const everyMs = 2_000;
 
 /**
- * Calls `work` every two seconds until the signal is aborted or the key or the session is no good
- * any more, one call at a time, not while the page is hidden, and at once when it is seen again.
+ * Calls `work` every two seconds until the signal is aborted or the key or the session is invalid:
+ * one call at a time, not while the page is hidden, and at once when it is visible again.
  * @param {AbortSignal} signal
  * @param {() => Promise<void>} work rejects when the server did not answer
  */
@@ -37,7 +37,7 @@ export async function keepFresh(signal, work) {
 }
 
 /**
- * Until the time is over, the page is seen again, or nobody waits any more.
+ * Until the interval is over, the page is visible again, or the signal is aborted.
  * @param {AbortSignal} signal
  * @returns {Promise<void>}
  */

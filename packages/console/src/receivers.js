@@ -1,11 +1,10 @@
-// Who hears of the account's payments, and whether they hear now.
+// The receivers of the account's notifications, and whether they are active.
 import { call } from "./api.js";
 import { foreign, h, keepingFocus, problem, say, shown, table } from "./dom.js";
 import { mayDo } from "./session.js";
 
 /**
- * `off`: somebody has switched it off, at `off_at` where that is known; `gone`: it has answered
- * 410, at `gone_at`.
+ * `off`: disabled, at `off_at` if known; `gone`: it has answered 410, at `gone_at`.
  * @typedef {{ id: string, url: string, state: "on" | "off" | "gone", off_at?: string, gone_at?:
  * string }} Receiver
  */
@@ -14,7 +13,7 @@ const headsOfViewer = ["Receiver", "Address", "State"];
 const headsOfAdmin = [...headsOfViewer, "Switch"];
 
 /**
- * A part of a view that shows the receivers it is given.
+ * A part of a view that shows the given receivers.
  * @returns {{ part: HTMLElement, show: (receivers: readonly Receiver[]) => void }}
  */
 export function receiversPart() {

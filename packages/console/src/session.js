@@ -1,5 +1,4 @@
-// Who is signed in, where people sign in. Known to this page's memory only: a page that is loaded
-// anew asks for it.
+// The signed-in user, with sign-in. In this page's memory only: a reloaded page requests it again.
 
 /** @typedef {"viewer" | "operator" | "admin"} Role */
 /**
@@ -17,21 +16,21 @@
 /** @type {readonly Role[]} */
 export const roles = ["viewer", "operator", "admin"];
 
-/** The world's or other account that is open, in this tab. */
+/** The account that is open in this tab, a world's or another one. */
 const placeOfAccount = "cofre.account";
 
 /** @type {Session | undefined} */
 let session;
-/** Whose session has ended. @type {string | undefined} */
+/** The user whose session has ended. @type {string | undefined} */
 let before;
-/** When the session ends if nothing is asked for before, by `performance.now()`. */
+/** When the session ends without a further request, by `performance.now()`. */
 let endsAt = Number.POSITIVE_INFINITY;
-/** When the server said something last, by `performance.now()`. */
+/** Time of the last answer about the session, by `performance.now()`. */
 let heardAt = 0;
-/** Whether somebody has used the page since it asked for something before. */
+/** Whether there was user activity since the last request. */
 let wasTouched = true;
 
-/** Whether people sign in, or the page takes a key. */
+/** Whether the console has sign-in; otherwise the page takes a key. */
 export function isLogin() {
   return document.querySelector('meta[name="cofre-console"]')?.getAttribute("content") === "login";
 }
@@ -45,7 +44,7 @@ export function personBefore() {
 }
 
 /**
- * Whether whoever uses the page may do what asks for this role; a key may do everything.
+ * Whether the user has the permissions of this role; a key has all.
  * @param {Role} role
  */
 export function mayDo(role) {
@@ -78,9 +77,9 @@ export function keepAccount(id) {
 }
 
 /**
- * What goes with every call, beside the session that the browser sends by itself. What the page
- * asks while nobody touches it does not keep the session.
- * @param {string} [account] the account that is asked about
+ * Headers of every call, besides the session cookie, which the browser sends by itself. Automatic
+ * requests without user activity do not extend the session.
+ * @param {string} [account] the account of the request
  * @returns {Readonly<Record<string, string>>}
  */
 export function sessionHeaders(account = accountOfTab()) {
@@ -93,7 +92,7 @@ export function sessionHeaders(account = accountOfTab()) {
   };
 }
 
-/** Told to the window when an admin has changed the role of whoever uses the page. */
+/** Dispatched to the window when an admin has changed the user's role. */
 export const roleChanged = "cofre-role-changed";
 
 /** @param {Response} response */
@@ -109,7 +108,7 @@ export function hear({ headers }) {
   dispatchEvent(new Event(roleChanged));
 }
 
-/** For how long the server has said nothing of the session, in seconds. */
+/** Seconds since the server's last answer about the session. */
 export function secondsSilent() {
   return (performance.now() - heardAt) / 1_000;
 }

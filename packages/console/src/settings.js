@@ -1,4 +1,4 @@
-// The account's switches, with what each does, to be looked at and changed.
+// The account's settings, with a description of each, to view and change.
 import { call } from "./api.js";
 import { h, problem, say, select, shown } from "./dom.js";
 import { keepFresh } from "./poll.js";
@@ -16,12 +16,12 @@ import { own } from "./words.js";
 /** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Control */
 
 /**
- * A switch on the page: `kept` is what the server has, as the control would write it.
+ * A setting on the page: `kept` is the server's value, in the control's format.
  * @typedef {{ path: readonly string[], control: Control, kept: string, isList: boolean, unit:
  * string | undefined }} Switch
  */
 
-/** Groups of switches that are switches of one thing. */
+/** Titles of groups of settings. */
 /** @type {Readonly<Record<string, string>>} */
 const titles = {
   simulator: "The simulated acquirer",
@@ -54,7 +54,7 @@ export async function settingsView(main, _words, _query, signal) {
   const take = (now) => {
     for (const each of switches) {
       const text = textOf(valueAt(now, each.path), each.unit);
-      // What somebody is changing stays.
+      // Unsaved changes stay.
       if (each.control.value === each.kept && each.control.value !== text)
         each.control.value = text;
       each.kept = text;
@@ -72,7 +72,7 @@ export async function settingsView(main, _words, _query, signal) {
       );
       for (const each of switches) {
         each.kept = textOf(valueAt(now, each.path), each.unit);
-        // What was saved shows as the server has it, such as `30%` for `30 %`.
+        // A saved value is shown in the server's format, such as `30%` for `30 %`.
         if (sent.get(each) === each.control.value) each.control.value = each.kept;
       }
       trouble.replaceChildren();
@@ -193,7 +193,7 @@ function asOption(value) {
 }
 
 /**
- * As a control writes it: lists as JSON, thousandths as percent.
+ * In the control's format: lists as JSON, thousandths as percent.
  * @param {unknown} value
  * @param {string | undefined} unit
  */
@@ -217,7 +217,7 @@ function valueAt(settings, [name = "", ...rest]) {
 }
 
 /**
- * What is asked for, by name. Throws when a list is not JSON, or a chance is not a percentage.
+ * The changed settings by name. Throws when a list is not JSON, or a rate is not a percentage.
  * @param {readonly Switch[]} changed
  */
 function asked(changed) {

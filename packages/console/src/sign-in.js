@@ -1,5 +1,4 @@
-// The way in where people sign in: by name, password and code, or by an invitation; and the end of
-// a session that nobody uses.
+// Sign-in by name, password and code, or by an invitation; and the end of an idle session.
 import { call, sessionOver } from "./api.js";
 import { facts, field, h, problem, say, shape } from "./dom.js";
 import { end, isTouched, personOfPage, secondsLeft, secondsSilent, touch } from "./session.js";
@@ -11,17 +10,16 @@ import { end, isTouched, personOfPage, secondsLeft, secondsSilent, touch } from 
  * }} Enrolment
  */
 
-/** How long before its end it is said that the session ends, in seconds. */
+/** Seconds before the end of the session at which the warning is shown. */
 const warnSeconds = 60;
 const lookEveryMs = 1_000;
 /**
- * A view that asks for nothing by itself hears of a role that changed, or of the end, after so
- * long.
+ * A view without requests of its own learns of a changed role or the session's end after this time.
  */
 const askAfterSeconds = 10;
 
 /**
- * A field for a secret or a code, with what tells a password manager which one it is.
+ * A field for a secret or a code; `autocomplete` identifies it to password managers.
  * @param {string} name
  * @param {string} type
  * @param {string} autocomplete
@@ -51,7 +49,7 @@ export function codeField() {
 }
 
 /**
- * A form that is sent by one button, once at a time.
+ * A form with one button, which sends one request at a time.
  * @param {string} button
  * @param {() => Promise<void>} work
  * @param {...(Node | string)} fields
@@ -87,7 +85,7 @@ export function secretForm(button, work, ...fields) {
 
 /**
  * @param {HTMLElement} main
- * @param {unknown} why it is asked again; undefined: the first time
+ * @param {unknown} why the reason to sign in again; undefined: the first time
  * @param {(session: Session) => void} entered
  */
 export function askToSignIn(main, why, entered) {
@@ -96,7 +94,7 @@ export function askToSignIn(main, why, entered) {
   const code = codeField();
   const work = async () => {
     const given = { name: name.value.trim(), password: password.value, code: code.value.trim() };
-    // Right or wrong, a code is good once.
+    // Right or wrong, a code can be used once.
     code.value = "";
     entered(/** @type {Session} */ (await call("/__cofre/session", { do: "sign_in", ...given })));
   };
@@ -142,7 +140,7 @@ export async function acceptInvitation(main, invitation, entered, leave) {
     return;
   }
   const { name, role, secret, uri } = enrolment;
-  // For password managers alone: the name is the one that was given.
+  // Only for password managers: the name was chosen by the inviting admin.
   const userName = h("input", {
     name: "name",
     type: "text",
@@ -182,7 +180,7 @@ export async function acceptInvitation(main, invitation, entered, leave) {
 }
 
 /**
- * The secret as a QR code, for the camera of a telephone.
+ * The secret as a QR code, for a phone's camera.
  * @param {Enrolment} enrolment
  */
 function picture({ squares, size }) {
@@ -202,7 +200,7 @@ function picture({ squares, size }) {
   );
 }
 
-/** Says a minute before that the session ends, and asks the server when it should have ended. */
+/** Warns a minute before the session ends, and calls the server when it should have ended. */
 export function watchSession() {
   for (const kind of ["pointerdown", "pointermove", "keydown", "wheel"])
     addEventListener(kind, touch, { passive: true });
@@ -212,13 +210,15 @@ export function watchSession() {
   warning.hidden = true;
   document.querySelector("header")?.after(warning);
   let isAsking = false;
-  /** Whoever has used the page goes on by that; what came of it shows in the time that is left. */
+  /**
+   * User activity extends the session with this call; its result shows in the time that is left.
+   */
   const ask = async () => {
     if (isAsking) return;
     isAsking = true;
     await call("/__cofre/session", {}).catch(() => undefined);
     isAsking = false;
-    // Nobody answers: what is shown is taken away all the same.
+    // Without an answer, the view is removed all the same.
     if (personOfPage() !== undefined && secondsLeft() <= 0) {
       end();
       dispatchEvent(new Event(sessionOver));

@@ -1,4 +1,4 @@
-// Published test numbers, as docs/wire/sandbox.md has them; a test compares the two.
+// Published test numbers, as in docs/wire/sandbox.md; a test compares the two.
 
 /** @type {readonly (readonly [number: string, brand: string, outcome: string])[]} */
 export const testCards = [

@@ -1,4 +1,4 @@
-// Stored cards: what may be shown of them.
+// Stored cards, with the data that may be shown.
 import { call } from "./api.js";
 import { field, foreign, h, problem, searchForm, select, table, tableRow } from "./dom.js";
 import { withoutNumber } from "./list.js";
@@ -14,7 +14,7 @@ import { brandOptions } from "./words.js";
 
 const heads = ["Card", "Stored (UTC)", "Used last (UTC)", "Works until (UTC)"];
 const step = 100;
-/** As many as one call answers with. */
+/** Most tokens in one answer. */
 const mostOfCall = 1_000;
 
 /** @type {import("./main.js").View} */
@@ -83,7 +83,7 @@ export async function tokensView(main, _words, query, signal) {
 }
 
 /**
- * Cards are looked at a thousand at a time, until there are as many as are wanted.
+ * Reads cards a thousand at a time, until the wanted number is reached.
  * @param {Readonly<Record<string, string>>} filter
  * @param {number} wanted
  */

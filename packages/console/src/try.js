@@ -1,4 +1,4 @@
-// A card stored and charged, as a shop does it, with the same to paste into a shell.
+// Stores and charges a card as a shop does, and shows the same as shell commands.
 import { call, newName } from "./api.js";
 import { field, foreign, h, problem, select } from "./dom.js";
 import { stateMark } from "./list.js";
@@ -8,7 +8,7 @@ import { own } from "./words.js";
 
 /** @import { Page, Payment } from "./api.js" */
 
-/** Where the customer lives, with all that the country asks for. */
+/** The customer's country, with all data that it requires. */
 /** @type {Readonly<Record<string, Readonly<Record<string, string>>>>} */
 const customers = {
   pe: { country: "pe", phone_number: "51987654321" },
@@ -177,8 +177,7 @@ function curlLines(stored, payment) {
 }
 
 /**
- * Quotes of the shell end where the key's variable begins, and what the customer's name may hold
- * stays inside.
+ * The shell's quotes end before the key's variable, and the customer's name cannot end them.
  * @param {string} path
  * @param {Readonly<Record<string, unknown>>} fields
  */

@@ -1,10 +1,10 @@
-// What somebody has typed and not sent, over a view that is made anew under it.
+// Keeps unsent input while a view is rebuilt.
 
 /** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Control */
 /** @typedef {{ values: ReadonlyMap<string, string>, focused: string | undefined }} Typed */
 
 /**
- * The controls by their names; of several with one name by their order.
+ * The controls by name; controls with the same name are distinguished by order.
  * @param {HTMLElement} main
  */
 function controlsIn(main) {
@@ -37,7 +37,7 @@ export function typedIn(main, withSecrets = true) {
 }
 
 /**
- * What may be typed no more stays as it is.
+ * Disabled controls keep their values.
  * @param {HTMLElement} main
  * @param {Typed} typed
  */

@@ -1,8 +1,8 @@
-// What the page calls things.
+// The page's labels.
 
 /**
- * What a table of ours has under a word that came from outside. Every object also has `constructor`
- * and `toString`, which are no rows.
+ * The row of one of our tables for an external word. Every object also has `constructor` and
+ * `toString`, which are not rows.
  * @template Row
  * @param {Readonly<Record<string, Row>>} table
  * @param {string} word
@@ -13,7 +13,8 @@ export function own(table, word) {
 }
 
 /**
- * When it was made, and what tells it from others: payments of one moment begin alike.
+ * The beginning has the time of creation; the end distinguishes payments of one moment, which begin
+ * alike.
  * @param {string} hash
  */
 export function shortHash(hash) {
@@ -46,7 +47,7 @@ export const stateOptions = [
 ];
 
 /**
- * What has become of a captured payment's money, in a word, and the colour's name.
+ * The state of a captured payment's money, as a label and a colour's name.
  * @param {bigint} captured
  * @param {bigint} refunded
  * @param {boolean} isChargedBack
@@ -77,7 +78,7 @@ export const brandOptions = [
 ].map((brand) => [brand, brand]);
 
 /**
- * The state in a word, and the colour's name.
+ * The state as a label, and the colour's name.
  * @param {string} state
  */
 export function stateWords(state) {
@@ -95,7 +96,7 @@ const kinds = {
 };
 
 /**
- * Whom an entry of a timeline is about.
+ * The subject of a timeline's entry.
  * @param {string} kind
  */
 export function kindWords(kind) {
@@ -121,7 +122,7 @@ const deliveries = {
 export const deliveryOptions = Object.entries(deliveries).map(([state, [text]]) => [state, text]);
 
 /**
- * The state of a delivery in a word, and the colour's name.
+ * The state of a delivery as a label, and the colour's name.
  * @param {string} state
  */
 export function deliveryWords(state) {
@@ -142,7 +143,7 @@ const outcomes = {
 };
 
 /**
- * What the last attempt ended in: the number of an HTTP status is its own word.
+ * The result of the last attempt: an HTTP status is its own label.
  * @param {string} outcome
  */
 export function outcomeWords(outcome) {
@@ -194,7 +195,7 @@ const faults = {
 export const faultOptions = Object.entries(faults).map(([kind, [name]]) => [kind, name]);
 
 /**
- * What a fault is called, what it does, and whether it takes a time.
+ * A fault's name and effect, and whether it takes a duration.
  * @param {string} kind
  */
 export function faultWords(kind) {

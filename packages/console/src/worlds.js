@@ -1,4 +1,4 @@
-// The worlds of this server, and the time of the one that is open.
+// The worlds of this server, and the clock of the open one.
 import {
   call,
   canLeaveWorld,
@@ -19,7 +19,7 @@ import { mayDo } from "./session.js";
  * @property {string} id
  * @property {string} name
  * @property {string} seed
- * @property {string} [integration_key] not told where people sign in
+ * @property {string} [integration_key] not sent with sign-in
  * @property {string} [public_integration_key]
  * @property {{ now: string, running: boolean }} clock
  * @property {number} payments
@@ -29,9 +29,9 @@ import { mayDo } from "./session.js";
 /** @typedef {{ payments: number, deliveries: number, cards: number }} Done */
 
 const heads = ["World", "Seed", "Time (UTC)", "Payments", "Open"];
-/** There may be thousands. */
+/** Limits the list, because there may be thousands. */
 const mostShown = 200;
-/** Numbers as text of one length, which sorts as they do. */
+/** Numbers as zero-padded text, so that they sort numerically. */
 const digits = 6;
 
 /** @type {import("./main.js").View} */
@@ -98,7 +98,7 @@ function timeOf({ now, running }) {
 }
 
 /**
- * The account that is open: its time, and what can be done when it is a world.
+ * The open account: its time, and the controls when it is a world.
  * @param {HTMLElement} section
  * @param {HTMLElement} trouble
  * @param {AbortSignal} signal
@@ -106,7 +106,7 @@ function timeOf({ now, running }) {
 async function openWorld(section, trouble, signal) {
   const told = h("div");
   const controls = h("div");
-  // The world that is shown, whichever is open when a button is pressed.
+  // The shown world, even if another one is open when a button is pressed.
   const subject = subjectOfTab();
   let made = "";
   /** @type {((world: World, clock: Clock) => void) | undefined} */
@@ -204,7 +204,7 @@ function keysOf({ integration_key: secret, public_integration_key: open }) {
 }
 
 /**
- * What moves the time of a world and begins it anew; made once, so that what is being written
+ * The controls that move the clock of a world and reset it; created once, so that unsent input
  * stays.
  * @param {HTMLElement} place
  * @param {(path: string, fields: Readonly<Record<string, string>>, words: (answer: unknown) =>
@@ -339,7 +339,7 @@ function movedWords(answer) {
   return complete === false ? `${words} There is more to be done: advance again.` : words;
 }
 
-/** A new world, opened at once. */
+/** Creates a world and opens it at once. */
 function newWorld() {
   const name = h("input", { name: "name", autocomplete: "off", maxlength: "100", size: "14" });
   const seed = h("input", { name: "seed", autocomplete: "off", maxlength: "100", size: "10" });
