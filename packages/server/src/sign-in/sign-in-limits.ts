@@ -75,7 +75,7 @@ export class SignInLimits {
       failures: 0,
       restsUntil: undefined,
     };
-    // Never longer than the rest itself: the clock may have been set back since.
+    // Never longer than the lockout itself: the clock may have been set back since.
     if (restsUntil !== undefined && now < restsUntil && restsUntil - now <= restMs + minute)
       return undefined;
     const counted = restsUntil === undefined ? failures + 1 : 1;

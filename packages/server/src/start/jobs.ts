@@ -74,7 +74,7 @@ interface RowUpgradeNeeds {
 }
 
 /**
- * Time until other nodes notice that the last node of an earlier version has ended, in
+ * Wait after the last node of an earlier version has ended; other nodes notice within seconds. In
  * milliseconds.
  */
 const settleMs = 30_000;

@@ -10,7 +10,7 @@ import { noPayment } from "./log-events.ts";
 
 export interface Incarnation {
   readonly keeper: IncarnationKeeper;
-  /** A file records that an installation ran with the keys of this directory. */
+  /** The directory has the note of an earlier process that used its keys with a file store. */
   readonly isNoted: boolean;
   /** The latest time of the earlier processes that served it. */
   readonly notedAt: Instant | undefined;
