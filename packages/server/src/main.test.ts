@@ -26,7 +26,7 @@ import { until } from "../test/until.ts";
 
 const program = fileURLToPath(new URL("../bin/cofre.js", import.meta.url));
 
-/** The settings of whoever runs the tests stay out of the processes that are started here. */
+/** The tester's own settings do not apply to the processes started here. */
 const environment = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !name.startsWith("COFRE_")),
 );
@@ -60,7 +60,7 @@ async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
   return text;
 }
 
-/** Runs the program with a reader of this output who has gone before anything was written. */
+/** Runs the program with the reader of this output closed before anything is written. */
 async function runUnheard(output: "stdout" | "stderr", args: readonly string[]): Promise<Ended> {
   const child = spawn(process.execPath, [program, ...args], { env: environment });
   child[output].destroy();
@@ -74,10 +74,10 @@ async function runUnheard(output: "stdout" | "stderr", args: readonly string[]):
   };
 }
 
-/** A server that was started as a user starts it. */
+/** A server, started as by a user. */
 class Serving {
   readonly child: ChildProcess;
-  /** What was said to people so far. */
+  /** Standard error so far. */
   stderr = "";
   readonly #lines: AsyncIterator<string, undefined>;
   readonly #exited: Promise<unknown[]>;
@@ -101,7 +101,7 @@ class Serving {
     this.child = child;
     child.stderr.setEncoding("utf8").on("data", (piece: string) => (this.stderr += piece));
     this.#lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-    // `close`: exited, and everything it wrote has been read.
+    // `close`: exited, and all its output has been read.
     this.#exited = once(child, "close");
     context.after(() => child.kill("SIGKILL"));
   }
@@ -116,7 +116,7 @@ class Serving {
     }
   }
 
-  /** Resolves with what was said to people once it fits `pattern`. */
+  /** Resolves with standard error once it matches `pattern`. */
   async said(pattern: RegExp): Promise<string> {
     await until(`standard error says ${String(pattern)}`, () => pattern.test(this.stderr));
     return this.stderr;
@@ -220,7 +220,7 @@ describe("the program", () => {
   );
 });
 
-/** Starts once, waits until it is reached, and stops it. Resolves with what it said to people. */
+/** Starts once, waits until it is listening, and stops it. Resolves with its standard error. */
 async function startAndStop(context: TestContext, args: readonly string[]): Promise<string> {
   const serving = new Serving(context, args);
   await serving.event("listening");
@@ -279,8 +279,8 @@ describe("a start", () => {
   for (const [what, lose] of [
     ["missing", (file: string) => rmSync(file)],
     ["empty", (file: string) => truncateSync(file)],
-    // What the file is until the first checkpoint, when it is copied without its log: 4,096 bytes
-    // and no table.
+    // The file before the first checkpoint, when it is copied without its write-ahead log: 4,096
+    // bytes and no table.
     ["without its tables", withoutTables],
   ] as const) {
     test(`with keys whose database is ${what} is refused with what to do, and makes nothing`, async (context) => {
@@ -406,7 +406,7 @@ describe("a started server", () => {
     "opens no debugger on SIGUSR1, and serves on",
     { skip: process.platform === "win32" },
     async (context) => {
-      // Another user of the machine read the root key through it.
+      // Another user of the machine could read the root key through it.
       const server = new Serving(context, ["--data-dir", ":memory:"]);
       const { port } = await server.event("listening");
       for (let times = 0; times < 3; times += 1) {
@@ -417,7 +417,7 @@ describe("a started server", () => {
       assert.equal(await server.exitCode(), 0);
       assert.doesNotMatch(server.stderr, /debugger/i);
 
-      // Control: without a listener Node opens it.
+      // Control: without a signal handler Node opens the inspector.
       const bare = spawn(process.execPath, [
         "--inspect-port=0",
         "-e",
@@ -476,7 +476,8 @@ describe("a started server", () => {
     async (context) => {
       const folder = join(newFolder(context), "data");
       const keys = { COFRE_SANDBOX_INTEGRATION_KEY: "full" };
-      // Half a megabyte for the largest file: the start fits, and some stored cards.
+      // A limit of half a megabyte for the largest file: enough for the start and some stored
+      // cards.
       const limited = `ulimit -f 1024; exec "$0" "$@"`;
       const serving = new Serving(context, ["--data-dir", folder], keys, ["sh", "-c", limited]);
       const { port } = await serving.event("listening");
@@ -524,8 +525,8 @@ describe("a started server", () => {
     const client = connect(Number(port), "127.0.0.1");
     context.after(() => client.destroy());
     client.on("error", () => undefined);
-    // A body that never comes, asked for: the server's go-ahead shows that the request is under
-    // way.
+    // A body that is announced but never sent: the server's 100 Continue shows that the request is
+    // in flight.
     client.write(
       "POST /ws/token HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n",
     );

@@ -28,7 +28,7 @@ const random = new SeededRandom("files");
 
 interface Installation {
   readonly directory: string;
-  /** Opens it so many days after it was made. */
+  /** Opens it `days` days after its creation. */
   readonly open: (days?: number) => Promise<ServerCredentials>;
   readonly read: (name: string) => string;
 }
@@ -172,7 +172,7 @@ describe("the files of the local authority", () => {
           assert.ok(error.message.includes(file) && !error.message.includes("sausage"));
           return true;
         });
-        // As it says.
+        // Follow the advice of the message.
         rmSync(file);
         await open();
       },

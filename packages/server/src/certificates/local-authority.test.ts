@@ -44,8 +44,8 @@ function misused(
 }
 
 /**
- * What a client that trusts the authority alone makes of a server: undefined when it is content,
- * otherwise OpenSSL's word.
+ * The result for a client that trusts only the authority: undefined when it accepts the server,
+ * otherwise OpenSSL's reason.
  */
 async function refusalOf(
   name: string,
@@ -86,8 +86,8 @@ describe("the local authority", () => {
       assert.equal(await refusalOf(name, named), undefined, name);
       assert.equal(await refusalOf(name, server), undefined, name);
     }
-    // BoringSSL refuses a certificate with an address in it under an authority that is constrained
-    // to addresses.
+    // BoringSSL refuses a certificate with an address under an authority that is constrained to
+    // addresses.
     assert.equal(named.certificate.checkIP("127.0.0.1"), undefined);
     assert.equal(server.certificate.checkIP("127.0.0.1"), "127.0.0.1");
     assert.equal(server.certificate.checkIP("::1"), "::1");
@@ -96,7 +96,7 @@ describe("the local authority", () => {
   test("is believed for no other name or address, and makes no other authority, whoever has its key", async () => {
     const elsewhere = { names: ["example.com"], addresses: [] };
     assert.equal(await refusalOf("example.com", misused(elsewhere)), "permitted subtree violation");
-    // Beside a name that it may certify.
+    // Together with a name that it may certify.
     assert.equal(
       await refusalOf("localhost", misused({ names: ["localhost", "ebanx.com"], addresses: [] })),
       "permitted subtree violation",
@@ -117,7 +117,7 @@ describe("the local authority", () => {
       await refusalOf("localhost", misused({ names: ["localhost"], addresses: [] })),
       undefined,
     );
-    // A name below one of its own is permitted too, which is how constraints work (RFC 5280
+    // A subdomain of a permitted name is permitted too, as defined for constraints (RFC 5280
     // 4.2.1.10).
     assert.equal(
       await refusalOf(

@@ -52,7 +52,7 @@ async function run(
 const unkeyed =
   "There are no keys in COFRE_DATA_DIR, so the MACs of the entries were not checked.\n";
 
-/** A file with an admin, somebody who was hired, and a wrong try; still held by its store. */
+/** A file with an admin, an invited user, and a failed attempt; its store is still open. */
 async function held(context: TestContext) {
   const folder = temporaryFolder(context);
   const store = await openEmbeddedStore({ file: join(folder, "cofre.db") });
@@ -73,7 +73,7 @@ async function held(context: TestContext) {
   return { folder, store, office, environment: { COFRE_DATA_DIR: folder } };
 }
 
-/** What somebody does who may write the file. */
+/** Simulates an attacker with write access to the file. */
 function tamper(folder: string, change: (database: DatabaseSync) => void): void {
   const database = new DatabaseSync(join(folder, "cofre.db"));
   database.exec(`DROP TRIGGER audit_entry_is_append_only; DROP TRIGGER audit_entry_is_kept; DROP TRIGGER audit_entry_is_not_replaced;
@@ -83,8 +83,8 @@ function tamper(folder: string, change: (database: DatabaseSync) => void): void 
 }
 
 /**
- * Changes entry `from` and computes all digests from there on anew, and the noted end: nothing in
- * the file tells.
+ * Changes entry `from` and recomputes all digests from there on, and the stored head: the file
+ * alone does not show the change.
  */
 function rewrite(database: DatabaseSync, from: number): void {
   let head: AuditHead = auditBeginning;

@@ -6,7 +6,7 @@ import { systemScheduler } from "../kernel/system-scheduler.ts";
 import { clientOf } from "./cofre-client.ts";
 import type { CommandHost } from "./command.ts";
 
-/** What a command with these options says before it calls Cofre. */
+/** The messages of a command with these options before it calls Cofre. */
 function saidWith(
   flags: Readonly<Record<string, string>>,
   environment: Readonly<Record<string, string>>,

@@ -17,7 +17,10 @@ interface Ended {
   readonly problems: string;
 }
 
-/** What moves is in test/e2e/migrate-store.test.ts: it needs a PostgreSQL server. */
+/**
+ * The migration itself is tested in test/e2e/migrate-store.test.ts, which needs a PostgreSQL
+ * server.
+ */
 async function run(
   args: readonly string[],
   environment: Readonly<Record<string, string>>,

@@ -26,7 +26,7 @@ async function run(
 ): Promise<{ readonly code: number; readonly output: string; readonly problems: string }> {
   let [output, problems] = ["", ""];
   const call = readCommandLine(["scan", ...args]);
-  // As main.ts does.
+  // As in main.ts.
   if ("problem" in call) return { code: 2, output, problems: call.problem };
   const code = await scanCommand.run(call, {
     input: Readable.from([Buffer.from(input)]),
@@ -62,8 +62,8 @@ describe("cofre scan", () => {
     const { code, problems } = await run([join(folder, "nothing")]);
     assert.equal(code, 2);
     assert.match(problems, /nothing: does not exist\n1? ?0 files/);
-    // What cannot be read is worse than what was found: somebody who only looks at the code must
-    // not believe that this was all.
+    // An unreadable file takes precedence over hits: a script that checks only the exit code must
+    // not assume a complete scan.
     writeFileSync(join(folder, "card"), pan);
     assert.equal((await run([join(folder, "card"), join(folder, "nothing")])).code, 2);
   });

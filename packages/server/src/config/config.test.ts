@@ -373,8 +373,8 @@ test("keys are any text of up to 100 characters, from variables or files, withou
   assert.equal(config.sandboxPublicIntegrationKey?.reveal(), "public");
 });
 
-// Names of hosts have no case. "LOCALHOST" was refused with a short key as a host that others can
-// reach.
+// Host names are case-insensitive. "LOCALHOST" with a short key was refused as a host that other
+// machines can reach.
 for (const host of ["localhost", "LOCALHOST", "127.0.0.1", "::1"]) {
   test(`a short key of the sandbox is accepted where only this machine reaches the server: ${host}`, () => {
     const { host: read } = configOf({

@@ -16,7 +16,7 @@ function given(mostUnderWay = 1_000) {
   const time = new StillTime();
   const simulator = createSimulator({ clock: time, scheduler: time });
   const events: string[] = [];
-  // The circuit's own clock can be set back.
+  // A separate clock for the circuit, which can be set back.
   let backMs = 0;
   const clock = { now: () => laterBy(time.now(), -backMs) };
   const setBack = (ms: number): void => void (backMs = ms);
@@ -49,7 +49,7 @@ function given(mostUnderWay = 1_000) {
         cryptogram: undefined,
       })
     ).kind;
-  /** Payments whose answer is lost, all at once. */
+  /** Authorizes concurrently; every answer is lost. */
   const lose = async (count: number): Promise<readonly string[]> => {
     simulator.instruct(merchantId, { next: "lose_request", times: count });
     const asked = Array.from({ length: count }, () => authorize());
@@ -99,7 +99,7 @@ test("after its rest one is let through; silence makes the rest longer, an answe
   const { authorize, lose, time, events, simulator } = given();
   await lose(20);
   await time.pass(5_000);
-  // One goes and waits; the others are not sent.
+  // One probe is sent and waits; the others are not sent.
   simulator.instruct(merchantId, { next: "lose_request", times: 1 });
   const probe = authorize();
   assert.equal(await authorize(), "not_sent");

@@ -13,6 +13,6 @@ test("what goes to the only acquirer is found there when the list has another on
 
   assert.equal(connectorsOf([other, old]).of(written).name, "upstream");
   assert.equal(connectorsOf([other]).of(written).capabilities.repeatsFollowUps, false);
-  // A payment of an earlier version says nothing.
+  // A payment of an earlier version has no connector name.
   assert.equal(connectorsOf([other, old]).of(undefined).name, "other");
 });

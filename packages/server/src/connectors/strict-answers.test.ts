@@ -81,7 +81,7 @@ const decline: Decline = {
   refusedBeforeIssuer: false,
 };
 
-/** A connector whose acquirer answers each call so; what was dropped is gathered. */
+/** A connector whose acquirer gives these answers; dropped values are collected. */
 function answering(answers: Partial<Record<DroppedValue["call"], unknown>>): {
   readonly connector: Connector;
   readonly dropped: string[];
@@ -330,7 +330,8 @@ describe("an outcome whose card is not in hand any more", () => {
         `${captured}`,
       );
     }
-    // The least that is as long as a card number, and what is shorter, where less was authorized.
+    // The least amount as long as a card number, and a shorter one, both above the authorized
+    // amount.
     for (const [captured, kind] of [
       [10n ** 13n, "unknown"],
       [10n ** 13n - 1n, "found"],

@@ -27,7 +27,7 @@ function capture(
   return { log, lines, wait: (ms: number) => (now += ms) };
 }
 
-/** What a deceived compiler would let through: built where no type looks. */
+/** An event that bypasses the type checker. */
 function deceitful(event: LogEventName, fields: Record<string, unknown>): LogEvent {
   return JSON.parse(JSON.stringify({ event, ...fields })) as LogEvent;
 }
@@ -244,8 +244,8 @@ function programOf(statements: string): string {
 }
 
 /**
- * Runs these statements, with `output` for standard output, in a process of its own whose limit
- * ends one that never ends.
+ * Runs these statements with `output` as standard output, in a separate process with a time limit
+ * for one that never ends.
  */
 function ended(
   statements: string,
@@ -263,7 +263,7 @@ function ended(
   return { status, text: text?.toString() ?? "" };
 }
 
-/** The flush of the last lines would try for ever. */
+/** The flush of the last lines would retry indefinitely. */
 const full: readonly (readonly [string, string])[] = [
   [
     "has been full",
@@ -292,8 +292,8 @@ for (const [name, statements] of full) {
   );
 }
 
-// The test holds both ends of a named pipe open and reads nothing. Such a pipe blocks, as those of
-// a shell do.
+// The test holds both ends of a named pipe open and reads nothing. Such a pipe blocks, like those
+// of a shell.
 test(
   "a process whose standard output is a pipe that nothing reads ends when it wants to",
   { skip: process.platform === "win32" },

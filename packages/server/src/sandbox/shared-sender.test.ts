@@ -42,7 +42,7 @@ test("so many are sent at once, those that wait in their order, and nobody who g
   }
   assert.deepEqual(bodies(), ["1", "2", "4", "6"]);
   await Promise.all(all);
-  // All places are free again.
+  // All slots are free again.
   const more = [send("7"), send("8"), send("9")];
   await new Promise(setImmediate);
   assert.deepEqual(bodies().slice(4), ["7", "8"]);

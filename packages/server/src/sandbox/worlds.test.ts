@@ -43,7 +43,7 @@ function rig(limits: Partial<WorldLimits> = {}): Rig {
   };
 }
 
-/** A record that anybody may add to a world without an end: a named request. */
+/** A record that clients can add to a world without limit: an idempotent request. */
 function claim(world: World, key: string): Promise<unknown> {
   const at = instant(epoch);
   const change: Change = {
@@ -93,7 +93,7 @@ describe("the number of worlds", () => {
     const { worlds, create } = rig();
     await create({ key: "mine" });
     await assert.rejects(create({ key: "mine" }), new WorldRefused("key_taken"));
-    // Two that ask at once: one of them has it.
+    // Of two concurrent requests, one succeeds.
     const both = await Promise.allSettled([create({ key: "ours" }), create({ key: "ours" })]);
     assert.deepEqual(both.map(({ status }) => status).toSorted(), ["fulfilled", "rejected"]);
     await worlds.close();
@@ -109,7 +109,7 @@ test("the records of all worlds together are bounded; what is there goes on, and
   }
   await assert.rejects(claim(one, "one more"), { code: "overloaded" });
   assert.equal(one.size + other.size, 2_500);
-  // An account's switches are no new record.
+  // A change of an account's settings is not a new record.
   const { account } = one.plan;
   const changed = { ...account, version: 2, name: "changed" };
   const change: Change = {
@@ -159,7 +159,7 @@ describe("snapshots", () => {
     const [one, other] = [await create(), await create()];
     assert.ok(one.snapshot("a") && one.snapshot("b") && other.snapshot("c"));
     assert.ok(!other.snapshot("d"));
-    // In place of another there is room.
+    // A snapshot that replaces another fits.
     assert.ok(one.snapshot("a"));
     await claim(other, "one more");
     assert.ok(!other.snapshot("c"));
@@ -204,7 +204,7 @@ test("a move of the time that takes more than a minute says where it was to go, 
     } as const;
     await store.commit(given.paymentChange({ ...held, captureBy: instant(epoch + number * hour) }));
   }
-  // Something takes very long.
+  // A step that takes very long.
   const runDue = recovery.runDue.bind(recovery);
   recovery.runDue = () => {
     advance(25 * second);
@@ -260,7 +260,7 @@ test("a world that begins anew gives up the moves of its time, and what still en
   );
   assert.deepEqual([(await between)?.isGivenUp, world.time.now], [false, to]);
 
-  // A request of the one before ends while the time of this one is moved.
+  // A request of the previous state ends while the time of the present one is moved.
   const { recovery } = world.installation;
   const runDueNow = recovery.runDue.bind(recovery);
   let late = 0;
@@ -293,7 +293,7 @@ test("a move of the time waits for no pause between cards, however many a world 
   const world = await worlds.create(planAlone(random, { now: instant(epoch), running: false }));
   const cards = 2_500;
   for (let number = 1; number <= cards; number += 1) {
-    // Two of them at another moment than all others.
+    // Two of them have a different time from all others.
     const at = instant(epoch + Math.max(0, number - cards + 2) * second);
     const card = given.newCard(number, { merchantId: world.id, createdAt: at, lastUsedAt: at });
     assert.equal(
@@ -317,7 +317,7 @@ test("where the time of a world goes on, what falls due is done without anybody'
   const world = await create({ running: true });
   const rounds: Instant[] = [];
   const { recovery, store } = world.installation;
-  // Nobody captures it.
+  // The payment is not captured.
   await store.commit(
     given.paymentChange({
       ...given.newPayment(1),
@@ -332,7 +332,7 @@ test("where the time of a world goes on, what falls due is done without anybody'
     rounds.push(world.time.now);
     return runDue();
   };
-  // Nothing is due yet: nobody looks after it.
+  // Nothing is due yet, so no due work runs.
   await sleep(1_200);
   assert.deepEqual(rounds, []);
   advance(5 * second);
@@ -383,14 +383,14 @@ describe("a world's clock", () => {
     clock.fire();
     assert.deepEqual(happened, ["first", "second"]);
     assert.equal(clock.nextTimer, at(30));
-    // What is to happen is bounded: what has been on its way for longest is lost.
+    // The number of timers is bounded: the oldest is lost.
     const late: number[] = [];
     for (let ms = 31; ms <= 1_530; ms += 1) scheduler.after(ms, () => late.push(ms));
     clock.set(at(2_000));
     clock.fire();
     assert.equal(late.length, 1_000);
     assert.equal(late[0], 531);
-    // Where time stands, nobody can wait in it.
+    // While the time is paused, there are no waits.
     const began = performance.now();
     await scheduler.sleep(60_000);
     assert.ok(performance.now() - began < 30_000);

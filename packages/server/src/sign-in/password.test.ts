@@ -7,7 +7,7 @@ import { createPasswords, holdsName, normalizedPassword } from "./password.ts";
 const passwords = createPasswords({ random: new SystemRandom() });
 const password = "correct horse battery staple";
 
-/** Too short a tag to be one. */
+/** The tag is too short to be valid. */
 const cheap = "$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$";
 
 test("a hash says what it was made with, and opens for its password alone", async () => {
@@ -64,7 +64,7 @@ test("an unknown name costs what a known one costs", async () => {
     for (let tries = 0; tries < 9; tries += 1) {
       const before = process.cpuUsage();
       await passwords.matches("not the password", against);
-      // Of all threads of this process: other work on the machine does not lengthen it.
+      // CPU time of all threads of this process: other work on the machine does not affect it.
       const { user, system } = process.cpuUsage(before);
       times.push((user + system) / 1_000);
     }
@@ -84,7 +84,7 @@ test("two are hashed at a time, sixteen wait, and the next one is turned away", 
   assert.equal(turnedAway.length, 12);
   for (const error of turnedAway)
     assert.ok(error instanceof Error && "code" in error && error.code === "busy");
-  // The line is empty again.
+  // The queue is empty again.
   const later = await Promise.allSettled(
     Array.from({ length: 18 }, () => passwords.matches(password, undefined)),
   );

@@ -24,7 +24,7 @@ import type { PeopleChange, PeopleStore } from "../user/user-store.ts";
 import type { PersonId } from "../user/user.ts";
 import { codeOf, stepAt } from "./totp.ts";
 
-/** The office's store, whose methods may be replaced. */
+/** The office's store as an object whose methods can be replaced. */
 function storeOf({ options: { store } }: Office): PeopleStore {
   return {
     people: () => store.people(),
@@ -303,7 +303,7 @@ describe("signing in", () => {
       "server lock done",
       "nobody sign_in refused locked",
     ]);
-    // Another process, over the same store.
+    // Another process with the same store.
     await assert.rejects(
       createPeople(office.options).signIn({
         name: "admin",
@@ -337,7 +337,7 @@ describe("signing in", () => {
     for (let round = 0; round < 2; round += 1) {
       await fail(9);
       await signIn(office, bob);
-      // Until the network may try as often again.
+      // Until the network's limit allows as many attempts again.
       office.clock.advance(10 * minute);
     }
     await fail(10);
@@ -446,7 +446,7 @@ describe("tries that are wrong", () => {
       refusedWith("sign_in_refused"),
       "still locked",
     );
-    // On another node, which knows no more than the mark and the store say.
+    // On another node, which has only the device cookie and the store.
     await createPeople(office.options).signIn({
       name: "admin",
       password,
@@ -723,7 +723,7 @@ describe("sessions", () => {
       await people.resume(admin.session);
       written.add((await options.store.session(digest))?.session.lastUsedAt);
     }
-    // When it began, at 30 seconds from now on, and once more.
+    // At its start, after 30 seconds, and once more.
     assert.equal(written.size, 3);
   });
 
@@ -870,7 +870,7 @@ describe("passwords", () => {
         newPassword,
         origin,
       });
-    // What is wrong with the new one alone is no try.
+    // A change that fails only because of the new password is not a failed attempt.
     for (let tries = 0; tries < 50; tries += 1)
       await assert.rejects(change("short"), refusedWith("password_refused"));
     const before = (await actsOf(office)).length;
@@ -878,7 +878,7 @@ describe("passwords", () => {
       await assert.rejects(change("a wholly new password"), refusedWith("sign_in_refused"));
     for (let tries = 0; tries < 100; tries += 1)
       await assert.rejects(change("a wholly new password"), refusedWith("held_back"));
-    // Thirty, that the name is locked, and that others were held back.
+    // Thirty attempts, the lock of the name, and the rate-limited attempts.
     assert.equal((await actsOf(office)).length - before, 32);
   });
 });

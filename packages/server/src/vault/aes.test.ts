@@ -17,7 +17,7 @@ import {
 
 const hex = (text: string): Buffer => Buffer.from(text, "hex");
 
-/** Every copy of `bytes` with one bit turned over. */
+/** Every copy of `bytes` with one bit flipped. */
 function* flipped(bytes: Uint8Array): Generator<Uint8Array> {
   for (let bit = 0; bit < bytes.length * 8; bit += 1) {
     const copy = Uint8Array.from(bytes);
@@ -80,7 +80,7 @@ test("tags of 0 to 15 bytes are refused even when they are genuine", () => {
       undefined,
     );
   }
-  // The lengths that GCM itself allows, made as such rather than cut.
+  // The tag lengths that GCM itself allows, created with that length rather than truncated.
   for (const length of [4, 8, 12, 13, 14, 15]) {
     const cipher = createCipheriv("aes-256-gcm", key, nonce, { authTagLength: length });
     const short = Buffer.concat([cipher.update(plaintext), cipher.final()]);

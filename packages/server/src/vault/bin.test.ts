@@ -85,8 +85,8 @@ const brandOfOracle: Readonly<Record<string, Brand>> = {
 };
 
 /**
- * The brand by the independent library; undefined when it says a scheme that the interface does not
- * know, or says nothing.
+ * The brand according to the independent library; undefined for a scheme that the interface does
+ * not have, or for no result.
  */
 function oracleOf(digits: string): Brand | undefined {
   const [best] = creditCardType(digits).filter(({ lengths }) => lengths.includes(digits.length));
@@ -164,7 +164,7 @@ test("brands agree with an independent library except for the listed reasons, ea
     }
   }
   for (const [prefix] of examples) edges.add(prefix.padEnd(8, "0"));
-  // Every prefix of four digits too, so that no whole region is left out.
+  // Every prefix of four digits too, so that no range is left out.
   for (let prefix = 1_000; prefix <= 9_999; prefix += 1) edges.add(`${prefix}5000`);
 
   const met = new Set<Disagreement>();

@@ -23,7 +23,7 @@ const place: CardPlace = {
 const oneEpoch = (id: number): KeyObject | undefined => (id === epoch.id ? epoch.key : undefined);
 const anyEpoch = (): KeyObject => epoch.key;
 
-/** One that was good when the layout below was written down. */
+/** A card that was valid when the golden value below was made. */
 function cardOf(digits: string, holderName?: string): Card {
   return { ...cardOfTests(digits, holderName), expiryYear: 2031 };
 }
@@ -32,7 +32,7 @@ function textOf({ pan, expiryMonth, expiryYear, holderName }: Card): string {
   return `${Buffer.from(pan.reveal()).toString()} ${expiryMonth}/${expiryYear} ${holderName}`;
 }
 
-/** One failure for all causes: the same class and message, and nothing attached that tells more. */
+/** One failure for all causes: the same class and message, and no further properties. */
 function refuses(open: () => unknown, what = "a changed card"): void {
   assert.throws(
     open,
@@ -88,7 +88,10 @@ test("no two sealed forms share a data key, a nonce or any ciphertext, even of o
   assert.equal(parts.size, 4_000);
 });
 
-/** The layout of today, from bytes 00, 01, 02, ... as chance. What is stored must open for ever. */
+/**
+ * The present layout, with bytes 00, 01, 02, ... as random data. Stored cards must open
+ * indefinitely.
+ */
 const golden =
   "0100000007" +
   "0b7162bda9d1d500d2da2e346f6c0c2bd2312b227b37a33a258519f49505aec7" +
@@ -110,7 +113,7 @@ test("every single-bit change of a sealed card is refused", () => {
   for (let bit = 0; bit < ref.length * 8; bit += 1) {
     const changed = Uint8Array.from(ref);
     changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7));
-    // The header's epoch finds the same key here, so that the header itself has to be noticed.
+    // Every epoch has the same key here, so that a changed epoch number must be detected itself.
     refuses(() => openCard(changed, place, anyEpoch), `bit ${bit}`);
   }
   openCard(ref, place, anyEpoch);
@@ -136,7 +139,7 @@ test("a sealed card opens nowhere but in its place: token, merchant, record vers
     { ...place, owner: { ...owner, tokenDigest: hash("sha256", "other") as TokenDigest } },
     { ...place, owner: { ...owner, recordVersion: 2 } },
     { ...place, owner: { ...owner, recordVersion: 0x0100_0000 } },
-    // The same characters in a row, cut elsewhere.
+    // The same characters in sequence, split differently.
     { environment: "sandbox0", owner: { ...owner, merchantId: "a1b2c3d" as MerchantId } },
     { environment: "sandbo", owner: { ...owner, merchantId: "x0a1b2c3d" as MerchantId } },
   ];
@@ -168,7 +171,7 @@ test("a sealed card opens under its epoch only, even if another epoch had the sa
   refuses(() => openCard(known, place, anyEpoch), "another epoch, with a commitment that fits");
 });
 
-/** The commitment and the authenticated data as an attacker who has read the source makes them. */
+/** The commitment and the authenticated data as computed by an attacker who has read the source. */
 function commitmentFor(epochId: number, dataKey: Uint8Array): Buffer {
   return hash(
     "sha256",
@@ -195,7 +198,7 @@ test("a ciphertext that is crafted to open under two data keys opens under the o
   const [first, second] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
   const nonce = Buffer.alloc(12, 3);
   const aad = aadFor(place, epoch.id);
-  // A card of three blocks, the last of which lies within the name: that one is free to choose.
+  // A card of three blocks, the last of which is within the name, so that it can be chosen freely.
   const plaintext = Buffer.concat([
     Buffer.of(16),
     Buffer.from("4111111111111111"),
@@ -226,7 +229,7 @@ test("a ciphertext that is crafted to open under two data keys opens under the o
   ciphertext.set(bytesOf(free), 32);
   const tag = bytesOf(tagUnder(first) ^ multiply(free, weightUnder(first)));
 
-  // The control: GCM by itself is content with both keys.
+  // The control: GCM alone accepts both keys.
   assert.ok(decryptGcm(first, nonce, aad, { ciphertext, tag }) !== undefined);
   assert.ok(decryptGcm(second, nonce, aad, { ciphertext, tag }) !== undefined);
 
@@ -273,7 +276,7 @@ test("the data key is wiped once the card is sealed; so is all of the plaintext 
   assert.ok(!Buffer.from(memory).includes("1111"));
 });
 
-/** In hex, what was overwritten with zeros while `run` ran. */
+/** The buffers, in hex, that were overwritten with zeros during `run`. */
 function wipedBy(context: TestContext, run: () => void): readonly string[] {
   const wiped = watchWipes(context);
   try {
@@ -284,7 +287,7 @@ function wipedBy(context: TestContext, run: () => void): readonly string[] {
   return wiped;
 }
 
-/** 00, 01, 02, ... as chance, and the data key that comes of it. */
+/** 00, 01, 02, ... as random data, and the resulting data key. */
 const counted = { bytes: (length: number) => Uint8Array.from({ length }, (_, index) => index) };
 const countedKey = counted.bytes(44).subarray(12);
 const countedKeyHex = Buffer.from(countedKey).toString("hex");
@@ -296,7 +299,7 @@ test("every copy of a data key and of a card that sealing and opening make is wi
     wiped.filter((each) => each.includes(text)).length;
   let ref: CardRef = new Uint8Array(0);
   const sealing = wipedBy(context, () => void (ref = sealCard(card, place, epoch, counted)));
-  // The data key itself, and within what is committed to; the plaintext.
+  // The data key itself, and its copy in the commitment's input; the plaintext.
   assert.deepEqual([times(sealing, countedKeyHex), times(sealing, digitsHex)], [2, 1]);
   assert.equal(
     textOf(card),
@@ -309,7 +312,7 @@ test("every copy of a data key and of a card that sealing and opening make is wi
   assert.equal(times(opening, Buffer.from("JOSE DA SILVA").toString("hex")), 1);
 
   const resealing = wipedBy(context, () => void resealCard(ref, place, oneEpoch, epoch, random));
-  // What was opened is wiped as what is sealed again is; also when that fails.
+  // Both the opened and the resealed plaintext are wiped, also on failure.
   assert.equal(times(resealing, digitsHex), 2);
   const failing = wipedBy(context, () => {
     const noChance = { bytes: () => assert.fail("no chance") };
@@ -351,7 +354,7 @@ test("what opens and is no card is refused and wiped", (context) => {
     const wiped = wipedBy(context, () =>
       refuses(() => openCard(sealed(plaintext), place, oneEpoch)),
     );
-    // Not only its digits, which are wiped as those of a wrong card.
+    // The whole plaintext, not only its digits, which are wiped like those of an invalid card.
     assert.ok(
       wiped.some((each) => each.length === plaintext.length * 2),
       "wiped whole",
@@ -381,7 +384,7 @@ test("sealed again, a card is the next version of its record under the new epoch
   );
   refuses(() => openCard(ref, place, both), "the new form as the old version");
   refuses(() => openCard(old, { ...place, owner }, both), "the old form as the new version");
-  // Once the old epoch's key is destroyed, only the new form can be read.
+  // Once the old epoch's key is destroyed, only the resealed card can be read.
   const afterwards = (id: number): KeyObject | undefined => (id === next.id ? next.key : undefined);
   refuses(() => openCard(old, place, afterwards));
   openCard(ref, { ...place, owner }, afterwards);
@@ -407,7 +410,7 @@ test("a card that cannot be right is not sealed, nor bound to what no row can be
   for (const wrong of [version(-1), version(1.5), version(2 ** 32), named("e".repeat(65))]) {
     assert.throws(seal(card, wrong), { name: "BrokenInvariant" });
   }
-  // The controls: the last ones that can be.
+  // The controls: the extreme valid values.
   for (const right of [
     { ...card, expiryMonth: 1, expiryYear: 1_000 },
     { ...card, expiryMonth: 12, expiryYear: 9_999 },

@@ -22,7 +22,7 @@ function installation(root = random.bytes(32)) {
     clock: { now: () => instant((now += 1)) },
     create: true,
   };
-  // The provider wipes the root that it is given, as a restart would read it again.
+  // The provider wipes the root key that it gets, so each opening gets a copy, as after a restart.
   return {
     options,
     open: async (changes: object = {}) =>
@@ -243,7 +243,7 @@ test("what may have been used before a crash stays counted", async () => {
         0) >= used,
     );
   }
-  // Blocks of 4, 4 and 2 were begun; the fourth start found the epoch used up.
+  // Blocks of 4, 4 and 2 were reserved; the fourth start found the epoch used up.
   assert.equal(used, 3);
 });
 
@@ -304,7 +304,7 @@ test("each key that is made, unwrapped or derived is wiped once it is a key obje
       key?.export().toString("hex"),
     );
   const made = watchWipes(context);
-  // Chance that keeps and wipes nothing of its own.
+  // A random source that neither keeps nor wipes its output.
   const [epoch, derived] = hexOf(
     await open({ random: { bytes: (length: number) => Uint8Array.from(randomBytes(length)) } }),
   );
@@ -338,7 +338,7 @@ test("what is kept outside holds no key, and a keyring shows none", async () => 
 
 describe("several processes on the same keys", () => {
   /**
-   * The store as one process sees it: it takes nothing over what another has kept since
+   * The store as seen by one process: it refuses to replace what another process has saved since
    * (WrappedKeyStore).
    */
   function seenBy(shared: WrappedKeyStore): WrappedKeyStore {
@@ -368,7 +368,7 @@ describe("several processes on the same keys", () => {
     await one.refresh();
     assert.equal(one.currentEpoch, 3);
     assert.deepEqual(one.inventory(), other.inventory());
-    // What is as it was read is not read again before it is changed.
+    // Unchanged keys are not read again before a change.
     let reads = 0;
     const store = seenBy(options.store);
     const third = await open({ store: { ...store, load: () => ((reads += 1), store.load()) } });

@@ -193,13 +193,14 @@ test("fingerprints are equal for equal cards of one merchant, whatever else is o
 });
 
 /**
- * All 16-digit card numbers behind a mask: 100,000, since one of each ten in a row passes the
- * check.
+ * All 16-digit card numbers behind a mask: 100,000, because one of each ten consecutive numbers
+ * passes the check.
  */
 function* candidates(mask: string): Generator<string> {
   const [first = "", last = ""] = mask.split(/x+/);
   for (let middle = 0; middle < 1_000_000; middle += 10) {
-    // The last hidden digit is not doubled, so that it can be found instead of tried.
+    // The last hidden digit is not doubled by the Luhn check, so that it can be computed instead of
+    // tried.
     const digits = `${first}${String(middle).padStart(6, "0")}${last}`;
     let sum = 0;
     for (let index = 0; index < 16; index += 1) {
@@ -222,11 +223,11 @@ test("a stolen fingerprint and mask do not give the card away, while an unkeyed 
   const columns = {
     sha256: hash("sha256", digits, "hex"),
     sha512: hash("sha512", digits, "hex"),
-    // Cut to 128 bits, over packed digits: no better.
+    // Truncated to 128 bits, over packed digits: no better.
     cut: hash("sha256", Buffer.from(digits, "hex"), "hex").slice(0, 32),
     fingerprint: Buffer.from(await vault.fingerprint(card, owner.merchantId)).toString("hex"),
   };
-  // Each column is known by its first 64 bits.
+  // Each column is identified by its first 64 bits.
   const columnOf = new Map(
     Object.entries(columns).map(([column, value]) => [value.slice(0, 16), column]),
   );

@@ -46,7 +46,7 @@ describe("a text that holds the number of a card", () => {
   });
 
   test("is known by the mask where first six, last four, length and check digit agree, and only then", () => {
-    // What the mask hides may be any digits, so another number of its form is taken for the card's.
+    // The hidden digits may have any values, so another number with the same mask matches too.
     assert.deepEqual(
       [holdsPan("4111110000001111", pan), holdsMasked("4111110000001111", mask)],
       [false, false],
@@ -65,7 +65,7 @@ describe("a text that holds the number of a card", () => {
     ]) {
       assert.equal(holdsMasked(text, mask), false, text);
     }
-    // Where it begins later than another that only begins like it.
+    // A match that begins after a partial match.
     assert.equal(holdsMasked("411111 4111111812391111", mask), true);
   });
 });

@@ -20,7 +20,7 @@ test("a card number has 14 to 19 digits and a right check digit", () => {
     "411111111111111a",
     "4111 1111 1111 1111",
     "４111111111111111",
-    // Beside the digits of ASCII: counted as ten and as one less than nothing, they would make the
+    // Characters next to the ASCII digits: with the values ten and minus one, they would make the
     // sums right.
     `:${"0".repeat(12)}9`,
     `0:${"0".repeat(11)}9`,
@@ -87,7 +87,7 @@ test("what is wiped is gone from its buffer and cannot be used", () => {
   pan.wipe();
 });
 
-/** Everything that a program does to show a value. */
+/** Every way in which a program shows a value. */
 function shownForms(value: object): string[] {
   const written: string[] = [];
   const sink = new Writable({

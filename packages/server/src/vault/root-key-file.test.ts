@@ -49,7 +49,7 @@ function installation(context: TestContext) {
   };
 }
 
-/** The message; checks that it is about this file and quotes nothing of it. */
+/** Returns the message; checks that it names this file and quotes nothing of it. */
 async function refusal(opening: Promise<unknown>, path: string, content: Buffer): Promise<string> {
   try {
     await opening;
@@ -58,8 +58,8 @@ async function refusal(opening: Promise<unknown>, path: string, content: Buffer)
     assert.ok(error.message.includes(path), error.message);
     assert.equal(error.cause, undefined);
     const told = error.message.replaceAll(path, "");
-    // Eight bytes at a time: four letters of a key in hex are words that a message may hold, "0600"
-    // and the "adde" of "added".
+    // Eight bytes at a time: four hex digits of a key can occur in a message by chance, such as
+    // "0600" and the "adde" of "added".
     for (const encoding of ["hex", "base64", "latin1"] as const) {
       const key = content.subarray(-64);
       for (let at = 0; at + 8 <= key.length; at += 1)
@@ -189,7 +189,7 @@ test("whoever is slower in making the root key takes the one that is there", asy
   const { root, directory } = installation(context);
   const other = installation(context);
   await other.open();
-  // The other's file appears between the look for it and the making of ours, which draws its key
+  // The other's file appears between the check for it and the creation of ours, which draws its key
   // then.
   const late = {
     bytes(length: number): Uint8Array {
@@ -221,7 +221,7 @@ test("two processes change the keys one after the other, and no epoch is lost", 
   assert.equal(await one.addEpoch(), 2);
   assert.equal(await other.addEpoch(), 3);
   for (let id = 4; id <= 6; id += 1) assert.equal(await one.addEpoch(), id);
-  // The file that the other one would make next has been removed meanwhile, so that it can be made
+  // The file that the other process would create next has been deleted, so that it can be created
   // again.
   assert.deepEqual(readdirSync(directory).toSorted(), ["keys.5.json", "keys.6.json", "root.key"]);
   assert.equal((await other.nextWrap()).id, 6);
@@ -250,7 +250,7 @@ test("a process that has not heard of a new epoch seals under the one before, as
   const fresh = await open({ limits });
   const under = [...early, ...late].filter((ref) => epochOf(ref) === 1).length;
   for (const keyring of [one, other, fresh]) {
-    // Counted in the key that all keep, so that its limit holds for all of them together.
+    // Counted in the shared key, so that its limit holds for all processes together.
     const first = keyring.inventory().find(({ purpose, id }) => purpose === "epoch" && id === 1);
     assert.ok(
       first !== undefined &&

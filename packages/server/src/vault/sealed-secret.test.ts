@@ -95,7 +95,7 @@ describe("a sealed secret", () => {
 });
 
 describe("the file of a sealed secret", () => {
-  /** A root elsewhere, such as a key service, may wrap into as many bytes as it likes. */
+  /** An external holder of the root key, such as a KMS, may return a wrapped key of any length. */
   const long = {
     ...provider,
     wrap: async (dek: Uint8Array, name: string) =>

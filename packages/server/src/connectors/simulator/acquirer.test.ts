@@ -299,8 +299,8 @@ describe("authorization codes", () => {
 });
 
 describe("a reference that named another request", () => {
-  // A restored older copy of the books gave references again; the first answer came back whatever
-  // was asked, and nothing was done.
+  // After the restore of an older copy of the books, references were used again; the first answer
+  // was returned for any request, and nothing was done.
   const part = { ...amount, minor: 40_00n };
   const kinds = ["capture", "void", "refund"] as const;
   for (const first of kinds) {

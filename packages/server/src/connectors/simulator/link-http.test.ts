@@ -52,7 +52,7 @@ function authorize(connector: Connector, deadlineMs = 30_000, fault?: SimulatorT
   );
 }
 
-/** Something that is no acquirer, except that it says what it can do. */
+/** A server that returns capabilities but is otherwise not an acquirer. */
 async function impostor(context: TestContext, listener: RequestListener) {
   const server = createServer((request, response) => {
     if (request.url === "/capabilities")
@@ -307,7 +307,7 @@ describe("the acquirer's server", () => {
       kind: "unknown",
       cause: "timeout",
     });
-    // Another fault is no message of ours.
+    // An unknown fault makes the message malformed.
     const exploding: unknown = "explode";
     assert.deepEqual(await authorize(connector, 30_000, exploding as "lose_answer"), {
       kind: "unknown",
@@ -356,7 +356,7 @@ async function started(context: TestContext): Promise<number> {
   return server.port;
 }
 
-/** One request on a connection of its own. */
+/** Sends one request on its own connection. */
 async function speak(
   port: number,
   method: string,

@@ -18,7 +18,7 @@ const calm: SimulatorTreatment = {
   doubleRequest: 0,
 };
 
-/** A network whose late requests wait in `late` until a test lets them arrive. */
+/** A network whose late requests wait in `late` until a test delivers them. */
 function networkWith(lateArrivalMs = defaultPersonality.lateArrivalMs) {
   const late: { readonly ms: number; readonly arrive: () => void }[] = [];
   const scheduler = {
@@ -72,7 +72,7 @@ function approvals({ acquirer }: World, reference: string): number {
   return booked.find((authorization) => authorization.reference === reference)?.approvals ?? 0;
 }
 
-/** What the network did to a message, by what was heard and what the acquirer did. */
+/** The fault that the network applied to a message, by the answer and the acquirer's books. */
 function seen(
   world: World,
   reference: string,
@@ -97,8 +97,8 @@ describe("chances of an account", () => {
 
   test("come as often as they are set", () => {
     const expected = { lose_request: 200, lose_answer: 400, late_answer: 300, double_request: 100 };
-    // Five standard deviations of the rarest are 49; the draws are fixed by the seed, so this never
-    // wavers.
+    // Five standard deviations of the rarest fault are 49; the draws are fixed by the seed, so the
+    // result is stable.
     for (const fault of networkFaults) {
       const times = faults.filter((other) => other === fault).length;
       assert.ok(Math.abs(times - expected[fault]) < 80, `${fault}: ${times}`);

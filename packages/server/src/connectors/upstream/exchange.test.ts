@@ -10,8 +10,8 @@ import { openExchanges } from "./exchange.ts";
 const atOnce = 300;
 
 /**
- * A server that writes down which bodies reached it, in part or whole, and does with each
- * connection what `behave` says.
+ * A server that records which bodies reached it, in part or completely, and handles each connection
+ * with `behave`.
  */
 async function listening(behave: (socket: Socket, isAsked: boolean) => void) {
   const arrived = new Set<number>();
@@ -44,7 +44,7 @@ async function listening(behave: (socket: Socket, isAsked: boolean) => void) {
     ).kind;
   const close = async (): Promise<void> => {
     exchanges.close();
-    // Resolves after every connection has ended, so all that was sent has been read.
+    // Resolves after every connection has ended, so that all data sent has been read.
     server.close();
     await once(server, "close");
   };
