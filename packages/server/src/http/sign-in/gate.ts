@@ -269,7 +269,7 @@ export class PeopleGate {
         detail: detailOf(account.id, `status ${status}`, code),
       });
     } catch (error) {
-      // It has happened, and stands in the log as asked for.
+      // It has happened, and is in the log as asked for.
       this.#parts.log.write({ event: "audit_completion_failed", ...errorFacts(error) });
     }
   }
