@@ -3,18 +3,18 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Acknowledged } from "./loads.ts";
 
-/** What the store holds after a run, read from its file once the server has ended. */
+/** What the store holds after a run, read from its file after the server has stopped. */
 export interface Audit {
   readonly payments: number;
   readonly tokens: number;
   readonly captured: number;
   readonly journalLines: number;
-  /** Whatever contradicts the answers that were given, or the ledger's own rule. Must be empty. */
+  /** Contradictions with the acknowledged answers or with the ledger's rule. Must be empty. */
   readonly faults: readonly string[];
   readonly fileBytes: number;
-  /** Pages of all tables and indexes of payments, per payment. NaN without any. */
+  /** Pages of all tables and indexes of payments, per payment. NaN without payments. */
   readonly bytesPerPayment: number;
-  /** Of these, what the merchant sent, as it is kept: the order. */
+  /** The part of these that stores the merchant's order. */
   readonly payloadBytesPerPayment: number;
   readonly bytesPerToken: number;
   /** Bytes of pages by table and index, largest first. */
@@ -105,7 +105,7 @@ export function auditDatabase(dataDir: string, acknowledged: Acknowledged): Audi
   }
 }
 
-/** The one SQLite file of a data directory. */
+/** The single SQLite file of a data directory. */
 function databaseFile(dataDir: string): string {
   const files = readdirSync(dataDir).filter((name) => /\.(db|sqlite|sqlite3)$/.test(name));
   const [only] = files;

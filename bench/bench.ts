@@ -9,7 +9,7 @@ import type { BenchServer } from "./process.ts";
 import { integrationKey } from "./product.ts";
 import { sendAll } from "./window.ts";
 
-/** One server, the connections to it, and what it has been asked. */
+/** One server, the connections to it, and the requests sent to it. */
 class Side {
   readonly server: BenchServer;
   readonly client: Client;
@@ -23,7 +23,7 @@ class Side {
     this.#isProduct = isProduct;
   }
 
-  /** The tokens that payments are made with. */
+  /** Creates the tokens that payments are made with. */
   async warmUp(): Promise<void> {
     if (!this.#isProduct) return;
     await this.client.ensureOpen(64);
@@ -57,7 +57,7 @@ export class Bench {
     this.#subject = new Side(subject, run, !options.control);
   }
 
-  /** What the subject has acknowledged. */
+  /** Writes that the subject has acknowledged. */
   get acknowledged(): Acknowledged {
     return this.#subject.loads.acknowledged;
   }
@@ -72,7 +72,7 @@ export class Bench {
     return this.#options.quick ? [64] : [1, 16, 64, 256];
   }
 
-  /** The first time that a case is run, both servers are warmed up for it. */
+  /** Measures a case in pairs of windows. Both servers are warmed up on the first run of a case. */
   async pairs(benchCase: BenchCase, outstanding: number): Promise<PairResult> {
     const plan = this.#plan(outstanding, !this.#warm.has(benchCase));
     this.#warm.add(benchCase);
@@ -83,7 +83,7 @@ export class Bench {
     );
   }
 
-  /** Requests that a server answers before a case counts. */
+  /** Requests that each server answers before a case is measured. */
   get #warmUp(): number {
     return this.#options.quick ? 4_000 : 30_000;
   }
@@ -94,7 +94,7 @@ export class Bench {
       outstanding,
       floorOutstanding: perNode ? Math.max(1, Math.round(outstanding / nodes)) : outstanding,
     };
-    // Nothing is thrown away, and all is over before the product's database is ten seconds old.
+    // No window is discarded, and the run ends before the product's database is ten seconds old.
     if (this.#options.cold)
       return {
         ...both,
@@ -132,8 +132,7 @@ export class Bench {
 }
 
 /**
- * Whether the first of the two is the product as well: another version of it, or the same under
- * other circumstances.
+ * Whether the reference is the product too: another version, or the same under other conditions.
  */
 function isProduct({ against, nodes, fsyncDelayMs }: Options): boolean {
   return against !== undefined || nodes !== undefined || fsyncDelayMs !== undefined;

@@ -3,23 +3,19 @@ import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { median, quantile } from "./statistics.ts";
 
-/**
- * What the machine does at this minute, so that a noisy one is seen beside the numbers that it
- * made.
- */
+/** The machine's speed during this minute, so that a noisy machine shows beside the results. */
 export interface Calibration {
   /**
-   * Slices of JSON and form parsing, in ms: the kind of work that a neighbour on the same core
-   * disturbs.
+   * Times of slices of JSON and form parsing, in ms: work that a neighbour on the same core slows.
    */
   readonly jsonMsP10: number;
   readonly jsonMsMedian: number;
   readonly jsonMsP90: number;
-  /** Slices of plain arithmetic, in ms: disturbed only by a loss of the core itself. */
+  /** Times of slices of plain arithmetic, in ms: slowed only when the core itself is taken away. */
   readonly arithmeticMsP10: number;
   readonly arithmeticMsMedian: number;
   readonly arithmeticMsP90: number;
-  /** One appended and synchronised write of 12 KB on the disk of the run, in microseconds. */
+  /** Median time to append and synchronise 12 KB on the disk of the run, in microseconds. */
   readonly fsyncMicrosMedian: number;
 }
 

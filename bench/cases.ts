@@ -3,8 +3,8 @@ import type { Client } from "./client.ts";
 import { sendAll, type Load } from "./window.ts";
 
 /**
- * The alarms of a gate and the goals that a run is read against: shares of the floor's requests per
- * second at 64 outstanding.
+ * The alarm thresholds of a gate and the goals of a run: shares of the floor's requests per second
+ * at 64 outstanding.
  */
 export interface CaseGoal {
   readonly target: number;
@@ -16,14 +16,14 @@ export interface BenchCase {
   readonly title: string;
   readonly goal: CaseGoal | undefined;
   /**
-   * Microseconds of CPU of all threads that a request may take at 64 outstanding when the server is
-   * warm.
+   * Goal for the CPU of all threads per request, in microseconds, at 64 outstanding on a warm
+   * server.
    */
   readonly cpuGoalMicros: number | undefined;
   load(loads: Loads): Load;
-  /** What must exist at the product before the first window. */
+  /** Creates what must exist in the product before the first window. */
   prepare?(loads: Loads, client: Client): Promise<void>;
-  /** What each window uses up. */
+  /** Replaces what each window uses up. */
   refill?(loads: Loads, client: Client, answersExpected: number): Promise<void>;
 }
 

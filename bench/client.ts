@@ -2,23 +2,23 @@ import { connect, type Socket } from "node:net";
 import { performance } from "node:perf_hooks";
 import { AnswerFramer, type Answer } from "./framing.ts";
 
-/** One connection, with at most one request under way. */
+/** One connection, with at most one request in flight. */
 interface Lane {
   readonly index: number;
   socket: Socket;
   framer: AnswerFramer;
   busy: boolean;
-  /** When the request under way was due, in ms of performance.now(). */
+  /** When the request in flight was due, in ms of performance.now(). */
   startedAt: number;
 }
 
-/** Called for every answer; the answer's bytes are valid during the call only. */
+/** Called for each answer; the answer's bytes are valid only during the call. */
 export type AnswerHandler = (lane: number, answer: Answer, startedAt: number, now: number) => void;
 
 /**
- * Keep-alive connections to one server on loopback, or in turn to several nodes of it. What it
- * costs is part of every measurement here (the generator shares the cores with the servers), so it
- * does nothing but write prepared bytes and find the ends of answers.
+ * Keep-alive connections to one server on loopback, or in turn to several nodes. The client's cost
+ * is part of every measurement, because it shares the cores with the servers, so it only writes
+ * prepared bytes and finds the ends of answers.
  */
 export class Client {
   readonly #ports: readonly number[];
@@ -37,9 +37,8 @@ export class Client {
   }
 
   /**
-   * Opens connections up to `lanes`, and again those that the server closed for idleness. After a
-   * pause of more than two seconds all are opened anew: the server might be closing them at this
-   * very moment.
+   * Opens connections up to `lanes`, and replaces those that the server closed as idle. After a
+   * pause of more than two seconds all are replaced, because the server might be closing them now.
    */
   async ensureOpen(lanes: number): Promise<void> {
     const stale = performance.now() - this.#usedAt > 2_000;
@@ -63,7 +62,7 @@ export class Client {
     this.#usedAt = performance.now();
   }
 
-  /** Hands answers to `handler` and a broken connection to `fail`, until the next call. */
+  /** Passes answers to `handler` and a broken connection to `fail`, until the next call. */
   listen(handler: AnswerHandler, fail: (error: Error) => void): void {
     this.#handler = handler;
     this.#fail = fail;
@@ -94,8 +93,8 @@ export class Client {
     lane.busy = false;
     const take = (answer: Answer): void => {
       if (!lane.busy) {
-        // A server tells a connection that it is idle for too long (408) and closes it: ensureOpen
-        // opens it anew.
+        // The server answers 408 on a connection that was idle too long and closes it; ensureOpen
+        // replaces it.
         socket.destroy();
         return;
       }

@@ -24,14 +24,14 @@ export interface ExpiryFigures {
 const authorizations = 10_000;
 const perSecond = 1_000;
 const measuredMs = 10_000;
-/** Enough for the start, the warm-up and what is measured before. */
+/** Time for the start, the warm-up and the measurement before the expiry. */
 const aheadMs = 60_000;
 /** Requests until the server is warm. */
 const warmUp = 30_000;
 
 /**
- * Charges at 1,000 a second before 10,000 authorizations expire at one moment, and while they do.
- * The moment is set in the file of a stopped server.
+ * Charges at 1,000 a second before 10,000 authorizations expire at one moment, and while they
+ * expire. That moment is set in the file of a stopped server.
  */
 export async function expiry(folder: string): Promise<ExpiryReport> {
   const dataDir = join(folder, "data");
@@ -91,7 +91,7 @@ async function withServer<T>(
   }
 }
 
-/** The longest delay since the last call, in ms. */
+/** The longest event-loop delay since the last call, in ms. */
 async function readLoopDelay(server: ServerProcess, file: string): Promise<number> {
   rmSync(file, { force: true });
   process.kill(server.pid, "SIGUSR2");

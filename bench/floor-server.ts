@@ -1,8 +1,8 @@
 /**
- * The floor: what bare node:http costs for the same bytes. Reads the body, takes `request_body` out
- * of the form, parses its JSON and answers 1 KB that never changes. No routing, no checks, no
- * store: nothing that a payment service could leave out is in here, so a ratio to it says how much
- * a product adds.
+ * The floor: the cost of bare node:http for the same bytes. Reads the body, takes `request_body`
+ * out of the form, parses its JSON and answers 1 KB that never changes. No routing, no checks, no
+ * store: nothing that a payment service could omit, so a ratio to the floor shows what a product
+ * adds.
  */
 import { createServer } from "node:http";
 

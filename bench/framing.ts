@@ -1,6 +1,5 @@
 /**
- * One answer of a server: a view into the bytes that were read, valid until the next read of that
- * connection.
+ * One answer of a server: a view of the bytes read, valid until the next read of that connection.
  */
 export interface Answer {
   readonly status: number;
@@ -13,9 +12,9 @@ const headEnd = Buffer.from("\r\n\r\n", "latin1");
 const largestAnswer = 1_048_576;
 
 /**
- * Finds where answers end in the bytes of one connection. Just enough of HTTP/1.1 for a generator
- * that costs little: a status line, a Content-Length, a body. Anything else is an error, because a
- * harness that guesses measures something else. Heads and bodies may arrive in any pieces.
+ * Finds where answers end in the bytes of one connection. Supports only the HTTP/1.1 that a cheap
+ * generator needs: a status line, a Content-Length, a body. Anything else is an error, because a
+ * guess would falsify the measurement. Heads and bodies may arrive in any pieces.
  */
 export class AnswerFramer {
   #rest: Buffer | undefined;
@@ -56,8 +55,8 @@ function answerAt(bytes: Buffer, start: number): Answer | undefined {
 const success = Buffer.from('"status":"SUCCESS"}', "latin1");
 
 /**
- * Whether the wire says SUCCESS: the last member of the body wherever a server of this interface
- * puts it.
+ * Whether the answer says SUCCESS, which is the last member of the body in every server measured
+ * here.
  */
 export function saysSuccess(answer: Answer): boolean {
   if (answer.status !== 200) return false;

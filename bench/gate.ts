@@ -9,8 +9,8 @@ export interface GateResult {
 }
 
 /**
- * A case fails when its ratio is under the alarm in two of three repeats: one bad minute of the
- * machine is no regression. The repeats that cannot change the answer are not run.
+ * A case fails if its ratio is below the alarm in two of three repeats, because one bad minute of
+ * the machine is not a regression. Repeats that cannot change the result are skipped.
  */
 export async function gate(
   benchCase: BenchCase,

@@ -19,8 +19,8 @@ export interface GrowthPoint {
   readonly payments: number;
   readonly chargesPerSecond: number;
   /**
-   * Of this process, whose only work is to charge, and of the database server if there is one:
-   * deciding and the store.
+   * CPU per charge of this process, which only decides and stores charges, plus the database
+   * server's if there is one.
    */
   readonly cpuMicrosPerCharge: number;
   readonly lookupByIdMicros: number;
@@ -32,7 +32,7 @@ export interface GrowthReport {
   /** CPU per charge at the last mark / at the first. */
   readonly cpuRatio: number;
   readonly lookupRatio: number;
-  /** Charges per transaction of the store, over all; each charge has two commits. */
+  /** Charges per transaction of the store, over the whole run; each charge has two commits. */
   readonly chargesPerFsync: number;
 }
 
@@ -42,10 +42,10 @@ const random = new SystemRandom();
 const usualMerchant = "0be5c0de" as MerchantId;
 
 /**
- * Charges without HTTP, each with its two durable commits, until so many payments are stored, two
- * million by default. What is compared is CPU per charge of the same processes early and late: at a
- * tenth, at the half and at the end, each over the fortieth of all charges that leads up to the
- * mark. `serverCpuMicros` is what the database server has used so far. Closes the store.
+ * Charges without HTTP, each with its two durable commits, until `payments` are stored. Compares
+ * the CPU per charge of the same processes early and late: at a tenth, at half and at the end, each
+ * over the last fortieth of all charges before the mark. `serverCpuMicros` returns the CPU that the
+ * database server has used so far. Closes the store.
  */
 export async function growth(
   store: RunningStore,
@@ -54,7 +54,7 @@ export async function growth(
 ): Promise<GrowthReport> {
   const slice = Math.floor(payments / 40);
   const points: GrowthPoint[] = [];
-  /** One in a thousand of two million, to look up later. */
+  /** Every thousandth payment of two million, for the lookups. */
   const kept: { readonly id: PaymentId; readonly code: string }[] = [];
   let sequence = 0;
   const charge = async (): Promise<void> => {
@@ -109,7 +109,10 @@ export function printGrowth(report: GrowthReport): void {
   );
 }
 
-/** Two commits. With `notified`, of that merchant, and with a notification for that address. */
+/**
+ * One charge in two commits. With `notified`, for that merchant and with a notification to that
+ * address.
+ */
 export async function chargeOnce(
   store: Store,
   code: string,

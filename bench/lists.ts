@@ -12,7 +12,7 @@ export interface ListsReport {
   /** p99 of a query in ms, alone and beside four endless lists, in each round. */
   readonly aloneMs: readonly number[];
   readonly besideMs: readonly number[];
-  /** Of the two, round by round. */
+  /** Ratio of the two in each round. */
   readonly ratio: number;
   readonly lists: number;
 }
@@ -24,8 +24,8 @@ const rounds = 5;
 const listers = 4;
 
 /**
- * Queries of single payments at 200 a second, in turn alone and beside four clients that search all
- * payments for a name without end.
+ * Queries of single payments at 200 a second, alternately alone and beside four clients that search
+ * all payments for a name in an endless loop.
  */
 export async function lists(
   folder: string,
@@ -76,8 +76,8 @@ export async function lists(
 }
 
 /**
- * Reads page after page of a search that finds nothing, and so looks at as many payments as a page
- * may. Resolves with how many pages it read.
+ * Reads all pages of a search without matches, so each page scans as many payments as it may.
+ * Resolves with the number of pages.
  */
 async function readOn(port: number, signal: AbortSignal): Promise<number> {
   let pages = 0;
@@ -98,7 +98,7 @@ async function readOn(port: number, signal: AbortSignal): Promise<number> {
       readonly status_code?: string;
       readonly next?: string | null;
     };
-    // A person's list may be refused for its time (COFRE-168); it is asked for again.
+    // A console user's list may exceed its time limit (COFRE-168); it is then requested again.
     if (page.status !== "SUCCESS" && page.status_code !== "COFRE-168")
       throw new Error(`a list was refused: ${page.status_code ?? answer.status}`);
     before = page.next ?? undefined;

@@ -2,15 +2,15 @@ import { memberAfter, saysSuccess, type Answer } from "./framing.ts";
 import { patchCardNumber, patchNumber, patchText, RequestTemplate } from "./template.ts";
 import type { Load } from "./window.ts";
 
-/** What the product has acknowledged: the store is held against these numbers afterwards. */
+/** What the product has acknowledged; the store is compared with these numbers afterwards. */
 export interface Acknowledged {
   tokens: number;
   payments: number;
-  /** Payments whose money was taken, at once or by a capture. */
+  /** Payments that were captured, by a sale or by a capture. */
   captured: number;
 }
 
-/** So many of the payments made last are recent. */
+/** How many of the newest payments count as recent. */
 export const recentPayments = 100;
 
 const codeMarker = "0000000000";
@@ -28,7 +28,7 @@ const approvedCard = {
   card_cvv: "123",
 };
 
-/** Sends one kind of request, patched anew each time, and looks at each answer. */
+/** Sends one kind of request, patched for each request, and checks each answer. */
 class TemplateLoad implements Load {
   readonly #template: RequestTemplate;
   readonly #patch: (bytes: Buffer, template: RequestTemplate) => boolean;
@@ -36,7 +36,7 @@ class TemplateLoad implements Load {
   readonly #copies: Buffer[] = [];
 
   /**
-   * `patch` returns false when there is nothing left to ask; `take` gets answers that say SUCCESS.
+   * `patch` returns false when no request is left to send; `take` gets answers that say SUCCESS.
    */
   constructor(
     template: RequestTemplate,
@@ -63,7 +63,7 @@ class TemplateLoad implements Load {
   }
 }
 
-/** Two loads in turn on each lane: an authorization, and the capture of just that one. */
+/** Alternates two loads on each lane: an authorization, then the capture of that authorization. */
 class TurnsLoad implements Load {
   readonly #first: Load;
   readonly #second: (lane: number) => Load;
@@ -89,8 +89,8 @@ class TurnsLoad implements Load {
 
 /**
  * All requests of one run against one server. `real` is false for the floor: it gets the same
- * bytes, patched the same way, and answers none of the values that a real server makes, so
- * stand-ins are sent there.
+ * bytes, patched the same way, but with placeholders where a real server's answers would supply the
+ * values.
  */
 export class Loads {
   readonly acknowledged: Acknowledged = { tokens: 0, payments: 0, captured: 0 };
@@ -106,7 +106,7 @@ export class Loads {
   readonly #queried: string[] = [];
   readonly #refundable: string[] = [];
 
-  /** `run` makes the payment codes of this run unlike those of any other: six letters or digits. */
+  /** `run` makes the payment codes of this run unique: six letters or digits. */
   constructor(integrationKey: string, run: string, real: boolean) {
     this.#key = integrationKey;
     this.#run = run;
@@ -117,9 +117,7 @@ export class Loads {
     }
   }
 
-  /**
-   * /ws/token, each time another card: the fingerprint index of a vault gets no two equal entries.
-   */
+  /** /ws/token with a new card each time: a vault's fingerprint index gets no two equal entries. */
   token(): Load {
     return this.#token({ ...approvedCard, card_number: cardMarker }, () => {});
   }
@@ -138,14 +136,14 @@ export class Loads {
     return this.#direct(approvedCard, undefined);
   }
 
-  /** Authorizations that wait for capture(). */
+  /** Authorizations for capture(). */
   authorize(): Load {
     return this.#direct({ token: tokenMarker, auto_capture: false }, (hash) =>
       this.#authorized.push(hash),
     );
   }
 
-  /** Payments to ask for with query(). */
+  /** Payments for query(). */
   paymentsToQuery(): Load {
     return this.#direct({ token: tokenMarker }, (hash) => this.#queried.push(hash));
   }
@@ -158,7 +156,7 @@ export class Loads {
     return this.#capture(() => (this.#real ? this.#authorized.pop() : hashMarker));
   }
 
-  /** One authorization and its capture after another. */
+  /** An authorization followed by its capture, in turn. */
   authorizeAndCapture(): Load {
     let fresh = hashMarker;
     const hashes: string[] = [];
@@ -180,12 +178,12 @@ export class Loads {
     return this.#refundable.length;
   }
 
-  /** Payments to give back with refund(). */
+  /** Payments for refund(). */
   paymentsToRefund(): Load {
     return this.#direct({ token: tokenMarker }, (hash) => this.#refundable.push(hash));
   }
 
-  /** One cent of a payment, each time of another one. */
+  /** Refunds one cent, of another payment each time. */
   refund(): Load {
     const fields = {
       integration_key: this.#key,
@@ -200,8 +198,8 @@ export class Loads {
   }
 
   /**
-   * Keeps refunds requested for longer than a run takes: the audit afterwards compares with what
-   * was captured.
+   * Keeps refunds in the requested state for longer than a run, because the audit compares with
+   * what was captured.
    */
   refundsThatWait(): Load {
     const settings = { refundRequestedMinutes: 100_000 };
@@ -212,7 +210,7 @@ export class Loads {
     );
   }
 
-  /** /ws/verifycard, always the same card: nothing is kept of it. */
+  /** /ws/verifycard, always the same card: nothing of it is stored. */
   verify(): Load {
     const body = {
       integration_key: this.#key,
@@ -227,12 +225,12 @@ export class Loads {
     );
   }
 
-  /** Of all payments that were made to ask for. */
+  /** Queries all payments that paymentsToQuery() made. */
   query(): Load {
     return this.#query(Number.POSITIVE_INFINITY);
   }
 
-  /** Of the payments that were made last. */
+  /** Queries the payments that were made last. */
   queryRecent(): Load {
     return this.#query(recentPayments);
   }
@@ -272,8 +270,8 @@ export class Loads {
     return new TemplateLoad(
       template,
       (bytes) => {
-        // A step that shares no factor with 10^9 visits every number once, in an order that no
-        // index likes.
+        // The step is coprime to 10^9, so every number occurs once, in an order that is bad for any
+        // index.
         if (varied)
           patchCardNumber(
             bytes,
@@ -352,7 +350,7 @@ export class Loads {
     );
   }
 
-  /** A request about one payment, each time the next one. */
+  /** A request about one payment, another one each time. */
   #once(
     path: string,
     fields: object,

@@ -3,8 +3,8 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { isMainThread } from "node:worker_threads";
 
 /**
- * `--import` of this file into a server: each SIGUSR2 writes the longest delay of its event loop
- * since the last one, in ms, into LOOP_DELAY_FILE.
+ * Loaded into a server with `--import`: each SIGUSR2 writes the longest event-loop delay since the
+ * last signal, in ms, to LOOP_DELAY_FILE.
  */
 const file = process.env["LOOP_DELAY_FILE"];
 if (isMainThread && file !== undefined) {

@@ -41,10 +41,7 @@ import { printWaiting, waiting, type WaitingReport } from "./waiting.ts";
 
 const cache = fileURLToPath(new URL("../.cache/", import.meta.url));
 
-/**
- * Everything that one run found out. Times in ms or microseconds and sizes in bytes, as the names
- * say.
- */
+/** The results of one run. Times in ms or microseconds and sizes in bytes, as the names say. */
 interface Report {
   readonly at: string;
   readonly command: string;
@@ -81,7 +78,7 @@ else await main();
 async function main(): Promise<void> {
   const report: Report = {
     at: new Date().toISOString(),
-    // Where somebody's folders are is nothing of a result that is passed on.
+    // Removes local folder names from a report that may be shared.
     command: `npm run bench -- ${process.argv.slice(2).join(" ")}`
       .trim()
       .replaceAll(/(?<=[ =])\/\S+/g, "DIR"),
@@ -126,7 +123,7 @@ async function run(report: Report, scratch: string): Promise<void> {
     printStoreFigures(report.store);
     if (report.store.audit.faults.length > 0) process.exitCode = 1;
   }
-  // Minutes of messages: a quick run has them only when they are asked for.
+  // Takes minutes of messages, so a quick run includes it only on request.
   const isAsked = options.quick
     ? options.cases.includes("notifications")
     : wanted("load") && selected("notifications");
@@ -158,7 +155,7 @@ async function run(report: Report, scratch: string): Promise<void> {
   }
 }
 
-/** What the product has acknowledged. */
+/** Writes that the product has acknowledged. */
 async function notified(report: Report, product: BenchServer): Promise<Acknowledged> {
   const { cost, acknowledged } = await notificationCost(product, options.quick ? 4 : 10, 1_500);
   report.notifications = cost;
@@ -251,10 +248,7 @@ async function underLoad(report: Report, scratch: string): Promise<void> {
   }
 }
 
-/**
- * What the product is compared with: the floor, the comparator, or the product itself under other
- * circumstances.
- */
+/** The reference: the floor, the comparator, or the product itself under other conditions. */
 async function referenceOnPostgres(postgres: BenchPostgres, dataDir: string): Promise<BenchServer> {
   const { naive, against, nodes, fsyncDelayMs } = options;
   if (naive) return startNaive(postgres);
@@ -263,7 +257,7 @@ async function referenceOnPostgres(postgres: BenchPostgres, dataDir: string): Pr
   return startOnPostgres(postgres, await postgres.create(), dataDir, 1, against);
 }
 
-/** Each case that was asked for, at each level; `then` comes after each. */
+/** Measures each requested case at each level; calls `then` after each. */
 async function measureCases(
   report: Report,
   bench: Bench,
@@ -285,8 +279,8 @@ async function measureCases(
 }
 
 /**
- * The cases on PostgreSQL. What is compared uses one server, never at the same time; two servers
- * where one of them is slow.
+ * The cases on PostgreSQL. Both sides use one database server, never at the same time, or two
+ * servers if one of them is slowed.
  */
 async function underLoadOnPostgres(report: Report, scratch: string): Promise<void> {
   await using normal = await BenchPostgres.start();
@@ -362,7 +356,7 @@ function selected(name: string): boolean {
   return options.cases.length === 0 || options.cases.includes(name);
 }
 
-/** Whether anything is selected that needs both servers. */
+/** Whether a selected part needs both servers. */
 function selectedUnderLoad(): boolean {
   return selected("open-loop") || cases.some(({ name }) => selected(name));
 }

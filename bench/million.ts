@@ -8,10 +8,10 @@ export interface MillionReport {
   readonly tokens: number;
   readonly tokensPerSecond: number;
   readonly rssBeforeBytes: number | undefined;
-  /** Ten seconds after the last answer, in the process that wrote them all. */
+  /** Ten seconds after the last answer, in the process that wrote all payments. */
   readonly rssAfterBytes: number | undefined;
   readonly bytesPerToken: number;
-  /** A fresh process on this store: its start, and its memory at rest. */
+  /** A new process on this store: its start time and its memory at rest. */
   readonly restartMs: number;
   readonly rssRestartedBytes: number | undefined;
 }

@@ -1,9 +1,8 @@
 /**
- * The comparator for PostgreSQL: charges the way an ordinary program does it, with a pool of 16
- * sessions, a statement for each row and a transaction for each change. The tables, the settings of
- * durability and the number of commits for a charge are the product's; nothing is checked,
- * decrypted, priced or logged, so that a ratio to it flatters it. It answers as many bytes as the
- * floor.
+ * The comparator for PostgreSQL: charges as an ordinary program does, with a pool of 16 sessions, a
+ * statement for each row and a transaction for each change. The tables, the durability settings and
+ * the number of commits per charge are the product's; nothing is checked, decrypted, priced or
+ * logged, so a ratio to it flatters the comparator. It answers as many bytes as the floor.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { createServer } from "node:http";

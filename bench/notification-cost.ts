@@ -7,11 +7,11 @@ import { Receiver } from "./receiver.ts";
 import { median, quantile } from "./statistics.ts";
 import { sendAll } from "./window.ts";
 
-/** What an account's payments cost, by what is told of them. */
+/** The variants of notification whose cost per payment is compared. */
 const arms = ["untold", "outbox", "delivered", "hmac", "gathered", "gatheredHmac"] as const;
 type Arm = (typeof arms)[number];
 
-/** What the receiver's endpoint says of itself. */
+/** The endpoint settings of each variant that delivers. */
 const endpoints: Readonly<Partial<Record<Arm, Readonly<Record<string, unknown>>>>> = {
   delivered: {},
   hmac: { signatures: ["hmac"] },
@@ -22,25 +22,25 @@ const endpoints: Readonly<Partial<Record<Arm, Readonly<Record<string, unknown>>>
 type Spread = readonly [median: number, q1: number, q3: number];
 
 /**
- * CPU of the product per charge by token, in microseconds: all threads, a database server's
- * processes too, and until the last message was answered.
+ * CPU of the product per charge by token, in microseconds: all threads, including a database
+ * server's processes, until the last message was answered.
  */
 export interface NotificationCost {
   readonly rounds: number;
   readonly chargesPerWindow: number;
   readonly cpuMicros: Readonly<Record<Arm, number>>;
-  /** Of each round's windows against its `untold` one: median and quartiles. */
+  /** CPU of each round's windows / CPU of its `untold` window: median and quartiles. */
   readonly ratios: Readonly<Record<Arm, Spread>>;
   /**
-   * The same of charges answered a second. Messages are sent while charges are answered, and go on
-   * after the last one.
+   * The same for charges answered per second. Messages are sent while charges are answered, and
+   * some after the last one.
    */
   readonly rateRatios: Readonly<Record<Arm, Spread>>;
-  /** The median window's charges answered a second. */
+  /** Charges answered per second in the median window. */
   readonly perSecond: Readonly<Record<Arm, number>>;
-  /** Payments that the receiver has heard of: as many as charges, and more where one came twice. */
+  /** Payments in the received messages: one per charge, more if a message came twice. */
   readonly heard: number;
-  /** In so many messages. */
+  /** Number of messages with these payments. */
   readonly messages: number;
 }
 
@@ -53,10 +53,10 @@ const outstanding = 64;
 const discarded = 2;
 
 /**
- * One product, one account. Its windows take turns: nothing is told (`notifySynchronous` off), told
- * to nobody (a row of the outbox per charge), told to a receiver on loopback in every message of
- * one payment and all signatures, with one signature, with several payments in a message, with
- * both. So the machine does to one what it has just done to the others. The product is stopped at
+ * One product, one account, windows in turn: no notification (`notifySynchronous` off); a
+ * notification row per charge without an endpoint; delivery to a receiver on loopback, one payment
+ * per message and all signatures; with one signature; with several payments per message; with both.
+ * Taking turns exposes all variants to the same disturbances of the machine. Stops the product at
  * the end.
  */
 export async function notificationCost(
@@ -79,7 +79,7 @@ export async function notificationCost(
     await client.ensureOpen(outstanding);
     await sendAll(client, loads.approvedToken(), 2_000, outstanding);
     for (let round = 0; round < rounds + discarded; round += 1) {
-      // What one leaves behind meets each of the others.
+      // The order alternates, so that what one variant leaves behind affects each of the others.
       for (const arm of round % 2 === 0 ? arms : arms.toReversed()) {
         await configure(product, arm, receiver.url);
         const until = receiver.heard + (arm in endpoints ? chargesPerWindow : 0);

@@ -4,22 +4,22 @@ import type { Load } from "./window.ts";
 
 export interface OpenLoopResult {
   /**
-   * Latencies in microseconds, from the tick in which a request was due, waiting for a free
-   * connection included.
+   * Latencies in microseconds, from the tick in which a request was due, so the wait for a free
+   * connection counts.
    */
   readonly latency: RecordableHistogram;
   readonly answers: number;
   /**
-   * The longest that the generator itself was late, in ms: large values mean that the machine, not
-   * the server, was slow.
+   * The longest delay of the generator itself, in ms: if it is large, the machine was slow, not the
+   * server.
    */
   readonly generatorLateMs: number;
 }
 
 /**
- * Requests at fixed times, whether or not earlier ones are answered: closed loops hide latency,
- * because a slow server is asked less. Ticks are 1 ms apart; all that has become due since the last
- * tick is sent.
+ * Sends requests at fixed times, whether or not earlier ones are answered. A closed loop hides
+ * latency, because a slow server receives fewer requests. Ticks are 1 ms apart; each sends
+ * everything that has become due since the last.
  */
 export function openLoop(
   client: Client,
@@ -31,7 +31,7 @@ export function openLoop(
   return new Promise((resolve, reject) => {
     const latency = createHistogram();
     const free = Array.from({ length: client.lanes }, (_, lane) => lane);
-    /** When those were due for which no connection was free, oldest first. */
+    /** Due times of the requests that wait for a free connection, oldest first. */
     const waiting: number[] = [];
     const begin = performance.now();
     const countFrom = begin + warmUpMs;
@@ -72,7 +72,7 @@ export function openLoop(
         );
       }
       for (; sent < due; sent++) {
-        // The one that has rested longest: none rests so long that the server closes it.
+        // Uses the lane that was idle longest, so that the server closes none as idle.
         const lane = free.shift();
         if (lane === undefined) waiting.push(now);
         else dispatch(lane, now);

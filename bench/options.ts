@@ -9,47 +9,48 @@ export interface Options {
   /** Queries beside four endless lists. */
   readonly lists: boolean;
   /**
-   * Charges and notifications beside so many waiting deliveries of another merchant, against none.
+   * Charges and notifications beside this number of waiting deliveries of another merchant, against
+   * none.
    */
   readonly waiting: number | undefined;
-  /** How many payments `growth` stores. */
+  /** Number of payments that `growth` stores. */
   readonly payments: number | undefined;
   readonly gate: boolean;
   /**
-   * Both arms are the floor: ratios must come out at 1, their spread is what the harness and the
-   * machine add.
+   * Both arms are the floor: the ratio must be 1, and its spread is the noise of harness and
+   * machine.
    */
   readonly control: boolean;
   /**
-   * Another checkout of the product, which takes the floor's place: the ratio says what a change
-   * does.
+   * Another checkout of the product, used in place of the floor: the ratio shows the effect of a
+   * change.
    */
   readonly against: string | undefined;
-  /** The product keeps everything in memory, and so does what it is compared with. */
+  /** The product and its reference keep everything in memory. */
   readonly memory: boolean;
-  /** What the product keeps everything in. */
+  /** The product's store. */
   readonly store: "embedded" | "postgres";
   /**
    * The comparator on PostgreSQL takes the floor's place (naive-server.ts): charges by token only.
    */
   readonly naive: boolean;
-  /** So many nodes on one database, against one node. */
+  /** This number of nodes on one database, against one node. */
   readonly nodes: number | undefined;
   /**
-   * The one node has as many requests outstanding as each of the several, and not as many as all of
-   * them.
+   * The single node has as many requests outstanding as each of the several nodes, not as all
+   * together.
    */
   readonly perNode: boolean;
-  /** The product on a server whose every sync takes so much longer, against the same without. */
+  /** Extra ms for each sync of the product's server, against the same product without it. */
   readonly fsyncDelayMs: number | undefined;
-  /** Measured at once after the start on an empty database. */
+  /** Measured directly after the start on an empty database. */
   readonly cold: boolean;
   readonly json: string | undefined;
-  /** Where CPU profiles of the product's threads go; undefined: none are taken. */
+  /** Folder for CPU profiles of the product's threads; undefined: none are taken. */
   readonly profile: string | undefined;
   /** Names of cases; empty for all. */
   readonly cases: readonly string[];
-  /** Outstanding requests to run at; empty for the usual ones. */
+  /** Numbers of outstanding requests; empty for the default ones. */
   readonly outstanding: readonly number[];
   readonly help: boolean;
 }

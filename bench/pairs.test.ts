@@ -6,7 +6,7 @@ import { runPairs, type Arm } from "./pairs.ts";
 
 const request = Buffer.from("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
 
-/** An arm on a server of its own, and the most requests that were at it at once. */
+/** An arm on its own server, and the largest number of concurrent requests there. */
 async function countingArm(): Promise<{
   readonly arm: Arm;
   readonly most: () => number;

@@ -9,23 +9,23 @@ export interface Arm {
   readonly server: BenchServer;
   readonly client: Client;
   readonly load: Load;
-  /** Makes ready what the next window will use up; not part of what is measured. */
+  /** Prepares what the next window uses up; not measured. */
   readonly refill?: (answersExpected: number) => Promise<void>;
 }
 
 export interface PairPlan {
   readonly outstanding: number;
-  /** How many the first arm has outstanding. */
+  /** Outstanding requests of the first arm. */
   readonly floorOutstanding: number;
   readonly pairs: number;
-  /** The first pairs are run and thrown away. */
+  /** Number of first pairs that are run and discarded. */
   readonly discarded: number;
   /**
-   * So many requests are answered by each arm before the pairs, so that its code is compiled: until
-   * about 26,000 charges V8's compiler takes up to a third of a charge's CPU. 0: none.
+   * Requests that each arm answers before the pairs, so that its code is compiled: until about
+   * 26,000 charges V8's compiler takes up to a third of a charge's CPU. 0: none.
    */
   readonly warmUp: number;
-  /** Pairs before the warm-up, whose figures are the cold ones. */
+  /** Pairs before the warm-up, which give the cold figures. */
   readonly coldPairs: number;
   readonly rampMs: number;
   readonly windowMs: number;
@@ -33,7 +33,7 @@ export interface PairPlan {
 
 export interface ArmResult {
   readonly perSecond: number;
-  /** Over all counted windows; undefined where the system does not tell. */
+  /** Over all counted windows; undefined where the system does not report it. */
   readonly cpuMicros: number | undefined;
   readonly p50Ms: number;
   readonly p95Ms: number;
@@ -48,8 +48,8 @@ export interface PairResult {
   readonly ratioQ1: number;
   readonly ratioQ3: number;
   /**
-   * The same of the CPU of a request: median and quartiles; undefined where the system does not
-   * tell.
+   * The same for the CPU per request: quartiles and median; undefined where the system does not
+   * report it.
    */
   readonly cpuRatio: readonly [q1: number, median: number, q3: number] | undefined;
   readonly floor: ArmResult;
@@ -59,8 +59,8 @@ export interface PairResult {
 }
 
 /**
- * Windows in turn, floor, product, floor, product: what the machine does to one it has just done to
- * the other, so their ratio is steady where requests per second are not.
+ * Alternates windows: floor, product, floor, product. Disturbances of the machine affect both, so
+ * the ratio is steady where requests per second are not.
  */
 export async function runPairs(floor: Arm, product: Arm, plan: PairPlan): Promise<PairResult> {
   const cold =
@@ -155,7 +155,9 @@ async function runWindow(
   return result;
 }
 
-/** Half as much again as the last window and its ramp took, so that the machine may get faster. */
+/**
+ * One and a half times what the last window and its ramp took, because the machine may get faster.
+ */
 function expectedAnswers(last: WindowResult | undefined, plan: PairPlan): number {
   const rate = last === undefined || last.elapsedMs === 0 ? 15_000 : perSecond(last);
   return Math.ceil((rate * 1.5 * (plan.rampMs + plan.windowMs)) / 1_000) + plan.outstanding;

@@ -4,8 +4,8 @@ import { openStoreOn, query } from "../packages/server/test/postgres/databases.t
 import type { Acknowledged } from "./loads.ts";
 
 /**
- * A PostgreSQL server of the bench's own, from Debian's binaries, with its usual durability; gone
- * with the bench.
+ * A PostgreSQL server for the bench, from Debian's binaries, with default durability; removed at
+ * the end of the bench.
  */
 export class BenchPostgres implements AsyncDisposable {
   readonly #cluster: Cluster;
@@ -26,7 +26,7 @@ export class BenchPostgres implements AsyncDisposable {
     );
   }
 
-  /** Address of a new database, without tables. */
+  /** Creates a database without tables and returns its address. */
   async create(): Promise<string> {
     const name = `bench_${String((this.#databases += 1))}`;
     await query(this.#cluster.url, `CREATE DATABASE ${name}`);
@@ -35,7 +35,7 @@ export class BenchPostgres implements AsyncDisposable {
     return url.href;
   }
 
-  /** With the product's tables. */
+  /** Creates a database with the product's tables. */
   async createWithTables(): Promise<string> {
     const url = await this.create();
     await (await openStoreOn(url)).close();
@@ -43,7 +43,7 @@ export class BenchPostgres implements AsyncDisposable {
   }
 
   /**
-   * User and system time of the server with all its processes, those that have ended included, in
+   * User and system time of the server with all its processes, including those that have ended, in
    * microseconds.
    */
   cpuMicros(): number {
@@ -70,7 +70,7 @@ export class BenchPostgres implements AsyncDisposable {
   }
 }
 
-/** Whatever in the database contradicts the answers that were given; empty when nothing does. */
+/** Contradictions between the database and the acknowledged answers; empty when there are none. */
 export async function faultsOf(
   url: string,
   acknowledged: Acknowledged,

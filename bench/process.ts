@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
 
-/** Servers that run. Whoever interrupts a bench does not want to look for them afterwards. */
+/** Running servers; they are stopped when the bench is interrupted. */
 const running = new Set<ChildProcess>();
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.once(signal, () => {
@@ -12,23 +12,25 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
   });
 }
 
-/** What is under load: one process, or several that serve one database. */
+/** The system under load: one process, or several that serve one database. */
 export interface BenchServer {
   readonly ports: readonly number[];
-  /** User and system time so far, in microseconds; undefined where the system does not tell. */
+  /**
+   * User and system time so far, in microseconds; undefined where the system does not report it.
+   */
   cpuMicros(): number | undefined;
-  /** Resident memory in bytes; undefined where the system does not tell. */
+  /** Resident memory in bytes; undefined where the system does not report it. */
   rssBytes(): number | undefined;
   stop(): Promise<void>;
 }
 
-/** A server of its own process, as the system sees it. */
+/** A server in a separate process, as the operating system sees it. */
 export class ServerProcess implements BenchServer {
   readonly ports: readonly number[];
   /** From spawn to the first answer with status 200, in ms. */
   readonly startMs: number;
   readonly #child: ChildProcess;
-  /** CPU of what works for this server in other processes, in microseconds. */
+  /** CPU of other processes that work for this server, in microseconds. */
   readonly #beside: () => number;
   #peakRssBytes = 0;
 
@@ -40,8 +42,8 @@ export class ServerProcess implements BenchServer {
   }
 
   /**
-   * Starts this very Node binary with `args` and waits for an answer with status 200 at `path`. The
-   * child's log goes nowhere.
+   * Starts the current Node binary with `args` and waits for an answer with status 200 at `path`.
+   * The child's log is discarded.
    */
   static async start(
     args: readonly string[],
@@ -82,13 +84,13 @@ export class ServerProcess implements BenchServer {
   }
 
   /**
-   * User and system time of all its threads, and of what works for it elsewhere, in microseconds
-   * (10,000 is one tick of the clock); undefined without /proc.
+   * User and system time of all its threads, and of other processes that work for it, in
+   * microseconds (10,000 is one clock tick); undefined without /proc.
    */
   cpuMicros(): number | undefined {
     const stat = procFile(this.pid, "stat");
     if (stat === undefined) return undefined;
-    // Fields 14 and 15; the second field, the name, may hold blanks and ends with the last
+    // Fields 14 and 15; the second field, the name, may contain spaces and ends with the last
     // parenthesis.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return (Number(fields[11]) + Number(fields[12])) * 10_000 + this.#beside();
@@ -103,12 +105,12 @@ export class ServerProcess implements BenchServer {
     return bytes;
   }
 
-  /** The largest resident memory that rssBytes has seen. */
+  /** The largest resident memory that rssBytes has returned. */
   get peakRssBytes(): number {
     return this.#peakRssBytes;
   }
 
-  /** Asks it to end as an operator would, and waits until it has. */
+  /** Requests shutdown as an operator would, and waits until the process has ended. */
   async stop(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const exited = once(this.#child, "exit");
@@ -125,7 +127,7 @@ function procFile(pid: number, name: string): string | undefined {
   }
 }
 
-/** Not fetch, which would cost a hundred milliseconds of this process's start on the first call. */
+/** fetch is not used, because its first call would cost this process a hundred milliseconds. */
 async function answers(port: number, path: string): Promise<boolean> {
   const { get } = await import("node:http");
   return new Promise((resolve) => {

@@ -5,7 +5,7 @@ import { freePort } from "../packages/server/test/free-port.ts";
 import type { BenchPostgres } from "./postgres.ts";
 import { type BenchServer, ServerProcess } from "./process.ts";
 
-/** The sandbox's secret key, chosen by the user as a CI would. */
+/** The sandbox's secret key, set by the user as in CI. */
 export const integrationKey = "test_ik_benchmarkbenchmarkbench";
 
 const program = "packages/server/bin/cofre.js";
@@ -14,7 +14,7 @@ const naiveProgram = fileURLToPath(new URL("naive-server.ts", import.meta.url));
 const floorProgram = fileURLToPath(new URL("floor-server.ts", import.meta.url));
 
 /**
- * The product as `npm start` runs it, on the embedded store in `dataDir` at full durability; of
+ * The product as `npm start` runs it, on the embedded store in `dataDir` with full durability; from
  * another checkout if one is named.
  */
 export async function startProduct(
@@ -33,7 +33,7 @@ export async function startProduct(
 
 /**
  * The product on PostgreSQL, as one node or several; its keys are in `dataDir`. The database's CPU
- * counts as its own.
+ * is included in the product's.
  */
 export async function startOnPostgres(
   postgres: BenchPostgres,
@@ -43,8 +43,8 @@ export async function startOnPostgres(
   checkout = workspace,
 ): Promise<BenchServer> {
   const nodes: ServerProcess[] = [];
-  // The first makes keys and tables. The others have copies of its keys, for a node counts what it
-  // wraps in files that nobody else may change.
+  // The first node makes keys and tables. Each other node has a copy of its keys, because a node
+  // counts its wrap operations in files that no other node may change.
   while (nodes.length < count) {
     const own = nodes.length === 0 ? dataDir : `${dataDir}-${String(nodes.length + 1)}`;
     if (own !== dataDir) cpSync(dataDir, own, { recursive: true });

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 
-/** Answers every message with the same status and counts them. */
+/** Answers every message with the same status and counts the messages. */
 export class Receiver {
   heard = 0;
   messages = 0;
@@ -21,7 +21,7 @@ export class Receiver {
     });
   }
 
-  /** `heardOf` is called with each payment, when its message has come. */
+  /** `heardOf` is called with each payment when its message has arrived. */
   static async open(
     status = 200,
     heardOf: (hash: string) => void = () => undefined,

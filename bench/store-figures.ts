@@ -6,15 +6,15 @@ import { integrationKey, startProduct } from "./product.ts";
 import { RequestTemplate } from "./template.ts";
 import { sendAll } from "./window.ts";
 
-/** What the disk has to do for plain charges by token, in a store that holds nothing else. */
+/** Disk work of plain charges by token, in a store that holds nothing else. */
 export interface StoreFigures {
   readonly perFsync: readonly { readonly outstanding: number; readonly chargesPerFsync: number }[];
   readonly audit: Audit;
 }
 
 /**
- * Each level charges until its share of `charges` is done. Commits are the store's own count: one
- * fsync each.
+ * Each level charges until its share of `charges` is done. The store counts commits: one fsync
+ * each.
  */
 export async function storeFigures(dataDir: string, charges: number): Promise<StoreFigures> {
   const product = await startProduct(dataDir);
@@ -27,7 +27,7 @@ export async function storeFigures(dataDir: string, charges: number): Promise<St
     for (const outstanding of [64, 256]) {
       await client.ensureOpen(outstanding);
       const load = loads.directByToken();
-      // The first charges compile the server, at a pace of their own.
+      // The first charges compile the server and are not typical.
       await sendAll(client, load, charges / 5, outstanding);
       const before = await commitsOf(client);
       await sendAll(client, load, charges, outstanding);

@@ -1,12 +1,12 @@
-/** Writes a value into the place that the template keeps for it. */
+/** A place in the template where a value is written. */
 export interface Slot {
   readonly offset: number;
   readonly width: number;
 }
 
 /**
- * A request as bytes, built once. What changes from request to request has a fixed width and is
- * patched in place, so that the generator spends its time on sockets and not on strings.
+ * A request as bytes, built once. The parts that change have a fixed width and are patched in
+ * place, so that the generator spends its time on sockets and not on strings.
  */
 export class RequestTemplate {
   readonly #bytes: Buffer;
@@ -19,8 +19,8 @@ export class RequestTemplate {
 
   /**
    * A POST of `request_body=<JSON>`, form-encoded, as the public PHP, Ruby and Node clients send it
-   * (interface 1.1, E1). Each of `markers` is a piece of text that occurs once in the JSON, made of
-   * letters and digits: it becomes the slot of that name.
+   * (interface 1.1, E1). Each of `markers` is a text of letters and digits that occurs once in the
+   * JSON and becomes the slot of that name.
    */
   static post(
     path: string,
@@ -48,13 +48,13 @@ export class RequestTemplate {
     return slot;
   }
 
-  /** Bytes of its own for one connection: a request under way must not change. */
+  /** A separate copy for one connection, because a request in flight must not change. */
   copy(): Buffer {
     return Buffer.from(this.#bytes);
   }
 }
 
-/** The number in decimal, with leading zeros, over the whole slot. */
+/** Writes the number in decimal, with leading zeros, over the whole slot. */
 export function patchNumber(bytes: Buffer, slot: Slot, value: number): void {
   let rest = value;
   for (let at = slot.offset + slot.width - 1; at >= slot.offset; at--) {
@@ -72,8 +72,8 @@ export function patchText(bytes: Buffer, slot: Slot, text: string): void {
 }
 
 /**
- * A 16-digit card number: the six digits that are there stay, nine are the number's, the last makes
- * the Luhn sum right.
+ * Patches a 16-digit card number: keeps the first six digits, writes nine from `value`, and sets
+ * the last so that the Luhn sum is right.
  */
 export function patchCardNumber(bytes: Buffer, slot: Slot, value: number): void {
   patchNumber(bytes, { offset: slot.offset + 6, width: 9 }, value);

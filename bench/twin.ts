@@ -11,9 +11,9 @@ import { ServerProcess } from "./process.ts";
 import { median } from "./statistics.ts";
 
 /**
- * What the first minute and every test with a world of its own take: `npm exec -- node
- * bench/twin.ts`. Each figure stands beside the same of a server that does nothing, in the same
- * run, because the machine's minutes differ.
+ * Times of the first minute and of a test with its own world: `npm exec -- node bench/twin.ts`.
+ * Each figure is shown beside that of a server that does nothing, from the same run, because the
+ * machine's speed varies.
  */
 const root = join(import.meta.dirname, "..");
 const starts = 9;
@@ -101,7 +101,7 @@ function startCofreAt(port: number, name: string): Promise<ServerProcess> {
   );
 }
 
-/** In a process of its own, which shares the cores and nothing else. */
+/** In a separate process, which shares only the cores. */
 async function perSecond(at: number): Promise<number> {
   const client = `
     const { Agent, request } = require("node:http");

@@ -7,25 +7,25 @@ import type { RunningStore } from "../packages/server/src/stores/store.ts";
 import { accountChange, newAccount } from "../packages/server/test/contract/store-fixtures.ts";
 import { chargeOnce } from "./growth.ts";
 
-/** Whose deliveries wait: the sandbox account is the one with the lowest id. */
+/** The merchant whose deliveries wait: the sandbox account has the lowest id. */
 const merchantId = "fffffff1" as MerchantId;
 const orderMarker = "0000000000";
 const rowsPerPiece = 20_000;
 const hourMs = 3_600_000;
-/** Over so long the retries of a receiver that is broken are spread. */
+/** The retries of a broken receiver are spread over this time. */
 const spreadMs = 72 * hourMs;
 
 export interface WaitingRows {
   readonly waiting: number;
-  /** Of them, by now. */
+  /** Those of them that are due now. */
   readonly due: number;
   readonly queues: number;
 }
 
 /**
- * An account and one payment with a delivery to an address of its own, both written by the store,
- * and closes it. The rows of all others are copies of that payment's, with an id, a code, an
- * address and a time of their own.
+ * Stores an account and one payment with a delivery to its own address, through the store, and
+ * closes the store. The other rows are copies of this payment's rows, each with its own id, code,
+ * address and time.
  */
 async function writeModel(store: RunningStore, receiver: string): Promise<string> {
   await store.commit(accountChange(newAccount(merchantId), []));
@@ -36,16 +36,16 @@ async function writeModel(store: RunningStore, receiver: string): Promise<string
 }
 
 /**
- * What differs from copy to copy, as SQL over its number `n` (1 and up). Odd ones go to one server,
- * in one queue, and a tenth of them is due; each even one goes to a server of its own, in a queue
- * of its own, in an hour at the earliest. Both stores understand all of it.
+ * Column values that differ between copies, as SQL over the copy's number `n` (1 and up), valid for
+ * both stores. Odd copies go to one server, in one queue, and a tenth of them is due; each even
+ * copy goes to its own server, in its own queue, an hour from now at the earliest.
  */
 function differences(receiver: string, now: number) {
   const padded = "substr('0000000000' || n, length('0000000000' || n) - 9)";
   const ownOrigin = `'http://o' || ${padded} || '.example'`;
   const origin = `CASE n % 2 WHEN 1 THEN '${new URL(receiver).origin}' ELSE ${ownOrigin} END`;
   const url = `CASE n % 2 WHEN 1 THEN '${receiver}?order=' || ${padded} ELSE ${ownOrigin} || '/' END`;
-  // A step that shares no factor with the spread: times are not in the order of the numbers.
+  // The step is coprime to the spread, so due times are not in the order of the numbers.
   const later = `(n * 7919) % ${String(spreadMs)}`;
   const dueAt = `${String(now)} + CASE WHEN n % 2 = 0 THEN ${String(hourMs)} + ${later} WHEN n % 20 = 1 THEN -1 ELSE ${String(hourMs)} / 60 + ${later} END`;
   return {
@@ -55,12 +55,12 @@ function differences(receiver: string, now: number) {
   };
 }
 
-/** Columns of a table and what each copy has in them. */
+/** Column list of a copy: the value in `over`, or the model's. */
 function copied(columns: readonly string[], over: Readonly<Record<string, string>>): string {
   return columns.map((column) => over[column] ?? `model.${column}`).join(", ");
 }
 
-/** Into the file of a store that is closed; `store` is open on it and is closed. */
+/** Fills the file of a closed store; `store` is open on that file and is closed here. */
 export async function fillEmbedded(
   store: RunningStore,
   file: string,
@@ -121,7 +121,7 @@ export async function fillEmbedded(
   return checked(row, count);
 }
 
-/** Into a database that no node serves; `store` is open on it and is closed. */
+/** Fills a database without nodes; `store` is open on it and is closed here. */
 export async function fillPostgres(
   store: RunningStore,
   address: string,
@@ -149,8 +149,7 @@ export async function fillPostgres(
       outbox: { sequence: "nextval('commit_order')", number: "n + 1", payment },
       delivery: { endpoint, number: "n + 1", payment, ...delivery },
     };
-    // A copy has the merchant of the model as well: the rows that are copied are kept apart from
-    // the copies.
+    // A copy has the model's merchant too, so the model's rows are kept in separate tables.
     for (const table of Object.keys(copies)) {
       await client.query(
         `CREATE TEMP TABLE model_${table} AS SELECT * FROM ${table} WHERE merchant = ${owner}`,
@@ -184,8 +183,8 @@ export async function fillPostgres(
 }
 
 /**
- * Returns when no file has anything left to be written: gigabytes of the filling would otherwise be
- * written while the server is measured.
+ * Returns when the system has no file data left to write: otherwise gigabytes of the filling would
+ * be written during the measurement.
  */
 function writeBack(): void {
   execFileSync("sync");
@@ -202,7 +201,7 @@ function checked(row: Readonly<Record<string, unknown>> | undefined, count: numb
     due: Number(row?.["due"]),
     queues: Number(row?.["queues"]),
   };
-  // The model's is one of them.
+  // The model's delivery is one of them.
   if (rows.waiting !== count + 1)
     throw new Error(`${String(rows.waiting)} deliveries wait instead of ${String(count + 1)}`);
   return rows;

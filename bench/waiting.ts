@@ -17,23 +17,23 @@ import { sendAll } from "./window.ts";
 type Ratio = readonly [median: number, q1: number, q3: number];
 
 /**
- * A server beside whose merchant another one's deliveries wait, against the same on an empty store:
- * `full` over `empty`, window by window.
+ * A server with many waiting deliveries of another merchant, against the same server on an empty
+ * store: `full` / `empty`, window by window.
  */
 export interface WaitingReport extends WaitingRows {
   readonly rounds: number;
   readonly chargesPerSecond: Ratio;
   /**
-   * Of all threads, and of the database if there is one, until the last message of the window was
-   * answered.
+   * CPU of all threads, and of the database if there is one, until the last message of the window
+   * was answered.
    */
   readonly cpuPerCharge: Ratio;
-  /** From the answer of a charge until its message has come, with `perSecond` charges a second. */
+  /** From the answer to a charge until its message arrives, at `perSecond` charges a second. */
   readonly latencyP50: Ratio;
   readonly latencyP99: Ratio;
   readonly empty: WaitingFigures;
   readonly full: WaitingFigures;
-  /** Messages that the waiting merchant's receiver has refused during the windows. */
+  /** Messages that the waiting merchant's receiver refused during the windows. */
   readonly refused: number;
 }
 
@@ -56,7 +56,7 @@ const perSecond = 100;
 const latencyWindowMs = 3_000;
 const discarded = 2;
 
-/** `postgres`: each of the two has a database of this server. */
+/** `postgres`: each of the two servers has a database on it. */
 export async function waiting(
   scratch: string,
   plan: WaitingPlan,
@@ -84,7 +84,7 @@ export async function waiting(
     for (const side of sides) await side.warmUp(plan.warmUp);
     const refusedBefore = broken.messages;
     for (let round = 0; round < plan.rounds + discarded; round += 1) {
-      // What one leaves behind meets the other.
+      // The order alternates, so that what one side leaves behind affects the other.
       for (const side of round % 2 === 0 ? sides : sides.toReversed())
         await side.window(round >= discarded);
     }
@@ -129,7 +129,8 @@ class Side {
   }
 
   /**
-   * `fill` is given a store that no server has, after the first start has made it, and where it is.
+   * `fill` gets the store that the first start has created, while no server has it open, and its
+   * address.
    */
   static async start(
     folder: string,
@@ -164,7 +165,7 @@ class Side {
   async warmUp(charges: number): Promise<void> {
     await this.#client.ensureOpen(outstanding);
     await sendAll(this.#client, this.#loads.approvedToken(), 2_000, outstanding);
-    // Its messages go more slowly than charges without a pause.
+    // Messages are sent more slowly than charges without pauses.
     for (let left = charges; left > 0; left -= chargesPerWindow)
       await this.#charge(Math.min(left, chargesPerWindow));
   }
@@ -201,7 +202,7 @@ class Side {
     this.#receiver.close();
   }
 
-  /** Seconds until all are answered; resolves when all messages have arrived. */
+  /** Seconds until all charges are answered; resolves when all messages have arrived. */
   async #charge(count: number): Promise<number> {
     const until = this.#receiver.heard + count;
     await this.#client.ensureOpen(outstanding);
@@ -249,7 +250,7 @@ class Side {
   }
 }
 
-/** By payment: when its charge was answered, and when its message came. */
+/** By payment: when its charge was answered, and when its message arrived. */
 interface Times {
   readonly answered: Map<string, number>;
   readonly heard: Map<string, number>;

@@ -51,8 +51,8 @@ test("an open loop sends what is due though nothing is answered, and counts the 
     const result = await openLoop(client, load, 100, 0, 300);
     assert.equal(asked(), 30);
     assert.equal(load.answers, 30);
-    // Two connections of 60 ms serve 33 a second: the last of 30 due within 300 ms waits far longer
-    // than its own 60 ms.
+    // Two connections with answers of 60 ms serve 33 a second: the last of 30 requests due within
+    // 300 ms waits far longer than its own 60 ms.
     assert.ok(result.latency.max > 300_000, String(result.latency.max));
   });
 });
@@ -61,8 +61,7 @@ test("a closed loop keeps to its number outstanding and ends with every request 
   await withServer(5, async (client, asked) => {
     await client.ensureOpen(8);
     const load = loadOf(1_000_000);
-    // A machine that stands still for a whole window has no answers in it: then there is another
-    // one.
+    // On a machine that stops for a whole window no answer arrives: then another window is run.
     for (let tries = 0, answers = 0; answers === 0; tries += 1) {
       const latency = createHistogram();
       const result = await closedLoop(client, load, {

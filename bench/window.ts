@@ -2,28 +2,29 @@ import { performance, type RecordableHistogram } from "node:perf_hooks";
 import type { Client } from "./client.ts";
 import type { Answer } from "./framing.ts";
 
-/** Where requests come from and where their answers go. */
+/** Source of requests and consumer of answers. */
 export interface Load {
   /**
-   * The next request for this lane, or undefined when there is nothing left to ask. The bytes stay
-   * untouched until it is answered.
+   * The next request for this lane, or undefined when none is left. The bytes do not change until
+   * it is answered.
    */
   request(lane: number): Buffer | undefined;
   /**
-   * Throws when the answer is not the one that this load is about: a harness must not count
-   * failures as throughput.
+   * Throws if the answer is not the expected one: a harness must not count failures as throughput.
    */
   answered(lane: number, answer: Answer): void;
 }
 
 export interface WindowPlan {
   readonly outstanding: number;
-  /** Fed but not counted, so that the pipeline is full when counting begins. */
+  /** Time at the start that is not counted, so that the pipeline is full when counting begins. */
   readonly rampMs: number;
   readonly windowMs: number;
-  /** CPU time of the server so far, in microseconds; undefined where the system does not tell. */
+  /**
+   * CPU time of the server so far, in microseconds; undefined where the system does not report it.
+   */
   readonly cpuMicros: () => number | undefined;
-  /** Takes latencies in microseconds. */
+  /** Records latencies in microseconds. */
   readonly latency: RecordableHistogram;
 }
 
@@ -33,7 +34,7 @@ export interface WindowResult {
   readonly cpuMicros: number | undefined;
 }
 
-/** Keeps `outstanding` requests under way for one window, then lets the last ones drain. */
+/** Keeps `outstanding` requests in flight for one window, then waits for the last answers. */
 export function closedLoop(client: Client, load: Load, plan: WindowPlan): Promise<WindowResult> {
   return new Promise((resolve, reject) => {
     const countFrom = performance.now() + plan.rampMs;
@@ -57,7 +58,7 @@ export function closedLoop(client: Client, load: Load, plan: WindowPlan): Promis
     const feed = (lane: number, now: number): void => {
       const request = load.request(lane);
       if (request === undefined) {
-        // The load has run dry: what was counted until now is a shorter window.
+        // The load has no requests left: the window ends early.
         if (result === undefined) finish(now);
         return;
       }

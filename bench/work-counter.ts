@@ -4,8 +4,7 @@ import { getHeapStatistics } from "node:v8";
 import { isMainThread } from "node:worker_threads";
 
 /**
- * What the main thread has done so far, as the server under count writes it (`--import` of this
- * file).
+ * Work of the main thread so far, as written by the server that loads this file with `--import`.
  */
 export interface Work {
   readonly promises: number;

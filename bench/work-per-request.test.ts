@@ -13,8 +13,8 @@ import type { Work } from "./work-counter.ts";
 import { until } from "../packages/server/test/until.ts";
 
 /**
- * What a request makes the main thread do, counted and not timed: the same on every machine. The
- * bounds are a tenth above what was counted when they were set.
+ * Work of the main thread per request, counted instead of timed: the same on every machine. The
+ * bounds are a tenth above the counts at the time they were set.
  */
 const bounds: readonly {
   readonly name: string;
@@ -29,7 +29,7 @@ const bounds: readonly {
   { name: "token", promises: 34, heapBytes: 38_000 },
 ];
 
-/** Counted ones and, before them, those in which the code is compiled. */
+/** Counted requests, and before them those that compile the code. */
 const requests = 2_000;
 const outstanding = 16;
 
