@@ -2,8 +2,8 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 /**
- * Checks the source without running it: `npm run check`, or `npm run check NAME...` for some of it.
- * Ends with the first check that fails.
+ * Checks the source without running it: `npm run check`, or `npm run check NAME...` for single
+ * checks. Stops at the first check that fails.
  */
 const checks: Readonly<Record<string, readonly (readonly string[])[]>> = {
   lint: [["oxlint", "--type-aware", "--deny-warnings"]],
@@ -25,7 +25,7 @@ if (unknown.length > 0) {
 }
 
 const cwd = fileURLToPath(new URL("..", import.meta.url));
-// On Windows npm leaves scripts for the shell.
+// On Windows npm installs commands as scripts that need a shell.
 const shell = process.platform === "win32";
 for (const [command = "", ...args] of names.flatMap((name) => checks[name] ?? [])) {
   const { status, error } = spawnSync(command, args, { cwd, shell, stdio: "inherit" });

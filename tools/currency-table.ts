@@ -7,8 +7,8 @@ import { fileURLToPath } from "node:url";
 import * as currencies from "dinero.js/currencies";
 
 /**
- * Dinero keeps the one fifth that the ariary and the ouguiya divide into (base 5); ISO 4217 lists
- * both with two decimals, and decimals are what wires carry.
+ * Dinero has base 5 for the ariary and the ouguiya, which divide into fifths; ISO 4217 lists both
+ * with two decimals, and interfaces carry decimals.
  */
 const decimalsOfFifths = 2;
 

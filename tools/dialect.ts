@@ -1,13 +1,12 @@
 /**
- * Words and patterns that the project's texts avoid, because a reader has to guess what they mean:
- * persons in place of parts, verbs of speech for events, private words for terms of the field. Each
- * has the sentence that it was found in and what to write instead. `dialect.test.ts` applies the
- * list to the pages; the texts of the program can be added to its files later.
+ * Words and patterns that the project's texts avoid because readers have to guess their meaning:
+ * persons for parts, verbs of speech for events, private words for terms of the field. Each has an
+ * example sentence and what to write instead. `dialect.test.ts` applies the list to the pages.
  */
 interface DialectRule {
   readonly pattern: RegExp;
   readonly instead: string;
-  /** Sentences for the control: the pattern is found in the first and not in the second. */
+  /** Sentences for the control test: the pattern matches the first and not the second. */
   readonly wrong: string;
   readonly right: string;
 }
@@ -126,7 +125,7 @@ export const dialectRules: readonly DialectRule[] = [
 
 /**
  * The prose of a Markdown page with its lines kept: without code, names of tests (`_in italics_`),
- * targets of links, and generated parts.
+ * link targets and generated parts.
  */
 export function proseOf(markdown: string): string {
   const blank = (text: string): string => text.replaceAll(/[^\n]/g, " ");
@@ -138,7 +137,7 @@ export function proseOf(markdown: string): string {
     .replaceAll(/\]\([^)\n]*\)/g, "]");
 }
 
-/** Where a text has something of the list, as `LINE: WORDS (write INSTEAD)`. */
+/** The places of a text that match the list, as `LINE: WORDS (write INSTEAD)`. */
 export function findDialect(text: string): string[] {
   return text.split("\n").flatMap((line, index) =>
     dialectRules.flatMap(({ pattern, instead }) => {

@@ -14,9 +14,9 @@ import { pathOf } from "./generated-docs.ts";
 import { lanes } from "./lanes.ts";
 
 /*
- * What the pages name is there: settings, codes, addresses, commands, scripts, files, events. And
- * the other way round: what a user can ask for stands on some page. Tables that are made from the
- * program are held by generated-docs.test.ts; this is about the sentences around them.
+ * Everything that the pages name exists: settings, codes, addresses, commands, scripts, files,
+ * events. Conversely, everything that a user can set or call is on some page.
+ * generated-docs.test.ts checks the generated tables; this test checks the sentences around them.
  */
 
 const pages = [
@@ -31,7 +31,7 @@ const pages = [
   .map((file) => ({ file, text: readFileSync(pathOf(file), "utf8") }));
 const all = pages.map(({ text }) => text).join("\n");
 
-/** Where a page says something of this form that is none of `known`, as `FILE: NAME`. */
+/** Names of this form in the pages that are not in `known`, as `FILE: NAME`. */
 function unknown(form: RegExp, known: (name: string) => boolean): string[] {
   return pages.flatMap(({ file, text }) => {
     const names = new Set(Array.from(text.matchAll(form), ([whole, name = whole]) => name));
@@ -64,7 +64,7 @@ describe("what the documentation names is there", () => {
         secret === true ? [`${variable}_FILE`] : [],
       ),
     );
-    // Those of tests and examples as well.
+    // Including the names in tests and examples.
     const names = new Set(sources.match(/COFRE_[A-Z_]*[A-Z]/g));
     assert.deepEqual(
       unknown(/\bCOFRE_[A-Z_]*[A-Z]/g, (name) => names.has(name) || files.has(name)),
@@ -139,7 +139,7 @@ describe("what the documentation names is there", () => {
     const wrong = lines.flatMap(({ file, words }) => {
       if (words === "") return [];
       const read = readCommandLine(words.replaceAll(/["']/g, "").split(/ +/));
-      // A sentence may name a command without what stands behind it.
+      // A sentence may name a command without its arguments.
       return "problem" in read && !/ needs /.test(read.problem)
         ? [`${file}: cofre ${words}: ${read.problem}`]
         : [];
@@ -277,7 +277,7 @@ test("control: what is not there is found", () => {
   );
 });
 
-/** What stands in blocks of shell, a line for each command. */
+/** The content of shell blocks, one line per command. */
 function shellOf(text: string): string {
   const blocks = Array.from(text.matchAll(/```sh\n([^]*?)```/g), ([, block = ""]) => block);
   return blocks.join("\n").replaceAll(/\\\n */g, "");
@@ -297,7 +297,7 @@ function anchorsOf(text: string): Set<string> {
   );
 }
 
-/** The page that a link of a page leads to. */
+/** The page that a link of a page points to. */
 function joined(file: string, target: string): string {
   const parts = file.split("/").slice(0, -1);
   for (const part of target.split("/")) {

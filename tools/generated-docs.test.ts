@@ -21,7 +21,7 @@ describe("the documentation", () => {
   });
 });
 
-/** Relative links of a Markdown file, without what follows `#`. */
+/** Relative links of a Markdown file, without the part after `#`. */
 function linksOf(text: string): string[] {
   return [...text.matchAll(/\]\(([^)#\s]+)/g)]
     .map(([, target]) => target ?? "")

@@ -19,8 +19,8 @@ import { logEvents } from "../packages/server/src/logging/log-event.ts";
 import { paymentMachine } from "../packages/server/src/payment/payment-machine.ts";
 
 /**
- * The parts of the documentation that are made from the program's own tables. `npm run docs` writes
- * them between their marks; a test compares, so that a table and its page cannot differ.
+ * The parts of the documentation that are generated from the program's tables. `npm run docs`
+ * writes them between their marks; a test compares, so that a table and its page cannot differ.
  */
 interface Section {
   readonly file: string;
@@ -59,7 +59,7 @@ export const sections: readonly Section[] = [
   },
 ];
 
-/** The file's text with the section between its marks made anew. */
+/** The file's text with the section between its marks generated again. */
 export function renewed(text: string, { file, name, make }: Section): string {
   const begin = `<!-- made from the program, npm run docs: ${name} -->`;
   const end = `<!-- end of ${name} -->`;

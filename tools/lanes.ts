@@ -1,16 +1,16 @@
 /**
- * The lanes (packages/server/test/lanes), what each asks of the machine, and which of them may run
- * at the same time. Two at most: that is how many cores a landing has, and most lanes wait for
- * something most of the time.
+ * The lanes (packages/server/test/lanes), their load on the machine, and which of them may run at
+ * the same time. At most two: the check before a merge has two cores, and most lanes wait most of
+ * the time.
  */
 export interface Lane {
   readonly name: string;
   /**
-   * `busy`: takes a core or more while it runs. `waiting`: waits for timers, starts and disks most
-   * of the time. `timed`: judges times or capacity, so that nothing busy may run beside it.
+   * `busy`: uses a core or more. `waiting`: waits for timers, starts and disks most of the time.
+   * `timed`: measures times or capacity, so no busy lane may run beside it.
    */
   readonly load: "busy" | "waiting" | "timed";
-  /** Whether it proves something of docs/proof.md; the others are a landing's alone. */
+  /** Whether docs/proof.md lists its results; the others only check a change before a merge. */
   readonly proves: boolean;
   /** Whether `npm run lane quick` runs it. */
   readonly quick: boolean;
@@ -30,9 +30,8 @@ const lane = (
 });
 
 /**
- * In the order in which they are begun, as far as they may run beside what runs already: what is
- * timed while there is something that waits to run beside it, then the long ones, the short ones
- * last, so that no core is idle at the end.
+ * In starting order, as far as they may run together: timed lanes while waiting ones can run beside
+ * them, then the long ones, and the short ones last, so that no core is idle at the end.
  */
 export const lanes: readonly Lane[] = [
   lane("overload", "timed"),
@@ -58,8 +57,8 @@ export const lanes: readonly Lane[] = [
 ];
 
 /**
- * Which of the lanes that wait begins now, beside those that run; undefined: none, until one of
- * these has ended.
+ * The waiting lane that starts now beside the running ones; undefined: none until one of these
+ * ends.
  */
 export function nextOf(waiting: readonly Lane[], running: readonly Lane[]): Lane | undefined {
   if (running.length >= atOnce) return undefined;
@@ -71,7 +70,7 @@ function mayRunBeside(one: Lane, other: Lane): boolean {
   return other.load !== "timed" || one.load === "waiting";
 }
 
-/** Runs each lane once, as `nextOf` says, and resolves when all have ended. */
+/** Runs each lane once, in the order of `nextOf`, and resolves when all have ended. */
 export async function runLanes(
   chosen: readonly Lane[],
   run: (lane: Lane) => Promise<void>,

@@ -1,10 +1,10 @@
 /**
- * What mutation testing leaves alone: the words of an assertion. They are for people who read a
- * stack trace, and a test that pins them would only say them twice. That the assertion is there at
- * all, and its condition, is mutated.
+ * Excludes assertion messages from mutation testing. They are for readers of a stack trace, and a
+ * test that pins them would only repeat them. The existence of the assertion and its condition are
+ * mutated.
  */
 
-/** As much as this file needs of a node of Babel's syntax tree. */
+/** The properties of a Babel syntax node that this file uses. */
 interface Path {
   readonly node: {
     readonly type: string;

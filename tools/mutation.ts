@@ -4,17 +4,17 @@ import { join, relative } from "node:path";
 import { Stryker } from "@stryker-mutator/core";
 
 /**
- * Mutation testing of what must not be wrong: amounts, state machines, decisions, operations, the
- * vault, who is let in, deliveries. Each mutant is one small change of a copy of the source; it
- * counts as killed when the tests beside the file fail (or never end). `node tools/mutation.ts
- * [group ...]` prints each survivor and the score of each file, and exits 1 when a file's score is
- * below the least.
+ * Mutation testing of the critical parts: amounts, state machines, decisions, operations, the
+ * vault, authorization, deliveries. Each mutant is one small change to a copy of the source; it
+ * counts as killed when the tests beside the file fail or never end. `node tools/mutation.ts [group
+ * ...]` prints each survivor and the score of each file, and exits 1 when a file's score is below
+ * the minimum.
  */
 
 const leastPercent = 85;
 const source = "packages/server/src";
 
-/** A group's tests run once for each of its mutants, so they are few and quick. */
+/** A group's tests run once per mutant, so they are few and quick. */
 interface Group {
   readonly name: string;
   readonly mutate: readonly string[];
@@ -110,7 +110,7 @@ const groups: readonly Group[] = [
   },
 ];
 
-/** Every mutant runs the same files: compiled once, they cost a third of the time. */
+/** Every mutant runs the same files: with a shared compile cache they take a third of the time. */
 const compiled = mkdtempSync(join(tmpdir(), "cofre-mutation-"));
 process.env["NODE_COMPILE_CACHE"] = compiled;
 process.once("exit", () => rmSync(compiled, { recursive: true, force: true }));
@@ -139,7 +139,10 @@ function survivorLine({ fileName, location, mutatorName, replacement }: Mutant):
   return `  survived: ${relative(process.cwd(), fileName)}:${line}:${column} ${mutatorName} -> ${shown}`;
 }
 
-/** Prints a file's line; its score in percent, rounded down so that 84.99 is no 85. */
+/**
+ * Prints a file's line; returns its score in percent, rounded down so that 84.99 does not count as
+ * 85.
+ */
 function score(name: string, mutants: readonly Mutant[]): number {
   const counted = mutants.filter(({ status }) => status !== "Ignored");
   const killed = counted.filter(isKilled).length;

@@ -14,9 +14,9 @@ import { join, posix, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /**
- * Makes the npm package `cofre` from packages/server: `npm run package` leaves its tarball in
- * .cache. Node strips no types below node_modules, so the package holds JavaScript; who installs it
- * runs no script.
+ * Builds the npm package `cofre` from packages/server: `npm run package` writes its tarball to
+ * .cache. Node strips no types below node_modules, so the package contains JavaScript; installing
+ * it runs no script.
  */
 const repository = fileURLToPath(new URL("..", import.meta.url));
 const server = join(repository, "packages/server");
@@ -28,7 +28,7 @@ interface Manifest {
 }
 
 /**
- * Lays the package out in an empty folder, and makes its tarball in another. Returns the tarball's
+ * Lays out the package in an empty folder and packs it into `destination`. Returns the tarball's
  * path.
  */
 export function makeTarball(layout: string, destination: string): string {
@@ -38,7 +38,7 @@ export function makeTarball(layout: string, destination: string): string {
     [typescript, "-p", join(repository, "tsconfig.package.json"), "--outDir", layout],
     { stdio: "inherit" },
   );
-  // As deep as the sources: what they name beside themselves is in the same place.
+  // `dist` has the depth of `src`, so relative paths to files outside stay valid.
   renameSync(join(layout, "src"), join(layout, "dist"));
   finishDeclarations(join(layout, "dist"));
   cpSync(join(repository, "packages/console/src"), join(layout, "dist/console"), {
@@ -76,7 +76,7 @@ function readManifest(path: string): Manifest {
   return JSON.parse(readFileSync(path, "utf8")) as Manifest;
 }
 
-/** What an installation needs to know of the package. */
+/** The fields of package.json that an installation needs. */
 function manifestOf({
   private: _private,
   devDependencies: _devDependencies,
@@ -87,8 +87,7 @@ function manifestOf({
   return {
     ...manifest,
     exports: { ".": { types, default: entry }, "./package.json": "./package.json" },
-    // For what does not read `exports`, such as TypeScript 5 where nothing but `module: commonjs`
-    // is set.
+    // For tools that do not read `exports`, such as TypeScript 5 with only `module: commonjs`.
     main: entry,
     types,
     files: ["bin", "dist", "CHANGELOG.md"],
@@ -97,7 +96,8 @@ function manifestOf({
 }
 
 /**
- * Leaves the declarations that the library's own leads to, with the endings that files have here.
+ * Keeps only the declarations that the library's own declarations import, and adjusts the file
+ * endings in them.
  */
 function finishDeclarations(folder: string): void {
   const reached = new Set<string>();
@@ -126,7 +126,7 @@ function replacedOnce(text: string, from: string, to: string): string {
   return text.replace(from, to);
 }
 
-/** npm tells the name of what it made as the last line. */
+/** npm prints the name of the tarball as its last line. */
 function pack(layout: string, destination: string): string {
   mkdirSync(destination, { recursive: true });
   const npm = process.platform === "win32" ? "npm.cmd" : "npm";

@@ -34,7 +34,7 @@ interface Budget {
   /** How thorough each lane is (test/lanes/support/amount.ts). */
   readonly amounts: "quick" | "ci" | "night";
   readonly lanes: readonly Lane[];
-  /** For each test of a lane; a lane that is still there after twice as long is ended. */
+  /** Limit for each test of a lane; a lane is ended after twice this time. */
   readonly longestMs: number;
 }
 
@@ -100,7 +100,7 @@ function secondsSince(from: number): number {
   return Math.round((performance.now() - from) / 1_000);
 }
 
-/** Resolves with the exit code; 1 when it was ended from outside. */
+/** Resolves with the exit code; 1 when the process was killed. */
 function run(lane: Lane, file: string): Promise<number> {
   const log = openSync(file, "w");
   const child = spawn(
@@ -109,7 +109,7 @@ function run(lane: Lane, file: string): Promise<number> {
     {
       stdio: isAlone ? ["ignore", "inherit", "inherit"] : ["ignore", log, log],
       env: { ...process.env, COFRE_PROVE: amounts },
-      // A group of its own, so that what it started is ended with it.
+      // A process group of its own, so that its children are ended with it.
       detached: true,
     },
   );
@@ -127,11 +127,11 @@ function run(lane: Lane, file: string): Promise<number> {
   });
 }
 
-/** Ends all that is left of its group. */
+/** Kills the remaining processes of its group. */
 function end({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, "SIGKILL");
   } catch {
-    // Nothing is.
+    // The group is empty.
   }
 }

@@ -3,9 +3,9 @@ import { startCofre } from "cofre";
 import { startChromium } from "../packages/server/test/browser/chromium.ts";
 
 /**
- * Makes the picture of the README anew: `npm exec -- node tools/readme-picture.ts`. A payment in a
- * world whose answer was lost, found out about, captured and refunded in part, as the console shows
- * it. Needs Chromium.
+ * Generates the picture of the README: `npm exec -- node tools/readme-picture.ts`. It shows a
+ * payment of a world in the console: the acquirer's answer was lost, recovery resolved it, and it
+ * was captured and refunded in part. Needs Chromium.
  */
 const file = join(import.meta.dirname, "..", "docs", "images", "console.png");
 const card = {

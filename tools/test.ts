@@ -3,9 +3,9 @@ import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 
 /**
- * Runs all tests but the lanes: `npm test`, or `npm test FILE...` for some of them. At least two
- * files at a time: on two cores Node's own test runner runs one, and most files wait most of the
- * time.
+ * Runs all tests except the lanes: `npm test`, or `npm test FILE...` for single files. At least two
+ * files at a time: on two cores Node's test runner would run one, although most files wait most of
+ * the time.
  */
 const files = ["packages/*/{src,test}/**/*.test.ts", "{bench,tools}/*.test.ts"];
 

@@ -35,7 +35,7 @@ test("no test waits for a fact without a bound", () => {
     ),
     [],
   );
-  // Each exception is still there.
+  // Each exception still exists.
   for (const [file, condition] of ended)
     assert.ok(
       found.filter((wait) => file === wait.file && condition === wait.condition).length === 1,

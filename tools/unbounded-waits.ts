@@ -14,10 +14,10 @@ import {
 import { API } from "typescript/unstable/sync";
 
 /**
- * Finds loops that wait for a fact without a bound: a test that times out in one keeps the process
- * of its file running. A loop is found when it has no step or no condition, and awaits in its
- * condition, pauses in its body, or awaits at all where it has no condition. A loop that reads the
- * time counts as bounded.
+ * Finds loops that wait for a condition without a bound: a test that times out in one keeps its
+ * file's process running. Reported are loops without a step or a condition that await in their
+ * condition, pause in their body, or await at all without a condition. A loop that reads the time
+ * counts as bounded.
  */
 export interface UnboundedWait {
   /** Relative to the root, with forward slashes. */
@@ -101,8 +101,8 @@ const isFunction = (node: Node): boolean =>
   isMethodDeclaration(node);
 
 /**
- * Whether the node or one inside of it is one; functions inside of it run elsewhere, unless they
- * are asked about too.
+ * Whether `isOne` holds for the node or a node inside it. Functions inside it run elsewhere and are
+ * skipped unless `inFunctions` is set.
  */
 function has(node: Node, isOne: (node: Node) => boolean, inFunctions = false): boolean {
   if (isOne(node)) return true;

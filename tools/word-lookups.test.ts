@@ -9,7 +9,7 @@ import { findWordLookups } from "./word-lookups.ts";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const projects = ["tsconfig.json", "packages/console/src/tsconfig.json"];
 
-/** Look-ups whose words are always the program's own: a loop over the same table. */
+/** Lookups whose keys are always the program's own: a loop over the same table. */
 const ownWords: readonly string[] = [
   "packages/server/src/logging/log.ts: kinds[name]",
   "packages/server/src/logging/log.ts: values[name]",
@@ -29,7 +29,7 @@ test("no word from outside is looked up in a plain object", () => {
     ),
     [],
   );
-  // Each exception is still there.
+  // Each exception still exists.
   for (const row of ownWords)
     assert.ok(
       found.some(({ file, expression }) => `${file}: ${expression}` === row),

@@ -9,10 +9,10 @@ import {
 import { API, type Checker, type Type, TypeFlags } from "typescript/unstable/sync";
 
 /**
- * Finds look-ups in plain objects by a word that is any text. Every plain object has `constructor`,
- * `toString`, `hasOwnProperty` and `__proto__` without a row for them, so `table[word]` and `word
- * in table` find something under words that are in no table. By type: `table[name]` where `name` is
- * one of the table's own names is not found here, and `table[word as Name]` is.
+ * Finds lookups in plain objects with an arbitrary string as the key. Every plain object inherits
+ * `constructor`, `toString`, `hasOwnProperty` and `__proto__`, so `table[word]` and `word in table`
+ * find something for words that are not in the table. Uses types: `table[name]` with a `name` of
+ * the table's own key type is not reported, `table[word as Name]` is.
  */
 export interface WordLookup {
   /** Relative to the root, with forward slashes. */
@@ -23,7 +23,9 @@ export interface WordLookup {
 
 /** These have no prototype (wire/decode/tree-object.ts). */
 const bareTypes = /^(?:TreeObject|GrowingObject)\b/;
-/** `ownValue` of the server and `own` of the console page, which look first. */
+/**
+ * `ownValue` of the server and `own` of the console page, which check for an own property first.
+ */
 const guarded = (table: string, word: string): string => `Object.hasOwn(${table}, ${word})`;
 
 export function findWordLookups(
