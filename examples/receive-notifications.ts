@@ -1,42 +1,45 @@
 /**
- * A receiver of notifications that checks what it hears. Run it with Node 24.16 or later, no
- * packages needed:
+ * A receiver of notifications that verifies each message. Run it with Node 24.16 or later; it needs
+ * no packages:
  *
- *   COFRE_WEBHOOK_SECRET=whsec_... PORT=3000 node examples/receive-notifications.ts
+ *     COFRE_WEBHOOK_SECRET=whsec_... PORT=3000 node examples/receive-notifications.ts
  *
- * With an older Node, in this repository: `npm exec -- node examples/...` takes the one that `npm
- * ci` brought.
+ * With an older Node, in this repository: `npm exec -- node examples/...` uses the Node that `npm
+ * ci` installed.
  *
- * What it does, in the order that matters: reads the raw body, verifies the signature over exactly
- * those bytes, refuses what is old, answers what it has seen before without doing it again, and
- * only then looks at the content. The content is a hint that a payment changed: what it changed to
- * is asked of `/ws/query`, never taken from the message.
+ * Steps, in the order that matters: read the raw body, verify the signature over exactly those
+ * bytes, refuse messages that are too old, acknowledge a duplicate without processing it again, and
+ * only then read the content. The content only says that a payment changed: get the new status from
+ * `/ws/query`, never from the message.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 
-/** A message this far from now, in either direction, is refused: somebody may have kept it. */
+/**
+ * Messages whose timestamp is further from now, past or future, are refused: they may be replayed.
+ */
 const toleranceSeconds = 300;
 const longestBody = 16_384;
 
 export interface ReceiverOptions {
-  /** The endpoint's secret, `whsec_` and base64. Two while a rotation lasts. */
+  /** The endpoint's secrets, `whsec_` and base64. Two during a rotation. */
   readonly secrets: readonly string[];
   /**
-   * Called once per notification. When it rejects, the message is not remembered, and comes again.
+   * Called once per payment in a notification. If it rejects, the message is not marked as seen and
+   * is delivered again.
    */
   readonly onPaymentChanged: (hash: string, kind: string) => Promise<void>;
   /**
-   * Whether a message with this id was handled. A shop keeps this in its database, in the
-   * transaction that handles it.
+   * Ids of the messages that were handled. A shop stores the id in its database, in the transaction
+   * that handles the message.
    */
   readonly seen: { has(id: string): boolean; add(id: string): void };
   readonly now?: () => number;
 }
 
 /**
- * 204: heard. 400: not what it should look like. 401: not from there, or too old. 500: try again
- * later.
+ * Answers 204: accepted; 400: malformed; 401: wrong signature, or too old; 500: failed, to be sent
+ * again.
  */
 export function createReceiver(options: ReceiverOptions): Server {
   return createServer((request, response) => {
@@ -73,15 +76,15 @@ async function handle(
   const [kind, hashes] = [form.get("notification_type"), form.get("hash_codes")];
   if (form.get("operation") !== "payment_status_change" || kind === null || hashes === null)
     return 400;
-  // One hash today; the interface allows several.
+  // A message has one hash unless the endpoint takes several payments in a message.
   for (const hash of hashes.split(",")) await onPaymentChanged(hash, kind);
   seen.add(id);
   return 204;
 }
 
 /**
- * `signatures` holds one or more, divided by blanks: `v1,` and base64 are ours, whatever else there
- * is, is for others.
+ * `signatures` holds one or more signatures, separated by spaces. This receiver checks those of the
+ * form `v1,` and base64, and ignores others.
  */
 function isSignedWith(secret: string, content: Buffer, signatures: string): boolean {
   const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
@@ -117,7 +120,7 @@ if (import.meta.main) {
     secrets,
     seen,
     onPaymentChanged: async (hash, kind) => {
-      // Here a shop asks /ws/query for the payment and does what its status says.
+      // A shop queries the payment at /ws/query here and acts on its status.
       process.stdout.write(`${kind} ${hash}\n`);
     },
   });

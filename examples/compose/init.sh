@@ -1,6 +1,7 @@
 #!/bin/bash
-# Runs once, on the primary's first start, while nobody else can reach it: the database and the users of docs/operate/postgres.md. The
-# synchronous standby is named last, in the configuration that the next start reads: a commit that waits for it here would wait for ever.
+# Runs once, on the primary's first start, while it accepts no outside connections: creates the
+# database and the users of docs/operate/postgres.md. The synchronous standby is set last, in the
+# configuration that the next start reads: a commit that waits for it here would wait indefinitely.
 set -eu
 secrets=${SECRETS:-/run/secrets}
 psql -v ON_ERROR_STOP=1 -U postgres -d postgres -v cofre="$(cat "$secrets/database_password")" -v standby="$(cat "$secrets/standby_password")" <<'SQL'

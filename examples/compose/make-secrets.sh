@@ -1,6 +1,7 @@
 #!/bin/sh
-# Makes what examples/compose.yaml reads as secrets: passwords, a key of the sandbox account, and a certificate authority that has certified one
-# server. What is there is left as it is. The folder is closed to others; the files are not, for in a container another user reads them.
+# Makes the secrets of examples/compose.yaml: passwords, a key of the sandbox account, and a
+# certificate authority with one server certificate. Existing files are kept. The folder is closed
+# to other users; the files are not, because in a container another user reads them.
 set -eu
 umask 022
 folder=${1:-$(dirname "$0")/secrets}

@@ -1,5 +1,6 @@
 #!/bin/bash
-# The primary of examples/compose.yaml: PostgreSQL as the image starts it, over TLS. Its key must be the server's own, and closed to others.
+# The primary of examples/compose.yaml: PostgreSQL as the image starts it, with TLS. Its private key
+# must belong to the server's user and be closed to others.
 set -eu
 secrets=${SECRETS:-/run/secrets}
 own=${OWN:-/tmp}

@@ -1,5 +1,6 @@
 #!/bin/bash
-# The standby of examples/compose.yaml: a copy of the primary, made at the first start, that follows it under the name which the primary waits for.
+# The standby of examples/compose.yaml: a copy of the primary, made at the first start. It
+# replicates with the name that the primary's synchronous commits wait for.
 set -eu
 secrets=${SECRETS:-/run/secrets}
 own=${OWN:-/tmp}
@@ -10,6 +11,6 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
   PGPASSWORD=$(cat "$secrets/standby_password") pg_basebackup -R -X stream -D "$PGDATA" \
     -d "$primary sslmode=verify-full sslrootcert=$secrets/authority"
 fi
-# The image's entrypoint gives the folder to the server's user.
+# The image's entrypoint changes the folder's owner to the server's user.
 chmod 0700 "$PGDATA"
 exec docker-entrypoint.sh postgres -c ssl=on -c ssl_key_file="$own/server_key" -c ssl_cert_file="$own/server_certificate"

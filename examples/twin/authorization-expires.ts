@@ -1,7 +1,7 @@
 /**
- * An authorization that nobody captures. Four days later it is given up by itself, and the
- * customer's money is free again: a capture on the fifth day is refused. Shops that ship later than
- * that authorize again.
+ * An authorization that is never captured. It expires after four days and the hold on the
+ * customer's card is released: a capture on the fifth day is refused. Shops that ship later
+ * authorize again.
  */
 import assert from "node:assert/strict";
 import { say, Shop } from "./shop.ts";

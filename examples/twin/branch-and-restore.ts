@@ -1,6 +1,6 @@
 /**
- * One preparation, many tests: an authorized payment is kept under a name, and each way on from
- * there begins at exactly that moment. Captured, given up, forgotten.
+ * One setup for many tests: a snapshot with an authorized payment is taken once, and each test
+ * starts from exactly that moment. One captures the payment, one voids it, one lets it expire.
  */
 import assert from "node:assert/strict";
 import { say, Shop } from "./shop.ts";

@@ -1,7 +1,7 @@
 /**
- * The card behind a token expires. The token is good, the card is not: when its month is over
- * everywhere on Earth its charges are declined, and the customer has to be asked for the new card
- * before that, not after the third failed renewal.
+ * The card behind a token expires. The token is still valid, the card is not: once its month has
+ * ended everywhere on Earth, charges are declined. Ask the customer for a new card before that, not
+ * after the third failed renewal.
  */
 import assert from "node:assert/strict";
 import { order, say, Shop } from "./shop.ts";

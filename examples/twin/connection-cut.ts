@@ -1,7 +1,7 @@
 /**
- * The gateway took the money, and the answer never came: the connection was cut, a proxy answered
- * with a page of its own, or half of the answer arrived. Each time the shop asks before it does
- * anything else, and the customer is charged once.
+ * The gateway took the money, but the answer never arrived: the connection was cut, a proxy
+ * answered with its own page, or only half of the answer arrived. Each time the shop queries the
+ * payment before it does anything else, and the customer is charged once.
  */
 import assert from "node:assert/strict";
 import { order, say, Shop } from "./shop.ts";
@@ -25,14 +25,14 @@ for (const kind of kinds) {
   );
   assert.equal(answer?.["payment"], undefined);
   assert.equal((await shop.query(kind)).status, "CO");
-  // A shop that does not ask and sends it again:
+  // A shop that sends the charge again without a query:
   assert.equal((await shop.ask("/ws/direct", order(kind))).status_code, "BP-DR-0");
   const { money } = await shop.world.payments.explain(kind);
   assert.equal(money.find(({ currency }) => currency === "PEN")?.["captured"], "100.00");
 }
 say("four charges, 100.00 PEN each");
 
-// The control: the connection was cut as well, and nothing was done.
+// The control: the connection was cut too, but no charge was made.
 await shop.world.faults.add({ kind: "drop_before_commit" });
 await assert.rejects(shop.ask("/ws/direct", order("not-done")));
 assert.equal(

@@ -1,6 +1,6 @@
 /**
- * Declines are not alike: "insufficient funds" may be tried again, an invalid card never. And each
- * try needs a code of its own, for the same code never charges twice.
+ * Declines differ: after "insufficient funds" a retry may succeed, after an invalid card it never
+ * does. Each retry needs a new merchant_payment_code, because a code is charged at most once.
  */
 import assert from "node:assert/strict";
 import { order, say, Shop } from "./shop.ts";

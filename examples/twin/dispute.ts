@@ -1,7 +1,7 @@
 /**
  * Weeks after the payment the cardholder disputes it, and the issuer takes the money back. The shop
- * is told, sends its proof, and wins it back. A payment that is disputed cannot be refunded: the
- * customer would have the money twice.
+ * is notified, submits its evidence and wins the dispute. A disputed payment cannot be refunded:
+ * the customer would get the money twice.
  */
 import assert from "node:assert/strict";
 import { Receiver, say, Shop } from "./shop.ts";

@@ -1,7 +1,7 @@
 /**
- * The customer clicks twice, or the shop's server tries again: two charges with one
- * merchant_payment_code at the same moment. One payment is made. Whoever comes second hears of it,
- * or that there is one already; in either case a query shows it.
+ * The customer clicks twice, or the shop's server retries: two charges with the same
+ * merchant_payment_code at the same moment. One payment is made. The second request receives that
+ * payment, or an error that the code was used already; in both cases a query returns the payment.
  */
 import assert from "node:assert/strict";
 import { order, say, Shop } from "./shop.ts";

@@ -1,6 +1,6 @@
 /**
- * A refund whose answer was lost: did it happen? With an Idempotency-Key the same request is sent
- * again without fear, and gets the first answer.
+ * The answer to a refund was lost: was the refund made? With an Idempotency-Key the same request
+ * can safely be sent again, and receives the first answer.
  */
 import assert from "node:assert/strict";
 import { say, Shop } from "./shop.ts";

@@ -1,7 +1,7 @@
 /**
- * The gateway is slow, and the shop has given up. A charge that is not found may still be done a
- * moment later: not found is no last word, and the code, sent again, keeps the customer from being
- * charged twice.
+ * The gateway is slow, and the shop's request timed out. A payment that is not found may still be
+ * charged a moment later: "not found" is not final. Sending the same code again cannot charge the
+ * customer twice.
  */
 import assert from "node:assert/strict";
 import { order, say, Shop } from "./shop.ts";

@@ -1,7 +1,7 @@
 /**
- * The acquirer approves after everybody has stopped waiting. Whether that approval counts is
- * decided once: it is found out or undone, never both. The shop's only safe reading is the status
- * of the payment, however late it comes.
+ * The acquirer approves after the gateway's timeout. Whether that approval counts is decided once:
+ * the payment is resolved as approved or the approval is reversed, never both. The shop should rely
+ * only on the payment's status, however late it is final.
  */
 import assert from "node:assert/strict";
 import { say, Shop } from "./shop.ts";

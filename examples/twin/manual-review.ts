@@ -1,6 +1,6 @@
 /**
- * A payment of an amount that somebody looks at first. It is PE until a reviewer has decided, which
- * may take days; the shop is told then. Both ends are played here.
+ * A payment above the amount that requires manual review. It is PE until a reviewer decides, which
+ * may take days; then the shop is notified. This script plays both the shop and the reviewer.
  */
 import assert from "node:assert/strict";
 import { Receiver, say, Shop } from "./shop.ts";

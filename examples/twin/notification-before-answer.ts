@@ -1,7 +1,7 @@
 /**
- * The notification arrives before the answer to the charge that caused it: the shop is told of a
- * payment whose hash it has never seen. Look payments up by your own code, or keep the notification
- * until the answer is there; do not answer 404.
+ * The notification arrives before the answer to the charge that caused it, with a hash that the
+ * shop has never seen. Look payments up by your own code, or keep the notification until the answer
+ * has arrived; do not answer 404.
  */
 import assert from "node:assert/strict";
 import { Receiver, say, Shop } from "./shop.ts";

@@ -1,6 +1,6 @@
 /**
- * The shop's receiver is down for two days. Nothing is lost: what was not delivered is tried again,
- * for about three days, under the same id. After that it counts as failed, and can be sent again on
+ * The shop's receiver is down for two days. No notification is lost: a failed delivery is retried
+ * with the same id for about three days. After that it counts as failed, and can be sent again on
  * demand.
  */
 import assert from "node:assert/strict";

@@ -1,7 +1,7 @@
 /**
- * Notifications come at least once: here each comes twice, and late ones are overtaken. The id is
- * the same each time, so a receiver that remembers ids does nothing twice; and what a payment is
- * now is asked of /ws/query, never concluded from the order of messages.
+ * Notifications are delivered at least once: here each arrives twice, and some arrive out of order.
+ * A repeated message has the same id, so a receiver that stores ids handles each only once. Get the
+ * payment's current status from /ws/query; never infer it from the order of messages.
  */
 import assert from "node:assert/strict";
 import { Receiver, say, Shop } from "./shop.ts";

@@ -1,6 +1,6 @@
 /**
- * Of three cups one is out of stock: two are captured, and what is left of the authorization is
- * given back at once. A second capture is refused: there is one.
+ * One of three cups is out of stock: two are captured, and the rest of the authorization is
+ * released at once. A second capture is refused: a payment has one capture.
  */
 import assert from "node:assert/strict";
 import { say, Shop } from "./shop.ts";

@@ -1,7 +1,7 @@
 /**
- * Refunds in parts, until nothing is left; one that is taken back in time; one that is too much. A
- * refund is requested first (RE), then pending (PE), then sent and confirmed (CO); the time between
- * is the time in which it can still be cancelled.
+ * Partial refunds until nothing is left; one that is cancelled in time; one that is too large. A
+ * refund is requested first (RE), then pending (PE), then sent and confirmed (CO); it can be
+ * cancelled only while it is requested or pending.
  */
 import assert from "node:assert/strict";
 import { say, Shop } from "./shop.ts";

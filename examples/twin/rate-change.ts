@@ -1,7 +1,7 @@
 /**
- * The exchange rate changes between the price that the customer saw and the charge. What counts is
- * the rate at the charge: the answer has it. Here the table follows real rates of past years, and
- * the clock is set into them.
+ * The exchange rate changes between the price that the customer saw and the charge. The rate at the
+ * time of the charge applies, and the answer contains it. Here the rate table follows real rates of
+ * past years, and the clock is set to those years.
  */
 import assert from "node:assert/strict";
 import { say, Shop } from "./shop.ts";

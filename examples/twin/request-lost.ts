@@ -1,7 +1,7 @@
 /**
- * The request never reaches the acquirer. The shop hears PE, as it does when the answer is lost:
- * nobody can tell the two apart. Here it turns out that no money moved, and the payment is given
- * up. The customer may pay again, under another code.
+ * The request never reaches the acquirer. The shop receives PE, the same as when the answer is
+ * lost, because the two cannot be distinguished. Here no money moved, and the payment is voided.
+ * The customer may pay again, with another code.
  */
 import assert from "node:assert/strict";
 import { say, Shop } from "./shop.ts";

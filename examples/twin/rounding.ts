@@ -1,9 +1,8 @@
 /**
- * Amounts in a currency that has no cents. On this wire every amount has two decimals, pesos of
- * Chile too, and a rate has four: 10.37 dollars are 9851.50 pesos. A shop that shows whole pesos
- * rounds for its customer, and compares what it was answered as text, never as floating point. And
- * who sends an amount with cents in pesos has most likely forgotten that they have none, so the
- * answer carries a warning.
+ * Amounts in a currency without cents. In this interface every amount has two decimals, Chilean
+ * pesos too, and a rate has four: 10.37 dollars are 9851.50 pesos. A shop that shows whole pesos
+ * rounds for display, and compares the returned amounts as text, never as floating point. An amount
+ * in pesos with cents is most likely a mistake, so the answer carries a warning.
  */
 import assert from "node:assert/strict";
 import { order, say, Shop } from "./shop.ts";

@@ -1,6 +1,6 @@
 /**
- * A test that compares whole answers with a file: two worlds with one seed give the same hashes,
- * tokens, codes and times, today and in a year, on every machine.
+ * A test that compares whole answers with a file: two worlds with the same seed return the same
+ * hashes, tokens, codes and times, today and in a year, on every machine.
  */
 import assert from "node:assert/strict";
 import { say, Shop } from "./shop.ts";

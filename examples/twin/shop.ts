@@ -1,7 +1,6 @@
 /**
- * What the scripts in this folder have in common: a Cofre in this process with one world in it, and
- * the few calls of a shop. In a test of your own the client library that you have stands here
- * instead, with the world's key.
+ * Shared by the scripts in this folder: a Cofre in this process with one world, and the few calls
+ * of a shop. In your own tests use your client library instead, with the world's key.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -19,7 +18,7 @@ export interface Answer {
 
 export interface Payment {
   readonly hash: string;
-  /** CO: paid. PE: open. CA: not paid, and never will be. */
+  /** CO: paid. PE: pending. CA: not paid, final. */
   readonly status: "CO" | "PE" | "CA";
   /** In the local currency, tax included. */
   readonly amount_br: string;
@@ -44,13 +43,15 @@ export class Shop {
     this.world = world;
   }
 
-  /** A Cofre of its own with one world, whose time stands at the beginning of 2026. */
+  /**
+   * Starts a Cofre with one world, whose clock is set to the beginning of 2026 and does not run.
+   */
   static async open(options: WorldOptions = {}): Promise<Shop> {
     const cofre = await startCofre();
     return new Shop(cofre, await cofre.worlds.create({ seed: "example", ...options }));
   }
 
-  /** The answer, whatever it is. */
+  /** Sends a POST request and returns the answer, errors too. */
   async ask(
     path: string,
     fields: Fields,
@@ -65,14 +66,14 @@ export class Shop {
     return (await answer.json()) as Answer;
   }
 
-  /** The payment that an operation answers with. */
+  /** Sends a request and returns the payment in the answer. */
   async payment(path: string, fields: Fields): Promise<Payment> {
     const { payment, ...rest } = await this.ask(path, fields);
     assert.ok(payment !== undefined, JSON.stringify(rest));
     return payment as Payment;
   }
 
-  /** Charges 100.00 PEN, or what `more` says. */
+  /** Charges 100.00 PEN unless `more` has another amount or currency. */
   pay(code: string, creditcard: Fields = {}, more: Fields = {}): Promise<Payment> {
     return this.payment("/ws/direct", order(code, creditcard, more));
   }
@@ -81,7 +82,7 @@ export class Shop {
     return this.payment("/ws/query", { merchant_payment_code: code });
   }
 
-  /** Stores the card, and resolves with its token. */
+  /** Stores the card and returns its token. */
   async store(creditcard: Fields = {}): Promise<string> {
     const { token } = await this.ask("/ws/token", {
       country: "pe",
@@ -97,7 +98,7 @@ export class Shop {
   }
 }
 
-/** The body of a charge. A member that is undefined is left out. */
+/** The body of a charge. Undefined members are omitted. */
 export function order(code: string, creditcard: Fields = {}, more: Fields = {}): Fields {
   const customer = {
     name: "Ana Lima",
@@ -116,17 +117,17 @@ export function order(code: string, creditcard: Fields = {}, more: Fields = {}):
   return { operation: "request", payment: { ...payment, ...more } };
 }
 
-/** What a receiver has heard: a change of the payment with this hash. */
+/** A received notification: the payment with this hash changed. */
 export interface Told {
   readonly hash: string;
-  /** The same when the same is told again. */
+  /** The same id for each delivery of the same notification. */
   readonly id: string;
 }
 
-/** A shop's receiver of notifications, on a free port. It answers with `status`. */
+/** A shop's receiver of notifications, on a free port. It answers each with `status`. */
 export class Receiver {
   readonly heard: Told[] = [];
-  /** Called with each of them before it is answered. */
+  /** Called for each notification before it is answered. */
   onHeard: ((told: Told) => void) | undefined;
   status = 204;
   readonly #server = createServer((request, response) => {
@@ -151,12 +152,12 @@ export class Receiver {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/`;
   }
 
-  /** For an account's settings. */
+  /** For the account's settings. */
   get endpoints(): readonly { readonly id: string; readonly url: string }[] {
     return [{ id: "shop", url: this.url }];
   }
 
-  /** Resolves when it has heard so many. */
+  /** Resolves when `count` notifications have arrived. */
   async hears(count: number): Promise<void> {
     for (let looks = 0; looks < 1_000 && this.heard.length < count; looks += 1)
       await new Promise((resolve) => void setTimeout(resolve, 10));
@@ -170,7 +171,7 @@ export class Receiver {
   }
 }
 
-/** A line of what happened, for whoever runs the script. */
+/** Prints a line of the story. */
 export function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }

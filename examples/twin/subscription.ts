@@ -1,7 +1,7 @@
 /**
- * A subscription of a year: the first payment with the customer present, eleven without. In the
- * sixth month there is no money on the card; the shop tries again four days later, under another
- * code.
+ * A one-year subscription: the customer is present for the first payment and absent for the other
+ * eleven. In the sixth month the card has insufficient funds; the shop retries four days later,
+ * with another code.
  */
 import assert from "node:assert/strict";
 import { say, Shop } from "./shop.ts";

@@ -1,6 +1,6 @@
 /**
- * Too many requests: the gateway answers 429 and says for how long to wait. The shop waits and
- * sends the same again.
+ * Too many requests: the gateway answers 429 with the seconds to wait in Retry-After. The shop
+ * waits and sends the same request again.
  */
 import assert from "node:assert/strict";
 import { order, say, Shop } from "./shop.ts";
@@ -19,7 +19,7 @@ async function patiently(): Promise<number> {
     const seconds = Number(answer.headers.get("Retry-After"));
     assert.ok(seconds > 0);
     say(`429, again in ${seconds} s`);
-    // A test need not wait as long as a shop has to.
+    // A test need not wait as long as a shop.
     await new Promise((resolve) => void setTimeout(resolve, seconds * 10));
   }
 }

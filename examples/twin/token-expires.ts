@@ -1,6 +1,6 @@
 /**
- * A stored card that nobody uses for 14 months is forgotten. Each use counts from anew, so a
- * subscription keeps its token alive, and a customer who comes back after two years has to type the
+ * A token that is not used for 14 months is deleted with its card. Each use restarts the 14 months,
+ * so a subscription keeps its token alive; a customer who returns after two years must enter the
  * card again.
  */
 import assert from "node:assert/strict";

@@ -1,8 +1,8 @@
 /**
- * The acquirer takes the money, and its answer is lost. The shop hears PE: not paid, not declined,
- * not known. Whoever takes that for a decline sells to a customer who pays again elsewhere; whoever
- * takes it for a payment ships goods that may never be paid. Ask again later, or wait for the
- * notification.
+ * The acquirer takes the money, and its answer is lost. The shop receives PE: neither paid nor
+ * declined, but unknown. A shop that treats it as a decline sells to a customer who then pays
+ * twice; a shop that treats it as paid may ship goods that are never paid for. Query again later,
+ * or wait for the notification.
  */
 import assert from "node:assert/strict";
 import { Receiver, say, Shop } from "./shop.ts";

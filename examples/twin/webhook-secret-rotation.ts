@@ -1,7 +1,7 @@
 /**
- * The secret of a receiver is changed while messages are on their way. For a while they carry a
- * signature with each secret, so a receiver that knows the old one or the new one verifies them
- * all; then the old one ends.
+ * An endpoint's secret is rotated while messages are being sent. During the overlap messages carry
+ * one signature per secret, so a receiver that has either secret can verify them; then the old
+ * secret ends.
  */
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
