@@ -8,14 +8,14 @@ import { listen } from "../browser/listen.ts";
 import { type Shop, startShop } from "../browser/shop.ts";
 import { publicIntegrationKey, startWorld, testCard, type World } from "../world.ts";
 
-/** Where pictures of the documentation are put, for people to look at; nowhere unless it is set. */
+/** Folder for screenshots of the documentation, for review by a person; none are taken if unset. */
 const pictures = process.env["COFRE_SCREENSHOTS"];
 const noBrowser =
   chromiumFile === undefined
     ? "there is no Chromium: apt-get install chromium, or name one in COFRE_CHROMIUM"
     : false;
 
-/** Holds without a browser as well. */
+/** Does not need a browser. */
 test("what pages call may be read by pages of any origin, and nothing else", async () => {
   await using world = await startWorld();
   const allowed = async (path: string): Promise<string | null> =>
@@ -46,11 +46,11 @@ describe("in a real browser", { skip: noBrowser }, () => {
     shop = parts.use(await startShop());
     browser = parts.use(await startChromium());
   });
-  // Also what was started before a part that did not start: a server left open keeps the file from
-  // ending.
+  // Also closes what was started before a later part failed to start: an open server keeps the
+  // process running.
   after(() => parts.disposeAsync());
 
-  /** Runs `name(argument)` in a page of the shop's. */
+  /** Runs `name(argument)` in a page of the shop. */
   async function inShop(
     name: "pay" | "look",
     argument: Readonly<Record<string, unknown>>,
@@ -174,7 +174,8 @@ describe("in a real browser", { skip: noBrowser }, () => {
           requests.filter((url) => new URL(url).origin !== world.url),
           [],
         );
-        // Its style was taken: a policy that forbade it would leave Times and white.
+        // The page's style sheet applies: if the policy blocked it, the font would be Times and the
+        // background white.
         assert.equal(
           await page.evaluate("getComputedStyle(document.querySelector('.page')).maxWidth"),
           "1184px",

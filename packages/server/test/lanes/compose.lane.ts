@@ -22,8 +22,8 @@ import { CofreProcess } from "./support/cofre-process.ts";
 import { WireClient } from "./support/wire-client.ts";
 
 /**
- * The servers of examples/compose.yaml by its own scripts, on Debian's binaries. A few lines stand
- * for the image's entrypoint.
+ * Runs the servers of examples/compose.yaml with its own scripts, on Debian's binaries. A short
+ * script replaces the image's entrypoint.
  */
 
 const examples = fileURLToPath(new URL("../../../../examples/compose", import.meta.url));
@@ -36,8 +36,8 @@ const skip =
       : "the servers' user is another one";
 
 /**
- * As the image's: a folder without a database gets one, whose first server nobody else reaches and
- * runs what is to be run once.
+ * Like the image's entrypoint: an empty folder gets a database, and the scripts that run once run
+ * on a first server without outside connections.
  */
 const entrypoint = `#!/bin/bash
 set -eu
@@ -67,7 +67,8 @@ test(
     mkdirSync(programs);
     writeFileSync(join(programs, "docker-entrypoint.sh"), entrypoint, { mode: 0o755 });
     execFileSync("sh", [join(scripts, "make-secrets.sh"), secrets]);
-    // In a container the folder is a mount that shows each of the files to whoever may read it.
+    // In a container the folder is a mount whose files are readable for the users that may read
+    // them.
     chmodSync(secrets, 0o755);
     const ports = { primary: await freePort(), standby: await freePort() };
     const servers: ChildProcess[] = [];

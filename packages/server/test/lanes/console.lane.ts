@@ -24,7 +24,7 @@ import {
 } from "../world.ts";
 import { until } from "../until.ts";
 
-/** Where pictures of the console are put, for people to look at; nowhere unless it is set. */
+/** Folder for screenshots of the console, for review by a person; none are taken if unset. */
 const pictures = process.env["COFRE_SCREENSHOTS"];
 const noBrowser =
   chromiumFile === undefined
@@ -49,11 +49,11 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       settings: { notificationUrl: receiver.url, partialCapture: true },
     });
   });
-  // Also what was started before a part that did not start: a server left open keeps the file from
-  // ending.
+  // Also closes what was started before a later part failed to start: an open server keeps the
+  // process running.
   after(() => parts.disposeAsync());
 
-  /** A payment, made after all others; answers its code and its hash. */
+  /** Makes a payment, newer than all others; returns its code and hash. */
   async function made(
     changes: Readonly<Record<string, unknown>> = {},
   ): Promise<{ readonly code: string; readonly hash: string }> {
@@ -75,8 +75,8 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   }
 
   /**
-   * A window of its own, with the key given, at an address behind the `#`. Afterwards: no error,
-   * and no request to anywhere else.
+   * A browser window with the key entered, at an address behind the `#`. Checks at the end that
+   * there was no error and no request to another origin.
    */
   async function inConsole(
     address: string,
@@ -102,7 +102,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     );
   }
 
-  /** The part of a payment's page under this heading. */
+  /** The section of a payment's page with this heading. */
   const part = (page: Page, heading: string) =>
     page
       .locator("section")
@@ -130,7 +130,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       assert.ok(!page.url().includes(integrationKey));
       assert.deepEqual(await page.context().cookies(), []);
       assert.equal(await page.evaluate("localStorage.length"), 0);
-      // Another tab of the same browser gets it from this one, and forgets it on its own.
+      // Another tab of the same browser gets the key from this one, and removes it independently.
       const other = await page.context().newPage();
       await other.goto(world.url);
       await other.getByRole("heading", { name: "Payments" }).waitFor();
@@ -223,7 +223,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       assert.equal(await row(special.code).count(), 0);
       await page.goto(`${world.url}/#/payments?brand=amex`);
       await page.getByText("0 payments", { exact: true }).waitFor();
-      // A whole number is a mask before it stands anywhere.
+      // A full card number is masked before it is shown anywhere.
       await page
         .getByLabel("Search by code, hash, customer, card, amount, currency or country")
         .fill("4716 9097 7463 6285");
@@ -301,7 +301,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await page.route("**/__cofre/payments", async (route) => {
         const response = await route.fetch();
         const { before } = route.request().postDataJSON() as { readonly before?: string };
-        // As when a call has looked at as many as it may without finding one.
+        // As if a call had scanned as many payments as it may without a match.
         if (isFresh && before === undefined)
           await route.fulfill({ json: { payments: [], next: end.hash, status: "SUCCESS" } });
         else await route.fulfill({ response });
@@ -391,7 +391,8 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       const words = await dialog.innerText();
       for (const word of [second.code, testCard.card_number.slice(-4), "100.00 USD"])
         assert.ok(words.includes(word), `${word} in ${words}`);
-      // It stayed open over the payment that Back led to, where its button refunded the other one.
+      // Earlier the dialog stayed open over the payment that Back returned to, and its button
+      // refunded the other one.
       await page.goBack();
       await dialog.waitFor({ state: "detached" });
       await page.getByText(first.code, { exact: true }).first().waitFor();
@@ -615,7 +616,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     });
     const { integration_key: keyOfWorld } = answer["world"] as { readonly integration_key: string };
     await inConsole("#/try", async (page) => {
-      // Every text of every answer, also of those that the server itself would never write so.
+      // Replaces every text of every answer, including texts that the server never produces.
       await page.route(/__cofre|\/ws\//, async (route) => {
         const response = await route.fetch();
         await route.fulfill({ response, json: poisoned(await response.json()) });
@@ -642,7 +643,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
         assert.deepEqual(found, [0, false, true], title);
         await picture(page, `hostile-${title.toLowerCase()}`);
       }
-      // What comes of a charge from the page, as far as it comes with such a token.
+      // The result of a charge from the page, as far as it is possible with such a token.
       await page.goto(`${world.url}/#/try`);
       await page.getByRole("button", { name: "Store the card and charge it" }).click();
       await page.getByText("onerror=").filter({ visible: true }).first().waitFor();
@@ -701,7 +702,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     assert.equal(await wireStatus(hash), "CO");
   });
 
-  // 320 by 256 is what 1280 by 1024 has when it is enlarged four times.
+  // 320 by 256 is the size of a 1280 by 1024 window at a zoom of 400 %.
   const looks: Readonly<Record<string, BrowserContextOptions>> = {
     light: { colorScheme: "light" },
     dark: { colorScheme: "dark" },
@@ -724,7 +725,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
         amount: "1",
         description: "one",
       });
-      // axe is put into the page, which its policy would forbid.
+      // axe is injected into the page, which the page's policy would forbid.
       await inConsole(
         "#/payments",
         async (page) => {
@@ -862,7 +863,7 @@ async function shell(commands: string): Promise<string> {
 interface Receiver {
   readonly url: string;
   readonly heard: string[];
-  /** As long as it is, whatever is asked for at /gone is answered 410. */
+  /** While true, requests to /gone are answered with 410. */
   isGone: boolean;
   close(): void;
 }

@@ -14,12 +14,12 @@ import type { Heard } from "./support/wire-client.ts";
 const noDisk = whyNoSmallDisk() ?? false;
 const noStrace = spawnSync("strace", ["-V"]).status === 0 ? false : "strace is not installed";
 
-/** Space for the database to begin with, and not for what comes. */
+/** Enough for a new database, not for the load. */
 const diskMebibytes = 48;
-/** What the operator is promised after space returns. */
+/** Limit that is documented for operators, from the moment when space is free again. */
 const backMs = 10_000;
 
-/** A refusal in the wire's format: a JSON object that says ERROR with a code. */
+/** Checks for a refusal in the interface's format: a JSON object with ERROR and a code. */
 function assertRefusal(heard: Heard): void {
   assert.ok(heard !== undefined, "an answer comes");
   const answer = JSON.parse(heard.body) as {
@@ -42,7 +42,7 @@ test("the database's disk is full, three times", { skip: noDisk }, async (contex
     for (let round = 0; round < 3; round += 1) {
       await run.untilAcknowledged(50);
       disk.fill();
-      // A small write may still fit after one that did not.
+      // A small write may still fit after a larger one failed.
       await until("the server says that it does not write, and refuses a write", async () => {
         const readiness = await run.readiness();
         if (readiness?.status !== 503) return false;
@@ -70,7 +70,7 @@ test("the database's disk is full, three times", { skip: noDisk }, async (contex
     await run.untilAcknowledged(50);
     assert.ok(run.events("store_unavailable").length >= 3);
     assert.equal(run.hasEnded, false);
-    // A kill shows what was only in memory.
+    // A kill loses what was only in memory, so the check covers what is on disk.
     await run.restart();
     await run.untilAcknowledged(20);
     assert.deepEqual(await run.judge(), []);
@@ -104,7 +104,7 @@ test(
       });
       context.diagnostic(`the log was back after ${ms} ms`);
       assert.ok(ms < backMs);
-      // The disk is full when the server ends, too.
+      // The disk is also full at the server's end.
       disk.fill();
       assert.deepEqual(await run.judge(), []);
     } finally {
@@ -115,8 +115,8 @@ test(
 );
 
 /**
- * Lets the system calls of a running process fail: all of the named ones from the nth on, or that
- * one alone.
+ * Makes system calls of a running process fail: all of the named ones from the nth on, or only the
+ * nth.
  */
 async function failCalls(
   pid: number,
@@ -132,7 +132,7 @@ async function failCalls(
       stdio: ["ignore", "ignore", "pipe"],
     },
   );
-  // It says on standard error when it is attached.
+  // strace reports on stderr that it is attached.
   await once(strace.stderr, "data");
   return strace;
 }
@@ -149,7 +149,7 @@ interface Failure {
 }
 
 const failures: readonly Failure[] = [
-  // A later fsync that works says nothing of what an earlier one could not write: the system may
+  // A later fsync that succeeds does not cover what an earlier one failed to write: the system may
   // have dropped it.
   { name: "one fsync fails, and those after it work", calls: "fdatasync,fsync", when: "5" },
   { name: "every fsync fails", calls: "fdatasync,fsync", when: "5+" },
@@ -191,8 +191,8 @@ for (const failure of failures) {
           "the server says that it does not write",
           async () => (await run.readiness())?.status === 503,
         );
-        // What was under way when it failed may still be answered, by what it read; what begins now
-        // may not be acknowledged.
+        // Requests that were in flight at the failure may still be answered from what they read;
+        // new ones must not be acknowledged.
         for (let time = 0; time < 20; time += 1) assertRefusal(await run.tokenize());
         assert.equal(
           (await run.readiness())?.status,

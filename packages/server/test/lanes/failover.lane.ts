@@ -14,7 +14,7 @@ import type { KillReport } from "./support/kill-run.ts";
 import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 import { holdRows, troubleSessions, withRefusals } from "./support/postgres-trouble.ts";
 
-/** COFRE_FAILOVER_SEED for another mix. */
+/** Set COFRE_FAILOVER_SEED for another sequence. */
 const seed = Number(process.env["COFRE_FAILOVER_SEED"] ?? "1");
 const failovers = amount({ quick: 1, ci: 5, night: 50 });
 const kills = amount({ quick: 3, ci: 20, night: 200 });
@@ -22,12 +22,12 @@ const cuts = amount({ quick: 20, ci: 200, night: 2_000 });
 const dropped = amount({ quick: 50, ci: 1_000, night: 20_000 });
 const troubles = amount({ quick: 20, ci: 100, night: 2_000 });
 
-/** Of one kind of trouble; a night has its own number of them, and hours. */
+/** Limit for the failovers of one kind; a night has its own number of failovers, and hours. */
 const longestMs = amount({ quick: 300_000, ci: 600_000, night: 3_600_000 });
 
 const skip = postgresBinaries() === undefined ? "PostgreSQL is not installed" : false;
 
-/** In this order, and from the beginning again. */
+/** In this order, repeated. */
 const ways: readonly Failover[] = [
   { how: "kill", alone: true },
   { how: "stop", alone: false },
@@ -63,13 +63,13 @@ describe(
       tell(context, report);
       assert.deepEqual(report.violations, []);
       assert.ok((report.figures["ms until all was settled"] ?? Number.POSITIVE_INFINITY) <= 60_000);
-      // A machine that stands still for a while costs one of them, not most.
+      // A stall of the machine affects one failover, not most.
       const median =
         report.figures[
           "ms from the database's first commit to the first acknowledged write, median"
         ];
       assert.ok(median !== undefined && median <= 5_000);
-      // Gateway, vault, jobs and leases have one each, and one writes: a session that was lost is
+      // Gateway, vault, jobs and leases have one session each, and one writes; a lost session is
       // replaced by one.
       assert.ok((report.figures["sessions of all nodes at the end of the load"] ?? 0) <= 10);
     });
@@ -90,8 +90,8 @@ describe(
           "object",
           "control: it is there",
         );
-        // In the moments before its settings changed it waited for a standby, and sessions were let
-        // write.
+        // Before its settings changed the server waited for a standby, so these sessions were
+        // allowed to write.
         const earlier = await sessionsOf(run.databaseUrl);
         run.address.turnTo(run.pair.port);
         await until("whatever those had under way is over", async () => {
@@ -169,11 +169,11 @@ test(
       { roots: [earlier], seed: seed + 30, answerMs: 20_000 },
       async (run) => {
         assert.equal(await run.countMigrations(), earlierMigrations);
-        // This version brings the tables up to date under the load of the other.
+        // A node of this version migrates the tables under the load of the other version.
         await run.addNode(serverRoot);
         assert.equal(await run.countMigrations(), migrations.length);
         await run.untilAcknowledged(200);
-        // Back to the version before, on tables that it knows only a part of.
+        // Back to the earlier version, on tables of which it knows only a part.
         await run.endNode(0);
         await run.addNode(earlier);
         await run.untilAcknowledged(200);
@@ -182,7 +182,7 @@ test(
     tell(context, report);
     assert.deepEqual(report.violations, []);
     assert.equal(report.figures["answers that never came"], 0);
-    // Failed inside, not recorded, not known.
+    // Internal error, not written, outcome unknown.
     for (const code of ["COFRE-14", "COFRE-21", "COFRE-22", "BP-DR-119"])
       assert.equal(report.figures[`answers ${code}`] ?? 0, 0, code);
   },
@@ -206,7 +206,7 @@ describe("controls: the judge objects", { skip }, () => {
     );
   });
 
-  /** What the judge must say about each, after what the script does. */
+  /** What the judge must report for each planted bug, after the script's actions. */
   const controls: readonly (readonly [
     bug: PlantedBug,
     says: RegExp,

@@ -29,12 +29,12 @@ test(`${bodiesToDecoderAndServer} mutated requests, to the decoder and to the se
   assert.equal(code, 0, output.slice(-4_000));
 });
 
-/** What lists earlier requests. */
+/** Endpoints that list earlier requests. */
 const recordings = ["/__cofre/requests", "/__cofre/timeline"];
 
 /**
- * Every operation, with its own decisions and store behind it: what the trivial endpoints of the
- * other test cannot break.
+ * The real operations with their decisions and store, which the trivial endpoints of the other test
+ * do not cover.
  */
 test(`${bodiesToProduct} mutated requests to the whole product, after those that are kept`, async (context) => {
   await using world = await startWorld();
@@ -44,7 +44,7 @@ test(`${bodiesToProduct} mutated requests to the whole product, after those that
     assert.equal(answerOf(told), input.answer, input.why);
     assertNoDigits(told, input.why);
   }
-  // What is kept and short is mutated, too.
+  // Short requests of the corpus are mutated too.
   const short = kept
     .filter(({ body }) => body.length < 5_000)
     .map(({ path, body }) => ({ target: path, body }));
@@ -97,10 +97,7 @@ test(`${bodiesToProduct} mutated requests to the whole product, after those that
   assert.equal(after.body["status"], "SUCCESS", "the server goes on");
 });
 
-/**
- * Requests that are carried out: a mutation that misses what matters reaches the acquirer and the
- * store.
- */
+/** Valid requests: a mutation that misses the relevant bytes reaches the acquirer and the store. */
 function validRequests(): { readonly target: string; readonly body: Buffer }[] {
   const key = integrationKey;
   const json = (target: string, body: unknown): { target: string; body: Buffer } => ({

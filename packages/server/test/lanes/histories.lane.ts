@@ -8,12 +8,12 @@ import { callsOfPayment, runHistories } from "./support/history-run.ts";
 import type { Ask, RefundName } from "./support/payment-model.ts";
 import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 
-/** COFRE_HISTORY_SEED for another mix. */
+/** Set COFRE_HISTORY_SEED for another sequence. */
 const seed = Number(process.env["COFRE_HISTORY_SEED"] ?? "1");
 const payments = Number(
   process.env["COFRE_HISTORY_PAYMENTS"] ?? amount({ quick: 300, ci: 500, night: 5_000 }),
 );
-/** Within so many payments each planted mistake must be found. */
+/** Each planted bug must be found within this number of payments. */
 const paymentsToFind = 2_000;
 
 test(`${payments * callsOfPayment} concurrent calls on ${payments} payments have a legal order for each payment`, async (context) => {

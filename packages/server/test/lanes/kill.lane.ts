@@ -6,14 +6,14 @@ import { amount } from "./support/amount.ts";
 import { runKills, type KillReport } from "./support/kill-run.ts";
 import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 
-/** COFRE_KILL_CYCLES=1000 for a night, COFRE_KILL_SEED for another mix. */
+/** Set COFRE_KILL_CYCLES=1000 for a night, COFRE_KILL_SEED for another sequence. */
 const cycles = Number(
   process.env["COFRE_KILL_CYCLES"] ?? amount({ quick: 10, ci: 200, night: 1_000 }),
 );
 const seed = Number(process.env["COFRE_KILL_SEED"] ?? "1");
 /**
- * Each crash is judged by all that the installation holds: in one that has grown for long the judge
- * takes longer than the rest.
+ * After each crash the judge reads everything that the installation stores; in a large installation
+ * that takes longer than the rest.
  */
 const cyclesOfInstallation = 50;
 
@@ -29,8 +29,8 @@ function bugNamed(name: string): PlantedBug {
 }
 
 /**
- * Two installations side by side, for a start and a judgement leave the other cores idle; each with
- * its own acquirer, folder and seed.
+ * Two installations in parallel, because a start and a judgement leave the other cores idle; each
+ * with its own acquirer, folder and seed.
  */
 describe(
   `Cofre killed ${cycles} times under load loses nothing, charges nothing twice and leaves nothing stuck`,
@@ -48,7 +48,7 @@ describe(
         });
         tell(context, report);
         assert.deepEqual(report.violations, []);
-        // A run that met nothing would prove nothing.
+        // A run without these events would prove nothing.
         assert.ok((report.figures["kills with attempts in flight"] ?? 0) > kills / 4);
         assert.ok((report.figures["attempts that recovery was seen to settle"] ?? 0) > kills / 2);
         assert.ok((report.figures["acknowledged writes"] ?? 0) > kills * 10);
@@ -58,7 +58,7 @@ describe(
 );
 
 describe("controls: the judge objects", () => {
-  /** What the judge must say about each, within a few kills. */
+  /** What the judge must report for each planted bug, within a few kills. */
   const controls: readonly (readonly [bug: PlantedBug, cycles: number, says: RegExp])[] = [
     [
       bugNamed("the acquirer is asked before the intention is written down"),

@@ -25,11 +25,11 @@ const cards = Number(
 );
 const seed = Number(process.env["COFRE_LEAK_SEED"] ?? "1");
 /**
- * A fifth of the cards through each: what differs is the answers, and they come for the right ways
- * alone.
+ * A fifth of the cards for each acquirer: only the answers differ, and only valid requests receive
+ * them.
  */
 const cardsEach = Math.ceil(cards / 5);
-/** In memory, when the load is over: reliability 1.1 grants a core dump as many. */
+/** Card numbers in memory after the load: a core dump may hold as many (reliability 1.1). */
 const mostInMemory = 8;
 
 test(`after ${cards} cards no number and no security code is in anything that Cofre has written`, async (context) => {
@@ -45,14 +45,14 @@ test(`after ${cards} cards no number and no security code is in anything that Co
   );
   assert.ok((report.figures["numbers in the heap"] ?? 0) <= mostInMemory);
   assert.ok((report.figures["of those, sent in their own field"] ?? 0) <= mostInMemory);
-  // The scan has seen what the load has written, and every way was gone.
+  // The scan covered what the load had written, and every way was used.
   assert.ok((report.figures["cards of the load in the database"] ?? 0) > cards / 20);
   assert.ok((report.figures["bytes of heap snapshot"] ?? 0) > 1_000_000);
   assert.ok((report.figures["diagnostic reports"] ?? 0) > 0);
   const unanswered = [...report.ways]
     .filter(([, { answered }]) => answered === 0)
     .map(([name]) => name);
-  // It waits for the rest of its body until the connection ends.
+  // This request waits for the rest of its body until the connection ends.
   assert.deepEqual(unanswered, ["in a body that never ends"]);
 });
 
@@ -286,7 +286,7 @@ describe("controls: what is planted is found", () => {
   for (const [index, [form, bytes]] of samples.entries()) {
     test(`${form}, sample ${index}`, () => {
       const noise = noiseOf(3_000_000);
-      // In the middle, and over the edge of what is looked at together.
+      // In the middle, and across the edge of the blocks that are scanned.
       for (const offset of [1_500_000, (1 << 20) - 5]) noise.set(bytes, offset);
       const found = scanner.scan("noise", noise);
       assert.deepEqual(
@@ -386,7 +386,7 @@ describe("controls: what is planted is found", () => {
   });
 });
 
-/** Bytes of every value, which form no known number. */
+/** Bytes of every value that form no known number. */
 function noiseOf(length: number): Buffer {
   const chance = new Chance(length);
   const noise = Buffer.alloc(length);

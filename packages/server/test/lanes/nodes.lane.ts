@@ -15,8 +15,8 @@ import { merchants, NodeGroup, until } from "./support/node-group.ts";
 const skip = postgresBinaries() === undefined ? "PostgreSQL is not installed" : false;
 
 /**
- * Longer than anything here takes on a machine that does other things as well: recovery alone asks
- * for the third time after 4.5 minutes.
+ * Longer than any step takes on a busy machine: recovery makes its third inquiry only after 4.5
+ * minutes.
  */
 const patienceS = 600;
 
@@ -32,7 +32,7 @@ test(
     await assert.rejects(NodeGroup.start(settings), { message: "planted" });
     const children = (): number =>
       process.getActiveResourcesInfo().filter((kind) => kind === "ProcessWrap").length;
-    // A child that has ended is closed a turn or more after its end is known.
+    // The `close` event of a child comes one turn or more after its end is known.
     assert.ok(
       await until(30, async () => children() === 0),
       `${children()} processes keep this file from ending`,
@@ -53,7 +53,7 @@ test(
     let paid = 0;
     const chance = new Chance(1);
     /**
-     * A payment of each merchant on each node; answers whether all slots stayed where they were.
+     * Makes a payment of each merchant on each node; returns whether all slots kept their holders.
      */
     const round = async (number: number): Promise<boolean> => {
       const before = await group.holders();
@@ -79,8 +79,7 @@ test(
       );
       return JSON.stringify(await group.holders()) === JSON.stringify(before);
     };
-    // On a machine that stands still for seconds a lease may run out, and then a message may come
-    // twice.
+    // If the machine stalls for seconds a lease may expire, and then a message may arrive twice.
     let calm = false;
     for (let number = 0; number < 3 && !calm; number += 1) {
       const heardBefore = group.heard.length;
@@ -105,7 +104,7 @@ test(
       );
     }
 
-    // What one node changes of an account the others see.
+    // The other nodes see an account change that one node makes.
     const [one, other] = group.nodes;
     const [merchant] = merchants;
     assert.ok(one !== undefined && other !== undefined && merchant !== undefined);
@@ -153,7 +152,7 @@ test(
       assert.equal(ports.filter((port) => port !== undefined).length, 1, ports.join());
       for (const [index, process] of processes.entries()) {
         if (ports[index] !== undefined) continue;
-        // The second text is that of one that comes after the account has been made.
+        // The second message appears when the node starts after the account was created.
         assert.match(
           readFileSync(process.stderrFile, "utf8"),
           /another process is making the keys|root\.key/,
@@ -310,8 +309,8 @@ test(
 );
 
 /**
- * Payment by payment: what Cofre says was taken, held and given back is what the acquirer's books
- * say, once each.
+ * Compares each payment: the amounts captured, held and refunded in Cofre equal those in the
+ * acquirer's books, booked once each.
  */
 async function compareBooks(
   group: NodeGroup,

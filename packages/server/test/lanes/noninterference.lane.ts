@@ -26,7 +26,7 @@ function tell(context: TestContext, { different, allowed, example, bytes }: Pair
     context.diagnostic(`differs in ${count} pairs, and may: ${name}`);
 }
 
-/** Each part has the limit of a test, and tells of itself. */
+/** Each part has the time limit of a test, and reports its own progress. */
 const partPairs = 100;
 
 for (let first = 0; first < pairs; first += partPairs) {
@@ -43,7 +43,7 @@ test(`${middlePairs} pairs of runs that differ in a number's middle digits diffe
   const compared = await comparePairs({ pairs: middlePairs, kind: "middle", receiver });
   tell(context, compared);
   assert.deepEqual(compared.different, new Map());
-  // The number was there: what is made of it is not the same.
+  // The number was used: the values derived from it differ.
   assert.deepEqual([...compared.allowed.keys()].toSorted(), [
     "column card.fingerprint",
     "column card.mac",

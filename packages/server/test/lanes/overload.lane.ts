@@ -10,47 +10,47 @@ import { integrationKey, OverloadRun } from "./support/overload-run.ts";
 import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 import { SlowClients } from "./support/slow-clients.ts";
 
-/** How long each load lasts. */
+/** Duration of each load. */
 const loadMs = Number(
   process.env["COFRE_OVERLOAD_MS"] ?? amount({ quick: 1_500, ci: 2_500, night: 60_000 }),
 );
-/** Places for work (COFRE_MAX_IN_FLIGHT). */
+/** In-flight limit (COFRE_MAX_IN_FLIGHT), called places below. */
 const places = 48;
 const environment = {
   COFRE_MAX_IN_FLIGHT: String(places),
-  // All sales are of one account, whose share is not what is tried here.
+  // All sales are of one account, and its share is not tested here.
   COFRE_MAX_IN_FLIGHT_OF_ACCOUNT: "65536",
   COFRE_MAX_CONNECTIONS: "300",
   COFRE_ACQUIRER_TIMEOUT_MS: "10000",
   COFRE_SHUTDOWN_TIMEOUT_MS: "3000",
 };
 /**
- * The acquirer's time for each sale. So long that what the machine adds is little, and that
- * capacity is places / latency, whatever its speed.
+ * The acquirer's latency for each sale. It is so long that the machine adds little, and that
+ * capacity is places / latency on any machine.
  */
 const usualLatencyMs = 400;
 
 /*
- * The bounds, and why a slow machine keeps them:
- * - A place is held for the acquirer's whole latency, which a timer measures: no more than places *
- *   time / latency sales can be accepted, however slow or quick the machine. Exact.
- * - Goodput is places in use / time a sale takes. Under load the places are in use all the time (a
- *   free one is taken by the next request), and a sale takes about as long as before. Both are
- *   ratios within one run, of times that a machine which stands still lengthens alike. On a quiet
- *   machine 0.95 and 1.05. Asked for are 0.65, as a slow store frees places by the batch, and 6, as
- *   the load itself takes processor time from the server and the machine may be busy during one
- *   half only: a server that forgets to give places back has less than 0.5 of them in use, and
- *   where work piles up without a bound the second ratio grows with the load's time.
- * - A refusal takes at most half as long as what is accepted at the same time: in the median a
- *   millisecond, as long as the client's own process is not kept waiting.
- * - What a refusal costs is processor time of the server alone, which others on the machine do not
- *   spend. A server that spends a share r of a sale's cost on a refusal still gives (1 - 2r) / (1 -
- *   r) of its capacity when twice as much is asked of it: 0.9 for the 0.09 that are the goal.
- *   Measured: 0.03. Asked for is 0.15, as short runs count processor time in hundredths of a
- *   second.
- * - Memory may grow by what is bounded (places, connections, 64 MiB of bodies) and what V8 puts off
- *   collecting.
- * - "Back" is five seconds of an idle server that has nothing to do but answer; it takes
+ * The bounds, and why a slow machine meets them:
+ *
+ * - A place is occupied for the acquirer's whole latency, which a timer measures: at most places *
+ *   time / latency sales can be accepted, at any speed of the machine. Exact.
+ * - Goodput is places in use / duration of a sale. Under load all places are in use all the time
+ *   (the next request takes a free one), and a sale takes about as long as before. Both are ratios
+ *   of times within one run, which a stalled machine lengthens alike. On a quiet machine 0.95 and
+ *   1.05. The bounds are 0.65, because a slow store frees places in batches, and 6, because the
+ *   load itself takes processor time from the server and the machine may be busy during one half
+ *   only: a server that leaks places uses less than 0.5 of them, and where work piles up without a
+ *   bound the second ratio grows with the duration of the load.
+ * - A refusal takes at most half as long as an accepted sale at the same time: in the median a
+ *   millisecond, as long as the client's process is not kept waiting.
+ * - The cost of a refusal is the server's own processor time, which other processes do not affect.
+ *   A server that spends a share r of a sale's cost on a refusal still gives (1 - 2r) / (1 - r) of
+ *   its capacity at twice the load: 0.9 for the goal of 0.09. Measured: 0.03. The bound is 0.15,
+ *   because processor time is counted in hundredths of a second and runs are short.
+ * - Memory may grow by what is bounded (places, connections, 64 MiB of bodies) and by what V8 has
+ *   not yet collected.
+ * - Recovery time ("back") is limited to five seconds of a server without other work; it takes
  *   milliseconds.
  */
 const leastInUse = 0.65;
@@ -78,14 +78,14 @@ const refusedIn = (asked: readonly Asked[]): number =>
   asked.filter(({ end }) => end === "refused").length;
 
 interface SlowAcquirer {
-  /** How long the load lasts. */
+  /** Duration of the load. */
   readonly ms: number;
   readonly latencyMs: number;
-  /** How many times as much is asked as the acquirer lets through. */
+  /** Offered load as a multiple of the acquirer's capacity. */
   readonly times: number;
 }
 
-/** More than a slow acquirer lets through, in an open loop; tells what does not hold. */
+/** Offers more than a slow acquirer can handle, in an open loop; returns the violations. */
 async function overloadBySlowAcquirer(
   context: TestContext,
   root: string,
@@ -94,7 +94,7 @@ async function overloadBySlowAcquirer(
   const capacity = (places * 1_000) / latencyMs;
   const run = await OverloadRun.start({ root, environment, connections: 280 });
   try {
-    // The first requests meet code that has not been compiled.
+    // The first requests run code that is not yet compiled.
     await run.heard(run.load.closed(8, 500));
     await run.setAcquirer({ latencyMs });
     const before = await run.heard(run.load.closed(places / 2, latencyMs * 2));
@@ -140,8 +140,8 @@ async function overloadBySlowAcquirer(
 }
 
 /**
- * Whether places were in use and sales took no longer than usual, which together is goodput near
- * the capacity.
+ * Checks that places were in use and sales took no longer than usual; together this means that
+ * goodput was near the capacity.
  */
 function checkGoodput(
   context: TestContext,
@@ -149,7 +149,7 @@ function checkGoodput(
   under: readonly Asked[],
 ): readonly string[] {
   const accepted = under.filter(({ end }) => end === "accepted");
-  // The load lasts until the last one is sent; behind that nobody waits for a place.
+  // The load lasts until the last request is sent; after that no request waits for a place.
   const [from, until] = [under.at(0)?.sent ?? 0, under.at(-1)?.sent ?? 0];
   const held = accepted.reduce(
     (sum, { sent, ended }) => sum + Math.min(ended, until) - Math.min(sent, until),
@@ -169,7 +169,7 @@ function checkGoodput(
   ];
 }
 
-/** Settling waits for timers most of the time: the other tests run meanwhile. */
+/** Settling mostly waits for timers, so the other tests run at the same time. */
 let settledAfterDeadAcquirer: Promise<readonly string[]> = Promise.resolve([
   "the load did not end",
 ]);
@@ -186,11 +186,9 @@ test("an acquirer that says nothing: what piles up is bounded, the rest is refus
   await run.setAcquirer({ loseAnswer: 1_000 });
   const under = await run.heard(run.load.open(300, loadMs));
   await run.setAcquirer({ loseAnswer: 0 });
-  // The acquirer is left alone for 5 s, and for twice as long each time that it did not answer then
-  // either, up to a minute.
+  // The circuit stays open for 5 s, and twice as long after each further failure, up to a minute.
   const backMs = await run.backWithin(75_000);
-  // What it was asked while it said nothing is asked again after 5 s, half a minute, and every 4
-  // minutes then.
+  // Recovery inquires about unanswered requests after 5 s, half a minute, and then every 4 minutes.
   settledAfterDeadAcquirer = run.judge(600_000);
   settledAfterDeadAcquirer.catch(() => undefined);
 
@@ -201,7 +199,7 @@ test("an acquirer that says nothing: what piles up is bounded, the rest is refus
   );
   assert.deepEqual(wrong("under load", under), []);
   assert.ok(unknown > 0, "control: some were sent and not answered");
-  // 20 of them in a row, and it is left alone; until then nobody but those who have a place is
+  // The circuit opens after 20 failures in a row; until then only requests that have a place are
   // sent.
   assert.ok(unknown <= 2 * places, `what piles up is bounded: ${unknown}`);
   assert.ok(refusedIn(under) > 0, "control: places were short");
@@ -364,8 +362,8 @@ describe("controls: what a server does wrong under load is found", () => {
         replace: "return this.#taken >= 1_000_000;",
       },
       /^no more is taken up than there are places for/,
-      // All at once, of an acquirer so slow that a machine which takes seconds for it serves no
-      // more than places twice over.
+      // All at once, to an acquirer so slow that a machine which takes seconds to send them serves
+      // at most two rounds of places.
       { ms: 1_000, latencyMs: 2_000, times: 11 },
     ],
     [

@@ -18,8 +18,8 @@ import { WireClient } from "./support/wire-client.ts";
 const tests = fileURLToPath(new URL("..", import.meta.url));
 
 /**
- * The suites that a PostgreSQL server makes longer, all on one server: those whose files look at
- * its address.
+ * The suites that have more tests with a PostgreSQL server, all on one server: their files read its
+ * address.
  */
 const suites = readdirSync(tests, { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".test.ts"))
@@ -44,14 +44,13 @@ test(
       output += text;
     });
     const [code] = (await once(run, "close")) as [number | null];
-    // What passed is a thousand lines, and whoever reads of a failure has room for a few.
+    // Passed tests fill a thousand lines, and a failure report shows only a few.
     assert.equal(code, 0, output.slice(Math.max(output.lastIndexOf("failing tests"), 0)));
     assert.match(output, /the PostgreSQL store keeps the store contract/);
     assert.match(output, /an installation is moved to PostgreSQL/);
     assert.match(output, /cofre audit on PostgreSQL reads beside a node/);
     assert.doesNotMatch(output, /skipped [1-9]/, "nothing was skipped");
-    // What every store was given stands in the server's log nowhere, though its statements failed
-    // in every way that they can.
+    // No stored value is in the server's log, although the statements failed in every possible way.
     for (const word of ["jose@example.com", "Maracana", "411111xxxxxx1111", "order-1"])
       assert.ok(!cluster.log().includes(word), word);
     assert.ok(

@@ -6,7 +6,7 @@ import { runKills, type KillReport } from "./support/kill-run.ts";
 import { whyNoLoopDisk } from "./support/loop-disk.ts";
 import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 
-/** COFRE_POWER_CYCLES=200 for a night, COFRE_POWER_SEED for another mix. */
+/** Set COFRE_POWER_CYCLES=200 for a night, COFRE_POWER_SEED for another sequence. */
 const cycles = Number(
   process.env["COFRE_POWER_CYCLES"] ?? amount({ quick: 3, ci: 20, night: 200 }),
 );
@@ -38,8 +38,8 @@ test(
 );
 
 /**
- * What is lost when commits are not written through: had the method lost nothing here, it would
- * prove nothing above.
+ * Without fsync, commits are lost; if the method lost none here, the test above would prove
+ * nothing.
  */
 test(
   `control: without fsync each of ${controlRuns} runs loses acknowledged writes`,

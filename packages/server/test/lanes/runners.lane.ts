@@ -8,12 +8,11 @@ import { cleanEnvironment, Command, SharedEnd, temporaryFolder } from "../comman
 
 /*
  * The package in the test runners that shops use, each in its default mode and without flags. Their
- * packages come from the registry and are installed outside of the repository, so that `npm ci`
- * stays small.
+ * packages are installed from the registry, outside the repository, so that `npm ci` stays small.
  */
 
 const npm = process.platform === "win32" ? "npm.cmd" : "npm";
-/** The Node that runs this test, before any other on this machine. */
+/** Puts the Node that runs this test before any other on this machine. */
 const path = { PATH: [dirname(process.execPath), cleanEnvironment["PATH"] ?? ""].join(delimiter) };
 
 const shop = `
@@ -27,7 +26,7 @@ exports.pay = async (cofre, code) => {
 };
 `;
 
-/** A test that pays, in the words of Jest, Vitest and Mocha. `load` imports what it needs. */
+/** A test that pays, with the functions of Jest, Vitest and Mocha. `load` imports what it needs. */
 const paying = (load: string, before: string, after: string, verdict: string): string => `
 ${load}
 let cofre;
@@ -164,7 +163,7 @@ describe("the library is loaded and pays", () => {
       const paid = await run();
       assert.equal(paid.child.exitCode, 0, paid.stdout + paid.stderr);
 
-      // Control: the runner reports a payment that is not as the test says.
+      // Control: the runner reports a payment that differs from the expected one.
       writeFileSync(join(folder, file), text.replace('"CO"', '"CA"'));
       assert.notEqual((await run()).child.exitCode, 0);
     });

@@ -10,25 +10,19 @@ import { amount } from "./support/amount.ts";
 import { type PlantedBug, plantedBugs, sourcesWith } from "../simulation/planted-bugs.ts";
 
 const server = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
-/**
- * What a process compiles is kept for the next: there are more than a hundred of them, of which
- * most look at a few seeds.
- */
+/** Shared compile cache: there are more than a hundred processes, and most run only a few seeds. */
 const compiled = mkdtempSync(join(tmpdir(), "cofre-compiled-"));
 after(() => rmSync(compiled, { recursive: true, force: true }));
 
-/** Two processes side by side. */
+/** Two processes run in parallel. */
 const seeds = amount({ quick: 2_000, ci: 20_000, night: 1_000_000 });
 const seedsForBug = 2_000;
 const seedsTwice = amount({ quick: 200, ci: 1_000, night: 1_000 });
 const deaths = amount({ quick: 1, ci: 2, night: 2 });
-/** A quick run plants every third mistake only. */
+/** A quick run plants only every third bug. */
 const bugs = plantedBugs.filter((_, index) => index % amount({ quick: 3, ci: 1, night: 1 }) === 0);
 
-/**
- * What a run that found nothing would have to show all the same: each of these happened, or the run
- * proves little.
- */
+/** Events that a run must contain even if it finds no violation; without them it proves little. */
 const marksToMeet = [
   "a card is erased",
   "a lie raises an alarm",
@@ -124,7 +118,7 @@ const marksToMeet = [
   "void_declined_in_review by operator",
 ];
 
-/** What one death at the wrong moment shows. */
+/** Bugs that a single crash at the wrong moment reveals. */
 const foundByCrashes = [
   "the acquirer is asked before the intention is written down",
   "recovery never runs",
@@ -170,7 +164,7 @@ describe("the crash matrix", () => {
   });
 });
 
-/** Two halves side by side, each with a copy of its own. */
+/** Two halves run in parallel, each with its own copy. */
 describe(`each planted bug is found within ${seedsForBug} seeds`, { concurrency: 2 }, () => {
   for (const half of [0, 1])
     describe(`half ${half + 1}`, { concurrency: 1 }, () => plantHalf(half));
@@ -185,7 +179,7 @@ function plantHalf(half: number): void {
     for (const part of ["simulation", "vectors", "contract", "upstream"]) {
       await cp(join(server, "test", part), join(copy, "test", part), { recursive: true });
     }
-    // Dependencies are found beside the copy as they are beside the original.
+    // The copy finds dependencies in the same relative place as the original.
     await symlink(join(server, "..", "..", "node_modules"), join(copy, "node_modules"));
   });
 
@@ -207,7 +201,7 @@ function plantHalf(half: number): void {
       await plant(copy, bug);
       const { code, output } = await simulate(copy, ["--crashes", "--stop"]);
       assert.equal(code, 1, `not found: ${output}`);
-      // A run that could not even begin ends with 1 too.
+      // A run that failed to start exits with 1 too.
       assert.match(output, /, dies at (?:no wait|\d+)/);
     });
   }

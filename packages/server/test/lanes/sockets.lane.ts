@@ -14,7 +14,7 @@ const connections = Number(
   process.env["COFRE_FUZZ_SOCKETS"] ?? amount({ quick: 2_000, ci: 20_000, night: 100_000 }),
 );
 
-/** Framing that has parted servers and proxies: each head with a body after it. */
+/** Framings on which servers and proxies have disagreed: each is a head followed by a body. */
 const framings: readonly ((body: string) => string)[] = [
   (body) => `Content-Length: ${body.length}\r\n\r\n${body}`,
   (body) => `Content-Length: ${body.length}\r\nContent-Length: ${body.length + 1}\r\n\r\n${body}`,
@@ -31,7 +31,7 @@ const framings: readonly ((body: string) => string)[] = [
   (body) => `Content-Length: ${body.length + 10}\r\n\r\n${body}`,
 ];
 
-/** A few shops that each make so many payments, one after the other, over HTTP. */
+/** A few shops, each of which makes `payments` payments over HTTP, one after the other. */
 async function shopsAtWork(world: World, name: string, payments: number): Promise<void> {
   const shop = async (own: number): Promise<void> => {
     for (let payment = 0; payment < payments; payment += 1) {
@@ -50,12 +50,13 @@ test("kept framings, whole, in halves and byte by byte", async (context) => {
   const kept = keptFramings(integrationKey);
   for (const { why, bytes, answers, orFewer } of kept) {
     const half = bytes.length >> 1;
-    // A byte to a segment, for what is short enough to be worth it.
+    // One byte per segment, for requests that are short enough.
     const single =
       bytes.length > 1_000 ? [] : [Array.from(bytes, (_, at) => bytes.subarray(at, at + 1))];
     for (const pieces of [[bytes], [bytes.subarray(0, half), bytes.subarray(half)], ...single]) {
       const { told, statuses } = await exchange(world.port, pieces);
-      // In pieces, what is sound may be answered before what is not has arrived.
+      // When a request is sent in pieces, valid parts may be answered before the invalid one has
+      // arrived.
       assert.deepEqual(
         statuses,
         orFewer ? answers.slice(0, statuses.length) : answers,
@@ -85,7 +86,8 @@ test(`${connections} connections with broken framing, alone and behind sound req
         `POST ${target} HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body.toString("latin1")}`,
         "latin1",
       );
-      // A third are what is kept, behind up to two sound requests on the same connection.
+      // A third of them come from the corpus, after up to two valid requests on the same
+      // connection.
       const whole =
         own % 3 === 0
           ? Buffer.concat([...Array.from({ length: dice.below(3) }, () => sound), dice.pick(kept)])
@@ -114,7 +116,7 @@ test("clients that end their own side, and such that never do", async () => {
     const body = JSON.stringify(directBody(code));
     return `POST /ws/direct HTTP/1.1\r\nHost: a\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
   };
-  // The whole request, then the end: it is carried out, so it is answered.
+  // The whole request, then the end of the stream: it is executed, so it is answered.
   const whole = await Promise.all(
     Array.from({ length: 100 }, (_, own) =>
       exchange(world.port, [Buffer.from(sale(`half-closed-${own}`))]),
@@ -122,7 +124,7 @@ test("clients that end their own side, and such that never do", async () => {
   );
   for (const { told, statuses } of whole)
     assert.ok(statuses.join() === "200" && told.includes('"status":"SUCCESS"'), told);
-  // A part of it, then the end: nothing is carried out.
+  // A part of the request, then the end of the stream: nothing is executed.
   const parts = await Promise.all(
     Array.from({ length: 100 }, (_, own) =>
       exchange(world.port, [Buffer.from(sale(`cut-off-${own}`).slice(0, 30 + own * 5))]),
@@ -138,7 +140,7 @@ test("clients that end their own side, and such that never do", async () => {
     merchant_payment_code: "cut-off-99",
   });
   assert.equal(body["status_code"], "BP-QRY-2");
-  // Told that the connection is over, they keep their side open and go on sending.
+  // After the server ends the connection, these clients keep their side open and continue to send.
   const stubborn = Array.from({ length: 50 }, (_, own) => {
     const socket = connect({ host: "127.0.0.1", port: world.port, allowHalfOpen: true });
     socket.on("error", () => undefined).resume();
@@ -182,8 +184,8 @@ test("slow clients are cut off, and cost others nothing", async (context) => {
   );
 
   await shopsAtWork(world, "beside slow clients", 20);
-  // 160 payments take a second or so, and a slow client has ten: were it otherwise here, this would
-  // say nothing.
+  // 160 payments take about a second, and a slow client has ten; otherwise this would prove
+  // nothing.
   context.diagnostic(
     `${all.reduce((sum, { open }) => sum + open, 0)} slow clients were there while 160 payments were made`,
   );

@@ -21,23 +21,23 @@ import { fillWithPayments } from "./support/many-rows.ts";
 import { plantedCopy, serverRoot } from "./support/planted-copy.ts";
 import { WireClient } from "./support/wire-client.ts";
 
-/** COFRE_UPGRADE_PAYMENTS for another number: 5000000 needs about 20 GB. */
+/** Set COFRE_UPGRADE_PAYMENTS for another number: 5000000 needs about 20 GB. */
 const payments = Number(
   process.env["COFRE_UPGRADE_PAYMENTS"] ?? amount({ quick: 20_000, ci: 100_000, night: 2_000_000 }),
 );
-/** For what takes as long as there are rows. */
+/** Time limit for steps whose duration grows with the number of rows. */
 const longest = { mostMs: 120_000 + payments };
 const shops = 4;
 
 const skip = postgresBinaries() === undefined ? "PostgreSQL is not installed" : false;
 
-/** Shops that charge one after the other as long as the test wants. */
+/** Shops that charge one payment after the other until the test ends them. */
 class Load {
   readonly #client = new WireClient(shops);
   readonly #begun: Promise<void>[] = [];
   #isStopped = false;
   #phase = "before the upgrade";
-  /** Where the next charge goes. */
+  /** The ports of the next charges. */
   ports: readonly number[];
   readonly refused: unknown[] = [];
   readonly waitedMs = new Map<string, number[]>();
@@ -51,7 +51,7 @@ class Load {
     for (let shop = 0; shop < shops; shop += 1) this.#begun.push(this.#run());
   }
 
-  /** What is begun from now on is of this phase. */
+  /** Charges that begin from now on belong to this phase. */
   phase(name: string): void {
     this.#phase = name;
   }
@@ -80,10 +80,10 @@ class Load {
   }
 }
 
-/** A report that holds a table which a migration changes. */
+/** A report that locks a table which a migration changes. */
 const readsDeliveries = "BEGIN; LOCK TABLE delivery IN ACCESS SHARE MODE";
 
-/** A transaction that is left open: `text` is what it has done. */
+/** A transaction that stays open after the statements in `text`. */
 async function openTransaction(url: string, text: string): Promise<Client> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -92,8 +92,8 @@ async function openTransaction(url: string, text: string): Promise<Client> {
 }
 
 /**
- * An autovacuum of the deliveries takes minutes. It gives way to a session that has waited for a
- * second, and begins again.
+ * An autovacuum of the deliveries that takes minutes. It yields to a session that has waited for a
+ * second, and restarts.
  */
 const slowVacuum = `ALTER TABLE delivery SET (autovacuum_vacuum_cost_delay = 100, autovacuum_vacuum_cost_limit = 1,
   autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 10)`;
@@ -101,14 +101,14 @@ const vacuums = "SELECT 1 FROM pg_stat_progress_vacuum WHERE relid = 'delivery':
 
 interface Installation {
   readonly url: string;
-  /** Of the node of the version before. */
+  /** Port of the node of the earlier version. */
   readonly port: number;
   readonly before: CofreProcess;
   readonly load: Load;
   readonly spawn: (name: string, root: string) => CofreProcess;
 }
 
-/** A node of the version before, which charges, on a database of its own with so many payments. */
+/** A node of the earlier version, which charges, on its own database with `count` payments. */
 async function installationWith(
   count: number,
   context: TestContext,
@@ -196,7 +196,7 @@ test(
       () => killed.events("migration_waits").length > 0,
       longest,
     );
-    // Another one has read something, and no index is ready before it ends.
+    // Another transaction has read something, and no index becomes ready before it ends.
     const dump = await openTransaction(
       url,
       "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM migration",

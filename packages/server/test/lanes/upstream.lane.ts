@@ -5,7 +5,7 @@ import type { PlantedBug } from "../simulation/planted-bugs.ts";
 import { type FaultReport, runFaults } from "../upstream/fault-run.ts";
 import { plantedCopy } from "./support/planted-copy.ts";
 
-/** COFRE_UPSTREAM_FAULTED=10000 for a night, COFRE_UPSTREAM_SEED for another mix. */
+/** Set COFRE_UPSTREAM_FAULTED=10000 for a night, COFRE_UPSTREAM_SEED for another sequence. */
 const faulted = Number(process.env["COFRE_UPSTREAM_FAULTED"] ?? "1000");
 const seed = Number(process.env["COFRE_UPSTREAM_SEED"] ?? "1");
 
@@ -20,7 +20,7 @@ test(`two Cofre processes agree to the cent after ${faulted} payments over a bad
   assert.deepEqual(report.violations, []);
 });
 
-/** All at once: they wait for the network most of the time. */
+/** All at once, because they wait for the network most of the time. */
 describe("controls: the comparison objects", { concurrency: true }, () => {
   const controls: readonly (readonly [bug: PlantedBug, faulted: number, says: RegExp])[] = [
     [

@@ -6,8 +6,8 @@ import type { WireClient } from "./wire-client.ts";
 const atOnce = 24;
 
 /**
- * Asks a server about everything that clients were told, and pays with every token that was given
- * out; what is not true, in words.
+ * Queries a server for everything that its answers promised to clients, and pays with every token
+ * that it issued; returns each broken promise as a sentence.
  */
 export async function brokenPromises(
   promises: Promises,
@@ -45,7 +45,7 @@ export async function brokenPromises(
   return broken;
 }
 
-/** The books of a simulated acquirer that is a process of its own. */
+/** The books of a simulated acquirer that runs in its own process. */
 export async function booksOf(client: WireClient, acquirerAddress: string): Promise<AcquirerBooks> {
   const heard = await client.send({
     port: Number(new URL(acquirerAddress).port),
@@ -55,7 +55,7 @@ export async function booksOf(client: WireClient, acquirerAddress: string): Prom
   return readBooks(decode(heard?.body ?? ""));
 }
 
-/** A few at a time. */
+/** Runs a few at a time. */
 async function inParallel<Item>(
   items: readonly Item[],
   work: (item: Item, index: number) => Promise<void>,

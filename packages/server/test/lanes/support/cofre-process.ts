@@ -8,10 +8,7 @@ export interface CofreOptions {
   /** packages/server, or a copy of it. */
   readonly root: string;
   readonly dataDirectory: string;
-  /**
-   * Where `<name>.stdout` and `<name>.stderr` are written; whatever the process printed is still
-   * there when it was killed.
-   */
+  /** Folder for `<name>.stdout` and `<name>.stderr`; their content survives a kill. */
   readonly logDirectory: string;
   readonly name: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -21,7 +18,8 @@ export interface CofreOptions {
 const longestStartMs = 240_000;
 
 /**
- * Cofre as a process of its own, as an operator starts it, for tests that end it in bad moments.
+ * A separate Cofre process, started as an operator starts it, for tests that end it at arbitrary
+ * moments.
  */
 export class CofreProcess {
   readonly stdoutFile: string;
@@ -36,7 +34,7 @@ export class CofreProcess {
     this.stderrFile = stderrFile;
   }
 
-  /** Returns at once: `listening` tells when requests are answered. */
+  /** Returns at once; `listening` resolves when requests are answered. */
   static spawn({
     root,
     dataDirectory,
@@ -68,8 +66,8 @@ export class CofreProcess {
   }
 
   /**
-   * The port, once requests are answered; undefined when the process has ended before that. Ends
-   * the process and rejects when it takes too long.
+   * The port, once requests are answered; undefined if the process has ended before. Kills the
+   * process and rejects after the time limit.
    */
   async listening(): Promise<number | undefined> {
     const until = Date.now() + longestStartMs;
@@ -95,7 +93,7 @@ export class CofreProcess {
     return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
-  /** The events of this name that the process has logged up to now. */
+  /** The events with this name that the process has logged so far. */
   events(name: string): readonly Readonly<Record<string, unknown>>[] {
     const mark = `"event":"${name}"`;
     return readFileSync(this.stdoutFile, "utf8")
@@ -108,7 +106,7 @@ export class CofreProcess {
     this.#child.kill(signal);
   }
 
-  /** Sends the signal and resolves when the process is gone. */
+  /** Sends the signal and resolves when the process has ended. */
   async end(signal: NodeJS.Signals): Promise<void> {
     if (!this.hasEnded) this.#child.kill(signal);
     if (!this.hasEnded) await this.#ended;

@@ -17,17 +17,17 @@ import {
 import { directBody, integrationKey, testCard } from "../../world.ts";
 import { look } from "./console-views.ts";
 
-/** What the lane has for these tests. */
+/** What the lane provides for these tests. */
 export interface LoginsGiven {
   readonly browser: () => Browser;
-  /** How a window may look. */
+  /** Browser contexts: colour scheme, size and zoom. */
   readonly looks: Readonly<Record<string, BrowserContextOptions>>;
   readonly picture: (page: Page, name: string) => Promise<void>;
 }
 
 const minute = 60_000;
 
-/** The same page with logins, on a server of its own. */
+/** Tests of the same page with sign-in, on a separate server. */
 export function loginTests({ browser, looks, picture }: LoginsGiven): void {
   let people: ConsolePeople;
   let staff: Record<Role, Signed>;
@@ -42,7 +42,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     page.getByRole("heading", { name, exact: true, level: 1 });
   const navigation = (page: Page) => page.getByRole("navigation", { name: "Console" });
 
-  /** Afterwards: no error, and no request to anywhere else. */
+  /** Checks at the end that there was no error and no request to another origin. */
   async function inWindow(
     work: (page: Page) => Promise<void>,
     options: BrowserContextOptions = {},
@@ -61,7 +61,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     await page.getByRole("button", { name: "Sign in" }).click();
   }
 
-  /** Somebody signed in, at an address behind the `#`. */
+  /** A window with a signed-in user of this role, at an address behind the `#`. */
   async function as(
     role: Role,
     address: string,
@@ -425,7 +425,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       assert.equal(await page.getByLabel("simulator.latencyMs").isDisabled(), true);
       assert.equal(await page.getByRole("button", { name: "Save" }).count(), 0);
 
-      // This view asks for nothing by itself.
+      // This view sends no requests by itself.
       await page.evaluate("location.hash = '#/account'");
       await page.getByLabel("New password").fill("half of a passw");
       await make({ do: "set_role", role: "operator" });
@@ -630,7 +630,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
         assert.deepEqual(await violations(page), [], view);
         await picture(page, `${name}-${view}`);
       };
-      // axe is put into the page, which its policy would forbid.
+      // axe is injected into the page, which the page's policy would forbid.
       const open = { ...options, bypassCSP: true };
       await inWindow(async (page) => {
         await page.goto(`${people.world.url}/#invite=${String(body["invitation"])}`);

@@ -5,12 +5,12 @@ import { directBody, integrationKey, testCard, type World } from "../../world.ts
 import { until } from "../../until.ts";
 
 /**
- * What the lane has for its tests: one server, a receiver of notifications, and windows onto the
- * page.
+ * What the lane provides for its tests: one server, a receiver of notifications, and windows with
+ * the page.
  */
 export interface ConsoleGiven {
   readonly world: () => World;
-  /** Answers 410 as long as `isGone`. */
+  /** Answers 410 while `isGone`. */
   readonly receiver: () => {
     readonly url: string;
     readonly heard: readonly string[];
@@ -20,8 +20,8 @@ export interface ConsoleGiven {
     changes?: Readonly<Record<string, unknown>>,
   ) => Promise<{ readonly code: string; readonly hash: string }>;
   /**
-   * A window with the key given, at an address behind the `#`. Afterwards: no error, and no request
-   * to anywhere else.
+   * A window with the key entered, at an address behind the `#`. Checks at the end that there was
+   * no error and no request to another origin.
    */
   readonly inConsole: (
     address: string,
@@ -31,17 +31,17 @@ export interface ConsoleGiven {
   readonly picture: (page: Page, name: string) => Promise<void>;
 }
 
-/** As when the page is seen again: it looks at once. */
+/** As when the page becomes visible again: it refreshes at once. */
 export async function look(page: Page): Promise<void> {
   await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
 }
 
-/** Tests of the views beside the payments. */
+/** Tests of the views other than payments. */
 export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): void {
   const navigation = (page: Page) => page.getByRole("navigation", { name: "Console" });
   const heading = (page: Page, name: string) =>
     page.getByRole("heading", { name, exact: true, level: 1 });
-  /** The part of a view under this heading. */
+  /** The section of a view with this heading. */
   const part = (page: Page, name: string) =>
     page
       .locator("section")
@@ -354,7 +354,7 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       await save.click();
       await page.getByRole("alert").filter({ hasText: "routes must be a list in JSON." }).waitFor();
       await page.getByLabel("routes").fill("[]");
-      // Chances are read and written in percent; the server has them in thousandths.
+      // Probabilities are shown and entered in percent; the server stores thousandths.
       const lost = page.getByLabel("simulator.loseAnswer");
       assert.equal(await lost.inputValue(), "0%");
       for (const wrong of ["0.3", "300", "100.1%", "0.25%"]) {
@@ -372,7 +372,7 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       const simulator = { ...(before["simulator"] as object), latencyMs: 7, loseAnswer: 125 };
       assert.deepEqual(await settingsNow(), { ...before, strictRefundCancel: true, simulator });
       await page.getByText("Nothing is changed.").waitFor();
-      // What somebody else changes meanwhile shows; what is being written here stays.
+      // A change by another user appears; text that is being entered stays.
       await page.getByLabel("descriptor").fill("HALF WRIT");
       await post("/__cofre/settings", {
         settings: {
@@ -455,7 +455,7 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       await said("It is as it began.");
       assert.equal(await status(), undefined, "the payment was never made");
 
-      // Back and forth, then gone.
+      // Back and forth, then deleted.
       await page.getByRole("button", { name: "Back to the account before" }).click();
       await own.getByText("It is no world").waitFor();
       assert.equal(await page.locator("#tag").innerText(), "sandbox");

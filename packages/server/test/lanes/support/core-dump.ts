@@ -16,9 +16,9 @@ import { WireClient } from "./wire-client.ts";
 
 export interface CoreDump {
   readonly answered: number;
-  /** Different card numbers of answered requests, in whatever form. */
+  /** Distinct card numbers of answered requests, in any form. */
   readonly numbers: number;
-  /** Security codes that stand beside their name, as a request writes them. */
+  /** Security codes beside their field name, as a request contains them. */
   readonly securityCodes: number;
   readonly bytes: number;
 }
@@ -27,9 +27,9 @@ const integrationKey = "test_ik_dumpdumpdumpdumpdumpdump";
 const clients = 16;
 
 /**
- * A young generation that is never collected for want of room: V8 uses collected memory again, and
- * what it has overwritten by chance proves nothing. On SIGUSR2 everything is collected: what stays
- * is not what nobody has looked at yet. Both servers run so.
+ * Options for both servers: a young generation so large that it is never collected for lack of
+ * space, because V8 reuses collected memory, and data that was overwritten by chance proves
+ * nothing. On SIGUSR2 everything is collected, so what remains is not just uncollected garbage.
  */
 const nodeOptions = [
   "--min-semi-space-size=256",
@@ -40,15 +40,15 @@ const nodeOptions = [
 ];
 
 /**
- * A request's security code beside its name. 123 stands in the program's own examples, and in no
+ * A request's security code beside its field name. 123 is in the program's own examples and in no
  * request of the load.
  */
 const securityCode =
   /c\0?a\0?r\0?d\0?_\0?c\0?v\0?v\0?"\0?:\0?"\0?(?!1\0?2\0?3\0?")(?:\d\0?){3,4}"/g;
 
 /**
- * What the memory of a server holds after it has stored so many cards: of Cofre, or of the server
- * that reads requests as strings.
+ * The card data in the memory of a server that has stored `cards` cards: Cofre, or the server that
+ * reads requests as strings.
  */
 export async function dumpAfter(cards: number, program: "cofre" | "strings"): Promise<CoreDump> {
   const folder = mkdtempSync(join(tmpdir(), "cofre-dump-"));
@@ -59,7 +59,7 @@ export async function dumpAfter(cards: number, program: "cofre" | "strings"): Pr
     const answered = await sendAll(client, server.port, load);
     await sendOthers(client, server.port);
     server.collect();
-    // It collects between two requests: the last of these is answered when it has.
+    // The server collects between two requests: the last of these is answered after the collection.
     for (let asked = 0; asked < 3; asked += 1)
       await client.ask(server.port, "/ws/query", { integration_key: integrationKey });
     await sleep(1_500);
@@ -71,7 +71,7 @@ export async function dumpAfter(cards: number, program: "cofre" | "strings"): Pr
       securityCodes += (piece.toString("latin1").match(securityCode) ?? []).length;
       bytes += piece.length;
     }
-    // Two cards may have one mask: both count then.
+    // Two cards may have the same mask: both count then.
     const numbers = load.filter(({ pan }) =>
       found.has(pan.slice(0, 6) + "x".repeat(pan.length - 10) + pan.slice(-4)),
     ).length;
@@ -83,10 +83,7 @@ export async function dumpAfter(cards: number, program: "cofre" | "strings"): Pr
   }
 }
 
-/**
- * Each card once, as a client writes it that does it right. Resolves with how many tokens were
- * given.
- */
+/** Sends each card once, in valid requests. Resolves with the number of tokens issued. */
 async function sendAll(
   client: WireClient,
   port: number,
@@ -117,8 +114,8 @@ async function sendAll(
 }
 
 /**
- * Requests without a card: the buffers that node:http reads into are beyond anybody's wiping, and
- * hold what came last.
+ * Sends requests without a card: no program can wipe the buffers that node:http reads into, and
+ * these hold the last data read.
  */
 async function sendOthers(client: WireClient, port: number): Promise<void> {
   const body = {
@@ -139,7 +136,7 @@ interface Dumped {
 async function startCofreIn(folder: string): Promise<Dumped> {
   const server = CofreProcess.spawn({
     root: serverRoot,
-    // Nothing that is looked at here depends on the disk.
+    // The test does not depend on the disk.
     dataDirectory: ":memory:",
     logDirectory: folder,
     name: "dumped",

@@ -11,21 +11,21 @@ import type { LeakStore } from "./leak-store.ts";
 
 export interface DeletedCards {
   /**
-   * How many of the forgotten cards' sealed rows are in the files: before the round that forgets
-   * them, and after.
+   * Number of sealed rows of the expired cards in the files: before the round that deletes them,
+   * and after.
    */
   readonly before: number;
   readonly after: number;
-  /** The same of the cards that stay: a control that the search finds what is there. */
+  /** The same for the cards that are kept: a control that the search finds existing rows. */
   readonly kept: number;
 }
 
 const fifteenMonths = 460 * day;
 
 /**
- * Stores cards, lets the job forget those that nobody used for 14 months, and looks for their
- * sealed rows in the files: byte strings that no other row has, of every part of a row. Searching
- * for numbers would find nothing, since they are sealed: the keys lie beside the data.
+ * Stores cards, runs the job that deletes those unused for 14 months, and searches the files for
+ * their sealed rows: unique byte strings, from every part of a row. A search for card numbers would
+ * find none because they are sealed, but the keys are stored beside the data.
  */
 export async function forgetCards({
   folder,
@@ -87,7 +87,7 @@ async function keep(world: World, pan: string): Promise<void> {
     throw new Error(`a card is stored: ${JSON.stringify(answer.body)}`);
 }
 
-/** The round tells how many it forgot once the log is truncated. */
+/** The round reports the number of deleted cards once the write-ahead log is truncated. */
 async function settled(world: World): Promise<void> {
   for (
     let look = 0;
@@ -105,8 +105,8 @@ async function rowsOf(store: LeakStore): Promise<readonly Buffer[]> {
 const windowBytes = 24;
 
 /**
- * Rows of which any part is in a file of the folders. PostgreSQL's write-ahead log keeps what was
- * deleted, as docs/operate/postgres.md says.
+ * Number of rows of which a part is in a file of the folders. PostgreSQL's write-ahead log keeps
+ * deleted data, as docs/operate/postgres.md says.
  */
 function readable(folders: readonly string[], rows: readonly Buffer[]): number {
   const files = folders.flatMap((folder) =>

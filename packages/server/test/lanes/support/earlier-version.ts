@@ -1,6 +1,6 @@
 import { plantedCopy } from "./planted-copy.ts";
 
-/** How many of PostgreSQL's migrations that version has: those up to the roles. */
+/** Number of PostgreSQL's migrations in that version: those up to the roles. */
 export const earlierMigrations = 4;
 
 /** The queue of a delivery. */
@@ -8,10 +8,9 @@ const queue =
   "CASE WHEN left(endpoint, 4) = 'url-' AND substr(endpoint, 21, 1) = '-' THEN left(endpoint, 20) ELSE endpoint END";
 
 /**
- * A copy of this version as it was before its newest migrations: without them, and without what
- * uses them. Made from the working tree, for a clone need not have a history; whoever adds a
- * migration says here what the version before did in place of what rests on it. The caller removes
- * it.
+ * A copy of this version without its newest migrations and the code that uses them. Made from the
+ * working tree, because a clone may have no history; with a new migration, add here what the
+ * earlier version did instead of the code that depends on it. The caller removes the copy.
  */
 export function earlierCopy(): string {
   return plantedCopy(

@@ -19,18 +19,18 @@ import { PostgresPair } from "./postgres-pair.ts";
 import { WireClient } from "./wire-client.ts";
 
 export interface FailoverOptions {
-  /** packages/server or a copy of it, one for each node that serves. */
+  /** packages/server or a copy of it, for each serving node. */
   readonly roots: readonly string[];
   readonly seed: number;
   /** Default true. */
   readonly synchronous?: boolean;
-  /** Whether nodes are told that the lack of a synchronous standby is accepted. Default false. */
+  /** Whether nodes accept a missing synchronous standby. Default false. */
   readonly waived?: boolean;
-  /** How long recovery may take in the end. Default three minutes. */
+  /** Time limit for recovery at the end. Default three minutes. */
   readonly settleMs?: number;
   /**
-   * How long a node waits for the acquirer's answer. Default two seconds: a slow answer of the
-   * acquirer's would put off by minutes what is to be over within one.
+   * Acquirer timeout of a node. Default two seconds: after a late answer recovery would take
+   * minutes instead of one.
    */
   readonly answerMs?: number;
 }
@@ -42,16 +42,16 @@ const longestMs = 240_000;
 const database = "cofre";
 
 /**
- * At the acquirer; in thousandths. It books each request once, however often it comes, and nothing
- * is lost there: what recovery asks about and is not told it asks about minutes later, and that is
- * the kill lane's.
+ * Settings of the acquirer, with faults in thousandths. It books each request once, however often
+ * it arrives, and loses none: recovery repeats an unanswered inquiry only minutes later, which the
+ * kill lane tests.
  */
 const acquirer = { latencyMs: 3, doubleRequest: 30 };
 
 /**
- * Cofre processes under load on two PostgreSQL servers, behind an address that leads to the
- * primary. `script` does to them what is to be survived; afterwards all must come to rest, and the
- * database, the clients' memories and the acquirer's books are judged.
+ * Cofre processes under load on two PostgreSQL servers, behind an address that forwards to the
+ * primary. `script` injects the failures; afterwards all payments must settle, and the database,
+ * the answers that clients received and the acquirer's books are judged.
  */
 export async function runFailover(
   options: FailoverOptions,
@@ -81,8 +81,8 @@ export async function runFailover(
 
 export interface Failover {
   /**
-   * Its processes die; its administrator stops it; its machine is gone and sends nothing, not even
-   * that it is.
+   * Kill: its processes die. Stop: its administrator stops it. Vanish: its machine disappears
+   * without closing connections.
    */
   readonly how: "kill" | "stop" | "vanish";
   readonly alone: boolean;
@@ -95,7 +95,7 @@ interface RunParts extends FailoverOptions {
   readonly address: PostgresAddress;
 }
 
-/** The run under way, for its script. */
+/** The current run, for its script. */
 export class FailoverRun implements AsyncDisposable {
   readonly violations = new Set<string>();
   readonly promises = new Promises();
@@ -106,9 +106,9 @@ export class FailoverRun implements AsyncDisposable {
   readonly #parts: RunParts;
   readonly #client = new WireClient(clients);
   readonly #nodes: CofreProcess[] = [];
-  /** Of the nodes that serve. */
+  /** Ports of the serving nodes. */
   #ports: number[] = [];
-  /** Of every node that was started. */
+  /** Ports of all nodes that were started. */
   readonly #portOf: number[] = [];
   #turn = 0;
   #phaseAt = Date.now();
@@ -131,7 +131,7 @@ export class FailoverRun implements AsyncDisposable {
     });
   }
 
-  /** Where the nodes' database is now. */
+  /** Current address of the nodes' database. */
   get databaseUrl(): string {
     return this.pair.urlOf(database);
   }
@@ -140,8 +140,8 @@ export class FailoverRun implements AsyncDisposable {
     const { roots } = this.#parts;
     const [first, ...others] = roots;
     if (first === undefined) throw new Error("a run has a node");
-    // The first node makes the tables, the account and the keys; what the account says is told
-    // before others remember it.
+    // The first node makes the tables, the account and the keys; the account settings are changed
+    // before other nodes cache them.
     await this.#startNode(first);
     const answer = await this.ask("/__cofre/settings", { settings: { simulator: acquirer } });
     if (answer?.["status"] !== "SUCCESS")
@@ -152,26 +152,27 @@ export class FailoverRun implements AsyncDisposable {
   }
 
   /**
-   * The primary dies or is stopped; the standby takes over, and the old primary comes back as its
-   * standby. `alone`: until that follows, the new primary answers for itself, which nodes take only
-   * when that is waived; otherwise commits wait for it.
+   * The primary dies or is stopped, the standby takes over, and the old primary is rebuilt as its
+   * standby. With `alone` the new primary commits without a standby until then, which nodes accept
+   * only with the waiver; otherwise commits wait for the standby.
    */
   async failOver({ how, alone }: Failover): Promise<void> {
     if (how === "vanish") this.address.vanish();
     if (how === "stop") await this.pair.stopImmediately();
     else {
-      // What was committed in these moments the standby has never heard of.
+      // Commits of these moments never reach the standby.
       this.pair.freezeReplication();
       await sleep(this.chance.between(0, 100));
       await this.pair.kill();
     }
     await this.pair.promote();
     const promotedAt = Date.now();
-    // Settings are the server's own: this one has what the other had when it was copied from it.
+    // Settings belong to the server: the standby has those that the primary had when it was copied.
     await this.pair.waitForStandby(!alone);
     this.address.turnTo(this.pair.port);
     const acknowledged = this.promises.acknowledged;
-    // A commit of our own, past the address: from then on the server is not what anybody waits for.
+    // A direct commit, past the address: once it returns, the server is not what the nodes wait
+    // for.
     const committed = query(
       this.pair.urlOf("postgres"),
       "SELECT pg_logical_emit_message(true, 'probe', '')",
@@ -199,7 +200,7 @@ export class FailoverRun implements AsyncDisposable {
     this.note("ms from promotion to a standby that follows", rebuiltAt - promotedAt);
   }
 
-  /** Kills the primary and starts it on what it left. */
+  /** Kills the primary and restarts it on its data. */
   async killInPlace(): Promise<void> {
     await this.pair.kill();
     await this.pair.startAgain();
@@ -208,12 +209,12 @@ export class FailoverRun implements AsyncDisposable {
     this.note("ms from the server's start to the first acknowledged write", Date.now() - startedAt);
   }
 
-  /** One more node, which serves from now on. */
+  /** Adds a serving node. */
   async addNode(root: string): Promise<void> {
     await this.#startNode(root);
   }
 
-  /** The node ends as it is asked to, after the shops have gone to the others. */
+  /** Shuts the node down cleanly after the shops have switched to the others. */
   async endNode(index: number): Promise<void> {
     const [node, port] = [this.#nodes[index], this.#portOf[index]];
     this.#ports = this.#ports.filter((each) => each !== port);
@@ -221,12 +222,12 @@ export class FailoverRun implements AsyncDisposable {
     await node?.end("SIGTERM");
   }
 
-  /** What the nodes have logged under this name. */
+  /** Events with this name in the logs of all nodes. */
   events(name: string): ReturnType<CofreProcess["events"]> {
     return this.#nodes.flatMap((node) => node.events(name));
   }
 
-  /** Resolves when so many more writes than now were acknowledged. */
+  /** Resolves when `more` further writes were acknowledged. */
   async untilAcknowledged(more: number): Promise<void> {
     const goal = this.promises.acknowledged + more;
     await until(
@@ -236,7 +237,7 @@ export class FailoverRun implements AsyncDisposable {
     );
   }
 
-  /** Notes how long what came before took, and what was acknowledged meanwhile. */
+  /** Records the duration of the previous phase and the writes acknowledged in it. */
   phase(name: string): void {
     this.#figures[`ms, ${name}`] = Date.now() - this.#phaseAt;
     this.#figures[`acknowledged writes, ${name}`] =
@@ -245,7 +246,7 @@ export class FailoverRun implements AsyncDisposable {
     this.#acknowledgedBefore = this.promises.acknowledged;
   }
 
-  /** How many payments of this kind the database holds. */
+  /** Number of payments of this kind in the database. */
   async countPayments(where = "true"): Promise<number> {
     const [row] = await query<{ readonly count: number }>(
       this.databaseUrl,
@@ -262,14 +263,14 @@ export class FailoverRun implements AsyncDisposable {
     return row?.count ?? 0;
   }
 
-  /** Adds a figure of which the report has the median and the largest. */
+  /** Adds a figure; the report shows its median and maximum. */
   note(name: string, figure: number): void {
     (this.#noted[name] ??= []).push(figure);
   }
 
   /**
-   * The load and all faults end; what is left must come to rest, and then everything that was ever
-   * acknowledged must be true.
+   * Ends the load and all faults; then every payment must settle, and every acknowledged answer
+   * must be true.
    */
   async settle(): Promise<void> {
     const { settleMs = 180_000, seed, acquirerAddress } = this.#parts;
@@ -332,7 +333,7 @@ export class FailoverRun implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ports = [];
-    // Their connections end with them: no client waits for an answer any more.
+    // Their connections end with them, so no client waits for an answer.
     for (const node of this.#nodes) await node.end("SIGKILL");
     await this.load.stop();
     this.#client.close();
@@ -366,7 +367,7 @@ export class FailoverRun implements AsyncDisposable {
     return this.#ports[this.#turn % Math.max(this.#ports.length, 1)];
   }
 
-  /** Asks the first node that serves. */
+  /** Sends a request to the first serving node. */
   ask(path: string, fields: object): ReturnType<WireClient["ask"]> {
     return this.#client.ask(this.#ports[0] ?? 0, path, {
       integration_key: integrationKey,

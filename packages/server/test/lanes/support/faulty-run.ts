@@ -16,9 +16,9 @@ import { type Heard, WireClient } from "./wire-client.ts";
 export interface FaultyOptions {
   /** packages/server, or a copy of it. */
   readonly root: string;
-  /** Where the database and keys are; on a disk of the caller's. */
+  /** Folder of the database and keys, on a disk of the caller. */
   readonly dataDirectory: string;
-  /** Where standard output goes; a directory that goes with the run when it is not given. */
+  /** Folder for standard output; by default a folder that is removed with the run. */
   readonly logDirectory?: string;
 }
 
@@ -26,8 +26,8 @@ const integrationKey = "test_ik_faultfaultfaultfaultfaul";
 const clients = 12;
 const answerMs = 2_000;
 /**
- * Recovery that was not answered asks again after 5 s, half a minute and 4 minutes: a busy machine
- * may need all of them.
+ * Recovery repeats an unanswered inquiry after 5 s, half a minute and 4 minutes: a busy machine may
+ * need all of them.
  */
 const longestMs = 600_000;
 
@@ -95,7 +95,7 @@ export class FaultyRun {
     return this.#client.send({ port: this.#port ?? 0, method: "GET", path: "/readyz" });
   }
 
-  /** Asks for a token, a request that has to write. */
+  /** Requests a token, which requires a write. */
   tokenize(): Promise<Heard> {
     const body = JSON.stringify({
       integration_key: integrationKey,
@@ -116,7 +116,7 @@ export class FaultyRun {
     });
   }
 
-  /** Resolves with the milliseconds it took until a token was given out; rejects after a while. */
+  /** Resolves with the milliseconds until a token was issued; rejects after the time limit. */
   async untilTokenized(): Promise<number> {
     return until("a token is given out", async () => {
       const heard = await this.tokenize();
@@ -124,13 +124,13 @@ export class FaultyRun {
     });
   }
 
-  /** Resolves when so many more writes than now were acknowledged. */
+  /** Resolves when `more` further writes were acknowledged. */
   async untilAcknowledged(more: number): Promise<void> {
     const goal = this.promises.acknowledged + more;
     await until(`${more} writes are acknowledged`, async () => this.promises.acknowledged >= goal);
   }
 
-  /** As a kill, and a start on what is there. */
+  /** Kills the server and starts it on its data. */
   async restart(): Promise<void> {
     this.#port = undefined;
     await this.#server.end("SIGKILL");
@@ -139,10 +139,7 @@ export class FaultyRun {
     if (this.#port === undefined) throw new Error(`Cofre does not start: ${this.#stderr}`);
   }
 
-  /**
-   * Ends the load, lets recovery settle what is left, stops the server and tells what does not
-   * hold.
-   */
+  /** Ends the load, waits for recovery, stops the server and returns the violations. */
   async judge(): Promise<readonly string[]> {
     await this.#load.stop();
     await until(
@@ -186,8 +183,8 @@ export class FaultyRun {
 }
 
 /**
- * Asks until it is so; resolves with the milliseconds that took and rejects after ten minutes, or
- * after `mostMs`.
+ * Polls until the condition holds; resolves with the milliseconds taken and rejects after ten
+ * minutes or `mostMs`.
  */
 export function until(
   what: string,

@@ -20,16 +20,14 @@ export interface HistoryClientOptions {
   readonly integrationKey: string;
   readonly connections: number;
   readonly chance: Chance;
-  /**
-   * In thousandths: how many calls' connections are cut by the client before the answer is there.
-   */
+  /** Thousandths of all calls whose connection the client cuts before the answer. */
   readonly cuts: number;
 }
 
 type Answer = Readonly<Record<string, unknown>>;
 
 /**
- * A merchant whose connections break now and then, and who then sends the same request again, under
+ * A merchant whose connections sometimes break, and that then sends the same request again under
  * the same names.
  */
 export class HistoryClient implements Disposable {
@@ -46,7 +44,7 @@ export class HistoryClient implements Disposable {
   }
 
   /**
-   * One drawn request about this payment, or, after one whose answer did not come, mostly the same
+   * Sends one random request about this payment; after a call without an answer mostly the same
    * again.
    */
   async call(code: string, last: Call | undefined): Promise<Call> {
@@ -83,8 +81,8 @@ export class HistoryClient implements Disposable {
   }
 
   /**
-   * Two names for each request are in use: what comes twice under one is one request, under two it
-   * is two.
+   * Two keys per request are in use: a repeat under the same key is one request, under the other
+   * key it is another.
    */
   #keyFor(ask: Ask): string | undefined {
     const { chance } = this.#options;
@@ -123,7 +121,7 @@ export class HistoryClient implements Disposable {
         resolve(answer);
       };
       const cut = (): void => {
-        // Its connection may be another request's by now.
+        // Another request may use this connection by now.
         if (isOver) return;
         end("cut");
         request.destroy();
@@ -204,12 +202,12 @@ function requestOf(ask: Ask, code: string, integrationKey: string): Request {
   }
 }
 
-/** Every payment has tokens of its own. */
+/** Each payment has its own tokens. */
 function tokenOf(code: string, name: string): string {
   return `${code}-${name}-`.padEnd(40, "k");
 }
 
-/** What an answer says, in the words of payment-model.ts. */
+/** The result that an answer contains, in the terms of payment-model.ts. */
 function toldBy(ask: Ask, answer: Answer): string {
   if (ask.kind === "token" && answer["status"] === "SUCCESS") return "stored";
   const payment = toldPaymentOf(answer);

@@ -7,16 +7,16 @@ import {
   type PaymentState,
 } from "./payment-model.ts";
 
-/** One call and what came of it. Times are in milliseconds of one clock. */
+/** One call and its result. Times are in milliseconds of one clock. */
 export interface Call {
   readonly ask: Ask;
-  /** Idempotency-Key: the same key comes with the same request. */
+  /** Idempotency-Key: the same key is used with the same request only. */
   readonly key: string | undefined;
   readonly began: number;
   readonly ended: number;
   /**
-   * What the answer said, in the words of payment-model.ts; undefined when nobody heard: it may
-   * have happened, at any time.
+   * The answer in the terms of payment-model.ts; undefined when none was received: the call may
+   * have taken effect at any time.
    */
   readonly told: string | undefined;
 }
@@ -27,8 +27,8 @@ interface Step {
 }
 
 /**
- * The states after the call, or a part of it, took effect in `state`; none when the answer could
- * not have been given then.
+ * The states after the call, or a part of it, took effect in `state`; none if the answer was not
+ * possible then.
  */
 function after(state: PaymentState, call: Call, index: number): readonly Step[] {
   const { ask, key, told } = call;
@@ -36,8 +36,8 @@ function after(state: PaymentState, call: Call, index: number): readonly Step[] 
   const kept = key === undefined ? undefined : state.kept[key];
   if (kept !== undefined && kept !== noLastWord)
     return fits(kept) ? [{ next: state, isOver: true }] : [];
-  // While a capture or a cancellation is with the acquirer, an answer that shows the payment shows
-  // one with which nothing can be done.
+  // While a capture or a cancellation is at the acquirer, an answer shows the payment as one that
+  // allows no action.
   const isBusy = told === "busy" && state.phase === "open";
   return effectsOf(state, ask, index, key).flatMap((effect): readonly Step[] => {
     if (effect.told === undefined) return [{ next: effect.next, isOver: false }];
@@ -54,11 +54,11 @@ function after(state: PaymentState, call: Call, index: number): readonly Step[] 
 }
 
 /**
- * Whether the calls on one payment can be put in an order that keeps to the times (a call that
- * ended before another began comes first) and in which each answer, a refusal too, is what the
- * model says there: the search of Wing and Gong, which remembers where it has been as Lowe's does.
- * A call that nobody heard of may take effect at any time after it began, or never. A payment is
- * made in two steps, as others can see it before the acquirer has answered.
+ * Whether the calls on one payment have an order that respects their times (a call that ended
+ * before another began comes first) and in which each answer, a refusal too, is what the model
+ * returns there: the search of Wing and Gong, with Lowe's memory of visited states. A call without
+ * an answer may take effect at any time after it began, or never. A payment is created in two
+ * steps, because others can see it before the acquirer has answered.
  */
 export function hasLegalOrder(calls: readonly Call[]): boolean {
   const ends = calls.map(({ told, ended }) => (told === undefined ? Infinity : ended));
@@ -75,7 +75,7 @@ export function hasLegalOrder(calls: readonly Call[]): boolean {
     return open.some((index) => {
       const call = calls[index];
       if (call === undefined || call.began > firstEnd) return false;
-      // A twin under the same key waits until the first has its answer.
+      // A duplicate under the same key waits until the first has its answer.
       if (
         maker !== undefined &&
         maker !== index &&

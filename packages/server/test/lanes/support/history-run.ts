@@ -8,7 +8,7 @@ import { type Call, hasLegalOrder } from "./history-checker.ts";
 import { WireClient } from "./wire-client.ts";
 
 export interface HistoryOptions {
-  /** packages/server, or a copy of it with something planted. */
+  /** packages/server, or a copy of it with a planted bug. */
   readonly root: string;
   readonly seed: number;
   readonly payments: number;
@@ -20,24 +20,24 @@ export interface HistoryReport {
   readonly calls: number;
   /** Calls whose connection was cut before the answer. */
   readonly unheard: number;
-  /** How often each answer was met: `refund done`. */
+  /** Number of each answer: `refund done`. */
   readonly outcomes: ReadonlyMap<string, number>;
-  /** Histories in which recovery may have begun: they are not judged. */
+  /** Histories in which recovery may have begun; they are not judged. */
   readonly slow: number;
-  /** Histories without a legal order, in words. */
+  /** Histories without a legal order, as text. */
   readonly illegal: readonly string[];
 }
 
 export const callsOfPayment = 20;
 const callersOfPayment = 4;
 const paymentsAtOnce = 8;
-/** In thousandths of all messages to the acquirer. */
+/** Thousandths of all messages to the acquirer. */
 const lostAnswers = 30;
 const integrationKey = "test_ik_historyhistoryhistoryhis";
 
 /**
- * Merchants that ask for everything at once about the same few payments, of a server in a process
- * of its own.
+ * Merchants that send all kinds of requests at once about the same few payments, to a server in its
+ * own process.
  */
 export async function runHistories({
   root,
@@ -109,7 +109,7 @@ export async function runHistories({
 }
 
 /**
- * Recovery asks 5 seconds after the acquirer's time is over: within this time a lost answer stays
+ * Recovery inquires 5 seconds after the acquirer timeout: within this time a lost answer stays
  * lost.
  */
 const recoveryMs = 4_500;
@@ -120,10 +120,7 @@ function lastedMs(history: readonly Call[]): number {
   );
 }
 
-/**
- * An acquirer that takes its time makes races wide; refunds stay as they were asked for while a
- * history lasts.
- */
+/** A slow acquirer widens races; refunds stay requested during a history. */
 async function settle(port: number): Promise<void> {
   const client = new WireClient(1);
   const settings = {
@@ -139,7 +136,7 @@ async function settle(port: number): Promise<void> {
   if (answer?.["status"] !== "SUCCESS") throw new Error("the account's settings were not changed");
 }
 
-/** A history in the order in which its calls began. */
+/** A history as text, in the order in which its calls began. */
 function told(history: readonly Call[]): string {
   const [first] = history.map(({ began }) => began).toSorted((a, b) => a - b);
   const since = (at: number): string => (at - (first ?? 0)).toFixed(1);

@@ -15,16 +15,16 @@ export interface JudgedPayment {
 }
 
 /**
- * What a database holds, as far as the judge (kill-judge.ts) looks at it. Read by SQL of its own,
- * which shares no code with the stores.
+ * The database content that the judge (kill-judge.ts) uses. Read with separate SQL that shares no
+ * code with the stores.
  */
 export interface JudgedFacts {
-  /** The database finds no fault with itself. */
+  /** Whether the database's own integrity check passes. */
   readonly isSound: boolean;
   readonly payments: readonly JudgedPayment[];
-  /** What is kept of each card's token, in hex. */
+  /** The stored digest of each card's token, in hex. */
   readonly tokenDigests: ReadonlySet<string>;
-  /** Whose cards there are. */
+  /** The merchant of each stored card. */
   readonly cardMerchants: readonly string[];
   /** Journal entries that do not sum to zero in a currency. */
   readonly unbalancedEntries: number;
@@ -34,11 +34,13 @@ export interface JudgedFacts {
   readonly paymentsWithGaps: number;
   /** Outbox rows by payment. */
   readonly announced: ReadonlyMap<string, number>;
-  /** How often recovery found out what is told although the status stays, by payment. */
+  /**
+   * By payment: outcomes that recovery resolved and that are notified although the status stays.
+   */
   readonly foundOut: ReadonlyMap<string, number>;
 }
 
-/** Rows of payments as both databases give them: 64-bit amounts as text. */
+/** Payment rows as both databases return them: 64-bit amounts as text. */
 export interface JudgedPaymentRow extends Omit<
   JudgedPayment,
   "authorized" | "captured" | "inFlight" | "needsReview"
@@ -75,15 +77,15 @@ export interface AnnouncedRow {
   readonly count: number;
 }
 
-/** Of the history: what recovery found out at a change, with other facts perhaps. */
+/** A history row: the outcomes that recovery resolved in a change, perhaps with other facts. */
 export interface RecoveredRow {
   readonly payment: string;
   readonly facts: string;
 }
 
 /**
- * Words of `history.facts`: an authorization that was approved or is held, a capture or a void that
- * was refused. Nothing lapses in the minutes of a run.
+ * Codes in `history.facts`: an authorization that was approved or is held, a capture or a void that
+ * was refused. No authorization expires in the minutes of a run.
  */
 const toldWhenFound = /^(?:aa|ah|cd|vd|vi)\d+r$/;
 
@@ -96,7 +98,7 @@ function foundOut(rows: readonly RecoveredRow[]): ReadonlyMap<string, number> {
   return times;
 }
 
-/** What the rows of a database say. */
+/** Converts the rows of a database. */
 export function judgedFacts(rows: {
   readonly isSound: boolean;
   readonly payments: readonly JudgedPaymentRow[];
@@ -121,8 +123,8 @@ export function judgedFacts(rows: {
 }
 
 /**
- * Of the embedded store. Looks at a copy of the database: opening the file itself would repair it
- * before Cofre can.
+ * Facts of the embedded store. Reads a copy of the database, because opening the file would repair
+ * it before Cofre can.
  */
 export function factsOfFile(dataDirectory: string, scratch: string): JudgedFacts {
   rmSync(scratch, { recursive: true, force: true });

@@ -10,10 +10,10 @@ import type { Promises, ToldPayment } from "./kill-promises.ts";
 
 const finalStates: readonly string[] = ["captured", "declined", "voided", "expired"];
 
-/** Length of a payment's identifier, with which each reference begins that the acquirer sees. */
+/** Length of a payment's identifier, the prefix of each reference that the acquirer receives. */
 const identifierLength = 48;
 
-/** How many attempts have no outcome yet, in the database of a server that runs. */
+/** Number of attempts without an outcome in the database of a running server. */
 export function attemptsInFlight(dataDirectory: string): number {
   const database = new DatabaseSync(join(dataDirectory, "cofre.db"), { readOnly: true });
   try {
@@ -28,8 +28,8 @@ export function attemptsInFlight(dataDirectory: string): number {
 }
 
 /**
- * The judge of what a kill left behind: what the database holds against the books of the acquirer,
- * which was never killed, and against what clients were told.
+ * Judges the state after a kill: compares the database with the books of the acquirer, which was
+ * never killed, and with the answers that clients received.
  */
 export class KillJudge {
   readonly violations: string[] = [];
@@ -51,7 +51,7 @@ export class KillJudge {
     return [...this.#payments.values()].filter((payment) => payment.inFlight).length;
   }
 
-  /** What holds at any moment, that of a crash above all. */
+  /** What must hold at any moment, especially after a crash. */
   checkAlways(books: AcquirerBooks): void {
     this.#is(this.#facts.isSound, "the database is sound");
     this.#is(books.forgottenReferences === 0, "the acquirer's books are complete");
@@ -78,7 +78,7 @@ export class KillJudge {
   }
 
   /**
-   * What was acknowledged is there: payments by their identifier, cards by the digest of their
+   * Checks that acknowledged writes exist: payments by identifier, cards by the digest of their
    * token.
    */
   checkAcknowledged(
@@ -88,8 +88,8 @@ export class KillJudge {
     for (const hash of promises.hashes)
       this.#is(this.#payments.has(hash), `an acknowledged payment is there: ${hash}`);
     for (const [token, masked] of promises.tokens) {
-      // While a node of the version before serves the same database, all nodes keep what that one
-      // does.
+      // While a node of the earlier version serves the same database, all nodes store digests in
+      // its format.
       const unkeyed = createHash("sha256").update(token).digest("hex");
       const digests = [
         unkeyed,
@@ -100,12 +100,12 @@ export class KillJudge {
     }
   }
 
-  /** Of a request that was refused before anything was done, nothing is there. */
+  /** A request that was refused before any action leaves nothing in the store. */
   checkAbsent(code: string): void {
     this.#is(!this.#codes.has(code), `what was refused is not there: ${code}`);
   }
 
-  /** What was told of a payment is stored, once nothing is in flight any more. */
+  /** Checks that the answered state of a payment is stored, once nothing is in flight. */
   checkTold({ hash, code, status }: ToldPayment): void {
     const state = this.#payments.get(hash)?.state;
     this.#is(state !== undefined, `an acknowledged payment is there: ${code}`);
@@ -119,7 +119,7 @@ export class KillJudge {
     );
   }
 
-  /** What holds once the faults are over and recovery had its time. */
+  /** What must hold after the faults and recovery have ended. */
   checkSettled(books: AcquirerBooks): void {
     this.checkAlways(books);
     const held = sumByPayment(books, (booked) => booked.held);

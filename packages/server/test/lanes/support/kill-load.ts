@@ -12,7 +12,7 @@ export interface LoadOptions {
   readonly integrationKey: string;
   /** Prefix of all payment codes. */
   readonly name: string;
-  /** Where the server listens now; undefined while it does not. */
+  /** The server's current port; undefined while it is down. */
   readonly port: () => number | undefined;
 }
 
@@ -21,16 +21,16 @@ const refused = ["4000000000000028", "5102026827345142", "378568775709157"];
 const mostRemembered = 500;
 
 /**
- * The server could not write, and says that nothing was done: whoever asks again gives it a moment.
+ * The server could not write, and reports that nothing was done: the client retries after a pause.
  */
 const nothingDone = "COFRE-21";
 const backOffMs = 50;
-/** It does not know what became of a payment: as good as no answer. */
+/** The server does not know the payment's outcome: treated as no answer. */
 const notKnown = "BP-DR-119";
 
 /**
- * Shops that do everything at once, to a server that is killed now and then. When an answer does
- * not come they do what real ones do: send the same payment again, ask for it, or give up.
+ * Shops that send all kinds of requests at once to a server that is sometimes killed. After a
+ * missing answer they do what real shops do: send the same payment again, query it, or give up.
  */
 export class KillLoad {
   readonly #options: LoadOptions;
@@ -40,9 +40,9 @@ export class KillLoad {
   #codes = 0;
   #stopped = false;
   #clients: Promise<unknown> = Promise.resolve();
-  /** Requests whose answer never came. */
+  /** Requests without an answer. */
   unheard = 0;
-  /** Answers without what was asked for, by their code. */
+  /** Number of error answers by code. */
   readonly refusals = new Map<string, number>();
 
   constructor(options: LoadOptions) {

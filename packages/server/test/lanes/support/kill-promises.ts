@@ -1,4 +1,4 @@
-/** The payment of an answer, as far as a client relies on it. */
+/** The fields of an answered payment that a client relies on. */
 export interface ToldPayment {
   readonly hash: string;
   readonly code: string;
@@ -26,16 +26,16 @@ export function toldPaymentOf(
 }
 
 /**
- * Everything that clients were told, which no crash may make untrue: a write that was acknowledged
- * is a promise.
+ * All answers that clients received and that no crash may make untrue: an acknowledged write is a
+ * promise.
  */
 export class Promises {
-  /** Token to the masked number that was told with it. */
+  /** Masked number in the answer, by token. */
   readonly tokens = new Map<string, string>();
   readonly #payments = new Map<string, ToldPayment[]>();
-  /** Codes whose cancellation somebody asked for, heard or not. */
+  /** Codes whose cancellation was requested, answered or not. */
   readonly cancelled = new Set<string>();
-  /** By payment code: how often it was sent, and how often the answer was that nothing was done. */
+  /** By payment code: number of requests, and of answers that nothing was done. */
   readonly #sent = new Map<string, { requests: number; refused: number }>();
   /** Answers that acknowledged a write. */
   acknowledged = 0;
@@ -57,7 +57,7 @@ export class Promises {
     if (of !== undefined) of.refused += 1;
   }
 
-  /** Codes under which nothing was done, says the answer to everything that was sent under them. */
+  /** Codes for which every request was answered that nothing was done. */
   get undone(): readonly string[] {
     return [...this.#sent]
       .filter(([, { requests, refused }]) => requests === refused)
@@ -68,14 +68,14 @@ export class Promises {
     return [...this.#payments.keys()];
   }
 
-  /** Identifiers of all payments that were told. */
+  /** Identifiers of all payments in answers. */
   get hashes(): readonly string[] {
     return [...this.#payments.values()].flatMap(([first]) =>
       first === undefined ? [] : [first.hash],
     );
   }
 
-  /** What was told of this code and is not true of `now`, in words. */
+  /** Earlier answers for this code that contradict `now`, as sentences. */
   broken(code: string, now: ToldPayment | undefined): string[] {
     const told = this.#payments.get(code) ?? [];
     if (now === undefined) return [`${code} was acknowledged and is not there`];
@@ -86,7 +86,7 @@ export class Promises {
       if ((before.status === "CO" || before.status === "CA") && now.status !== before.status) {
         problems.push(`${code} was told ${before.status} and is ${now.status}`);
       }
-      // An approval is never taken back, except by the merchant.
+      // Only the merchant can undo an approval.
       if (before.preApproved && now.status === "CA" && !this.cancelled.has(code))
         problems.push(`${code} was approved and is gone`);
       if (before.preApproved && now.status === "PE" && !now.captureAvailable)

@@ -16,15 +16,17 @@ import { LoopDisk } from "./loop-disk.ts";
 import { WireClient } from "./wire-client.ts";
 
 export interface KillOptions {
-  /** packages/server, or a copy of it with something planted. */
+  /** packages/server, or a copy of it with a planted bug. */
   readonly root: string;
   readonly cycles: number;
   readonly seed: number;
-  /** The power fails with each kill: what was not written through is gone. Needs a loop device. */
+  /**
+   * The power fails with each kill: data that was not synchronised is lost. Needs a loop device.
+   */
   readonly power?: boolean;
-  /** Stop at the first crash that is objected to. */
+  /** Stop at the first crash with a violation. */
   readonly stop?: boolean;
-  /** How long recovery may take in the end. */
+  /** Time limit for recovery at the end. */
   readonly settleMs: number;
 }
 
@@ -37,30 +39,30 @@ const integrationKey = "test_ik_killkillkillkillkillkill";
 const clients = 24;
 const answerMs = 400;
 /**
- * When the faults are over: what a busy machine answers late is no unknown outcome, which recovery
- * would put off by minutes.
+ * Acquirer timeout after the faults: a late answer on a busy machine must not become an unknown
+ * outcome, which recovery would resolve minutes later.
  */
 const faultlessAnswerMs = 20_000;
 /**
- * A request may reach the acquirer this long after it was sent; below the pause before the last
- * start.
+ * A request may reach the acquirer this long after it was sent; shorter than the pause before the
+ * last start.
  */
 const lateArrivalMs = 300;
 
 /**
- * Every second kill comes after so many acknowledged writes at least, on a busy machine too; the
- * others when they come, which may be before the first. The power always fails after one: else a
- * server that loses everything has lost nothing.
+ * Minimum number of acknowledged writes before every second kill, on a busy machine too; the other
+ * kills may come before the first write. A power failure always waits for one, because a server
+ * that loses everything would otherwise have lost nothing.
  */
 const writesBeforeKill = 40;
 
-/** In thousandths: some of everything, and little enough that most requests get through. */
+/** In thousandths: some of each fault, few enough that most requests succeed. */
 const faults = { latencyMs: 3, loseRequest: 10, loseAnswer: 15, lateAnswer: 10, doubleRequest: 30 };
 const noFaults = { latencyMs: 0, loseRequest: 0, loseAnswer: 0, lateAnswer: 0, doubleRequest: 0 };
 
 /**
- * Kills Cofre again and again under load and starts it on what it left, while the acquirer goes on
- * living; its books and the clients' memories are what each crash is judged by.
+ * Kills Cofre repeatedly under load and restarts it on its data, while the acquirer keeps running;
+ * each crash is judged by the acquirer's books and the answers that clients received.
  */
 export async function runKills(options: KillOptions): Promise<KillReport> {
   const scratch = mkdtempSync(join(tmpdir(), "cofre-kill-"));
@@ -137,7 +139,7 @@ class KillRun {
     this.#load.start(clients);
     for (let cycle = 0; cycle < this.#options.cycles; cycle += 1) {
       this.#cycle = cycle;
-      // Every eighth kill meets a server that has just begun to open its store and to recover.
+      // Every eighth kill hits a server that has just begun to open its store and to recover.
       if (cycle % 8 === 7) {
         await this.#kill();
         this.#spawn();
@@ -162,8 +164,8 @@ class KillRun {
   }
 
   /**
-   * Each with the seed, and the cycle after whose kill it was first seen: `no more is taken than
-   * was authorized: … (seed 1, cycle 17)`.
+   * Each with the seed and the cycle after whose kill it was first seen: `no more is taken than was
+   * authorized: … (seed 1, cycle 17)`.
    */
   violations(): readonly string[] {
     return [...this.#violations].map(
@@ -190,7 +192,7 @@ class KillRun {
 
   async close(): Promise<void> {
     this.#port = undefined;
-    // Its connections end with it: no client waits for an answer any more.
+    // Its connections end with it, so no client waits for an answer.
     await this.#server?.end("SIGKILL");
     await this.#load.stop();
     this.#client.close();
@@ -245,14 +247,13 @@ class KillRun {
   }
 
   /**
-   * The faults end; what is left must come to rest, and then everything that was ever acknowledged
-   * must be true.
+   * Ends the faults; then every payment must settle, and every acknowledged answer must be true.
    */
   async #settle(): Promise<void> {
     await this.#load.stop();
     await this.#setFaults(noFaults);
     await this.#kill();
-    // What is late arrives now, or never: the start after it finds everything.
+    // Late requests arrive now or never, so the start after this pause sees all of them.
     await sleep(lateArrivalMs);
     await this.#start(faultlessAnswerMs);
     const begin = Date.now();
@@ -276,8 +277,8 @@ class KillRun {
 
   async #setFaults(simulator: object): Promise<void> {
     let answer = await this.#ask("/__cofre/settings", { settings: { simulator } });
-    // A server that acknowledges before it commits, which a control plants, may say that it listens
-    // before its account is there.
+    // A server that acknowledges before it commits (a planted control) may report that it listens
+    // before its account exists.
     for (let tries = 0; answer?.["status"] !== "SUCCESS" && tries < 200; tries += 1) {
       await sleep(20);
       answer = await this.#ask("/__cofre/settings", { settings: { simulator } });

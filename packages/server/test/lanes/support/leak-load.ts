@@ -3,7 +3,7 @@ import type { Chance } from "../../simulation/chance.ts";
 import { sensitiveMark } from "./leak-scanner.ts";
 import type { WireClient } from "./wire-client.ts";
 
-/** One card, used once: its number, its security code, and how many cards there were before it. */
+/** One card, used once: its number, its security code, and its index among the cards. */
 export interface Canary {
   readonly pan: string;
   readonly cvv: string;
@@ -17,20 +17,20 @@ export interface LeakTarget {
 }
 
 /**
- * A way in which a card number reaches the server: a right one, or one of the many wrong ones.
- * Resolves with what was answered.
+ * One way to send a card number to the server, valid or one of the many invalid ones. Resolves with
+ * the answer.
  */
 export interface Way {
   readonly name: string;
   /**
-   * The number stands in its own field of a body: then nothing of it stays in memory either. A URL
-   * is a string before anybody can wipe it.
+   * The number is in its proper field of a body: then it must not stay in memory either. A URL
+   * becomes a string before it can be wiped.
    */
   readonly wiped: boolean;
   send(target: LeakTarget, canary: Canary): Promise<string>;
 }
 
-/** All numbers under these are approved by the acquirer of the lane. They are known test ranges. */
+/** The lane's acquirer approves all numbers with these prefixes. They are known test ranges. */
 export const approvedBins = ["411111", "555555", "378282"];
 export const declinedBins = ["400000", "510510"];
 
@@ -127,7 +127,7 @@ function jsonWay(
   );
 }
 
-/** The ways of clients that do it right. */
+/** Valid requests. */
 const rightWays: readonly Way[] = [
   jsonWay("token, JSON", "/ws/token", tokenBody, true),
   way(
@@ -238,7 +238,7 @@ const rightWays: readonly Way[] = [
       }),
     true,
   ),
-  // A token that was given out and is charged and queried: what is kept is read again.
+  // Issues a token, charges it and queries the payment, so stored data is read again.
   way(
     "token, charged and queried",
     async (target, canary) => {
@@ -266,7 +266,7 @@ function grouped(pan: string, separator: string): string {
   return (pan.match(/\d{1,4}/g) ?? []).join(separator);
 }
 
-/** How people type a number into a field that is not for it. */
+/** Ways in which people type a number into a field that is not for it. */
 const spellings: readonly ((pan: string) => string)[] = [
   (pan) => pan,
   (pan) => grouped(pan, " "),
@@ -281,8 +281,8 @@ const spellings: readonly ((pan: string) => string)[] = [
 ];
 
 /**
- * Fields of a payment in which there is text of the customer's or the merchant's.
- * merchant_payment_code is kept as it is, by decision.
+ * Payment fields with text of the customer or the merchant. merchant_payment_code is stored
+ * unmasked, by decision.
  */
 const paymentFields = [
   "name",
@@ -324,7 +324,7 @@ const cardFields = [
 
 /**
  * The number in a field that is not for it; the card beside it is a public test card, so that the
- * payment goes through when the field lets it.
+ * payment succeeds if the field accepts the text.
  */
 function misplaced(key: string, canary: Canary, payment: Fields, creditcard: Fields = {}): unknown {
   return directBody(key, { ...canary, pan: "4111111111111111" }, payment, creditcard);
@@ -348,8 +348,8 @@ const misplacedWays: readonly Way[] = [
   jsonWay("in email", "/ws/direct", (key, canary) =>
     misplaced(key, canary, { email: `${canary.pan}@example.com` }),
   ),
-  // Of the card that is charged: an address with any other number may be an order's, and is kept by
-  // decision, as a code is.
+  // The number of the charged card: another number in an address may be an order number, and is
+  // stored by decision, like a code.
   jsonWay("in notification_url", "/ws/direct", (key, canary) =>
     directBody(key, canary, {
       notification_url: `https://shop.example.com/paid?card=${canary.pan}`,
@@ -464,8 +464,8 @@ function nested(value: unknown, depth: number): unknown {
 }
 
 /**
- * What people copy from a card, a terminal or a chat into a text: the security code, or what a
- * magnetic stripe holds behind the number.
+ * Texts that people copy from a card, a terminal or a chat: the security code, or the stripe data
+ * after the number.
  */
 const sensitiveTexts: readonly ((canary: Canary) => string)[] = [
   ({ pan, cvv }) => `card ${grouped(pan, " ")} exp 12/35 cvv ${cvv}`,
@@ -498,12 +498,12 @@ const sensitiveFields = [
   "comment",
 ];
 
-/** A number without digits, which could be taken for a code. */
+/** A text without digits, so that it is not taken for a code. */
 function lettersOf(index: number): string {
   return Array.from(String(index), (digit) => "abcdefghij"[Number(digit)]).join("");
 }
 
-/** Sends the texts in the fields in which people write; what is found of them is not masked. */
+/** Sends the texts in free-text fields; any that is found later was not masked. */
 export function sensitiveWayOf({ index }: Canary): Way {
   const field = sensitiveFields[index % sensitiveFields.length] ?? "note";
   const number = Math.floor(index / sensitiveFields.length) % sensitiveTexts.length;
@@ -515,7 +515,7 @@ export function sensitiveWayOf({ index }: Canary): Way {
   );
 }
 
-/** Outside of the body: paths, queries, headers; and requests that are no HTTP, or end too soon. */
+/** Outside the body: paths, queries, headers; and requests that are not HTTP or end too early. */
 const outsideWays: readonly Way[] = [
   way("in the path", (target, { pan }) => post(target, `/ws/token/${pan}`, "")),
   way("in a path of our own", (target, { pan }) => post(target, `/${pan}/__cofre/settings`, "")),
@@ -577,7 +577,10 @@ const outsideWays: readonly Way[] = [
   }),
 ];
 
-/** Says something to the server's port and hears it out, or hangs up after `hangUpMs`. */
+/**
+ * Sends a text to the server's port and reads the answer, or closes the connection after
+ * `hangUpMs`.
+ */
 function speak(port: number, text: string, hangUpMs = 2_000): Promise<string> {
   return new Promise((resolve) => {
     let heard = "";
@@ -592,7 +595,7 @@ function speak(port: number, text: string, hangUpMs = 2_000): Promise<string> {
   });
 }
 
-/** JSON that is cut or spoilt at one place after the other, as the cards go by. */
+/** JSON that is truncated or corrupted, at another position for each card. */
 const brokenWays: readonly Way[] = [
   brokenWay("token cut", "/ws/token", tokenBody, cut),
   brokenWay("direct cut", "/ws/direct", directBody, cut),
@@ -636,13 +639,16 @@ function brokenWay(
   });
 }
 
-/** Somewhere behind the first digit of the number; each place has its turn. */
+/** A position after the first digit of the number; each position is used in turn. */
 function cut(body: string, pan: string, turn: number): string {
   const first = body.indexOf(pan) + 1;
   return body.slice(0, first + (turn % (body.length - first)));
 }
 
-/** Anywhere; neighbours are far apart in time, so that few turns already cover a whole body. */
+/**
+ * Any position; consecutive positions are far apart, so that a few cards already cover a whole
+ * body.
+ */
 function spread(body: string, turn: number): number {
   return (turn * 7) % body.length;
 }
@@ -659,8 +665,8 @@ const oversized = way("too long", (target, canary) =>
 
 const wrongWays = [...misplacedWays, ...outsideWays];
 /**
- * What is right leaves most behind, and broken JSON has many places to break at: both come more
- * often.
+ * Valid requests leave the most data, and broken JSON has many positions to break at: both are used
+ * more often.
  */
 const allWays: readonly Way[] = [
   ...rightWays,

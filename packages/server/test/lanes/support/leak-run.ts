@@ -36,39 +36,39 @@ import { WireClient } from "./wire-client.ts";
 
 export interface LeakReport {
   readonly findings: readonly (Finding & { readonly way: string })[];
-  /** Card numbers of finished requests in the heap of the process, which is no place at rest. */
+  /** Card numbers of finished requests in the process's heap, which is not storage. */
   readonly inHeap: readonly (Finding & { readonly way: string })[];
   readonly figures: Readonly<Record<string, number>>;
-  /** Ways that all cards together were sent by, and how many got an answer. */
+  /** Requests by way, and how many got an answer. */
   readonly ways: ReadonlyMap<string, { sent: number; answered: number }>;
 }
 
 const integrationKey = "test_ik_leakleakleakleakleakleak";
 const clients = 16;
 
-/** How each life of the server ends; the load goes on until then. */
+/** How each server process ends; the load continues until then. */
 const endings = ["SIGTERM", "SIGKILL", "SIGTERM", "SIGABRT"] as const;
 
 export interface LeakOptions {
-  /** packages/server, or a copy of it with something planted. */
+  /** packages/server, or a copy of it with a planted bug. */
   readonly root: string;
   readonly cards: number;
   readonly seed: number;
   /**
-   * A simulated acquirer in a process of its own unless it says otherwise, which answers as it
-   * should. The others repeat the card in their answers.
+   * Default: a simulated acquirer in its own process, with normal answers. The others repeat the
+   * card in their answers.
    */
   readonly acquirer?: EchoingAcquirer;
-  /** In which way each card is sent: all of them in turn unless it says otherwise. */
+  /** The way in which each card is sent; default: all ways in turn. */
   readonly way?: (canary: Canary) => Way;
-  /** Embedded unless it says otherwise. */
+  /** Default: embedded. */
   readonly store?: "postgres";
 }
 
 export const echoingAcquirers = ["remote", "in_process", "upstream"] as const;
 type EchoingAcquirer = (typeof echoingAcquirers)[number];
 
-/** What the server is started with to reach an acquirer, and what is told to it once it listens. */
+/** The server's settings to reach an acquirer, and the account settings once it listens. */
 interface OpenAcquirer extends AsyncDisposable {
   readonly environment: Readonly<Record<string, string>>;
   readonly instruction?: Readonly<Record<string, string>>;
@@ -104,8 +104,8 @@ async function openAcquirer(kind: EchoingAcquirer | undefined): Promise<OpenAcqu
 }
 
 /**
- * Sends cards in every right and wrong way to a server that ends well or badly, and looks for them
- * in whatever is left behind.
+ * Sends cards in every valid and invalid way to a server that is shut down or killed, and searches
+ * everything that it leaves behind.
  */
 export async function runLeaks({
   root,
@@ -258,7 +258,7 @@ class LeakRun {
         this.#inMemory = this.#scanMemory(server.pid);
         await this.#snapshotHeap(server, port, heap);
       }
-      // The process ends, and tells of itself before, while the last cards are under way.
+      // The process writes a heap snapshot and ends while the last cards are in flight.
       const last = this.#send(target, inTheEnd);
       server.signal("SIGUSR2");
       await sleep(5);
@@ -307,8 +307,8 @@ class LeakRun {
   async #snapshotHeap(server: CofreProcess, port: number, folder: string): Promise<void> {
     server.signal("SIGUSR1");
     await until("a heap snapshot is begun", async () => readdirSync(folder).length > 0);
-    // It is written in one go: who asks meanwhile is answered when it is whole, or finds the
-    // connection ended by then.
+    // The snapshot is written synchronously: a request during the write is answered after it, or
+    // its connection ends.
     await this.#client.send({ port, method: "GET", path: "/readyz" });
     this.#heapBytes = readdirSync(folder).reduce(
       (sum, name) => sum + statSync(join(folder, name)).size,
@@ -360,8 +360,8 @@ class LeakRun {
 
   #look(place: string, bytes: Uint8Array): void {
     this.#scannedBytes += bytes.length;
-    // Answers name the field of the security code when it is wrong, with the number of digits that
-    // it must have.
+    // Answers name the field of an invalid security code, with the number of digits that it must
+    // have.
     const codes = place.endsWith(".answers")
       ? []
       : scanForSecurityCodes(place, withoutExamples(bytes), this.#drawn);
@@ -392,8 +392,8 @@ class LeakRun {
 }
 
 /**
- * Identifiers, digests, fingerprints and sealed cards: the values that were drawn or look like it,
- * for they are written as bytes.
+ * Identifiers, digests, fingerprints and sealed cards: the random or random-looking values, which
+ * are stored as bytes.
  */
 function drawnIn(tables: Awaited<ReturnType<LeakStore["tables"]>>): readonly Uint8Array[] {
   const values = tables.flatMap(([, rows]) => rows.flat());
@@ -403,7 +403,7 @@ function drawnIn(tables: Awaited<ReturnType<LeakStore["tables"]>>): readonly Uin
 }
 
 /**
- * Undefined for a file that went away since it was listed: PostgreSQL removes some while it serves.
+ * Undefined for a file that was removed since it was listed: PostgreSQL removes some while it runs.
  */
 function contentOf(file: string): Buffer | undefined {
   try {
@@ -413,20 +413,17 @@ function contentOf(file: string): Buffer | undefined {
   }
 }
 
-/** Shorter ones are a merchant's number, which is everywhere. */
+/** Shorter values are a merchant's number, which occurs everywhere. */
 const leastDrawn = 16;
 
-/** No text, so that what stands in two values is not read as one. */
+/** Not text, so that a match cannot span two values. */
 const betweenValues = Buffer.from("\u0001");
 
 function numbersIn(findings: readonly Finding[]): number {
   return new Set(findings.map(({ maskedPan }) => maskedPan)).size;
 }
 
-/**
- * Without the commands that the first start prints for people to try, with a public test card in
- * them.
- */
+/** Without the sample commands that the first start prints, which contain a public test card. */
 function withoutExamples(bytes: Uint8Array): Uint8Array {
   const text = Buffer.from(bytes).toString("latin1");
   return Buffer.from(

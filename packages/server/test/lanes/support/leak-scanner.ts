@@ -2,19 +2,18 @@ import { KnownNumbers } from "../../../src/scan/known-numbers.ts";
 
 /** Card data where none may be. */
 export interface Finding {
-  /** What was looked at, such as a file's name. */
+  /** What was scanned, such as a file's name. */
   readonly place: string;
-  /** Byte within the place. */
+  /** Byte offset in the place. */
   readonly offset: number;
-  /** In which form the card number stood there; `security code` for what looks like one. */
+  /** The form of the card number; `security code` for a text that looks like one. */
   readonly form: string;
   /** First six and last four digits. */
   readonly maskedPan: string;
 }
 
 /**
- * The product's own scanner of known numbers (`cofre scan --known`), over what the lane holds in
- * memory.
+ * The product's own scanner for known numbers (`cofre scan --known`), applied to data in memory.
  */
 export class LeakScanner {
   readonly #numbers: KnownNumbers;
@@ -32,10 +31,10 @@ export class LeakScanner {
 }
 
 /**
- * Security codes cannot be known by their value: `cvv` within forty bytes of three or four digits,
- * in 8 or 16 bits per character, and nothing but text between them. In the bytes of thousands of
- * sealed cards, digests and identifiers `cvv` comes by chance, beside digits of the same row:
- * `drawn` are such values as a whole, and letters within one of them name nothing.
+ * Finds security codes, whose values are not known: `cvv` within forty bytes of three or four
+ * digits, in 8 or 16 bits per character, with only text between them. In the bytes of thousands of
+ * sealed cards, digests and identifiers `cvv` occurs by chance, beside digits of the same row:
+ * `drawn` are such values as a whole, and letters within one of them do not count as a name.
  */
 export function scanForSecurityCodes(
   place: string,
@@ -48,8 +47,8 @@ export function scanForSecurityCodes(
     if (isInDigest(text, index)) continue;
     const before = /[\0\t\n\r -~]*$/.exec(text.slice(Math.max(0, index - 40), index))?.[0] ?? "";
     const behind = /^[\0\t\n\r -~]*/.exec(text.slice(index, index + 46))?.[0] ?? "";
-    // What comes behind the x of a mask are the last four digits of a number.
-    // A mask in groups begins and ends with digits that stand alone.
+    // The digits after the x of a mask are the last four of a number. A grouped mask begins and
+    // ends with digits on their own.
     const around = (before + behind)
       .replaceAll("\0", "")
       .replaceAll(/\d[\d .,/_-]*x[x .,/_-]*(?:\d[ .,/_-]?){4}/g, "");
@@ -62,15 +61,15 @@ export function scanForSecurityCodes(
 }
 
 /**
- * Stands behind a security code or the end of a track in a text (leak-load.ts): digits before it
- * are those.
+ * Follows a security code or the end of track data in a text (leak-load.ts): the digits before it
+ * are that data.
  */
 export const sensitiveMark = "ref leak";
 
 const sensitive = new RegExp(`\\d{3,}[?F]? ${sensitiveMark}([a-j]+)`, "g");
 
 /**
- * Security codes and data of a track in a text of people's, by what the load writes behind them.
+ * Security codes and track data in free text, found by the mark that the load writes after them.
  */
 export function scanForSensitiveText(place: string, bytes: Uint8Array): Finding[] {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
@@ -83,8 +82,8 @@ export function scanForSensitiveText(place: string, bytes: Uint8Array): Finding[
 }
 
 /**
- * A digest in base64url has 43 characters, and in thousands of them `cvv` comes by chance, beside
- * the last four digits of a mask.
+ * A digest in base64url has 43 characters; in thousands of them `cvv` occurs by chance, beside the
+ * last four digits of a mask.
  */
 const digestCharacters = 43;
 

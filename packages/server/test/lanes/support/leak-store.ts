@@ -3,28 +3,24 @@ import { DatabaseSync } from "node:sqlite";
 import { Client } from "pg";
 import { type Cluster, startCluster } from "../../postgres/cluster.ts";
 
-/** Where a server under test keeps its rows, as it is started with it and as it is searched. */
+/** The store of a server under test: its settings, and how it is searched. */
 export interface LeakStore extends AsyncDisposable {
   readonly environment: Readonly<Record<string, string>>;
-  /** Folders whose files are searched, beside what the server writes into its own. */
+  /** Folders whose files are searched, besides the server's own. */
   readonly folders: readonly string[];
   /**
-   * Every value as the engine reads it, by table: on its pages a long one is cut into pieces, or
-   * compressed.
+   * Every value as the engine returns it, by table: on its pages a long one is split or compressed.
    */
   tables(): Promise<readonly (readonly [table: string, rows: readonly (readonly unknown[])[]])[]>;
   /** The masks of stored cards. */
   storedMasks(): Promise<readonly string[]>;
   /** The sealed card of each row. */
   sealedCards(): Promise<readonly Uint8Array[]>;
-  /**
-   * Sets the last use of all cards back, where the server's time is the database's and cannot be
-   * moved.
-   */
+  /** Moves the last use of all cards into the past, where the server uses the database's clock. */
   readonly age?: (ms: number) => Promise<void>;
-  /** Writes the tables again without what was deleted, as an administrator may. */
+  /** Rewrites the tables without deleted data, as an administrator may. */
   rewrite(): Promise<void>;
-  /** Writes to the files what is only in the engine's memory. */
+  /** Writes data that is only in the engine's memory to the files. */
   flush(): Promise<void>;
 }
 
@@ -60,14 +56,14 @@ export function embeddedIn(dataDirectory: string): LeakStore {
       reading((database) => database.prepare("SELECT ref FROM card").all()).map(
         (row) => row["ref"] as Uint8Array,
       ),
-    // The store does that by itself.
+    // The store rewrites by itself.
     rewrite: async () => undefined,
     flush: async () => undefined,
     [Symbol.asyncDispose]: async () => undefined,
   };
 }
 
-/** A PostgreSQL server of its own, whose pages, log and write-ahead log are searched. */
+/** A separate PostgreSQL server, whose pages, log and write-ahead log are searched. */
 export async function postgresOfItsOwn(): Promise<LeakStore> {
   const cluster: Cluster = await startCluster({ log_parameter_max_length: "0" });
   const query = async (text: string): Promise<readonly (readonly unknown[])[]> => {

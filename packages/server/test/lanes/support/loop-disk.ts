@@ -13,7 +13,9 @@ import {
 import { join } from "node:path";
 import { amount } from "./amount.ts";
 
-/** A night writes ten times as much; most of a larger image is copied at each cut for nothing. */
+/**
+ * A night writes ten times as much; with a larger image each cut would mostly copy unused space.
+ */
 const imageBytes = amount({ quick: 96, ci: 96, night: 384 }) * 1024 * 1024;
 
 /** Why no loop device can be mounted here; undefined: one can. */
@@ -33,12 +35,11 @@ function isInstalled(program: string): boolean {
 }
 
 /**
- * An ext4 file system on a loop device. What its file holds is what a disk would hold: what has not
- * been written through to it is gone when the file is copied and the copy is mounted, as it is when
- * the power fails.
+ * An ext4 file system on a loop device. Its file holds what a disk would hold: data that was not
+ * synchronised is lost when the file is copied and the copy is mounted, as after a power failure.
  */
 export class LoopDisk implements Disposable {
-  /** Where it is mounted, at all times but during `cutPower`. */
+  /** Mount point, except during `cutPower`. */
   readonly directory: string;
   readonly #scratch: string;
   #image: string;
@@ -58,23 +59,21 @@ export class LoopDisk implements Disposable {
     this.#mount();
   }
 
-  /** Writes everything through, as a machine that has been idle for long has done. */
+  /** Writes everything to the disk, as on a machine that has been idle for long. */
   flush(): void {
     run("sync", "-f", this.directory);
   }
 
   /**
-   * The power is gone at this moment, for the disk. Whoever writes to it must be stopped; the
-   * caller ends it before `powerOn`.
+   * The disk loses power at this moment. Processes that write to it must be stopped; the caller
+   * ends them before `powerOn`.
    */
   powerOff(): void {
     this.#copies += 1;
     copyFileSync(this.#image, this.#nextImage, constants.COPYFILE_FICLONE);
   }
 
-  /**
-   * Mounts what was on the disk at `powerOff`. No process may have a file of the old mount open.
-   */
+  /** Mounts the disk as it was at `powerOff`. No process may have a file of the old mount open. */
   powerOn(): void {
     this.#unmount();
     rmSync(this.#image);
@@ -88,8 +87,8 @@ export class LoopDisk implements Disposable {
 
   #mount(): void {
     this.#device = run("losetup", "--find", "--show", this.#image).trim();
-    // Metadata waits for an fsync of somebody or for this many seconds, so that little is written
-    // that nobody asked for.
+    // Metadata is written on an fsync or after this many seconds, so that little is written without
+    // a request.
     run("mount", "-t", "ext4", "-o", "commit=60", this.#device, this.directory);
     this.#isMounted = true;
   }

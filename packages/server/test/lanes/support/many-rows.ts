@@ -2,13 +2,13 @@ import { query } from "../../postgres/databases.ts";
 
 const merchants = 50;
 
-/** Far enough off that no node tries it: 2096. */
+/** So far in the future that no node attempts it: 2096. */
 const laterMs = 4_000_000_000_000;
 const mostWaiting = 5_000;
 
 /**
- * A statement that copies each row of `from` once for each of `count` numbers, with these columns
- * in place of its own.
+ * A statement that copies each row of `from` for each of `count` numbers, with these columns
+ * replaced.
  */
 async function copies(
   url: string,
@@ -29,9 +29,8 @@ async function copies(
 }
 
 /**
- * Gives the database `count` payments of other merchants beside those that it has, each with its
- * history, a notification and a delivery: copies of one that a node has written, and so with rows
- * that a store accepts.
+ * Adds `count` payments of other merchants to the database, each with its history, a notification
+ * and a delivery: copies of a payment that a node has written, so a store accepts the rows.
  */
 export async function fillWithPayments(url: string, count: number): Promise<void> {
   const merchant = `int4send(167772160 + n % ${merchants})`;

@@ -36,11 +36,11 @@ const answerMs = 1_000;
 export interface RunningNode {
   readonly process: CofreProcess;
   readonly port: number;
-  /** What it calls itself in the table of nodes. */
+  /** The node's identifier in the table of nodes. */
   readonly id: string;
 }
 
-/** One message as the receiver heard it. */
+/** One message as the receiver got it. */
 export interface HeardMessage {
   readonly merchantId: string;
   readonly id: string;
@@ -49,18 +49,18 @@ export interface HeardMessage {
 }
 
 /**
- * Several Cofre processes on one PostgreSQL server, with an acquirer in a process of its own and a
+ * Several Cofre processes on one PostgreSQL server, with an acquirer in its own process and a
  * receiver of notifications in this one. Each node has a copy of the first one's key files.
  */
 export class NodeGroup implements AsyncDisposable {
   readonly client = new WireClient(64);
   readonly nodes: RunningNode[] = [];
   readonly heard: HeardMessage[] = [];
-  /** How long the receiver takes to answer. */
+  /** The receiver's response time. */
   receiverMs = 0;
   readonly url: string;
   readonly #scratch: string;
-  /** What was started, to be closed in reverse order. */
+  /** Everything that was started, closed in reverse order. */
   #parts = new AsyncDisposableStack();
   readonly #acquirer: AcquirerProcess;
   readonly #receiver: Server;
@@ -85,7 +85,7 @@ export class NodeGroup implements AsyncDisposable {
     });
   }
 
-  /** With one node and all merchants. */
+  /** Starts with one node and all merchants. */
   static async start(settings: Partial<AccountSettings> = {}): Promise<NodeGroup> {
     await using parts = new AsyncDisposableStack();
     const cluster = parts.use(await startCluster({ log_parameter_max_length: "0" }));
@@ -154,14 +154,14 @@ export class NodeGroup implements AsyncDisposable {
       : [];
   }
 
-  /** Who holds each slot, and which transaction wrote so. */
+  /** The holder of each slot, and the transaction that wrote it. */
   async holders(): Promise<
     readonly { readonly no: number; readonly holder: string | null; readonly written: string }[]
   > {
     return query(this.url, "SELECT no, holder, xmin::text AS written FROM slot ORDER BY no");
   }
 
-  /** Whether every slot is held by a node that is there, each node about as many as any other. */
+  /** Whether every slot is held by a running node, and all nodes hold about as many. */
   async isLevel(): Promise<boolean> {
     const slots = await this.holders();
     const counts = this.nodes.map(({ id }) => slots.filter(({ holder }) => holder === id).length);
@@ -229,7 +229,7 @@ export class NodeGroup implements AsyncDisposable {
   }
 }
 
-/** Asks again until it is so, within `seconds`; answers whether it was. */
+/** Polls until the condition holds, for at most `seconds`; returns whether it held. */
 export async function until(
   seconds: number,
   isSo: () => Promise<boolean> | boolean,

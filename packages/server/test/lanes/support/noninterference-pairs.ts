@@ -12,9 +12,10 @@ import {
 export { scenarioCount } from "./noninterference.ts";
 
 /**
- * What may follow from the middle digits: the sealed card, what shows that two cards are the same,
- * and the MAC of the row, which covers both. All three are made with keys that are in no dump. That
- * the MAC is made so is an artefact of its own, which may not differ (noninterference.ts).
+ * Artefacts that may depend on the middle digits: the sealed card, the fingerprint that identifies
+ * equal cards, and the MAC of the row, which covers both. All three are made with keys that are in
+ * no dump. That the MAC is made this way is a separate artefact, which must not differ
+ * (noninterference.ts).
  */
 const ofTheNumber = new Set(["column card.ref", "column card.fingerprint", "column card.mac"]);
 
@@ -28,13 +29,13 @@ export interface PairsOptions {
 }
 
 export interface Pairs {
-  /** What differed and may not, and in how many pairs. */
+  /** Artefacts that differ and must not, with the number of pairs. */
   readonly different: ReadonlyMap<string, number>;
-  /** What differed and may. */
+  /** Artefacts that differ and may. */
   readonly allowed: ReadonlyMap<string, number>;
-  /** Where the first of them differed. */
+  /** Where the first of the forbidden ones differs. */
   readonly example: string | undefined;
-  /** Bytes of a pair's artefacts that were compared, of all pairs. */
+  /** Bytes compared, over all pairs. */
   readonly bytes: number;
 }
 
@@ -66,7 +67,7 @@ export async function comparePairs({
   return { different, allowed, example, bytes };
 }
 
-/** What both have around the first byte that they have not. */
+/** Both texts around the first difference. */
 function firstDifference(one: string, other: string): string {
   let at = 0;
   while (at < one.length && one[at] === other[at]) at += 1;

@@ -18,14 +18,13 @@ import { approvedBins, canaries } from "./leak-load.ts";
 
 /*
  * Non-interference: two runs of the whole server, on a real database and real sockets, with the
- * same clock and the same chance, that differ in nothing but a secret. Whatever they leave behind
- * that is not the same has been told something about the secret: in clear, encoded, or by a branch
- * that was taken for it. No scanner has to know the form.
+ * same clock and the same random numbers, that differ only in a secret. Any difference in what they
+ * leave behind contains information about the secret: in clear, encoded, or through a branch that
+ * depends on it. No scanner has to know the form.
  */
 
 /**
- * What a run has left, by name: a file, a column of the database, what was answered, logged and
- * notified.
+ * Everything that a run has left, by name: files, database columns, answers, log and notifications.
  */
 export type Artefacts = ReadonlyMap<string, string>;
 
@@ -35,13 +34,13 @@ export interface Secret {
 }
 
 export interface RunOptions {
-  /** Chooses the scenario and the card; the two runs of a pair have the same. */
+  /** Chooses the scenario and the card; both runs of a pair have the same. */
   readonly seed: number;
   readonly secret: Secret;
   readonly start?: typeof startCofre;
 }
 
-/** The same card, and another security code of the same length. */
+/** The same card with another security code of the same length. */
 export function otherCvv({ pan, cvv }: Secret, chance: Chance): Secret {
   for (;;) {
     const other = Array.from(cvv, () => chance.below(10)).join("");
@@ -49,7 +48,7 @@ export function otherCvv({ pan, cvv }: Secret, chance: Chance): Secret {
   }
 }
 
-/** The same first six and last four digits, security code and length, and other middle digits. */
+/** The same first six and last four digits, security code and length, with other middle digits. */
 export function otherMiddle({ pan, cvv }: Secret, chance: Chance): Secret {
   for (;;) {
     const middle = Array.from({ length: pan.length - 10 }, () => chance.below(10)).join("");
@@ -80,7 +79,7 @@ const initialUse = {
   cof_info: { cof_type: "initial", initiator: "CIT", trans_type: "SCHEDULED_RECURRING" },
 };
 
-/** Acquirers that repeat the card in their answers, one behind each connector. */
+/** Acquirers that repeat the card in their answers, one for each connector. */
 const echoingAcquirers = ["in this process", "in a process of its own", "upstream"] as const;
 type EchoingAcquirer = (typeof echoingAcquirers)[number];
 
@@ -90,7 +89,7 @@ function echoedAt(kind: EchoingAcquirer, what: string): string {
 
 const losingAnswers = "a sale in an installation that loses answers";
 
-/** What merchants do with a card: each is a run's first part, in which the secret is used. */
+/** What merchants do with a card: the first part of each run, in which the secret is used. */
 const scenarios: readonly Scenario[] = [
   ["a sale", (run) => run.pay({})],
   [
@@ -146,8 +145,8 @@ type Scenario = readonly [name: string, ...steps: Step[]];
 export const scenarioCount = scenarios.length;
 
 /**
- * One run, and what it has left. `receiver` hears its notifications; it is the same for both runs
- * of a pair, since its address is a part of them.
+ * One run and its artefacts. `receiver` gets its notifications; both runs of a pair share it,
+ * because its address is part of the artefacts.
  */
 export async function runOnce(
   { seed, secret, start }: RunOptions,
@@ -159,7 +158,7 @@ export async function runOnce(
   const [name, ...steps] = scenarios[seed % scenarios.length] ?? [""];
   const echoing = echoingAcquirers.find((kind) => name.endsWith(` ${kind}`));
   const acquirer = await openAcquirer(echoing);
-  // Where an answer is lost nobody waits long for it; everywhere else a busy machine must not lose
+  // Where an answer is to be lost the timeout is short; elsewhere a busy machine must not cause
   // one.
   const acquirerTimeoutMs = name === losingAnswers ? "100" : "20000";
   try {
@@ -222,7 +221,7 @@ async function openAcquirer(
   };
 }
 
-/** The names of what is not the same. */
+/** The names of artefacts that differ. */
 export function differences(one: Artefacts, other: Artefacts): readonly string[] {
   const names = new Set([...one.keys(), ...other.keys()]);
   return [...names].filter((name) => one.get(name) !== other.get(name));
@@ -262,7 +261,7 @@ class Run {
     await this.#settled();
   }
 
-  /** What is told while the server stops would depend on when that is. */
+  /** Notifications during shutdown would depend on its timing. */
   async #settled(): Promise<void> {
     const database = new DatabaseSync(this.#file, { readOnly: true });
     const count = database.prepare("SELECT count(*) AS count FROM delivery");
@@ -281,7 +280,7 @@ class Run {
     return this.#send(path, JSON.stringify({ integration_key: integrationKey, ...body }), headers);
   }
 
-  /** The answer of the acquirer to this payment is lost, or a no, when `instruction` says so. */
+  /** Pays; with `instruction` the acquirer's answer is lost or is a decline. */
   async pay(creditcard: Body, instruction?: Body, payment: Body = {}): Promise<void> {
     const lost =
       instruction?.["next"] === "lose_answer"
@@ -335,7 +334,7 @@ class Run {
     await this.ask(path, { merchant_payment_code: this.#code, ...body });
   }
 
-  /** Cut behind the card: what was read of it is forgotten, and the error tells nothing. */
+  /** The body ends after the card: the data read is discarded, and the error reveals nothing. */
   async sendCut(): Promise<void> {
     const body = JSON.stringify({ integration_key: integrationKey, ...this.#payment(this.card) });
     await this.#send("/ws/direct", body.slice(0, -2), {});
@@ -371,7 +370,7 @@ class Run {
   ): Promise<string> {
     const response = await fetch(this.#world.url + path, { method: "POST", body, headers });
     const text = await response.text();
-    // The date is the machine's own.
+    // The date is the machine's.
     const told = [...response.headers]
       .filter(([name]) => name !== "date")
       .map((header) => header.join(": "));
@@ -381,8 +380,8 @@ class Run {
 }
 
 /**
- * Everything at every level, as lines of JSON. Sorted: whether a payment's notification or its
- * answer is logged first is a matter of sockets.
+ * All events of all levels as lines of JSON, sorted, because the order of a payment's notification
+ * and its answer depends on sockets.
  */
 function logOf({ events, clock }: World): string {
   const lines: string[] = [];
@@ -399,7 +398,7 @@ function logOf({ events, clock }: World): string {
 function filesOf(folder: string): (readonly [string, string])[] {
   return (
     readdirSync(folder, { recursive: true, withFileTypes: true })
-      // It says which file the database is, by what differs between any two copies.
+      // The file identifies the database by values that differ between any two copies.
       .filter(
         (entry) => entry.isFile() && entry.name !== "cofre.db" && entry.name !== "incarnation.json",
       )
@@ -426,7 +425,7 @@ function columnsOf(file: string): (readonly [string, string])[] {
       const columns = Object.keys(rows[0] ?? {});
       return [
         [`table ${String(table)}`, String(rows.length)] as const,
-        // How often a timer of the machine came round.
+        // The number of ticks of a timer depends on the machine.
         ...columns
           .filter((column) => `${String(table)}.${column}` !== "identity.beat")
           .map(
@@ -444,10 +443,10 @@ function columnsOf(file: string): (readonly [string, string])[] {
 }
 
 /**
- * The MAC of a card's row covers the sealed card and the fingerprint, so it follows from the number
- * as they do. It may, since it is made with a key that is in no dump. Whether it is that MAC and
- * nothing else is computed here from the row and the installation's key: any other value is in this
- * artefact.
+ * The MAC of a card's row covers the sealed card and the fingerprint, so it depends on the number
+ * as they do. That is allowed, because its key is in no dump. This artefact verifies that it is
+ * exactly that MAC, computed from the row and the installation's key: any other value is listed
+ * here.
  */
 const otherCardMacs = "MACs of cards that are not their row's";
 
@@ -503,8 +502,8 @@ function textOf(value: unknown): string {
 }
 
 /**
- * Hears notifications on loopback, and has the installation that every run is a copy of, so that
- * all sign with the same keys.
+ * Receives notifications on loopback, and holds the installation that every run copies, so that all
+ * runs sign with the same keys.
  */
 export class Receiver {
   readonly #server = createServer((request, response) => {

@@ -2,15 +2,15 @@ import { Agent, request as openRequest } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ToldPayment, toldPaymentOf } from "./kill-promises.ts";
 
-/** What became of one payment that was asked for once. Times are in milliseconds of one clock. */
+/** The result of one payment that was requested once. Times are in milliseconds of one clock. */
 export interface Asked {
   readonly code: string;
   readonly sent: number;
   readonly ended: number;
   readonly end: "accepted" | "refused" | "wrong";
-  /** The payment as it was told, when it was accepted. */
+  /** The payment in the answer, if it was accepted. */
   readonly told: ToldPayment | undefined;
-  /** What came instead, when it was neither accepted nor refused as the interface has it. */
+  /** What was received instead, if it was neither accepted nor refused as the interface defines. */
   readonly instead: string;
 }
 
@@ -28,9 +28,7 @@ interface Answered {
   readonly text: string;
 }
 
-/**
- * Shops that ask for one sale after the other, none of them twice: what was refused stays refused.
- */
+/** Shops that send one sale after the other and never retry: what was refused stays refused. */
 export class OverloadLoad implements Disposable {
   readonly #options: OverloadLoadOptions;
   readonly #agent: Agent;
@@ -46,8 +44,8 @@ export class OverloadLoad implements Disposable {
   }
 
   /**
-   * So many sales a second whether or not earlier ones were answered, which is what a server meets
-   * that has more customers than it can serve. What the generator was late with is sent at once.
+   * Sends `perSecond` sales whether or not earlier ones were answered, as on a server with more
+   * customers than it can serve. Late sales are sent at once.
    */
   async open(perSecond: number, ms: number): Promise<readonly Asked[]> {
     const asked: Promise<Asked>[] = [];
@@ -62,8 +60,8 @@ export class OverloadLoad implements Disposable {
   }
 
   /**
-   * So many shops, each of which sends its next sale as soon as the last one has ended, for so
-   * long.
+   * Runs `shops` shops for `ms`, each of which sends its next sale as soon as the last one has
+   * ended.
    */
   async closed(shops: number, ms: number): Promise<readonly Asked[]> {
     const asked: Asked[] = [];
@@ -83,7 +81,7 @@ export class OverloadLoad implements Disposable {
     return { code, sent, ended: performance.now(), ...endOf(answered) };
   }
 
-  /** Never rejects; undefined when the connection ended before the answer was whole. */
+  /** Never rejects; undefined when the connection ended before the answer was complete. */
   #send(body: string): Promise<Answered | undefined> {
     return new Promise((resolve) => {
       const headers = {
@@ -114,7 +112,7 @@ export class OverloadLoad implements Disposable {
   }
 }
 
-/** A sale that every rule accepts. */
+/** A valid sale. */
 export function saleBody(integrationKey: string, code: string): string {
   return JSON.stringify({
     integration_key: integrationKey,
@@ -158,7 +156,7 @@ function endOf(answered: Answered | undefined): Pick<Asked, "end" | "told" | "in
   };
 }
 
-/** The value below which this share of them lies; 0 of none. */
+/** The value below which this share of the values lies; 0 when there are none. */
 export function quantile(values: readonly number[], share: number): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? 0;
 }

@@ -11,7 +11,7 @@ import { type Asked, OverloadLoad } from "./overload-load.ts";
 import { WireClient } from "./wire-client.ts";
 
 export interface OverloadOptions {
-  /** packages/server, or a copy of it with something planted. */
+  /** packages/server, or a copy of it with a planted bug. */
   readonly root: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly connections: number;
@@ -20,7 +20,7 @@ export interface OverloadOptions {
 export const integrationKey = "test_ik_overloadoverloadoverload";
 
 /**
- * A server as an operator runs it, its acquirer in a process of its own, and more customers than it
+ * A server as an operator runs it, its acquirer in a separate process, and more customers than it
  * can serve.
  */
 export class OverloadRun {
@@ -75,14 +75,14 @@ export class OverloadRun {
     throw new Error(`Cofre does not start: ${readFileSync(server.stderrFile, "utf8")}`);
   }
 
-  /** Keeps what came of these for the judge. */
+  /** Records the results for the judge. */
   async heard(asked: Promise<readonly Asked[]>): Promise<readonly Asked[]> {
     const all = await asked;
     this.#asked.push(...all);
     return all;
   }
 
-  /** What the simulated acquirer does from now on: `latencyMs`, and faults in thousandths. */
+  /** Sets the simulated acquirer's `latencyMs`, and faults in thousandths. */
   async setAcquirer(simulator: Readonly<Record<string, number>>): Promise<void> {
     const change = () =>
       this.#client.ask(this.port, "/__cofre/settings", {
@@ -90,8 +90,8 @@ export class OverloadRun {
         settings: { simulator },
       });
     let answer = await change();
-    // A server that acknowledges before it commits, which a control plants, may say that it listens
-    // before its account is there.
+    // A server that acknowledges before it commits (a planted control) may report that it listens
+    // before its account exists.
     for (let tries = 0; answer?.["status"] !== "SUCCESS" && tries < 200; tries += 1) {
       await sleep(20);
       answer = await change();
@@ -101,8 +101,8 @@ export class OverloadRun {
   }
 
   /**
-   * The milliseconds until sales are captured again, three in a row, each asked for once; undefined
-   * when they are not in time.
+   * The milliseconds until three sales in a row are captured, each requested once; undefined after
+   * the limit.
    */
   async backWithin(longestMs: number): Promise<number | undefined> {
     const begin = performance.now();
@@ -115,17 +115,17 @@ export class OverloadRun {
     return Math.round(performance.now() - begin);
   }
 
-  /** Memory of the server's process, in MiB: what it has now. */
+  /** Current memory of the server's process, in MiB. */
   get memory(): number {
     const [, kibibytes] =
       /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${this.#server.pid}/status`, "utf8")) ?? [];
     return Number(kibibytes) / 1_024;
   }
 
-  /** Processor time that the server's process has spent so far, in milliseconds. */
+  /** Processor time used by the server's process, in milliseconds. */
   get cpuMs(): number {
     const stat = readFileSync(`/proc/${this.#server.pid}/stat`, "utf8");
-    // The name in brackets may hold anything; utime and stime are the 12th and 13th field behind
+    // The name in brackets may contain anything; utime and stime are the 12th and 13th field after
     // it, in hundredths of a second.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return (Number(fields[11]) + Number(fields[12])) * 10;
@@ -136,8 +136,8 @@ export class OverloadRun {
   }
 
   /**
-   * Lets recovery settle what is left, for so long at most, stops the server, and tells what does
-   * not hold of all that was asked for.
+   * Waits for recovery, at most `settleMs`, stops the server, and returns the violations among all
+   * requested payments.
    */
   async judge(settleMs = 60_000): Promise<readonly string[]> {
     const dataDirectory = join(this.#scratch, "data");

@@ -1,4 +1,4 @@
-/** What a merchant asks about one payment of 100.00, or about a token of its own choice. */
+/** Requests of a merchant about one payment of 100.00, or about a token that the merchant chose. */
 export type Ask =
   | { readonly kind: "direct"; readonly sale: boolean; readonly token?: TokenName }
   | { readonly kind: "capture"; readonly part?: boolean }
@@ -6,15 +6,13 @@ export type Ask =
   | { readonly kind: "refund" | "cancel refund"; readonly refund: RefundName }
   | { readonly kind: "token"; readonly token: TokenName };
 
-/**
- * The refunds that may be asked for, by their merchant_refund_code, and how much each gives back.
- */
+/** The possible refunds, by merchant_refund_code, with their amounts. */
 export const refundAmounts = { r0: 40, r1: 70, r2: 100, r3: 30 } as const;
 export type RefundName = keyof typeof refundAmounts;
 export const refundNames: readonly RefundName[] = ["r0", "r1", "r2", "r3"];
-/** The refund of all that is left, which refundOrCancel asks for. */
+/** The refund of the remaining amount, which refundOrCancel requests. */
 export const refundOfAll = "ra";
-/** How much of the 100 a partial capture takes. */
+/** The amount of the 100 that a partial capture takes. */
 export const capturedPart = 40;
 
 export const tokenNames = ["t0", "t1"] as const;
@@ -28,13 +26,13 @@ interface RefundState {
 }
 
 /**
- * A payment as its merchant can tell it apart, what is kept under the merchant's Idempotency-Keys,
- * and which keys did what.
+ * A payment as its merchant sees it, the stored answers of the merchant's Idempotency-Keys, and
+ * which keys had which effect.
  */
 export interface PaymentState {
   /**
-   * An object: there, and the call of this index waits for the acquirer. The words that end in
-   * -ing: the acquirer's answer is lost, and recovery comes after the history.
+   * An object: it exists, and the call with this index waits for the acquirer. The names in -ing:
+   * the acquirer's answer is lost, and recovery comes after the history.
    */
   readonly phase: Phase | { readonly authorizing: number };
   readonly captured: number;
@@ -42,8 +40,8 @@ export interface PaymentState {
   readonly tokens: readonly TokenName[];
   readonly kept: Readonly<Record<string, string>>;
   /**
-   * By effect (`direct`, `capture`, `void`, `refund r0`, `cancel refund r0`, `token`) the key under
-   * which it was asked for.
+   * By effect (`direct`, `capture`, `void`, `refund r0`, `cancel refund r0`, `token`) the key of
+   * its request.
    */
   readonly owners: Readonly<Record<string, string>>;
 }
@@ -58,8 +56,8 @@ export const nothingYet: PaymentState = {
 };
 
 /**
- * A call that takes effect: the state that it leaves, and what its caller is told. Undefined told:
- * it is not over yet.
+ * A call that takes effect: the next state, and the caller's answer. `told` undefined: it is not
+ * finished.
  */
 export interface Effect {
   readonly next: PaymentState;
@@ -67,8 +65,8 @@ export interface Effect {
 }
 
 /**
- * All that the call may come to, in words of the wire: an error's code, or the state that the
- * answer shows.
+ * All possible effects of the call, in terms of the interface: an error's code, or the state in the
+ * answer.
  */
 export function effectsOf(
   state: PaymentState,
@@ -103,7 +101,8 @@ export function effectsOf(
       return phase === "absent" ? is("BP-CAN-2") : cancelEffects(state, key);
     case "refund or cancel":
       if (phase === "absent") return is("BP-REF-CAN-2");
-      // What is captured between its look and its cancellation is refused, and asked for again.
+      // If a capture comes between this request's read and its cancellation, it is refused; the
+      // client sends it again.
       return phase === "captured"
         ? [...refundEffects(state, refundOfAll, key), ...is("BP-CAN-3")]
         : cancelEffects(state, key);
@@ -139,8 +138,8 @@ function directEffects(
       next: owned({ ...state, phase: { authorizing: index } }, "direct", key),
       told: undefined,
     };
-    // The token is looked at first: it may be taken after that look, and then the payment goes
-    // without.
+    // The token is checked first: it may be stored after that check, and then the payment is made
+    // without it.
     return isTaken ? [{ next: state, told: "BP-DR-65" }, begun] : [begun];
   }
   if (typeof phase === "object" && phase.authorizing === index) {
@@ -215,7 +214,7 @@ function owned(state: PaymentState, effect: string, key: string | undefined): Pa
   return key === undefined ? state : { ...state, owners: { ...state.owners, [effect]: key } };
 }
 
-/** The state of a payment in one word, and how much of it is captured where that is a part. */
+/** The state of a payment in one word, with the captured amount if it is a part. */
 export function wordOf(phase: string, captured: number): string {
   return phase === "captured" && captured !== 100 ? `captured ${captured}` : phase;
 }
@@ -225,7 +224,7 @@ function phaseWord({ phase, captured }: PaymentState): string {
   return phase === "capturing" || phase === "voiding" ? "busy" : wordOf(phase, captured);
 }
 
-/** A payment in words: its status, and its refunds by their codes. */
+/** A payment as text: its status, and its refunds by their codes. */
 export function shownWith(
   word: string,
   refunds: Readonly<Record<string, Pick<RefundState, "isCancelled">>>,
@@ -242,10 +241,7 @@ function shown(state: PaymentState): string {
   return word === "busy" || word === "authorizing" ? word : shownWith(word, state.refunds);
 }
 
-/**
- * What is kept under an Idempotency-Key: the answer, or that there was none yet that is a last
- * word.
- */
+/** What is stored under an Idempotency-Key: the answer, or that there is no final one yet. */
 export function keptOf(told: string): string {
   return told === "COFRE-20" ||
     told === "COFRE-22" ||

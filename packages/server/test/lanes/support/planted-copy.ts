@@ -7,12 +7,12 @@ import { type PlantedBug, sourcesWith } from "../../simulation/planted-bugs.ts";
 /** packages/server. */
 export const serverRoot = fileURLToPath(new URL("../../..", import.meta.url));
 
-/** A copy of the server's program with mistakes in it; the caller removes it. */
+/** A copy of the server's program with these bugs; the caller removes it. */
 export function plantedCopy(...bugs: readonly PlantedBug[]): string {
   const copy = mkdtempSync(join(tmpdir(), "cofre-planted-"));
   for (const part of ["package.json", "bin", "src"])
     cpSync(join(serverRoot, part), join(copy, part), { recursive: true });
-  // Dependencies are found beside the copy as they are beside the original.
+  // The copy finds dependencies in the same relative place as the original.
   symlinkSync(join(serverRoot, "..", "..", "node_modules"), join(copy, "node_modules"));
   for (const bug of bugs) {
     const sources = sourcesWith(bug, (file) => readFileSync(join(copy, "src", file), "utf8"));

@@ -2,17 +2,17 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
 /**
- * What happens to the commit of one batch: its answer is lost with the connection after the server
- * has committed; or the server has done the work and is never told to commit it; or the answer is
- * lost and the connection stays open.
+ * Fault of one batch's commit: the answer is lost with the connection after the server has
+ * committed; the server has done the work but never receives the commit; or the answer is lost and
+ * the connection stays open.
  */
 export type BatchFault = "none" | "drop_answer" | "never_commit" | "silence";
 
-/** A connection ends after so many bytes of one direction, wherever in a message that is. */
+/** Ends a connection after this number of bytes in one direction, at any point of a message. */
 export interface Cut {
   readonly side: "to_server" | "to_client";
   readonly after: number;
-  /** The client is reset instead of told. */
+  /** The client's connection is reset instead of closed. */
   readonly reset: boolean;
 }
 
@@ -21,29 +21,32 @@ interface Connection {
   readonly server: Socket;
   readonly cut: Cut | undefined;
   passed: number;
-  /** Nothing that the server says arrives any more. */
+  /** No further data of the server arrives. */
   isMute: boolean;
   isOver: boolean;
-  /** What the answers to come are of, one for each time that the client waits for the server. */
+  /** The kinds of the pending answers, one for each time that the client waits for the server. */
   readonly awaited: BatchFault[];
 }
 
 /**
- * The address under which the primary is reached: a TCP proxy on loopback that can be turned to
- * another server, and that loses what networks lose. Knows PostgreSQL's messages as far as it must
- * to tell a batch's commit from everything else.
+ * The address of the primary: a TCP proxy on loopback that can be switched to another server and
+ * that drops data as networks do. Parses PostgreSQL's messages only to distinguish a batch's commit
+ * from other messages.
  */
 export class PostgresAddress implements AsyncDisposable {
   readonly #server: Server;
   readonly #connections = new Set<Connection>();
-  /** Clients that still believe in their connection. */
+  /** Clients that have not noticed the loss of their connection. */
   readonly #vanished = new Set<Socket>();
   #target: number | undefined;
-  /** Asked for each new connection. */
+  /** Called for each new connection. */
   cutOf: () => Cut | undefined = () => undefined;
-  /** Asked for each batch. */
+  /** Called for each batch. */
   faultOf: () => BatchFault = () => "none";
-  /** Commits whose answers were lost, work that was never committed, connections that were cut. */
+  /**
+   * Counts of commits with lost answers, work that was never committed, silent connections, and cut
+   * connections.
+   */
   readonly counts = { drop_answer: 0, never_commit: 0, silence: 0, cut: 0 };
 
   private constructor(server: Server, target: number) {
@@ -65,8 +68,8 @@ export class PostgresAddress implements AsyncDisposable {
   }
 
   /**
-   * Leads to this server from now on. Whoever was connected to another one is reset, as by a host
-   * that has taken over an address.
+   * Forwards to this server from now on. Existing connections to another one are reset, as by a
+   * host that has taken over an address.
    */
   turnTo(target: number): void {
     this.#target = target;
@@ -82,14 +85,14 @@ export class PostgresAddress implements AsyncDisposable {
   }
 
   /**
-   * As when the server's machine is gone: whatever is sent over the connections that are there is
-   * lost, and nobody is ever told.
+   * As when the server's machine has disappeared: data on existing connections is lost, and no
+   * client is notified.
    */
   vanish(): void {
     for (const connection of this.#connections) {
       const { client, server } = connection;
       connection.isMute = true;
-      // A good-bye is not answered either.
+      // Closing is not acknowledged either.
       client.removeAllListeners("data").removeAllListeners("end").resume();
       server.removeAllListeners("close").destroy();
       this.#connections.delete(connection);
@@ -139,7 +142,7 @@ export class PostgresAddress implements AsyncDisposable {
         const fault = isBatch && message[0] === sync ? this.faultOf() : "none";
         isBatch = false;
         if (fault !== "none") this.counts[fault] += 1;
-        // The server has the whole work, and then the end of the connection instead of the word to
+        // The server has done the whole work, and gets the end of the connection instead of the
         // commit.
         if (fault === "never_commit") return this.#end(connection);
         connection.awaited.push(fault);
@@ -171,7 +174,7 @@ export class PostgresAddress implements AsyncDisposable {
     this.#end(connection);
   }
 
-  /** What was passed on arrives; nothing follows. */
+  /** Forwarded data arrives; nothing follows. */
   #end(connection: Connection): void {
     const { client, server, cut } = connection;
     connection.isOver = true;
@@ -188,7 +191,7 @@ const [bind, sync, simpleQuery, readyForQuery] = ["B", "S", "Q", "Z"].map((lette
 const batchName = Buffer.from("\0write_batch\0");
 
 /**
- * Puts the pieces of a stream together to messages: a letter, a length, and the rest; the first one
+ * Assembles the pieces of a stream into messages: a letter, a length, and the rest; the first one
  * from a client has no letter.
  */
 function messages(isFirstBare: boolean): (bytes: Buffer) => Buffer[] {
@@ -209,7 +212,7 @@ function messages(isFirstBare: boolean): (bytes: Buffer) => Buffer[] {
   };
 }
 
-/** A socket that is saying good-bye, or was not greeted yet, cannot be reset. */
+/** A socket that is closing or not yet connected cannot be reset. */
 function destroy(socket: Socket, byReset: boolean): void {
   if (byReset && !socket.writableEnded && !socket.connecting && !socket.destroyed)
     socket.resetAndDestroy();

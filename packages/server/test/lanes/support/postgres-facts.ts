@@ -20,7 +20,7 @@ const journal = `WITH journal AS (
     string_to_table(words, ' ') WITH ORDINALITY AS word (posting, place)
   WHERE entries <> '' AND place > 1)`;
 
-/** Of a database on a PostgreSQL server that runs, read in one transaction. */
+/** Facts of a database on a running PostgreSQL server, read in one transaction. */
 export async function factsOfDatabase(url: string): Promise<JudgedFacts> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -29,7 +29,7 @@ export async function factsOfDatabase(url: string): Promise<JudgedFacts> {
   try {
     await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     return judgedFacts({
-      // What a server would tell of itself it tells by failing.
+      // A damaged database makes these statements fail.
       isSound: true,
       payments: await rows<JudgedPaymentRow>(
         `SELECT encode(id, 'hex') AS id, code, state, version, authorized::text, captured::text,

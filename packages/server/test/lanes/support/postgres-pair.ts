@@ -24,7 +24,7 @@ const run = promisify(execFile);
 
 const longestMs = 240_000;
 
-/** One of the two servers; it keeps its port and its folder through all roles that it has. */
+/** One of the two servers; it keeps its port and its folder in both roles. */
 interface Server {
   readonly name: string;
   readonly port: number;
@@ -34,14 +34,14 @@ interface Server {
 }
 
 export interface PairOptions {
-  /** false: the standby follows in its own time, and nothing waits for it. */
+  /** false: replication is asynchronous, and commits do not wait for the standby. */
   readonly synchronous: boolean;
 }
 
 /**
- * Two PostgreSQL servers on loopback, a primary and a standby, durable as an operator runs them,
- * with what an operator does to them: a crash, a start in place, a promotion, and the old primary
- * built anew as the new one's standby. In a folder that goes with them.
+ * Two PostgreSQL servers on loopback, a primary and a standby, with an operator's durability
+ * settings, and an operator's actions: a crash, a restart in place, a promotion, and rebuilding the
+ * old primary as the new one's standby. Their folder is removed at the end.
  */
 export class PostgresPair implements AsyncDisposable {
   readonly #folder: string;
@@ -89,34 +89,34 @@ export class PostgresPair implements AsyncDisposable {
     return pair;
   }
 
-  /** Where the server listens that is the primary now, or was it when it died. */
+  /** Port of the current primary, or of the one that died last. */
   get port(): number {
     return this.#primary.port;
   }
 
-  /** Where the standby listens. */
+  /** Port of the standby. */
   get standbyPort(): number {
     return this.#standby.port;
   }
 
-  /** Of a database of the primary, as the superuser, past every proxy. */
+  /** Address of a database of the primary, as the superuser, without a proxy. */
   urlOf(database: string): string {
     return `postgres://postgres@127.0.0.1:${this.port}/${database}`;
   }
 
-  /** What both servers have written to their logs. */
+  /** The logs of both servers. */
   log(): string {
     return [this.#primary, this.#standby].map(({ log }) => readFileSync(log, "utf8")).join("");
   }
 
-  /** Every process of the primary dies at once. */
+  /** Kills every process of the primary at once. */
   async kill(): Promise<void> {
     await killServer(this.#primary);
   }
 
   /**
-   * The primary's administrator stops it without a shutdown, `pg_ctl stop -m immediate`: sessions
-   * are told, nothing is flushed.
+   * Stops the primary without a shutdown, `pg_ctl stop -m immediate`: sessions are notified,
+   * nothing is flushed.
    */
   async stopImmediately(): Promise<void> {
     const { process: server } = this.#primary;
@@ -124,7 +124,7 @@ export class PostgresPair implements AsyncDisposable {
     await ended(this.#primary);
   }
 
-  /** The standby hears nothing more of the primary, until that dies. */
+  /** The standby receives nothing more from the primary, until the primary dies. */
   freezeReplication(): void {
     const { pid } = this.#primary.process ?? {};
     if (pid === undefined) return;
@@ -132,12 +132,12 @@ export class PostgresPair implements AsyncDisposable {
       if (titleOf(child).includes("walsender")) signal(child, "SIGSTOP");
   }
 
-  /** Starts the primary on what its crash left; resolves when it takes sessions. */
+  /** Starts the primary on the data of its crash; resolves when it accepts sessions. */
   async startAgain(): Promise<void> {
     await this.#start(this.#primary);
   }
 
-  /** Makes the standby the primary; resolves when it is one. */
+  /** Promotes the standby; resolves when it is the primary. */
   async promote(): Promise<void> {
     const [row] = await query<{ readonly promoted: boolean }>(
       `postgres://postgres@127.0.0.1:${this.standbyPort}/postgres`,
@@ -147,7 +147,9 @@ export class PostgresPair implements AsyncDisposable {
     [this.#primary, this.#standby] = [this.#standby, this.#primary];
   }
 
-  /** Makes the other server a standby of the primary, from a copy; resolves when it follows. */
+  /**
+   * Makes the other server a standby of the primary, from a copy; resolves when it is streaming.
+   */
   async rebuild(): Promise<void> {
     const { data, process: old } = this.#standby;
     if (old !== undefined) await killServer(this.#standby);
@@ -174,7 +176,8 @@ export class PostgresPair implements AsyncDisposable {
   }
 
   /**
-   * Resolves when the standby follows the primary, so that commits that wait for it are answered.
+   * Resolves when the standby is streaming from the primary, so that commits that wait for it are
+   * answered.
    */
   async untilFollowed(): Promise<void> {
     await holds("the standby follows", async () => {
@@ -187,8 +190,8 @@ export class PostgresPair implements AsyncDisposable {
   }
 
   /**
-   * Whether the primary's commits wait for a standby from now on. Resolves when that is in force:
-   * the server's checkpointer alone tells the sessions, and reads the settings anew between two
+   * Sets whether the primary's commits wait for a standby. Resolves when that is in force: only the
+   * server's checkpointer notifies the sessions, and it reloads the settings between two
    * checkpoints.
    */
   async waitForStandby(waits: boolean): Promise<void> {
@@ -233,7 +236,7 @@ export class PostgresPair implements AsyncDisposable {
       listen_addresses: "127.0.0.1",
       unix_socket_directories: this.#folder,
       log_parameter_max_length: "0",
-      // The standby asks again so soon when the primary is back.
+      // The standby reconnects this soon after the primary is back.
       wal_retrieve_retry_interval: "100ms",
       ...(synchronous ? { synchronous_standby_names: "*" } : {}),
     };
@@ -275,14 +278,14 @@ export class PostgresPair implements AsyncDisposable {
   }
 }
 
-/** As `until`, on a machine that may have other things to do. */
+/** Like `until`, with a limit for a busy machine. */
 async function holds(what: string, isSo: () => Promise<boolean>): Promise<void> {
   await until(what, isSo, longestMs);
 }
 
 /**
- * Its parent first stands still, so that it makes no new ones and takes no death of one for a crash
- * to recover from.
+ * Stops its parent process first, so that it starts no new children and does not treat a child's
+ * death as a crash to recover from.
  */
 async function killServer(server: Server): Promise<void> {
   const { pid } = server.process ?? {};
@@ -293,7 +296,7 @@ async function killServer(server: Server): Promise<void> {
   for (const child of children) signal(child, "SIGKILL");
   signal(pid, "SIGKILL");
   await ended(server);
-  // Their shared memory would be in the way of a start.
+  // Their shared memory would prevent a start.
   for (let tries = 0; tries < 10_000 && children.some(isAlive); tries += 1) await sleep(10);
 }
 
@@ -306,7 +309,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It has just ended.
+    // The process has just ended.
   }
 }
 
@@ -327,7 +330,7 @@ function stateOf(pid: number): ProcessState | undefined {
   }
 }
 
-/** What a server's process says of itself; nothing when it has just ended. */
+/** The process title; undefined when the process has just ended. */
 function titleOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "latin1");
@@ -343,7 +346,7 @@ function childrenOf(parent: number): number[] {
     .map(Number);
 }
 
-/** Those that ended and that nobody has asked about yet are gone too. */
+/** Zombies count as ended. */
 function isAlive(pid: number): boolean {
   return !["Z", "X", undefined].includes(stateOf(pid)?.state);
 }

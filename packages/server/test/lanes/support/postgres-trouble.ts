@@ -6,7 +6,7 @@ import type { Chance } from "../../simulation/chance.ts";
 /** Another session of the same database, which ends with `use`. */
 async function inSession(url: string, use: (session: Client) => Promise<void>): Promise<void> {
   const session = new Client({ connectionString: url });
-  // Whatever becomes of it: the database is what is being troubled.
+  // Errors of this session are ignored, because the test disturbs the database.
   session.on("error", () => undefined);
   await session.connect();
   try {
@@ -16,9 +16,7 @@ async function inSession(url: string, use: (session: Client) => Promise<void>): 
   }
 }
 
-/**
- * Ends sessions of Cofre's and cancels their statements, one at a time, whatever they are doing.
- */
+/** Ends sessions of Cofre and cancels their statements, one at a time, whatever they are doing. */
 export async function troubleSessions(url: string, chance: Chance, times: number): Promise<void> {
   await inSession(url, async (session) => {
     for (let time = 0; time < times; time += 1) {
@@ -33,8 +31,8 @@ export async function troubleSessions(url: string, chance: Chance, times: number
 }
 
 /**
- * Holds rows that the writers need, for shorter and for longer than they wait, and asks for them in
- * the order that ends in a deadlock.
+ * Locks rows that the writers need, for shorter and longer than their timeout, and in the order
+ * that ends in a deadlock.
  */
 export async function holdRows(
   url: string,
@@ -64,8 +62,8 @@ export async function holdRows(
 }
 
 /**
- * Until `during` has ended, so many of a thousand writes of payments fail as another server's
- * would: what it says in thousandths.
+ * Until `during` has ended, a share of all payment writes, in thousandths, fails with errors as
+ * another server would return them.
  */
 export async function withRefusals(
   url: string,

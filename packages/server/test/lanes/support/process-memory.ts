@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync } from "node:fs";
 
 const pieceBytes = 1 << 20;
-/** Longer than any form of a number: what lies across two pieces is in one of them whole. */
+/** Longer than any form of a number, so a number across two pieces is complete in one of them. */
 const overlapBytes = 1_024;
 const untouched = Buffer.alloc(pieceBytes);
 
@@ -9,8 +9,8 @@ const untouched = Buffer.alloc(pieceBytes);
 export const canReadMemory = existsSync("/proc/self/maps");
 
 /**
- * What a core dump of the process would hold of what it has written: its writable mappings, piece
- * by piece. The buffer is used again for the next piece.
+ * The memory that a core dump of the process would contain: its writable mappings, piece by piece.
+ * The buffer is reused for the next piece.
  */
 export function* memoryOf(pid: number): Generator<Buffer> {
   const memory = openSync(`/proc/${pid}/mem`, "r");
@@ -22,7 +22,7 @@ export function* memoryOf(pid: number): Generator<Buffer> {
       const to = Number(`0x${range[2]}`);
       for (let at = Number(`0x${range[1]}`); at < to; at += pieceBytes - overlapBytes) {
         const length = readAt(memory, piece, Math.min(pieceBytes, to - at), at);
-        // Most of what is mapped was never used.
+        // Most mapped memory was never used.
         if (!untouched.subarray(0, length).equals(piece.subarray(0, length)))
           yield piece.subarray(0, length);
       }

@@ -6,24 +6,21 @@ export interface SlowClientsOptions {
   readonly count: number;
   /** Sent at once. */
   readonly first: string;
-  /**
-   * Then sent byte by byte, one at a time, again from the beginning at its end; nothing when it is
-   * empty.
-   */
+  /** Then sent one byte at a time, repeated at its end; nothing if it is empty. */
   readonly trickle: string;
   readonly everyMs: number;
 }
 
 /**
- * Clients that connect and then take their time. What they are told before the server cuts them off
+ * Clients that connect and then send slowly. What the server sends before it closes the connection
  * is kept.
  */
 export class SlowClients implements Disposable {
   readonly #sockets = new Set<Socket>();
   readonly #whenAllGone: Promise<void>;
-  /** What each was told that is gone, and how long it lasted, in milliseconds. */
+  /** The data that each closed client received, and how long it lasted, in milliseconds. */
   readonly gone: { readonly told: string; readonly lastedMs: number }[] = [];
-  /** How many have a connection, or believe so. */
+  /** Number of clients that have a connection, or have not noticed its end. */
   connected = 0;
 
   constructor({ port, count, first, trickle, everyMs }: SlowClientsOptions) {
@@ -39,7 +36,7 @@ export class SlowClients implements Disposable {
         socket.write(first);
       });
       socket.setEncoding("latin1").on("data", (text: string) => (told += text));
-      // A reset is one way of being cut off.
+      // A reset is one way of closing the connection.
       socket.on("error", () => undefined);
       socket.once("close", () => {
         this.#sockets.delete(socket);
@@ -58,12 +55,12 @@ export class SlowClients implements Disposable {
     }
   }
 
-  /** How many the server has not cut off. */
+  /** Number of clients that the server has not disconnected. */
   get open(): number {
     return this.#sockets.size;
   }
 
-  /** Resolves when the server has cut off every one. */
+  /** Resolves when the server has disconnected all of them. */
   allGone(): Promise<void> {
     return this.#whenAllGone;
   }

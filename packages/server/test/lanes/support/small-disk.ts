@@ -11,7 +11,7 @@ export function whyNoSmallDisk(): string | undefined {
 
 const block = Buffer.alloc(65_536, 1);
 
-/** A file system in memory with little room, which can be filled up and emptied again. */
+/** A small file system in memory, which can be filled up and emptied again. */
 export class SmallDisk implements Disposable {
   readonly directory = mkdtempSync(join(tmpdir(), "cofre-disk-"));
 
@@ -26,7 +26,7 @@ export class SmallDisk implements Disposable {
     ]);
   }
 
-  /** Takes the last byte. */
+  /** Fills it to the last byte. */
   fill(): void {
     const file = openSync(join(this.directory, "ballast"), "a");
     try {

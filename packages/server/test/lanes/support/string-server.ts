@@ -3,8 +3,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /**
- * The control of the core dump: a server as most are written. It seals each card, logs nothing, and
- * reads each request with JSON.parse. Prints its port as its first line.
+ * The control for the core dump: an ordinary server. It seals each card, logs nothing, and reads
+ * each request with JSON.parse. Prints its port as its first line.
  */
 const key = randomBytes(32);
 const sealed: Buffer[] = [];

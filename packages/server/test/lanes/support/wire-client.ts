@@ -1,6 +1,6 @@
 import { Agent, request as openRequest } from "node:http";
 
-/** What a client heard; undefined: the connection ended before the whole answer was there. */
+/** A client's answer; undefined: the connection ended before the answer was complete. */
 export type Heard = { readonly status: number; readonly body: string } | undefined;
 
 export interface Call {
@@ -11,7 +11,7 @@ export interface Call {
   readonly body?: string | Buffer;
 }
 
-/** Sends a request once, over kept connections, and never again by itself. Never rejects. */
+/** Sends a request once, over kept connections, without retries. Never rejects. */
 export class WireClient {
   readonly #agent: Agent;
 
@@ -46,7 +46,7 @@ export class WireClient {
     });
   }
 
-  /** As `send` for a JSON request; undefined also when the answer is no JSON object. */
+  /** Like `send` for a JSON request; undefined also when the answer is not a JSON object. */
   async ask(
     port: number,
     path: string,
