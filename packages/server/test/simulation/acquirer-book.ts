@@ -14,16 +14,18 @@ import type { Money } from "../../src/kernel/money.ts";
 import type { DeclineReason } from "../../src/payment/payment.ts";
 
 /**
- * The books of a simulated acquirer, written for the simulation alone: nothing of the product's own
- * simulated acquirer is in here, so a mistake that both would share cannot hide. Every movement of
- * money is a row that is only ever added; what is held and what was taken are sums of rows.
+ * The books of a simulated acquirer, written only for the simulation: they share no code with the
+ * product's simulated acquirer, so a mistake in that code cannot hide. Every movement of money is a
+ * row that is never changed; the held and captured amounts are sums of rows.
  */
 
-/** What this acquirer can do. The connector that leads to it declares the same. */
+/** The capabilities of this acquirer. Its connector declares the same. */
 export interface BookRules {
   readonly dedupes: boolean;
   readonly answersInquiries: boolean;
-  /** A capture, void or refund with a known reference is answered as before and changes nothing. */
+  /**
+   * A capture, void or refund with a known reference returns the first answer and changes nothing.
+   */
   readonly repeatsFollowUps: boolean;
 }
 
@@ -32,7 +34,7 @@ type Movement = "hold" | "release" | "take" | "untake" | "give_back";
 interface Row {
   readonly movement: Movement;
   readonly minor: bigint;
-  /** Of the request that caused it. */
+  /** The reference of the request that caused it. */
   readonly reference: string;
 }
 
@@ -47,7 +49,7 @@ interface Line {
   isReversed: boolean;
 }
 
-/** What the books say of one authorization. */
+/** An authorization as the books have it. */
 export interface Booked {
   readonly merchantId: MerchantId;
   readonly reference: string;
@@ -73,7 +75,7 @@ export interface Authorization {
 type FollowUp = "capture" | "void" | "refund";
 type FollowUpAnswer = Exclude<FollowUpOutcome, { readonly kind: "unknown" }>;
 
-/** Published test numbers. The issuer of any other number is not reached. */
+/** Published test numbers. For any other number the issuer is unreachable. */
 const goodCards: ReadonlySet<string> = new Set([
   "4111111111111111",
   "5555555555554444",
@@ -87,7 +89,7 @@ const badCards: ReadonlyMap<string, DeclineReason> = new Map([
   ["5102026827345142", "invalid_card"],
 ]);
 /**
- * Cards whose scheme has no authorization of nothing: a small one is taken and released at once.
+ * Cards whose scheme has no zero-amount authorization: a small one is made and reversed at once.
  */
 const tried: ReadonlySet<string> = new Set(["6362970000457013", "6011111111111117"]);
 
@@ -96,7 +98,7 @@ export class AcquirerBook {
   readonly #name: string;
   readonly #lines = new Map<string, Line>();
   readonly #ofMerchant = new Map<MerchantId, Line[]>();
-  /** What each reference was used for, and what it was answered. */
+  /** What each reference was used for, and its answer. */
   readonly #followUps = new Map<
     string,
     { readonly request: string; readonly answer: FollowUpAnswer }
@@ -104,10 +106,7 @@ export class AcquirerBook {
   readonly #reused: (reference: string) => void;
   #approvals = 0;
 
-  /**
-   * `reused` hears of a reference that comes with another request than the one that it was first
-   * used for.
-   */
+  /** `reused` is called when a reference comes with another request than the first one. */
   constructor(name: string, rules: BookRules, reused: (reference: string) => void) {
     this.#name = name;
     this.#rules = rules;
@@ -214,7 +213,7 @@ export class AcquirerBook {
     };
   }
 
-  /** Of one merchant, oldest first. */
+  /** The authorizations of one merchant, oldest first. */
   of(merchantId: MerchantId): readonly Booked[] {
     return (this.#ofMerchant.get(merchantId) ?? []).map(bookedOf);
   }
@@ -234,9 +233,7 @@ export class AcquirerBook {
     line.isReversed ||= held > 0n || captured > 0n;
   }
 
-  /**
-   * The scheme's name of the transaction has fifteen digits, and no two authorizations share one.
-   */
+  /** The scheme's name of a transaction has fifteen digits and is unique. */
   #approval(): Approval {
     this.#approvals += 1;
     const number = String(this.#approvals);
@@ -253,7 +250,7 @@ export class AcquirerBook {
 const carryOut: Readonly<
   Record<FollowUp, (line: Line, request: FollowUpRequest) => FollowUpAnswer>
 > = {
-  // A capture is final: what it does not take is released.
+  // A capture is final: the amount that it does not take is released.
   capture: (line, { amount, reference }) => {
     const { held, captures } = bookedOf(line);
     if (held === 0n || captures > 0) return no("12");

@@ -26,7 +26,7 @@ interface Request {
   readonly deadline: Instant;
 }
 
-/** An acquirer, and the network to it. What an acquirer answers is garbled now and then. */
+/** An acquirer and the network to it. Some of the acquirer's answers are garbled. */
 export class SimulatedAcquirer {
   readonly book: AcquirerBook;
   readonly capabilities: ConnectorCapabilities;
@@ -35,8 +35,8 @@ export class SimulatedAcquirer {
   readonly #auditor: Auditor;
   readonly #plan: AcquirerFaults;
   /**
-   * Whether this acquirer lies about a reversal, by the reference of what is to be reversed: it
-   * keeps to it.
+   * Whether this acquirer gives a false answer about a reversal, by the reference of the
+   * authorization; it repeats that answer.
    */
   readonly #lies = new Map<string, boolean>();
   readonly #network: Network;
@@ -73,14 +73,14 @@ export class SimulatedAcquirer {
     this.#network.heal();
   }
 
-  /** Queues what is to happen to this merchant's next messages of a kind. */
+  /** Queues instructions for this merchant's next messages of a kind. */
   instruct(merchantId: MerchantId, instruction: Instruction): void {
     this.#network.instruct(merchantId, instruction);
   }
 
   /**
-   * The acquirer as one process reaches it: by that process's clock, and each exchange is a step of
-   * it.
+   * The acquirer as one process reaches it: with that process's clock, and each exchange is a step
+   * of the process.
    */
   linkFrom(clock: Clock, step: Step): Connector {
     const send = <T extends { readonly kind: string }>(
@@ -135,7 +135,7 @@ export class SimulatedAcquirer {
     };
   }
 
-  /** Now and then the first acquirer is not reached, or says that it does not work. */
+  /** Sometimes the first acquirer is unreachable, or answers that it is out of order. */
   #certainNo(): AuthorizeOutcome | undefined {
     if (this.#name !== "main" || !this.#network.isHit(this.#plan.certainNoPerMille))
       return undefined;
@@ -149,14 +149,16 @@ export class SimulatedAcquirer {
     return this.#chance.happens(500) ? { kind: "not_sent" } : (declined as AuthorizeOutcome);
   }
 
-  /** The acquirer did what it was asked to, and then says what nothing can read. */
+  /** The acquirer did what was requested, but its answer cannot be parsed. */
   #understood<T>(outcome: T): T | Unknown {
     if (!this.#network.isHit(this.#plan.garbledPerMille)) return outcome;
     this.#auditor.mark("an answer is garbled");
     return { kind: "unknown", cause: "garbled" };
   }
 
-  /** Nothing was captured, and the acquirer says that it cannot be reversed for that. */
+  /**
+   * Whether the acquirer falsely refuses to reverse an authorization of which nothing was captured.
+   */
   #liesAbout({ merchantId, original }: ReverseRequest): boolean {
     const known = this.#lies.get(original.reference);
     const lies = known ?? this.#network.isHit(this.#plan.liesPerMille);

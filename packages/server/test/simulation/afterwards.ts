@@ -13,14 +13,15 @@ import { note, someHash, type Shop } from "./shop.ts";
 import type { Fields } from "./wire-request.ts";
 
 /**
- * What happens to a payment after it was made, by its merchant, its reviewer, its issuer, or time.
+ * Events of a payment after its creation, caused by its merchant, its reviewer, its issuer, or
+ * time.
  */
 
 type OfMerchant = "capture" | "cancel";
 type OfOperator = "accept" | "reject" | "dispute" | "credit";
 type Verb = OfMerchant | OfOperator;
 
-/** What each verb leaves when it has won; of the pairs below only one can. */
+/** What each verb leaves when it has won; only one verb of a pair below can win. */
 const wins: Readonly<Record<OfOperator, (payment: Payment) => boolean>> = {
   accept: ({ review }) => review === "accepted",
   reject: ({ state }) => state === "voided",
@@ -40,7 +41,7 @@ const exclusive: ReadonlySet<string> = new Set([
   "credit,credit",
 ]);
 
-/** To what a verb may have something to do. */
+/** Payments that a verb may apply to. */
 const suits: Readonly<Record<Verb, (payment: Seen) => boolean>> = {
   capture: ({ captureAvailable }) => captureAvailable,
   cancel: ({ preApproved, status }) => preApproved && status === "PE",
@@ -58,7 +59,7 @@ function isPaid({ status, chargeback }: Seen): boolean {
   return status === "CO" && chargeback === "none";
 }
 
-/** The verbs at once, on one payment. */
+/** Runs the verbs concurrently on one payment. */
 export async function act(
   installation: Installation,
   shop: Shop,
@@ -108,7 +109,7 @@ async function askFor(
   return (await ask(installation, shop, chance, wished, fields)).kind === "done";
 }
 
-/** What the console's people do, who do not come over the interface. */
+/** Actions of console users, which do not come through the interface. */
 async function operate(
   installation: Installation,
   shop: Shop,
@@ -143,8 +144,8 @@ type Call = <Input, Output>(
 ) => Promise<Answer<Output>>;
 
 /**
- * One to four refunds of one payment at once; now and then the issuer takes the money back, or
- * gives it again, at the same moment.
+ * One to four concurrent refunds of one payment; sometimes the issuer makes a chargeback or its
+ * credit at the same moment.
  */
 export async function refundBunch(
   installation: Installation,
@@ -175,7 +176,7 @@ async function refundOnce(
   chance: Chance,
   hash: string,
 ): Promise<void> {
-  // Shared by all clients of the shop, so that codes meet.
+  // Shared by all clients of the shop, so that codes collide.
   const code = chance.happens(300) ? `refund-${chance.below(6)}` : undefined;
   const texts: Fields = { hash, description: "changed their mind", merchant_refund_code: code };
   if (chance.happens(200)) {
@@ -198,7 +199,7 @@ async function refundOnce(
   });
 }
 
-/** Takes a refund back, by either of its names; now and then two clients do at once. */
+/** Cancels a refund, by its id or its code; sometimes two clients do so concurrently. */
 export async function takeBack(
   installation: Installation,
   shop: Shop,
@@ -227,8 +228,8 @@ export async function takeBack(
 }
 
 /**
- * A copy of the store is taken. Soon after, it is put back, and what the shop asked for in between
- * is lost: it asks for the opposite, and the acquirer knows the first request.
+ * Takes a copy of the store and soon restores it, so requests of the shop in between are lost: the
+ * shop then requests the opposite, while the acquirer knows the first request.
  */
 async function restoreCopy(
   installation: Installation,
@@ -255,8 +256,8 @@ async function restoreCopy(
 }
 
 /**
- * The acquirer is about to refuse something, the disk is full, the clock is set, or an older copy
- * of the store is put back.
+ * The acquirer will refuse something, the disk is full, the clock is set, or an older copy of the
+ * store is restored.
  */
 export async function upset(
   installation: Installation,
@@ -280,7 +281,7 @@ export async function upset(
     return;
   }
   const of = chance.pick(["capture", "void", "refund", "refund"] as const);
-  // A refusal of the repeat says nothing of a refund that is still on its way.
+  // A refusal of the repeated request says nothing about a refund that is still on its way.
   if (of === "refund" && plan.simulator.lateAnswer > 0)
     installation.simulator.instruct(shop.account.id, { next: "late_answer", times: 1, of });
   installation.simulator.instruct(shop.account.id, {
@@ -290,10 +291,7 @@ export async function upset(
   });
 }
 
-/**
- * The clock jumps: past something that falls due, or to just before it, and then clients act at
- * once.
- */
+/** Jumps the clock past or to just before a due time; then clients act concurrently. */
 export async function sleepLong(
   installation: Installation,
   shop: Shop,
@@ -324,7 +322,8 @@ export async function sleepLong(
 }
 
 /**
- * To the moment in which one of the newest tokens expires: it is used then, while it is forgotten.
+ * Jumps to the moment when one of the newest tokens expires, so that it is used while it is being
+ * deleted.
  */
 async function toExpiry(
   installation: Installation,

@@ -1,7 +1,7 @@
 import type { Is } from "./audit-payment.ts";
 import type { Seen } from "./seen.ts";
 
-/** What a payment was asked for in; and whether it is processed within its country. */
+/** The amount and currency of an order, and whether it is processed within its country. */
 export interface Order {
   /** Minor units. */
   readonly amount: bigint;
@@ -16,8 +16,8 @@ export interface TaxRules {
 }
 
 /**
- * Ten thousandths of a unit of the local currency for one unit: the sandbox's published rates,
- * written down by hand.
+ * The sandbox's published rates, copied by hand: ten-thousandths of a unit of the local currency
+ * for one unit.
  */
 const rates: Readonly<Record<string, bigint>> = {
   "br USD": 58_300n,
@@ -31,7 +31,7 @@ const rates: Readonly<Record<string, bigint>> = {
   "ar EUR": 10_800_000n,
 };
 
-/** Brazil's tax on what crosses its border, in ten thousandths. */
+/** Brazil's tax on cross-border payments, in ten-thousandths. */
 const taxes: Readonly<Record<string, bigint>> = {
   none: 0n,
   "brazil-cross-border": 38n,
@@ -39,8 +39,8 @@ const taxes: Readonly<Record<string, bigint>> = {
 };
 
 /**
- * Rate, tax and total of what a client is told follow from what was asked for, each rounded half up
- * to the cent (interface 8).
+ * Checks that rate, tax and total of an answer follow from the order, each rounded half up to the
+ * cent (interface 8).
  */
 export function checkAmounts(
   told: Seen,
@@ -70,7 +70,7 @@ export function checkAmounts(
   );
 }
 
-/** Half up. */
+/** Rounds half up. */
 function share(minor: bigint, tenThousandths: bigint): bigint {
   return (minor * tenThousandths + 5_000n) / 10_000n;
 }

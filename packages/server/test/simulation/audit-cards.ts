@@ -4,27 +4,27 @@ import type { Change } from "../../src/stores/change.ts";
 import type { Store } from "../../src/stores/store.ts";
 import { tokenDiesAt } from "./audit-tables.ts";
 
-/** What is on record of a stored card, apart from the store. */
+/** What the auditor knows of a stored card, independently of the store. */
 interface Known {
-  /** Its latest use that was written down, or that a client was told of. */
+  /** Its latest use that was committed, or that a client received an answer about. */
   usedAt: number;
-  /** Its latest use that may have been written down. */
+  /** Its latest use that may have been committed. */
   mayBeUsedAt: number;
-  /** Somebody knows that it was stored; else nobody knows. */
+  /** It is certain that the card was stored. */
   sure: boolean;
-  /** It was to be erased when its time had come: then it may be gone. */
+  /** A deletion was requested after its expiry, so it may be gone. */
   erasable: boolean;
 }
 
-/** The job's rounds are a day apart, and it leaves what has expired for an hour. */
+/** The job runs once a day, and leaves expired cards for an hour. */
 const longestKeptMs = 26 * 3_600_000;
 
-/** What the store knows a token by. */
+/** The digest by which the store finds a token. */
 export type DigestOf = (merchantId: MerchantId, token: string) => TokenDigest;
 
 /**
- * The independent judge of stored cards: none is charged that its merchant did not store, lost
- * while it is used, or kept when it is not.
+ * The independent judge of stored cards: no card is charged that its merchant did not store,
+ * deleted while it is in use, or kept after its time.
  */
 export class CardAuditor {
   readonly #store: Store;
@@ -49,29 +49,27 @@ export class CardAuditor {
   }
 
   /**
-   * An older copy of the store is put back: nobody knows any more which cards there are, and how
-   * old they are.
+   * An older copy of the store is restored: which cards exist, and their age, is unknown from now
+   * on.
    */
   forgets(): void {
     this.#isPutBack = true;
   }
 
-  /** Whether this merchant ever stored a card under this token. */
+  /** Whether this merchant ever stored a card with this token. */
   knows(merchantId: MerchantId, token: string): boolean {
     return this.#known.has(keyOf(merchantId, this.#digestOf(merchantId, token)));
   }
 
-  /**
-   * Until when a card under this token is good for all that is known now; undefined when nobody
-   * knows of one.
-   */
+  /** Until when a card with this token is certainly valid; undefined if none is known. */
   goodUntil(merchantId: MerchantId, token: string): number | undefined {
     const known = this.#known.get(keyOf(merchantId, this.#digestOf(merchantId, token)));
     return known?.sure === true ? tokenDiesAt(known.usedAt) : undefined;
   }
 
   /**
-   * A client was told `now` that there is no such token, which was good until then when it asked.
+   * A client received at `now` the answer that this token does not exist; `goodUntil` was its
+   * validity when the request was sent.
    */
   refused(merchantId: MerchantId, token: string, goodUntil: number, now: number): void {
     if (now < goodUntil)
@@ -81,15 +79,15 @@ export class CardAuditor {
   }
 
   /**
-   * A client that asked `at` was told `now` that its card is stored under this token, or whether
-   * the card under it is good.
+   * A client that sent its request at `at` received at `now` that its card is stored with this
+   * token, or whether the card is good.
    */
   async told(merchantId: MerchantId, token: string, at: Instant, now: Instant): Promise<void> {
     const digest = this.#digestOf(merchantId, token);
     const card = await this.#store.cardByToken(merchantId, digest);
-    // Earlier by the server's account where the clock was set back meanwhile.
+    // The server's time is earlier if its clock was set back in between.
     this.#use(merchantId, digest, Math.min(at, card?.lastUsedAt ?? at), true);
-    // Between question and answer the clock may have gone on by more than a card is kept.
+    // Between request and answer the clock may have advanced by more than a card's retention.
     if (card === undefined && now < tokenDiesAt(at))
       this.#violation(
         `I10: a card is kept that a client used just now: ${nameOf(merchantId, digest)}`,
@@ -97,7 +95,7 @@ export class CardAuditor {
   }
 
   /**
-   * A payment by this token was written down for the first time; its client asked first when it
+   * A payment with this token was committed for the first time; its client first requested it at
    * `asked`.
    */
   async charged(
@@ -116,13 +114,13 @@ export class CardAuditor {
   }
 
   /**
-   * A change may be applied from now on, whether or not anybody hears of it. `charge`: a client
-   * asked first for this payment then.
+   * A change may be applied from now on, answered or not. `charge`: when a client first requested
+   * this payment.
    */
   asked({ merchantId, at, card, cardUse, cardErasure }: Change, charge: Instant | undefined): void {
     if (cardUse !== undefined && charge !== undefined)
       this.#checkLive(merchantId, cardUse.tokenDigest, charge);
-    // Under a token that is taken nothing is stored: who knows of the other card knows enough.
+    // A card is not stored under a token that exists, so the known card suffices.
     if (card !== undefined && !this.#known.has(keyOf(merchantId, card.next.tokenDigest)))
       this.#use(merchantId, card.next.tokenDigest, card.next.createdAt, false);
     if (card !== undefined) this.#mayUse(merchantId, card.next.tokenDigest, card.next.lastUsedAt);
@@ -148,7 +146,7 @@ export class CardAuditor {
       );
   }
 
-  /** No card is gone whose time had not come, and none is kept that has long expired. */
+  /** No card was deleted before its time, and none is kept long after its expiry. */
   async checkKept(now: Instant): Promise<void> {
     const kept = new Set<string>();
     for (const { merchantId, tokenDigest, lastUsedAt } of await this.#store.cardsAfter(
@@ -182,7 +180,7 @@ export class CardAuditor {
     this.#use(merchantId, digest, at, true);
   }
 
-  /** Before the use that the charge itself is counts. */
+  /** Checks the card before the charge itself counts as a use. */
   #checkLive(merchantId: MerchantId, digest: TokenDigest, charge: Instant): void {
     const known = this.#known.get(keyOf(merchantId, digest));
     if (known !== undefined && charge >= tokenDiesAt(Math.max(known.usedAt, known.mayBeUsedAt)))
@@ -201,7 +199,7 @@ export class CardAuditor {
   #use(merchantId: MerchantId, digest: TokenDigest, at: number, sure: boolean): void {
     const key = keyOf(merchantId, digest);
     const known = this.#known.get(key);
-    // A token of the merchant's choice may be stored again after its card was erased.
+    // A token chosen by the merchant may be stored again after its card was deleted.
     const usedAt = Math.max(at, known?.usedAt ?? 0);
     this.#known.set(key, {
       usedAt,
@@ -216,7 +214,7 @@ function keyOf(merchantId: MerchantId, digest: TokenDigest): string {
   return `${merchantId} ${digest}`;
 }
 
-/** Enough of it to find the card in a trace. */
+/** Short, but enough to find the card in a trace. */
 function nameOf(merchantId: MerchantId, digest: TokenDigest): string {
   return `${merchantId} ${digest.slice(0, 8)}`;
 }

@@ -5,10 +5,10 @@ import type { Payment } from "../../src/payment/payment.ts";
 import type { OutboxRow, Store } from "../../src/stores/store.ts";
 import type { Message } from "./receivers.ts";
 
-/** What must be true of a payment that somebody was told about: they look at it at once. */
+/** What must hold for a payment that a notification is about: receivers query it at once. */
 const isSoAfter: Readonly<Record<NotificationKind, (payment: Payment) => boolean>> = {
-  // What recovery found out, or a reviewer's yes, may leave a payment PE; what the acquirer said of
-  // the authorization is known then.
+  // A result of recovery or a reviewer's acceptance may leave a payment PE; the acquirer's answer
+  // to the authorization is known then.
   update: ({ state }) => state !== "authorizing" && state !== "reversing",
   refund: ({ refunds }) =>
     refunds.some(({ pendingAt, state }) => pendingAt !== undefined || state === "cancelled"),
@@ -17,7 +17,7 @@ const isSoAfter: Readonly<Record<NotificationKind, (payment: Payment) => boolean
 };
 
 const all = 1_000_000;
-/** The first one, and nine more within the 75.6 hours that Standard Webhooks proposes. */
+/** The first attempt, and nine more within the 75.6 hours that Standard Webhooks proposes. */
 const attemptsInAll = 10;
 
 interface Told {
@@ -27,35 +27,33 @@ interface Told {
 }
 
 /**
- * Where an account's notifications go, and which of those addresses are switched off for having
+ * The addresses of an account's notifications, and which endpoints are disabled because they
  * answered 410.
  */
 export interface Audience {
   readonly merchantId: MerchantId;
-  /** By the names of the endpoints. */
+  /** By endpoint id. */
   readonly addresses: ReadonlyMap<string, string>;
   readonly off: ReadonlySet<string>;
 }
 
 /**
- * The independent judge of what receivers hear: listens at every one of them, and compares with
- * what was committed.
+ * The independent judge of notifications: observes every receiver, and compares with what was
+ * committed.
  */
 export class DeliveryAuditor {
   readonly #store: Store;
   readonly #violation: (text: string) => void;
   readonly #mark: (what: string) => void;
-  /**
-   * By address and number; numbers count within an account, and no two accounts share an address.
-   */
+  /** By address and number; numbers are per account, and no two accounts share an address. */
   readonly #told = new Map<string, Told>();
   readonly #ids = new Map<string, string>();
   readonly #isCalm: boolean;
   #isPutBack = false;
 
   /**
-   * `isCalm`: whoever reads knows what is so, and nobody stalls: then nothing is done twice,
-   * however many servers there are.
+   * `isCalm`: reads are up to date and no process stalls; then no message is sent twice, with any
+   * number of servers.
    */
   constructor(
     store: Store,
@@ -70,8 +68,8 @@ export class DeliveryAuditor {
   }
 
   /**
-   * An older copy of the store is put back: what was told before may be told again, and its numbers
-   * come again for something else.
+   * An older copy of the store is restored: earlier messages may be sent again, and their numbers
+   * may be reused for other messages.
    */
   forgets(): void {
     this.#told.clear();
@@ -79,8 +77,8 @@ export class DeliveryAuditor {
   }
 
   /**
-   * A delivery was committed: it is given up only after all its attempts, after 30 days, or when
-   * the address that a payment brought is gone.
+   * A delivery was committed: it may fail for good only after all its attempts, after 30 days, or
+   * when the payment's own address is gone.
    */
   committed({ state, attempts, outcome, endpoint, number }: Delivery): void {
     if (
@@ -95,7 +93,7 @@ export class DeliveryAuditor {
     );
   }
 
-  /** A message leaves: what it says is committed and true, and its turn has come. */
+  /** A message is sent: its content must be committed and true, and its turn must have come. */
   async sends(message: Message): Promise<void> {
     const { merchantId, url, number, kind, hash, id } = message;
     const what = `${kind} ${number} to ${url}`;
@@ -146,8 +144,8 @@ export class DeliveryAuditor {
   }
 
   /**
-   * A payment's message is not begun before those before it were acknowledged, or had failed for
-   * good.
+   * A payment's message must not be started before the earlier ones were acknowledged or have
+   * failed for good.
    */
   async #checkTurn({ merchantId, url, number }: Message, row: OutboxRow): Promise<void> {
     const before = (
@@ -171,8 +169,7 @@ export class DeliveryAuditor {
   }
 
   /**
-   * All that was to be told was: to every address that is not switched off, and nothing waits for
-   * any other reason.
+   * All notifications were delivered to every enabled endpoint, and none waits for another reason.
    */
   async checkAllTold({ merchantId, addresses, off }: Audience): Promise<void> {
     if (this.#isPutBack) return;

@@ -11,12 +11,10 @@ import {
   restingStates,
 } from "./audit-tables.ts";
 
-/** Says what does not hold; the condition is what should. */
+/** Reports `what` unless the condition holds. */
 export type Is = (condition: boolean, what: string) => void;
 
-/**
- * Minor units that have left the merchant: confirmed refunds, and a chargeback that was not won.
- */
+/** Minor units returned by the merchant: confirmed refunds, and a chargeback that was not won. */
 export function goneBack({ refunds, chargeback }: Payment): bigint {
   const refunded = refunds.reduce(
     (sum, { state, amount }) => (state === "confirmed" ? sum + amount : sum),
@@ -25,7 +23,7 @@ export function goneBack({ refunds, chargeback }: Payment): bigint {
   return refunded + (chargeback?.state === "opened" ? chargeback.amount : 0n);
 }
 
-/** What must be true of a payment by itself, once everything had time to settle. */
+/** What must hold for a single payment after it had time to settle. */
 export function checkAtRest(payment: Payment, now: number, is: Is): void {
   is(
     restingStates.includes(payment.state),
@@ -49,10 +47,7 @@ export function checkAtRest(payment: Payment, now: number, is: Is): void {
   );
 }
 
-/**
- * Whatever the clock does: nothing ends before it began, and nothing follows before what it
- * follows.
- */
+/** Must hold with any clock: nothing ends before it began, and nothing precedes its cause. */
 export function checkTimes(
   { createdAt, statusAt, capturedAt, refunds, chargeback }: Payment,
   is: Is,
@@ -77,7 +72,7 @@ export function checkTimes(
   );
 }
 
-/** The payment against the acquirer's books of it. */
+/** Compares the payment with the acquirer's books. */
 export function checkAgainstBooks(payment: Payment, books: readonly Booked[], is: Is): void {
   const held = books.reduce((sum, booked) => sum + booked.held, 0n);
   const captured = books.reduce((sum, booked) => sum + booked.captured, 0n);
@@ -113,8 +108,8 @@ export function checkAgainstBooks(payment: Payment, books: readonly Booked[], is
 }
 
 /**
- * One history row for each change, each balanced; one notification for each change that merchants
- * are told of, and no other.
+ * One balanced history row for each change; one notification for each change that merchants are
+ * notified of, and no other.
  */
 export function checkHistory(
   payment: Payment,
@@ -128,8 +123,8 @@ export function checkHistory(
     "history has no gaps",
   );
   const expected: string[] = [];
-  // A reviewer's yes to what is to be captured later is told of; to what is captured at once the
-  // capture is.
+  // A reviewer's acceptance is notified if the capture comes later; otherwise the capture is
+  // notified.
   const accepted = history.filter(
     ({ facts }) => facts.length === 1 && facts[0]?.fact === "review_accepted",
   );
@@ -170,8 +165,8 @@ export function checkHistory(
 }
 
 /**
- * Whether recovery found out what the merchant was not answered. What the clock or a reviewer asked
- * for is not the merchant's.
+ * Whether recovery resolved a result that the merchant did not receive. Requests of the clock or a
+ * reviewer are not the merchant's.
  */
 function isFoundOut({ fact, by, attempt }: FactRecord, history: readonly HistoryRow[]): boolean {
   if (by !== "recovery" || !announcedWhenFound.includes(fact)) return false;
@@ -181,10 +176,7 @@ function isFoundOut({ fact, by, attempt }: FactRecord, history: readonly History
   );
 }
 
-/**
- * What the journal says of a payment is what the payment says of itself, in the currency that was
- * asked for and in the local one.
- */
+/** Checks that the journal and the payment agree, in the order's currency and in the local one. */
 export function checkJournal(payment: Payment, history: readonly HistoryRow[], is: Is): void {
   const entries = history.flatMap((row) => row.entries);
   const standsOn = (
@@ -208,7 +200,7 @@ export function checkJournal(payment: Payment, history: readonly HistoryRow[], i
     payment.attempt?.kind === "capture";
   const held = waits ? payment.authorized : 0n;
   const heldHere = waits ? pricing.total.minor : 0n;
-  // One set of books, with the tax, where both are the same.
+  // If both currencies are the same there is one set of books, with the tax.
   if (currency !== local)
     is(
       standsOn("authorized_holds", currency) === held,
@@ -226,8 +218,8 @@ export function checkJournal(payment: Payment, history: readonly HistoryRow[], i
       `I7: ${payment.captured - back} is left of what was captured and the journal says ${receivable}`,
     );
   if (payment.captured === 0n) return;
-  // Of the local amounts as much is left as of the others, to the cent: whatever went back, and in
-  // however many parts.
+  // The remaining share of the local amounts equals that of the order's amounts, to the cent: for
+  // any refunded amount and number of parts.
   const captures = entries.filter(({ kind }) => kind === "capture");
   for (const account of ["acquirer_receivable", "tax_payable"] as const) {
     const taken = standsOn(account, local, captures);
@@ -239,7 +231,7 @@ export function checkJournal(payment: Payment, history: readonly HistoryRow[], i
   }
 }
 
-/** Half up, of what is owed as of what is due. */
+/** Rounds half up, for negative amounts as for positive ones. */
 function shareOf(whole: bigint, part: bigint, of: bigint): bigint {
   const share = ((whole < 0n ? -whole : whole) * part * 2n + of) / (of * 2n);
   return whole < 0n ? -share : share;

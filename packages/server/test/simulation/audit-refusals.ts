@@ -1,6 +1,6 @@
 import type { Payment } from "../../src/payment/payment.ts";
 
-/** What a refused request was about, and what the world was while it was under way. */
+/** A refused request, and the conditions while it was in flight. */
 export interface Refused {
   /** Minor units; undefined for everything. */
   readonly amount: bigint | undefined;
@@ -10,7 +10,7 @@ export interface Refused {
   readonly partialCapture: boolean;
   readonly strictRefundCancel: boolean;
   readonly refundWindowDays: number;
-  /** Whether an acquirer refused to do this to this payment. */
+  /** Whether an acquirer refused this action on this payment. */
   readonly acquirerRefused: boolean;
 }
 
@@ -24,10 +24,10 @@ const isOver: IsRight = ({ state, captureBy }, { now }) =>
 const never: IsRight = () => false;
 
 /**
- * When each refusal about a payment is right, written down by hand from the interface and the
- * documentation. A refusal is right when it was so at any moment between the request's sending and
- * its answer; one that comes earlier than its rule allows, or for a rule that does not hold, costs
- * a sale, a capture or a refund.
+ * The conditions under which each refusal about a payment is right, written by hand from the
+ * interface and the documentation. A refusal is right if its condition held at any moment between
+ * sending the request and the answer; one that comes earlier than its rule allows, or without its
+ * condition, costs a sale, a capture or a refund.
  */
 export const rightRefusals: Readonly<Record<string, IsRight>> = {
   "BP-CAP-2": never,
@@ -65,7 +65,7 @@ export const rightRefusals: Readonly<Record<string, IsRight>> = {
     payment.state !== "in_review" || isOver(payment, refused),
 };
 
-/** Refusals that say that this sending of the request has done nothing, and will not. */
+/** Refusals that guarantee that this request has done nothing, and will not. */
 const nothingDone =
   /^(?:BP-DR-(?!(?:0|90|119)$)\d+|BP-CAP-\d+|BP-CAN-\d+|BP-REF-\d+|BP-REF-CAN-2|COFRE-(?:12|13|21|24|25|26|28|43|44|163))$/;
 
@@ -73,12 +73,12 @@ export function saysNothingDone(code: string): boolean {
   return nothingDone.test(code);
 }
 
-/** The same request may be sent again: the refusal is of the moment. */
+/** The refusal is temporary: the same request may be sent again. */
 export function isOfTheMoment(code: string): boolean {
   return ["COFRE-12", "COFRE-13", "COFRE-20", "COFRE-21", "COFRE-45"].includes(code);
 }
 
-/** Nobody knows yet what became of the request. */
+/** The result of the request is not known yet. */
 export function isOpen(code: string): boolean {
   return code === "COFRE-22" || code === "COFRE-14" || code === "BP-DR-119";
 }

@@ -13,18 +13,15 @@ export type Verb =
   | "refund_cancel"
   | "refund_or_cancel";
 
-/**
- * One thing that a client wants done. It may be sent several times, and it is one thing for all
- * that.
- */
+/** One action that a client wants. It may be sent several times, and still is one action. */
 export interface Wish {
   readonly merchantId: MerchantId;
   readonly verb: Verb;
-  /** The Idempotency-Key that all its sendings have; without one each stands for itself. */
+  /** The Idempotency-Key of all its requests; without a key each request counts separately. */
   readonly key: string | undefined;
-  /** The key came with another wish before. */
+  /** The key was used by another wish before. */
   readonly reusesKey: boolean;
-  /** Of the payment, as the client names it. */
+  /** The payment's code, as the client knows it. */
   readonly code: string | undefined;
   readonly hash: string | undefined;
   readonly refundId: number | undefined;
@@ -35,7 +32,7 @@ export interface Wish {
 interface Sending {
   readonly wish: Wish;
   readonly sentAt: number;
-  /** A payment with this code was there when it was sent. */
+  /** A payment with this code existed when the request was sent. */
   readonly existed: boolean;
   answer: "lost" | "done" | { readonly refused: string };
 }
@@ -44,14 +41,14 @@ export interface RequestRules extends Pick<
   Refused,
   "partialCapture" | "strictRefundCancel" | "refundWindowDays"
 > {
-  /** The latest time that any server's clock showed so far. */
+  /** The latest time that any server's clock has shown. */
   readonly now: () => number;
   readonly elapsed: () => number;
 }
 
 /**
- * The independent judge of what clients are answered: who was told that nothing was done is right,
- * and nothing is refused too early.
+ * The independent judge of answers to clients: an answer that nothing was done is true, and no
+ * request is refused too early.
  */
 export class RequestAuditor {
   readonly #store: Store;
@@ -59,7 +56,7 @@ export class RequestAuditor {
   readonly #violation: (text: string) => void;
   readonly #mark: (what: string) => void;
   readonly #sendings = new Map<Wish, Sending[]>();
-  /** When payments of a code could be read first, by merchant and code. */
+  /** When payments of a code could first be read, by merchant and code. */
   readonly #existsSince = new Map<string, number>();
   /** Each version of a payment and when it was committed, by merchant and id. */
   readonly #versions = new Map<string, { readonly since: number; readonly payment: Payment }[]>();
@@ -68,9 +65,9 @@ export class RequestAuditor {
   /** What was done under a key, by merchant and key. */
   readonly #doneUnder = new Map<string, Verb>();
   #isPutBack = false;
-  /** Keys that two wishes have, by merchant. */
+  /** Keys shared by two wishes, by merchant. */
   readonly #contested = new Set<string>();
-  /** What acquirers refused to do, by verb, merchant and payment. */
+  /** Actions that acquirers refused, by verb, merchant and payment. */
   readonly #acquirerRefused = new Set<string>();
 
   constructor(
@@ -85,7 +82,7 @@ export class RequestAuditor {
     this.#mark = mark;
   }
 
-  /** An older copy of the store is put back: what clients were told before is of another one. */
+  /** An older copy of the store is restored: earlier answers to clients refer to another state. */
   forgets(): void {
     this.#isPutBack = true;
   }
@@ -155,7 +152,7 @@ export class RequestAuditor {
     if ((this.#refundsOf.get(wish) ?? refund.id) !== refund.id)
       this.#violation(`I4: a request under a key is one refund: ${what}`);
     const name = `${merchantId} ${refund.id}`;
-    // What two clients send alike under one key is one request.
+    // Equal requests of two clients under one key are one request.
     const { key: firstKey, verb: firstVerb } = this.#wishOf.get(name) ?? wish;
     if (firstKey !== key || firstVerb !== verb)
       this.#violation(`I4: two requests are two refunds: ${what}`);
@@ -186,12 +183,12 @@ export class RequestAuditor {
       return;
     }
     if (code === "BP-REF-11" || hash === undefined) return;
-    // Under a key the first answer is given again, whatever has become of its reason.
+    // Under a key the first answer is repeated, even if its reason no longer holds.
     const [first = sending] = wish.key === undefined ? [sending] : (this.#sendings.get(wish) ?? []);
     await this.#judge({ wish, sentAt: first.sentAt }, code, hash);
   }
 
-  /** What an operator's request ended in. */
+  /** The result of an operator's request. */
   async hearsOperator(
     merchantId: MerchantId,
     hash: string,
@@ -241,7 +238,7 @@ export class RequestAuditor {
       );
   }
 
-  /** Every version that a payment had since then; undefined when one is not known. */
+  /** Every version of a payment since then; undefined if one is unknown. */
   async #aliveSince(
     merchantId: MerchantId,
     hash: string,
@@ -258,9 +255,12 @@ export class RequestAuditor {
     return isWhole && alive.length > 0 ? alive : undefined;
   }
 
-  /** All faults are over: what was done must be somebody's who was not told that it was not. */
+  /**
+   * All faults have ended: each action must belong to a client that was not answered that nothing
+   * was done.
+   */
   checkPayment(payment: Payment, history: readonly HistoryRow[]): void {
-    // Not every run has clients.
+    // Some runs have no clients.
     if (this.#sendings.size === 0 || this.#isPutBack) return;
     const { merchantId, id, refunds } = payment;
     const code = payment.order.code;
@@ -299,7 +299,8 @@ export class RequestAuditor {
   }
 
   /**
-   * At least so many of these wishes may have been carried out, by what their clients were told.
+   * Checks that at least `times` of these wishes may have been executed, according to their
+   * clients' answers.
    */
   #hasCause(what: string, wishes: readonly Wish[], times: number, code: string): void {
     let most = 0;
@@ -311,7 +312,7 @@ export class RequestAuditor {
       const last = sendings.at(-1)?.answer;
       const isRefused =
         typeof last === "object" && saysNothingDone(last.refused) && !isOfTheMoment(last.refused);
-      // Under a key the last answer is about all of its sendings.
+      // Under a key the last answer covers all of its requests.
       most +=
         wish.key === undefined
           ? open
@@ -329,12 +330,12 @@ export class RequestAuditor {
     return this.#contested.has(`${merchantId} ${key}`);
   }
 
-  /** What can be done once only is done for one client only. */
+  /** Checks that an action possible only once was done for one client only. */
   #onlyOne(what: Verb, wishes: readonly Wish[], code: string): void {
     const done = wishes.filter((wish) =>
       (this.#sendings.get(wish) ?? []).some(({ answer }) => answer === "done"),
     );
-    // What two clients send alike under one key is one request.
+    // Equal requests of two clients under one key are one request.
     const requests = new Set(
       done.map((wish) => (wish.key === undefined ? wish : `${wish.merchantId} ${wish.key}`)),
     );
@@ -342,7 +343,9 @@ export class RequestAuditor {
       this.#violation(`I5: one ${what} is done, and not ${requests.size}: ${code}`);
   }
 
-  /** What a single client asked for under a key, and was done, is answered so in the end. */
+  /**
+   * Checks that a single client's request under a key, if executed, is answered as done in the end.
+   */
   #isKept(wishes: readonly Wish[], isDone: boolean, code: string): void {
     const [wish] = wishes;
     if (!isDone || wishes.length !== 1 || wish?.key === undefined || this.#isContested(wish))

@@ -6,7 +6,7 @@ import type { RefundState } from "../../src/payment/refund.ts";
 import type { HistoryFact } from "../../src/stores/change.ts";
 
 /**
- * What the auditor believes: written down by hand, apart from the machines' tables and the
+ * The auditor's own rules, written by hand, independent of the state machines' tables and the
  * decisions.
  */
 
@@ -15,19 +15,19 @@ export const allowedMoves: Readonly<Record<PaymentState | "nothing", readonly Pa
   received: [],
   authorizing: ["authorizing", "authorized", "captured", "in_review", "declined", "reversing"],
   authorized: ["capturing", "voiding"],
-  // A reviewer's yes to what was to be paid at once is followed by its capture.
+  // A reviewer's acceptance of a sale is followed by its capture.
   in_review: ["authorized", "capturing", "voiding"],
   capturing: ["capturing", "captured", "authorized"],
   voiding: ["voiding", "voided", "expired", "authorized", "in_review"],
   reversing: ["reversing", "voided"],
-  // Refunds and chargebacks are records of their own: a paid payment stays paid.
+  // Refunds and chargebacks are separate records: a captured payment stays captured.
   captured: ["captured"],
   declined: [],
   voided: [],
   expired: [],
 };
 
-/** An approval that comes when its attempt has ended: it is noted, or taken into the books. */
+/** An approval that arrives after its attempt has ended: it is noted, or booked. */
 export const lateMoves: Readonly<Record<PaymentState | "nothing", readonly PaymentState[]>> = {
   nothing: [],
   received: [],
@@ -48,7 +48,7 @@ export const allowedRefundMoves: Readonly<Record<RefundState | "nothing", readon
     nothing: ["requested"],
     requested: ["requested", "pending", "cancelled"],
     pending: ["pending", "sending", "cancelled"],
-    // Back to pending when the acquirer is certain never to have carried it out.
+    // Back to pending when the acquirer certainly never executed it.
     sending: ["sending", "pending", "confirmed", "cancelled"],
     confirmed: ["confirmed"],
     cancelled: ["cancelled"],
@@ -66,7 +66,9 @@ export const finalStates: readonly PaymentState[] = ["captured", "declined", "vo
 export const restingStates: readonly PaymentState[] = [...finalStates, "authorized", "in_review"];
 export const finalRefundStates: readonly RefundState[] = ["confirmed", "cancelled"];
 
-/** Which facts merchants are told of, and by which notification; all others are told of by none. */
+/**
+ * The facts that merchants are notified of, with the kind of notification; other facts have none.
+ */
 export const announced: Partial<Readonly<Record<HistoryFact, NotificationKind>>> = {
   sale_approved: "update",
   authorization_declined: "update",
@@ -82,8 +84,8 @@ export const announced: Partial<Readonly<Record<HistoryFact, NotificationKind>>>
 };
 
 /**
- * What recovery finds out of a request of the merchant's that ended without an outcome, although
- * the status stays: told by `update`.
+ * Outcomes of unanswered merchant requests that recovery resolves while the status stays: notified
+ * by `update`.
  */
 export const announcedWhenFound: readonly HistoryFact[] = [
   "authorization_approved",
@@ -93,10 +95,16 @@ export const announcedWhenFound: readonly HistoryFact[] = [
   "void_declined_in_review",
 ];
 
-/** An authorization whose lapse the acquirer refuses may be captured for so much longer. */
+/**
+ * If the acquirer refuses the release of an expired authorization, it may be captured for this much
+ * longer.
+ */
 export const lapseAgainMs = 3_600_000;
 
-/** Fourteen calendar months after a token's last use, at the month's end if it has no such day. */
+/**
+ * Fourteen calendar months after a token's last use, at the month's end if the month has no such
+ * day.
+ */
 export function tokenDiesAt(lastUsedAt: number): Instant {
   const used = new Date(lastUsedAt);
   const month = used.getUTCMonth() + 14;

@@ -31,21 +31,21 @@ import {
 } from "./audit-tables.ts";
 import type { Seen, SeenRefund } from "./seen.ts";
 
-/** What a client was told of a payment, and of one of its refunds: it must stay true. */
+/** An answer that a client received about a payment and one of its refunds: it must stay true. */
 interface Promised {
   readonly payment: Seen;
   readonly refund: SeenRefund | undefined;
-  /** The version that was stored then. */
+  /** The version stored at that time. */
   readonly version: number;
 }
 
-/** What the settings of all accounts of a run say. */
+/** The settings of all accounts of a run. */
 export interface AuditedSettings extends TaxRules {
   readonly captureWindowMs: number;
   readonly strictMandates: boolean;
-  /** Nobody sets the clock: what came first has the earlier time. */
+  /** The clock is never set: earlier events have earlier times. */
   readonly steadyClock: boolean;
-  /** No stalls, no faults of the store, no clock that jumps or is set. */
+  /** No stalls, no store faults, no clock jumps or changes. */
   readonly isCalm: boolean;
   readonly digestOf: DigestOf;
   readonly requests: RequestRules;
@@ -62,42 +62,40 @@ const undoFacts: ReadonlySet<HistoryFact> = new Set([
 ] as const);
 
 /**
- * The independent judge of a run. Watches every commit and every request to the acquirer, remembers
- * what clients were told, and compares with the acquirer's books.
+ * The independent judge of a run. Observes every commit and every request to the acquirer, records
+ * the answers that clients receive, and compares with the acquirer's books.
  */
 export class Auditor {
   readonly violations: string[] = [];
-  /**
-   * How often each interesting thing happened: a run that never meets it proves nothing about it.
-   */
+  /** How often each interesting event happened: a run without an event proves nothing about it. */
   readonly marks = new Map<string, number>();
   readonly #store: Store;
-  /** Hears what happens, one line each, for a timeline that people read. */
+  /** Receives one line per event, for a timeline that people read. */
   note: (what: string) => void = () => undefined;
-  /** Listens to what merchants' receivers are told. */
+  /** Observes notifications to merchants' receivers. */
   readonly deliveries: DeliveryAuditor;
   readonly cards: CardAuditor;
-  /** Listens to what clients ask for and are answered. */
+  /** Observes clients' requests and answers. */
   readonly requests: RequestAuditor;
   readonly #booksOf: (merchantId: MerchantId) => readonly Booked[];
   readonly #settings: AuditedSettings;
   readonly #latest = new Map<string, Payment>();
   readonly #captureBy = new Map<string, number>();
   readonly #refundIds = new Map<RefundId, PaymentId>();
-  /** When each payment was first asked for, by merchant and code. */
+  /** When each payment was first requested, by merchant and code. */
   readonly #asked = new Map<string, Instant>();
   #isPutBack = false;
   readonly #orders = new Map<string, Order>();
   readonly #promises: Promised[] = [];
-  /** Payments about which an acquirer lied, by merchant and id. */
+  /** Payments about which an acquirer gave a false answer, by merchant and id. */
   readonly #liedTo = new Set<string>();
   /**
-   * Payments of which an acquirer has approved something, and those of which an approval came when
-   * its attempt had ended.
+   * Payments with an approval of an acquirer, and those with an approval after their attempt had
+   * ended.
    */
   readonly #approved = new Set<string>();
   readonly #cameLate = new Set<string>();
-  /** Payments of which a request arrived later than the acquirer's connector declares. */
+  /** Payments with a request that arrived later than the acquirer's connector declares. */
   readonly #surprised = new Set<string>();
 
   constructor(
@@ -125,8 +123,8 @@ export class Auditor {
   }
 
   /**
-   * The store, with every commit looked at. A commit that the store will apply later is seen at the
-   * next look.
+   * The store, with every commit checked. A commit that the store applies later is seen at the next
+   * check.
    */
   watch(store: Store): Store {
     return new Proxy(store, {
@@ -137,7 +135,7 @@ export class Auditor {
     });
   }
 
-  /** A client asks for a payment, perhaps not for the first time. */
+  /** A client requests a payment, perhaps again. */
   asks(merchantId: MerchantId, code: string, at: Instant, order?: Order): void {
     const key = merchantId + code;
     if (!this.#asked.has(key)) this.#asked.set(key, at);
@@ -145,7 +143,7 @@ export class Auditor {
     this.note(`a client asks for ${code}`);
   }
 
-  /** A client was given this answer. */
+  /** A client received this answer. */
   told(payment: Seen, refund?: SeenRefund): void {
     this.#promises.push({ payment, refund, version: this.#latest.get(payment.id)?.version ?? 0 });
     const of = refund === undefined ? "" : `, refund ${refund.status}`;
@@ -163,8 +161,8 @@ export class Auditor {
   }
 
   /**
-   * An acquirer says what is not so about this attempt: then an alarm is right, and people have to
-   * look.
+   * An acquirer gives a false answer about this attempt: then an alarm and a manual review are
+   * right.
    */
   isLiedTo(merchantId: MerchantId, reference: string): void {
     this.#liedTo.add(merchantId + reference.slice(0, 48));
@@ -172,8 +170,8 @@ export class Auditor {
   }
 
   /**
-   * An older copy of the store is put back: what was known of it is of another one, and what it has
-   * lost, people find out.
+   * An older copy of the store is restored: earlier knowledge refers to another state, and people
+   * resolve what it lost.
    */
   forgets(): void {
     this.mark("an older copy of the store is put back");
@@ -187,20 +185,17 @@ export class Auditor {
     this.requests.forgets();
   }
 
-  /** Whether what was put back makes comparisons with what is outside meaningless. */
+  /** Whether a restored copy makes comparisons with the outside meaningless. */
   get isPutBack(): boolean {
     return this.#isPutBack;
   }
 
-  /** An acquirer's approval is heard by a server. */
+  /** A server received an acquirer's approval. */
   isApproved(merchantId: MerchantId, reference: string): void {
     this.#approved.add(merchantId + reference.slice(0, 48));
   }
 
-  /**
-   * A request about this payment arrives when it cannot arrive any more by what its connector
-   * declares.
-   */
+  /** A request about this payment arrives later than its connector declares possible. */
   isSurprisedBy(merchantId: MerchantId, reference: string): void {
     this.#surprised.add(merchantId + reference.slice(0, 48));
     this.mark("a request arrives later than declared");
@@ -219,8 +214,8 @@ export class Auditor {
   }
 
   /**
-   * A request with this reference leaves for the acquirer: what it is about must have been written
-   * down before.
+   * A request with this reference is sent to the acquirer: its intention must have been committed
+   * before.
    */
   async sends(merchantId: MerchantId, reference: string): Promise<void> {
     const sent = /^([0-9a-f]{48})-(?:r(\d+)-)?(\d+)$/.exec(reference);
@@ -233,7 +228,7 @@ export class Auditor {
       this.violation(`nothing is sent before it is written down: ${reference}`);
   }
 
-  /** The card that goes out is the one that the payment is about. */
+  /** The card that is sent is the payment's card. */
   charges({ card, reference }: AuthorizeRequest, given: CardToAuthorize): void {
     if (maskOf(given.card.pan) !== card.maskedPan)
       this.violation(`the card that is charged is the one that was named: ${reference}`);
@@ -270,15 +265,15 @@ export class Auditor {
     for (const { fact, by } of change.facts) this.mark(`${fact} by ${by}`);
     const { merchantId, id } = change.payment.next;
     const stored = await this.#store.paymentById(merchantId, id);
-    // It was on its way to the store that was there before: the copy has an earlier version, or
+    // The change was sent to the store before the restore: the copy has an earlier version, or
     // none.
     if (this.#isPutBack && !wasPutBack) return;
     if (stored === undefined) {
       this.violation("a committed payment can be read");
       return;
     }
-    // The undo of a late approval may stay without an answer. It is repeated, or the payment is
-    // marked for review, whatever its state is by then.
+    // The reversal of a late approval may remain unanswered. It is repeated, or the payment is
+    // marked for review, in whatever state it is by then.
     const isBeingUndone = this.#cameLate.has(merchantId + id);
     const isLate = change.facts.some(
       ({ fact }) => lateFacts.has(fact) || (isBeingUndone && undoFacts.has(fact)),
@@ -297,15 +292,15 @@ export class Auditor {
     );
   }
 
-  /** Whether the version before was seen too. */
+  /** Checks a stored version of a payment; returns whether the version before was seen too. */
   #lookAt(stored: Payment, replaces: number | undefined, isLate: boolean): boolean {
     const before = this.#latest.get(stored.id);
     this.#latest.set(stored.id, stored);
     const is = this.#judging(
       `payment ${stored.order.code}, version ${stored.version}, ${stored.state}`,
     );
-    // A version in between is missing when a commit was unknown and applied: its move is seen as
-    // part of this one.
+    // A version in between is missing if a commit with unknown outcome was applied: its transition
+    // is seen as part of this one.
     const seenAll =
       before === undefined ? stored.version === 1 : before.version + 1 === stored.version;
     if (seenAll) {
@@ -393,11 +388,11 @@ export class Auditor {
   }
 
   /**
-   * What is held is taken within its window, and given up only after it; only an acquirer that
-   * refuses the lapse extends it.
+   * A hold is captured within its window, and released only after it; only an acquirer's refusal of
+   * the release extends the window.
    */
   #lookAtWindow(stored: Payment, { at, facts }: Change, seenAll: boolean): void {
-    // What was not seen may have extended it.
+    // A version that was not seen may have extended it.
     const before = seenAll ? this.#captureBy.get(stored.id) : undefined;
     const is = this.#judging(
       `payment ${stored.order.code}, version ${stored.version}, ${stored.state}`,
@@ -417,13 +412,13 @@ export class Auditor {
     if (!seenAll) this.#captureBy.set(stored.id, captureBy);
     else if (before === undefined) {
       const windowEnds = at + this.#settings.captureWindowMs;
-      // A clock that was set back is behind the times that the payment has already.
+      // A clock that was set back is behind times that the payment already has.
       is(
         this.#settings.steadyClock ? captureBy === windowEnds : captureBy <= windowEnds,
         "the capture window is the account's",
       );
     }
-    // The lapse may have been sent before the clock was set back.
+    // The release may have been sent before the clock was set back.
     else
       is(
         (before <= at || !this.#settings.steadyClock) && captureBy <= at + lapseAgainMs,
@@ -433,8 +428,8 @@ export class Auditor {
   }
 
   /**
-   * What must hold at any moment: nothing is at the acquirer that was not written down first, and
-   * nothing twice.
+   * What must hold at any moment: everything at the acquirer was committed first, and nothing is
+   * there twice.
    */
   async checkBooks(merchants: readonly MerchantId[]): Promise<void> {
     if (this.#isPutBack) return;
@@ -470,7 +465,7 @@ export class Auditor {
     }
   }
 
-  /** What must hold when the faults are over and everything had time to settle. */
+  /** What must hold after the faults have ended and everything had time to settle. */
   async checkSettled(
     merchants: readonly MerchantId[],
     codes: ReadonlyMap<MerchantId, ReadonlySet<string>>,
@@ -496,7 +491,7 @@ export class Auditor {
           is(payment.needsReview, "people look at what an acquirer has lied about");
           continue;
         }
-        // What could not be undone is left to people.
+        // What could not be undone is left for manual review.
         if (payment.needsReview && this.#cameLate.has(merchantId + payment.id)) continue;
         const surprised = this.#isPutBack || this.#surprised.has(merchantId + payment.id);
         if (!surprised || !payment.needsReview) checkAtRest(payment, now, is);
@@ -591,7 +586,9 @@ function describe({
   return `${order.code} version ${version} ${state}: ${facts.map(({ fact, by }) => `${fact} by ${by}`).join(", ")}`;
 }
 
-/** On a strict account whatever names a mandate follows an initial payment of the same card. */
+/**
+ * On a strict account a payment that names a mandate follows an initial payment of the same card.
+ */
 function checkMandate({ order }: Payment, before: readonly Payment[], is: Is): void {
   const { storedCredential, card } = order;
   if (storedCredential?.use !== "stored") return;
@@ -611,7 +608,7 @@ function stillTrue(told: Seen, now: Payment, version: number): boolean {
   if (told.status === "CO") return now.state === "captured" && now.captured === told.amount;
   if (told.status === "CA")
     return now.state === "declined" || now.state === "voided" || now.state === "expired";
-  // An approval that was acknowledged is never taken back, except by the merchant.
+  // Only the merchant can undo an acknowledged approval.
   if (told.preApproved) return now.state !== "declined" && now.authorized > 0n;
   return now.version >= version;
 }

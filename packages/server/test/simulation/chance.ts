@@ -1,7 +1,7 @@
 /**
- * Repeatable chance for the simulation's own choices: sfc32, a small published generator with a
- * period beyond 2^128 on average. The code under test draws from SeededRandom instead, so that its
- * draws do not shift with those of the harness.
+ * Repeatable random numbers for the simulation's own choices: sfc32, a small published generator
+ * with a period beyond 2^128 on average. The code under test draws from SeededRandom instead, so
+ * that its draws do not shift with those of the harness.
  */
 export class Chance {
   #a: number;

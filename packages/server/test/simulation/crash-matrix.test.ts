@@ -13,8 +13,8 @@ import {
 } from "./crash-matrix.ts";
 
 /**
- * Single deaths; pairs of them are in the lane `npm run lane simulation`, and `npm run sim --
- * --crashes --pairs`.
+ * Single crashes; pairs are in the lane `npm run lane simulation`, and `npm run sim -- --crashes
+ * --pairs`.
  */
 describe("a server that dies at one wait keeps every promise", () => {
   for (const scenario of [...scenarios, ...upstreamScenarios]) {
@@ -33,13 +33,12 @@ describe("a server that dies at one wait keeps every promise", () => {
     await runScenario(scenario, [3, 9], (line) => one.push(line));
     await runScenario(scenario, [3, 9], (line) => other.push(line));
     assert.deepEqual(one, other);
-    // The control: it did die.
+    // The control: it did crash.
     assert.equal(one.filter((line) => line === "the server dies").length, 2);
   });
 });
 
-// A card whose token was about to expire could be forgotten while the acquirer was asked whether it
-// is good.
+// A card whose token was about to expire could be deleted while the acquirer was verifying it.
 test("a verification is a use of the stored card before the acquirer has answered", async () => {
   let movedMs = 0;
   const run: (typeof scenarios)[number]["run"] = async ({ installation, shop, ask }) => {

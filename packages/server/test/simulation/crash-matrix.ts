@@ -22,9 +22,9 @@ import { seenOf } from "./seen.ts";
 import { note, openShop, type Shop } from "./shop.ts";
 
 /**
- * Every place at which the server waits in a scenario, and every pair of them: it dies there,
- * starts again, and nothing that was promised may be broken. A wait has two sides, for the server
- * may die just before a call takes effect and just after, before it hears of it.
+ * Every place at which the server waits in a scenario, and every pair of them: the server crashes
+ * there and restarts, and no promise may be broken. A wait has two sides, because the server may
+ * crash just before a call takes effect, or just after it and before it receives the result.
  */
 export interface Scenario {
   readonly name: string;
@@ -36,13 +36,14 @@ interface MatrixWorld {
   readonly installation: Installation;
   readonly shop: Shop;
   /**
-   * Asks until there is an answer or a refusal, as a patient client does; undefined for a refusal.
+   * Repeats the request until there is an answer or a refusal, as a patient client does; undefined
+   * for a refusal.
    */
   readonly ask: <Input, Output>(
     operation: Operation<Input, Output>,
     input: () => Input,
   ) => Promise<Output | undefined>;
-  /** Pays, and asks what became of it when the answer was lost. */
+  /** Pays, and queries the payment if the answer was lost. */
   readonly pay: (order?: PayOptions) => Promise<Payment | undefined>;
 }
 
@@ -102,7 +103,7 @@ const quiet: Plan = {
   receivers: { endpoints: 1, ownAddressPerMille: 0, faultsPerMille: 0, comesBack: true },
 };
 
-/** Recovery finds another way with each of these. */
+/** Recovery takes another path with each of these. */
 const mute = { ...quiet.personality, answersInquiries: false };
 const once = { ...quiet.personality, repeatsFollowUps: false };
 
@@ -206,7 +207,7 @@ export const scenarios: readonly Scenario[] = [
       const verified = ask(verifyCard, () => verificationOf(token));
       const at = time.now();
       await pay({ token });
-      // The machine sleeps while the acquirer is asked: the job comes by before the answer.
+      // The machine sleeps during the acquirer's request: the job runs before the answer.
       time.jump(2 * hour);
       await time.sleep(20);
       if ((await verified) !== undefined)
@@ -390,8 +391,8 @@ export const scenarios: readonly Scenario[] = [
 ];
 
 /**
- * The scenarios that the upstream connector can be in: one acquirer, which answers inquiries and
- * takes a request again.
+ * The scenarios that apply to the upstream connector: one acquirer, which answers inquiries and
+ * accepts a repeated request.
  */
 export const upstreamScenarios: readonly Scenario[] = scenarios
   .filter(({ plan }) => plan?.personality === undefined && plan?.routed !== true)
@@ -428,13 +429,13 @@ function after(name: string, order: PayOptions, then: Then, plan: Partial<Plan>)
 
 export interface MatrixRun {
   readonly violations: readonly string[];
-  /** Waits that there were. */
+  /** Number of waits. */
   readonly waits: number;
 }
 
 const maximumEvents = 20_000;
 
-/** Runs a scenario with deaths at these waits, lets all settle, and judges. */
+/** Runs a scenario with crashes at these waits, lets everything settle, and judges. */
 export async function runScenario(
   { plan, run }: Scenario,
   diesAt: readonly number[],
@@ -495,7 +496,7 @@ function worldOf(installation: Installation, shop: Shop): MatrixWorld {
   return { installation, shop, ask, pay };
 }
 
-/** Whether the card under this token is good. */
+/** Verifies the card with this token. */
 export function verificationOf(token: string): Parameters<typeof verifyCard.run>[1] {
   const source = { kind: "token", token, cvv: undefined, cryptogram: undefined } as const;
   return { source, country: "br", paymentType: "credit", storedCredential: undefined };
@@ -541,7 +542,7 @@ export interface MatrixReport {
 }
 
 /**
- * A death at each wait of the scenario; with `pairs`, also a second one at each wait that follows.
+ * A crash at each wait of the scenario; with `pairs`, also a second one at each wait that follows.
  */
 export async function explore(scenario: Scenario, pairs: boolean): Promise<MatrixReport> {
   const violations: string[] = [];

@@ -28,8 +28,8 @@ import { refundMachine } from "../../src/payment/refund.ts";
 import { bareCustomer, bareExtras } from "../contract/store-fixtures.ts";
 
 /**
- * Every payment that the production decisions can make of a small order, found breadth-first:
- * whatever can be asked or answered is tried in every state, before and after the capture window.
+ * Every payment that the production decisions can make of a small order, found breadth-first: every
+ * request and every answer is tried in every state, before and after the capture window.
  */
 
 const early = instant(Date.parse("2026-11-28T12:00:00Z"));
@@ -76,7 +76,7 @@ const moves: readonly Move[] = [early, late].flatMap((now): Move[] => [
         captureWindowDays: 4,
       }),
   ]),
-  // Once: what a second acquirer says is judged like what the first one says.
+  // Only once: a second acquirer's answers are treated like the first one's.
   [
     "reroute",
     (payment) =>
@@ -239,7 +239,7 @@ function explore(tried: readonly Move[]): Found {
     cameFrom.set(key, sources.add(from));
   };
 
-  /** A refusal is an answer; a broken assertion is a problem. */
+  /** A refusal is an answer; a failed assertion is a problem. */
   const decided = (payment: Payment, name: string, move: Move[1]): PaymentChange | undefined => {
     try {
       return move(payment);
@@ -280,7 +280,8 @@ function explore(tried: readonly Move[]): Found {
     }
   }
 
-  // Backwards from where payments may rest: whatever is not met can never come to rest.
+  // Backwards from the states in which payments may stay: a state that is not reached can never
+  // settle.
   const canSettle = new Set(settled);
   const open = [...settled];
   for (let key = open.pop(); key !== undefined; key = open.pop()) {
@@ -307,7 +308,7 @@ function isSettled(payment: Payment): boolean {
   );
 }
 
-/** What later decisions can tell apart, but for times and for how often something was tried. */
+/** The parts of a payment that later decisions depend on, without times and numbers of attempts. */
 function keyOf(payment: Payment): string {
   const { state, review, attempt, captureBy, authorized, captured, chargeback, order } = payment;
   return textOf([

@@ -8,19 +8,16 @@ import type { Shop } from "./shop.ts";
 
 const maximumEvents = 200_000;
 /**
- * A clock that was set back is noticed in seconds, and what was being written then is found minutes
- * later.
+ * A clock that was set back is noticed in seconds, and changes that were being written then are
+ * found minutes later.
  */
 const noticedMs = 12 * minute;
 /**
- * Whatever waits for longer than a minute is gone to at once: what is left after so many rounds
- * does not move any more.
+ * The clock jumps over waits longer than a minute: after this many rounds nothing changes any more.
  */
 const mostRounds = 60;
 
-/**
- * Ends the faults, lets `days` pass, waits until nothing is open any more, and judges what is left.
- */
+/** Ends the faults, lets `days` pass, waits until nothing is open, and judges the result. */
 export async function healAndAudit(
   installation: Installation,
   shops: readonly Shop[],
@@ -31,21 +28,20 @@ export async function healAndAudit(
   await auditor.checkBooks(merchants);
   auditor.note("--- the faults are over");
   installation.heal();
-  // A process that stands still when the faults end goes on first: until then it does nothing, and
-  // then slots change hands.
+  // A paused process resumes first: until then it does nothing, and then slots change hands.
   const pauseMs = installation.pauseLeftMs();
   if (pauseMs > 0) await time.run(pauseMs, () => false, maximumEvents);
   if (installation.plan.clockJumps !== undefined) {
     await time.run(noticedMs, () => false, maximumEvents);
-    // No clock is wrong any more, and the servers had time to notice. What was written a moment ago
-    // is looked at within seconds.
+    // All clocks are right, and the servers had time to notice. Recent writes are checked within
+    // seconds.
     const waiting = await installation.waitingForWrongClock();
     if (waiting.length > 0) await time.run(10 * second, () => false, maximumEvents);
     for (const what of await installation.waitingForWrongClock())
       if (waiting.includes(what)) auditor.violation(`M8: ${what}`);
   }
-  // A server that died before the clock of the store was set back may count as alive for as long as
-  // the clock was ahead, up to a minute.
+  // A server that died before the store's clock was set back may count as alive for as long as the
+  // clock was ahead, up to a minute.
   if (installation.plan.databaseStep !== undefined)
     await time.run(minute, () => false, maximumEvents);
   if (days > 0) time.jump(days * day);
@@ -57,8 +53,7 @@ export async function healAndAudit(
     const dueAt = (await installation.nextDue()) ?? (await askAgain(installation, shops));
     if (dueAt === undefined && (await answerAll(installation, shops)) === 0) break;
     if (dueAt === undefined) continue;
-    // Nothing else is open: whoever waits for a receiver's time need not look at the clock
-    // meanwhile.
+    // Nothing else is open, so the clock can jump to the next delivery.
     if (dueAt > time.now() + minute) time.jump(dueAt - time.now());
   }
   await auditor.checkSettled(
@@ -69,7 +64,7 @@ export async function healAndAudit(
   for (const shop of shops) await checkToldOf(installation, shop);
 }
 
-/** Merchants repair what answered 410, and switch it on. */
+/** Merchants repair endpoints that answered 410, and enable them. */
 async function switchOn(installation: Installation, shops: readonly Shop[]): Promise<void> {
   if (!installation.plan.receivers.comesBack) return;
   for (const { account } of shops) {
@@ -100,10 +95,7 @@ async function mend(installation: Installation, account: Shop["account"]): Promi
   return answered;
 }
 
-/**
- * Merchants ask once more for what could not be delivered; resolves with the moment in which there
- * was any.
- */
+/** Merchants request failed notifications again; resolves with the time if there were any. */
 async function askAgain(
   { store, time, auditor }: Installation,
   shops: readonly Shop[],

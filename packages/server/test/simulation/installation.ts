@@ -39,27 +39,27 @@ type Acquirer = Pick<SimulatedAcquirer, "book" | "capabilities" | "heal" | "inst
 export type Answer<T> =
   | { readonly kind: "answer"; readonly value: T }
   | { readonly kind: "refusal"; readonly code: ServiceErrorCode }
-  /** The connection broke: the client knows nothing. */
+  /** The connection broke: the client does not know the result. */
   | { readonly kind: "lost" };
 
 interface Process {
   readonly index: number;
   alive: boolean;
-  /** It stands still until then, in milliseconds since the run began. */
+  /** It is paused until then, in milliseconds since the run began. */
   pausedUntil: number;
-  /** Called when the process dies, for the clients whose connections break. */
+  /** Called when the process dies, for clients whose connections break. */
   readonly onDeath: Set<() => void>;
-  /** There from when it serves. */
+  /** Set once it serves. */
   parts: ServerParts | undefined;
 }
 
-/** Long enough that what was about to be sent still is, hardly. */
+/** Just short enough that a request about to be sent is still sent. */
 const longestStallMs = 29_000;
-/** A lease runs out meanwhile, and an acquirer's answer comes too late. */
+/** Long enough for a lease to expire and for an acquirer's answer to be too late. */
 const pauseMs = { shortest: 11_000, longest: 70_000 } as const;
 /**
- * An attempt is looked at again within minutes, after seventeen looks within an hour, and nothing
- * is sent later than the longest time that an acquirer may have to answer.
+ * An attempt is checked again within minutes, after seventeen checks within an hour, and nothing is
+ * sent later than the longest time that an acquirer may have to answer.
  */
 const mostAheadMs = {
   recheckAt: 6 * minute,
@@ -68,8 +68,8 @@ const mostAheadMs = {
 } as const;
 const youngChecks = 17;
 /**
- * By the number of attempts that were made: when the next one is at the latest, in milliseconds
- * from now. Later ones are hours away by right.
+ * Latest time of the next attempt by the number of attempts made, in milliseconds from now. Later
+ * ones may be hours away.
  */
 const mostDelayMs: readonly number[] = [minute, 2 * minute, 10 * minute, 50 * minute];
 const commitFaults = [
@@ -84,13 +84,13 @@ const commitFaults = [
 
 /**
  * One Cofre with its acquirers and its merchants' receivers, in virtual time: the product's own
- * runner, operations, jobs, vault and memory store. What outlives a crash is the store, whoever is
- * outside, and the vault's keys; all else belongs to the process that dies.
+ * runner, operations, jobs, vault and memory store. The store, the outside parties and the vault's
+ * keys survive a crash; all else belongs to the process that dies.
  */
 export class Installation {
   readonly time: SimTime;
   readonly store: Store;
-  /** The one that the purchases' instructions are for, and the second one. */
+  /** The acquirer that the purchases' instructions apply to, and the second one. */
   readonly simulator: Acquirer;
   readonly acquirers: readonly [Acquirer, Acquirer];
   readonly auditor: Auditor;
@@ -100,9 +100,9 @@ export class Installation {
   readonly #random: SeededRandom;
   readonly #notificationRandom: SeededRandom;
   readonly #receivers: Receivers;
-  /** Of each server the process that was started last. */
+  /** The latest process of each server. */
   readonly #processes: Process[];
-  /** By server: how far its clock is ahead of the others' common time. */
+  /** By server: how far its clock is ahead of the common time. */
   #aheadMs: readonly number[];
   /** How far the store's clock is ahead of the common time. */
   #databaseAheadMs = 0;
@@ -113,17 +113,19 @@ export class Installation {
   readonly #notedAt = new Map<number, Instant>();
   #stored: WorldStore;
   #backup: WorldStore | undefined;
-  /** Of the installation: another one begins when an older copy of the store is put back. */
+  /** The installation's epoch: a new one begins when an older copy of the store is restored. */
   #epoch = 0;
   #faultsOn = true;
   #fullUntil = 0;
-  /** All that clients of any merchant were given: now and then one tries another's. */
+  /**
+   * Tokens and hashes that clients of any merchant received: sometimes a merchant tries another's.
+   */
   readonly tokens: string[] = [];
   readonly hashes: string[] = [];
   crashes = 0;
-  /** How often the server has waited so far, before something took effect and after it. */
+  /** Number of waits of the server so far, before and after calls take effect. */
   waits = 0;
-  /** Where exactly it dies, by number; without it chance says. */
+  /** The numbers of the waits at which it dies; undefined: random. */
   diesAt: ReadonlySet<number> | undefined;
 
   constructor(plan: Plan) {
@@ -142,7 +144,7 @@ export class Installation {
     this.#notificationRandom = new SeededRandom(`simulation notifications ${plan.seed}`);
     this.time = new SimTime(new Chance(plan.seed + 2));
     this.#stored = createMemoryStore(this.#storeOptions());
-    // The store that there is, whichever copy that may be.
+    // The current store, which may be a restored copy.
     const store = new Proxy(this.#stored, {
       get: (_, name: keyof Store) =>
         (this.#stored[name] as (...values: never[]) => unknown).bind(this.#stored),
@@ -203,8 +205,8 @@ export class Installation {
   }
 
   /**
-   * A copy of the store is taken, or the one that was taken before is put back: then all servers
-   * are stopped, and start with it.
+   * Takes a copy of the store, or restores the one taken before: then all servers are stopped, and
+   * start with it.
    */
   backUpOrPutBack(): void {
     if (this.#backup === undefined) {
@@ -243,7 +245,7 @@ export class Installation {
     });
   }
 
-  /** One after the other each of the plan's clocks is set forward, and back. */
+  /** Sets each of the plan's clocks forward, and back, one after the other. */
   #setClocks(from: number): void {
     const jump = this.plan.clockJumps?.[from];
     if (jump === undefined) return;
@@ -291,8 +293,8 @@ export class Installation {
   }
 
   /**
-   * Ends the faults, sets all clocks right, and brings up what is down; of several servers one may
-   * be gone for good.
+   * Ends the faults, corrects all clocks, and starts stopped servers; of several servers one may
+   * stay down.
    */
   heal(): void {
     this.#faultsOn = false;
@@ -307,7 +309,7 @@ export class Installation {
     for (const index of down) this.#startAt(index);
   }
 
-  /** For how long the longest pause of a process still lasts. */
+  /** Remaining time of the longest pause of a process. */
   pauseLeftMs(): number {
     return Math.max(
       0,
@@ -319,7 +321,7 @@ export class Installation {
     return this.#keys.digestOf(merchantId, token);
   }
 
-  /** What a client gets that sends this now, to any server that serves. */
+  /** The result for a client that sends this now, to any serving server. */
   call<Input, Output>(
     operation: Operation<Input, Output>,
     account: Account,
@@ -350,7 +352,7 @@ export class Installation {
   }
 
   /**
-   * What a client gets that sends these bytes now, to any server that serves, over a network that
+   * The result for a client that sends these bytes now, to any serving server, over a network that
    * loses requests and answers.
    */
   send(request: WireRequest): Promise<WireAnswer | "lost"> {
@@ -385,7 +387,7 @@ export class Installation {
     });
   }
 
-  /** For so long nothing can be written, and all can be read. */
+  /** For this time nothing can be written, but everything can be read. */
   fillDisk(ms: number): void {
     this.auditor.mark("the disk is full");
     this.auditor.note("the disk is full");
@@ -397,8 +399,8 @@ export class Installation {
   }
 
   /**
-   * What the living servers say that they hold: no slot is in two hands, and with `all` each is in
-   * one.
+   * Checks the slots that the living servers report: no slot has two holders, and with `all` each
+   * has one.
    */
   checkShares(all: boolean): void {
     const holders = this.#processes.flatMap(({ alive, parts }) =>
@@ -448,7 +450,7 @@ export class Installation {
     });
   }
 
-  /** What waits for a time that only a wrong clock has shown. */
+  /** Work that waits for a time that only a wrong clock has shown. */
   async waitingForWrongClock(): Promise<readonly string[]> {
     const now = this.time.now();
     const found: string[] = [];
@@ -470,14 +472,14 @@ export class Installation {
     return found;
   }
 
-  /** When the window of a payment's capture is over, by what is stored. */
+  /** When a payment's capture window ends, as stored. */
   async captureBy(merchantId: MerchantId, id: string): Promise<number | undefined> {
     return (await this.store.paymentById(merchantId, id as PaymentId))?.captureBy;
   }
 
   /**
-   * When the next thing is to be done that no capture window has to end for; undefined when all is
-   * done.
+   * When the next due work starts, other than the end of a capture window; undefined when there is
+   * none.
    */
   async nextDue(): Promise<number | undefined> {
     const now = this.time.now();
@@ -504,7 +506,7 @@ export class Installation {
       : Math.max(now, Math.min(...first.map((delivery) => delivery.dueAt)));
   }
 
-  /** Deliveries that wait, but for those to endpoints that are switched off. */
+  /** Waiting deliveries, except those to disabled endpoints. */
   async #waitingDeliveries(): Promise<readonly Delivery[]> {
     const accounts = await this.store.accounts();
     const waiting = await Promise.all(
@@ -520,13 +522,13 @@ export class Installation {
   }
 
   /**
-   * One await of the server: now and then it takes long, and the server may die just before the
-   * call takes effect, or just after, before anybody hears of it.
+   * One await of the server: sometimes it takes long, and the server may die just before the call
+   * takes effect, or just after and before the result arrives.
    */
   #await<T>(process: Process, latencyMs: number, call: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const goOn = (step: () => void): void => {
-        // All is well now, and nobody dies: what has no latency need not wait for its turn either.
+        // The faults have ended and no server dies: a call without latency runs at once.
         if (!this.#faultsOn && process.alive && !this.time.isBehind()) {
           step();
           return;
@@ -590,10 +592,7 @@ export class Installation {
     return this.#faultsOn && this.#chance.below(1_000_000) < perMillion;
   }
 
-  /**
-   * The whole process stands still: none of its timers fires, and nothing that it waits for is
-   * heard.
-   */
+  /** The whole process pauses: none of its timers fires, and it receives nothing. */
   #pause(process: Process): void {
     const { shortest, longest } = pauseMs;
     process.pausedUntil = Math.max(
@@ -605,7 +604,7 @@ export class Installation {
   }
 
   /**
-   * Does it after so long, or when the process goes on that stood still then; never when it has
+   * Runs the task after `ms`, or when the process resumes if it is paused then; never when it has
    * died.
    */
   #after(process: Process, ms: number, task: () => void): () => void {
@@ -620,8 +619,8 @@ export class Installation {
   }
 
   #commitFault(change: Change): CommitFault | undefined {
-    // By a clock that is set a lease runs out too early, or not at all: then two may hold one slot
-    // for a while, and nothing rests on it.
+    // With a clock that is set, a lease expires too early or not at all: two servers may then hold
+    // one slot for a while, and correctness does not depend on it.
     const isSet = this.plan.clockSets !== "none" || this.plan.databaseStep !== undefined;
     if (this.plan.servers > 1 && !isSet) this.checkShares(false);
     if (this.#isFull()) return "unavailable";

@@ -1,8 +1,8 @@
 /**
- * Seeds that are run before all others, by the tests and by the lane: each met something that few
- * others meet. A seed stands for a run of today's simulation: whoever changes what is drawn looks
- * for others that meet the same. These were chosen anew when clients began to send bytes and the
- * acquirer got books of its own, which changed what every seed draws.
+ * Seeds that the tests and the lane run before all others: each meets a condition that few others
+ * meet. A seed applies to the current simulation only: after a change to what is drawn, find other
+ * seeds that meet the same conditions. These were chosen when clients began to send bytes and the
+ * acquirer got its own books, which changed what every seed draws.
  */
 export const keptSeeds: readonly { readonly seed: number; readonly met: string }[] = [
   { seed: 453, met: "a server whose clock is behind the others', and a request that arrives late" },

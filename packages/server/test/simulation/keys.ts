@@ -15,9 +15,9 @@ import { epoch } from "./sim-time.ts";
 const environment = "simulation";
 
 /**
- * The keys of an installation, which outlive its processes. In some runs they are its own: each
- * process opens them anew, and an epoch ends after a few cards. The others share one vault, for to
- * open keys costs more than most of a run.
+ * The keys of an installation, which outlive its processes. In some runs they are not shared: each
+ * process opens them, and an epoch ends after a few cards. The other runs share one vault, because
+ * opening keys costs more than most of a run.
  */
 export class Keys {
   readonly #open: () => Promise<Vault>;
@@ -29,15 +29,15 @@ export class Keys {
       : () => (shared ??= sharedKeys());
   }
 
-  /** As a process does when it starts. */
+  /** As a process does at its start. */
   async openVault(): Promise<Vault> {
     this.#vault = await this.#open();
     return this.#vault;
   }
 
   /**
-   * What the store knows a token by, the same in each process. A token that is asked for before a
-   * process has opened the keys was never given out.
+   * The digest by which the store finds a token, the same in each process. A token that is used
+   * before a process has opened the keys was never issued.
    */
   digestOf(merchantId: MerchantId, token: string): TokenDigest {
     return this.#vault?.tokenDigests(merchantId, token)[0] ?? unkeyedDigest(token);

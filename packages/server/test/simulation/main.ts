@@ -5,10 +5,9 @@ import { runSeed } from "./run-seed.ts";
 
 /**
  * Runs seeds: `--seeds N` from `--from S` on, or one with `--seed S`, which prints what happened.
- * Stops at the first violation with `--stop`. Exit code 1 when a promise was broken. `--trace`
- * tells what happens, line by line. `--kept` runs the kept seeds before them. `--crashes` runs the
- * crash matrix instead, with `--pairs` of deaths. `--twice` runs each seed again and compares the
- * traces.
+ * `--stop` stops at the first violation. Exit code 1 when a promise was broken. `--trace` prints
+ * each event as a line. `--kept` runs the kept seeds before them. `--crashes` runs the crash matrix
+ * instead, with `--pairs` of crashes. `--twice` runs each seed again and compares the traces.
  */
 const { values } = parseArgs({
   options: {
@@ -24,7 +23,7 @@ const { values } = parseArgs({
   },
 });
 
-// A closed pipe (`| head`) is the end of what somebody wants to see.
+// The reader closed the pipe (`| head`).
 process.stdout.on("error", () => process.exit(1));
 
 if (values.crashes) {

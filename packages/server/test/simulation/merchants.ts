@@ -6,8 +6,8 @@ import { leaveCode, pay, payTwice, storeCard, verify } from "./purchases.ts";
 import type { Shop } from "./shop.ts";
 
 /**
- * One client of a shop: sends commands one after the other, and does what real ones do when an
- * answer is lost: tries again.
+ * One client of a shop: sends commands one after the other, and retries after a lost answer as real
+ * clients do.
  */
 export async function runClient(
   installation: Installation,

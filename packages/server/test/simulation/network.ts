@@ -19,7 +19,7 @@ export type MessageKind =
   | "inquire";
 type NetworkFault = "lose_request" | "lose_answer" | "late_answer" | "double_request";
 
-/** What is to happen to a merchant's next messages of one kind. */
+/** Instruction for a merchant's next messages of one kind. */
 export interface Instruction {
   readonly next: NetworkFault | { readonly decline: DeclineReason };
   readonly times: number;
@@ -37,10 +37,10 @@ interface NetworkParts {
   readonly chance: Chance;
   readonly auditor: Auditor;
   readonly plan: NetworkFaults;
-  /** Where it leads to. */
+  /** The acquirer's name. */
   readonly name: string;
   readonly lateArrivalMs: number;
-  /** Of a request that arrives twice the answer to the second copy is heard. */
+  /** If a request arrives twice, the answer to the second copy is received. */
   readonly hearsCopies: boolean;
 }
 
@@ -64,12 +64,12 @@ export class Network {
     this.#faultsOn = false;
   }
 
-  /** Whether a fault with this chance, in 1/1000, happens now. */
+  /** Whether a fault with this probability, in 1/1000, happens now. */
   isHit(perMille: number): boolean {
     return this.#faultsOn && this.#parts.chance.happens(perMille);
   }
 
-  /** Queues what is to happen to this merchant's next messages of a kind. */
+  /** Queues instructions for this merchant's next messages of a kind. */
   instruct(merchantId: MerchantId, instruction: Instruction): void {
     const key = `${merchantId} ${instruction.of}`;
     const queue = this.#instructions.get(key) ?? [];
@@ -80,8 +80,8 @@ export class Network {
   }
 
   /**
-   * Resolves with what the process hears by its deadline, `leftMs` from now. Nothing is sent when
-   * that is over.
+   * Resolves with what the process receives by its deadline, `leftMs` from now. Nothing is sent
+   * after the deadline.
    */
   async exchange<T>(
     kind: MessageKind,
@@ -134,8 +134,8 @@ export class Network {
   }
 
   /**
-   * Questions are slow more often than the rest: what they say is about the moment in which they
-   * arrive.
+   * Inquiries are slow more often than other messages, because their answer describes the moment of
+   * their arrival.
    */
   #latency(kind: MessageKind, leftMs: number): { readonly outMs: number; readonly backMs: number } {
     if (!this.#faultsOn) return { outMs: 0, backMs: 0 };
@@ -151,7 +151,7 @@ export class Network {
     return { outMs, backMs: wholeMs - outMs };
   }
 
-  /** What happens to this message: as instructed, or drawn anew for each sending. */
+  /** What happens to this message: as instructed, or drawn for each sending. */
   #next(kind: MessageKind, merchantId: MerchantId): Instruction["next"] | undefined {
     const instructed = this.#instructions.get(`${merchantId} ${kind}`)?.shift()?.next;
     if (instructed !== undefined) return instructed;

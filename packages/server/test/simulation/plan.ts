@@ -5,29 +5,29 @@ import { Chance } from "./chance.ts";
 import type { ReceiverPlan } from "./receivers.ts";
 
 /**
- * What one seed sets: each run has its own mix of faults, so that rare pairs of them meet in some
- * run.
+ * Parameters that one seed sets: each run has its own mix of faults, so that rare pairs of them
+ * occur in some run.
  */
 export interface Plan {
   readonly seed: number;
   readonly merchants: number;
   readonly clientsPerMerchant: number;
   readonly commandsPerClient: number;
-  /** Chance of a crash at each await of the server, in 1/1,000,000. */
+  /** Probability of a crash at each await of the server, in 1/1,000,000. */
   readonly crashPerMillion: number;
-  /** Chance that an await of the server takes seconds, in 1/1,000,000. */
+  /** Probability that an await of the server takes seconds, in 1/1,000,000. */
   readonly stallPerMillion: number;
   /**
-   * Chance that an await of a server is where its whole process stands still for longer than a
-   * lease, in 1/1,000,000.
+   * Probability that a server's whole process pauses at an await for longer than a lease, in
+   * 1/1,000,000.
    */
   readonly pausePerMillion: number;
   readonly restartMs: number;
   readonly storeFaultPerMille: number;
   readonly storeLatencyMs: number;
-  /** How far the clock jumps now and then: not at all, by days, or by more than a year. */
+  /** Size of the occasional clock jumps: none, days, or more than a year. */
   readonly jumps: "none" | "days" | "months";
-  /** Whether every capture window is over when the faults are. */
+  /** Whether every capture window ends before the faults do. */
   readonly endsLater: boolean;
   readonly settings: Pick<
     AccountSettings,
@@ -43,14 +43,14 @@ export interface Plan {
     | "requireCvv"
   >;
   /**
-   * What befalls the requests of clients, in 1/1000, and for how long one waits for its answer; 0:
-   * as long as it takes.
+   * Faults of clients' requests, in 1/1000, and how long a client waits for its answer; 0:
+   * indefinitely.
    */
   readonly clients: {
     readonly loseRequest: number;
     readonly loseAnswer: number;
     readonly patienceMs: number;
-    /** Chance that a request comes under the key of another one, in 1/1000. */
+    /** Probability that a request uses the key of another one, in 1/1000. */
     readonly reuseKey: number;
   };
   readonly simulator: SimulatorSettings;
@@ -60,58 +60,59 @@ export interface Plan {
    * connector (upstream-link.ts).
    */
   readonly upstream?: boolean;
-  /** Whether what the first acquirer certainly did not do goes to a second one. */
+  /** Whether payments that the first acquirer certainly did not process go to a second one. */
   readonly routed: boolean;
-  /** Chance that the first acquirer certainly does nothing: unreachable, or it says so itself. */
+  /**
+   * Probability that the first acquirer certainly does nothing: unreachable, or out of order by its
+   * own answer.
+   */
   readonly certainNoPerMille: number;
   readonly receivers: ReceiverPlan;
   /**
-   * How the clock is set while all runs: not at all, only back, or back and forward, a little and a
-   * lot.
+   * How the clock is set while all servers run: not at all, only back, or back and forward, a
+   * little and a lot.
    */
   readonly clockSets: "none" | "back" | "both";
-  /** Whether the disk is full now and then: nothing can be written, all can be read. */
+  /** Whether the disk is sometimes full: writes fail, reads work. */
   readonly diskFills: boolean;
   /**
-   * Chance that what an acquirer answers is not understood, and that it refuses to reverse what it
-   * never captured.
+   * Probabilities that an acquirer's answer cannot be parsed, and that it refuses to reverse what
+   * it never captured.
    */
   readonly garbledPerMille: number;
   readonly liesPerMille: number;
-  /** Chance that an acquirer takes seconds to answer, up to longer than anything waits for it. */
+  /** Probability that an acquirer takes seconds to answer, up to longer than any timeout. */
   readonly slowPerMille: number;
   /**
-   * By how much more than its connector declares a late request is late now and then; 0: what the
-   * connector declares is true.
+   * How much later than its connector declares a late request sometimes arrives; 0: the declaration
+   * is true.
    */
   readonly laterThanDeclaredMs: number;
-  /** By how much the servers' clocks differ from each other at most, in milliseconds. */
+  /** Maximum difference between the servers' clocks, in milliseconds. */
   readonly skewMs: number;
   /** When one server's clock is set forward, and back after a while; one after the other. */
   readonly clockJumps?: readonly ClockJump[];
-  /** When the clock of the store, by which leases run out, is set and set right again. */
+  /** When the store's clock, which decides when leases expire, is set, and corrected again. */
   readonly databaseStep?: Omit<ClockJump, "server">;
-  /** Whether an older copy of the store is put back while all runs. */
+  /** Whether an older copy of the store is restored during the run. */
   readonly putsBack: boolean;
-  /** Servers that share the store. */
+  /** Number of servers that share the store. */
   readonly servers: number;
-  /** Of several, one that is down when the faults end stays so. */
+  /** Of several servers, one that is down when the faults end stays down. */
   readonly oneStaysDown: boolean;
-  /** Whether the installation's keys are its own, and change after a few cards. */
+  /** Whether the installation has its own keys, which change after a few cards. */
   readonly ownKeys: boolean;
 }
 
 export interface ClockJump {
   readonly server: number;
-  /** After the end of the one before, or after the run's start. */
+  /** After the end of the previous jump, or after the run's start. */
   readonly afterMs: number;
   readonly aheadMs: number;
   readonly forMs: number;
 }
 
-/**
- * Whether nothing keeps a server from knowing what is so, and the time from being what it seems.
- */
+/** Whether servers always read the current state, and the clocks are right. */
 export function isCalm({
   stallPerMillion,
   pausePerMillion,
@@ -137,8 +138,8 @@ export function isCalm({
 
 const rates = [0, 0, 5, 50, 200] as const;
 /**
- * Of requests that arrive late: what arrives at the last moment has to meet a question on its way
- * to be seen.
+ * For requests that arrive late: one that arrives at the last moment has an effect only if it meets
+ * an inquiry in flight.
  */
 const lateRates = [0, 0, 0, 50, 200, 400] as const;
 
@@ -155,8 +156,8 @@ function confusedKeys(plan: Plan): Plan {
 }
 
 /**
- * In some runs of several servers the clock of the store is wrong for a while, by which no server
- * may judge what is due.
+ * In some runs of several servers the store's clock is wrong for a while; servers must not use it
+ * to judge what is due.
  */
 function databaseClock(plan: Plan): Plan {
   const chance = new Chance(plan.seed + 9);
@@ -171,9 +172,9 @@ function databaseClock(plan: Plan): Plan {
 }
 
 /**
- * In some runs one server's clock is wrong for a while. A server that is the only one cannot notice
- * it, so nothing arrives late there (see `lateAnswer`). The server whose clock was wrong comes
- * back: another one does not know what it has stamped.
+ * In some runs one server's clock is wrong for a while. A single server cannot notice it, so
+ * nothing arrives late there (see `lateAnswer`). The server whose clock was wrong does not stay
+ * down, because only it knows the times it has written.
  */
 function oneClock(plan: Plan): Plan {
   const chance = new Chance(plan.seed + 8);
@@ -197,8 +198,8 @@ function oneClock(plan: Plan): Plan {
 }
 
 /**
- * In one run of twelve the first acquirer is reached by the upstream connector. Such a server knows
- * a request that comes again.
+ * In one run of twelve the upstream connector reaches the first acquirer. Such a server recognizes
+ * a repeated request.
  */
 function elsewhere(plan: Plan): Plan {
   const chance = new Chance(plan.seed + 7);
@@ -220,8 +221,8 @@ function elsewhere(plan: Plan): Plan {
 }
 
 /**
- * In one run of eight what arrives late meets questions that are slow, at an acquirer that takes
- * nothing twice.
+ * In one run of eight late requests meet slow inquiries, at an acquirer that accepts no request
+ * twice.
  */
 function slowlyAsked(plan: Plan): Plan {
   const { seed } = plan;
@@ -247,11 +248,11 @@ function drawn(seed: number): Plan {
   const chance = new Chance(seed);
   const dedupes = !chance.happens(200);
   const answersInquiries = !chance.happens(200);
-  // An acquirer that can neither be asked nor asked again leaves a lost capture to people.
+  // An acquirer that supports neither inquiries nor repeats leaves a lost capture to manual review.
   const repeatsFollowUps = !answersInquiries || !chance.happens(400);
   const servers = chance.pick([1, 1, 1, 1, 1, 1, 2, 3]);
   const jumps = chance.pick(["none", "none", "none", "days", "days", "months"] as const);
-  // Fourteen months are counted by a clock that nobody sets: what a wrong one forgets is gone.
+  // Fourteen months need a clock that is never set: what a wrong clock deletes is lost.
   const clockSets =
     jumps === "months" ? "none" : chance.pick(["none", "none", "none", "back", "both"] as const);
   return {
@@ -290,11 +291,10 @@ function drawn(seed: number): Plan {
       latencyMs: chance.pick([0, 1, 300, 5_000]),
       loseAnswer: chance.pick(rates),
       loseRequest: chance.pick(rates),
-      // A clock that is set forward lets what is still on its way look as if it could not arrive
-      // any more.
+      // With a clock that was set forward, a request in flight seems unable to arrive any more.
       lateAnswer: clockSets === "both" ? 0 : chance.pick(lateRates),
-      // An acquirer that does not dedupe and a network that doubles can take money twice whatever
-      // anybody does (W9).
+      // An acquirer that does not dedupe and a network that duplicates can take money twice
+      // whatever Cofre does (W9).
       doubleRequest: dedupes && repeatsFollowUps ? chance.pick(rates) : 0,
     },
     personality: {
@@ -317,12 +317,12 @@ function drawn(seed: number): Plan {
     liesPerMille: chance.pick([0, 0, 0, 0, 0, 300]),
     slowPerMille: chance.pick([0, 0, 0, 50, 150]),
     laterThanDeclaredMs: chance.pick([0, 0, 0, 0, 0, 0, 0, 60_000]),
-    // By the clocks of different servers a token would live some seconds more or less.
+    // With the clocks of different servers a token would live some seconds more or less.
     skewMs: servers > 1 && jumps !== "months" ? chance.pick([0, 0, 900, 60_000]) : 0,
     putsBack: chance.happens(100),
     servers,
     oneStaysDown: chance.happens(500),
-    // Several processes that keep keys of one installation at once are another story.
+    // Several processes with their own copies of an installation's keys are not simulated.
     ownKeys: servers === 1 && chance.happens(400),
   };
 }

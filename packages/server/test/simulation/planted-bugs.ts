@@ -6,9 +6,9 @@ import { plantedServerBugs } from "./planted-server-bugs.ts";
 import { plantedUpstreamBugs } from "./planted-upstream-bugs.ts";
 
 /**
- * One replacement in the source. What it replaces must be there exactly once, or the list is out of
- * date. Line breaks, indentation and commas before a closing bracket make no difference, so that
- * the formatter may lay the source out in another way.
+ * One replacement in the source. The text that it replaces must occur exactly once, or the list is
+ * out of date. Line breaks, indentation and commas before a closing bracket are ignored, so that
+ * the formatter may change the layout.
  */
 export interface PlantedEdit {
   /** Relative to packages/server/src. */
@@ -21,14 +21,14 @@ export interface PlantedEdit {
 export interface PlantedBug extends PlantedEdit {
   readonly name: string;
   /**
-   * Further places. Where two guards hold one rule, each alone is tested beside its file, and only
-   * a mistake in both changes what happens.
+   * Further places. If two guards enforce one rule, each is tested beside its file, and only a
+   * mistake in both changes the behaviour.
    */
   readonly also?: readonly PlantedEdit[];
 }
 
 /**
- * The source of each file with the mistake in it, by `file`. `read` gives the source without it.
+ * The source of each file with the mistake in it, by `file`. `read` returns the source without it.
  */
 export function sourcesWith(
   bug: PlantedBug,
@@ -51,7 +51,7 @@ export function sourcesWith(
   return sources;
 }
 
-/** `text` in any layout: words and signs in the same order. */
+/** Matches `text` in any layout: words and signs in the same order. */
 function patternOf(text: string): RegExp {
   let pattern = "";
   let before = "";

@@ -3,9 +3,7 @@ import type { PlantedBug } from "./planted-bugs.ts";
 const job = "recovery/card-expiry-job.ts";
 const memoryStore = "stores/memory/memory-store.ts";
 
-/**
- * Mistakes that somebody could make with stored cards, their keys, and the job that forgets them.
- */
+/** Plausible mistakes with stored cards, their keys, and the job that deletes expired cards. */
 export const plantedCardBugs: readonly PlantedBug[] = [
   {
     name: "a charge is no use of the card until the acquirer has answered",
@@ -49,7 +47,7 @@ export const plantedCardBugs: readonly PlantedBug[] = [
     find: `    return frozenCopy(this.#cards.get(keyOf(merchantId, digest)));`,
     replace: `    return frozenCopy(this.#cards.get(keyOf(merchantId, digest)) ?? [...this.#cards.values()].find((card) => card.tokenDigest === digest));`,
     also: [
-      // Without this the digest that one merchant's key makes of the token is not in another
+      // Without this, the digest that one merchant's key makes of the token is not in another
       // merchant's row.
       {
         file: "vault/local-vault.ts",

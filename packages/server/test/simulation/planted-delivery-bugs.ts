@@ -4,7 +4,7 @@ const dispatcher = "delivery/dispatcher.ts";
 const delivery = "delivery/delivery.ts";
 const memoryStore = "stores/memory/memory-store.ts";
 
-/** Mistakes that somebody could make with what merchants are told. */
+/** Plausible mistakes with notifications. */
 export const plantedDeliveryBugs: readonly PlantedBug[] = [
   {
     name: "what jobs find out is announced and delivered to nobody",

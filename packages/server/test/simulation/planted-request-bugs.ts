@@ -4,8 +4,8 @@ const named = "operations/named-requests.ts";
 const postings = "ledger/postings.ts";
 
 /**
- * Mistakes with what clients are answered: requests under keys, refusals that come too early,
- * amounts in the local currency.
+ * Plausible mistakes with answers to clients: requests under keys, premature refusals, amounts in
+ * the local currency.
  */
 export const plantedRequestBugs: readonly PlantedBug[] = [
   {

@@ -3,8 +3,8 @@ import type { PlantedBug } from "./planted-bugs.ts";
 const setBack = "recovery/set-back-job.ts";
 
 /**
- * Mistakes that somebody could make where several servers share a store, clocks are set, or an
- * acquirer does not tell the truth.
+ * Plausible mistakes where several servers share a store, clocks are set, or an acquirer gives
+ * false answers.
  */
 export const plantedServerBugs: readonly PlantedBug[] = [
   {

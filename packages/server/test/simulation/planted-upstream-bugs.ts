@@ -2,7 +2,7 @@ import type { PlantedBug } from "./planted-bugs.ts";
 
 const connector = "connectors/upstream/upstream-connector.ts";
 
-/** Mistakes that are possible in the connector to another server with the interface. */
+/** Plausible mistakes in the connector to another server with the interface. */
 export const plantedUpstreamBugs: readonly PlantedBug[] = [
   {
     name: "a payment code that the upstream knows already is taken for a decline",

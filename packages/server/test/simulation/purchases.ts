@@ -6,14 +6,14 @@ import { type Shop } from "./shop.ts";
 import { ask, codeOf, query, wish } from "./shop-client.ts";
 import { type Fields, wireRequest } from "./wire-request.ts";
 
-/** What a client does with cards: stores them, has them verified, and pays. */
+/** Card actions of a client: storing, verification and payment. */
 
 /**
  * Published test cards that approve, two that are declined, and one that the acquirer does not
  * know.
  */
 const good = ["4111111111111111", "5555555555554444"];
-/** Of brands that Brazil alone takes. */
+/** With brands that only Brazil accepts. */
 const brazilian = [...good, "6362970000457013", "6011111111111117"];
 const bad = ["4716909774636285", "5102026827345142", "4242424242424242"];
 
@@ -53,7 +53,7 @@ async function hasToken(
   await auditor.cards.told(shop.account.id, token, at, time.now());
 }
 
-/** The shop's page leaves a security code for the newest stored card. */
+/** The shop's page sends a security code for the newest stored card. */
 export async function leaveCode(
   installation: Installation,
   shop: Shop,
@@ -122,7 +122,7 @@ export async function pay(
   return order(installation, shop, chance, code, by)();
 }
 
-/** A double click: the same order, at the same moment, under the same key or under none. */
+/** A double click: the same order at the same moment, under the same key or without one. */
 export async function payTwice(
   installation: Installation,
   shop: Shop,
@@ -142,7 +142,7 @@ function order(
   by?: string,
 ): () => Promise<boolean> {
   const { auditor, plan, time, tokens } = installation;
-  // Now and then another merchant's token, which must be as good as none.
+  // Sometimes another merchant's token, which must be treated as unknown.
   const foreign = chance.happens(20) ? tokens.at(-1 - chance.below(5)) : undefined;
   const token =
     by ?? foreign ?? (chance.happens(500) ? shop.tokens.at(-1 - chance.below(3)) : undefined);
@@ -214,7 +214,7 @@ function order(
   };
 }
 
-/** Where payments are asked for, and in what. */
+/** The countries and currencies of payments. */
 const places = [
   { country: "br", currency: "USD" },
   { country: "br", currency: "USD" },
@@ -245,7 +245,7 @@ const customers: Readonly<Record<Country, Fields>> = {
   ar: { ...address, document: "20123456786" },
 };
 
-/** Amounts are between one and a thousand dollars, about. */
+/** Amounts are between about one and a thousand dollars. */
 function factorOf(currency: string): bigint {
   return currency === "COP" ? 2_000n : currency === "MXN" ? 20n : currency === "BRL" ? 5n : 1n;
 }
@@ -257,8 +257,8 @@ export function textOf(minor: bigint): string {
 }
 
 /**
- * Now and then a first payment under a mandate, or one that follows: of the same card, of another
- * one, or of none.
+ * Sometimes the initial payment of a mandate, or a subsequent one: of the same card, of another
+ * one, or without an initial payment.
  */
 function credentialFields(shop: Shop, chance: Chance): Fields | undefined {
   const kind = chance.below(100);

@@ -15,7 +15,7 @@ export interface Message {
   readonly hash: string;
 }
 
-/** What befalls a message now and then, and what its receiver does. */
+/** Faults of a message and of its receiver. */
 const faults = [
   "refuses",
   "busy",
@@ -30,25 +30,28 @@ const faults = [
 type Fault = (typeof faults)[number];
 
 export interface ReceiverPlan {
-  /** Endpoints of each account; its payments may bring addresses of their own beside. */
+  /** Endpoints of each account; its payments may bring their own addresses as well. */
   readonly endpoints: number;
   readonly ownAddressPerMille: number;
   readonly faultsPerMille: number;
-  /** Whether a merchant whose endpoint answered 410 switches it on again when all is well. */
+  /** Whether a merchant whose endpoint answered 410 enables it again after the faults. */
   readonly comesBack: boolean;
 }
 
-/** What happens to be listened to. */
+/** Observer of messages. */
 interface Listener {
-  /** A message is on its way: called before anything becomes of it. */
+  /** A message was sent: called before any result. */
   sends(message: Message): Promise<void>;
-  /** The receiver has it. `acknowledged`: it said so, whether or not anybody heard that. */
+  /**
+   * The receiver has it. `acknowledged`: it answered so, whether or not the sender received the
+   * answer.
+   */
   hears(message: Message, acknowledged: boolean): void;
 }
 
 const ok: SendOutcome = { kind: "answered", status: 200, retryAfter: undefined };
 
-/** In slots that several servers share out. */
+/** In slots that several servers share. */
 export function merchantIdOf(shop: number): MerchantId {
   return (shop * 11).toString(16).padStart(8, "0") as MerchantId;
 }
@@ -62,8 +65,8 @@ export function ownUrl(shop: number, order: number): string {
 }
 
 /**
- * All merchants' receivers and the network to them: everything between here and them goes wrong at
- * times, and then some of it stays down.
+ * All merchants' receivers and the network to them: every kind of failure on the way occurs at
+ * times, and some receivers then stay down.
  */
 export class Receivers implements Sender {
   readonly #time: SimTime;
@@ -133,7 +136,7 @@ const consequences: Readonly<Record<Fault, (chance: Chance) => Consequence>> = {
   busy: (chance) => answers(chance.pick([429, 503]), String(chance.pick([1, 30, 600]))),
   moved: () => answers(302),
   unreachable: () => unreachable,
-  // The receiver has it, and whoever sent it does not know.
+  // The receiver has it, but the sender does not know.
   cut: () => ({ ...unreachable, heard: true }),
   slow: (chance) => ({ outcome: ok, afterMs: chance.between(1_000, 19_000), heard: true }),
   late: () => ({ outcome: ok, afterMs: hour, heard: true }),

@@ -11,9 +11,7 @@ import { openShop, type Shop } from "./shop.ts";
 export interface SeedReport {
   readonly seed: number;
   readonly violations: readonly string[];
-  /**
-   * SHA-256 over everything that happened and everything that the run left: equal for equal seeds.
-   */
+  /** SHA-256 of all events and of the final state: equal for equal seeds. */
   readonly trace: string;
   readonly events: number;
   readonly crashes: number;
@@ -25,7 +23,7 @@ const maximumEvents = 200_000;
 
 /**
  * One whole run: faults, then healing, then nothing may be left open. Everything follows from the
- * seed. `tell` hears what happens.
+ * seed. `tell` receives each event as a line.
  */
 export async function runSeed(seed: number, tell?: (line: string) => void): Promise<SeedReport> {
   const plan = planOf(seed);
@@ -62,7 +60,7 @@ export async function runSeed(seed: number, tell?: (line: string) => void): Prom
     await time.run(24 * hour, () => running === 0, maximumEvents);
     if (running > 0)
       auditor.violation("every client is answered or told that its connection broke");
-    // A day on, the job that forgets cards has been round once more.
+    // A day later the job that deletes cards has run once more.
     await healAndAudit(
       installation,
       shops,

@@ -4,8 +4,8 @@ import type { PaymentState } from "../../src/payment/payment-machine.ts";
 import type { Refund } from "../../src/payment/refund.ts";
 
 /**
- * A payment as a client sees it: read from an answer of the interface, by hand and apart from the
- * product's renderer.
+ * A payment as a client sees it: read from an answer of the interface, with code that is
+ * independent of the product's renderer.
  */
 export interface Seen {
   readonly merchantId: MerchantId;
@@ -14,7 +14,7 @@ export interface Seen {
   readonly status: "PE" | "CO" | "CA";
   readonly preApproved: boolean;
   readonly captureAvailable: boolean;
-  /** Minor units in the currency that was asked for, and in the local one. */
+  /** Minor units in the order's currency, and in the local one. */
   readonly amount: bigint;
   readonly total: bigint;
   readonly tax: bigint;
@@ -36,7 +36,7 @@ export interface SeenRefund {
 
 export interface SeenAnswer {
   readonly payment: Seen;
-  /** The refund that was asked for. */
+  /** The refund of the request. */
   readonly refund: SeenRefund | undefined;
   readonly token: string | undefined;
 }
@@ -55,7 +55,7 @@ const statusOf: Readonly<Record<PaymentState, Seen["status"]>> = {
   expired: "CA",
 };
 
-/** The same of a payment that an operation resolved with. */
+/** The same for a payment that an operation resolved with. */
 export function seenOf(payment: Payment): Seen {
   const { merchantId, id, order, state, refunds, chargeback, verdict } = payment;
   const status = statusOf[state];
@@ -89,10 +89,10 @@ export function seenRefundOf({ id, code, state, amount }: Refund): SeenRefund {
   return { id, code, status: status[state], amount };
 }
 
-/** Reads a successful answer; throws for one that is none. */
+/** Reads a successful answer; throws for any other. */
 export function readAnswer(merchantId: MerchantId, told: unknown): SeenAnswer {
   const payment = node(node(told)["payment"]);
-  // Beside the payment's refunds stands the one that was asked for.
+  // The requested refund is beside the payment's refunds.
   const beside = payment["refund"] ?? node(told)["refund"];
   const chargeback = payment["chargeback"] === undefined ? undefined : node(payment["chargeback"]);
   const cof = payment["cof_info"] === undefined ? undefined : node(payment["cof_info"]);

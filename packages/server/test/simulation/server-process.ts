@@ -25,7 +25,7 @@ import type { Auditor } from "./auditor.ts";
 import { CardLikeNames } from "../../src/wire/decode/card-like-names.ts";
 import { createWireServer, type WireServer } from "./wire-server.ts";
 
-/** What one process has of the world: whatever it waits for may be where it dies. */
+/** The outside of one process: it may die at each call. */
 export interface Outside {
   readonly store: Store;
   readonly vault: Vault;
@@ -33,40 +33,41 @@ export interface Outside {
   readonly sender: Sender;
   readonly clock: WatchedClock;
   /**
-   * What the process before noted of its clock; undefined in a run in which no clock is set back.
+   * The clock time that the previous process noted; undefined in a run in which no clock is set
+   * back.
    */
   readonly setBack: { readonly seenAt: Instant | undefined } | undefined;
   readonly scheduler: Scheduler;
   readonly random: Random;
-  /** Of notifications alone, as in app.ts. */
+  /** For notifications only, as in app.ts. */
   readonly notificationRandom: Random;
   readonly auditor: Auditor;
   /** Names this process among those that share the store; undefined when there can be no other. */
   readonly node: string | undefined;
   readonly elapsedMs: ElapsedMs;
-  /** Of the installation, as in app.ts. */
+  /** The installation's epoch, as in app.ts. */
   readonly epoch: () => number;
 }
 
 /** The parts of a server, put together as in app.ts. */
 export interface ServerParts {
   readonly runner: Runner;
-  /** What clients reach. */
+  /** The part that clients reach. */
   readonly wire: WireServer;
   readonly share: Share;
-  /** Whether a balancer sends it requests: /readyz says no while its clock is off. */
+  /** Whether a balancer sends it requests: /readyz fails while its clock is wrong. */
   isReady(): boolean;
-  /** Begins the jobs; resolves when requests may be served. */
+  /** Starts the jobs; resolves when requests may be served. */
   start(): Promise<void>;
 }
 
 const acquirerTimeoutMs = 30_000;
 /**
- * Retries are minutes apart, what is new is told of by nudges: polling each second would be most of
- * what a run does.
+ * Retries are minutes apart, and new notifications trigger a nudge: polling each second would be
+ * most of a run's work.
  */
 const pollMs = 15 * second;
-/** The job looks each second, which would be most of a run as well. */
+/** The job checks each second, which would be most of a run's work too. */
 const looksLessOften = 5;
 
 export function buildServer({ auditor, ...outside }: Outside): ServerParts {
@@ -88,7 +89,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     store,
     accounts: notificationAccounts(accounts, { run: (...call) => runner.run(...call) }),
     sender: outside.sender,
-    // Signatures are held by tests of their own, and cost more than all the rest of a run.
+    // Other tests check signatures, which would cost more than the rest of a run.
     sign: async ({ id, at }) => ({
       "webhook-id": id,
       "webhook-timestamp": String(at),

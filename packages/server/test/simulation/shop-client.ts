@@ -7,11 +7,11 @@ import { readAnswer, type SeenAnswer } from "./seen.ts";
 import { note, type Shop } from "./shop.ts";
 import { type Fields, wireRequest, type WireRequest } from "./wire-request.ts";
 
-/** What a client is left with when it sends nothing more. */
+/** The final result for a client that sends nothing more. */
 export type Heard =
   | { readonly kind: "done"; readonly answer: SeenAnswer }
   | { readonly kind: "refused"; readonly code: string }
-  /** The connection broke, or the client waited long enough: it knows nothing. */
+  /** The connection broke, or the client's patience ended: the result is unknown. */
   | { readonly kind: "lost" };
 
 const paths = {
@@ -24,8 +24,8 @@ const paths = {
 } as const;
 
 /**
- * A wish of one of the shop's clients, perhaps under an Idempotency-Key; now and then under one
- * that another wish of the shop has.
+ * A wish of one of the shop's clients, perhaps under an Idempotency-Key; sometimes under a key of
+ * another wish of the shop.
  */
 export function wish(
   installation: Installation,
@@ -41,7 +41,7 @@ export function wish(
   let key: string | undefined;
   if (reusesKey) ({ key } = earlier);
   else if (chance.happens(500)) {
-    // Every shop counts its requests by itself: two shops have the same keys.
+    // Every shop numbers its requests separately: two shops have the same keys.
     key = `request-${shop.keys.length}`;
     shop.keys.push({ key, verb: asked.verb });
   }
@@ -49,8 +49,8 @@ export function wish(
 }
 
 /**
- * Sends what the wish is, and again while nobody has answered it, as clients do: the same bytes
- * under the same key, mostly, and without a key seldom where that would be another wish.
+ * Sends the wish's request, and repeats it without an answer, as clients do: mostly the same bytes
+ * under the same key, and rarely without a key where that would be another wish.
  */
 export async function ask(
   installation: Installation,
@@ -72,7 +72,7 @@ export async function ask(
     const isOver =
       heard.kind === "done" ||
       (heard.kind === "refused" && !isOfTheMoment(heard.code) && !isOpen(heard.code));
-    // A payment whose outcome is open is no last word either.
+    // A payment with an open outcome is not final either.
     if (heard.kind === "done" && wished.key !== undefined && isOpenStill(heard.answer))
       asksLater(shop, wished, bytes);
     if (isOver) return heard;
@@ -95,8 +95,8 @@ function isOpenStill({ payment }: SeenAnswer): boolean {
 }
 
 /**
- * All is well: whoever asked for something under a key hears now what became of it. Resolves with
- * how many asked.
+ * After the faults: each request under a key without an answer gets its answer now. Resolves with
+ * the number of requests.
  */
 export async function askForAnswers(installation: Installation, shop: Shop): Promise<number> {
   const asked = shop.unanswered.splice(0);
@@ -105,7 +105,7 @@ export async function askForAnswers(installation: Installation, shop: Shop): Pro
     const isAnswered =
       (heard.kind === "done" && !isOpenStill(heard.answer)) ||
       (heard.kind === "refused" && !isOfTheMoment(heard.code) && !isOpen(heard.code));
-    // What an acquirer lies about is left to people.
+    // Payments about which an acquirer gives false answers are left to manual review.
     if (isAnswered || installation.auditor.isPutBack || installation.plan.liesPerMille > 0)
       continue;
     installation.auditor.violation(
@@ -138,7 +138,7 @@ async function send(
   return { kind: "done", answer: seen };
 }
 
-/** Asks what became of a payment, once. */
+/** Queries a payment once. */
 export async function query(
   installation: Installation,
   shop: Shop,

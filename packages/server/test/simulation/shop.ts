@@ -8,7 +8,7 @@ import { endpointUrl, merchantIdOf } from "./receivers.ts";
 import type { Seen, SeenRefund } from "./seen.ts";
 import type { WireRequest } from "./wire-request.ts";
 
-/** What the clients of one merchant share: as a shop does, they act on the same orders. */
+/** Shared by the clients of one merchant: as in a shop, they act on the same orders. */
 export interface Shop {
   readonly index: number;
   readonly account: Account;
@@ -16,13 +16,13 @@ export interface Shop {
   readonly key: string;
   /** The Idempotency-Keys that its clients have used, and for what. */
   readonly keys: { readonly key: string; readonly verb: Verb }[];
-  /** What its clients have asked for under a key, and gave up before there was an answer. */
+  /** Requests under a key that its clients gave up without an answer. */
   readonly unanswered: { readonly wished: Wish; readonly bytes: WireRequest }[];
-  /** Of every merchant's payments: now and then one names another's. */
+  /** Hashes of every merchant's payments: sometimes a client names another merchant's. */
   readonly hashes: readonly string[];
   readonly codes: Set<string>;
   readonly tokens: string[];
-  /** Each payment as the shop was last told of it; the one that was told of last is the last. */
+  /** Each payment as the shop last received it; the last one received is the last entry. */
   readonly payments: Map<string, Seen>;
   readonly refunds: (Pick<SeenRefund, "id" | "code"> & { readonly payment: string })[];
   readonly mandates: string[];
@@ -73,7 +73,7 @@ export async function openShop(
   };
 }
 
-/** A client was told of a payment, and perhaps of one of its refunds. */
+/** A client received a payment, and perhaps one of its refunds. */
 export function note(
   installation: Installation,
   shop: Shop,
@@ -89,8 +89,8 @@ export function note(
 }
 
 /**
- * One of the shop's newest payments: mostly one that looks as if something could be done with it,
- * else any, for the refusals. The newest come first in line for whatever comes: races need company.
+ * One of the shop's newest payments: mostly one that seems to allow an action, else any, for the
+ * refusals. The newest come first, because races need several clients on one payment.
  */
 export function someHash(
   shop: Shop,

@@ -5,10 +5,7 @@ import type { Chance } from "./chance.ts";
 
 interface Task {
   readonly at: number;
-  /**
-   * Decides between tasks of one moment, drawn from the seed: their order is part of what is
-   * explored.
-   */
+  /** Order of tasks at the same moment, drawn from the seed, so that orders are explored too. */
   readonly rank: number;
   readonly run: () => void;
   cancelled: boolean;
@@ -20,14 +17,14 @@ export const epoch = 1_769_810_400_000;
 /**
  * Virtual time. Owns the queue of everything that waits: code under test only waits through the
  * ports, so when the queue's next task is taken and all promises have settled, nothing else is
- * going on.
+ * running.
  */
 export class SimTime implements Clock, Scheduler {
   readonly #chance: Chance;
   readonly #heap: Task[] = [];
   #now = epoch;
   #jumped = 0;
-  /** By how much somebody has set the clock: what waits goes by the time that passes. */
+  /** By how much the clock was set; waits depend only on the time that passes. */
   #setMs = 0;
   events = 0;
 
@@ -39,7 +36,7 @@ export class SimTime implements Clock, Scheduler {
     return instant(this.#now + this.#setMs);
   }
 
-  /** Milliseconds since the run began, whatever the clock says. */
+  /** Milliseconds since the run began, independent of the clock. */
   elapsed(): number {
     return this.#now - epoch;
   }
@@ -72,8 +69,8 @@ export class SimTime implements Clock, Scheduler {
   }
 
   /**
-   * Runs what falls due until `untilMs` from now, or until `done` says so; at most `maximumEvents`,
-   * so that every run ends.
+   * Runs what falls due until `untilMs` from now, or until `done` returns true; at most
+   * `maximumEvents`, so that every run ends.
    */
   async run(untilMs: number, done: () => boolean, maximumEvents: number): Promise<void> {
     const end = this.#now + untilMs - this.#jumped;
@@ -94,7 +91,7 @@ export class SimTime implements Clock, Scheduler {
     if (!done()) this.#now = Math.max(this.#now, end + this.#jumped);
   }
 
-  /** Somebody sets the clock, forward or back: no time passes. */
+  /** Sets the clock forward or back: no time passes. */
   set(byMs: number): void {
     this.#setMs += byMs;
   }
@@ -106,8 +103,8 @@ export class SimTime implements Clock, Scheduler {
   }
 
   /**
-   * The clock goes on without anybody: a machine that slept. What fell due in the meantime runs
-   * now, in the order in which it fell due.
+   * The clock advances while nothing runs, as on a machine that slept. What fell due in the
+   * meantime runs now, in order.
    */
   jump(ms: number): void {
     this.#now += ms;

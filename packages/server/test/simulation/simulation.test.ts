@@ -7,7 +7,7 @@ import { keptSeeds } from "./kept-seeds.ts";
 import { plantedBugs, sourcesWith } from "./planted-bugs.ts";
 import { runSeed } from "./run-seed.ts";
 
-/** The quick part; 10,000 seeds and the planted bugs are the lane `npm run lane simulation`. */
+/** The quick part; 10,000 seeds and the planted bugs are in the lane `npm run lane simulation`. */
 describe("a simulated installation", () => {
   test("keeps every promise in the seeds that are kept", async () => {
     for (const { seed, met } of keptSeeds) {

@@ -1,12 +1,12 @@
 import type { Instant } from "../../src/kernel/instant.ts";
 import type { Store } from "../../src/stores/store.ts";
 
-/** Does `call`; whoever waits for it may die before it or after it. */
+/** Runs `call`; the process that waits for it may die before or after it. */
 export type Step = <T>(call: () => Promise<T>) => Promise<T>;
 
 /**
- * The store as one process has it: each call is a step of that process. `time`: the clock that all
- * processes on the store share.
+ * The store as one process reaches it: each call is a step of that process. `time`: the clock that
+ * all processes on the store share.
  */
 export function storeInSteps(store: Store, step: Step, time: () => Instant): Store {
   return {

@@ -23,7 +23,7 @@ import type { Step } from "./store-in-steps.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Of which call an exchange is a part. */
+/** The call that an exchange belongs to. */
 interface Cause {
   readonly kind: MessageKind;
   readonly merchantId: MerchantId;
@@ -71,8 +71,8 @@ const descriptions: ReadonlyMap<DeclineReason, string> = new Map([
 /**
  * A server with the interface, as the product's own upstream connector reaches it: the connector's
  * translation runs in the simulation, and each of its exchanges is a step in which the process may
- * die. The server is written for the simulation from the interface: it reads the bodies and writes
- * the answers, and its books are those of the simulation's acquirers.
+ * die. The server is written from the interface, only for the simulation: it reads the bodies and
+ * writes the answers, and uses the books of the simulation's acquirers.
  */
 export class UpstreamServer implements Pick<
   SimulatedAcquirer,
@@ -175,8 +175,8 @@ export class UpstreamServer implements Pick<
   }
 
   /**
-   * One exchange over the network. What is to happen to a reversal does not happen to the
-   * cancellation or the refund that it may be.
+   * One exchange over the network. Instructions for a reversal do not apply to the cancellation or
+   * the refund that carries it.
    */
   async #exchange(
     cause: Cause,
@@ -200,7 +200,7 @@ export class UpstreamServer implements Pick<
       : told;
   }
 
-  /** Nothing was done for certain: it was not reached, or its key opens nothing. */
+  /** Nothing was done for certain: the server was unreachable, or the key is invalid. */
   #certainNo(): Told | NotSent {
     return this.#chance.happens(500)
       ? { kind: "not_sent" }
@@ -208,8 +208,8 @@ export class UpstreamServer implements Pick<
   }
 
   /**
-   * It was done, and the answer is cut off, is of another payment or of another shape, or says
-   * nothing.
+   * It was done, but the answer is cut off, is about another payment, has another shape, or is
+   * empty.
    */
   #garbled({ answer }: Told): Told | Unknown {
     this.#auditor.mark("an answer of the upstream is garbled");
@@ -319,7 +319,7 @@ export class UpstreamServer implements Pick<
     const left = captured - refunds.reduce((sum, refund) => sum + refund.amount, 0n);
     if (captured === 0n) return refused("BP-REF-7");
     if (amount > left || refusal !== undefined) return refused("BP-REF-5");
-    // To us the refund of a whole sale is its technical undo.
+    // For us the full refund of a sale is its reversal.
     if (isReversalCode(payment.merchantId, payment.reference, code)) {
       this.book.reverse({ ...this.#request(payment, cause.reference) });
     } else {
@@ -378,7 +378,7 @@ export class UpstreamServer implements Pick<
   #shown(payment: Payment): Fields {
     const { held, captured } = this.#booked(payment);
     const { reason, refunds, asked, currency, code, mark, authorizationCode, mandateId } = payment;
-    // A sale that was refunded whole is still CO, as any that was refunded is.
+    // A fully refunded sale is still CO, like any refunded payment.
     const isTaken = captured > 0n || refunds.length > 0;
     const status = isTaken ? "CO" : held > 0n ? "PE" : "CA";
     const amount = isTaken && captured > 0n ? captured : asked;

@@ -1,17 +1,16 @@
 import type { Chance } from "./chance.ts";
 
 /**
- * What a merchant's program means to send, before it is put on the wire in one of the ways in which
- * public clients do.
+ * The fields of a merchant's request, before they are encoded in one of the ways of public clients.
  */
 export type Fields = { readonly [name: string]: Value };
 type Value = string | boolean | undefined | Fields;
 
-/** A request as the server's socket has it: head and bytes. */
+/** A request as the server's socket receives it: head and bytes. */
 export interface WireRequest {
   readonly method: "GET" | "POST";
   readonly target: string;
-  /** Names and values in turns. */
+  /** Alternating names and values. */
   readonly headers: readonly string[];
   readonly body: Buffer | undefined;
 }
@@ -68,7 +67,7 @@ const multipart: Encode = (path, fields, key) => ({
     .join("")}--cut--\r\n`,
 });
 
-/** Operations that bring card data never travel in an address; all others may. */
+/** Card data never travels in a URL; other operations may use one. */
 const withCards = [json, requestBody, requestBodyBesideKey, form, keyInQuery, multipart] as const;
 const withoutCards = [...withCards, query, query, query] as const;
 
@@ -81,7 +80,7 @@ const spellings: readonly ((path: string) => string)[] = [
   (path) => path.replace("refundOrCancel", "refundorcancel"),
 ];
 
-/** The request in a way that chance picks. What it means is the same in each. */
+/** Encodes the request in a randomly chosen way. The meaning is the same in each. */
 export function wireRequest(
   chance: Chance,
   path: string,
@@ -109,7 +108,7 @@ function formOf(fields: Fields): string {
     .join("&");
 }
 
-/** `payment[card][card_number]`, as forms write what is nested. */
+/** `payment[card][card_number]`, as forms encode nested fields. */
 function pairsOf(fields: Fields, prefix = ""): readonly (readonly [string, string])[] {
   return Object.entries(fields).flatMap(([name, value]) => {
     const whole = prefix === "" ? name : `${prefix}[${name}]`;

@@ -12,14 +12,15 @@ import type { KeyHolder } from "../../src/operations/account-directory.ts";
 import type { WireRequest } from "./wire-request.ts";
 
 /**
- * What the interface of a server answers to bytes; rejects with what is no answer of the interface.
+ * Answers bytes as a server's interface does; rejects if the result is not an answer of the
+ * interface.
  */
 export type WireServer = (request: WireRequest) => Promise<WireAnswer>;
 
 /**
  * The product's own decoder, routes, key check, endpoints and renderer, in the order of
- * http/request-pipeline.ts and without its sockets. What sockets add (framing, bounds, slowness)
- * has lanes of its own.
+ * http/request-pipeline.ts and without its sockets. Effects of sockets (framing, limits, slowness)
+ * have their own lanes.
  */
 export function createWireServer(deps: EndpointDeps): WireServer {
   const routes = new Routes(wireEndpoints(deps));
