@@ -10,7 +10,7 @@ import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
 import { startAcquirer } from "../acquirer/start-acquirer.ts";
 import type { ConnectorHarness } from "./connector.contract.ts";
 
-/** Time that stands still until a test lets it pass. */
+/** A clock that only advances when a test does so. */
 export class StillTime implements Clock, Scheduler {
   #now = Date.UTC(2026, 10, 28);
   #tasks: { readonly at: number; readonly run: () => void }[] = [];
@@ -19,7 +19,7 @@ export class StillTime implements Clock, Scheduler {
     return instant(this.#now);
   }
 
-  /** How many tasks wait. */
+  /** Number of waiting tasks. */
   get waiting(): number {
     return this.#tasks.length;
   }
@@ -46,7 +46,7 @@ export class StillTime implements Clock, Scheduler {
       this.#tasks = this.#tasks.filter((task) => task !== next);
       this.#now = next.at;
       next.run();
-      // What the task resolved goes on before time does.
+      // Promises that the task resolved continue before time does.
       await new Promise((resolve) => {
         setImmediate(resolve);
       });

@@ -22,15 +22,15 @@ import { maskOf } from "../../src/vault/mask.ts";
 import { cardOf } from "../vectors/cards.ts";
 import { merchantId } from "./store-fixtures.ts";
 
-/** A connector together with a hand on its acquirer and on time. */
+/** A connector with control of its acquirer and of time. */
 export interface ConnectorHarness {
   readonly connector: Connector;
-  /** What the acquirer's wire has no place for, so that no connector can know it. */
+  /** Data that the acquirer's interface cannot carry, so that no connector can know it. */
   readonly lacks?: {
-    /** Names of transactions, but for those that a stored credential asks for. */
+    /** Transaction names, except those that a stored credential requires. */
     readonly transactionNames?: true;
     /**
-     * Names of captures: a second one that asks for what was taken is answered like the first, and
+     * Capture references: a second capture of the same amount gets the first one's answer, and
      * takes nothing.
      */
     readonly captureNames?: true;
@@ -39,11 +39,11 @@ export interface ConnectorHarness {
   books(): Promise<AcquirerBooks>;
   now(): Instant;
   /**
-   * How long a test waits for an answer that it knows will not come. Less than half of the
-   * connector's lateArrivalMs.
+   * How long a test waits for an answer that will not come. Less than half of the connector's
+   * lateArrivalMs.
    */
   readonly patienceMs: number;
-  /** Resolves when this much time has passed, and what fell due has happened. */
+  /** Resolves when this much time has passed and everything due has run. */
   pass(ms: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -65,8 +65,7 @@ const timedOut = { kind: "unknown", cause: "timeout" };
 let merchants = 0;
 
 /**
- * What connector.ts promises, and that the declared capabilities are the acquirer's: each is tried,
- * not believed.
+ * Tests the promises of connector.ts, and that the acquirer really has each declared capability.
  */
 export function describeConnectorContract(
   name: string,
@@ -196,7 +195,7 @@ export function describeConnectorContract(
       assert.deepEqual(await merchant.withoutAnswer("a-1"), timedOut);
       const tooEarly = await merchant.reverse("a-1");
       await harness.pass(lateArrivalMs);
-      // The control: had it been reversed too early only, the money would be held now.
+      // The control: had it only been reversed too early, the money would be held now.
       assert.deepEqual(await merchant.money(), {
         held: tooEarly.kind === "reversed" ? 0n : 100_00n,
         taken: 0n,
@@ -571,7 +570,7 @@ export function describeConnectorContract(
           assert.match(outcome.networkTransactionId ?? "", /^[0-9A-Z]{15}$/);
         assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
         const { verifications, approvals, reversals } = await merchant.totals();
-        // The control: the small authorization was there, and was taken back.
+        // The control: the small authorization was made, and was reversed.
         const ghosts = method === "ghost_authorization" ? 1 : 0;
         assert.deepEqual([verifications, approvals, reversals], [1, ghosts, ghosts]);
       });
@@ -668,7 +667,7 @@ export function describeConnectorContract(
   });
 }
 
-/** One merchant's requests, with the parts that a test does not care about filled in. */
+/** Sends one merchant's requests, with defaults for the fields that a test does not set. */
 class Merchant {
   readonly id: MerchantId;
   readonly #harness: ConnectorHarness;
@@ -708,7 +707,7 @@ class Merchant {
     }
   }
 
-  /** Authorizes and waits for an answer until the test's patience ends. */
+  /** Authorizes, and waits for an answer until the test's patience ends. */
   async withoutAnswer(reference: string): Promise<AuthorizeOutcome> {
     const pending = this.authorize(reference, {
       deadline: laterBy(this.#harness.now(), this.#harness.patienceMs),
@@ -724,7 +723,7 @@ class Merchant {
     return { reference, amount: brl(100_00n), authorizationCode, acquirerReference };
   }
 
-  /** What is known of an authorization that was never answered. */
+  /** The known fields of an authorization that was never answered. */
   original(reference: string): OriginalAuthorization {
     return {
       reference,
@@ -743,7 +742,7 @@ class Merchant {
     return this.#harness.connector.capture(this.#followUp(reference, original, minor, patienceMs));
   }
 
-  /** A sale of 100.00 that refunds may follow. */
+  /** A sale of 100.00 for refunds. */
   async sold(reference: string): Promise<OriginalAuthorization> {
     const outcome = await this.authorize(reference, { capture: true });
     assert.equal(outcome.kind, "approved");

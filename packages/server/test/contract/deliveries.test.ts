@@ -49,7 +49,7 @@ const stores: readonly (readonly [string, () => Promise<Store>])[] = [
     : [["the PostgreSQL store", () => databases.openStore()] as const]),
 ];
 
-/** The payment's next version, which the endpoints hear of. */
+/** The payment's next version, with a notification to the endpoints. */
 function told(
   payment: Payment,
   deliverTo: readonly EndpointId[] = [shop],
@@ -95,7 +95,7 @@ function fresh(
   );
 }
 
-/** Each queue with something due, with its merchant. */
+/** Each queue with due deliveries, with its merchant. */
 async function queuesDue(store: Store, now: Instant): Promise<readonly string[]> {
   const merchants = await store.merchantsDue(now, undefined, 100);
   const queues = await Promise.all(
@@ -694,9 +694,7 @@ test(
     const client = new Client({ connectionString: url });
     await client.connect();
     context.after(() => client.end());
-    /**
-     * As that version says it: a delivery has seven columns, and nothing is said of what gathers.
-     */
+    /** In that version's format: a delivery has seven columns, and hashesPerCall is missing. */
     const commit = async (change: Change): Promise<string | undefined> => {
       const [head, ...rest] = JSON.parse(batchMessageOf(messageOf(change)).json) as unknown[];
       const [to, deliveries, beginning] = rest[7] as [unknown, unknown[][], unknown[]];
@@ -777,8 +775,8 @@ test(
     context.after(() => store.close());
     await store.commit(given.accountChange(given.newAccount(merchantA), [1]));
     await store.commit(given.accountChange(given.newAccount(merchantB), [2]));
-    // 20,000 deliveries of before: of each payment two, the first of which blocks the second, to an
-    // endpoint and to an own address.
+    // 20,000 deliveries of the earlier version: two per payment, the first of which blocks the
+    // second, to an endpoint and to the payment's own address.
     await query(
       url,
       `ALTER TABLE delivery DISABLE TRIGGER USER;
@@ -789,8 +787,8 @@ test(
        VALUES (decode('${merchantB}', 'hex'), 'shop', 1, decode(repeat('0', 48), 'hex'), 'update', 1, 'waiting', 1, 5, 0, 1);
        ALTER TABLE delivery ENABLE TRIGGER USER`,
     );
-    // The first piece waits in its transaction, and each payment notes how much was due when it was
-    // written.
+    // The first piece waits in its transaction, and each payment records how much was due when it
+    // was written.
     await query(
       url,
       `CREATE FUNCTION wait_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock_shared(7); RETURN NULL; END $$;
@@ -834,7 +832,7 @@ test(
       "SELECT max(rows) AS rows FROM (SELECT count(*)::integer AS rows FROM due_delivery GROUP BY xmin) AS pieces",
     );
     assert.ok((most?.rows ?? 0) <= 200, `${most?.rows} rows in one transaction`);
-    // A fill that broke off is begun again from the start.
+    // An interrupted fill starts again from the beginning.
     await query(
       url,
       "DELETE FROM due_merchant; DELETE FROM due_queue; DELETE FROM due_delivery WHERE number % 3 = 0",
@@ -918,7 +916,7 @@ async function compareWithMemory(context: TestContext, open: () => Promise<Store
         message: chance.happens(300) ? chance.between(0, delivery.number) : delivery.message,
       });
       await both(moved(next));
-      // The same again is stale on all.
+      // The same change again is stale on all stores.
       if (chance.happens(100)) assert.equal(await both(moved(next)), "stale");
     }
     const now = instant(start + chance.below(900));

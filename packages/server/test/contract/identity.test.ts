@@ -47,7 +47,7 @@ function describeIdentity(what: string, open: () => Promise<RunningStore>): void
       context.after(() => store.close());
       await Promise.all(Array.from({ length: 20 }, () => store.identity.raise({ beat: 0 })));
       const { beat } = await store.identity.read();
-      // The first makes the row.
+      // The first call makes the row.
       assert.equal(beat, 19);
     });
   });

@@ -4,8 +4,8 @@ import { migrations } from "../../src/stores/postgres/migrations/index.ts";
 import { refusedStatements } from "./migration-rules.ts";
 
 /**
- * Statements of migrations that were there before the rules, with the reason why they stop nothing
- * for long. It only gets shorter: a new migration keeps the rules.
+ * Statements of migrations that are older than the rules, with the reason why they do not block for
+ * long. No entry is added: a new migration follows the rules.
  */
 const fewRows = "the table has few rows";
 const earlier: ReadonlyMap<number, readonly (readonly [statement: string, reason: string])[]> =
@@ -38,8 +38,8 @@ const procedure = (body: string): string =>
   `CREATE PROCEDURE fill_1() LANGUAGE plpgsql AS $$ BEGIN ${body} END $$;`;
 
 /**
- * Each reads or writes a whole table under a lock, hides what does, or is written so that its
- * meaning is not seen.
+ * Each of these reads or writes a whole table under a lock, hides a statement that does, or uses a
+ * form whose meaning the check cannot see.
  */
 const refused: Readonly<Record<string, readonly string[]>> = {
   "an index of an existing table": [

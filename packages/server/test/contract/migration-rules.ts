@@ -1,9 +1,9 @@
 import { outsideStatements } from "../../src/stores/postgres/migrate.ts";
 
 /**
- * What a migration's text may say (docs/decisions/0008). It lists what is allowed, so a statement
- * in an unknown form is refused. A migration that needs another form adds it here, with the lock
- * that it takes and what it reads.
+ * The statements that a migration may contain (docs/decisions/0008). This is a list of allowed
+ * forms, so an unknown statement is refused. For a migration that needs another form, add it here,
+ * with its lock and what it reads.
  */
 
 interface Token {
@@ -25,8 +25,8 @@ const forms: readonly (readonly [kind: Token["kind"] | "space" | "dollar", form:
 ];
 
 /**
- * The statements of a text, without comments. Throws where the text has what this reads otherwise
- * than the server.
+ * The statements of a text, without comments. Throws where this parser and the server would read
+ * the text differently.
  */
 function statementsOf(text: string): readonly Statement[] {
   const statements: Token[][] = [[]];
@@ -57,7 +57,7 @@ function statementsOf(text: string): readonly Statement[] {
       statements.push([]);
       continue;
     }
-    // E'...', U&'...' and U&"..." have escapes, which are not read here.
+    // E'...', U&'...' and U&"..." have escapes, which this parser does not read.
     if (
       (kind === "string" || kind === "quoted") &&
       /[a-z&]/i.test(text.charAt(at - match[0].length - 1))
@@ -85,14 +85,17 @@ function endOfComment(text: string, begin: number): number {
   throw new Error("a comment without its end");
 }
 
-/** One space between tokens. What is quoted is not shown, so a form never finds a word in it. */
+/**
+ * The statement with one space between tokens. Quoted text is replaced, so a form never matches a
+ * word in it.
+ */
 function written(statement: Statement): string {
   return statement
     .map(({ kind, text }) => (kind === "string" ? "''" : kind === "quoted" ? '""' : text))
     .join(" ");
 }
 
-/** Splits at the commas that are in no parentheses. */
+/** Splits at the commas outside parentheses. */
 function partsOf(statement: Statement): readonly Statement[] {
   const parts: Token[][] = [[]];
   let depth = 0;
@@ -108,8 +111,8 @@ function partsOf(statement: Statement): readonly Statement[] {
 const constant = "(?:''|-? ?\\d+(?:\\.\\d+)?|true|false|null)";
 
 /**
- * Of a table that may be large. Each changes the catalogue alone, under a lock that is held for
- * milliseconds.
+ * Actions on a table that may be large. Each changes only the catalogue, under a lock that is held
+ * for milliseconds.
  */
 const tableActions = [
   new RegExp(
@@ -123,11 +126,17 @@ const tableActions = [
   /^enable row level security$/,
 ];
 
-/** Of a table that this migration makes, which is empty: all but what concerns another table. */
+/**
+ * For a table that this migration creates, which is empty, everything is allowed except what
+ * involves another table.
+ */
 const othersTables =
   /\b(?:attach|detach|inherit|inherits|references|rename|partition of|of|as|like)\b/;
 
-/** They change the catalogue, whatever follows. What a function says runs when it is called. */
+/**
+ * Statements that only change the catalogue, whatever follows. A function's body runs when it is
+ * called.
+ */
 const catalogueForms = [
   /^create sequence \w+/,
   /^create (?:or replace )?(?:function|procedure|view) \w+/,
@@ -141,14 +150,17 @@ const catalogueForms = [
   /^alter (?:function|procedure) /,
 ];
 
-/** `%s` of a `format` is text that this does not see: it may be in these alone. */
+/**
+ * `%s` of a `format` inserts text that this check cannot see: it is allowed in these statements
+ * only.
+ */
 const withText = /^(?:grant|revoke|alter (?:function|procedure)) /;
 const someName = "name_of_format";
 const someText = "text_of_format";
 
 /**
- * Statements of a step in a transaction that are refused. `made`: tables that the step has made
- * before.
+ * The refused statements of a step in a transaction. `made`: tables that the step has created so
+ * far.
  */
 function refusedOf(statement: Statement, made: Set<string>): readonly string[] {
   const text = written(statement);
@@ -178,7 +190,7 @@ function refusedOf(statement: Statement, made: Set<string>): readonly string[] {
   return catalogueForms.some((form) => form.test(text)) ? [] : refused;
 }
 
-/** The parenthesis after CHECK ends before NOT VALID: nothing else is between. */
+/** Whether the parenthesis after CHECK ends directly before NOT VALID. */
 function isOneCheck(action: Statement): boolean {
   const begin = action.findIndex(({ text }) => text === "(");
   if (begin < 0 || action[begin - 1]?.text !== "check") return true;
@@ -192,7 +204,8 @@ function isOneCheck(action: Statement): boolean {
 }
 
 /**
- * Rows that the text itself has: no other table is read, and no function of the database is called.
+ * Whether the rows come from the text itself: no other table is read, and no function of the
+ * database is called.
  */
 function readsNothing(statement: Statement, table: string): boolean {
   const called = statement
@@ -206,8 +219,8 @@ function readsNothing(statement: Statement, table: string): boolean {
 }
 
 /**
- * What surrounds the statements of a block. Conditions and arrays are those that read no table of
- * ours.
+ * Statements that may surround those of a block. Their conditions and arrays read none of our
+ * tables.
  */
 const around = [
   /^declare (?:\w+ text(?: |$))?/,
@@ -232,7 +245,7 @@ function refusedOfBlock(body: string, made: Set<string>): readonly string[] {
         if (match !== null) rest = rest.slice(match[0].trim().split(" ").length);
       }
     }
-    // A name of the arrays could bring a statement of its own.
+    // A name in an array could contain a statement.
     if (whole.some(({ kind, text }) => kind === "string" && text.includes(";")))
       refused.push(`a string with a semicolon: ${written(whole)}`);
     if (rest.length === 0) continue;
@@ -247,7 +260,7 @@ function refusedOfBlock(body: string, made: Set<string>): readonly string[] {
   return refused;
 }
 
-/** A procedure that is called outside of a transaction commits within a loop. */
+/** Whether the called procedure, outside a transaction, commits within a loop. */
 function isCalledInPieces(call: string, before: readonly string[]): boolean {
   const name = /^CALL (\w+)\(\)$/.exec(call)?.[1] ?? "";
   const body = before
@@ -268,8 +281,8 @@ function isCalledInPieces(call: string, before: readonly string[]): boolean {
 }
 
 /**
- * Statements of a migration that are refused, as far as they tell which; `before` are the texts of
- * those before it.
+ * The refused statements of a migration, identified as far as possible; `before` are the texts of
+ * the earlier migrations.
  */
 export function refusedStatements(text: string, before: readonly string[]): readonly string[] {
   const outside = outsideStatements(text);

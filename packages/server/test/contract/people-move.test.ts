@@ -27,8 +27,8 @@ import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/database
 const random = new SystemRandom();
 
 /**
- * A file with an admin, somebody who is locked, somebody who is invited, and more entries than one
- * piece of a move.
+ * A file with an admin, a locked user, an invited user, and more audit entries than fit in one
+ * piece of a migration.
  */
 async function fill(context: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "cofre-people-"));

@@ -15,8 +15,8 @@ import { codeAt, hire, openOffice, origin, password, secretBytes, signIn } from 
 import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
 
 /**
- * What the whole of people promises over a real store: races between nodes, what the log notices,
- * and what nobody finds in it.
+ * Promises of console users and sign-in over a real store: races between nodes, tampering that the
+ * audit log detects, and secrets that must not be in it.
  */
 
 function newFile(context: TestContext): string {
@@ -210,8 +210,8 @@ if (testUrl === undefined) {
 }
 
 /**
- * Real hashes and seals, and all that somebody does: what they had in hand, in every form, and
- * something that has to be found.
+ * Real hashes and seals, and all actions of a user: returns the secrets in every form, and a text
+ * that must be found.
  */
 async function busyDay(
   store: RunningStore,
@@ -327,7 +327,7 @@ test("of 1,000 random ways to tamper with the log each is noticed, at its place 
   const write = (text: string, ...values: (string | number)[]) =>
     database.prepare(text).run(...values);
 
-  /** Each answers the first entry that is not as it was. */
+  /** Each returns the first entry that differs from the original. */
   const tampers: readonly (() => number)[] = [
     function changeField() {
       const number = anyEntry();
@@ -404,7 +404,7 @@ test("of 1,000 random ways to tamper with the log each is noticed, at its place 
         number,
         copied,
       );
-      // A copy of itself stands where it stood.
+      // A copy of an entry in its own place changes nothing.
       return copied === number ? number + 1 : number;
     },
     function cutOff() {
@@ -442,7 +442,7 @@ test("of 1,000 random ways to tamper with the log each is noticed, at its place 
     database.exec("COMMIT");
     const { firstBad } = await people.verifyAudit();
     assert.equal(firstBad, number, `${tamper.name}: entry ${number}, ${isChanged} altered`);
-    // Looking at it does not fail.
+    // Reading it does not fail.
     await people.audit(undefined, 1_000);
     noticed += 1;
     database.exec(`BEGIN; ${restore}; COMMIT`);

@@ -31,8 +31,8 @@ function newFile(context: TestContext): string {
 }
 
 /**
- * A change of which nothing may be left when its act cannot be written: a person who is disabled, a
- * session that ends, one that begins.
+ * Changes that must not be stored when their audit entry cannot be written: disabling a user,
+ * ending a session, starting one.
  */
 async function assertNothingWithoutItsAct({ people }: RunningStore): Promise<void> {
   const change = personChange(newPerson(1, { version: 2, state: "disabled" }), {
@@ -72,7 +72,7 @@ describe("people in the embedded store", () => {
     await first.people.commit(begin(sessionOf(1, 1)));
     await first.close();
     const database = new DatabaseSync(file);
-    // The second of two acts: everything else of the change has been written by then.
+    // Fails at the second audit entry: everything else of the change has been written by then.
     database.exec(
       "CREATE TRIGGER planted BEFORE INSERT ON audit_entry WHEN NEW.no >= 3 BEGIN SELECT RAISE (ABORT, 'planted'); END",
     );
@@ -228,7 +228,7 @@ function describePostgres(databases: TestDatabases): void {
     const nodes = await Promise.all([openStoreOn(url), openStoreOn(url)]);
     context.after(() => Promise.all(nodes.map((node) => node.close())));
     const numbers = Array.from({ length: 100 }, (_, number) => number + 1);
-    // Both want the same people: of each pair one is written.
+    // Both nodes change the same users: one change of each pair is written.
     const results = await Promise.all(
       nodes.map((node) =>
         Promise.all(

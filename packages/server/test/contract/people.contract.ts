@@ -78,7 +78,7 @@ export function begin(session: SessionRecord, at: Instant = start): PeopleChange
   return { at, acts: [act({ act: "sign_in" })], begins: session };
 }
 
-/** Reads the whole chain and answers its length. */
+/** Reads the whole audit chain and returns its length. */
 export async function assertChain(store: PeopleStore): Promise<number> {
   let head: AuditHead = auditBeginning;
   for (const row of await store.auditAfter(0, 100_000)) {
@@ -90,7 +90,7 @@ export async function assertChain(store: PeopleStore): Promise<number> {
   return head.number;
 }
 
-/** Promises of PeopleStore, on a store that is new each time. */
+/** Promises of PeopleStore, each tested on a new store. */
 export function describePeopleContract(
   name: string,
   open: () => Promise<{ readonly people: PeopleStore; close(): Promise<void> }>,

@@ -23,8 +23,8 @@ const sides = [
 ] as const;
 
 /**
- * Compares the rows of `due_payment` with what they must be by the payments alone; resolves with
- * how many there are.
+ * Compares the rows of `due_payment` with those derived from the payments; resolves with their
+ * number.
  */
 async function assertDueFits(url: string): Promise<number> {
   const [held, expected] = [await query(url, sides[0]), await query(url, sides[1])];
@@ -75,7 +75,7 @@ function describeDuePayments(databases: TestDatabases): void {
     };
     const store = await openStoreOn(url);
     await charges(store, 1, 1_501, 64);
-    // Of a session that ended the server knows all.
+    // The server's statistics include all work of a session once it has ended.
     await store.close();
     await until("all updates are counted", async () => (await figures()).updated >= 1_500);
     const { updated, hot } = await figures();
@@ -83,7 +83,7 @@ function describeDuePayments(databases: TestDatabases): void {
     assert.ok(hot > 0.9 * updated, `${hot} of ${updated} updates were HOT`);
     assert.equal(await assertDueFits(url), 0);
 
-    // Control: with an index of a column that the second commit changes none is.
+    // Control: with an index on a column that the second commit changes, no update is HOT.
     await query(url, "CREATE INDEX planted ON payment (due_at) WHERE due_at IS NOT NULL");
     const other = await openStoreOn(url);
     await charges(other, 2_001, 2_101, 64);
@@ -108,7 +108,7 @@ function describeDuePayments(databases: TestDatabases): void {
     await store.commit(given.paidChange(given.newPayment(2)));
     assert.equal(await assertDueFits(url), 3);
     assert.deepEqual((await due()).toSorted(), ["order-1", "order-3", "order-4"]);
-    // Whatever writes: many rows in one statement, with and without a change of what is due.
+    // For any kind of write: many rows in one statement, with and without a change of what is due.
     await query(url, insertPayments(1, 300, "(CASE WHEN n % 3 > 0 THEN 1000 + n END)"));
     await query(
       url,
@@ -175,7 +175,7 @@ function describeDuePayments(databases: TestDatabases): void {
     const due = () =>
       store.paymentsDue(now, 2).then((payments) => payments.map(({ order }) => order.code));
     assert.deepEqual(await due(), ["order-1", "order-2"]);
-    // Due for a long time, and of no such payment: more than a page of them.
+    // Due for a long time, without a payment: more than a page of rows.
     await query(
       url,
       `INSERT INTO due_payment (merchant, payment, due_at, no, in_flight)
@@ -200,7 +200,7 @@ function describeDuePayments(databases: TestDatabases): void {
       "DELETE FROM due_payment WHERE no = (SELECT no FROM payment WHERE code = 'order-3')",
     );
     assert.deepEqual(await named(), [given.paymentId(1), given.paymentId(3)]);
-    // Any write of the payment mends it.
+    // Any write of the payment repairs its row.
     await query(url, "UPDATE payment SET due_at = due_at WHERE code IN ('order-1', 'order-3')");
     assert.deepEqual(await due(), ["order-1", "order-2"]);
     assert.deepEqual(await named(), []);
@@ -216,7 +216,7 @@ function describeDuePayments(databases: TestDatabases): void {
     const opening = openStoreOn(url);
     const lock = "PERFORM lock_merchants_1(ARRAY(SELECT DISTINCT merchant FROM payment))";
     for (let round = 0; round < 40; round += 1) {
-      // As the version before writes: under the locks of its merchants.
+      // Writes like the earlier version: under the locks of its merchants.
       await writer.query(`DO $$ BEGIN ${lock};
         UPDATE payment SET due_at = due_at + 1000, version = version + 1 WHERE due_at IS NOT NULL AND no % 41 = ${round};
         UPDATE payment SET due_at = NULL, attempt = NULL WHERE no % 97 = ${round}; END $$`);
@@ -228,7 +228,7 @@ function describeDuePayments(databases: TestDatabases): void {
       "SELECT max(rows) AS rows FROM (SELECT count(*)::integer AS rows FROM due_payment WHERE due_at < 2000 GROUP BY xmin) AS pieces",
     );
     assert.ok((most?.rows ?? 0) <= 200, `${most?.rows} rows in one transaction`);
-    // A fill that broke off is begun again from the start.
+    // An interrupted fill starts again from the beginning.
     await query(url, "DELETE FROM due_payment WHERE no % 3 = 0");
     await query(url, "CALL fill_due_payments_1()");
     await assertDueFits(url);
@@ -248,7 +248,7 @@ function describeDuePayments(databases: TestDatabases): void {
       ["payment_due", "payment_in_flight"],
     );
     await query(url, "SELECT leave_slots_1($1)", ["a".repeat(16)]);
-    // The node of this version is still present, and reads by the table.
+    // The node of this version is still registered, and reads by the table.
     await (await openStoreOn(url)).close();
     assert.deepEqual(await query(url, olderIndexes), []);
   });

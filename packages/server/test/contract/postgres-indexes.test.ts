@@ -6,7 +6,7 @@ import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/database
 
 const names = ["delivery_waiting"];
 
-/** Of the migration that builds them. */
+/** Marks the migration that builds the indexes as not done. */
 const notDone = "DELETE FROM migration WHERE no = 17";
 
 interface Index {
@@ -29,7 +29,7 @@ function describeIndexes(databases: TestDatabases): void {
     const writer = new Client({ connectionString: url });
     await writer.connect();
     context.after(() => writer.end());
-    // A transaction that began before keeps the index from being ready.
+    // A transaction that began before keeps the index from becoming ready.
     await writer.query("BEGIN; LOCK TABLE payment IN ROW EXCLUSIVE MODE");
     const starts = [openStoreOn(url), openStoreOn(url)];
     const building = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'CREATE INDEX CONCURRENTLY%'
@@ -37,7 +37,7 @@ function describeIndexes(databases: TestDatabases): void {
     for (let tries = 0; tries < 400 && (await query(url, building)).length === 0; tries += 1)
       await sleep(10);
     assert.equal((await query(url, building)).length, 1, "one of two nodes builds the index");
-    // Refused after a second if anything kept it waiting.
+    // Fails after a second if anything blocks it.
     await query(
       url,
       `SET lock_timeout = '1s'; INSERT INTO payment (merchant, id, code, created_at, version, state, authorized, captured, refunded, attempts, needs_review, order_json)
@@ -64,7 +64,7 @@ function describeIndexes(databases: TestDatabases): void {
       url,
       "CREATE INDEX payment_in_flight ON payment (no) WHERE attempt IS NOT NULL AND needs_review = 0",
     );
-    // A node of the version before reads by it.
+    // A node of the earlier version reads by it.
     await query(
       url,
       `INSERT INTO node (id, until) VALUES ('${"0".repeat(16)}', ${Date.now() + 50_000})`,

@@ -10,7 +10,10 @@ import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/database
 import { runFirstMigrations } from "../postgres/earlier-database.ts";
 import { until } from "../until.ts";
 
-/** Where `find` is in a migration's text, `first` was in the text that databases had first. */
+/**
+ * Where `find` is in a migration's text, the original text, which existing databases have run, had
+ * `first`.
+ */
 const differences: ReadonlyMap<number, { readonly find: string; readonly first: string }> = new Map(
   [
     [
@@ -87,7 +90,7 @@ async function catalogueOf(url: string): Promise<readonly string[]> {
   return rows.map(({ line }) => line);
 }
 
-/** A transaction that has read the table, and has not ended. */
+/** An open transaction that has read the table. */
 async function readerOf(url: string, table: string): Promise<{ end(): Promise<void> }> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -110,7 +113,7 @@ function describeMigrations(databases: TestDatabases): void {
     const reports: MigrationReport[] = [];
     const opened = openStoreOn(url, { onMigration: (report) => void reports.push(report) });
     await until("it has waited in vain", async () => reports.some(({ kind }) => kind === "waits"));
-    // Refused if the step held its place for longer: it does for 300 ms.
+    // Fails if the step waits in the lock queue for more than a second; it waits for 300 ms.
     await query(
       url,
       `SET lock_timeout = '1s'; INSERT INTO delivery (merchant, endpoint, number, payment, kind, version, state, asked_at, due_at, attempts, in_order)

@@ -12,9 +12,9 @@ import { TestDatabases, testUrl } from "../postgres/databases.ts";
 import * as given from "./store-fixtures.ts";
 
 /**
- * Plans are made on a new installation's first day and kept, so they must be right on empty tables
- * of which nothing is known. Each statement, who reads by it, and the indexes that find its rows:
- * whatever there is of other payments and other merchants is not looked at.
+ * Plans are made on a new installation's first day and kept, so they must be right for empty tables
+ * without statistics. For each statement: its database role, and the indexes that find its rows
+ * without reading rows of other payments and other merchants.
  */
 const statements = {
   accountByKey: ["cofre_gateway", "account_key_pkey", "account_pkey"],
@@ -75,7 +75,7 @@ const statements = {
   auditHead: ["cofre_people", "whole audit_head"],
 } as const satisfies Readonly<Record<StatementName, readonly [Role, ...string[]]>>;
 
-/** Rows that are not asked for: of another merchant, and of this one in other states. */
+/** Rows that the statements must not read: of another merchant, and of this one in other states. */
 const foreign = 100_000;
 const hexOf = (length: number, prefix: string): string =>
   `decode('${prefix}' || lpad(to_hex(n), ${length - prefix.length}, '0'), 'hex')`;
@@ -90,7 +90,7 @@ const foreignRows = [
   `INSERT INTO history (merchant, payment, version, at, facts, entries) SELECT ${foreignMerchant}, ${foreignPayment}, 1, 1000, '[]', ''`,
   `INSERT INTO refund (id, merchant, code, payment) SELECT 1000000 + n, ${foreignMerchant}, 'refund-' || n, ${foreignPayment}`,
   `INSERT INTO outbox (merchant, number, payment, version, kind, at) SELECT ${foreignMerchant}, n, ${foreignPayment}, 1, 'update', 1000`,
-  // Of the merchant who asks, and before what is asked for.
+  // Of this merchant, and sorted before the requested rows.
   `INSERT INTO delivery (merchant, endpoint, number, payment, kind, version, state, asked_at, due_at, attempts, in_order)
     SELECT decode('0000000a', 'hex'), 'shop', n, ${foreignPayment}, 'update', 2, 'delivered', 1000, 1000, 1, 1`,
   `INSERT INTO card (merchant, token_digest, version, created_at, last_used_at, brand, masked_pan, fingerprint, ref, mac)
@@ -101,8 +101,8 @@ const foreignRows = [
 ];
 
 /**
- * Of the merchant who asks: two payments in flight, one that is captured and refunded, one waiting
- * delivery and one that failed.
+ * Rows of this merchant: two payments in flight, one captured and refunded, one waiting delivery
+ * and one failed.
  */
 const ownRows = [
   `INSERT INTO account (merchant, version, name, settings) SELECT decode('0000000a', 'hex'), 1, 'shop', '{}'`,
@@ -121,7 +121,7 @@ const ownRows = [
   `INSERT INTO card (merchant, token_digest, version, created_at, last_used_at, brand, masked_pan, fingerprint, ref)
     SELECT decode('0000000a', 'hex'), decode(repeat('0a', 32), 'hex'), 1, 1000, 1000, 'visa', '4111xxxxxxxx1111', '', ''`,
   `INSERT INTO named_request (merchant, key, digest, claimed_at) SELECT decode('0000000a', 'hex'), 'key-1', decode(repeat('0a', 32), 'hex'), 1000`,
-  // The foreign ones have no answer and are as old.
+  // The other merchant's rows have no answer and are as old.
   `INSERT INTO named_request (merchant, key, digest, claimed_at, status, body)
     SELECT decode('0000000a', 'hex'), 'key-1' || n, decode(repeat('0a', 32), 'hex'), 1000, 200, '{}' FROM generate_series(1, 3) AS n`,
 ];
@@ -134,8 +134,8 @@ const [merchantA, paymentOne, digestOne] = [
 ];
 
 /**
- * What each statement is asked, and how many rows it finds. What is not here is named in
- * `unbounded` with its reason.
+ * Parameters of each statement, and the number of rows that it finds. Statements that are not here
+ * are in `unbounded`, with the reason.
  */
 const bounded: Readonly<Partial<Record<StatementName, readonly [values: string, rows: number]>>> = {
   accountByKey: [digestOne, 1],
@@ -196,7 +196,7 @@ const unbounded: ReadonlyMap<string, readonly StatementName[]> = new Map<
 
 /** Down an index and its table, twice. */
 const pagesOfLookUp = 12;
-/** Of the index, of the table, and of what the row leads to. */
+/** Pages of the index, of the table, and of rows that the row refers to. */
 const pagesOfRow = 5;
 
 interface PlanNode {
@@ -216,7 +216,7 @@ function nodesOf(plan: PlanNode): readonly PlanNode[] {
   return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 }
 
-/** Indexes by their names, and `whole TABLE` for each table that is read from end to end. */
+/** Index names, and `whole TABLE` for each table that is scanned completely. */
 function pathsOf(plans: readonly PlanNode[]): readonly string[] {
   const paths = new Set<string>();
   for (const node of plans.flatMap(nodesOf)) {
@@ -296,7 +296,7 @@ function describePlans(databases: TestDatabases): void {
     const owner = new Client({ connectionString: url });
     await owner.connect();
     context.after(() => owner.end());
-    // The plans are as on the first day: nothing is known of the rows.
+    // The plans are those of the first day: there are no statistics.
     await owner.query("ALTER TABLE payment SET (autovacuum_enabled = off)");
     for (const text of foreignRows)
       await owner.query(`${text} FROM generate_series(1, ${foreign}) AS n`);
@@ -345,7 +345,7 @@ function describePlans(databases: TestDatabases): void {
     );
     const { merchantA, start } = given;
     const numbers = [1, 2, 3, 4];
-    // What is written is the latest of the merchant.
+    // The latest rows of the merchant are written.
     const last = foreign + 1_000;
     const write = async (changes: readonly Change[], apart = false): Promise<number> => {
       const messages = changes.map((change) => batchMessageOf(messageOf(change)));
@@ -402,8 +402,8 @@ function describePlans(databases: TestDatabases): void {
     await write(numbers.map((number) => given.paymentChange(given.newPayment(number))));
     await client.query(`INSERT INTO outbox (merchant, number, payment, version, kind, at)
       SELECT decode('${merchantA}', 'hex'), ${last}, decode('${given.paymentId(1)}', 'hex'), 1, 'update', 1000`);
-    // Plans of an early day are kept: of few rows a planner takes all of a merchant, where it is
-    // not made to look each one up.
+    // Plans of an early day are kept: with few rows the planner reads all rows of a merchant unless
+    // the statement forces a lookup of each.
     await client.query(`${others} FROM generate_series(1, 1500) AS n`);
     for (const isFirst of [true, false]) {
       for (const [what, pages] of [
@@ -483,7 +483,7 @@ function describePlans(databases: TestDatabases): void {
   });
 }
 
-/** Between them, all that a change can be: alone and in runs. */
+/** Together these contain every kind of change, single and in runs. */
 function* batches(): Generator<readonly Change[]> {
   const { merchantA, start } = given;
   const use = (ms: number) => ({

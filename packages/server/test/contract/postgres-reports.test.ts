@@ -234,7 +234,7 @@ const notMoved: ReadonlyMap<string, string> = new Map([
   ["merchant", "a lock for each merchant, made when it is first needed"],
 ]);
 
-/** One entry of each kind, which between them touch every account; each sums to zero. */
+/** Entries of every kind, which together touch every account; each sums to zero. */
 function everyEntry(): readonly JournalEntry[] {
   const kinds = Object.keys(entryKindCodes.codeOf) as readonly JournalEntry["kind"][];
   const accounts = Object.keys(

@@ -13,7 +13,7 @@ import * as given from "./store-fixtures.ts";
 const { merchantA, start } = given;
 const shop = "shop" as EndpointId;
 
-/** What each person's list is read by, and the table that it reads. */
+/** The statements of each list that console users request, and the table that it reads. */
 const lists: readonly (readonly [
   name: string,
   table: string,
@@ -37,7 +37,7 @@ const lists: readonly (readonly [
   ["a list of cards", "card", (store) => store.cardsListed(merchantA, undefined, 10)],
 ];
 
-/** What a charge, a query, a job and a dispatcher read. */
+/** Statements of a charge, a query, a job and a dispatcher. */
 const others: readonly (readonly [name: string, read: (store: Store) => Promise<unknown>])[] = [
   ["accountByKey", (store) => store.accountByKey(given.keyDigest(1))],
   ["accountById", (store) => store.accountById(merchantA)],
@@ -65,7 +65,7 @@ function countOf(listed: readonly unknown[] | PaymentList): number {
 }
 
 function describeSessions(databases: TestDatabases): void {
-  /** A store with a row in each table that people list. */
+  /** A store with a row in each listed table. */
   async function filled() {
     const url = await databases.copy();
     const store = await openStoreOn(url);
@@ -80,7 +80,10 @@ function describeSessions(databases: TestDatabases): void {
     return { url, store };
   }
 
-  /** Each row of these tables is shown to people's sessions when the function `shown` says so. */
+  /**
+   * Makes the rows of these tables visible to console users' sessions only if the function `shown`
+   * returns true.
+   */
   async function showBy(url: string, body: string): Promise<void> {
     const tables = [...new Set(lists.map(([, table]) => table))];
     await query(
@@ -104,7 +107,7 @@ function describeSessions(databases: TestDatabases): void {
       await store.close();
     });
     await holder.query("SELECT pg_advisory_lock(77)");
-    // Goes on when the server ends the statement: these lists take as long as the lock is held.
+    // Returns when the server ends the statement: these lists take as long as the lock is held.
     await showBy(
       url,
       `LOOP
@@ -172,7 +175,7 @@ function describeSessions(databases: TestDatabases): void {
     await showBy(url, "PERFORM pg_sleep(60);");
     const list = () => store.deliveriesOf(merchantA, 0, 10);
     const started = Promise.allSettled([list(), list()]);
-    // The second begins when the first is slow.
+    // The second session starts when the first is slow.
     await until("both sessions run a list", async () => (await query(url, running)).length === 2);
     const waiting = Promise.allSettled(Array.from({ length: 1_024 }, list));
     await assert.rejects(list(), { name: "StoreError", code: "overloaded" });
@@ -199,7 +202,7 @@ function describeSessions(databases: TestDatabases): void {
   test("control: a session that is silent for as long is given up, and what waits on it fails", async () => {
     const url = await databases.copy();
     const connection = await Connection.open(url, "owner", undefined, "people");
-    // Without the server's own limit only silence ends it.
+    // Without the server's own limit only the client's timeout ends it.
     await connection.run("SET statement_timeout = 0");
     const results = await Promise.allSettled([
       connection.rows("slow", "SELECT pg_sleep(60)"),

@@ -29,16 +29,16 @@ import { query, openStoreOn, TestDatabases, testUrl } from "../postgres/database
 import * as given from "./store-fixtures.ts";
 
 /*
- * Tokens were kept as plain SHA-256 digests, and merchants choose tokens: hashes and encodings of a
- * card number gave the number from a copy of the database. Older tests looked for the number and
- * for the token, never for what can be tested against a guess.
+ * Tokens were stored as plain SHA-256 digests, and merchants choose tokens: if a token was a hash
+ * or an encoding of a card number, a copy of the database revealed the number. Older tests searched
+ * for the number and for the token, never for values that can be tested against a guess.
  */
 
 const { merchantA, merchantB, start } = given;
 const environment = "sandbox";
 const random = new SystemRandom();
 const digits = "4111111111111111";
-/** What a merchant may make of a card number. */
+/** A token that a merchant may derive from a card number. */
 const chosen = createHash("sha256").update(digits).digest("hex");
 
 async function opened(
@@ -100,7 +100,7 @@ function methodsOf(store: RunningStore) {
   };
 }
 
-/** A card as the version before stored it. */
+/** Stores a card as the earlier version did. */
 async function storeEarlier(
   store: RunningStore,
   vault: ReturnType<typeof createLocalVault>,
@@ -129,11 +129,11 @@ async function sealed(vault: ReturnType<typeof createLocalVault>, owner: CardOwn
 
 interface Opened {
   readonly store: RunningStore;
-  /** All that a copy of the database holds. */
+  /** All content of a copy of the database. */
   readonly dump: () => Promise<Buffer>;
   /**
-   * Payments of an earlier version may be there. The migration of a file takes the digests out of
-   * its payments.
+   * Whether payments of an earlier version may exist. The migration of a file removes the digests
+   * from its payments.
    */
   readonly hasEarlierPayments: boolean;
 }
@@ -216,7 +216,7 @@ function describeUpgrade(name: string, open: () => Promise<Opened>): void {
       assert.deepEqual([upgrade.earlier, reports], ["read", []]);
       assert.deepEqual(await store.cardByToken(merchantA, closed.tokenDigest), closed);
 
-      // As if its key were back.
+      // As if its key were available again.
       const { tokenDigest } = closed;
       const ref = await sealed(vault, { merchantId: merchantA, tokenDigest, recordVersion: 2 });
       await store.commit(given.cardChange({ ...closed, version: 2, ref }));
@@ -285,7 +285,7 @@ function describeUpgrade(name: string, open: () => Promise<Opened>): void {
   });
 }
 
-/** Tokens of which a digest without a key is in the bytes, in any of the usual forms. */
+/** The tokens of which an unkeyed digest is in the bytes, in any of the usual forms. */
 function guessed(bytes: Buffer, tokens: readonly string[]): readonly string[] {
   return tokens.filter((token) => {
     const digest = createHash("sha256").update(token).digest();

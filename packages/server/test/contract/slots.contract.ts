@@ -16,7 +16,7 @@ const nodes = [
 ] as const;
 const [first, second, third] = nodes;
 
-/** What a store that several processes share promises of slots. */
+/** Slot promises of a store that several processes share. */
 export function describeSlots(name: string, open: () => Promise<Store>): void {
   describe(`${name} deals the slots to the nodes that live`, () => {
     test("one alone holds all; a second one gets what the first gives back, and no more than its share", async (context) => {
@@ -90,7 +90,7 @@ export function describeSlots(name: string, open: () => Promise<Store>): void {
         share: 16,
         nodes: 2,
       });
-      // Should it live after all, it learns that it holds nothing.
+      // If it is still alive, it learns that it holds nothing.
       assert.deepEqual((await store.holdSlots(second, leaseMs, [])).slots, []);
       assert.deepEqual(
         (await store.holdSlots(first, 0, [])).slots,
@@ -169,10 +169,10 @@ export function describeSlots(name: string, open: () => Promise<Store>): void {
   });
 }
 
-/** What every store promises of reads that are for some slots. */
+/** Promises of every store about reads for some slots. */
 export function describeSlotReads(name: string, open: () => Promise<Store>): void {
   describe(`${name} reads what is due slot by slot`, () => {
-    /** One in each slot. */
+    /** One merchant in each slot. */
     const merchants = Array.from({ length: slotCount }, (_, number) =>
       given.merchantId(number * 256 + ((number * 5) % 256)),
     );
@@ -210,7 +210,7 @@ export function describeSlotReads(name: string, open: () => Promise<Store>): voi
           );
         }
       }
-      // Where it stood when it was read: it may be later by now.
+      // The position is that of the read, which may be later by now.
       const [seen] = whole;
       assert.ok(seen !== undefined);
       const later = {

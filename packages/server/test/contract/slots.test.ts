@@ -100,8 +100,7 @@ test(
     for (let step = 0; step < 500; step += 1) {
       const node = chance.below(6).toString(16).padStart(16, "0");
       const giveBack = Array.from(everySlot).filter(() => chance.happens(100));
-      // A lease of no time at all is that of a node that dies in the moment in which it was
-      // answered.
+      // A lease of zero milliseconds simulates a node that dies as soon as it has its answer.
       const leaseMs = chance.happens(200) ? 0 : 60_000;
       const leaves = chance.happens(100);
       const answers = await Promise.all(
@@ -127,7 +126,7 @@ test(
       "leave_slots_1('00000000000000aa')",
       "note_clock_1('00000000000000aa', 0)",
     ]) {
-      // Within one transaction: the setting is the transaction's when it commits.
+      // Within one transaction, because the setting at its commit is what counts.
       const shown = `SELECT current_setting('synchronous_commit') AS before, ${call}, current_setting('synchronous_commit') AS after`;
       const [row] = await query<{ readonly before: string; readonly after: string }>(url, shown);
       assert.deepEqual([row?.before, row?.after], ["on", "off"], call);

@@ -3,9 +3,9 @@ import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import * as given from "./store-fixtures.ts";
 
 /**
- * Commits charges that are given back, three changes each, in 32 lanes, and prints `<number>
+ * Commits charges with refunds, three changes each, in 32 concurrent loops, and prints `<number>
  * <version>` after each acknowledgement and `! <number> <code>` after a rejection, until it is
- * killed or a commit is rejected. Arguments: the file and the number to begin with.
+ * killed or a commit is rejected. Arguments: the file and the first number.
  */
 const [file = "", first = "0"] = process.argv.slice(2);
 const store = await openEmbeddedStore({ file });

@@ -21,7 +21,7 @@ import { TestDatabases, testUrl } from "../postgres/databases.ts";
 import * as given from "./store-fixtures.ts";
 
 /**
- * Random changes and reads on the memory store and the durable ones: the same answers throughout.
+ * Random changes and reads on the memory store and the durable ones must return the same results.
  * More sequences: `node test/contract/store-differential.test.ts 5000`.
  */
 const sequences = Number(process.argv[2] ?? 300);
@@ -30,8 +30,8 @@ const memory = createMemoryStore();
 const databases = testUrl === undefined ? undefined : new TestDatabases(testUrl);
 const folder = mkdtempSync(join(tmpdir(), "cofre-test-"));
 /**
- * What is compared with the memory store: the embedded one with either writer, and PostgreSQL where
- * there is a server for tests.
+ * The stores that are compared with the memory store: the embedded one with either writer, and
+ * PostgreSQL if a test server is available.
  */
 const others: readonly Store[] = [
   await openEmbeddedStore({ file: ":memory:" }),
@@ -44,7 +44,7 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Numbers within a sequence; each sequence has merchants of its own, on the same stores. */
+/** Numbers within a sequence; each sequence has its own merchants on the same stores. */
 type Step =
   | {
       readonly kind: "payment";
@@ -101,10 +101,7 @@ interface RandomPart {
   readonly captureBy: number | undefined;
   readonly review: (typeof reviewStates)[number];
   readonly disputed: Exclude<ChargebackState, "none"> | undefined;
-  /**
-   * What becomes of the refunds that are there: as many states as there are, the rest stay as they
-   * are.
-   */
+  /** New states of the existing refunds; the remaining refunds keep theirs. */
   readonly moves: readonly {
     readonly state: (typeof refundStates)[number];
     readonly dueAt: number | undefined;
@@ -185,7 +182,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   }),
 );
 
-/** What next to nothing happens in but one new refund. */
+/** A step that does little more than add one refund. */
 function refunding(number: number, id: number, code: number): Step {
   const random: RandomPart = {
     state: "captured",
@@ -218,8 +215,8 @@ const paid = [0, 1].map((number): Step => ({
 }));
 
 /**
- * Two refunds with one id, and two with one code: chance alone makes hardly three of either in 300
- * sequences, and none in one run of a dozen.
+ * Two refunds with one id, and two with one code: 300 random sequences have hardly three of either,
+ * and one run in twelve has none.
  */
 const clashes: readonly (readonly Step[])[] = [
   [...paid],
@@ -230,7 +227,7 @@ const clashes: readonly (readonly Step[])[] = [
 
 let sequence = 0;
 
-/** The change that a step asks for, seen from what the memory store holds. */
+/** The change of a step, computed from the content of the memory store. */
 async function changeOf(asked: Step, base: number): Promise<Change | undefined> {
   const merchantId = given.merchantId(base + asked.merchant);
   switch (asked.kind) {
@@ -282,8 +279,8 @@ async function nextChange(
   const { random } = asked;
   const at = (ms: number | undefined) => (ms === undefined ? undefined : instant(given.start + ms));
   const model = given.newPayment(asked.number, { merchantId });
-  // One that is not there yet may be by then: its order stays what it is, the model's is only read
-  // for the mandate.
+  // A payment that does not exist yet may exist at the commit: its order stays the same, the
+  // model's is only read for the mandate.
   const before = stored ?? {
     ...model,
     order: { ...model.order, storedCredential: credentialOf(asked.number) },
@@ -294,7 +291,7 @@ async function nextChange(
     random.disputed === undefined
       ? undefined
       : { ...given.dispute, state: random.disputed, amount: random.authorized / 8n };
-  // Enough was captured for whatever is given back.
+  // Enough is captured for all refunds and the dispute.
   const least = refunded + (disputed?.amount ?? 0n);
   const captured = [least, (random.authorized * BigInt(random.taken)) / 4n].reduce((one, other) =>
     one > other ? one : other,
@@ -356,10 +353,7 @@ async function nextChange(
   return given.paymentChange(next, { facts, entries, notifications });
 }
 
-/**
- * Two payments of a sequence may give a mandate, one follows another, one has nothing to do with
- * any.
- */
+/** Two payments of a sequence may give a mandate, one follows another, one has no mandate. */
 function credentialOf(number: number): StoredCredential | undefined {
   if (number === 3) return undefined;
   return {
@@ -395,14 +389,14 @@ function refundsAfter(
   return [...moved, ...fresh];
 }
 
-/** Ids are one for all merchants of a sequence. */
+/** Ids are shared by all merchants of a sequence. */
 function refundId(base: number, number: number): number {
   return base * 10 + number;
 }
 
 /**
- * A taken code shows its payment as it is at the answer, which may be after later changes of the
- * same batch: only its id.
+ * A duplicate code returns its payment as of the answer, which may be after later changes of the
+ * same batch, so only the id is compared.
  */
 function comparable(result: CommitResult): unknown {
   return result.outcome === "duplicate" && result.key === "payment_code"
@@ -434,7 +428,7 @@ async function everything(store: Store, base: number): Promise<unknown> {
       ...numbers.map((each) => store.paymentByRefund(id, { code: `refund ${each}` })),
       ...numbers.map((each) => store.paymentByMandate(id, `network ${each}`)),
       store.paymentFigures(id, undefined, 3),
-      // Their positions grow with or without gaps.
+      // Positions grow with or without gaps.
       store
         .cardsListed(id, undefined, 3)
         .then((cards) => cards.map(({ position: _position, ...rest }) => rest)),
@@ -447,7 +441,7 @@ async function everything(store: Store, base: number): Promise<unknown> {
   const inFlight = (await store.paymentsInFlight(1_000_000)).toSorted((left, right) =>
     keyOf(left) < keyOf(right) ? -1 : 1,
   );
-  // The due ones whole, and once more page by page and slot by slot.
+  // The due payments at once, and again page by page and slot by slot.
   const now = instant(given.start + 3);
   const whole = await store.paymentsDue(now, 50);
   const odd = new Set(Array.from(everySlot).filter((slot) => slot % 2 === 1));

@@ -23,8 +23,7 @@ function newFile(context: TestContext): string {
 }
 
 /**
- * What a child process printed: the highest acknowledged version of each payment, and its
- * rejections.
+ * Output of a child process: the highest acknowledged version of each payment, and its rejections.
  */
 interface Printed {
   readonly acknowledged: Map<number, number>;
@@ -102,8 +101,8 @@ test("another process is refused a file that is open, and told so", async (conte
   assert.match(said, /another process, or another store of this one, has the database open/);
 });
 
-// What this cannot show is that the disk has the data too, since the system's cache outlives the
-// process: that rests on synchronous=FULL, which is read back at each start.
+// This cannot show that the data is on the disk, because the system's cache outlives the process:
+// that depends on synchronous=FULL, which is read back at each start.
 test("a process that is killed again and again loses nothing that it acknowledged, and leaves no half change", async (context) => {
   const file = newFile(context);
   const everAcknowledged = new Map<number, number>();

@@ -28,8 +28,8 @@ test("a sale takes at most 450 bytes beyond its order, indexes included, and a s
   const store = await openEmbeddedStore({ file });
   const rows = 2_000;
   const numbers = Array.from({ length: rows }, (_, number) => number);
-  // Of all lengths, because only a few orders go on a page: what they leave over on it is counted
-  // apart.
+  // Orders of all lengths, because only a few fit on a page, and the unused rest of a page is
+  // counted separately.
   const payment = (number: number): Payment => {
     const whole = given.newPayment(number);
     return { ...whole, order: { ...whole.order, note: "x".repeat((number * 7_919) % 400) } };
@@ -45,8 +45,7 @@ test("a sale takes at most 450 bytes beyond its order, indexes included, and a s
       );
     }),
   );
-  // Digests are random in life: spread over the index they fill its pages less than when they come
-  // in order.
+  // Real digests are random: spread over the index they fill its pages less than ordered ones.
   const digest = (number: number) =>
     given.tokenDigest(((number * 2_654_435_761) % 2 ** 32) + 2 ** 32);
   await Promise.all(

@@ -10,7 +10,7 @@ import type { Change, FactRecord } from "../../src/stores/change.ts";
 import type { StoredCard } from "../../src/vault/stored-card.ts";
 
 /**
- * What the store tests write. Everything is numbered, so that a test reads as the numbers that
+ * Records of the store tests. Everything is numbered, so that a test shows only the numbers that
  * matter to it.
  */
 
@@ -38,7 +38,7 @@ function hex(number: number, length: number): string {
   return number.toString(16).padStart(length, "0");
 }
 
-/** A payment in its first version, with every optional member there. */
+/** A payment in its first version, with all optional members. */
 export function newPayment(number: number, over: Partial<Payment> = {}): Payment {
   return {
     merchantId: merchantA,
@@ -114,7 +114,7 @@ export function newPayment(number: number, over: Partial<Payment> = {}): Payment
   };
 }
 
-/** A customer with every optional member missing. */
+/** A customer without optional members. */
 export const bareCustomer: Customer = {
   name: "Ana Lima",
   email: "ana.lima@example.com",
@@ -132,7 +132,7 @@ export const bareCustomer: Customer = {
   responsible: undefined,
 };
 
-/** What an order may lack, missing. */
+/** The optional members of an order, all undefined. */
 export const bareExtras = {
   softDescriptor: undefined,
   note: undefined,
@@ -143,7 +143,7 @@ export const bareExtras = {
   threeDSecure: undefined,
 } as const;
 
-/** What a Brazilian shop asks for, 100.00 in one currency, with every optional member missing. */
+/** A Brazilian order of 100.00 in one currency, without optional members. */
 export function bareOrder(code: string, currency = "USD"): DirectOrder {
   return {
     code,
@@ -159,7 +159,7 @@ export function bareOrder(code: string, currency = "USD"): DirectOrder {
   };
 }
 
-/** newPayment with every optional member missing. */
+/** newPayment without optional members. */
 export function barePayment(number: number): Payment {
   const { order, ...rest } = newPayment(number);
   return {
@@ -210,7 +210,7 @@ export const dispute: Chargeback = {
   creditedAt: undefined,
 };
 
-/** A refund of 1.00 that was just asked for. */
+/** A new refund of 1.00. */
 export function newRefund(id: number, over: Partial<Refund> = {}): Refund {
   return {
     id,
@@ -362,7 +362,7 @@ function empty(merchant: MerchantId): Change {
   return { merchantId: merchant, at: start, facts: [], entries: [], notifications: [] };
 }
 
-/** A change of this payment, new when its version is 1. */
+/** A change of this payment; the payment is new if its version is 1. */
 export function paymentChange(next: Payment, over: Partial<Change> = {}): Change {
   const replaces = next.version === 1 ? undefined : next.version - 1;
   return { ...empty(next.merchantId), payment: { next, replaces }, facts: [fact()], ...over };
@@ -380,7 +380,7 @@ export function paidChange(payment: Payment, over: Partial<Change> = {}): Change
   });
 }
 
-/** A payment's changes: asked for, paid, a refund of it asked for. */
+/** A payment's changes: requested, paid, refund requested. */
 export function lifeOf(number: number): readonly Change[] {
   const payment = newPayment(number);
   const refunded = refundedNext(paidNext(payment), [newRefund(number + 1)]);

@@ -32,7 +32,7 @@ if (testUrl === undefined) {
 }
 
 function describeFaults(databases: TestDatabases): void {
-  /** A store behind an address that loses what it is told to lose, with one payment in it. */
+  /** A store behind an address that injects faults, with one payment in it. */
   async function storeBehindAddress(context: TestContext) {
     const url = await databases.copy();
     const address = await PostgresAddress.start(
@@ -125,12 +125,12 @@ function describeFaults(databases: TestDatabases): void {
           codeOf,
         );
         const unknown = told.filter((code) => code === "commit_unknown").length;
-        // What the address has not yet passed on of the first one's answer goes with the
+        // The part of the first answer that the address has not yet forwarded is lost with the
         // connection.
         assert.ok(unknown === 60 || (turn === 2 && unknown === 28), `${unknown} are unknown`);
         address.faultOf = () => "none";
-        // The batch that nothing happened to may be under way at the server when the store gives up
-        // the session.
+        // The batch that was not faulted may still run at the server when the store abandons the
+        // session.
         const isOver = async (): Promise<boolean> =>
           !(await sessionsOf(url)).some((session) => earlier.includes(session));
         await until("the sessions before have ended", isOver);
@@ -155,8 +155,8 @@ function describeFaults(databases: TestDatabases): void {
         const told = (await Promise.allSettled(changes.map((change) => store.commit(change)))).map(
           codeOf,
         );
-        // Not commit_unknown: the second waits for what the first waits for, and then as long
-        // again, and that is not yet silence.
+        // Not commit_unknown: the second waits for the same lock as the first, and then as long
+        // again, which is still less than the timeout for silence.
         assert.deepEqual(new Set(told), new Set(["unavailable"]));
       } finally {
         await holder.query("ROLLBACK");
@@ -220,7 +220,7 @@ function describeFaults(databases: TestDatabases): void {
       order.push(name);
     };
     const waitsForSilence = fails("silent", silent);
-    // Given up after the same time, it would come second.
+    // With the same timeout it would come second.
     await sleep(3_000);
     gone.address.vanish();
     await fails("gone", gone);
@@ -265,7 +265,7 @@ function describeFaults(databases: TestDatabases): void {
     assert.equal(await store.tryWriting(), true);
     const sessions =
       "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'cofre cofre_gateway'";
-    // The server takes a moment to notice those that were reset.
+    // The server takes a moment to notice the reset connections.
     await until(
       "the sessions that were reset have ended",
       async () => (await query(url, sessions)).length <= 1,
@@ -404,7 +404,7 @@ function describeFaults(databases: TestDatabases): void {
       );
       const first = await timed(commit(merchantB));
       assert.ok(first < 4_000, `the others waited ${Math.round(first)} ms`);
-      // From now on the others go on, whatever comes for those that are held.
+      // From now on the others continue, whatever arrives for the blocked ones.
       const later: number[] = [];
       const more: Promise<unknown>[] = [];
       for (let time = 0; time < 20; time += 1) {
@@ -433,7 +433,7 @@ function describeFaults(databases: TestDatabases): void {
     }
     for (const merchant of merchants)
       assert.deepEqual(await commit(merchant), { outcome: "committed" });
-    // The sessions beside are closed when nothing is held any more.
+    // The extra sessions are closed when nothing is blocked any more.
     await until(
       "the sessions beside have ended",
       async () => (await query(url, sessions)).length <= 1,
@@ -442,8 +442,9 @@ function describeFaults(databases: TestDatabases): void {
   });
 
   /**
-   * What the server says three times, and what becomes of the change then; undefined: it is written
-   * at the fourth. A change that somebody holds up is tried twice: with all others, and by itself.
+   * The server's error, returned three times, and the resulting code; undefined: written at the
+   * fourth attempt. A change that waits for another session's lock is tried twice: with all others,
+   * and alone.
    */
   const refusals: readonly (readonly [
     sqlstate: string,
@@ -475,7 +476,7 @@ function describeFaults(databases: TestDatabases): void {
       context.after(() => store.close());
       const change = given.paymentChange(given.newPayment(1));
       const refused = code === undefined ? 0 : times;
-      // What one merchant's rows keep from being written is no failure of the store's.
+      // A lock on one merchant's rows is not a failure of the store.
       const isHeldUp = times === 2;
       for (let time = 0; time < refused; time += 1) {
         await assert.rejects(store.commit(change), { name: "StoreError", code });
@@ -510,8 +511,8 @@ function describeFaults(databases: TestDatabases): void {
 
   test("a server that warns of what it says that it has written is not believed", async (context) => {
     const url = await databases.copy();
-    // As one that no longer waits for its synchronous standby: the work is done, and the answer is
-    // an outcome as always.
+    // Like a commit that no longer waits for its synchronous standby: the work is done, and the
+    // answer is a normal result.
     await query(
       url,
       `CREATE SEQUENCE warned; ALTER FUNCTION lock_merchants_1(bytea[]) RENAME TO locks_merchants;
@@ -578,7 +579,7 @@ function describeFaults(databases: TestDatabases): void {
     await store.tryWriting();
     assert.equal(await store.tryWriting(), true);
     await store.cardByToken(merchantA, given.tokenDigest(1));
-    // The session before ends by itself, after what was asked of it.
+    // The earlier session ends by itself, after its current statement.
     await until("the session before has ended", async () => (await query(url, vault)).length <= 1);
     const after = await query<{ readonly pid: number }>(url, vault);
     assert.equal(after.length, 1);

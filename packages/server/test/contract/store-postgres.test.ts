@@ -28,8 +28,8 @@ if (testUrl === undefined) {
 }
 
 /**
- * What does not lead with the merchant, and why that does not keep merchants on one server
- * together.
+ * Indexes that do not begin with the merchant, and why they do not prevent distributing merchants
+ * over servers.
  */
 const withoutMerchant: ReadonlyMap<string, string> = new Map([
   ["migration_pkey", "says what the schema is"],
@@ -189,11 +189,12 @@ function describeStore(databases: TestDatabases): void {
         )
       )[0]?.merchant;
     assert.equal(await merchantOf(merchantA), merchantA);
-    // A zero byte is no text to the server: it refuses to open the session for it, and goes on.
+    // A zero byte is not valid text for the server: it rejects the session's start, and other
+    // sessions continue.
     for (let tries = 0; tries < 2; tries += 1)
       await assert.rejects(merchantOf(`${merchantB}\0`), { name: "StatementError" });
     assert.equal(await merchantOf(merchantB), merchantB);
-    // Nor for whoever asks for the same merchant before the refusal has come.
+    // The same for a concurrent request for this merchant before the rejection.
     const both = await Promise.allSettled([1, 2].map(() => merchantOf(`${merchantA}\0`)));
     assert.deepEqual(
       both.map(({ status }) => status),
@@ -374,7 +375,7 @@ function describeStore(databases: TestDatabases): void {
     const store = await openStoreOn(url);
     context.after(() => store.close());
     await store.commit(given.paymentChange(given.newPayment(1)));
-    // Held by somebody else, the merchant's row keeps the batch under way.
+    // Another session's lock on the merchant's row keeps the batch in flight.
     const held = await holdRows(url, "merchant");
     context.after(() => held.letGo());
     const waits =
@@ -402,7 +403,7 @@ function describeStore(databases: TestDatabases): void {
     const nodes = await Promise.all([openStoreOn(url), openStoreOn(url)]);
     context.after(() => Promise.all(nodes.map((node) => node.close())));
     const numbers = Array.from({ length: 200 }, (_, number) => number + 1);
-    // Both ask for the same payments: of each pair one is written.
+    // Both nodes write the same payments: one change of each pair is written.
     const asked = nodes.map((node) =>
       Promise.all(
         numbers.map((number) =>
@@ -439,7 +440,7 @@ function describeStore(databases: TestDatabases): void {
         numbers.slice(0, 100),
       );
     }
-    // Of both together: one of them may have been first with everything.
+    // The sum over both nodes: one of them may have written everything.
     const [commits, changes] = (["commits", "changes"] as const).map((of) =>
       nodes.reduce((sum, node) => sum + node.stats()[of], 0),
     );
@@ -470,8 +471,8 @@ function describeStore(databases: TestDatabases): void {
   test("clocks that differ by more than two seconds are refused at the start", async () => {
     const url = await databases.copy();
     for (const off of [-2_600, 2_600]) {
-      // The time that the asking takes is in the opener's favour: one that was held up in it for
-      // long may be let in.
+      // The duration of the clock query is in the node's favour: a node that was delayed during it
+      // may be accepted.
       const isLetIn = (): Promise<boolean> =>
         openStoreOn(url, { clock: { now: () => instant(Date.now() + off) } }).then(
           (store) => store.close().then(() => true),

@@ -20,8 +20,8 @@ import { dueTables } from "../postgres/due-tables.ts";
 import * as given from "./store-fixtures.ts";
 
 /**
- * Batches of random changes, written in runs and change by change: the same answers, and the same
- * rows in every table.
+ * Batches of random changes, written in runs and one by one: the same answers, and the same rows in
+ * every table.
  */
 
 const { start } = given;
@@ -36,14 +36,14 @@ const endpoints = [
 ];
 
 /**
- * Changes that wait together, as nodes bring them: none rests on another one of the batch. Some are
- * stale, some take what is taken.
+ * Changes that wait together, as nodes produce them: none depends on another one of the batch. Some
+ * are stale, some conflict with existing rows.
  */
 class Batches {
   readonly chance: Chance;
   /** By merchant and number, as they were before the batch. */
   readonly payments = new Map<string, Payment>();
-  /** All that there are, as they were before the batch. */
+  /** All of them, as they were before the batch. */
   deliveries: readonly Delivery[] = [];
   /** Versions of accounts. */
   readonly accounts = new Map<MerchantId, number>();
@@ -91,7 +91,7 @@ class Batches {
     if (known === undefined || chance.happens(50)) {
       const fresh = given.newPayment(number, { merchantId });
       const order = { ...fresh.order, storedCredential: undefined };
-      // The code may be another payment's, the id one that is there.
+      // The code may be another payment's, the id an existing one.
       const payment = {
         ...fresh,
         order: chance.happens(150) ? { ...order, code: `order-${chance.between(1, 9)}` } : order,
@@ -132,8 +132,8 @@ class Batches {
   }
 
   /**
-   * What the dispatcher writes: one delivery or several, some of them as they were before another
-   * moved them.
+   * Changes of the dispatcher: one delivery or several, some of them in a version that another
+   * change has replaced.
    */
   #moved(merchantId: MerchantId, at: Change["at"]): Change | undefined {
     const { chance } = this;
@@ -163,7 +163,7 @@ class Batches {
     return { merchantId, at, facts: [], entries: [], notifications: [], deliveries };
   }
 
-  /** A notification of before, for an endpoint that has not heard of it. */
+  /** An earlier notification, for an endpoint that has not received it. */
   #replayed(merchantId: MerchantId, at: Change["at"]): Change | undefined {
     const own = this.deliveries.filter((each) => each.merchantId === merchantId);
     if (own.length === 0) return undefined;
@@ -202,8 +202,7 @@ class Batches {
 }
 
 /**
- * Writes to a database of its own as a node does: batches by the function, a session for all of
- * them.
+ * Writes to its own database as a node does: batches by the function, one session for all of them.
  */
 class Writer {
   readonly url: string;
@@ -220,12 +219,12 @@ class Writer {
     return new Writer(url, client);
   }
 
-  /** All at once, as runs where they may be. */
+  /** All at once, in runs where possible. */
   async together(messages: readonly BatchMessage[]): Promise<readonly string[]> {
     return this.#write(batchOf(messages));
   }
 
-  /** In one batch, but each a part of its own. */
+  /** In one batch, but each as a separate part. */
   async apart(messages: readonly BatchMessage[]): Promise<readonly string[]> {
     const merchantsOf = [...new Set(messages.map(({ merchant }) => merchant))];
     return this.#write(
@@ -243,8 +242,8 @@ class Writer {
 }
 
 /**
- * Every row of every table that a batch writes, in one order; the values of the sequence as ranks,
- * since a run draws them table by table.
+ * Every row of every table that a batch writes, in a fixed order; the values of the sequence as
+ * ranks, since a run draws them table by table.
  */
 async function rowsOf(url: string): Promise<readonly string[]> {
   const ranked: Readonly<Record<string, string>> = {
@@ -340,8 +339,8 @@ test(
 );
 
 /**
- * What the batches must be made of: parts, what is in the tables, and the kinds of changes with
- * their answers.
+ * What the batches must contain: parts, table contents, and the kinds of changes with their
+ * answers.
  */
 const expectedOften = [
   "run",

@@ -25,7 +25,7 @@ const { merchantA, merchantB, start } = given;
 const committed = { outcome: "committed" };
 const stale = { outcome: "stale" };
 
-/** Versions of a payment that say of refunds and disputes what cannot be. */
+/** Versions of a payment with impossible refunds and disputes. */
 function unsoundAftermaths(payment: Payment): readonly Payment[] {
   const paid = { ...payment, authorized: 1_000n, captured: 1_000n };
   const refunded = (...refunds: readonly Refund[]): Payment =>
@@ -56,8 +56,8 @@ function codesOf({
 }
 
 /**
- * A test for each promise of store.ts and change.ts. `open` gives an empty store; the suite closes
- * it.
+ * A test for each promise of store.ts and change.ts. `open` returns an empty store; the suite
+ * closes it.
  */
 export function describeStoreContract(name: string, open: () => Promise<Store>): void {
   async function opened(context: TestContext): Promise<Store> {
@@ -66,7 +66,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
     return store;
   }
 
-  /** A payment that was paid, as it is stored. */
+  /** Stores a paid payment and returns it. */
   async function storedPaid(
     store: Store,
     number: number,
@@ -906,7 +906,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         }
         assert.deepEqual(seen, all, `${limit} at a time`);
       }
-      // The one given is behind itself also when it is done with meanwhile.
+      // The page after the given payment is the same if that payment was completed in the meantime.
       const [, , third] = all;
       assert.ok(third !== undefined);
       await store.commit(given.paidChange(third));
@@ -1149,7 +1149,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       ]) {
         assert.deepEqual(await found({ text }), ["xmas 100%_"], text);
       }
-      // Every word counts; a currency, a country, an amount and a state are what the payment has.
+      // Every word must match; currency, country, amount and state are those of the payment.
       for (const text of [
         "ana 4444",
         "mastercard 5555 LIMA",
@@ -1175,7 +1175,7 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       );
       for (const text of ["jose", "JOSÉ DA", "Jose\u0301", "jose@example.com"])
         assert.deepEqual(await found({ text }), ["order-1"], text);
-      // Neither patterns nor what the search does not look into.
+      // Neither patterns nor fields that the search does not cover.
       for (const text of ["1_0", "order%", "8522847035", "Rua E", "85351346893", "ana order"])
         assert.deepEqual(await found({ text }), [], text);
       assert.deepEqual(await found({ brand: "visa" }), ["order-1"]);
