@@ -17,7 +17,7 @@ interface SourceFile {
   readonly source: string;
 }
 
-// --- Arrows between folders (style.md, "Arrows") ---------------------------------------------------------------------------
+// --- Arrows between folders (style.md, "Arrows") -----------------------------------------------
 
 const domain = [
   "kernel/",
@@ -28,7 +28,7 @@ const domain = [
   "notification/events.ts",
   "notification/endpoint.ts",
 ];
-/** Who uses the console, as others see them; and where that is kept: a contract. */
+/** The console's users as other modules see them, and the contract of their store. */
 const people = [
   "user/user.ts",
   "user/audit.ts",
@@ -37,7 +37,7 @@ const people = [
   "user/audit-log.ts",
   "user/user-store.ts",
 ];
-/** What those show who let people see the log. */
+/** The parts that show the audit log to console users. */
 const auditShown = ["user/audit-log.ts", "user/audit-view.ts", "user/audit-chain.ts"];
 const contracts = [
   "stores/store.ts",
@@ -46,15 +46,12 @@ const contracts = [
   "connectors/connector.ts",
 ];
 /**
- * What may be logged, of errors too, and where to: a contract too. The sink that writes is in
+ * What may be logged, errors too, and the contract of the log's sink. The sink that writes is in
  * logging/log.ts.
  */
 const logging = ["logging/log-event.ts", "logging/error-facts.ts"];
 
-/**
- * What a module may import, besides what stands in its own row's folder. The first row that fits
- * counts.
- */
+/** What a module may import, besides its own row's folder. The first row that fits counts. */
 const arrows: readonly {
   readonly from: string;
   readonly to: readonly string[];
@@ -83,7 +80,7 @@ const arrows: readonly {
   // The lists that the contract suites read.
   { from: "stores/index.ts", to: ["stores/", ...domain, ...logging] },
   { from: "connectors/index.ts", to: ["connectors/", ...domain, ...logging] },
-  // The set of them, and what protects it from one that is dead.
+  // The set of connectors, and the circuit breaker.
   {
     from: "connectors/connector-set.ts",
     to: ["kernel/", "connectors/connector.ts", "connectors/strict-answers.ts"],
@@ -94,10 +91,10 @@ const arrows: readonly {
     to: [...domain, "connectors/connector.ts", "connectors/response-codes.ts"],
     own: false,
   },
-  // A folder of its own for each store and each connector: they never see a sibling.
+  // Each store and each connector has its own folder: they never import a sibling.
   { from: "stores/*/", to: [...domain, ...people, "stores/*.ts", ...logging] },
   { from: "stores/*.ts", to: [...domain, ...people, "stores/*.ts"], own: false },
-  // They see of the stores what a store fails with, and of the vault what seals their secrets.
+  // They may import the stores' errors, and the vault's sealing of their secrets.
   {
     from: "user/",
     to: ["kernel/", "vault/sealed-secret.ts", "vault/row-mac.ts", "stores/store.ts"],
@@ -117,7 +114,7 @@ const arrows: readonly {
     from: "connectors/*/",
     to: [...domain, "connectors/connector.ts", "connectors/response-codes.ts", ...logging],
   },
-  // What operations and recovery both decide by: pure, from outcomes and records to a Change.
+  // Decisions of operations and recovery: pure, from outcomes and records to a Change.
   { from: "decisions/", to: [...domain, ...contracts] },
   { from: "operations/", to: [...domain, ...contracts, ...logging, "decisions/"] },
   {
@@ -137,13 +134,13 @@ const arrows: readonly {
       "delivery/delivery.ts",
     ],
   },
-  // From one store into another, by what both can show of an installation.
+  // From one store into another, with their common interface of an installation.
   {
     from: "store-migration/",
     to: [...domain, "user/audit-chain.ts", "stores/transfer.ts", "stores/rows.ts"],
   },
-  // The parts of a payment service put together over whatever ports it is given; and worlds, each
-  // of which is one.
+  // The parts of a payment service, put together over any ports; and worlds, each of which is such
+  // a service.
   {
     from: "installation.ts",
     to: [
@@ -156,7 +153,8 @@ const arrows: readonly {
       "recovery/",
     ],
   },
-  // The sandbox's request log knows of what it records, and of nobody who does it.
+  // The sandbox's request log imports the types that it records, and none of the modules that call
+  // it.
   { from: "sandbox/recording/", to: [...domain, "connectors/connector.ts"] },
   {
     from: "sandbox/",
@@ -172,8 +170,8 @@ const arrows: readonly {
       "stores/world-store.ts",
     ],
   },
-  // The interface: how requests are read, what they ask of the operations, and how they are
-  // answered. It knows nothing of sockets.
+  // The interface: decoding requests, running operations, and rendering answers. It does not use
+  // sockets.
   {
     from: "wire/",
     to: [...domain, ...contracts, ...logging, "operations/", "user/user.ts"],
@@ -241,7 +239,7 @@ const arrows: readonly {
       ...auditShown,
       "operations/",
       "config/",
-      // A table and no more: the help shows it.
+      // Only a table: the help shows it.
       "http/faults/fault-kinds.ts",
       "scan/",
       "store-migration/",
@@ -264,7 +262,7 @@ const arrows: readonly {
       "certificates/authority-files.ts",
     ],
   },
-  // What tests of others import.
+  // Imported by users' tests.
   { from: "library-options.ts", to: [] },
   { from: "library-faults.ts", to: ["library-options.ts"] },
   {
@@ -286,19 +284,20 @@ const arrows: readonly {
 ];
 
 /**
- * The vault's inside: seen by the vault itself, and by the composition root, which puts it
- * together. Others hold its interface and its vocabulary.
+ * The vault's internals: imported by the vault itself, and by the composition root, which puts it
+ * together. Other modules use its interface and its types.
  */
 const vaultInside =
   /^vault\/(?:aes|envelope|keyring|fingerprint|root-key.*|.*-vault|.*key-provider)\.ts$/;
 
-// --- What has one owner ------------------------------------------------------------------------------------------------------
+// --- Globals and modules with one owner ---------------------------------------------------------
 
 /**
- * Globals that reach the outside, and the files that may. No row is needed to forbid what has none.
+ * Globals that reach the outside, and the files that may use them. A global without a row is not
+ * checked.
  */
 const ownedGlobals: Readonly<Record<string, readonly string[]>> = {
-  // Those who write tests give and get times as Dates; none is made of the present.
+  // Users' tests pass and receive times as Dates; none is made from the current time.
   Date: ["kernel/system-clock.ts", "library.ts"],
   "Math.random": [],
   setTimeout: ["kernel/system-scheduler.ts"],
@@ -331,7 +330,7 @@ const ownedGlobals: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Node's modules that reach the outside or hold no state at all; a module without a row may not be
+ * Node's modules that reach the outside, or have no state at all; a module without a row may not be
  * imported.
  */
 const ownedModules: Readonly<Record<string, readonly string[]>> = {
@@ -363,12 +362,12 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     "connectors/simulator/link-http.ts",
     "connectors/simulator/acquirer-server.ts",
     "connectors/upstream/exchange.ts",
-    // Commands that talk to a running Cofre, over loopback only.
+    // Commands that connect to a running Cofre, over loopback only.
     "cli/http.ts",
     "cli/connect-proxy.ts",
   ],
   "node:https": ["connectors/upstream/exchange.ts"],
-  // The kernel asks it whether a text is an address.
+  // The kernel checks with it whether a text is an address.
   "node:net": [
     "http/server.ts",
     "http/admission.ts",
@@ -381,7 +380,7 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
   "node:dns/promises": ["delivery/egress.ts"],
 };
 
-/** The parts of node:crypto that draw chance: everything else asks the Random port. */
+/** The parts of node:crypto that draw random numbers: all other modules use the Random port. */
 const chance =
   /^(?:random|getRandom|generate|webcrypto|subtle|createDiffieHellman|createECDH|default$)/;
 const chanceOwners = [
@@ -390,13 +389,10 @@ const chanceOwners = [
   "certificates/local-authority.ts",
 ];
 
-/**
- * What may draw from a seed that somebody knows: worlds of the sandbox. Tests and the simulation
- * plug it in.
- */
+/** Modules that may use a known seed: worlds of the sandbox. Tests and the simulation inject it. */
 const mayReplay: readonly string[] = ["sandbox/world.ts"];
 
-// --- Rules, as functions of the files, so that the controls below can run them on planted ones ---------------------------------
+// --- Rules, as functions of the files, so that the controls below can apply them to others ------
 
 function fits(path: string, row: string): boolean {
   if (row.includes("*"))
@@ -415,7 +411,7 @@ function ownFolder(path: string, row: string): string {
     .join("/")}/`;
 }
 
-/** app.ts and start/ alone name implementations. */
+/** Only app.ts and start/ name implementations. */
 function isComposition(path: string): boolean {
   return path === "app.ts" || path.startsWith("start/");
 }
@@ -449,8 +445,8 @@ function brokenArrows(files: readonly SourceFile[]): string[] {
 }
 
 /**
- * Groups of files that import each other, directly or through others. An import of a type counts:
- * it ties the files' meanings together.
+ * Groups of files that import each other, directly or through others. An import of a type counts,
+ * because it couples the files too.
  */
 function importCycles(files: readonly SourceFile[]): string[] {
   const imports = new Map(
@@ -518,7 +514,7 @@ function brokenOwnership(files: readonly SourceFile[]): string[] {
   return broken;
 }
 
-// --- The tests -----------------------------------------------------------------------------------------------------------------
+// --- The tests ----------------------------------------------------------------------------------
 
 const production = sourceFiles(sourceRoot).filter(({ path }) => !path.endsWith(".test.ts"));
 
@@ -701,11 +697,11 @@ describe("architecture", () => {
   });
 });
 
-// --- The whole repository --------------------------------------------------------------------------------------------------------
+// --- The whole repository -----------------------------------------------------------------------
 
 /**
- * First six digits of published test numbers: numbers that are made up under them are test numbers
- * too.
+ * First six digits of published test numbers: made-up numbers with these digits count as test
+ * numbers too.
  */
 const testBins = new Set<string>([
   ...testNumbers.map((digits) => digits.slice(0, 6)),
@@ -715,11 +711,11 @@ const testBins = new Set<string>([
 const cardLike = /(?<![\w.])\d(?:[ -]?\d){13,18}(?![\w]|\.\d)/g;
 
 /**
- * Card numbers in `text` that no test range explains: of a scheme's length and first digits, with a
- * right check digit.
+ * Card numbers in `text` outside all test ranges: with a scheme's length and first digits, and a
+ * correct check digit.
  */
 function cardNumbersIn(text: string): string[] {
-  // The last digits of `%22` are none of the number that follows.
+  // The last digits of `%22` are not part of the number that follows.
   const decoded = text.replaceAll(/%([0-9A-Fa-f]{2})/g, (_, hex) => (hex === "20" ? " " : "|"));
   return [...decoded.matchAll(cardLike)]
     .map(([match]) => match.replaceAll(/[ -]/g, ""))
@@ -741,8 +737,8 @@ function isPan(digits: string): boolean {
 }
 
 /**
- * Directories of a developer's or a CI's machine. A name that stands for one (`~`, a mkdtemp
- * result) is none.
+ * Directories of a developer's or a CI machine. A placeholder (`~`, a mkdtemp result) does not
+ * match.
  */
 const machinePath = new RegExp(
   String.raw`(?<![A-Za-z0-9_.~:/-])/(?:${["tmp", "work", "root", "home", "Users"].join("|")})/[A-Za-z0-9_.-]+`,
@@ -768,7 +764,7 @@ describe("repository", () => {
   });
 
   test("control: a card number is found, plain or grouped, and a test card is not", () => {
-    // Put together here, so that the file itself holds none.
+    // Assembled here, so that the file itself contains none.
     const planted = ["45567", "37586", "899", "855"].join("");
     assert.ok(isPan(planted));
     assert.equal(cardNumbersIn(`card ${planted},`).length, 1);

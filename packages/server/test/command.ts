@@ -9,8 +9,8 @@ import { fileURLToPath } from "node:url";
 const program = fileURLToPath(new URL("../bin/cofre.js", import.meta.url));
 
 /**
- * The settings of whoever runs the tests, their proxies, and what the test runner tells its own,
- * stay out of the processes that tests start.
+ * The environment without the user's settings and proxies and the test runner's variables, which
+ * must not reach the processes that tests start.
  */
 export const cleanEnvironment: Readonly<Record<string, string | undefined>> = Object.fromEntries(
   Object.entries(process.env).filter(
@@ -24,8 +24,8 @@ export const cleanEnvironment: Readonly<Record<string, string | undefined>> = Ob
 const hasGroups = process.platform !== "win32";
 
 /**
- * What a shell or npm has started ends with it: else it would live on after a test that failed, and
- * the runner wait for it.
+ * Ends the children of a shell or npm too: otherwise they would outlive a failed test, and the
+ * runner would wait for them.
  */
 function endAll(child: ChildProcess): void {
   if (!hasGroups || child.pid === undefined) return void child.kill("SIGKILL");
@@ -36,12 +36,12 @@ function endAll(child: ChildProcess): void {
   }
 }
 
-/** The context of a test, or of several that share what is to end. */
+/** The context of a test, or of several that share processes. */
 export interface Ending {
   after(end: () => void): void;
 }
 
-/** Several tests' end: for `after` of the suite. */
+/** The common end of several tests: for `after` of the suite. */
 export class SharedEnd implements Ending {
   readonly #ends: (() => void)[] = [];
 
@@ -54,9 +54,7 @@ export class SharedEnd implements Ending {
   }
 }
 
-/**
- * A process that a user would start, and what it has written so far. It does not outlive its test.
- */
+/** A process as a user would start it, and its output so far. It ends with its test. */
 export class Command {
   readonly child: ChildProcess;
   readonly exited: Promise<unknown>;
@@ -77,7 +75,7 @@ export class Command {
     this.child = child;
     child.stdout.setEncoding("utf8").on("data", (piece: string) => (this.stdout += piece));
     child.stderr.setEncoding("utf8").on("data", (piece: string) => (this.stderr += piece));
-    // `close`: exited, and everything it wrote has been read.
+    // `close`: exited, and all its output has been read.
     this.exited = once(child, "close");
     context.after(() => endAll(child));
   }
@@ -91,12 +89,12 @@ export class Command {
     return new Command(context, [process.execPath, program, ...args], environment);
   }
 
-  /** Resolves with the match when what was said to people, on standard error, fits `pattern`. */
+  /** Resolves with the match when the text on standard error matches `pattern`. */
   said(pattern: RegExp): Promise<RegExpExecArray> {
     return this.#until(() => pattern.exec(this.stderr));
   }
 
-  /** The first lines of what it prints. */
+  /** The first lines of standard output. */
   async lines(count: number): Promise<string[]> {
     await this.#until(() => (this.stdout.split("\n").length > count ? true : null));
     return this.stdout.split("\n").slice(0, count);
@@ -112,7 +110,7 @@ export class Command {
     return JSON.parse(line) as Record<string, unknown>;
   }
 
-  /** Resolves when it has ended. */
+  /** Resolves with the exit code when it has ended. */
   async code(): Promise<number | null> {
     await this.exited;
     return this.child.exitCode;
@@ -136,7 +134,7 @@ export class Command {
   }
 }
 
-/** A folder that is gone after the test. */
+/** A folder that is removed after the test. */
 export function temporaryFolder(context: Ending): string {
   const folder = mkdtempSync(join(tmpdir(), "cofre-test-"));
   context.after(() => rmSync(folder, { recursive: true, force: true }));

@@ -10,8 +10,8 @@ import { parse } from "yaml";
 import { readConfig } from "../src/config/read-config.ts";
 
 /**
- * Whether the servers come up by it is in lanes/compose.lane.ts; Docker itself is tried by nobody
- * here.
+ * lanes/compose.lane.ts tests that the servers start with these scripts; no test runs Docker
+ * itself.
  */
 
 const examples = fileURLToPath(new URL("../../../examples", import.meta.url));
@@ -142,7 +142,7 @@ describe("examples/compose.yaml", () => {
   });
 });
 
-/** What the script would have made. */
+/** As the script would have made it. */
 function secretOf(path: string): string {
   if (path.endsWith("database_url"))
     return "postgres://cofre:x@primary/cofre?sslmode=verify-full&sslrootcert=/run/secrets/authority";

@@ -5,7 +5,7 @@ import { type IncomingMessage, request as httpRequest } from "node:http";
 import type { Clock } from "../src/kernel/clock.ts";
 import { startWorld, type World, type WorldOptions } from "./world.ts";
 
-/** A server whose console people sign in to, and what they do there without a browser. */
+/** A server with console sign-in, and the actions of its users without a browser. */
 export interface Reply {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
@@ -15,7 +15,7 @@ export interface Reply {
 export type Fields = Readonly<Record<string, unknown>>;
 export type Headers = Readonly<Record<string, string | readonly string[]>>;
 
-/** Asks with these headers and no others, but for the host. */
+/** Sends a request with only these headers and the host. */
 export async function ask(
   world: World,
   path: string,
@@ -45,16 +45,16 @@ export async function ask(
 export const codeOf = ({ body }: Pick<Reply, "body">): unknown =>
   body["status_code"] ?? body["status"];
 
-/** Somebody who is signed in. */
+/** A signed-in user. */
 export interface Signed {
   readonly id: string;
   readonly name: string;
   readonly password: string;
-  /** Of the authenticator app, in base32. */
+  /** The secret of the authenticator app, in base32. */
   readonly secret: string;
   readonly cookie: string;
   readonly csrf: string;
-  /** The cookie by which the browser is known. */
+  /** The cookie that identifies the browser. */
   readonly browser: string | undefined;
   call(path: string, fields?: Fields, headers?: Headers): Promise<Reply>;
 }
@@ -72,7 +72,7 @@ export class ConsolePeople {
     this.#clock = clock;
   }
 
-  /** The first admin, by the link that the start showed. */
+  /** The first admin, invited by the link that the start showed. */
   async firstAdmin(): Promise<Signed> {
     const invitation = this.world.cofre.consoleInvitation?.reveal();
     assert.ok(invitation !== undefined, "the first start invites an admin");
@@ -100,7 +100,7 @@ export class ConsolePeople {
     return this.#signed(reply, { name, password, secret });
   }
 
-  /** Half a minute later, for a code is good once. */
+  /** Half a minute later, because a code is valid once. */
   async signIn(
     { name, password, secret }: Pick<Signed, "name" | "password" | "secret">,
     headers: Headers = {},
@@ -117,7 +117,7 @@ export class ConsolePeople {
     );
   }
 
-  /** What an authenticator app shows now (RFC 6238). */
+  /** The current code of an authenticator app (RFC 6238). */
   code(secret: string): string {
     return totp(secret, this.#clock.now());
   }

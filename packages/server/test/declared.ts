@@ -5,8 +5,8 @@ import type { Operation } from "../src/operations/operation.ts";
 import type { Runner } from "../src/operations/runner.ts";
 
 /**
- * What every operation may end in: the store's failures, somebody else who is faster again and
- * again, and what should not be.
+ * Errors that every operation may end with: store failures, repeated conflicts with concurrent
+ * changes, and broken invariants.
  */
 const ofAll: readonly string[] = [
   "store_unavailable",
@@ -16,7 +16,7 @@ const ofAll: readonly string[] = [
 ];
 
 /**
- * Runs an operation as the runner does, and holds that it refuses with nothing but what it
+ * Runs an operation as the runner does, and asserts that it only fails with errors that it
  * declares.
  */
 export async function runDeclared<Input, Output>(

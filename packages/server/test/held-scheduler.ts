@@ -2,9 +2,8 @@ import type { Scheduler } from "../src/kernel/scheduler.ts";
 import { systemScheduler } from "../src/kernel/system-scheduler.ts";
 
 /**
- * The machine's time, but for what is to happen after as long as `holds` says: that happens when
- * the test says so. What must not happen before something else did, or not at all, is then no
- * matter of how fast the machine is.
+ * The machine's timers, except those whose delay matches `holds`: they fire when the test says so.
+ * A test that needs a timer to fire late or never is then independent of the machine's speed.
  */
 export class HeldScheduler implements Scheduler {
   readonly #holds: (ms: number) => boolean;
@@ -20,13 +19,13 @@ export class HeldScheduler implements Scheduler {
 
   after(ms: number, task: () => void): () => void {
     if (!this.#holds(ms)) return systemScheduler.after(ms, task);
-    // Two that are alike are two.
+    // A new function, because the same task may be scheduled twice.
     const held = (): void => task();
     this.#held.add(held);
     return () => void this.#held.delete(held);
   }
 
-  /** The time of all that is held has come. */
+  /** Fires all held timers. */
   release(): void {
     for (const task of this.#held) {
       this.#held.delete(task);

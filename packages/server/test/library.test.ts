@@ -64,7 +64,7 @@ describe("startCofre of the package", () => {
   for (const [name, options, message] of noOptions) {
     test(`refuses ${name}, and takes nothing else in its place`, async () => {
       await assert.rejects(async () => {
-        // Whatever starts all the same is to end with the test.
+        // If it starts in spite of the error, it ends with the test.
         await using _started = await startCofre(options);
       }, message);
     });
@@ -109,7 +109,7 @@ describe("startCofre of the package", () => {
       await assert.rejects(call, /^TypeError: \w+ is (?:empty|missing)/, String(call));
     assert.equal((await cofre.worlds.list()).length, 1);
     assert.deepEqual(await world.faults.list(), []);
-    // Also where it is said that it is no time.
+    // Also with an invalid date.
     await assert.rejects(
       world.clock.set(empty),
       /^TypeError: A time of a world must be a valid Date/,
@@ -221,7 +221,7 @@ describe("startCofre of the package", () => {
       cofre.faults.add({ kind: "decline", reason: "no such reason" }),
       /COFRE-95/,
     );
-    // The types name what the program knows.
+    // The types have the same names as the program.
     const kinds: readonly FaultToAdd["kind"][] = faultKindNames;
     const named: readonly FaultKind[] = kinds;
     assert.ok(named.length > 0);
@@ -243,7 +243,7 @@ describe("startCofre of the package", () => {
       const first = next();
       const { hash } = await pay(cofre, "told");
       await first;
-      // What is heard is told as delivered a moment later.
+      // A received message is reported as delivered a moment later.
       const isUnderWay = async () =>
         (await cofre.notifications.list())[0]?.deliveries[0]?.state === "waiting";
       for (let look = 0; look < 1_000 && (await isUnderWay()); look += 1)

@@ -3,7 +3,10 @@ import { after, before, describe, test } from "node:test";
 import { comparePairs, scenarioCount } from "./lanes/support/noninterference-pairs.ts";
 import { Receiver } from "./lanes/support/noninterference.ts";
 
-/* A few of the pairs of lanes/noninterference.lane.ts: each scenario once with another security code, a few with another number. */
+/*
+ * A few of the pairs of lanes/noninterference.lane.ts: each scenario once with another security
+ * code, a few with another number.
+ */
 
 const receiver = new Receiver();
 before(() => receiver.listen());

@@ -10,12 +10,12 @@ import { createPeople, type PeopleOptions } from "../src/sign-in/user-service.ts
 import type { Role } from "../src/user/user.ts";
 import { codeOf, stepAt } from "../src/sign-in/totp.ts";
 
-/** People over some store, a clock of their own, and what a person has in hand. */
+/** Console users over any store, with a test clock, and each user's secrets. */
 export const origin = "127.0.0.1";
 export const password = "correct horse battery staple";
 export const random = new SystemRandom();
 
-/** As fast as it can be: what argon2id does is tested beside it. */
+/** As fast as possible: argon2id has its own tests. */
 const quick: Passwords = {
   hash: async (given) => `hash of ${given}`,
   matches: async (given, hash) => hash === `hash of ${given}`,
@@ -26,7 +26,7 @@ export interface Office {
   readonly people: People;
   readonly options: PeopleOptions;
   readonly clock: { now(): Instant; advance(ms: number): void };
-  /** Signs a new person up through their invitation. */
+  /** Completes the invitation of a new user. */
   join(invitation: string, given?: string): Promise<Joined>;
 }
 
@@ -35,7 +35,7 @@ export interface Joined {
   readonly session: string;
   readonly secret: Uint8Array;
   readonly name: string;
-  /** What the browser was given. */
+  /** The value of the browser's device cookie. */
   readonly mark: string;
 }
 
@@ -86,7 +86,7 @@ export function codeAt(secret: Uint8Array, at: Instant): string {
   return codeOf(secret, stepAt(at));
 }
 
-/** Of the base32 that people type. */
+/** Decodes the base32 that users type. */
 export function secretBytes(base32: string): Uint8Array {
   const bits = Array.from(base32, (digit) =>
     "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(digit).toString(2).padStart(5, "0"),

@@ -8,13 +8,13 @@ import { makeTarball } from "../../../tools/package.ts";
 import { cleanEnvironment, Command, SharedEnd, temporaryFolder } from "./command.ts";
 
 /*
- * The package as somebody gets it: its tarball, installed by npm into an empty folder. What it
- * depends upon comes from npm's cache, where `npm ci` has left it, or the registry.
+ * The package as users get it: its tarball, installed by npm into an empty folder. Its dependencies
+ * come from npm's cache, which `npm ci` has filled, or from the registry.
  */
 
 const repository = fileURLToPath(new URL("../../../", import.meta.url));
 const npm = process.platform === "win32" ? "npm.cmd" : "npm";
-/** The Node that runs this test, before whatever else this machine has. */
+/** Puts the Node that runs this test before any other on this machine. */
 const path = { PATH: [dirname(process.execPath), cleanEnvironment["PATH"] ?? ""].join(delimiter) };
 
 const shared = new SharedEnd();

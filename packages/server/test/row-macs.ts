@@ -13,8 +13,8 @@ async function keyringOf(directory: string): Promise<Keyring> {
 }
 
 /**
- * What an installation keeps of a merchant's token: computed here on its own, from the keys in its
- * data directory.
+ * The stored digests of a merchant's token, computed independently from the keys in the data
+ * directory.
  */
 export async function tokenDigestsOf(
   directory: string,
@@ -30,7 +30,7 @@ export async function tokenDigestsOf(
 
 /**
  * The MACs of an installation whose first start has made this data directory: for rows that a test
- * writes past its server.
+ * writes without its server.
  */
 export async function rowMacsOf(directory: string): Promise<RowMacs> {
   const keyring = await keyringOf(directory);

@@ -1,18 +1,18 @@
 /**
- * Just enough of a TypeScript reader for architecture.test.ts: it tells code from comments and from
- * the text of literals, and finds what a module imports. TypeScript 7 has no API for this, and a
- * lexer of one screen is less to trust than a package.
+ * A minimal TypeScript lexer for architecture.test.ts: it distinguishes code from comments and
+ * literals, and finds a module's imports. TypeScript 7 has no API for this, and a lexer of one
+ * screen is easier to trust than a package.
  */
 
 export interface Scan {
   /**
    * The source with comments, and the text of string, template and regular-expression literals,
-   * replaced by blanks. Same line breaks.
+   * replaced by spaces. Same line breaks.
    */
   readonly code: string;
   /**
    * Specifiers of static, re-exporting and dynamic imports, of `process.getBuiltinModule`, and of
-   * `new URL("./x.ts", import.meta.url)`, which is how workers are named.
+   * `new URL("./x.ts", import.meta.url)`, which names workers.
    */
   readonly imports: readonly ImportedModule[];
 }
@@ -20,8 +20,7 @@ export interface Scan {
 export interface ImportedModule {
   readonly specifier: string;
   /**
-   * What stands between the braces, without renames; empty for `import "x"`, `*` and dynamic
-   * imports.
+   * The names between the braces, without renames; empty for `import "x"`, `*` and dynamic imports.
    */
   readonly names: readonly string[];
   readonly line: number;
@@ -39,7 +38,7 @@ const importForms = [
 
 const scans = new Map<string, Scan>();
 
-/** Remembers what it has read: several rules look at the same files. */
+/** Cached, because several rules read the same files. */
 export function scan(source: string): Scan {
   const known = scans.get(source) ?? read(source);
   scans.set(source, known);
@@ -53,7 +52,7 @@ function read(source: string): Scan {
   const imports: ImportedModule[] = [];
   for (const form of importForms) {
     for (const match of withoutComments.matchAll(form)) {
-      // An import that is quoted inside a literal is no import.
+      // An import inside a literal does not count.
       if (regions[match.index] !== "code") continue;
       imports.push({
         specifier: match[3] ?? "",
@@ -66,8 +65,8 @@ function read(source: string): Scan {
 }
 
 /**
- * Lines on which the global or member access `name` (such as `Date` or `Math.random`) stands in
- * code. A property of something else with that name is no use of it.
+ * Lines with the global or member access `name` (such as `Date` or `Math.random`) in code. A
+ * property of another object with that name does not count.
  */
 export function usesOf(code: string, name: string): number[] {
   const spaced = name.replaceAll(".", String.raw`\s*\??\.\s*`);
@@ -104,15 +103,15 @@ function blank(source: string, regions: readonly Region[], which: readonly Regio
 }
 
 /**
- * Which region each UTF-16 unit belongs to. Quotes and delimiters count as code, what they enclose
- * as text.
+ * The region of each UTF-16 unit. Quotes and delimiters count as code, the text between them as
+ * text.
  */
 function regionsOf(source: string): Region[] {
   const regions: Region[] = Array.from({ length: source.length }, () => "code");
   const fill = (from: number, to: number, region: Region): void => {
     regions.fill(region, from, Math.min(to, source.length));
   };
-  /** One entry for each open `${`: how many braces are open inside it. */
+  /** One entry for each open `${`: the number of open braces inside it. */
   const templates: number[] = [];
   let index = 0;
 

@@ -24,7 +24,7 @@ describe("a wait for a fact", () => {
   test("ends with the test that waits, so that its file ends too", async (context) => {
     const file = join(temporaryFolder(context), "waits.test.mjs");
     const shared = new URL("until.ts", import.meta.url).href;
-    // Without a bound of its own: if it did not end with its test, this process would not end.
+    // Without its own bound: if it did not end with its test, this process would not end.
     writeFileSync(
       file,
       `import { test } from "node:test";

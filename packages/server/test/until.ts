@@ -1,13 +1,13 @@
 import { getTestContext } from "node:test";
 import { setImmediate, setTimeout } from "node:timers/promises";
 
-/** Longer than anything that a test waits for takes on a loaded machine. */
+/** Longer than any wait of a test takes on a loaded machine. */
 const longestMs = 90_000;
 
 /**
- * Resolves with the milliseconds it took until `holds` answers true. Rejects after `mostMs`, and as
- * soon as the test that waits is over: a loop that outlives its test keeps the process of the whole
- * file running. `what` is the fact as a sentence; the error says it.
+ * Resolves with the milliseconds until `holds` returns true. Rejects after `mostMs`, and when the
+ * waiting test has ended, because a loop that outlives its test keeps the process of the whole file
+ * running. `what` is the condition as a sentence, for the error.
  */
 export async function until(
   what: string,
@@ -23,7 +23,7 @@ export async function until(
     if (signal?.aborted === true)
       throw new Error(`the test ended before this was so: ${what}`, { cause: signal.reason });
     if (performance.now() - begin > mostMs) throw new Error(`not within ${mostMs} ms: ${what}`);
-    // An aborted pause ends at once; the fact is then looked at a last time.
+    // An aborted pause ends at once; the condition is then checked a last time.
     await (everyMs === 0
       ? setImmediate()
       : setTimeout(everyMs, undefined, signal === undefined ? {} : { signal }).catch(

@@ -11,7 +11,7 @@ import type { Log, LogEvent } from "../src/logging/log-event.ts";
 export const integrationKey = "test_ik_world";
 export const publicIntegrationKey = "test_pk_world";
 
-/** A clock that stands until a test moves it. */
+/** A clock that only a test moves. */
 export class ManualClock implements Clock {
   #now: number;
 
@@ -28,7 +28,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** 2026-11-25T18:13:28Z: where the worlds of tests begin. */
+/** 2026-11-25T18:13:28Z: the start time of test worlds. */
 export const worldEpoch = Date.UTC(2026, 10, 25, 18, 13, 28);
 
 export interface World {
@@ -38,7 +38,7 @@ export interface World {
   readonly clock: ManualClock;
   /** Every event that was logged. */
   readonly events: readonly LogEvent[];
-  /** Sends and reads an answer as JSON. */
+  /** Sends a request and parses the answer as JSON. */
   get(path: string, parameters?: Readonly<Record<string, string>>): Promise<Answer>;
   postJson(path: string, body: unknown): Promise<Answer>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -50,17 +50,17 @@ export interface Answer {
 }
 
 export interface WorldOptions {
-  /** COFRE_* variables beside the ones that make a quiet server on a free port. */
+  /** COFRE_* variables in addition to those of a quiet server on a free port. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly seed?: string;
   readonly ports?: Partial<Ports>;
-  /** Another program's composition root: that of a copy with something planted. */
+  /** Another program's composition root: that of a copy with a planted bug. */
   readonly start?: typeof startCofre;
 }
 
 /**
- * The whole server on a free loopback port, with a clock that stands and chance from a seed: two
- * worlds of one seed answer alike.
+ * The whole server on a free loopback port, with a clock that does not run and seeded random
+ * numbers: two worlds with one seed give the same answers.
  */
 export async function startWorld({
   environment = {},
@@ -109,7 +109,7 @@ async function answerOf(response: Response): Promise<Answer> {
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
 
-/** A payment that every rule accepts; `changes` replace members of its `payment`. */
+/** A valid payment; `changes` replace members of its `payment`. */
 export function directBody(
   code: string,
   changes: Readonly<Record<string, unknown>> = {},

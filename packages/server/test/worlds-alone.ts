@@ -10,7 +10,7 @@ import { createMemoryStore } from "../src/stores/memory/memory-store.ts";
 import type { WorldPlan } from "../src/sandbox/world.ts";
 import { Worlds, type WorldsParts } from "../src/sandbox/worlds.ts";
 
-/** Worlds beside no server: nothing is charged in them. */
+/** Worlds without a server: nothing is charged in them. */
 export function worldsAlone(
   clock: Clock,
   random: SeededRandom,
@@ -45,7 +45,7 @@ export function worldsAlone(
   });
 }
 
-/** A world that is opened by this key, or by one of its own. */
+/** A world with this key, or with a generated one. */
 export function planAlone(
   random: SeededRandom,
   time: WorldPlan["time"],
