@@ -133,7 +133,8 @@ describe("a receiver that fails", () => {
       24 * hour,
     ].entries()) {
       const waited = waits[index] ?? 0;
-      // A tenth by chance, the poll, and the rests of an endpoint that fails again and again.
+      // A tenth of jitter, the poll interval, and the circuit breaker's pauses for an endpoint that
+      // fails repeatedly.
       assert.ok(
         waited >= least && waited <= least * 1.1 + 2 * minute + 5 * minute,
         `attempt ${index + 2} after ${waited} ms`,
@@ -187,7 +188,7 @@ describe("a receiver that fails", () => {
     busy = false;
     await office.event(merchantA);
     await office.run(290 * second);
-    // Another process knows nothing of the rest, but the delivery itself does.
+    // Another process does not know the open circuit, but the delivery has its own due time.
     office.account(merchantA, [endpoint("shop")]);
     await office.stop();
     office.start();
@@ -411,7 +412,7 @@ describe("one receiver that is dead", () => {
     );
     assert.equal(late.length, 1_500);
     assert.ok(Math.max(...late) < 100, `the slowest took ${Math.max(...late)} ms`);
-    // It rests: 150 seconds would hold 30 attempts of 20 seconds, four at once.
+    // The circuit opens: 150 seconds would have 30 attempts of 20 seconds, four at once.
     assert.ok(to(office, "dead").length <= 15, `${to(office, "dead").length} attempts`);
     assert.ok(office.events.some(({ kind }) => kind === "resting"));
     await office.stop();
@@ -427,7 +428,7 @@ describe("one receiver that is dead", () => {
     for (let count = 0; count < 20; count += 1) await office.event(merchantA);
     await office.run(10 * second);
     assert.equal(office.received.length, 8, "control: so many are under way together");
-    // They end after 20 seconds, and with the fifth failure it rests for 30.
+    // The attempts end after 20 seconds, and the fifth failure opens the circuit for 30.
     await office.run(15 * second);
     isDead = false;
     await office.run(30 * second);
@@ -736,7 +737,7 @@ describe("chaos for testers", () => {
   });
 });
 
-/** How often a receiver heard of a payment's notification after a later one of the same payment. */
+/** How often a receiver got a payment's notification after a later one of the same payment. */
 function outOfOrder(received: readonly Received[]): number {
   const highest = new Map<string, number>();
   let count = 0;

@@ -1,6 +1,6 @@
 /**
- * Addresses that production must never connect to, with what makes each of them dangerous. Names
- * are answered by `names`, as a resolver in somebody else's hands would.
+ * Addresses that production must never connect to, with what makes each of them dangerous. `names`
+ * are the answers of a resolver under an attacker's control.
  */
 export const names: Readonly<Record<string, readonly string[]>> = {
   localhost: ["127.0.0.1", "::1"],
@@ -89,7 +89,7 @@ export const blocked: readonly string[] = [
   "https://one-nine-two.example/",
   "https://ula.example/",
   "https://site6.example/",
-  // Shared by a carrier, and one cloud's metadata.
+  // Carrier-grade NAT, and one cloud's metadata.
   "https://100.64.0.1/",
   "https://100.100.100.200/",
   "https://100.127.255.255/",
@@ -129,11 +129,11 @@ export const blocked: readonly string[] = [
   "https://[2001:db8::1]/",
   "https://[ff02::1]/",
   "https://[4000::1]/",
-  // Names that lie, wholly or in part.
+  // Names that resolve to forbidden addresses, all or in part.
   "https://mixed.example/",
   "https://mixed6.example/",
   "https://garbage.example/",
-  // No address of the web, no TLS, another port, a password.
+  // Not a web address, without TLS, with another port, with a password.
   "http://public.example/",
   "http://93.184.215.14/",
   "https://public.example:22/",
@@ -158,7 +158,7 @@ export const blocked: readonly string[] = [
 ];
 
 /**
- * Spellings of this machine that the sandbox may reach, to show that the ones above would have
+ * Spellings of this machine that the sandbox may reach: a control that those above would have
  * arrived.
  */
 export const disguisedLoopback: readonly string[] = [

@@ -55,7 +55,7 @@ async function answering(context: TestContext, answer: RequestListener): Promise
   return `http://127.0.0.1:${await listening(context, createServer(answer))}/`;
 }
 
-/** A receiver of raw bytes, for what no HTTP server would send. */
+/** A receiver of raw bytes, for answers that no HTTP server would send. */
 async function talking(context: TestContext, talk: (socket: Socket) => void): Promise<string> {
   return `http://127.0.0.1:${await listening(
     context,
@@ -374,10 +374,10 @@ describe("addresses that must not be reached", () => {
       arrived.blocked += 1;
       response.end();
     });
-    // In this order: what is free on the address that everybody uses is free on the other one too.
+    // In this order: a port that is free on the usual address is free on the other one too.
     const port = await listening(context, other, "127.0.0.1");
     await listening(context, one, "127.0.0.2", port);
-    // Stands for the public address, which a test must not dial.
+    // Replaces the public address, which a test must not contact.
     const policy: EgressPolicy = { ports: [443], allowedNetworks: ["127.0.0.2/32"] };
     const answers = [["127.0.0.2"], ["127.0.0.1"], ["127.0.0.2", "127.0.0.1"], ["127.0.0.2"]];
     let asked = 0;
@@ -395,7 +395,7 @@ describe("addresses that must not be reached", () => {
     const send = sending(context, { resolve });
     for (const url of blocked) {
       const destination = readDestination(sandboxEgress, url);
-      // What it may reach: itself, and the public address that some names have beside it.
+      // The hosts that it may reach: itself, and the public address that some names have as well.
       const reachable =
         "url" in destination &&
         /^(?:127\.|::1$|::ffff:7f|.*localhost$|loop|mapped|mixed)/.test(destination.host);
@@ -487,6 +487,6 @@ describe("addresses that must not be reached", () => {
 });
 
 function refusalOfPlain(host: string): string {
-  // A name is refused for its scheme before it is resolved, an address for what it is.
+  // A name is refused for its scheme before it is resolved, an address for its network.
   return names[host] === undefined ? "address" : "scheme";
 }

@@ -18,7 +18,7 @@ const faults: readonly { readonly outcome: SendOutcome; readonly afterMs: number
   { outcome: status(404), afterMs: 10 },
   { outcome: { kind: "failed", cause: "connection" }, afterMs: 3 },
   { outcome: { kind: "failed", cause: "answer" }, afterMs: 3 },
-  // Done, but too late to be heard.
+  // Handled, but too late for the sender to receive the answer.
   { outcome: ok, afterMs: hour },
 ];
 const storeFaults: readonly CommitFault[] = [
@@ -32,10 +32,10 @@ const storeFaults: readonly CommitFault[] = [
 ];
 
 /**
- * Payments of two accounts change and are told about, to three endpoints and to addresses of their
- * own, while receivers fail 30 % of the time, commits 2 % of the time, and the sender is killed at
- * a random step every few hundred. Then all is quiet, and all of them must have been delivered:
- * none early, repeats under one id, each payment in order.
+ * Payments of two accounts change and send notifications, to three endpoints and to their own
+ * addresses, while receivers fail 30 % of the time, commits fail 2 % of the time, and the sender is
+ * killed at a random step every few hundred. After the faults all notifications must have been
+ * delivered: none early, repeats with the same id, each payment in order.
  */
 export async function faultedRun(events: number, seed: number): Promise<void> {
   const chance = new Chance(seed);
@@ -51,7 +51,7 @@ export async function faultedRun(events: number, seed: number): Promise<void> {
       commitFault: ({ payment }) => {
         const fault =
           !quiet && chance.happens(20) ? storeFaults[chance.below(storeFaults.length)] : undefined;
-        // Time stands still while the test itself commits.
+        // Time is paused while the test itself commits.
         return fault === "slow" && payment !== undefined ? undefined : fault;
       },
       readFails: () => !quiet && chance.happens(5),
@@ -85,7 +85,7 @@ export async function faultedRun(events: number, seed: number): Promise<void> {
       ));
     const next = await office.tell(payment);
     if (next === undefined) {
-      // Nobody knows whether it was committed: the payment is read again, as an operation would.
+      // The commit's outcome is unknown: the payment is read again, as an operation would.
       const stored = await office.reread(payment);
       if (known !== undefined) payments[at] = stored;
     } else {
@@ -109,8 +109,8 @@ export async function faultedRun(events: number, seed: number): Promise<void> {
   assert.ok(deliveries.length > events);
   assert.deepEqual(new Set(deliveries.map(({ state }) => state)), new Set(["delivered"]));
 
-  // All of them arrived: each delivery is a number at an address, and each payment's hash is the
-  // one of that number.
+  // All notifications arrived: each delivery is identified by number and address, and each
+  // payment's hash matches the number.
   assert.equal(new Set(received.map(key)).size, deliveries.length);
   const committed = new Map<string, string>();
   for (const merchantId of [merchantA, merchantB]) {
@@ -126,7 +126,7 @@ export async function faultedRun(events: number, seed: number): Promise<void> {
   for (const { merchantId, number, paymentId } of deliveries)
     assert.equal(committed.get(`${merchantId} ${number}`), paymentId);
 
-  // Repeats carry the same id, and no two messages share one.
+  // Repeats have the same id, and no two messages share one.
   const ids = new Map<string, string>();
   for (const message of office.received) {
     assert.equal(ids.get(key(message)) ?? message.id, message.id);
@@ -134,7 +134,7 @@ export async function faultedRun(events: number, seed: number): Promise<void> {
   }
   assert.equal(new Set(ids.values()).size, ids.size);
 
-  // A payment's next message is never begun before the one before has been heard.
+  // A payment's next message is never started before the previous one was received.
   const heard = new Map<string, number>();
   for (const { hash, url, number } of office.received) {
     const before = heard.get(`${url} ${hash}`) ?? 0;

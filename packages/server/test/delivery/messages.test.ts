@@ -7,11 +7,11 @@ import { merchantA } from "../contract/store-fixtures.ts";
 import { Chance } from "../simulation/chance.ts";
 import { deliveriesOf, endpoint, ok, PostOffice, type Received, status } from "./post-office.ts";
 
-/** Several payments in one message, for an endpoint that takes them. */
+/** Several payments in one message, for an endpoint that accepts them. */
 
 const shop = (hashesPerCall: number) => endpoint("shop", { hashesPerCall });
 
-/** `count` notifications of as many payments, committed while nothing is sent. */
+/** `count` notifications of `count` payments, committed while nothing is sent. */
 async function waiting(office: PostOffice, count: number): Promise<Payment[]> {
   const payments: Payment[] = [];
   for (let told = 0; told < count; told += 1) payments.push(await office.event(merchantA));
@@ -19,8 +19,8 @@ async function waiting(office: PostOffice, count: number): Promise<Payment[]> {
 }
 
 /**
- * An id names the same numbers and the same hashes each time, and no other id does; a number is in
- * one message only.
+ * Messages with one id have the same numbers and hashes each time, and no other id has them; each
+ * number is in one message only.
  */
 function assertStable(received: readonly Received[]): void {
   const contents = new Map<string, string>();
@@ -179,7 +179,7 @@ describe("a message that was fixed stays as it is", () => {
     });
     office.account(merchantA, [endpoint("shop")]);
     await waiting(office, 3);
-    // It dies when the receiver has heard and nothing of it is kept.
+    // The process dies after the receiver has answered and before the result is stored.
     office.step = (step) => step === "before commit";
     office.start();
     await office.run(second);
@@ -312,7 +312,7 @@ describe("a message that was fixed stays as it is", () => {
       const died = !office.isRunning;
       deaths += died ? 1 : 0;
       if (died) {
-        // Whoever takes over has another limit.
+        // The next process has another limit.
         office.account(merchantA, [shop(1 + (killAt % 5))]);
         office.start();
       }

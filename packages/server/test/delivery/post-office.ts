@@ -32,7 +32,7 @@ import * as given from "../contract/store-fixtures.ts";
 import { Chance } from "../simulation/chance.ts";
 import { SimTime } from "../simulation/sim-time.ts";
 
-/** A message as a receiver saw it. */
+/** A message as a receiver got it. */
 export interface Received {
   readonly at: Instant;
   readonly url: string;
@@ -40,17 +40,17 @@ export interface Received {
   readonly number: number;
   readonly attempt: number;
   readonly hash: string;
-  /** Of all that it tells, in their order; the first ones are `number` and `hash`. */
+  /** All notifications of the message, in order; the first ones are `number` and `hash`. */
   readonly numbers: readonly number[];
   readonly hashes: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
   readonly answered: SendOutcome;
 }
 
-/** Far more calls than a store with faults refuses in a row. */
+/** Far more calls than a faulty store refuses in a row. */
 const mostTries = 1_000;
 
-/** How a receiver answers: what, and after how long. */
+/** A receiver's answer: the outcome, and its delay. */
 export type Answer = (message: Omit<Received, "answered">) => {
   readonly outcome: SendOutcome;
   readonly afterMs: number;
@@ -69,20 +69,20 @@ export function endpoint(
   return { id, url: `https://${id}.example/notify`, enabled: true, secretVersion: 1, ...over };
 }
 
-/** Where a process may die: before and after each thing that it asks of the outside. */
+/** Called before and after each external call of a process; true kills the process there. */
 type Step = (what: string) => boolean;
 
 export interface PostOfficeOptions {
   readonly answer?: Answer;
   readonly store?: MemoryStoreOptions;
   readonly seed?: number;
-  /** Days of virtual time are polled more seldom than seconds. */
+  /** Days of virtual time are polled less often than seconds. */
   readonly pollMs?: number;
 }
 
 /**
- * A dispatcher on a memory store in virtual time, with receivers that do as they are told. What is
- * kept survives `kill`; the process that was killed never hears anything again.
+ * A dispatcher on a memory store in virtual time, with receivers under the test's control. Stored
+ * data survives `kill`; the killed process never receives another result.
  */
 export class PostOffice {
   readonly time: SimTime;
@@ -90,20 +90,20 @@ export class PostOffice {
   readonly received: Received[] = [];
   readonly events: DeliveryEvent[] = [];
   readonly alarms: string[] = [];
-  /** How many messages arrived before the store showed their notification. */
+  /** How many messages arrived before the store returned their notification. */
   early = 0;
   answer: Answer;
-  /** Asked at each step of a running dispatcher: true kills it there. */
+  /** Called at each step of a running dispatcher: true kills it there. */
   step: Step = () => false;
   /**
-   * Asked at each read of a running dispatcher, with the merchant if it is of one: true makes it
-   * fail.
+   * Called at each read of a running dispatcher, with the merchant if there is one: true makes the
+   * read fail.
    */
   fails: (read: string, merchantId?: MerchantId) => boolean = () => false;
-  /** What the dispatcher says of its reads. */
+  /** The dispatcher's own report on its reads. */
   readonly reads: JobReads;
   readonly failures: ReadFailure[] = [];
-  /** Calls of the store by dispatchers, by method. */
+  /** Store calls by dispatchers, by method. */
   readonly calls = new Map<string, number>();
   readonly #settings = new Map<
     MerchantId,
@@ -136,7 +136,7 @@ export class PostOffice {
     this.#change(merchantId, { endpoints, chaos: { ...noChaos, ...chaos } });
   }
 
-  /** As a change of the account does, which the store hears of. */
+  /** Changes the settings like a change of the account, which the store observes. */
   #change(merchantId: MerchantId, settings: NotificationSettings): void {
     const accountVersion = (this.#settings.get(merchantId)?.accountVersion ?? 0) + 1;
     this.#settings.set(merchantId, { ...settings, accountVersion });
@@ -149,7 +149,7 @@ export class PostOffice {
     return this.#settings.get(merchantId)?.endpoints ?? [];
   }
 
-  /** Commits a new payment that nobody is told about. */
+  /** Commits a new payment without a notification. */
   async payment(merchantId: MerchantId, notificationUrl?: string): Promise<Payment> {
     this.#payments += 1;
     const plain = given.newPayment(this.#payments, { merchantId });
@@ -158,14 +158,15 @@ export class PostOffice {
       const { outcome } = await this.store
         .commit(given.paymentChange(payment))
         .catch(() => ({ outcome: "failed" }));
-      // A commit that nobody knew about is met again as a duplicate of itself.
+      // A commit with unknown outcome returns as a duplicate of itself.
       if (outcome === "committed" || outcome === "duplicate") return payment;
     }
     throw new Error("the store commits a payment");
   }
 
   /**
-   * Commits the payment's next version with a notification; false when that could not be committed.
+   * Commits the payment's next version with a notification; undefined when that could not be
+   * committed.
    */
   async tell(payment: Payment, kind: NotificationKind = "update"): Promise<Payment | undefined> {
     const next = { ...payment, version: payment.version + 1 };
@@ -228,7 +229,9 @@ export class PostOffice {
   }
 
   #parts(isDead: () => boolean): DispatcherParts {
-    /** Does `work` unless the process dies before it or after it; then nobody ever hears of it. */
+    /**
+     * Runs `work`, unless the process dies before or after it; then the result is never received.
+     */
     const step = async <T>(
       what: string,
       work: () => Promise<T>,
@@ -306,7 +309,7 @@ export class PostOffice {
     return false;
   }
 
-  /** Asks a store whose reads fail now and then until it answers. */
+  /** Repeats a read of a store that sometimes fails until it succeeds. */
   async #always<T>(read: () => Promise<T>): Promise<T> {
     for (let tries = 0; tries < mostTries; tries += 1) {
       const result = await settled(read());

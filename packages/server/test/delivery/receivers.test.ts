@@ -42,13 +42,13 @@ import { until } from "../until.ts";
 const { merchantA } = given;
 const random = new SystemRandom();
 
-/** The twenty seconds that a receiver has: they are over when a test says so. */
+/** The twenty-second timeout of a receiver: it ends when a test says so. */
 const isPatience = (ms: number): boolean => ms === 20 * second;
 
 type Behaviour = (response: ServerResponse, attempt: number) => void;
 
 /**
- * A receiver on a socket of its own: behaves as it is told until it is healed, and checks every
+ * A receiver on its own socket: behaves as configured until it is healed, and checks every
  * signature.
  */
 class Receiver {
@@ -64,7 +64,7 @@ class Receiver {
     this.behaviour = behaviour;
   }
 
-  /** On the port that it had before. */
+  /** Listens again on the same port. */
   reopen: () => Promise<void> = async () => undefined;
 
   async listen(keys: NotificationKeys, secret: string): Promise<void> {
@@ -126,9 +126,9 @@ interface Post {
   readonly store: Store;
   readonly clock: ManualClock;
   readonly endpoints: () => readonly NotificationEndpoint[];
-  /** Nobody is waited for any longer who has not answered yet. */
+  /** Ends the wait for all pending answers. */
   readonly runOut: () => void;
-  /** Messages that are under way. */
+  /** Messages in flight. */
   readonly underWay: () => number;
   readonly event: () => Promise<void>;
   /** Moves the clock in steps and lets real time pass until `holds`. */
@@ -139,7 +139,7 @@ interface Post {
   ) => Promise<void>;
 }
 
-/** The real thing: embedded store, keys, sockets; only the clock stands until it is moved. */
+/** Real parts: embedded store, keys, sockets; only the clock is moved by the test. */
 async function post(
   context: TestContext,
   receivers: Readonly<Record<string, Receiver>>,
@@ -175,7 +175,7 @@ async function post(
         return egress.send(...message).finally(() => (underWay -= 1));
       },
     },
-    // The reference library of receivers looks at the machine's own clock.
+    // The receivers' reference library uses the machine's clock.
     sign: (message) => sign({ ...message, at: systemClock.now() }),
     installation: keys.certificate.fingerprint,
     clock,

@@ -45,7 +45,7 @@ const keys = await openNotificationKeys({
   random,
   clock: systemClock,
 });
-// A failed attempt that is repeated after hours waits for a second at most. All lives share one
+// A retry that is due after hours waits for a second at most. All processes of a run share one
 // clock.
 const start = Number(epoch);
 const hurriedClock = { now: () => instant(start + (systemClock.now() - start) * 20_000) };

@@ -37,7 +37,7 @@ test("so does one that sends several payments in a message, each time the same o
   );
 });
 
-/** `hashesPerCall`: of each life. Resolves with what was heard. */
+/** `hashesPerCall`: one for each process. Resolves with the received messages. */
 async function killedAgainAndAgain(
   context: TestContext,
   hashesPerCall: (life: number) => number,
@@ -49,10 +49,7 @@ async function killedAgainAndAgain(
   const epoch = Date.now();
   const heard: Heard[] = [];
   const delivered = new Set<number>();
-  /**
-   * When so many messages have been heard in this life, it ends: in the middle of an answer as
-   * often as not.
-   */
+  /** The process is killed after this number of messages: often in the middle of an answer. */
   let endsAfter = Number.POSITIVE_INFINITY;
   let life: ChildProcess | undefined;
   const server = createServer((request, response) => {

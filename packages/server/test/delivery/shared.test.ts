@@ -15,18 +15,17 @@ import * as given from "../contract/store-fixtures.ts";
 const merchants = Array.from({ length: 8 }, (_, number) => given.merchantId(number * 4 + 1));
 const shop = "shop" as EndpointId;
 /**
- * Nodes that send the notifications of one store, in time that a test lets pass. Receivers take
- * longer than a node does to see that a slot is to go, and what a store has read takes `readMs` to
- * arrive.
+ * Nodes that send the notifications of one store, in time that a test advances. Receivers take
+ * longer than a node needs to notice that a slot moves, and the store's reads take `readMs`.
  */
 function given8Merchants(context: TestContext, { receiverMs = 3 * second, readMs = 0 } = {}) {
   const time = new StillTime();
   const store = createMemoryStore({ clock: time });
-  /** By message: which nodes the receiver heard it from. */
+  /** By message: the nodes that the receiver got it from. */
   const heard = new Map<string, string[]>();
   let committed = 0;
 
-  /** The payment's notification, and the time that others need to notice. */
+  /** Commits the payment's notification, and lets the other nodes' reaction time pass. */
   const notify = async (): Promise<void> => {
     committed += 1;
     const merchantId = merchants[committed % merchants.length] ?? given.merchantA;
@@ -162,7 +161,7 @@ describe("several nodes that send notifications", () => {
     victim.kill();
     await busy(5 * second);
     await time.pass(10 * second);
-    // Long enough for what had queued up, four at a time.
+    // Long enough for the queued messages, four at a time.
     await time.pass(30 * second);
     assert.equal(heard.size, committed());
     assert.deepEqual(
@@ -171,8 +170,8 @@ describe("several nodes that send notifications", () => {
       "and it is written down",
     );
     const repeats = Array.from(heard.values()).filter((nodes) => nodes.length > 1);
-    // Only what was under way when it died, four for each merchant at most, and never by one node
-    // twice.
+    // Only the messages in flight at its death, four per merchant at most, and never twice by one
+    // node.
     assert.ok(repeats.length <= 4 * merchants.length, `${repeats.length}`);
     assert.ok(repeats.every((nodes) => nodes.join() === "0000000000000001,0000000000000002"));
     assert.ok(before < committed(), "control: something was left");

@@ -26,8 +26,8 @@ function percentile(values: readonly number[], share: number): number {
 }
 
 /**
- * Commits `perSecond` notifications of a merchant a second for `seconds`; when each was committed,
- * by its payment's hash.
+ * Commits `perSecond` notifications of a merchant a second for `seconds`; returns when each was
+ * committed, by its payment's hash.
  */
 async function eachSecond(
   office: PostOffice,
@@ -68,7 +68,7 @@ describe("one receiver", () => {
     await office.run(2 * second);
     const late = waits(office.received, committed);
     assert.equal(late.length, 3_000);
-    // The first seconds show how much it takes.
+    // In the first seconds the dispatcher learns the endpoint's capacity.
     const steady = late.slice(500);
     assert.ok(percentile(steady, 0.99) < second, `p99 ${percentile(steady, 0.99)} ms`);
     await office.stop();
@@ -205,8 +205,8 @@ describe("other merchants", () => {
     }
     office.start();
     await office.run(second);
-    // Each of them has one at least, and together they have no more than three quarters beside
-    // that.
+    // Each merchant has at least one place; beyond that they share at most three quarters of all
+    // places.
     assert.ok(office.received.length <= 192 + many.length, `${office.received.length} under way`);
     const committed = await eachSecond(office, innocent, 5, 10);
     await office.run(second);
@@ -248,7 +248,7 @@ describe("other merchants", () => {
     const now = office.time.now();
     const payment = await office.payment(busy, "https://order.example/");
     for (let number = 1; number <= 50_000; number += 1) {
-      // As the version before named them: a queue for each address.
+      // Named as in the earlier version: a queue for each address.
       const name = `url-${number.toString(16).padStart(32, "0")}` as EndpointId;
       const next = newDelivery(
         { merchantId: busy, endpoint: name, number, paymentId: payment.id, kind: "update" },
