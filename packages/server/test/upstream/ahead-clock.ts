@@ -1,6 +1,6 @@
 /**
- * Loaded before Cofre starts (`--import`): its clock begins ahead of the system's by so much, and
- * each SIGUSR2 moves it on. Recovery waits for minutes and hours that no test has.
+ * Loaded before Cofre starts (`--import`): the clock starts ahead of the system's by a given time,
+ * and each SIGUSR2 advances it. Otherwise recovery would wait for minutes and hours.
  */
 const systemNow = Date.now.bind(Date);
 const stepMs = Number(process.env["TEST_CLOCK_STEP_MS"] ?? "0");

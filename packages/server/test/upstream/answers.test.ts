@@ -118,8 +118,8 @@ describe("what the upstream answers to an authorization", () => {
       },
       { kind: "unknown", cause: "refused_to_say" },
     ],
-    // A sale that is only held, an approval that was cancelled, and one that waits for a reviewer:
-    // recovery looks into each.
+    // A sale that is only held, an approval that was cancelled, and a payment in review: recovery
+    // checks each of them.
     [
       { status: "PE", capture_available: true },
       { kind: "unknown", cause: "refused_to_say" },

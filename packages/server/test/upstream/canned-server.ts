@@ -4,20 +4,18 @@ import { createServer as createTlsServer, type TlsOptions } from "node:tls";
 
 export interface CannedServer extends AsyncDisposable {
   readonly port: number;
-  /** What was received, a connection each. */
+  /** The received bytes, one buffer per connection. */
   readonly received: Buffer[];
   /** Resolves with the first bytes of the first connection. */
   readonly heard: Promise<void>;
-  /**
-   * What the next connections are answered with once their request is whole; undefined: silence.
-   */
+  /** The answer for the next connections once their request is complete; undefined: no answer. */
   say(answer: string | Buffer | undefined): void;
-  /** The next answer after that in which the connection has this place, counted from 0. */
+  /** Number of connections so far, so also the index of the next one. */
   readonly connections: number;
 }
 
 /**
- * A server that reads one request and says what it was told to say, byte by byte as given, and ends
+ * A server that reads one request per connection, sends the given answer byte by byte, and closes
  * the connection.
  */
 export async function startCannedServer(tls?: TlsOptions): Promise<CannedServer> {
@@ -74,7 +72,7 @@ export function httpAnswer(body: string): string {
   return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`;
 }
 
-/** A payment as the wire shows it (interface 3.4), with changes. */
+/** A payment as the interface returns it (interface 3.4), with changes. */
 export function paymentBody(code: string, changes: Readonly<Record<string, unknown>> = {}): string {
   const payment = {
     hash: "6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831",

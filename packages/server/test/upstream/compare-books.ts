@@ -15,7 +15,10 @@ interface Row {
   readonly needsReview: boolean;
 }
 
-/** How many refunds are neither confirmed nor cancelled, in the database of a server that runs. */
+/**
+ * The number of refunds that are neither confirmed nor cancelled, in the database of a running
+ * server.
+ */
 export function unsettledRefunds(dataDirectory: string): number {
   return withDatabase(dataDirectory, (database) =>
     Number(
@@ -30,8 +33,8 @@ export function unsettledRefunds(dataDirectory: string): number {
 }
 
 /**
- * Payment by payment and account by account: what the outer books hold, the inner ones hold too.
- * Both servers have come to rest.
+ * Compares payments and accounts: what the outer books contain, the inner ones contain too. Both
+ * servers have settled.
  */
 export function compareBooks(
   outerDirectory: string,
@@ -129,7 +132,7 @@ function paymentsIn(database: DatabaseSync): Row[] {
 }
 
 /**
- * What stands on each account in each currency but for zeros: a sale that was undone there was
+ * The balance of each account in each currency, without zeros: a sale that was reversed there was
  * never posted here.
  */
 function balancesIn(database: DatabaseSync): (readonly [account: string, minor: string])[] {

@@ -28,7 +28,7 @@ const simulator = {
 };
 const ofMerchant = merchantId(0xab_cdef);
 
-/** The connector to what listens at an address. */
+/** The connector to a server at this address. */
 export function upstreamAt(
   address: string,
   ca?: string,

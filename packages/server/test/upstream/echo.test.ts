@@ -24,7 +24,10 @@ const initial = {
 
 type Body = Readonly<Record<string, unknown>>;
 
-/* What an acquirer answered was written unchanged: its echo of the card was in the database, in answers and in the timeline. */
+/*
+ * Texts of an acquirer's answer were stored unchanged: its echo of the card was in the database, in
+ * answers and in the timeline.
+ */
 describe("an acquirer that repeats the card in its answers leaves none of it behind, and its outcomes hold:", () => {
   test("an upstream, in every text of every answer", async () => {
     await using upstream = await startEchoingServer({ declines: [declinedPan] });
@@ -32,7 +35,7 @@ describe("an acquirer that repeats the card in its answers leaves none of it beh
     const connectors = JSON.stringify([
       { name: "echo", kind: "upstream", url, integrationKey: "test_ik_upstream" },
     ]);
-    // As many turns as there are spellings, so that each has been in each place.
+    // As many rounds as there are spellings, so that each spelling is used in each place.
     await leavesNothing({ COFRE_CONNECTORS: connectors }, 11);
     assert.ok(upstream.answers > 40);
   });
@@ -117,8 +120,8 @@ async function settled(world: World, code: string): Promise<unknown> {
 }
 
 /**
- * Pays, verifies and asks through whatever acquirer `environment` leads to, and looks at everything
- * that was answered, logged and written.
+ * Pays, verifies and queries through the acquirer that `environment` configures, and checks
+ * everything that was answered, logged and stored.
  */
 async function leavesNothing(
   environment: Readonly<Record<string, string>>,
@@ -197,7 +200,7 @@ async function payAndAsk(world: World, turn: number, told: string[]): Promise<vo
 
 function assertNoCard(name: string, bytes: Buffer): void {
   assert.deepEqual(new KnownNumbers([pan, declinedPan]).search(bytes), [], name);
-  // The code beside its name, or as the whole of a JSON value.
+  // The code beside its name, or as a whole JSON value.
   const text = bytes.toString("latin1");
   assert.doesNotMatch(text, /cvv\W{0,3}837|"837"/i, name);
   for (const number of [pan, declinedPan]) {

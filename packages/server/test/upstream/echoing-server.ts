@@ -3,9 +3,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /**
- * An upstream that carries out what it is asked and puts the card into every text of its answers,
- * as a badly mapped field does. It remembers the card of each payment, so that its answers to
- * queries, captures and refunds repeat the card too. Card numbers of `declines` are declined.
+ * An upstream that executes each request and puts the card into every text of its answers, as a
+ * wrongly mapped field does. It remembers the card of each payment, so that its answers to queries,
+ * captures and refunds repeat the card too. Card numbers of `declines` are declined.
  */
 export interface EchoingServer extends AsyncDisposable {
   readonly port: number;
@@ -25,12 +25,9 @@ interface Kept {
 type Fields = Readonly<Record<string, unknown>>;
 
 export interface EchoOptions {
-  /** Card numbers that begin with these digits are declined. */
+  /** Prefixes of card numbers that are declined. */
   readonly declines?: readonly string[];
-  /**
-   * How often the answer to an authorization is lost: always for card numbers that end with these
-   * digits.
-   */
+  /** Suffixes of card numbers whose authorization is never answered. */
   readonly silentFor?: readonly string[];
 }
 
@@ -43,7 +40,7 @@ export async function startEchoingServer({
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    // A request whose client is killed has no end.
+    // A request whose client was killed has no end.
     request.on("end", () => {
       const body = answerTo(request.url, Buffer.concat(chunks).toString());
       if (body === undefined) return;
@@ -160,9 +157,9 @@ function shown(
   return { status: "SUCCESS", payment, message: echo(4) };
 }
 
-/** One spelling of the card for each place of an answer; another selection for each card. */
+/** A spelling of the card for each place of an answer; other spellings for each card. */
 function echoOf(pan: string, cvv: string, turn: number): (place: number) => string {
-  // Letters that name a code, without one, repeat nothing.
+  // Without a code, a text that names a code would repeat nothing.
   const withCode = (spelling: string): string => (cvv === "" ? pan : spelling);
   const spellings = [
     withCode(cvv),

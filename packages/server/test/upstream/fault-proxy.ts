@@ -1,53 +1,47 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-/**
- * What happens to one connection. Positions are bytes from the beginning of what that side sends.
- */
+/** The fault of one connection. Positions are bytes from the start of that side's data. */
 export type Fault =
   | { readonly kind: "none" }
-  /** Ends with a reset before anything is read. */
+  /** Resets the connection before anything is read. */
   | { readonly kind: "refuse" }
   /**
-   * Forwards so many bytes of the request, or of the answer; then both sides end, by a reset or
-   * properly.
+   * Forwards `after` bytes of the request or of the answer; then both sides are reset or closed.
    */
   | { readonly kind: "cut_request" | "cut_answer"; readonly after: number; readonly reset: boolean }
-  /** Everything takes so long. */
+  /** Delays everything. */
   | { readonly kind: "delay"; readonly requestMs: number; readonly answerMs: number }
-  /** A few bytes at a time, both ways. */
+  /** Sends a few bytes at a time, both ways. */
   | { readonly kind: "slow"; readonly bytes: number; readonly everyMs: number }
-  /** Takes the request and is silent; nothing is forwarded. */
+  /** Reads the request and never answers; nothing is forwarded. */
   | { readonly kind: "lose_request" }
-  /** Forwards the request; the answer is not, and the connection stays open. */
+  /** Forwards the request but not the answer; the connection stays open. */
   | { readonly kind: "lose_answer" }
-  /**
-   * Keeps the request for so long and then delivers it, whether or not anybody waits for the
-   * answer.
-   */
+  /** Keeps the request for `ms` and then delivers it, even if the client has gone. */
   | { readonly kind: "late_request"; readonly ms: number }
-  /** Delivers the request twice, one after the other; the first answer is the one that arrives. */
+  /** Delivers the request twice, one after the other; the first answer is returned. */
   | { readonly kind: "double_request" }
-  /** After so many bytes of the answer, noise. */
+  /** After `after` bytes of the answer, noise. */
   | { readonly kind: "garbage"; readonly after: number }
-  /** This instead of the answer, after the request was delivered or not. */
+  /** This text instead of the answer; `deliver`: whether the request is forwarded. */
   | { readonly kind: "answer"; readonly text: string; readonly deliver: boolean };
 
 export interface Request {
-  /** Such as `/ws/direct`; undefined for what is not plain HTTP. */
+  /** Such as `/ws/direct`; undefined if the data is not plain HTTP. */
   readonly path: string | undefined;
   /** The first bytes of the request. */
   readonly head: Buffer;
 }
 
-/** Decides what happens to a connection by the first bytes on it. */
+/** Chooses a connection's fault by its first bytes. */
 export type FaultPlan = (request: Request) => Fault;
 
 const noise = Buffer.from(Array.from({ length: 64 }, (_, index) => (index * 151 + 13) % 256));
 
 /**
- * A TCP proxy on loopback that does to connections what networks do. Knows nothing of TLS: to it
- * that is bytes too.
+ * A TCP proxy on loopback with the faults of a network. It does not parse TLS, which it forwards as
+ * bytes.
  */
 export class FaultProxy {
   readonly #server: Server;
@@ -150,7 +144,7 @@ export class FaultProxy {
     }
   }
 
-  /** Both directions, with what is to happen to each. */
+  /** Forwards both directions, each with its fault. */
   #pump(client: Socket, server: Socket, head: Buffer, how: Way): void {
     const end = (): void => {
       for (const socket of [client, server]) {
@@ -170,7 +164,7 @@ export class FaultProxy {
     );
     client.on("data", up.write);
     client.on("end", up.end);
-    // Whoever gave up is gone for the other side too, but for what is under way.
+    // When one side closes, the other is closed after the data in transit.
     client.on("close", up.end);
     server.on("data", down.write);
     server.on("end", () => {
@@ -216,7 +210,7 @@ export class FaultProxy {
     return { write, end: () => void (queue = queue.then(() => void to.end())) };
   }
 
-  /** Collects a request with its body, by its length, and goes on when it is there. */
+  /** Collects a request with its body, by its length, and calls `then` when it is complete. */
   #whole(client: Socket, head: Buffer, then: (request: Buffer) => void): void {
     let request = head;
     const take = (bytes: Buffer): void => {
@@ -234,7 +228,7 @@ export class FaultProxy {
     take(head);
   }
 
-  /** Delivers a request that nobody waits for any more. */
+  /** Delivers a request whose client no longer waits. */
   #deliver(request: Buffer): Socket {
     const server = this.#dial();
     server.resume();
@@ -276,10 +270,7 @@ export class FaultProxy {
   }
 }
 
-/**
- * A socket that is saying good-bye, or was not greeted yet, cannot be reset: Node would forget to
- * close it.
- */
+/** A socket that is closing or not yet connected cannot be reset: Node would never close it. */
 function reset(socket: Socket): void {
   if (socket.writableEnded || socket.connecting) socket.destroy();
   else socket.resetAndDestroy();
@@ -291,9 +282,9 @@ interface Way {
   readonly requestMs?: number;
   readonly answerMs?: number;
   readonly reset?: boolean;
-  /** What comes after the end of the answer. */
+  /** Bytes after the end of the answer. */
   readonly noise?: Buffer;
-  /** Nothing is forwarded after the end of the answer, and nobody hears that it ended. */
+  /** Nothing is forwarded after the end of the answer, not even the end itself. */
   readonly silent?: boolean;
   readonly slice?: number;
   readonly everyMs?: number;

@@ -14,10 +14,10 @@ import { anyFault, longestLateMs } from "./faults.ts";
 import { until } from "../until.ts";
 
 export interface FaultOptions {
-  /** So many payments at least of which one exchange or more met a fault. */
+  /** Minimum number of payments with a fault in at least one exchange. */
   readonly faulted: number;
   readonly seed: number;
-  /** packages/server, or a copy of it with something planted. */
+  /** packages/server, or a copy of it with a planted bug. */
   readonly root?: string;
   readonly settleMs: number;
 }
@@ -31,12 +31,9 @@ const outerKey = "test_ik_upstream_faults_outer";
 const innerKey = "test_ik_upstream_faults_inner";
 const answerMs = 300;
 const clients = 16;
-/** How often an exchange meets a fault, of 1,000. */
+/** Probability of a fault in an exchange, in 1/1000. */
 const faultPerMille = 550;
-/**
- * The clock's steps: recovery's minutes pass in seconds, and still slowly beside what the network
- * keeps back.
- */
+/** Clock steps: recovery's minutes pass in seconds, but slowly compared to the network's delays. */
 const stepMs = 30_000;
 const stepEveryMs = 1_200;
 
@@ -46,9 +43,9 @@ const refused = "4716909774636285";
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Two Cofre processes, the outer one's payments carried out by the inner one, and between them a
- * network that does everything that networks do. The outer one is killed on the way. Afterwards the
- * faults end, and both books must agree to the cent.
+ * Two Cofre processes: the inner one is the acquirer of the outer one, and the network between them
+ * has every kind of fault. The outer one is killed during the run. Afterwards the faults end, and
+ * both books must agree to the cent.
  */
 export async function runFaults(options: FaultOptions): Promise<FaultReport> {
   const scratch = mkdtempSync(join(tmpdir(), "cofre-upstream-"));
@@ -68,9 +65,9 @@ class FaultRun {
   readonly #chance: Chance;
   readonly #network: Chance;
   readonly #violations = new Set<string>();
-  /** merchant_payment_codes at the inner server that met a fault. */
+  /** merchant_payment_codes at the inner server that had a fault. */
   readonly #faulted = new Set<string>();
-  /** What clients were told of the outer payments' final status. */
+  /** The final status of the outer payments, as clients received it. */
   readonly #told = new Map<string, string>();
   readonly #counts = new Map<string, number>();
   #inner: CofreProcess | undefined;
@@ -96,7 +93,7 @@ class FaultRun {
     await this.#startBoth();
     const time = this.#keepTime();
     const paying = this.#pay(this.#options.faulted);
-    // Killed in the middle of everything: what was in flight is recovery's.
+    // Killed at a busy moment: recovery must resolve what was in flight.
     await until(
       "half of the payments have met a fault",
       () => this.#faulted.size >= this.#options.faulted / 2,
@@ -204,7 +201,7 @@ class FaultRun {
     }
   }
 
-  /** Pays until so many payments met a fault. */
+  /** Pays until `faulted` payments have had a fault. */
   async #pay(faulted: number): Promise<void> {
     await Promise.all(
       Array.from({ length: clients }, async () => {
@@ -213,7 +210,7 @@ class FaultRun {
     );
   }
 
-  /** One payment with what follows it. */
+  /** One payment with its follow-up requests. */
   async #shop(): Promise<void> {
     this.#payments += 1;
     const code = `upstream-${this.#options.seed}-${this.#payments}`;
@@ -269,8 +266,8 @@ class FaultRun {
   }
 
   /**
-   * A shop asks again until it is told something; after a while it gives up, and recovery goes on
-   * alone.
+   * A shop repeats its query until the status is final; after a while it stops, and recovery
+   * continues alone.
    */
   async #whenKnown(code: string): Promise<Fields | undefined> {
     for (let look = 0; look < 25; look += 1) {
@@ -306,7 +303,7 @@ class FaultRun {
     return answer;
   }
 
-  /** The faults end and what is late arrives; then nothing may be left open. */
+  /** Ends the faults and waits for late requests; then nothing may be left open. */
   async #settle(): Promise<void> {
     const proxy = this.#proxy;
     if (proxy !== undefined) proxy.plan = () => ({ kind: "none" });

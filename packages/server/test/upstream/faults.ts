@@ -4,7 +4,7 @@ import type { Fault } from "./fault-proxy.ts";
 const answer = (status: string, body: string, headers = ""): string =>
   `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\n${headers}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`;
 
-/** What no client may take for a yes or a no. */
+/** Answers that a client must treat as neither success nor failure. */
 export const lies: readonly string[] = [
   answer(
     "503 Service Unavailable",
@@ -39,7 +39,7 @@ export const lies: readonly string[] = [
     "200 OK",
     '{"status":"ERROR","status_code":"COFRE-14","status_message":"The request failed inside"}',
   ),
-  // A whole success, of another payment.
+  // A complete success, of another payment.
   answer(
     "200 OK",
     '{"payment":{"hash":"6925f1c8b7d04e3aa91c5f20d8e6437b10c2f9a4be7d5831","merchant_payment_code":"another","status":"CO",' +
@@ -51,10 +51,10 @@ export const lies: readonly string[] = [
   "",
 ];
 
-/** Longest that a request is kept: what the connector calls late arrival, in this network. */
+/** The longest delay of a request: the connector's late arrival in this network. */
 export const longestLateMs = 2_000;
 
-/** One of everything that goes wrong between two machines, with positions anywhere in a message. */
+/** A random fault of each kind that occurs between two machines, at any position in a message. */
 export function anyFault(chance: Chance): Fault {
   const dice = chance.below(13);
   if (dice === 0) return { kind: "refuse" };

@@ -44,7 +44,7 @@ const paths: Readonly<Record<string, MessageKind>> = {
   "/ws/query": "inquire",
 };
 
-/** The acquirer behind the inner server is told to echo; between the two there is no fault. */
+/** Echoing is configured at the acquirer behind the inner server; the network has no fault then. */
 const faults: Readonly<Record<NetworkFault | "echo_card", Fault>> = {
   echo_card: { kind: "none" },
   lose_request: { kind: "lose_request" },
@@ -57,8 +57,8 @@ type Fields = Readonly<Record<string, unknown>>;
 type Ask = (path: string, fields: Fields) => Promise<Fields>;
 
 /**
- * The upstream connector, a fault proxy, a Cofre process and behind it an acquirer process, of
- * whose books the suite is shown the part of each of our merchants, under our references.
+ * The upstream connector, a fault proxy, a Cofre process and behind it an acquirer process. From
+ * the acquirer's books the suite sees the part of each of our merchants, under our references.
  */
 export async function upstreamHarness(): Promise<ConnectorHarness> {
   const scratch = mkdtempSync(join(tmpdir(), "cofre-upstream-"));
@@ -148,10 +148,7 @@ interface Known {
   readonly reference: string;
 }
 
-/**
- * Remembers whose requests went out, to tell our merchants apart in books where all of them are
- * one.
- */
+/** Records which merchant sent each request, because the inner books contain one merchant only. */
 class World {
   readonly connector: Connector;
   readonly #ask: Ask;
@@ -187,7 +184,7 @@ class World {
   async books(): Promise<AcquirerBooks> {
     const all = await this.#books();
     const merchants = [];
-    // A test looks at its own merchants only, which are the latest.
+    // A test reads its own merchants only, which are the latest.
     for (const [merchantId, before] of [...this.#before].slice(-2))
       merchants.push(await this.#booksOf(merchantId, before, all));
     return { merchants, forgottenReferences: all.forgottenReferences };
@@ -250,7 +247,10 @@ class World {
     };
   }
 
-  /** Once nothing of it is under way: refunds are carried out by the inner server's own clock. */
+  /**
+   * Waits until none of its refunds is in progress, because the inner server executes refunds by
+   * its own clock.
+   */
   async #paymentOf(
     merchantId: MerchantId,
     reference: string,

@@ -79,9 +79,9 @@ describe("requests to the upstream", () => {
     );
     assert.equal(secured["card_number"], "4111111111111111");
 
-    // A network token was told by its having a cryptogram and no indicator: one with an indicator,
-    // as wallets send it, or without a cryptogram, as in a merchant's own charges, went to the
-    // upstream as a card's number.
+    // A network token was recognized by a cryptogram without an indicator: one with an indicator,
+    // as wallets send it, or without a cryptogram, as in a merchant's own charges, was sent to the
+    // upstream as a card number.
     for (const secure of [undefined, threeDSecure]) {
       const card = {
         ...cardInHand(),
@@ -110,7 +110,7 @@ describe("requests to the upstream", () => {
       [bare["network_token_pan"], bare["card_number"]],
       ["4111111111111111", undefined],
     );
-    // A card's cryptogram that came without an indicator made its number a network token's.
+    // A card's cryptogram without an indicator turned its number into a network token.
     const lone = cardOfBody(
       directBody("key", "code", authorizeRequest("p-1"), {
         ...cardInHand(),
@@ -149,7 +149,7 @@ describe("requests to the upstream", () => {
     assert.equal(server.received[0]?.includes(digits), true, "control: the digits were sent");
     server.received.length = 0;
     assert.equal(await isInHeapStrings(digits), false);
-    // Controls: the search finds a string, and what else was in the request.
+    // Controls: the search finds a string, and the rest of the request.
     const kept = { text: digits.toString("latin1") };
     assert.equal(await isInHeapStrings(digits), true);
     assert.equal(await isInHeapStrings(Buffer.from(upstreamKey)), true);
@@ -205,7 +205,7 @@ describe("names at the upstream", () => {
 });
 
 /**
- * A card number under a test BIN that is written nowhere: sixteen ASCII digits that never were a
+ * A card number under a test BIN that is stored nowhere: sixteen ASCII digits that never were a
  * string.
  */
 function freshDigits(): Buffer {
@@ -220,7 +220,10 @@ function freshDigits(): Buffer {
   return digits;
 }
 
-/** Looks for bytes in a heap snapshot, which tells all strings and no contents of buffers. */
+/**
+ * Searches a heap snapshot for bytes; a snapshot contains all strings, but not the contents of
+ * buffers.
+ */
 async function isInHeapStrings(wanted: Buffer): Promise<boolean> {
   let tail = Buffer.alloc(0);
   let found = false;

@@ -7,9 +7,9 @@ import {
 } from "node:crypto";
 
 /**
- * Certificates for tests, made at run time and worth nothing elsewhere: an authority of our own,
- * and a server under it. X.509 version 3 (RFC 5280) with ECDSA over P-256, written as far as TLS
- * clients read it.
+ * Certificates for tests, generated at run time and valid nowhere else: a certificate authority,
+ * and server certificates under it. X.509 version 3 (RFC 5280) with ECDSA over P-256, with the
+ * fields that TLS clients read.
  */
 export interface TestAuthority {
   /** The authority's certificate in PEM. */

@@ -1,8 +1,8 @@
 import type { Customer } from "../../src/payment/payment.ts";
 
 /**
- * A customer whom every rule of Brazil accepts; the document is one of those that public clients
- * test with (interface 9).
+ * A customer that passes every rule for Brazil; the document number is one that public clients test
+ * with (interface 9).
  */
 export const testCustomer: Customer = {
   name: "Ana Lima",

@@ -108,7 +108,7 @@ describe("TLS to the upstream", () => {
     assert.deepEqual([mirrored["status"], mirrored["amount_br"]], ["CO", payment["amount_br"]]);
     assert.equal(mirrored["order_number"], String(payment["hash"]).slice(0, 40));
 
-    // The acquirer is another server: there is no simulator to instruct.
+    // The acquirer is another server, so there is no simulator to instruct.
     const instructed = await outer.postJson("/__cofre/simulator", {
       integration_key: integrationKey,
       next: "lose_answer",
@@ -117,7 +117,7 @@ describe("TLS to the upstream", () => {
   });
 });
 
-/** The outer installation's only merchant, as its log names it with requests. */
+/** The outer installation's only merchant, as its log identifies it. */
 async function merchantOf(
   world: Awaited<ReturnType<typeof startWorld>>,
 ): Promise<Parameters<typeof paymentCodeOf>[0]> {
