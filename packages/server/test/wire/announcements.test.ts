@@ -3,8 +3,8 @@ import { describe, test } from "node:test";
 import { directBody, startWorld, testCard, type Answer, type World } from "../world.ts";
 
 /**
- * Which changes of a payment merchants are told of, and by which notification_type: the last column
- * of interface 4.2, through HTTP.
+ * The changes of a payment that merchants are notified of, with their notification_type: the last
+ * column of interface 4.2, through HTTP.
  */
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -13,14 +13,14 @@ const declined = { creditcard: { ...testCard, card_number: "4716909774636285" } 
 const reviewed = { manual_review: true };
 
 interface Shop {
-  /** Asks for a payment, and returns its hash. */
+  /** Creates a payment, and returns its hash. */
   pay(payment?: Fields): Promise<string>;
   post(path: string, fields: Fields): Promise<Answer>;
   review(hash: string, action: string): Promise<Answer>;
   advance(span: string): Promise<Answer>;
 }
 
-/** A sequence of steps after which exactly these were told of the payment, in this order. */
+/** Steps, and the notifications of the payment after them, exactly these and in this order. */
 const sequences: readonly (readonly [
   name: string,
   steps: (shop: Shop) => Promise<string>,
@@ -42,7 +42,8 @@ const sequences: readonly (readonly [
     async (shop) => decided(shop, await shop.pay(reviewed), "accept_review"),
     ["update"],
   ],
-  // It was told of nothing: who captures by a program did not learn that it could.
+  // Earlier this change had no notification, so a merchant's program did not learn that it could
+  // capture.
   [
     "a reviewer's yes to what is to be captured",
     async (shop) => decided(shop, await shop.pay({ ...reviewed, ...hold }), "accept_review"),
@@ -174,7 +175,7 @@ describe("merchants are told of", { timeout: 60_000 }, () => {
       assert.deepEqual(await shop.told(hash), [], `${name}, before`);
       assert.deepEqual(await shop.told(await later(shop, hash, "1h")), told, name);
     }
-    // Asked to, it tells of it once more; of a hold that was answered it has nothing to tell.
+    // resendNotification sends the last notification again; a hold that was answered has none.
     const hash = await lost("authorize", () => shop.pay(hold));
     await done(
       shop.post("/ws/everest/resendNotification", { hash: await later(shop, hash, "1h") }),
@@ -192,7 +193,7 @@ describe("merchants are told of", { timeout: 60_000 }, () => {
     await done(shop.post("/__cofre/settings", { settings: { notifySynchronous: false } }));
     assert.deepEqual(await shop.told(await shop.pay()), []);
     assert.deepEqual(await shop.told(await shop.pay(declined)), []);
-    // The control: what comes about later is told of.
+    // The control: later changes are notified.
     assert.deepEqual(await shop.told(await asked(shop, await shop.pay(hold), "/ws/capture")), [
       "update",
     ]);

@@ -15,7 +15,7 @@ import { startWorld, type World } from "../world.ts";
 /** What a browser makes of it is in test/lanes/console.lane.ts. */
 const folder = fileURLToPath(new URL("../../../console/src/", import.meta.url));
 const textOf = (name: string): string => readFileSync(folder + name, "utf8");
-/** The page's own module; its types stand in comments. */
+/** The page's own module; its types are in comments. */
 const list = (await import(pathToFileURL(`${folder}list.js`).href)) as {
   readonly withoutNumber: (text: string) => string;
   readonly filterOf: (query: URLSearchParams) => Readonly<Record<string, string>>;
@@ -130,7 +130,7 @@ describe("the console", () => {
   test("has no way to make a script, HTML or an address of somebody else's out of text", () => {
     for (const name of scripts) {
       assert.doesNotMatch(
-        // Names the language of drawings, and is asked of nobody.
+        // The namespace of SVG, which is never requested.
         textOf(name).replace('"http://www.w3.org/2000/svg"', ""),
         /innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|https?:\/\/|localStorage|cookie/,
         name,
@@ -234,9 +234,7 @@ describe("the console", () => {
   });
 
   describe("a fresh look", () => {
-    /**
-     * Those with the keys "99" to "00", of which each call looks at ten; those that end in 5 pass.
-     */
+    /** Rows with the keys "99" to "00", ten scanned per call; those that end in 5 match. */
     const page: PageOf = async (before = "x") => {
       const seen = Array.from({ length: 100 }, (_, index) => String(99 - index).padStart(2, "0"))
         .filter((key) => key < before)

@@ -1,9 +1,7 @@
 import { Lifted, liftedNames } from "../../src/wire/decode/tree.ts";
 import type { Tree } from "../../src/wire/decode/tree.ts";
 
-/**
- * A request as a client's program holds it, before it is put on the wire in one of many encodings.
- */
+/** A request as a client's program holds it, before it is encoded in one of many ways. */
 export type Model =
   | string
   | number
@@ -20,7 +18,7 @@ export interface Rendering {
 }
 
 /**
- * What the decoder should make of a model, worked out without the decoder: plain data, sensitive
+ * The expected result of decoding a model, computed without the decoder: plain data, sensitive
  * values as `lifted:<text>`.
  */
 export function expectedTree(model: Model, name = ""): unknown {
@@ -79,8 +77,7 @@ export function renderAll(path: string, model: ModelObject): Rendering[] {
     (name) => name,
     (value) => encodeURIComponent(value).replaceAll("%20", "+"),
   );
-  // As clients that do not encode: only what would be taken for something else is written as an
-  // escape.
+  // As from clients without URL encoding: only characters with a special meaning are escaped.
   const lazy = formOf(
     pairs,
     (name) => name,
@@ -179,8 +176,8 @@ export function renderAll(path: string, model: ModelObject): Rendering[] {
 }
 
 /**
- * Form fields of a model: `payment[creditcard][token]`, `tags[]`. null and "" are left out, as
- * PHP's query builder does.
+ * Form fields of a model: `payment[creditcard][token]`, `tags[]`. null and "" are omitted, as PHP's
+ * query builder does.
  */
 export function flatten(model: Model, name = ""): (readonly [string, string])[] {
   if (model === null || model === "") return [];
@@ -201,7 +198,7 @@ function formOf(
   return pairs.map(([name, value]) => `${ofName(name)}=${ofValue(value)}`).join("&");
 }
 
-/** Scalars of the outermost object apart from the rest. */
+/** Separates the scalars of the outermost object from the rest. */
 function splitFields(model: ModelObject): readonly [ModelObject, ModelObject] {
   const entries = Object.entries(model);
   return [

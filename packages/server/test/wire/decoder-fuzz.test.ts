@@ -8,8 +8,8 @@ import { Dice, mutate } from "../fuzz/mutate.ts";
 import { secretKey, startTrivialServer } from "../fuzz/trivial-server.ts";
 
 /*
- * `npm test` runs a few thousand mutated requests. As a program it runs as many as it is told, from
- * a seed of one's choice: node packages/server/test/wire/decoder-fuzz.test.ts 100000 42
+ * `npm test` runs a few thousand mutated requests. As a program it takes the number of requests and
+ * the seed: node packages/server/test/wire/decoder-fuzz.test.ts 100000 42
  */
 const [countText, seedText] = process.argv.slice(2);
 const count = Number(countText ?? "3000");
@@ -115,8 +115,8 @@ test(`mutated requests to a server get an answer of the interface (${count} from
       .toString("latin1")
       .replaceAll(/[^\t\x20-\x7e\x80-\xff]/g, "")
       .slice(0, 200);
-    // Node's client refuses to send what no client can, and its server refuses long heads before we
-    // see them.
+    // Node's client refuses to send what no client can, and its server refuses long heads before
+    // the decoder sees them.
     const path = target
       .replaceAll(
         /[^\x21-\x7e]/g,

@@ -5,7 +5,7 @@ import { decodeRequest } from "../../src/wire/decode/decode.ts";
 import { expectedTree, plainTree, renderAll } from "./decoder-encodings.ts";
 import type { ModelObject } from "./decoder-encodings.ts";
 
-/** Text with what clients do send and naive readers trip over. */
+/** Text that clients really send and that naive parsers fail on. */
 const text = fc.oneof(
   fc
     .string({ unit: "grapheme", minLength: 1, maxLength: 24 })

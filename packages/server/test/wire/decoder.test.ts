@@ -397,7 +397,7 @@ test("blanks and dashes that are no separators of digits make a sensitive value 
       assert.deepEqual([given.wellFormed, given.bytes.length], [false, 0], body);
     }
   }
-  // Around it, blanks are nothing.
+  // Spaces around it are ignored.
   assert.deepEqual(decodedTree("/ws/token", `{"card_number":"  ${pan}\\t"}`), {
     card_number: `lifted:${pan}`,
   });
@@ -441,7 +441,7 @@ test("a pasted card number or security code is read: blanks of any kind, dashes 
       );
     }
   }
-  // Two in a row, or a dash at an end, are no way to write one.
+  // Two separators in a row, or a dash at an end, are not a spelling of a number.
   for (const text of [
     groups.join("\u00a0\u00a0"),
     groups.join("\u2013-"),
@@ -622,8 +622,8 @@ test("multipart forms are read, and broken ones and files are refused", () => {
 });
 
 test("what is no card number in two layers is one value, and a card number beside it is two", () => {
-  // Found by the metamorphic test: the same request was another one when its encoding said things
-  // twice.
+  // Found by the metamorphic test: the same request was decoded differently when its encoding
+  // repeated a value.
   const twice = decodeRequest("/ws/direct?card_number=-", Buffer.from('{"card_number":"-"}'));
   const once = decodeRequest("/ws/direct", Buffer.from('{"card_number":"-"}'));
   assert.deepEqual(plainTree(twice.params), plainTree(once.params));

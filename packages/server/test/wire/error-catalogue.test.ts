@@ -16,13 +16,13 @@ import {
 } from "../world.ts";
 
 /**
- * Every code of docs/wire/errors.md is provoked over HTTP. The acquirer's timeout is short here;
- * the clock stands still unless a test moves it.
+ * Every code of docs/wire/errors.md is provoked over HTTP. The acquirer timeout is short here; only
+ * the test moves the clock.
  */
 const dayMs = 86_400_000;
 /**
- * `worlds.test.ts` and `named-requests.test.ts` have what leads to these: ten thousand worlds, or a
- * second node, are too much to ask for over HTTP.
+ * `worlds.test.ts` and `named-requests.test.ts` provoke these: ten thousand worlds, or a second
+ * node, are too much for this test.
  */
 const heldByTheirErrors = ["COFRE-72", "COFRE-45"];
 let world: World;
@@ -71,7 +71,7 @@ async function done(answer: Promise<Answer>): Promise<void> {
   assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
 }
 
-/** The acquirer does something else than what it would to the next message. */
+/** Changes what the acquirer does with the next message. */
 const instruct = (next: Fields): Promise<void> => done(post("/__cofre/simulator", next));
 
 async function newWorld(): Promise<string> {
@@ -83,7 +83,7 @@ async function inWorld(path: string, fields: Fields): Promise<Answer> {
   return post(path, { integration_key: await newWorld(), ...fields });
 }
 
-/** With other switches of the account, which are turned back. */
+/** Runs with other settings of the account, which are restored. */
 async function having(settings: Fields, back: Fields, ask: () => Promise<Answer>): Promise<Answer> {
   await done(post("/__cofre/settings", { settings }));
   try {
@@ -372,7 +372,8 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
 };
 
 /**
- * A placeholder is one of its row's choices, which may have placeholders of their own, or anything.
+ * A placeholder matches one of its row's choices, which may have placeholders of their own, or
+ * anything.
  */
 function patternOf(message: string, choices: NonNullable<ErrorRow["choices"]> = {}): string {
   return message

@@ -6,7 +6,7 @@ import { temporaryFolder } from "../command.ts";
 import { numberUnder, panOf, testCards } from "../vectors/cards.ts";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
 
-/** Numbers of brands that are charged, which nobody publishes for tests. */
+/** Numbers of brands that are charged, and that no list of test numbers contains. */
 const live = [
   "453298",
   "492912",

@@ -20,23 +20,24 @@ import {
 } from "../../src/wire/decode/card-like.ts";
 
 /*
- * One long value must not hold the server up: whatever is done with a field has to end in a time
- * that grows with its length only. No time is compared. A limit that is many times what the work
- * takes ends the work where it grows with the square.
+ * One long value must not block the server: the time for a field may only grow in proportion to its
+ * length. Times are not compared. A limit of many times the normal duration stops quadratic work.
  */
 const limitMs = 5_000;
-/** So often the machine may keep this process waiting for more than half of that. */
+/**
+ * Number of retries when other processes kept this process waiting for more than half of the limit.
+ */
 const mostTries = 20;
 
 /**
- * Ends `work` from outside when it does not end itself: node:test's own limit cannot, while no
- * promise is awaited.
+ * Stops `work` from outside when it does not end by itself: node:test's own limit cannot, because
+ * no promise is awaited.
  */
 function within(work: () => void, what: string, timeout = limitMs): void {
   for (let tries = 0; tries < mostTries; tries += 1) {
     const before = process.cpuUsage();
     if (ends(work, timeout)) return;
-    // What others had of the processor meanwhile is not its time.
+    // Time that other processes used the processor does not count.
     const { user, system } = process.cpuUsage(before);
     if (user + system > (timeout / 2) * 1_000) break;
   }
@@ -48,7 +49,7 @@ function ends(work: () => void, timeout: number): boolean {
     vm.runInNewContext("work()", { work }, { timeout });
     return true;
   } catch (error) {
-    // It comes from the other context, whose Error is not ours.
+    // The error comes from the other context, whose Error class is different.
     if (
       typeof error === "object" &&
       error !== null &&
@@ -81,7 +82,8 @@ const endpoints = wireEndpoints({
 });
 
 /**
- * Digits without end, in groups, with separators, in other scripts, escaped, and what backtracks.
+ * Endless digits, in groups, with separators, in other scripts, escaped, and patterns that cause
+ * backtracking.
  */
 const worst: Readonly<Record<string, (bytes: number) => string>> = {
   digits: (bytes) => "7".repeat(bytes),
@@ -181,7 +183,7 @@ const anyFields = [
   "url_status_change_notification",
 ];
 
-/** The good request with one field replaced, for each field. */
+/** The valid request with one field replaced, for each field. */
 function* requestsWith(value: string, path: string): Generator<object> {
   for (const field of anyFields)
     yield { hash: "a".repeat(24), creditcard: card, payment, amount: "1", [field]: value };

@@ -1,12 +1,12 @@
 import type { OpenApi, OperationObject, Schema } from "../../src/api-docs/types.ts";
 
 /**
- * Two readers of an OpenAPI description, written for the parts of it that are used here: whether it
- * keeps OpenAPI's own rules, and whether a value is what a schema says.
+ * Two checkers for an OpenAPI description, for the parts of it that are used here: whether it
+ * follows OpenAPI's rules, and whether a value matches a schema.
  */
 const prefix = "#/components/schemas/";
 
-/** What breaks the rules of OpenAPI 3.1 and JSON Schema, one sentence each. */
+/** Violations of OpenAPI 3.1 and JSON Schema, one sentence each. */
 export function problemsOf(api: OpenApi): readonly string[] {
   const problems: string[] = [];
   if (!/^3\.1\.\d+$/.test(api.openapi)) problems.push("the version is none of 3.1");
@@ -88,7 +88,7 @@ function problemsOfSchema(api: OpenApi, schema: Schema): readonly string[] {
   );
   if (minLength > maxLength) problems.push("the shortest is longer than the longest");
   if (pattern !== undefined) RegExp(pattern, "u");
-  // A bare list of names is a choice between them, and stands beside the properties.
+  // A bare list of names is a choice between them, beside the properties.
   if (type !== undefined)
     problems.push(
       ...required
@@ -108,7 +108,7 @@ function isKnown(api: OpenApi, ref: string): boolean {
   return ref.startsWith(prefix) && Object.hasOwn(api.components.schemas, ref.slice(prefix.length));
 }
 
-/** Where a value is not what the schema says. */
+/** The places where a value does not match the schema. */
 export function mismatches(
   schema: Schema,
   value: unknown,

@@ -19,8 +19,8 @@ import {
 import { mismatches, problemsOf } from "./openapi-check.ts";
 
 /**
- * The description is held against the server: every row of it is asked for, and every answer is
- * read against it.
+ * The description is compared with the server: every row of it is requested, and every answer is
+ * checked against it.
  */
 let world: World;
 let api: OpenApi;
@@ -32,7 +32,7 @@ before(async () => {
 });
 after(() => world[Symbol.asyncDispose]());
 
-/** For what follows, nobody has told the simulated acquirer anything. */
+/** A new world, so that the simulated acquirer has no instructions. */
 async function startAnew(): Promise<void> {
   await world[Symbol.asyncDispose]();
   world = await startWorld();
@@ -54,7 +54,7 @@ test("every array says what its items are: generators of clients leave out a sch
 type Request = Record<string, unknown>;
 type Path = readonly string[];
 
-/** The row's example with values for its variables, and what it needs made. */
+/** The row's example with values for its variables, after creating what it needs. */
 async function prepared(row: OperationRow): Promise<Request> {
   count += 1;
   const order = `openapi-${count}`;
@@ -90,7 +90,10 @@ interface Outcome {
   readonly status: number;
 }
 
-/** Asks, reads the answer against its description, and tells its code; SUCCESS when it is none. */
+/**
+ * Sends the request, checks the answer against its description, and returns its code; SUCCESS if it
+ * is not an error.
+ */
 async function ask(
   path: string,
   request: Request,
@@ -119,7 +122,7 @@ function operationAt(path: string): OperationObject {
   return operation;
 }
 
-/** A copy with `value` at `path`; undefined takes away what is there. */
+/** A copy with `value` at `path`; undefined removes the member. */
 function having(request: Request, [name = "", ...rest]: Path, value: unknown): Request {
   const { [name]: inner, ...others } = request;
   if (rest.length > 0) return { ...request, [name]: having((inner ?? {}) as Request, rest, value) };
@@ -136,7 +139,7 @@ function fieldsOf(
   });
 }
 
-/** What makes the words of a `when` true, beside the example. */
+/** Fields that make each `when` text true, beside the example. */
 const company = [
   [["payment", "person_type"], "business"],
   [["payment", "responsible", "name"], "Ana Lima"],
@@ -179,7 +182,7 @@ function inSituation(row: OperationRow, field: Field, at: Path, request: Request
   return changes.reduce((changed, [path, value]) => having(changed, path, value), request);
 }
 
-/** A value of so many characters that nothing else is wrong with. */
+/** A value with this number of characters that is otherwise valid. */
 function sample({ name, type }: Field, characters: number, at: Path): string {
   const unique = `${(count += 1)}-`;
   if (name === "card_number") return cardNumber(characters);
@@ -196,7 +199,7 @@ function sample({ name, type }: Field, characters: number, at: Path): string {
     : "x".repeat(characters);
 }
 
-/** Digits of a brand that has numbers of that length where there is one, with their check digit. */
+/** Digits of a brand that has numbers of that length, if there is one, with their check digit. */
 function cardNumber(length: number): string {
   const digits = (length === 14 ? "305693" : length >= 19 ? "507860" : "411111").padEnd(
     length - 1,
@@ -211,7 +214,7 @@ function cardNumber(length: number): string {
   return digits + String((10 - (sum % 10)) % 10);
 }
 
-/** Values at their maximum that are good as such, and name nothing that exists. */
+/** Values of maximum length that are valid, but do not exist. */
 const namesNothing: Readonly<Record<string, string>> = {
   "direct payment.creditcard.token": "BP-DR-64",
 };
@@ -382,7 +385,7 @@ for (const row of operationRows) {
   });
 }
 
-/** Good ones where others than Brazil's are looked at. */
+/** Valid documents of the other countries whose documents are checked. */
 const documents: Readonly<Record<string, string>> = {
   ar: "23-33016244-9",
   co: "1078578409",

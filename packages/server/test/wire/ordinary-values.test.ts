@@ -24,8 +24,8 @@ import { testCards } from "../vectors/cards.ts";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
 
 /*
- * The share of ordinary values that are refused for their form, per field and kind of value. A shop
- * loses a sale by each, at random, and cannot see why: the bound is zero.
+ * The share of ordinary values that are refused for their form, per field and kind of value. Each
+ * refusal costs a shop a sale, at random and without a visible reason: the bound is zero.
  */
 
 const account = {
@@ -41,8 +41,7 @@ const visaDigits = testCards
   .map(([digits]) => digits);
 
 /**
- * What a payment with this value is refused with; undefined when it is accepted with the value
- * unchanged.
+ * The refusal of a payment with this value; undefined when it is accepted with the value unchanged.
  */
 function outcomeOf(change: Readonly<Record<string, unknown>>, index: number): string | undefined {
   const card_number = visaDigits[index % visaDigits.length];
@@ -150,8 +149,8 @@ describe("ordinary values are accepted", () => {
 
 describe("ordinary texts stay as they are", () => {
   /**
-   * How many of a thousand may change; none where nothing is said. Digits that make a card number
-   * by chance cannot be told from one.
+   * How many of a thousand values may change; by default none. Digits that form a card number by
+   * chance cannot be distinguished from one.
    */
   const mostOf = new Map<string, number>([
     ["two telephone numbers", 30],
@@ -172,8 +171,8 @@ describe("ordinary texts stay as they are", () => {
   });
 
   /**
-   * In note, order_number and user values: codes of so many digits in a row that one in ten passes
-   * the check digit.
+   * In note, order_number and user values: codes with enough consecutive digits that one in ten
+   * passes the check digit.
    */
   const mostOfCodes = new Map<string, number>([
     ["yymmdd and ten digits", 125],

@@ -7,7 +7,7 @@ import { directBody, integrationKey, startWorld, testCard, type World } from "..
 
 const pan = testCard.card_number;
 const others = "5555555555554444";
-/** How the card's number can stand in a name. */
+/** Spellings of the card's number in a name. */
 const spellings = [
   pan,
   "4111-1111-1111-1111",
@@ -60,7 +60,7 @@ const of = (fields: Readonly<Record<string, unknown>>) => ({
   ...fields,
 });
 
-/** The id of a refund with ten digits, which half of all have. */
+/** A refund id with ten digits, as half of all refunds have. */
 async function longRefundId(world: World): Promise<string> {
   for (let index = 0; index < 40; index += 1) {
     const merchant_payment_code = `refunded-${index}`;
@@ -97,7 +97,7 @@ describe("a name that holds the number of the card", () => {
         code,
       );
     }
-    // Another card's number, and what only looks like one.
+    // Another card's number, and texts that only look like one.
     for (const code of [others, `order-${others}`, "4111111111111112", "4111111111111129"]) {
       assert.equal(
         (
@@ -111,7 +111,7 @@ describe("a name that holds the number of the card", () => {
         code,
       );
     }
-    // The account's switch.
+    // The account's setting.
     await world.postJson("/__cofre/settings", of({ settings: { refuseCardLikeCodes: false } }));
     for (const creditcard of [testCard, { token, card_cvv: "123" }]) {
       const allowed = await send(
@@ -256,13 +256,13 @@ test("a name that only looks like a card number is kept, with a warning and a co
     keyed,
   );
   assert.match(second.warning ?? "", /^merchant_refund_code looks .*, Idempotency-Key looks /);
-  // The console finds it by its whole code, and shows what was recorded of it.
+  // The console finds it by its whole code, and shows its recorded requests.
   const listed = await world.get("/__cofre/payments", {
     integration_key: integrationKey,
     search: `order ${others}`,
   });
   assert.equal((listed.body["payments"] as unknown[]).length, 1);
-  // A plain name has none, and a code that only says which payment is meant has none.
+  // No warning for a plain name, nor for a code that only refers to a payment.
   assert.equal((await send(world, "/ws/direct", directBody("order-1"))).warning, null);
   assert.equal(
     (await send(world, "/ws/refund", { ...refund, merchant_refund_code: "r-2" })).warning,

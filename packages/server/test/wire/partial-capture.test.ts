@@ -4,8 +4,8 @@ import { gzipSync } from "node:zlib";
 import { directBody, integrationKey, startWorld, type World } from "../world.ts";
 
 /*
- * A capture without an amount takes everything (interface 5.1). So where a part is meant, a body
- * that cannot be read must never count as one that says nothing.
+ * A capture without an amount captures everything (interface 5.1). So if a part is meant, an
+ * unreadable body must never be treated as an empty one.
  */
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -19,7 +19,7 @@ interface Sent {
 const part = (head: string, value: string, eol = "\r\n"): string =>
   `--edge${eol}Content-Disposition: form-data${head}${eol}${eol}${value}${eol}`;
 
-/** Ways to say `amount: 40` that are not read here. */
+/** Forms of `amount: 40` that are not supported. */
 const unread: Readonly<Record<string, Sent & { readonly code: string }>> = {
   "a compressed form": {
     body: gzipSync("amount=40"),
@@ -72,7 +72,7 @@ const unread: Readonly<Record<string, Sent & { readonly code: string }>> = {
   },
 };
 
-/** Legal ways to say it: these are read. */
+/** Valid forms: these are supported. */
 const read: Readonly<Record<string, Sent>> = {
   "a form": { body: "amount=40" },
   "a form that says that it is not encoded": {
@@ -130,7 +130,7 @@ describe("a capture of a part", { timeout: 60_000 }, () => {
       const answer = await capture(world, hash, sent);
       assert.equal(answer["status_code"], code, `${name}: ${JSON.stringify(answer)}`);
     }
-    // The control: nothing was captured, and without a word everything is.
+    // The control: nothing was captured, and an empty body captures everything.
     const { payment } = (await capture(world, hash, { body: "" })) as { readonly payment?: Fields };
     assert.deepEqual([payment?.["status"], payment?.["amount_ext"]], ["CO", "100.00"]);
   });

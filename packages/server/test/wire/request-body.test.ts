@@ -3,9 +3,9 @@ import { describe, test } from "node:test";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
 
 /**
- * `request_body` is where some clients put the whole request, in a form. Others put it into JSON,
- * or name its fields one by one. A reader that passes over it there captures everything where a
- * part was asked for.
+ * Some clients put the whole request into `request_body`, in a form. Others put it into JSON, or
+ * name its fields one by one. A server that ignores it there captures everything where a part was
+ * requested.
  */
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -26,7 +26,7 @@ async function ask(world: World, path: string, init: RequestInit, query = ""): P
 
 const paymentIn = (answer: Fields): Fields => (answer["payment"] ?? {}) as Fields;
 
-/** What a request says beside and inside of `request_body`, in each shape that it may have. */
+/** The same fields beside and inside `request_body`, in each shape that a request may have. */
 const shapes: Readonly<
   Record<
     string,
@@ -94,7 +94,7 @@ describe("a request whose request_body is", () => {
       );
       assert.equal((back["refund"] as Fields | undefined)?.["status"], "CA", JSON.stringify(back));
 
-      // All of it, with a card, in the shape.
+      // The whole request, with a card, in the shape.
       const whole = directBody("whole");
       const wrapped = json({ request_body: JSON.stringify(whole) });
       assert.equal(paymentIn(await ask(world, "/ws/direct", wrapped))["status"], "CO");
@@ -115,7 +115,7 @@ describe("a request whose request_body is", () => {
       assert.equal(refused["status_code"], "COFRE-6");
       const query = await world.get("/ws/query", named);
       assert.equal(paymentIn(query.body)["status"], "PE");
-      // The same value is no other; of a name that moves no money the inner one counts.
+      // An equal value is not a conflict; for a field that moves no money the inner one counts.
       const agreed = await ask(
         world,
         "/ws/capture",
@@ -169,7 +169,7 @@ describe("a request whose request_body is", () => {
     }
   });
 
-  /** Objects in objects, each in its own request_body. */
+  /** Nested objects, each in its own request_body. */
   function deep(levels: number): Fields {
     return levels === 0 ? { amount: "40.00" } : { request_body: deep(levels - 1) };
   }

@@ -4,8 +4,8 @@ import { directBody, integrationKey, startWorld, testCard, type World } from "..
 import { until } from "../until.ts";
 
 /**
- * What an integrator makes happen here that an acquirer, an issuer or the calendar makes happen
- * elsewhere.
+ * Events that an integrator triggers here and that an acquirer, an issuer or the calendar causes in
+ * production.
  */
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -33,14 +33,14 @@ describe("the sandbox", { timeout: 60_000 }, () => {
     const payment = paymentIn((await response.json()) as Fields);
     assert.deepEqual([payment["status"], payment["pre_approved"]], ["PE", false]);
 
-    // The second charge is an ordinary one: the header asked for one lost answer.
+    // The second charge is an ordinary one: the header requested one lost answer.
     const second = await world.postJson("/ws/direct", directBody("unknown-2"));
     assert.equal(paymentIn(second.body)["status"], "CO");
 
     world.clock.advance(10 * 60_000);
     const shown = async (): Promise<unknown> =>
       paymentIn(await call(world, "/ws/query", { hash: payment["hash"] }))["status"];
-    // Recovery looks once a second.
+    // Recovery runs once a second.
     await until("recovery has settled the payment", async () => (await shown()) !== "PE");
     assert.equal(await shown(), "CO");
   });

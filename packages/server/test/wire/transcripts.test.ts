@@ -14,12 +14,12 @@ import { startWorld } from "../world.ts";
  *     <<<
  *     the answer: head without Date, blank line, body
  *
- * Lines of a head end in CR LF on the wire; a body is sent as it stands, without the line end
- * before the next mark. `{hash}` and `{token}` in a request stand for the ones that the latest
- * answer with one held. A minute passes after each exchange and chance comes from a seed, so that
- * everything else is the same in every run. Of /__cofre/settings only the status is held: its
- * answer grows with every switch. COFRE_UPDATE_TRANSCRIPTS=1 writes the answers anew: read the
- * difference before you keep it.
+ * Header lines end in CR LF on the wire; a body is sent unchanged, without the line end before the
+ * next mark. `{hash}` and `{token}` in a request are replaced with those of the latest answer that
+ * had one. A minute passes after each exchange and random numbers come from a seed, so everything
+ * else is the same in every run. For /__cofre/settings only the status is compared: its answer
+ * grows with every setting. COFRE_UPDATE_TRANSCRIPTS=1 rewrites the answers: review the difference
+ * before you keep it.
  */
 const directory = join(import.meta.dirname, "transcripts");
 const minuteMs = 60_000;
@@ -54,7 +54,7 @@ function print(preface: string, exchanges: readonly Exchange[]): string {
   );
 }
 
-/** What goes onto the wire. */
+/** The bytes that are sent. */
 function bytesOf(request: string): Buffer {
   const end = request.indexOf("\n\n");
   const [head, body] =
@@ -78,7 +78,7 @@ function converse(port: number, request: Buffer): Promise<string> {
   });
 }
 
-/** The answer as transcripts hold it. */
+/** The answer as transcripts contain it. */
 function shown(raw: string): string {
   const interim = /^HTTP\/1\.1 1\d\d [^\r]*\r\n\r\n/.exec(raw)?.[0] ?? "";
   const final = raw.slice(interim.length);
