@@ -7,7 +7,7 @@ import { Command, temporaryFolder } from "../command.ts";
 import { openOffice } from "../office.ts";
 import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
 
-/** What the command says about what somebody's process has written: nobody opens the log for it. */
+/** The command's output about an audit log that another process writes. */
 
 async function audit(
   context: TestContext,
@@ -34,7 +34,7 @@ async function start(
   return { server, port: Number(port) };
 }
 
-/** Writes an entry, as everybody may. */
+/** Writes an audit entry with a failed sign-in, which needs no authorization. */
 async function tryToSignIn(port: number): Promise<void> {
   const sent = httpRequest({
     host: "127.0.0.1",
@@ -63,7 +63,7 @@ describe("cofre audit", () => {
     await tryToSignIn(first.port);
     const early = (await audit(context, ["head"], environment)).stdout.trim();
     assert.match(early, /^2:[0-9a-f]{64}$/);
-    // While it writes.
+    // While the server writes.
     const [verified] = await Promise.all([
       audit(context, ["verify", "--head", early], environment),
       tryToSignIn(first.port),

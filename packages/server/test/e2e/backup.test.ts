@@ -76,8 +76,7 @@ describe("cofre backup", () => {
     const whole = await place.run("backup", join(place.copies, "control"), "--json");
     const { payments } = JSON.parse(whole.stdout) as { payments: number };
     let [cut, complete] = [0, 0];
-    // From a moment in which the copy has not begun to one in which it is nearly done, by what is
-    // there.
+    // From a moment before the copy has begun to one when it is nearly done, judged by the files.
     for (let part = 0; part < 8; part += 1) {
       const folder = join(place.copies, String(part));
       const child = spawn(process.execPath, [program, "backup", folder, "--data-dir", place.data], {
@@ -187,7 +186,7 @@ describe("cofre restore", () => {
     assert.ok(
       readdirSync(place.data).some((name) => /^cofre\.db\.replaced-[0-9a-f]{8}$/.test(name)),
     );
-    // The log of the database before would damage it.
+    // The previous database's write-ahead log would damage it.
     assert.equal(existsSync(join(place.data, "cofre.db-wal")), false);
     const again = await place.start();
     assert.ok(await place.knows(again, kept));
@@ -239,7 +238,8 @@ describe("cofre restore", () => {
 });
 
 test("cofre.db holds what was written soon after the last commit, without a stop", async (context) => {
-  // It held nothing until 32 MB of log: a copy of it alone was an empty database.
+  // The database file was empty until the log reached 32 MB: a copy of the file alone was an empty
+  // database.
   const place = new Place(context);
   const server = await place.start();
   const load = place.load(server);
@@ -260,7 +260,7 @@ interface Server {
   readonly port: number;
 }
 
-/** An installation of its own, and where its copies go. */
+/** A separate installation, and the folder of its copies. */
 class Place {
   readonly folder = mkdtempSync(join(tmpdir(), "cofre-backup-"));
   readonly data = join(this.folder, "data");
@@ -332,9 +332,9 @@ class Place {
   }
 }
 
-/** Charges one after the other until it is stopped. */
+/** Charges one payment after the other until it is stopped. */
 class Load {
-  /** Of payments that were answered. */
+  /** Codes of payments that were answered. */
   readonly codes: string[] = [];
   #stopped = false;
   readonly #ended: Promise<void>;

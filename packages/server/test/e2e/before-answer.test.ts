@@ -4,7 +4,9 @@ import { createServer } from "node:http";
 import { describe, test, type TestContext } from "node:test";
 import { directBody, integrationKey, startWorld, type World } from "../world.ts";
 
-/** A receiver that notes what it hears and answers when it is told to. */
+/**
+ * A receiver that records notifications and answers with the status that `answer` resolves with.
+ */
 async function startReceiver(
   context: TestContext,
   heard: string[],
@@ -55,8 +57,8 @@ describe("chaos: a notification before the API's answer", () => {
     test(title, async (context) => {
       await using world = await startWorld();
       const seen: string[] = [];
-      // Without the setting the receiver answers only when the client has its answer: there is no
-      // clock in the control.
+      // Without the setting the receiver answers only after the client has its answer: the control
+      // needs no clock.
       const answered = Promise.withResolvers<void>();
       const url = await startReceiver(context, seen, async () => {
         if (beforeAnswer === 0) await answered.promise;
@@ -75,7 +77,7 @@ describe("chaos: a notification before the API's answer", () => {
       ) {
         await new Promise((resolve) => void setTimeout(resolve, 20));
       }
-      // Where the client does not wait, the notification may come before or after.
+      // If the client does not wait, the notification may come before or after.
       assert.deepEqual(
         beforeAnswer === 0 ? seen.filter((each) => each !== "notification") : seen,
         order,
@@ -127,7 +129,7 @@ describe("chaos: a notification before the API's answer", () => {
       await startReceiver(context, seen, () => new Promise(() => undefined)),
       1_000,
     );
-    // The receiver would be waited for for 20 seconds, and the client is not.
+    // The receiver's timeout is 20 seconds, but the client does not wait for it.
     const answer = await Promise.race([
       world.postJson("/ws/direct", directBody("hanging")).then(({ body }) => body["status"]),
       new Promise((resolve) => void setTimeout(() => resolve("no answer"), 15_000).unref()),

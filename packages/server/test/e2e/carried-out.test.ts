@@ -4,8 +4,8 @@ import { directBody, integrationKey, startWorld, testCard, type World } from "..
 
 /**
  * The answer to a request is lost, something changes, and the same request is sent again. A client
- * takes a refusal for "nothing was done", so the second answer must tell of what the first sending
- * did: BP-DR-0 without an Idempotency-Key, the payment with one.
+ * takes a refusal to mean that nothing was done, so the second answer must report the effect of the
+ * first request: BP-DR-0 without an Idempotency-Key, the payment with one.
  */
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -13,7 +13,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const chosen = "a-token-of-the-shop-0123456789-abcdef";
 const dayMs = 86_400_000;
 
-/** Answers as JSON; undefined when the connection was cut. */
+/** Returns the answer as JSON; undefined when the connection was cut. */
 async function send(
   world: World,
   path: string,
@@ -42,7 +42,7 @@ async function succeeded(answer: Promise<Fields | undefined>): Promise<Fields> {
 const admin = (world: World, path: string, fields: Fields): Promise<Fields> =>
   succeeded(send(world, `/__cofre/${path}`, { integration_key: integrationKey, ...fields }));
 
-/** Carried out, and its answer lost. */
+/** Executes the request, and loses its answer. */
 async function loseAnswer(
   world: World,
   path: string,
@@ -74,7 +74,7 @@ describe("a charge whose answer was lost is not refused as if nothing had been d
     readonly body: (code: string) => Fields;
     readonly before?: (world: World) => Promise<unknown>;
     readonly meanwhile?: (world: World) => Promise<unknown>;
-    /** What another payment with the same content is refused with: the control. */
+    /** The refusal of another payment with the same content: the control. */
     readonly control: string;
   }
 
@@ -148,7 +148,7 @@ describe("a charge whose answer was lost is not refused as if nothing had been d
             ["CO", "lost"],
             JSON.stringify(again),
           );
-        // Under a key that did not make it, it is another request.
+        // With another key it is another request.
         const stranger = await send(world, "/ws/direct", body("lost"), "another-key");
         assert.equal(stranger?.["status_code"], "BP-DR-0");
         const other = await send(world, "/ws/direct", body("another"));
@@ -175,7 +175,7 @@ describe("a charge whose answer was lost is not refused as if nothing had been d
     ]) {
       assert.notEqual(await refusalOf(other), "BP-DR-0", JSON.stringify(other));
     }
-    // Without a rule that it breaks it is another payment with the code.
+    // If it violates no rule it is another payment with the same code.
     assert.equal(
       (await send(world, "/ws/direct", directBody("taken", { amount_total: "100.01" })))?.[
         "status_code"
@@ -189,8 +189,8 @@ describe("a charge whose answer was lost is not refused as if nothing had been d
     const body = directBody("lost", { create_token: true, token: chosen });
     await loseAnswer(world, "/ws/direct", body, "lost-key");
     assert.equal(payment(await send(world, "/ws/direct", body, "lost-key"))["token"], chosen);
-    // A control: a payment whose token another request took while the acquirer was asked says so by
-    // leaving it out.
+    // A control: a payment whose token another request took during the acquirer's call leaves the
+    // token out of its answer.
     await admin(world, "settings", { settings: { simulator: { latencyMs: 150 } } });
     const late = directBody("late", { create_token: true, token: chosen.toUpperCase() });
     await admin(world, "faults", {
@@ -226,7 +226,7 @@ describe("a request under a key takes only its own work for its own", () => {
     assert.equal((await send(world, "/ws/capture", part, "part"))?.["status_code"], "COFRE-20");
     await settled(world, "held", "CO");
     assert.equal((await send(world, "/ws/capture", part, "part"))?.["status_code"], "BP-CAP-4");
-    // The refusal is the last word.
+    // The refusal is final.
     assert.equal((await send(world, "/ws/capture", part, "part"))?.["status_code"], "BP-CAP-4");
   });
 
@@ -242,7 +242,7 @@ describe("a request under a key takes only its own work for its own", () => {
     ).entries()) {
       const code = `held-${index}`;
       await hold(world, code);
-      // No answer was kept: the acquirer's did not come, and recovery found out.
+      // No answer was stored: the acquirer's was lost, and recovery resolved the outcome.
       await admin(world, "simulator", {
         next: "lose_answer",
         of: path === "/ws/capture" ? "capture" : "void",
@@ -254,7 +254,7 @@ describe("a request under a key takes only its own work for its own", () => {
       await settled(world, code, status);
       const again = await send(world, path, about(code, fields), `key-${index}`);
       assert.equal(payment(again)["status"], status, JSON.stringify(again));
-      // A control: another request is refused, also when it has a key.
+      // A control: another request is refused, with a key too.
       assert.equal(
         (await send(world, path, about(code, fields), `stranger-${index}`))?.["status"],
         "ERROR",
@@ -287,7 +287,7 @@ describe("a request under a key takes only its own work for its own", () => {
   });
 });
 
-/** Recovery runs on a timer of its own: the clock moves on until it has found out. */
+/** Recovery runs on its own timer: the clock is advanced until it has resolved the outcome. */
 async function settled(world: World, code: string, status: string): Promise<void> {
   for (let time = 0; time < 100; time += 1) {
     const { body } = await world.get("/ws/query", {
@@ -326,7 +326,7 @@ describe("a refund that was made is told of before anything else that would refu
       (await send(world, "/ws/refund", { ...refund("late"), amount: "10.00" }))?.["status_code"],
       "BP-REF-11",
     );
-    // The control: of another code it is refused for what it is.
+    // The control: a refund with another code is refused for its own reason.
     assert.equal(
       (await send(world, "/ws/refund", { ...refund("late"), merchant_refund_code: "new" }))?.[
         "status_code"

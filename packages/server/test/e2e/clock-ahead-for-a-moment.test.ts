@@ -19,7 +19,7 @@ import {
 } from "../world.ts";
 import { until } from "../until.ts";
 
-/** A receiver that is down until it is told otherwise. */
+/** A receiver that is down until the test starts it. */
 async function startReceiver(context: TestContext) {
   const receiver = { isUp: false, taken: [] as string[], url: "" };
   const server = createServer((request, response) => {
@@ -40,8 +40,8 @@ async function startReceiver(context: TestContext) {
 }
 
 /**
- * The event follows the commit: the time of the next attempt is stamped by then. The receiver knows
- * of the attempt before that.
+ * The event follows the commit, which sets the time of the next attempt. The receiver sees the
+ * attempt before that.
  */
 const hasFailed = (world: World): boolean =>
   world.events.some(({ event }) => event === "notification_failed");
@@ -79,8 +79,8 @@ describe("a clock that is ahead for a moment and is set back", () => {
 
       receiver.isUp = true;
       await until("the capture is told", () => receiver.taken.length >= 1);
-      // A refund is told when it is pending. Its payment was captured later than now, so that its
-      // news are stamped later than now too.
+      // A refund is notified when it is pending. Its payment was captured at a time in the future,
+      // so its notifications have future times too.
       world.clock.advance(90 * second);
       await until("the refund is told", () => receiver.taken.length >= 2);
       assert.ok(world.events.some(({ event }) => event === "clock_set_back"));

@@ -60,8 +60,8 @@ test(
     const halves = ({ events: told }: World) =>
       told.some((event) => event.event === "slots_changed" && event.slots === 16);
     await until("both share the work", () => halves(first) && halves(second));
-    // The first keeps the lower half. The one that looks after the merchant's payments is the one
-    // whose clock is set.
+    // The first node keeps the lower half of the slots. The test sets the clock of the node that
+    // runs the jobs of the merchant.
     const [account] = await query<{ readonly id: string }>(
       environment.COFRE_DATABASE_URL,
       "SELECT encode(merchant, 'hex') AS id FROM account",

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { hour, minute } from "../../src/kernel/instant.ts";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
 
-/** What a query tells of a payment, by its dates; they are texts that sort like times. */
+/** The dates of a queried payment; as texts they sort like times. */
 async function queried(world: World, hash: string): Promise<Record<string, unknown>> {
   const { body } = await world.get("/ws/query", { integration_key: integrationKey, hash });
   return body["payment"] as Record<string, unknown>;
@@ -18,7 +18,7 @@ async function authorized(world: World, code: string): Promise<string> {
 }
 
 describe("a clock that is set back", () => {
-  // A shop that sorts or checks by these dates met payments that had ended before they began.
+  // A shop that sorts or validates by these dates saw payments that had ended before they began.
   test("makes no payment end before it began, and no refund before its capture", async () => {
     await using world = await startWorld();
     const hash = await authorized(world, "set-back");

@@ -31,7 +31,7 @@ async function pay(
   return (body["payment"] as { readonly hash: string }).hash;
 }
 
-/** Answers with the status it is told to, and counts. */
+/** Answers with the given status, and counts. */
 async function startReceiver(
   context: TestContext,
   delayMs = 0,
@@ -51,7 +51,7 @@ async function startReceiver(
   return receiver;
 }
 
-/** Whether nothing waits: what a receiver has heard is delivered a moment later. */
+/** Whether no delivery waits: a received message is stored as delivered a moment later. */
 async function isDelivered(world: World): Promise<boolean> {
   const { body } = await world.get("/__cofre/notifications", { integration_key: integrationKey });
   const told = body["notifications"] as readonly {
@@ -306,7 +306,7 @@ describe("cofre notification", () => {
     const lines = listed.stdout.trimEnd().split("\n");
     assert.equal(lines.length, 2);
     assert.match(lines[0] ?? "", new RegExp(`#1  update      ${first}  shop: `));
-    // Without a word it lists.
+    // Without a subcommand it lists.
     const json = await run(context, world, "notification", "--after", "1", "--json");
     const rows = json.stdout
       .trimEnd()
@@ -348,7 +348,7 @@ describe("cofre notification", () => {
 
   test("lists each with all of its deliveries, also where there are more than one call tells", async (context) => {
     await using world = await startWorld();
-    // Switched off: what is to be delivered waits.
+    // Disabled: deliveries wait.
     const notificationEndpoints = ["one", "two"].map((id) => ({
       id,
       url: "http://127.0.0.1:3/",
@@ -410,7 +410,7 @@ describe("cofre notification", () => {
 });
 
 describe("a command that speaks with something else", () => {
-  /** Runs a command beside what writes this to every connection and ends it. */
+  /** Runs a command beside a server that writes this to every connection and closes it. */
   async function beside(
     context: TestContext,
     written: string,

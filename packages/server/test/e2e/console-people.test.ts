@@ -70,8 +70,8 @@ async function audit(): Promise<readonly Entry[]> {
 }
 
 /**
- * By path and what is asked there, the least role that may. Whatever takes a key stands here, and
- * nothing else.
+ * By path and fields, the lowest role that may call it. Contains every endpoint that accepts a key,
+ * and no other.
  */
 const asked: readonly (readonly [path: string, fields: Fields | undefined, role: Role])[] = [
   ["/ws/query", {}, "viewer"],
@@ -478,7 +478,7 @@ describe("the audit log", () => {
     await look();
     assert.deepEqual((await looks()).slice(known), [...once, ...once]);
     assert.ok(!JSON.stringify(await audit()).includes("ana.lima"));
-    // The page of a payment asks for three things of it at once.
+    // A payment's page sends three requests about it at once.
     const another = await made();
     await Promise.all(
       ["/__cofre/timeline", "/__cofre/notifications", "/ws/query"].map((path) =>
@@ -619,7 +619,7 @@ test(
       COFRE_DATABASE_ALLOW_NO_STANDBY: "true",
       COFRE_DATA_DIR: join(temporaryFolder(context), "data"),
     };
-    // A database whose time is not the server's is refused.
+    // A database whose clock differs from the server's is refused.
     const ports = { clock: systemClock };
     const one = await startWithPeople({ environment, ports });
     await using first = one.world;

@@ -5,14 +5,14 @@ import type { TestContext } from "node:test";
 import { gunzipSync } from "node:zlib";
 
 /**
- * A data folder that the version at commit 874a166 made, the last one without MACs and keyed token
- * digests: six cards of three published test numbers, three of them under the SHA-256 of the
- * number; payments with each; a refund under an Idempotency-Key; an admin who is signed in, a
- * viewer, and an invitation that is open.
+ * A data folder of the version at commit 874a166, the last one without MACs and keyed token
+ * digests: six cards of three published test numbers, three of them with the SHA-256 of the number
+ * as token; payments with each; a refund with an Idempotency-Key; a signed-in admin, a viewer, and
+ * an open invitation.
  */
 interface EarlierInstallation {
   readonly integrationKey: string;
-  /** When it was stopped. */
+  /** The time when it was stopped. */
   readonly clock: number;
   readonly admin: EarlierPerson & { readonly cookie: string; readonly csrf: string };
   readonly viewer: EarlierPerson;
@@ -33,7 +33,7 @@ export const earlier = JSON.parse(
   readFileSync(new URL("../vectors/earlier-installation.json", import.meta.url), "utf8"),
 ) as EarlierInstallation;
 
-/** The folder as that version left it; it goes with the test. */
+/** The folder as that version left it; removed after the test. */
 export function earlierFolder(context: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), "cofre-earlier-"));
   context.after(() => rmSync(folder, { recursive: true, force: true }));

@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, "..", "..", "..", "..");
 const folder = join(root, "examples", "twin");
 const scripts = readdirSync(folder).filter((name) => name.endsWith(".ts") && name !== "shop.ts");
 
-/** Begins the output of each script, on both streams. */
+/** Precedes the output of each script, on both streams. */
 const mark = "\u0000";
 /**
  * Runs one script after the other. The process ends by itself only if every script has closed what
@@ -30,8 +30,8 @@ interface Output {
 }
 
 /**
- * What the scripts print, in their order. They run in one process: a start takes longer than most
- * of them.
+ * The outputs of the scripts, in order. They run in one process, because a start takes longer than
+ * most scripts.
  */
 async function outputs(): Promise<readonly Output[]> {
   const files = scripts.map((name) => pathToFileURL(join(folder, name)).href);
@@ -60,7 +60,7 @@ describe("the scripts of examples/twin", () => {
     test(name, () => {
       const { stdout, stderr } = printed[place] ?? { stdout: "", stderr: "did not run" };
       assert.equal(stderr, "", stdout);
-      // It prints what happened, and begins with a comment that says what it is about.
+      // A script prints what happened, and begins with a comment about its subject.
       assert.notEqual(stdout, "");
       assert.match(readFileSync(join(folder, name), "utf8"), /^\/\*\*\n \* \w/);
     });

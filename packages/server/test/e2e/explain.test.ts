@@ -28,7 +28,7 @@ test("an explanation tells every fact of a partly captured payment and accounts 
     facts.map(({ fact }) => fact),
     ["authorization_sent", "authorization_approved", "capture_sent", "capture_approved"],
   );
-  // 40.00 USD at 5.8300 are 233.20 BRL, and 40 % of the tax on all of it (2.22) are 0.89.
+  // 40.00 USD at 5.8300 are 233.20 BRL, and 40 % of the tax on the whole amount (2.22) are 0.89.
   assert.deepEqual(body["money"], [
     {
       currency: "USD",

@@ -18,7 +18,7 @@ import { until } from "../until.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What a client saw: an answer, whole or not; without a status none of it came. */
+/** What a client received: an answer, complete or not; without a status, nothing. */
 interface Seen {
   readonly status: number | undefined;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -27,7 +27,7 @@ interface Seen {
   readonly afterMs: number;
 }
 
-/** One request on a connection of its own, as a client without any repeating sends it. */
+/** One request on its own connection, as from a client without retries. */
 function send(
   world: World,
   path: string,
@@ -85,7 +85,7 @@ async function statusOf(world: World, code: string): Promise<unknown> {
 }
 
 /**
- * The books' own word: the state, what was captured in the currency of the request, and that they
+ * The payment's state, the captured amount in the currency of the request, and whether the books
  * balance.
  */
 async function booksOf(
@@ -102,7 +102,7 @@ async function booksOf(
   return [body["state"], money.find(({ currency }) => currency === "USD")?.["captured"] ?? "0.00"];
 }
 
-/** How often the customer was charged, by the list of all payments. */
+/** The number of charges, from the list of all payments. */
 async function charges(world: World): Promise<number> {
   const { body } = await world.postJson("/__cofre/payments", {
     integration_key: integrationKey,
@@ -123,7 +123,7 @@ function charging(world: World, code: string): Socket {
   return socket;
 }
 
-/** Recovery looks once a second; the clock is moved until it has settled the payment. */
+/** Recovery runs once a second; the clock is moved until it has settled the payment. */
 async function settled(world: World, code: string, status: string): Promise<void> {
   for (let look = 0; look < 200 && (await statusOf(world, code)) === "PE"; look += 1) {
     world.clock.advance(600_000);
@@ -144,13 +144,13 @@ function paidBy(seen: Seen): unknown {
 }
 
 /**
- * What a good client does that does not know: it asks first, and sends again under the same code
- * when there is nothing.
+ * A correct client with an unknown outcome: it queries first, and sends the same code again if no
+ * payment exists.
  */
 async function askAndSendAgain(world: World, code: string): Promise<void> {
   if ((await statusOf(world, code)) === "BP-QRY-2")
     assert.equal(paidBy(await pay(world, code)), "CO");
-  // One that does not ask: the code is taken now, and nothing is charged.
+  // A client that does not query: the code is taken now, and nothing is charged.
   assert.equal(paidBy(await pay(world, code)), "BP-DR-0");
   assert.deepEqual(await booksOf(world, code), ["captured", "100.00"]);
   assert.equal(await charges(world), 1);
@@ -291,7 +291,7 @@ describe("a fault on the way of a charge", { timeout: 60_000 }, () => {
     await add(world, { kind: "acquirer_unknown_then_yes" });
     assert.equal(paidBy(await pay(world, "order-1")), "PE");
     assert.deepEqual(await booksOf(world, "order-1"), ["authorizing", "0.00"]);
-    // Who does not wait is told that the payment exists.
+    // A client that does not wait receives the answer that the payment exists.
     assert.equal(paidBy(await pay(world, "order-1")), "BP-DR-0");
     await settled(world, "order-1", "CO");
     await askAndSendAgain(world, "order-1");
@@ -341,7 +341,7 @@ describe("a fault on the way of what follows a charge", { timeout: 60_000 }, () 
     assert.equal(paidBy(await capture(other)), "CO");
     assert.equal((await capture(mine)).status, undefined);
     assert.deepEqual(await booksOf(world, "mine"), paid);
-    // Sent again, it is not captured twice.
+    // A repeated request does not capture twice.
     assert.equal(paidBy(await capture(mine)), "BP-CAP-4");
     assert.deepEqual(await booksOf(world, "mine"), paid);
 
@@ -443,10 +443,10 @@ describe("a request with an Idempotency-Key that a fault meets", () => {
   });
 });
 
-/** Of a fault that waits until the test has it go on. */
+/** Delay of a fault that waits until the test releases it. */
 const delayMs = 119_999;
 
-/** Has what waits go on until this is there: the wait may begin a moment later. */
+/** Releases waiting faults until the promise settles, because the wait may begin a moment later. */
 async function released<T>(time: HeldScheduler, ends: Promise<T>): Promise<T> {
   const wait = { isOver: false };
   const ended = ends.finally(() => (wait.isOver = true));
@@ -470,7 +470,7 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
     const begun = Promise.withResolvers<void>();
     const stalledOne = send(world, "/ws/direct", directBody("stalled"), {}, begun.resolve);
     const sent = [pay(world, "late"), pay(world, "slow"), stalledOne];
-    // All three are there, and what is to be done before its wait is done.
+    // All three have arrived, and the work before the wait is done.
     await begun.promise;
     await until(
       "three requests have met their faults",
@@ -499,7 +499,7 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
       await until(`a request has met ${kind}`, () =>
         world.events.some((event) => event.event === "fault_injected" && event.kind === kind),
       );
-      // The one place is taken until the wait begins.
+      // The only place is occupied until the wait begins.
       await until("a place is free", async () => (await query(world, kind)).status !== 503);
       await released(time, sent);
       assert.equal(await statusOf(world, kind), "CO");
@@ -756,7 +756,7 @@ describe("a fault of a world", { timeout: 60_000 }, () => {
     assert.equal(paidBy(await pay(world, "order-1")), "CO");
     assert.equal((await payIn(world, one, "order-1")).status, undefined);
     assert.equal(await stateIn(world, one, "order-1"), "captured");
-    // By its hash, which is found in the world alone.
+    // By its hash, which exists only in the world.
     const { body } = await world.postJson("/__cofre/explain", {
       integration_key: one,
       merchant_payment_code: "order-1",

@@ -12,9 +12,9 @@ import { earlier, earlierFolder } from "./earlier-installation.ts";
 import { until } from "../until.ts";
 
 /*
- * On PostgreSQL the database is administered by people who have not the keys. Whoever could write
- * it became an admin of the console by a session, a role or a key of their own, and could rewrite
- * the audit log so that it was called whole. Older tests wrote the tables only to break the chain.
+ * On PostgreSQL the database administrators do not have the keys. With write access to the database
+ * they could become an admin of the console with a forged session, role or key, and rewrite the
+ * audit log undetected. Older tests wrote to the tables only to break the chain.
  */
 
 const environmentOf = (folder: string) => ({ COFRE_DATA_DIR: folder, COFRE_CONSOLE: "login" });
@@ -26,8 +26,7 @@ async function start(folder: string): Promise<World> {
 }
 
 /**
- * The folder of the version before after its upgrade, with what a program without the keys has
- * written into it.
+ * The earlier version's folder after its upgrade, with the writes of a program without the keys.
  */
 async function written(context: TestContext, ...statements: readonly string[]): Promise<string> {
   const folder = earlierFolder(context);

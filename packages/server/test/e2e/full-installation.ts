@@ -11,22 +11,19 @@ type Fields = Readonly<Record<string, unknown>>;
 export const fullEnvironment = {
   COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
   COFRE_CONNECTORS: JSON.stringify(["main", "backup"].map((name) => ({ name, kind: "simulator" }))),
-  // Long enough that nothing is given up before the process is killed, and recovery need not wait
-  // long for it.
+  // Long enough that no request times out before the process is killed, and short enough for
+  // recovery.
   COFRE_ACQUIRER_TIMEOUT_MS: "10000",
 };
 
 export const ownToken = "t".repeat(128);
-/** A payment that the acquirer was asked about and has not answered. */
+/** A payment whose request to the acquirer has no answer yet. */
 export const inFlight = "in-flight";
 
-/**
- * A receiver on loopback that leaves whoever tells it something without an answer, until it is told
- * otherwise.
- */
+/** A receiver on loopback that leaves notifications unanswered until `isWilling` is set. */
 export class MoodyReceiver implements AsyncDisposable {
   isWilling = false;
-  /** Bodies that were taken. */
+  /** Bodies of accepted notifications. */
   readonly taken: string[] = [];
   ignored = 0;
   readonly #server = createServer((request, response) => {
@@ -55,7 +52,7 @@ export class MoodyReceiver implements AsyncDisposable {
   }
 }
 
-/** What a server on some store answers to whoever asks about everything that `fill` has made. */
+/** A server's answers to queries about everything that `fill` has made. */
 export async function answersOf(
   client: WireClient,
   port: number,
@@ -99,8 +96,8 @@ const codes = [
 ];
 
 /**
- * Makes, over HTTP, payments of every kind that stand still, and deliveries that wait; last of all
- * a payment that stays in flight.
+ * Creates, over HTTP, payments in every settled state, and waiting deliveries; at last a payment
+ * that stays in flight.
  */
 export class Filling {
   readonly #client: WireClient;
@@ -174,7 +171,7 @@ export class Filling {
     });
   }
 
-  /** Not waited for: it has no answer while the server lives. */
+  /** Not awaited: it has no answer while the server lives. */
   async leaveInFlight(isThere: () => boolean): Promise<void> {
     await this.#done("/__cofre/simulator", {
       connector: "main",

@@ -79,7 +79,7 @@ describe("an Idempotency-Key", () => {
       (query.body["payment"] as { readonly refunds: readonly unknown[] }).refunds.length,
       1,
     );
-    // A control: without a key each is a refund of its own.
+    // A control: without a key each request is a separate refund.
     await Promise.all(Array.from({ length: 2 }, () => world.postJson("/ws/refund", refund)));
     const after = await world.get("/ws/query", {
       integration_key: integrationKey,
@@ -183,8 +183,7 @@ describe("an Idempotency-Key", () => {
     });
     const first = await send(world, "/ws/direct", directBody("carded"), "4111111111111111");
     assert.equal(codeOf(first), undefined);
-    // A key that was let through has its answer, also when the account allows no such keys any
-    // more.
+    // A key that was accepted has its answer, even if the account no longer allows such keys.
     await world.postJson("/__cofre/settings", {
       integration_key: integrationKey,
       settings: { refuseCardLikeCodes: true },

@@ -15,7 +15,7 @@ import {
 } from "../world.ts";
 import { until } from "../until.ts";
 
-/** Signatures carry the time, and the command that verifies them has the system's clock. */
+/** Signatures contain the time, and the command that verifies them uses the system's clock. */
 const startCofre = (): Promise<World> => startWorld({ ports: { clock: systemClock } });
 
 /** A command of the program, as a user runs it beside a Cofre with the same settings. */
@@ -36,7 +36,7 @@ interface Heard {
   readonly body: string;
 }
 
-/** The local program: answers with the statuses that it is given, then 200. */
+/** The local program: answers with the given statuses, then 200. */
 async function startProgram(
   context: TestContext,
   statuses: number[] = [],
@@ -97,7 +97,7 @@ async function outcomes(world: World): Promise<(string | null)[]> {
   return told.flatMap(({ deliveries }) => deliveries.map(({ outcome = null }) => outcome));
 }
 
-// Each test has a server of its own, and most of its time is the start of commands.
+// Each test has its own server, and most of its time is the start of commands.
 describe("cofre listen", { concurrency: 3 }, () => {
   test("verifies, shows and passes on the same bytes, and is gone from the account after Ctrl-C", async (context) => {
     await using world = await startCofre();
@@ -171,7 +171,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
       lines.join("\n"),
     );
 
-    // Somebody who has kept the first one.
+    // A replay of the first message.
     const [first] = heard;
     assert.ok(first !== undefined);
     const [, port = ""] = /on port (\d+)/.exec(listening.stderr) ?? [];

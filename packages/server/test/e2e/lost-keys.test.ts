@@ -6,8 +6,8 @@ import { describe, test, type TestContext } from "node:test";
 import { startWorld } from "../world.ts";
 
 describe("an installation whose keys are lost", () => {
-  // A newer start would have made keys without a word, and every stored card would have been
-  // unreadable from then on.
+  // A later start would have made new keys without an error, and every stored card would have
+  // become unreadable.
   for (const lost of ["root.key", /^keys\..*\.json$/, /key/]) {
     test(`does not start with new ones: ${lost}`, async (context) => {
       const directory = newDirectory(context);

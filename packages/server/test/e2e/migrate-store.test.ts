@@ -49,7 +49,7 @@ interface Moved {
 
 function describeMoves(databases: TestDatabases): void {
   const folder = mkdtempSync(join(tmpdir(), "cofre-move-"));
-  /** An installation that is stopped, of which each test has a copy. */
+  /** A stopped installation, of which each test has a copy. */
   const model = join(folder, "model");
   const started: CofreProcess[] = [];
   const client = new WireClient(8);
@@ -169,8 +169,7 @@ function describeMoves(databases: TestDatabases): void {
       "what was due is delivered, and what came since",
       async () => receiver.taken.length > due,
     );
-    // The simulator has forgotten everything, so what it had approved is found out to have never
-    // happened.
+    // The simulator has lost its data, so recovery finds that its approvals never happened.
     await until(
       "what was in flight is settled",
       async () => (await statusOf(client, port, inFlight)) === "CA",
@@ -192,7 +191,7 @@ function describeMoves(databases: TestDatabases): void {
   test("what is due after a move is exactly what the deliveries say, and the same as in the file", async () => {
     const [data, url] = [copyOfModel(), await databases.create()];
     const file = new DatabaseSync(join(data, "cofre.db"));
-    // Besides the account's endpoint: two addresses of one origin, one of a version before, and
+    // Besides the account's endpoint: two addresses of one origin, one of an earlier version, and
     // deliveries in every state.
     for (const endpoint of [
       "url-0123456789abcdef-1",
@@ -375,7 +374,7 @@ function describeMoves(databases: TestDatabases): void {
     const results: unknown[] = [];
     for (let round = 0; round < 4; round += 1) {
       const [data, url] = [copyOfModel(), await databases.create()];
-      // The last round dies where the file is marked and the commit is under way.
+      // In the last round the process dies when the file is marked and the commit is in flight.
       for (let kill = 0; kill < 2; kill += 1)
         await killAt(data, url, round === 3 ? "switch" : chance.below(19));
       const { code, lines, problems } = await migrateWhenFree(data, url);
@@ -396,12 +395,12 @@ function describeMoves(databases: TestDatabases): void {
       file.exec(`UPDATE move SET state = '${state}'`);
       file.close();
     };
-    // The commit came through, and nobody noted it.
+    // The commit succeeded, but was not recorded.
     mark("moving");
     assert.match(await refusedStart(data), /on its way there/);
     assert.deepEqual((await migrate(data, url)).lines, [{ result: "completed" }]);
     assert.deepEqual((await migrate(data, url)).lines, [{ result: "found_moved" }]);
-    // It did not.
+    // The commit failed.
     mark("moving");
     const other = await databases.create();
     assert.equal((await migrate(data, other)).lines.at(-1)?.["result"], "moved");
@@ -411,7 +410,7 @@ function describeMoves(databases: TestDatabases): void {
       [1, "occupied"],
       "it belongs to the other database now",
     );
-    // Neither database is there any more.
+    // Neither database exists any more.
     assert.equal(
       (await migrate(data, undefined, ["--back"])).code,
       2,
@@ -460,7 +459,7 @@ function describeMoves(databases: TestDatabases): void {
     for (const [asked, answer] of answers) assert.equal(there.get(asked), answer, asked);
     await cofre.end("SIGTERM");
 
-    // The empty one is as empty as before: the file can be moved into it, and back.
+    // The empty database is unchanged: the file can be moved into it, and back.
     assert.equal((await migrate(data, empty)).lines.at(-1)?.["result"], "moved");
     assert.equal((await migrate(data, empty, ["--verify"])).lines.at(-1)?.["result"], "same");
     assert.deepEqual((await migrate(data, empty, ["--back"])).lines.at(-1), {
@@ -468,7 +467,7 @@ function describeMoves(databases: TestDatabases): void {
       result: "back",
     });
 
-    // Given up itself, it is no place of another move either.
+    // A database that was given up does not belong to a later move: moving back from it is refused.
     const other = await databases.create();
     assert.equal((await migrate(data, other)).code, 0);
     const named = await migrate(data, empty, ["--back"]);
@@ -477,8 +476,8 @@ function describeMoves(databases: TestDatabases): void {
       givenUp: false,
       result: "back",
     });
-    // The database that is not gone after all knows nothing of that: it is the user's word that it
-    // was.
+    // The database that still exists does not know of the rollback: only the user stated that it
+    // was gone.
     assert.match(await refusedStart(data, on(empty)), /taken back into its file/);
   });
 
@@ -497,7 +496,7 @@ function describeMoves(databases: TestDatabases): void {
     assert.equal(await refusal(url), "locked", "a server holds the file");
     await cofre.end("SIGTERM");
 
-    // Somebody else's installation.
+    // Another installation.
     const others = await start(join(folder, "others"), on(url));
     assert.ok(others.port !== undefined, readFileSync(others.cofre.stderrFile, "utf8"));
     assert.equal(await refusal(url), "served");
@@ -520,7 +519,7 @@ function describeMoves(databases: TestDatabases): void {
       await refusedStart(data, on(url)),
       /empty, but there are keys.*migrate-store.*COFRE_DATABASE_ALLOW_EMPTY=true/,
     );
-    // A killed move has made the tables, and nothing in them.
+    // A killed move has created the tables, without rows.
     assert.match(await refusedStart(data, on(url)), /empty, but there are keys/);
     const { cofre, port } = await start(data, { ...on(url), COFRE_DATABASE_ALLOW_EMPTY: "true" });
     assert.ok(port !== undefined);
@@ -558,7 +557,7 @@ function describeMoves(databases: TestDatabases): void {
     for (const [asked, answer] of answers) assert.equal(there.get(asked), answer, asked);
     await cofre.end("SIGTERM");
 
-    // Again, to another database, on which a payment is made.
+    // Again, to another database, where a payment is made.
     const other = await databases.create();
     assert.equal((await migrate(data, other)).code, 0);
     const serving = await start(data, on(other));
@@ -648,8 +647,8 @@ async function migrate(
 }
 
 /**
- * A killed run's session may hold the tables until the server has noticed; then a lock is waited
- * for, as long as a session does.
+ * A killed run's session may hold the tables until the server notices; until then a lock waits as
+ * long as that session lasts.
  */
 async function migrateWhenFree(data: string, url: string): Promise<Moved> {
   let moved = await migrate(data, url);

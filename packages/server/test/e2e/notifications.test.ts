@@ -11,7 +11,7 @@ interface Heard {
   readonly body: string;
 }
 
-/** A receiver on loopback that answers with the statuses it is given, then 200. */
+/** A receiver on loopback that answers with the given statuses, then 200. */
 async function startReceiver(
   context: TestContext,
   statuses: number[] = [],
@@ -160,7 +160,7 @@ describe("notifications of the whole server", () => {
         "a control: another body does not",
       );
     }
-    // The library of the receivers signs the same text with the secret that the account is shown.
+    // The receivers' library signs the same text with the secret that the account shows.
     const { endpoints } = (await told(world)) as {
       readonly endpoints: readonly { readonly secret: string }[];
     };
@@ -199,15 +199,14 @@ describe("notifications of the whole server", () => {
       "settings[notificationUrl]": url,
     });
     await world.postJson("/ws/direct", directBody("again"));
-    // What the receiver has answered is written down a moment after it did, and the time of the
-    // next attempt with it.
+    // The result and the time of the next attempt are stored a moment after the receiver's answer.
     await until("attempt 1 is stored", async () => (await deliveriesOf(world))[0]?.attempts === 1);
-    // The second attempt is due five seconds later, a tenth later at most.
+    // The second attempt is due five seconds later, plus at most a tenth.
     world.clock.advance(6_000);
     await until("the receiver is called twice", () => heard.length === 2);
     assert.equal(heard[0]?.headers["webhook-id"], heard[1]?.headers["webhook-id"]);
-    // Until this one is written down as well it waits still, and what waits is not put into the
-    // queue once more.
+    // Until this result is stored too, the delivery still waits, and waiting deliveries are not
+    // queued again.
     await until(
       "the delivery is stored",
       async () => (await deliveriesOf(world))[0]?.state === "delivered",
@@ -230,7 +229,7 @@ describe("notifications of the whole server", () => {
       );
     };
     assert.equal(await set({ hashesPerCall: 101 }), "ERROR");
-    // While it is off what is for it is kept.
+    // While the endpoint is disabled its notifications are kept.
     assert.equal(await set({ hashesPerCall: 3, enabled: false }), "SUCCESS");
     const hashes: string[] = [];
     for (const code of ["one", "two", "three", "four", "five"]) {
@@ -262,7 +261,8 @@ describe("notifications of the whole server", () => {
     );
     assert.equal(first.headers["webhook-signature"], expected);
 
-    // It takes one payment only from now on: what was sent goes on as it was.
+    // The endpoint takes one payment per message from now on: messages that were sent keep their
+    // content.
     assert.equal(await set({ signatures: ["hmac"] }), "SUCCESS");
     await until("attempt 1 is stored", async () => (await deliveriesOf(world))[4]?.attempts === 1);
     world.clock.advance(6_000);

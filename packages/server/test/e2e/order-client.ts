@@ -4,35 +4,35 @@ import { directBody, integrationKey, testCard, type World } from "../world.ts";
 export type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * One thing that a shop wants of a payment; sent until an answer is the last word. Its amount is no
- * other intent's.
+ * One action that a shop wants for a payment, sent until an answer is final. No other intent has
+ * its amount.
  */
 export interface Intent {
   readonly kind: "direct" | "capture" | "cancel" | "refund" | "refundOrCancel" | "cancelRefund";
   readonly path: string;
   readonly body: Fields;
   readonly key: string | undefined;
-  /** `40.00`; undefined where all is meant. */
+  /** `40.00`; undefined for the whole amount. */
   readonly amount: string | undefined;
   /** merchant_refund_code. */
   readonly refundCode: string | undefined;
 }
 
 /**
- * What the books say of a payment: its state, what was captured, and its refunds as `code amount
+ * A payment according to the books: its state, the captured amount, and its refunds as `code amount
  * status`.
  */
 export interface Books {
   readonly state: string;
   readonly captured: string;
   readonly refunds: readonly string[];
-  /** How many facts of its history are by requests of the merchant. */
+  /** The number of facts in its history that the merchant's requests caused. */
   readonly asked: number;
 }
 
 export const nothing: Books = { state: "absent", captured: "0.00", refunds: [], asked: 0 };
 
-/** Codes of answers that say that this sending did nothing and that it may be sent again. */
+/** Codes of answers that guarantee that this request did nothing and may be sent again. */
 export const askAgain: ReadonlySet<string> = new Set([
   "COFRE-12",
   "COFRE-20",
@@ -81,7 +81,7 @@ export async function booksOf(world: World, code: string): Promise<Books> {
   };
 }
 
-/** Draws an order: what is wanted of one payment, one after the other. */
+/** A random order: a sequence of actions on one payment. */
 export function drawOrder(chance: Chance, code: string, now: number): readonly Intent[] {
   let cents = 10_00 + chance.below(50);
   const part = (): string => ((cents += 1 + chance.below(7)) / 100).toFixed(2);
@@ -95,7 +95,7 @@ export function drawOrder(chance: Chance, code: string, now: number): readonly I
       }
     : {};
   const month = new Date(now);
-  // Now and then a card that ends with the month.
+  // Sometimes a card that expires at the end of the month.
   const due = chance.happens(300)
     ? `${month.getUTCMonth() + 1}/${month.getUTCFullYear()}`
     : "12/2060";

@@ -15,7 +15,7 @@ import {
 } from "./order-client.ts";
 
 /**
- * The server's own waits, such as recovery's, are so much shorter; the clock stands all the while.
+ * Factor by which the server's own waits, such as recovery's, are shortened; the clock is paused.
  */
 const hurry = 20;
 
@@ -43,7 +43,7 @@ export interface OrdersReport extends OrderReport {
   readonly played: number;
 }
 
-/** Plays orders in a few worlds at once, one after the other in each. */
+/** Plays orders in a few worlds in parallel, one after the other in each. */
 export async function playOrders({
   seed,
   orders,
@@ -91,7 +91,7 @@ const faultKinds = [
   "acquirer_unknown_then_no",
 ] as const;
 
-/** What else happens between two sendings. */
+/** Other events between two requests. */
 async function meanwhile(world: World, chance: Chance, code: string): Promise<void> {
   const admin = (path: string, fields: Fields): Promise<Fields | undefined> =>
     send(world, `/__cofre/${path}`, { integration_key: integrationKey, ...fields });
@@ -133,15 +133,15 @@ interface Sending {
 }
 
 interface OrderReport {
-  /** What does not fit together, in words. */
+  /** Contradictions, as sentences. */
   readonly violations: readonly string[];
-  /** How often each answer was met: `capture BP-CAP-4`. */
+  /** The number of each answer: `capture BP-CAP-4`. */
   readonly outcomes: ReadonlyMap<string, number>;
 }
 
 /**
- * Plays one order: each request is sent until an answer is the last word, with faults and other
- * events on the way, and judged by the books.
+ * Plays one order: sends each request until an answer is final, with faults and other events in
+ * between, and judges it by the books.
  */
 async function playOrder(world: World, chance: Chance, code: string): Promise<OrderReport> {
   const violations: string[] = [];
@@ -168,7 +168,7 @@ async function playOrder(world: World, chance: Chance, code: string): Promise<Or
       const isSafe = intent.key !== undefined || !givesBack || intent.refundCode !== undefined;
       if (word === "lost" || outcomeOpen.has(word) || word === "SUCCESS, open") {
         await settle(world, code);
-        // Without a name of its own a refund that is sent again is another one.
+        // Without a refund code, a refund that is sent again is another refund.
         if (!isSafe) break;
         continue;
       }
@@ -216,8 +216,8 @@ function wordOf(answer: Fields | undefined): string {
 }
 
 /**
- * Codes that say that what was asked for is there already: without a key they may tell of this very
- * request.
+ * Codes that say that the requested action was done already: without a key they may refer to this
+ * very request.
  */
 const alreadyThere: ReadonlySet<string> = new Set([
   "BP-DR-0",
@@ -227,7 +227,7 @@ const alreadyThere: ReadonlySet<string> = new Set([
   "BP-CAN-3",
 ]);
 
-/** What the last answer claims and the books deny; undefined when they agree. */
+/** The contradiction between the last answer and the books; undefined when they agree. */
 function judge(
   intent: Intent,
   sendings: readonly Sending[],
@@ -251,8 +251,8 @@ function judge(
     const times = books.refunds.filter((refund) => refund.includes(` ${intent.amount} `)).length;
     if (times > 1) return "refunded more than once";
   }
-  // What is done of these stays: a captured payment is captured, a voided one void, and a refund is
-  // in its list.
+  // Effects of these are permanent: a captured payment is captured, a voided one void, and a refund
+  // is in its list.
   if (word === "SUCCESS") return isDone ? undefined : "SUCCESS though the books have nothing of it";
   if (word === "lost" || word === "SUCCESS, open" || outcomeOpen.has(word) || askAgain.has(word))
     return undefined;
@@ -262,7 +262,7 @@ function judge(
   return `${word} though the books have what was asked for`;
 }
 
-/** Whether the books have what this intent alone asks for, and did not before. */
+/** Whether the books contain the effect of this intent only, and did not before. */
 function effectOf({ kind, amount, refundCode, body }: Intent, first: Books, books: Books): boolean {
   const refund = (code: string, of: Books): string | undefined =>
     of.refunds.find((each) => each.startsWith(`${code} `));

@@ -23,8 +23,8 @@ const databases = testUrl === undefined ? undefined : new TestDatabases(testUrl)
 after(() => databases?.drop());
 
 describe("an older copy that is put back", () => {
-  // A capture got the reference of a void that the copy knew nothing of, and was told as captured;
-  // new notifications came under ids that receivers had seen.
+  // A capture got the reference of a void that was missing in the copy, and was reported as
+  // captured; new notifications had ids that receivers had seen.
   test("gives no reference and no message id again that was given before, and says so", async (context) => {
     const place = await Place.create(context);
     const server = await place.start();
@@ -246,7 +246,7 @@ describe(
   },
 );
 
-/** An installation of its own, an acquirer and a receiver whose books outlive it. */
+/** A separate installation, and an acquirer and a receiver whose records survive the restore. */
 class Place {
   readonly folder = mkdtempSync(join(tmpdir(), "cofre-put-back-"));
   readonly data = join(this.folder, "data");
@@ -378,7 +378,7 @@ class Server {
     return String((payment as Record<string, unknown>)["hash"]);
   }
 
-  /** Why the database was taken for one that was put back. */
+  /** Why the database was considered a restored copy. */
   get alarms(): readonly string[] {
     const alarms = this.#cofre.events("alarm").filter(({ kind }) => kind === "database_put_back");
     return alarms.map(({ what }) => String(what).split(",")[0] ?? "");

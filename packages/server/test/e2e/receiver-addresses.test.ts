@@ -120,11 +120,11 @@ describe("an address that is never called", () => {
 });
 
 /**
- * Written so, this machine's own address counts as one that others may reach: the tests listen on
- * loopback alone.
+ * In this spelling this machine's own address counts as reachable from outside: the tests listen on
+ * loopback only.
  */
 const beyond = "::ffff:127.0.0.1";
-/** A server that others may reach takes no short key. */
+/** A server that is reachable from outside accepts no short key. */
 const longKey = "test_ik_of_receivers_beyond";
 
 describe("a world that anybody may make", () => {
@@ -209,7 +209,8 @@ describe("an address with a password", () => {
     );
     await world.postJson("/ws/direct", directBody("account"));
     await world.postJson("/ws/direct", directBody("own", { notification_url: `${url}?own` }));
-    // The timeline has an attempt when its end is stored, which the receiver does not see.
+    // The timeline contains an attempt once its result is stored, which the receiver cannot
+    // observe.
     await until(
       "three notifications are delivered",
       () => world.events.filter(({ event }) => event === "notification_delivered").length === 3,

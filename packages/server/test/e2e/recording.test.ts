@@ -96,7 +96,7 @@ describe("/__cofre/requests", () => {
       merchant_payment_code: "first",
     });
     await world.get("/ws/query", { integration_key: integrationKey, hash: "f".repeat(48) });
-    // Not recorded: a key that opens nothing, paths that are none, and what the console asks.
+    // Not recorded: an invalid key, unknown paths, and the console's requests.
     await world.get("/ws/query", { integration_key: "nobody's", hash });
     await world.get("/ws/nothing", { integration_key: integrationKey });
     await world.get("/__cofre/explain", { integration_key: integrationKey, hash });
@@ -236,7 +236,7 @@ describe("/__cofre/requests", () => {
           .filter((card) => !/never ends|wrong length/.test(wayOf(card).name));
         await Promise.all(some.map((card) => wayOf(card).send(target, card)));
       }
-      // Where an account has allowed it, what a payment is called may be a card number.
+      // If an account allows it, a payment's code may be a card number.
       await world.postJson("/__cofre/settings", {
         integration_key: integrationKey,
         settings: { refuseCardLikeCodes: false },
@@ -258,7 +258,7 @@ describe("/__cofre/requests", () => {
           integration_key: integrationKey,
           merchant_payment_code: pan,
         });
-        // The mask goes through an escape, and yet what is left can be read.
+        // The mask removes part of an escape sequence, and yet the rest can be parsed.
         const escaped = `${pan.slice(0, 6)}\\u003${pan[6] ?? ""}\\u003${pan[7] ?? ""}${pan.slice(8)}`;
         const { body } = await world.postJson("/ws/direct", directBody(escaped));
         assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
@@ -277,7 +277,7 @@ describe("/__cofre/requests", () => {
         integration_key: integrationKey,
         hash,
       });
-      // The payment itself has the name that it was given.
+      // The payment itself has the code that it was given.
       texts.push(JSON.stringify(body["entries"] ?? []));
     }
     const bytes = Buffer.from(texts.join("\n"));
@@ -291,7 +291,7 @@ describe("/__cofre/requests", () => {
         ),
       [],
     );
-    // Each by itself: the scan takes a number beside the word for a code.
+    // Each separately: the scan takes a number beside the word for a security code.
     const pieces = requests
       .flatMap(({ parameters, answer }) => [parameters, answer])
       .map((piece) => JSON.stringify(piece));
@@ -299,7 +299,7 @@ describe("/__cofre/requests", () => {
       scanForSecurityCodes("what is recorded", Buffer.from(pieces.join("\u0001"))),
       [],
     );
-    // They were there: most have left a mask, and what is planted is found.
+    // They were present: most have left a mask, and a planted number is found.
     const masked = cards.filter(({ pan }) =>
       texts.some((text) =>
         text.includes(`${pan.slice(0, 6)}${"x".repeat(pan.length - 10)}${pan.slice(-4)}`),

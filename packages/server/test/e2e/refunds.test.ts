@@ -111,7 +111,7 @@ describe("refunds over HTTP", { timeout: 60_000 }, () => {
       world.clock.advance(61_000);
       return (await refundsOf(world, hash))[0]?.["status"] === "CA";
     };
-    // A job looks once a second.
+    // A job runs once a second.
     await until("the refund is cancelled", isCancelled, { everyMs: 50 });
     assert.equal((await refund(world, hash, { amount: "100.00" })).body["status"], "SUCCESS");
   });
@@ -136,7 +136,7 @@ describe("a card's use over HTTP", () => {
       world.clock.advance(thirteenMonthsMs);
       assert.equal((await verify()).body["status"], "SUCCESS");
     }
-    // The control: two more months than that, unused.
+    // The control: two months longer, unused.
     world.clock.advance(thirteenMonthsMs + 62 * 86_400_000);
     assert.equal((await verify()).body["status_code"], "BP-DR-64");
   });

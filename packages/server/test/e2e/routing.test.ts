@@ -35,7 +35,7 @@ describe("an account's routes", () => {
     test(`choose the acquirer by ${what}, and what fits none goes to the first`, async () => {
       await using world = await startWorld({ environment: two });
       await routes(world, [{ ...route, connectors: ["backup"] }]);
-      // Whatever the second acquirer is asked for, it declines.
+      // The second acquirer declines every request.
       await instruct(world, "backup", {
         next: "decline",
         reason: "insufficient_funds",
@@ -116,8 +116,8 @@ describe("an acquirer that certainly did nothing", () => {
     const [sent] = await facts(world, paid);
     assert.deepEqual([sent?.["fact"], sent?.["connector"]], ["authorization_sent", "main"]);
 
-    // Main would decline: it is not asked. A void would, and does, find the authorization where it
-    // is.
+    // The main acquirer would decline, but gets no request. A void, however, is sent to the
+    // acquirer that has the authorization.
     await instruct(world, "main", { next: "decline", reason: "not_accepted", times: 9 });
     const captured = await world.get("/ws/capture", {
       integration_key: integrationKey,

@@ -8,7 +8,7 @@ import { ask, codeOf, ConsolePeople, type Fields, type Headers } from "../consol
 import { TestDatabases, testUrl } from "../postgres/databases.ts";
 import { directBody, integrationKey, startWorld, type World } from "../world.ts";
 
-/** One node in this process, and what starts another one on the same database. */
+/** One node in this process, and a function that starts another one on the same database. */
 async function startNodes(
   context: TestContext,
   databases: TestDatabases,

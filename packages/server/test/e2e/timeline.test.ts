@@ -59,8 +59,8 @@ async function startReceiver(context: TestContext, ...statuses: number[]): Promi
 }
 
 /**
- * The timeline as soon as it is as it is wanted. The clock stands meanwhile: who moves it while a
- * message is under way has it come too late.
+ * The timeline, once it has the wanted content. The clock is paused in between, because advancing
+ * it while a message is in flight would make the message late.
  */
 async function timelineWith(
   world: World,
@@ -83,7 +83,7 @@ const isDelivered = (number: number) => (entry: Entry) =>
   entry.data["number"] === number &&
   entry.data["verdict"] === "delivered";
 
-/** What an entry is, in one word. */
+/** The kind of an entry, in one word. */
 function nameOf({ kind, data }: Entry): string {
   switch (kind) {
     case "request":
@@ -227,7 +227,7 @@ describe("the timeline of a payment", () => {
     );
     assert.deepEqual([failed?.data["url"], failed?.data["verdict"]], [url, "again"]);
 
-    // Every posting of the books is in it once.
+    // It contains every posting of the books once.
     const explained = succeeded(
       await world.get("/__cofre/explain", { integration_key: integrationKey, hash }),
     );

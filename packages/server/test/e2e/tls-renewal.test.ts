@@ -11,9 +11,9 @@ import { startWorld } from "../world.ts";
 
 const dayMs = 86_400_000;
 
-/** The serial number that the server's certificate has for the next connection. */
+/** The serial number of the server's certificate on a new connection. */
 async function shown(port: number, authority: string): Promise<string> {
-  // The world's time is not the machine's: only who signed it is looked at.
+  // The world's time is not the machine's, so only the issuer is verified.
   const socket = connect({
     port,
     host: "127.0.0.1",
@@ -29,7 +29,7 @@ async function shown(port: number, authority: string): Promise<string> {
 
 test("a server that runs for a year shows a renewed certificate without a restart", async (context) => {
   const dataDirectory = join(temporaryFolder(context), "data");
-  /** What is to be done after a day: done when the test says so. */
+  /** Daily tasks, run when the test says so. */
   const daily: (() => void)[] = [];
   const scheduler: Scheduler = {
     sleep: (ms, signal) => systemScheduler.sleep(ms, signal),

@@ -7,12 +7,12 @@ import { plantedCopy } from "../lanes/support/planted-copy.ts";
 import type { PlantedBug } from "../simulation/planted-bugs.ts";
 import { type OrdersReport, playOrders } from "./order-run.ts";
 
-/** COFRE_ORDER_SEED for another mix, COFRE_ORDERS for more. */
+/** Set COFRE_ORDER_SEED for another sequence, COFRE_ORDERS for more orders. */
 const seed = Number(process.env["COFRE_ORDER_SEED"] ?? "1");
 const orders = Number(process.env["COFRE_ORDERS"] ?? "40");
-/** Within so many orders each planted mistake must be found. */
+/** Each planted bug must be found within this number of orders. */
 const ordersToFind = 600;
-/** The number of orders is the limit of each run; a loaded machine takes minutes for it. */
+/** Each run is limited by its number of orders; a loaded machine takes minutes for it. */
 const timeout = 600_000;
 
 test(

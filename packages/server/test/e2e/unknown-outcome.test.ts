@@ -23,7 +23,8 @@ describe("an acquirer whose answer does not come", () => {
     );
 
     assert.equal((await settled(world, "lost-sale", "CO"))["pre_approved"], true);
-    // The client that lost the answer sends again: it is told, never charged twice.
+    // The client that lost the answer sends the request again: it receives the result, and is never
+    // charged twice.
     const again = await world.postJson("/ws/direct", directBody("lost-sale"));
     assert.equal(again.body["status_code"], "BP-DR-0");
     assert.match(String(again.body["status_message"]), /status is CO/);
@@ -85,7 +86,7 @@ async function instruct(world: World, next: string, of: string): Promise<void> {
   assert.equal(body["status"], "SUCCESS");
 }
 
-/** Moves the clock until recovery's job, which looks once a second, has settled the payment. */
+/** Moves the clock until recovery's job, which runs once a second, has settled the payment. */
 async function settled(
   world: World,
   code: string,

@@ -6,8 +6,8 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { directBody, integrationKey, startWorld, testCard } from "../world.ts";
 
-// Until then the merchant saw "failed inside" and the log held nothing: whoever could have restored
-// the keys never heard of it.
+// Earlier the merchant received an internal error and the log had no entry, so the operator, who
+// could have restored the keys, was not notified.
 test("a stored card that does not open raises an alarm and marks no payment; one that opens raises none", async (context) => {
   const directory = mkdtempSync(join(tmpdir(), "cofre-unreadable-"));
   context.after(() => rmSync(directory, { recursive: true }));

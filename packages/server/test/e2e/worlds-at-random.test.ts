@@ -20,10 +20,7 @@ const spans = ["1s", "30s", "10min", "1h", "36h", "4d", "20d", "next", "next"] a
 const faults = ["lose_request", "lose_answer", "late_answer", "double_request"] as const;
 const kinds = ["authorize", "capture", "void", "refund", "reverse", "inquire"] as const;
 
-/**
- * One world, and somebody who does with it whatever comes to mind. What is asked at the same time
- * is asked at the same time.
- */
+/** One world, and a client that sends random requests, some of them concurrently. */
 class Player {
   readonly #cofre: Cofre;
   readonly #world: World;
@@ -42,21 +39,21 @@ class Player {
   async play(steps: number): Promise<void> {
     for (let step = 0; step < steps; step += 1) {
       const one = this.#step();
-      // Now and then two at once.
+      // Sometimes two at once.
       await Promise.all(this.#chance(4) ? [one, this.#step()] : [one]);
     }
   }
 
   /**
-   * Everything that is still open ends, the books agree with it, and the acquirer has what was
-   * captured: it gives all of it back.
+   * Everything that is open ends, the books agree with it, and the acquirer has the captured
+   * amount: all of it can be refunded.
    */
   async check(): Promise<void> {
     const world = this.#world;
     await world.settings.set({
       simulator: { loseRequest: 0, loseAnswer: 0, lateAnswer: 0, doubleRequest: 0 },
     });
-    // What was queued for messages that never came.
+    // Uses up instructions for messages that never came.
     for (const code of ["flush-1", "flush-2", "flush-3"]) await this.#pay(code, true);
     await world.clock.advance("40d");
     await world.clock.advance("40d");
@@ -86,7 +83,7 @@ class Player {
         readonly payment: { readonly refunds?: readonly Fields[] };
       };
       for (const { status, description } of payment.refunds ?? []) {
-        // An acquirer that had not taken the money would not give it back.
+        // An acquirer that had not taken the money would refuse the refund.
         assert.ok(
           status === "CO" || (status === "CA" && description !== "a cent"),
           `${hash} ${String(status)}`,

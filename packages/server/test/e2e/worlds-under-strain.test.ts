@@ -36,7 +36,7 @@ function orderOf(code: string, creditcard: Fields = {}): Fields {
   };
 }
 
-/** A receiver that does with each message as it is told. */
+/** A receiver that handles each message with the given function. */
 async function startReceiver(
   context: TestContext,
   handle: (request: IncomingMessage, response: ServerResponse) => void,
@@ -54,12 +54,15 @@ async function startReceiver(
 
 const started = "2026-01-01T00:00:00.000Z";
 
-/** The world was reset or restored before its time was there. */
+/** The world was reset or restored before the requested time was reached. */
 function givenUp(error: Error): undefined {
   assert.match(error.message, /COFRE-162/);
 }
 
-/** Resolves when a payment of this world is on its way: it is there, and the acquirer is asked. */
+/**
+ * Resolves when a payment of this world is in flight: it exists, and its request to the acquirer
+ * was sent.
+ */
 async function isAsked(
   server: { readonly url: string },
   world: Pick<Sandbox, "integrationKey">,
@@ -75,8 +78,8 @@ async function isAsked(
 
 describe("what is asked of a world at the same time", () => {
   test("advances add up, however many there are, and none sets the time back", async (context) => {
-    // The first takes its time, and is under way when the others are asked for: whoever wants the
-    // next moment before it gets another one.
+    // The first move is slow, and still running when the others are requested: a `next` that ran
+    // before it would reach another moment.
     const told = Promise.withResolvers<void>();
     const url = await startReceiver(context, (_, response) => {
       told.resolve();
@@ -131,7 +134,7 @@ describe("what is asked of a world at the same time", () => {
     const before = (await post(server, { integrationKey }, "/__cofre/stats", {}))["store"] as {
       readonly changes?: number;
     };
-    // The second waits for the first, and begins when the world is gone.
+    // The second request waits for the first, and starts when the world no longer exists.
     const named = () =>
       post(server, key, "/ws/direct", orderOf("order"), { "idempotency-key": "one" });
     const both = [named(), named()];
@@ -158,7 +161,7 @@ describe("what is asked of a world at the same time", () => {
     };
     const key = { integrationKey: world.integration_key };
     await post(server, key, "/__cofre/simulator", { next: "lose_answer", of: "authorize" });
-    // The acquirer's answer never comes, and the second waits for the first.
+    // The acquirer's answer never comes, and the second request waits for the first.
     const named = () =>
       post(server, key, "/ws/direct", orderOf("order"), { "idempotency-key": "one" });
     const both = [named(), named()];
@@ -188,7 +191,7 @@ describe("a world that takes its time", () => {
           pay(cofre, world, `order-${first + index}`, { auto_capture: false }),
         ),
       );
-      // Each fifty lapse at a moment of their own.
+      // Each fifty expire at the same moment, different from the others'.
       await world.clock.advance("1min");
     }
     const move = { isOver: false };
@@ -264,7 +267,7 @@ describe("a world that takes its time", () => {
     const before = heard.length;
     assert.deepEqual(await world.clock.advance("30d"), { payments: 0, deliveries: 0, cards: 0 });
     assert.equal(heard.length, before);
-    // Control: what is new is told.
+    // Control: new notifications are delivered.
     await pay(cofre, world, "order");
     await world.clock.advance("1d");
     assert.equal(heard.length, before + 1);
@@ -274,8 +277,8 @@ describe("a world that takes its time", () => {
     await using cofre = await startCofre();
     const world = await cofre.worlds.create({ settings: { simulator: { loseRequest: 1_000 } } });
     const began = performance.now();
-    // Whoever waits for the acquirer's answer is told that there is none when the time is moved
-    // past it.
+    // A client that waits for the acquirer's answer receives a timeout when the time is moved past
+    // the deadline.
     const asked = pay(cofre, world, "order");
     await isAsked(cofre, world);
     assert.ok((await world.clock.advance("1d")).payments >= 30);
@@ -452,7 +455,7 @@ describe("an anonymous world whose acquirer is slow", () => {
       "SUCCESS",
       "the world itself is served",
     );
-    // Else the server waits for the acquirer when it stops.
+    // Otherwise the server waits for the acquirer when it stops.
     await post(server, own, "/__cofre/world", { do: "delete" });
   });
 });

@@ -20,7 +20,7 @@ const card = {
   card_cvv: "123",
 };
 
-/** Sends as JSON with the world's key, and reads the answer as text and as JSON. */
+/** Sends JSON with the world's key, and returns the answer as text and as JSON. */
 async function post(
   { url }: Pick<Cofre, "url">,
   { integrationKey }: Pick<World, "integrationKey">,
@@ -67,7 +67,7 @@ interface Heard {
   readonly body: string;
 }
 
-/** What stands in a message but the signatures that go with the installation's certificate. */
+/** A message without the signatures that are made with the installation's certificate. */
 function withoutRsa({ headers, body }: Heard): Heard {
   return {
     headers: Object.fromEntries(
@@ -84,7 +84,7 @@ interface Receiver {
   readonly mostAtOnce: number;
 }
 
-/** A receiver that answers with the status it is told to, and keeps what it hears. */
+/** A receiver that answers with the configured status, and keeps the messages. */
 async function startReceiver(context: TestContext, delayMs = 0): Promise<Receiver> {
   const receiver = { url: "", status: 200, heard: [] as Heard[], mostAtOnce: 0 };
   let atOnce = 0;
@@ -119,7 +119,7 @@ describe("worlds", () => {
     const world = await cofre.worlds.create({ seed: "order", settings });
     await world.simulator.next({ next: "lose_answer", of: "authorize", times: 12 });
     for (let index = 0; index < 12; index += 1) await pay(cofre, world, `order-${index}`);
-    // All are found out about at one moment.
+    // Recovery resolves all of them at one moment.
     await world.clock.advance("90min");
     assert.equal(receiver.mostAtOnce, 1);
     const numbers = receiver.heard.map(({ headers }) => Number(headers["x-cofre-sequence"]));
@@ -196,7 +196,7 @@ describe("worlds", () => {
       seed: "due before",
       settings: { notificationEndpoints: [{ id: "shop", url: receiver.url }] },
     });
-    // Whether the time is moved before anybody is at it is a matter of a millisecond or two.
+    // Whether the time is moved before the work starts depends on a millisecond or two.
     for (let each = 0; each < 60; each += 1) {
       await pay(cofre, world, `order-${each}`);
       assert.deepEqual(await world.clock.advance("1h"), { payments: 0, deliveries: 0, cards: 0 });
@@ -205,8 +205,8 @@ describe("worlds", () => {
   });
 
   test("of one seed answer the same requests alike, byte for byte, and tell receivers the same", async (context) => {
-    // Each installation has keys of its own, as two runs of somebody's tests have: RSA signatures
-    // are the installation's, all else the world's.
+    // Each installation has its own keys, as two runs of a user's tests have: RSA signatures depend
+    // on the installation, all else on the world.
     const runs = await Promise.all(
       ["first", "second"].map(async () => {
         await using cofre = await startCofre();
@@ -251,7 +251,7 @@ describe("worlds", () => {
         await world.clock.advance("4d");
         for (const code of ["a", "b", "c", "d"])
           await ask(post(cofre, world, "/ws/query", { merchant_payment_code: code }));
-        // With what receivers verify by.
+        // With the keys that receivers verify with.
         const { text } = await post(cofre, world, "/__cofre/notifications", {});
         answers.push(
           text
@@ -270,7 +270,7 @@ describe("worlds", () => {
       first.answers.every((answer) => answer.includes("SUCCESS")),
       first.answers.join("\n"),
     );
-    // Another seed is another world.
+    // Another seed gives another world.
     await using cofre = await startCofre();
     const other = await cofre.worlds.create({ seed: "another" });
     assert.notEqual(
@@ -288,7 +288,7 @@ describe("worlds", () => {
       creditcard: card,
     });
     const hash = hashOf(await pay(cofre, one, "order"));
-    // The same code is free there, the token and the hash mean nothing.
+    // The same code is free in the other world; the token and the hash do not exist there.
     assert.notEqual(hashOf(await pay(cofre, other, "order")), hash);
     for (const stranger of [other, cofre]) {
       assert.equal(
@@ -307,7 +307,7 @@ describe("worlds", () => {
     assert.ok(
       (await one.clock.now()).getTime() < (await other.clock.now()).getTime() - 300_000_000,
     );
-    // What is lost in one is not lost in another.
+    // A loss in one world does not affect another.
     await one.simulator.next({ next: "decline", reason: "insufficient_funds" });
     assert.equal((await pay(cofre, other, "well")).body["status"], "SUCCESS");
     assert.equal(await statusOf(cofre, other, "well"), "CO");
@@ -348,13 +348,13 @@ describe("worlds", () => {
     await world.restore("held");
     assert.equal((await world.clock.now()).toISOString(), "2026-01-01T00:00:00.000Z");
     assert.equal(await statusOf(cofre, world, "order"), "PE");
-    // The acquirer has not captured it either, or it would refuse; and what it was told waits
+    // The acquirer has not captured it either, or it would refuse; and its instruction is pending
     // again.
     assert.equal((await capture()).text, captured.text);
     assert.equal((await pay(cofre, world, "next")).text, next.text);
     assert.equal(await statusOf(cofre, world, "next"), "CA");
 
-    // Given up instead: another way from the same moment.
+    // Voided instead: another continuation from the same moment.
     await world.restore("held");
     assert.equal((await post(cofre, world, "/ws/cancel", { hash })).body["status"], "SUCCESS");
     assert.equal(await statusOf(cofre, world, "order"), "CA");
@@ -368,7 +368,7 @@ describe("worlds", () => {
       await world.simulator.next({ next: "late_answer" });
       await pay(cofre, world, "late");
       await world.snapshot("under-way");
-      // Of what is kept nothing goes on, whatever becomes of the world.
+      // A snapshot does nothing by itself, whatever happens to the world.
       if (isRestored) await world.clock.advance("1d");
       if (isRestored) await world.restore("under-way");
       await world.clock.advance("1d");
@@ -443,7 +443,7 @@ describe("a world's time", () => {
     await set.clock.run(true);
     await sleep(30);
     assert.ok((await set.clock.now()).getTime() > Date.parse("2027-05-06T07:08:09.010Z"));
-    // The account that is no world has the system's.
+    // The account that is not a world uses the system's clock.
     const { body } = await post(cofre, cofre, "/__cofre/clock", {});
     assert.equal((body["clock"] as { readonly running: boolean }).running, true);
     assert.equal(
@@ -465,7 +465,7 @@ describe("a world's time", () => {
     const done = await world.clock.advance("30d");
     assert.equal(done.deliveries, 1);
     assert.equal(await statusOf(cofre, world, "order"), "CA");
-    // Told within the call, of what happened on the fourth day, not at the end.
+    // Sent during the call, with the content of the fourth day, not at the end.
     assert.deepEqual(
       receiver.heard.map(({ body }) => body),
       [`operation=payment_status_change&notification_type=update&hash_codes=${hash}`],
@@ -486,13 +486,14 @@ describe("a world's time", () => {
       const began = performance.now();
       const { body, text } = await pay(cofre, world, next);
       assert.equal(body["status"], "SUCCESS", text);
-      // Nobody waits for the acquirer's deadline where time stands.
+      // With a paused clock no request waits for the acquirer's deadline.
       assert.ok(performance.now() - began < 10_000);
       assert.equal(await statusOf(cofre, world, next), "PE");
     }
     assert.ok((await world.clock.advance("next")).payments >= 1);
     await world.clock.advance("1h");
-    // The acquirer did it, never heard of it, did it late: all of it is undone or known.
+    // The acquirer executed it, never received it, or executed it late: every case is resolved or
+    // reversed.
     const told = await Promise.all(
       ["lose_answer", "lose_request", "late_answer"].map((code) => world.payments.explain(code)),
     );
@@ -610,7 +611,7 @@ describe("a world's time", () => {
     );
     const days = ((times.at(-1) ?? 0) - (times[0] ?? 0)) / 86_400;
     assert.ok(days > 2 && days < 4, String(days));
-    // It is back: what is sent again is delivered without anybody moving the time.
+    // The receiver is up again: a message that is sent again is delivered without moving the clock.
     receiver.status = 200;
     await world.notifications.resend({ failedFrom: 1 });
     await world.clock.advance("1h");
