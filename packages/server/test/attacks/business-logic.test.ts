@@ -3,9 +3,9 @@ import { describe, test } from "node:test";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
 
 /*
- * Row 13 of the attack table: requests that are well formed and ask for what may not be: more than
- * there is, less than nothing, out of turn. That no sequence of requests breaks an invariant is the
- * simulation's part; here each is asked for once, by its name.
+ * Row 13 of the attack table: well-formed requests for what is not allowed: more than there is,
+ * less than nothing, in the wrong order. The simulation checks that no sequence of requests breaks
+ * an invariant; here each request is tested once, by its name.
  */
 
 const key = { integration_key: integrationKey };
@@ -57,11 +57,11 @@ describe("an amount", () => {
     await using world = await startWorld();
     await world.get("/__cofre/settings", { ...key, "settings[partialCapture]": "true" });
     await pay(world, "held", false);
-    // Zero means everything here, as missing does: some clients always send it
+    // Zero means the whole amount here, like a missing amount: some clients always send it
     // (docs/wire/parity.md).
     const amounts = [...noAmounts.filter((amount) => !/^[0.]+$/.test(amount)), "100.01"];
     for (const amount of amounts) await refusedWithout(world, "held", "/ws/capture", { amount });
-    // The control: a part of what is held can be taken.
+    // The control: a part of the held amount can be captured.
     assert.equal(
       (
         await world.postJson("/ws/capture", {
@@ -141,7 +141,7 @@ describe("out of turn", () => {
       ...directBody("paid", { currency_code: "BRL", amount_total: "1.00" }),
     });
     const before = await moneyOf(world, "paid");
-    // A currency beside an amount is not looked at: the payment's own counts.
+    // A currency beside an amount is ignored: the payment's own applies.
     await world.postJson("/ws/refund", {
       ...key,
       merchant_payment_code: "paid",

@@ -20,9 +20,8 @@ import {
 import { directBody, integrationKey, startWorld, testCard } from "../world.ts";
 
 /*
- * Row 19 of the attack table: requests that another page causes, a page around the page, a session
- * that was there before its person; and what else somebody tries who wants to be somebody:
- * guessing, other people's links, what logs and records keep.
+ * Row 19 of the attack table: requests forged by another page, framing of the page, fixed sessions;
+ * and other ways to take over a user: guessing, other users' links, data in logs and records.
  */
 
 let people: ConsolePeople;
@@ -170,7 +169,7 @@ describe("a role that was changed", () => {
       const { headers } = await nina.call(path, {});
       assert.equal(headers["x-cofre-role"], "viewer", path);
     }
-    // Whoever has no session, or brings a key, is told nothing of roles.
+    // A request without a session, or with a key, gets no information about roles.
     const byKey = await ask(
       people.world,
       "/ws/query",
@@ -203,7 +202,7 @@ describe("a session", () => {
       /^cofre_session=[\x21-\x3a\x3c-\x7e]{20,}; Path=\/; HttpOnly; SameSite=Strict$/,
     );
     people.world.clock.advance(30_000);
-    // As a proxy sends it on that ends TLS.
+    // As a proxy that terminates TLS forwards it.
     const { port } = people.world;
     const proxied = await ask(
       people.world,
@@ -314,7 +313,7 @@ describe("a session", () => {
       codeOf(await signed.call("/__cofre/payments", {}, { "X-Cofre-Background": "yes" })),
       "COFRE-110",
     );
-    // Control: what somebody does keeps it.
+    // Control: activity extends the session.
     const busy = await people.signIn(operator);
     for (let minutes = 0; minutes < 40; minutes += 10) {
       people.world.clock.advance(10 * minute);
@@ -437,7 +436,7 @@ describe("somebody who tries without end", () => {
       assert.deepEqual(body, held[0]?.body);
       assert.equal(body["status_code"], "COFRE-123");
     }
-    // What comes from elsewhere is not told apart by a word that anybody can write.
+    // A request's origin is not taken from a header that any client can write.
     assert.equal(
       codeOf(
         await guess(own, "nobody", { "X-Forwarded-For": "192.0.2.1", Forwarded: "for=192.0.2.1" }),
@@ -456,7 +455,7 @@ describe("somebody who tries without end", () => {
       password: first.password,
       code: own.code(first.secret),
     });
-    // Less than what a network needs for one more.
+    // Less than the time until a network may make another attempt.
     world.clock.advance(29_000);
     const known = await ask(world, "/__cofre/session", fields(), {
       "X-Cofre-CSRF": "none",
@@ -477,7 +476,7 @@ describe("somebody who tries without end", () => {
     const first = await own.firstAdmin();
     const codesOfTries = new Map<unknown, number>();
     for (let tries = 0; tries < 130; tries += 1) {
-      // What the client has written itself stands before what its proxy says.
+      // Addresses that the client has written itself come before the one that its proxy adds.
       const reply = await guess(own, "nobody", {
         "X-Forwarded-For": `192.0.2.1, 2001:db8::${tries.toString(16)}:0:0:0:1`,
       });
@@ -569,7 +568,7 @@ describe("somebody who tries without end", () => {
         .map((each) => each.slice(0, 16)),
       [second.id, first.id],
     );
-    // Longer than what is read, or more of them than are kept.
+    // Longer than the limit, or more of them than are kept.
     const many = Array.from(
       { length: 5 },
       (_each, number) => `${String(number).repeat(16)}.x`,

@@ -5,17 +5,17 @@ import { startWorld, type World } from "../world.ts";
 import { merchants, startThreeMerchants } from "./three-merchants.ts";
 
 /*
- * What each kind of key sees at each endpoint of Cofre's own. Two accounts of the server and two
- * worlds have a payment, a stored card, a fault, a receiver of notifications and requests each,
- * with a word of their own in all of it: whoever asks sees no other's word, and nothing that
- * anybody else does changes a byte of what a world is answered.
+ * What each kind of key sees at each of Cofre's own endpoints. Two accounts of the server and two
+ * worlds each have a payment, a stored card, a fault, a receiver of notifications and requests, all
+ * of which contain a word of their own: no caller sees another's word, and no other caller's action
+ * changes a byte of a world's answers.
  */
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * `own`: answers with what is the key's own. `all`: the list of worlds, which is anybody's where
- * nobody signs in.
+ * `own`: answers with the key's own data. `all`: the list of worlds, which is open to all callers
+ * where the console has no sign-in.
  */
 type Sight = "own" | "refused" | "all";
 
@@ -24,7 +24,7 @@ interface Row {
   readonly world: Sight;
   /** A public key, of an account or a world. */
   readonly publicKey: Sight;
-  /** No key, and one that opens nothing. */
+  /** No key, or an invalid one. */
   readonly nobody: Sight;
 }
 
@@ -47,8 +47,8 @@ const rows: Readonly<Record<string, Row>> = {
   "/__cofre/stats": ownOnly,
 };
 /**
- * Where people sign in, a server's own account alone lists worlds, and no key opens what people ask
- * about each other.
+ * With sign-in, only a server's own account lists worlds, and no key opens the endpoints of user
+ * management.
  */
 const closedRows: Readonly<Record<string, Row>> = {
   "/__cofre/worlds": { account: "all", world: "refused", publicKey: "refused", nobody: "refused" },
@@ -64,7 +64,7 @@ interface Owner {
   readonly kind: "account" | "world";
   readonly secret: string;
   readonly public: string;
-  /** In every text that is its own. */
+  /** Part of every text of its own. */
   readonly word: string;
 }
 
@@ -94,10 +94,11 @@ async function sent(world: World, path: string, fields: Fields): Promise<string>
   return answer;
 }
 
-/** What each endpoint that needs more than a key is asked for, about the owner's own payment. */
+/** Fields for each endpoint that needs more than a key, about the owner's own payment. */
 function asked(path: string, { word }: Owner): Record<string, string> {
   const code = word.toLowerCase();
-  // Requests are asked for with a payment too: that somebody looks is a request of theirs.
+  // The list of requests is requested with a payment too, because the call itself is one of the
+  // caller's requests.
   if (["/__cofre/explain", "/__cofre/timeline", "/__cofre/requests"].includes(path))
     return { merchant_payment_code: code };
   if (path === "/__cofre/payment") return { merchant_payment_code: code, action: "chargeback" };
@@ -203,7 +204,7 @@ describe("endpoints of Cofre's own", () => {
         }
       }
     }
-    // The control: what is looked for is there to be seen.
+    // The control: the words are visible to their owners.
     for (const { word } of owners) assert.match(seen.get(word) ?? "", new RegExp(word, "i"));
   });
 
@@ -229,7 +230,7 @@ describe("endpoints of Cofre's own", () => {
     for (const neighbour of [account, other]) await live(neighbour, three.world, "meanwhile");
     await sent(three.world, "/__cofre/clock", { integration_key: other.secret, advance: "4d" });
     assert.deepEqual(await look(), before);
-    // The control: what it does itself is seen.
+    // The control: its own actions are visible.
     await live(watched, three.world, "meanwhile");
     const after = await look();
     assert.ok(after.filter((answer, index) => answer !== before[index]).length >= 4);
@@ -249,7 +250,7 @@ describe("endpoints of Cofre's own", () => {
       for (const owner of [account, guest]) {
         for (const [who, key] of keysOf(owner)) {
           for (const answer of [await read(world, path, key), await send(world, path, key)]) {
-            // POST makes a world.
+            // POST creates a world.
             if (row[who] === "refused")
               assertSight(answer, "refused", owner, `${path} ${who} ${owner.word}`);
           }

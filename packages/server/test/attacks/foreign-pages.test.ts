@@ -5,9 +5,9 @@ import { sendRaw } from "../fuzz/trivial-server.ts";
 import { integrationKey, publicIntegrationKey, startWorld, type World } from "../world.ts";
 
 /*
- * What takes no key is asked by a page that somebody has open: one of another site, or one whose
- * name was led to this address after it was loaded (DNS rebinding), of which a browser lets it read
- * the answer. The list of worlds has their secret keys in it.
+ * Endpoints without a key can be called by an open page in the user's browser: a page of another
+ * site, or one whose name was switched to this address after loading (DNS rebinding), so that the
+ * browser lets it read the answer. The list of worlds contains their secret keys.
  */
 
 const worldKey = "test_ik_of_a_world";

@@ -4,9 +4,9 @@ import { createLog } from "../../src/logging/log.ts";
 import { directBody, integrationKey, startWorld, testCard } from "../world.ts";
 
 /*
- * Rows 16 and 25 of the attack table: text that means something to whoever reads it next (SQL, a
- * log's lines, a terminal, a template, a shell, a spreadsheet, a browser) in every field of a
- * payment. It is kept and repeated as text or refused as text; no line of the log is made by it.
+ * Rows 16 and 25 of the attack table: text with a meaning for a later reader (SQL, a log's lines, a
+ * terminal, a template, a shell, a spreadsheet, a browser) in every field of a payment. It is
+ * stored and returned as text or refused as text; it never adds a line to the log.
  */
 
 const payloads = [

@@ -6,9 +6,9 @@ import { temporaryFolder } from "../command.ts";
 import { directBody, integrationKey, startWorld, testCard } from "../world.ts";
 
 /*
- * A card number where names are kept as they are: the name of a request, and every text of the
- * settings. It is refused, and in no byte of the data directory. Free texts of payments are masked,
- * which other tests hold; this one has their places beside it.
+ * A card number in texts that are stored unmasked: the name of a request, and every text of the
+ * settings. It is refused, and is in no byte of the data directory. Free texts of payments are
+ * masked, which other tests check; this test also fills their fields.
  */
 
 const number = "5555555555554444";
@@ -49,7 +49,7 @@ test("names and settings that are kept hold no card number, in the answers or on
         refused.push(body["status_code"]);
       }
     }
-    // Keys are held against the card of their request: docs/decisions/0007.
+    // Keys are compared with the card of their request: docs/decisions/0007.
     const creditcard = { ...testCard, card_number: number };
     for (const path of ["/ws/direct", "/ws/capture", "/ws/cancel", "/ws/refund"]) {
       await fetch(world.url + path, {

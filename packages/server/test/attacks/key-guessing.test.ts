@@ -4,9 +4,9 @@ import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { integrationKey, publicIntegrationKey, startWorld } from "../world.ts";
 
 /*
- * Row 2 of the attack table: guessing keys. Keys are looked up by their SHA-256, so how long a look
- * takes says nothing about how much of a guess is right; and whatever the guess, the answer is the
- * same, byte for byte. A key that Cofre makes has 128 random bits. Guesses are not counted or
+ * Row 2 of the attack table: guessing keys. Keys are looked up by their SHA-256, so the time of a
+ * lookup does not depend on how much of a guess is right; and the answer to every wrong guess is
+ * the same, byte for byte. A key that Cofre makes has 128 random bits. Guesses are not counted or
  * slowed down: packages/proof/docs/attacks.md says so.
  */
 

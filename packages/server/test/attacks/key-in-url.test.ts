@@ -11,7 +11,7 @@ import {
 
 /*
  * Row 3 of the attack table: client libraries capture, query and cancel by GET, with the key in the
- * address. Addresses are what logs, caches and prefetchers keep and repeat.
+ * URL. Logs, caches and prefetchers store and repeat URLs.
  */
 
 test("a request with its key in the address leaves no key in the log, is not to be kept, and redirects nowhere", async () => {

@@ -6,7 +6,10 @@ import { test } from "node:test";
 import { CofreProcess } from "../lanes/support/cofre-process.ts";
 import { serverRoot } from "../lanes/support/planted-copy.ts";
 
-/* Row 28 of the attack table: what listens that nobody asked for. A default start, as an operator does it, has one open port and no other socket that listens. */
+/*
+ * Row 28 of the attack table: unexpected listeners. A default start, as an operator does it, has
+ * one open port and no other listening socket.
+ */
 
 const skip = existsSync("/proc/self/net/tcp") ? false : "there is no /proc";
 
@@ -30,7 +33,7 @@ function listening(pid: number): string[] {
   );
 }
 
-/** A descriptor may be gone by the time it is looked at. */
+/** A descriptor may be closed before it is read. */
 function linkOf(path: string): string {
   try {
     return readlinkSync(path);

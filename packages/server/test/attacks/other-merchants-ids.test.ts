@@ -8,14 +8,14 @@ import { merchants, startThreeMerchants, type MerchantKeys } from "./three-merch
 
 /*
  * Row 12 of the attack table: identifiers of another merchant. Every endpoint, the admin ones too,
- * is asked with every kind of identifier, once with one that another merchant has, once with one
- * that nobody has. Whoever asks must not be able to tell the two apart, byte by byte, and nothing
- * of the owner's may have changed afterwards.
+ * is called with every kind of identifier, once with one of another merchant, once with one that
+ * does not exist. The caller must not be able to distinguish the two answers, byte by byte, and
+ * none of the owner's data may have changed afterwards.
  */
 
 /**
- * Counts of the whole process, in the sandbox only, by intention: other merchants' requests are
- * counted in them.
+ * Counts of the whole process, in the sandbox only, by intention: they include other merchants'
+ * requests.
  */
 const rows = operationRows.filter(({ id }) => id !== "stats");
 
@@ -29,7 +29,7 @@ const card = {
   card_cvv: "123",
 };
 
-/** What the owner has, by the kind of identifier. */
+/** The owner's identifiers, by kind. */
 interface Owned {
   readonly hash: string;
   readonly merchant_payment_code: string;
@@ -40,7 +40,7 @@ interface Owned {
 }
 type IdKind = keyof Owned;
 
-/** As long and of the same characters as the owner's, and nobody's. */
+/** As long as the owner's, with the same characters, and not in use. */
 const nobodys: Owned = {
   hash: "6f".repeat(24),
   merchant_payment_code: "order-of-nobody",
@@ -91,7 +91,7 @@ function payment(
   };
 }
 
-/** Payments paid and held, a refund, a stored card and a named request of the owner's. */
+/** The owner's captured and held payments, a refund, a stored card and a named request. */
 async function makeOwned(world: World, held: boolean): Promise<Owned> {
   const made = {
     merchant_payment_code: "order-of-another",
@@ -129,7 +129,7 @@ async function makeOwned(world: World, held: boolean): Promise<Owned> {
   return { ...made, hash, refund_id: refundId };
 }
 
-/** All that the owner sees of what is its own. */
+/** Everything that the owner sees of its own data. */
 async function viewOfOwner(world: World, { hash }: Owned): Promise<readonly string[]> {
   const key = { integration_key: owner.secret };
   return [
@@ -141,7 +141,7 @@ async function viewOfOwner(world: World, { hash }: Owned): Promise<readonly stri
   ];
 }
 
-/** The forms in which an endpoint can be asked about an identifier. */
+/** The forms in which an endpoint takes an identifier. */
 function requestsOf(row: OperationRow, kind: IdKind, ids: Owned, keys: MerchantKeys): Fields[] {
   const { merchant_payment_code: _, ...rest } = { ...row.example } as Record<string, unknown>;
   const example = withKeys(rest, keys);
@@ -165,7 +165,7 @@ function requestsOf(row: OperationRow, kind: IdKind, ids: Owned, keys: MerchantK
     case "actOnPayment":
       return actionNames.map((action) => ({ ...example, action, ...id }));
     case "listPayments":
-      // What else it finds is the stranger's own, in the order of identifiers that are drawn.
+      // Other results are the stranger's own, in the order of random identifiers.
       return kind === "hash" || kind === "merchant_payment_code"
         ? [{ ...example, search: ids[kind] }]
         : [];
@@ -190,10 +190,13 @@ function withKeys(example: Fields, keys: MerchantKeys): Fields {
   return JSON.parse(text.replaceAll("$TOKEN", "own-token".padEnd(40, "x"))) as Fields;
 }
 
-/** Without what was asked about, and without what is drawn anew for each payment and card. */
+/**
+ * Without the requested identifier, and without the values that are random for each payment and
+ * card.
+ */
 function comparable(answer: string, ids: Owned): string {
   let text = answer;
-  // A message quotes the first forty characters of what was asked for.
+  // A message quotes the first forty characters of the requested value.
   for (const id of Object.values<string>({ ...ids }))
     if (id.length > 6) text = text.replaceAll(id, "(id)").replaceAll(echo(id), "(id)");
   return (
@@ -205,7 +208,7 @@ function comparable(answer: string, ids: Owned): string {
         "(drawn)",
       )
       .replaceAll(/"(?:authorization_code|acquirer_reference)":"[^"]+"|-r\d+-\d+/g, "(drawn)")
-      // Of a recorded request: which one of the stranger's it was, and how long it took.
+      // Of a recorded request: its number among the stranger's, and its duration.
       .replaceAll(
         /"number":\d+,"at":"[^"]+T[^"]+"|"duration_ms":[\d.]+|after (?:less than 1|\d+) ms/g,
         "(recorded)",
@@ -213,7 +216,7 @@ function comparable(answer: string, ids: Owned): string {
   );
 }
 
-/** The answer about an identifier, in a world in which the owner has what it has. */
+/** The answer about an identifier, in a world in which the owner has its data. */
 async function answers(
   row: OperationRow,
   kind: IdKind,
@@ -249,8 +252,8 @@ for (const held of [true, false]) {
       for (const row of rows) {
         for (const kind of kinds) {
           for (const stranger of strangers) {
-            // The same request in an installation where nobody has anything, so that what the
-            // stranger makes itself is the same too.
+            // The same request in an installation without any data, so that the stranger's own new
+            // data is the same too.
             const about = await answers(row, kind, owned, stranger, three.world);
             const unknown = await answers(row, kind, owned, stranger, empty.world);
             assert.deepEqual(
@@ -272,7 +275,7 @@ for (const held of [true, false]) {
 test("unknown and foreign identifiers in one installation answer alike where nothing is made", async () => {
   await using three = await startThreeMerchants();
   const owned = await makeOwned(three.world, false);
-  // listRequests tells the stranger what it has asked itself, each of the identifiers as it is.
+  // listRequests returns the stranger's own requests, with each identifier unchanged.
   const others = [
     "token",
     "direct",

@@ -4,8 +4,8 @@ import { directBody, integrationKey, startWorld, testCard, type World } from "..
 
 /*
  * Row 4 of the attack table: one parameter twice, in two places, with two values, so that a proxy
- * or a fraud filter in front sees another payment than we do. What the decoder says about it is in
- * wire/decoder.test.ts; here whole requests reach the server, and nothing may have happened.
+ * or a fraud filter in front sees another payment than Cofre does. wire/decoder.test.ts tests the
+ * decoder's errors; here whole requests reach the server, and none may have an effect.
  */
 
 type Layer = "query" | "form" | "json";
@@ -22,7 +22,7 @@ async function send(
   of: Partial<Record<Layer, Parameters>>,
 ): Promise<string> {
   const form = new URLSearchParams((of.form ?? []).map(([name, value]) => [name, value]));
-  // Not by way of an object: that could not say a name twice.
+  // An object could not contain a name twice.
   const json =
     of.json === undefined
       ? undefined

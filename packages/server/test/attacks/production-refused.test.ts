@@ -6,9 +6,9 @@ import { readConfig } from "../../src/config/read-config.ts";
 import { Command, temporaryFolder } from "../command.ts";
 
 /*
- * Row 24 of the attack table: what only a sandbox may do (the simulated error of a header, magic
- * cards, scenarios, /__cofre/...). This version is a sandbox and nothing else: it does not start as
- * production, so there is no production in which any of that could have an effect.
+ * Row 24 of the attack table: sandbox-only features (the simulated error of a header, magic cards,
+ * scenarios, /__cofre/...). This version is only a sandbox: it does not start as production, so
+ * these features cannot have an effect there.
  */
 
 function read(

@@ -4,8 +4,8 @@ import { directBody, integrationKey, startWorld } from "../world.ts";
 
 /*
  * Row 6 of the attack table: names that are special to JavaScript, at each depth of a request, in
- * each encoding. The server runs in this process, so its intrinsics are ours and can be looked at
- * after each request.
+ * each encoding. The server runs in this process, so the test can check its intrinsics after each
+ * request.
  */
 
 const names = [
@@ -71,7 +71,7 @@ test("special names change no prototype and get no answer but those of the inter
       "",
     );
   context.diagnostic(`${sent} requests`);
-  // The control: what is asked for rightly is still done rightly.
+  // The control: valid requests still work.
   assert.equal(
     (await world.postJson("/ws/direct", directBody("afterwards"))).body["status"],
     "SUCCESS",

@@ -6,11 +6,14 @@ import { openConnectProxy } from "../../src/cli/connect-proxy.ts";
 import { sendRaw } from "../fuzz/trivial-server.ts";
 import { until } from "../until.ts";
 
-/* `cofre proxy` leads to one server, by the names of the interface, whatever is asked for in whatever spelling; and what it says to people repeats no secret of a client's. */
+/*
+ * `cofre proxy` forwards to one server only, by the interface's host names, whatever the client
+ * requests in whatever spelling; and its messages contain no secret of a client.
+ */
 
 const target = "sandbox.ebanx.com:443";
 
-/** A server that counts who comes, and is what the proxy leads to or must not lead to. */
+/** A server that counts connections: the proxy's target, or one that it must not reach. */
 async function startCounter(
   context: TestContext,
 ): Promise<{ readonly port: number; readonly count: () => number }> {
@@ -100,7 +103,7 @@ describe("the proxy", () => {
       .on("error", () => undefined)
       .on("data", (bytes: Buffer) => (heard += bytes.toString("latin1")));
     client.write("CONNECT elsewhere.example:443 HTTP/1.1\r\nHost: x\r\n\r\n");
-    // It says something all the while, and never good-bye.
+    // The client sends data all the time, and never closes.
     await until("the proxy has ended the connection", () => {
       if (client.writable) client.write("x");
       return !client.writable;

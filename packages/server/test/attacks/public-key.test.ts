@@ -4,8 +4,8 @@ import { operationRows } from "../../src/api-docs/operation-rows.ts";
 import { directBody, integrationKey, publicIntegrationKey, startWorld } from "../world.ts";
 
 /*
- * Row 20 of the attack table: the public key stands in every shop's page, so everybody has it. It
- * opens the browser operations and nothing else, under either name, and reads nothing back.
+ * Row 20 of the attack table: the public key is in every shop's page, so it is known to everyone.
+ * It opens the browser operations and nothing else, under either name, and reads no data.
  */
 
 const browserOperations = [
@@ -27,7 +27,7 @@ test("the public key opens no operation but those of browsers", async (context) 
   let refused = 0;
   for (const { path, also = [], example } of operationRows) {
     for (const each of [path, ...also]) {
-      // Makes accounts of play money for whoever asks, by no key (docs/decisions/0012-worlds.md).
+      // Creates test accounts for any caller, without a key (docs/decisions/0012-worlds.md).
       if (each === "/__cofre/worlds") continue;
       if (browserOperations.includes(each) || each.endsWith("isValidPublicIntegrationKey"))
         continue;

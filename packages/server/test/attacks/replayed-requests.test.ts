@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
 
 /*
- * Row 23 of the attack table: somebody has recorded a day's requests and sends them all again, in
- * order, and then in the opposite order. No money may move twice: a payment's code charges once,
+ * Row 23 of the attack table: an attacker has recorded a day's requests and sends them all again,
+ * in order, and then in the opposite order. No money may move twice: a payment's code charges once,
  * captures and cancellations are guarded by the payment's state, named refunds by their name.
  */
 
@@ -15,7 +15,7 @@ interface Sent {
 
 const key = { integration_key: integrationKey };
 
-/** Payments of every fate, and what follows each of them. */
+/** Payments with every outcome, and the requests that follow each. */
 function dayOfRequests(): Sent[] {
   const requests: Sent[] = [];
   for (let number = 0; number < 40; number += 1) {

@@ -19,9 +19,9 @@ import { httpAnswer, paymentBody, startCannedServer } from "../upstream/canned-s
 import { directBody, integrationKey, startWorld } from "../world.ts";
 
 /*
- * Row 6 of the attack table, for values: a word that every plain object has, wherever a word is
+ * Row 6 of the attack table, for values: a property name of every plain object, wherever a word is
  * looked up in a table. An acquirer's description "constructor" made a payment unreadable, and its
- * status_code "toString" turned a done capture into a certain refusal.
+ * status_code "toString" turned a successful capture into a certain refusal.
  */
 
 const words = [
@@ -177,7 +177,7 @@ describe("an upstream that answers with special words", () => {
 describe("a special word", () => {
   for (const word of words) {
     test(`${word} on the command line is no word, option or command`, () => {
-      // What takes a path or a code takes any word.
+      // Arguments that are a path or a code accept any word.
       for (const [name, { paths }] of commandRows) {
         if (paths === undefined)
           assert.ok("problem" in readCommandLine([name, word]), `${name} ${word}`);

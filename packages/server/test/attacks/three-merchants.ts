@@ -35,8 +35,8 @@ export interface ThreeMerchants {
 }
 
 /**
- * One server with three accounts, over a real database in a folder of its own. There is no endpoint
- * yet that makes accounts.
+ * One server with three accounts, over a real database in its own folder. The two accounts are
+ * written to the store, because no endpoint creates such accounts.
  */
 export async function startThreeMerchants(): Promise<ThreeMerchants> {
   const folder = mkdtempSync(join(tmpdir(), "cofre-three-"));
@@ -45,7 +45,7 @@ export async function startThreeMerchants(): Promise<ThreeMerchants> {
   const store = await openEmbeddedStore({ file: join(folder, "cofre.db") });
   const macs = await rowMacsOf(folder);
   for (const [index, keys] of merchants.slice(1).entries()) {
-    // Behind the first one in the order of identifiers: the first is the sandbox account.
+    // After the first one in the order of identifiers, because the first is the sandbox account.
     const id = `fffffff${index + 1}` as MerchantId;
     const account = {
       id,

@@ -9,9 +9,9 @@ import { newToken } from "../../src/vault/token.ts";
 
 /*
  * Row 22 of the attack table: identifiers that can be guessed. Tokens have 512 random bits,
- * payments 144 beside their time, or 112 beyond another of the same merchant and millisecond
- * (ids.test.ts). That only the system's source is drawn from is held by architecture.test.ts; a
- * seeded one cannot be in a program that serves.
+ * payments 144 beside their time, or 112 after another payment of the same merchant and millisecond
+ * (ids.test.ts). architecture.test.ts checks that only the system's source is used; a program that
+ * serves cannot have a seeded one.
  */
 
 const count = 100_000;
@@ -21,10 +21,7 @@ function tokens(random: Random): string[] {
   return Array.from({ length: count }, () => newToken(random));
 }
 
-/**
- * Chi-square of how often each of the 16 hexadecimal digits stands at a position: 15 degrees of
- * freedom.
- */
+/** Chi-square statistic of the 16 hexadecimal digits at a position: 15 degrees of freedom. */
 function chiSquare(ids: readonly string[], position: number): number {
   const counts = new Map<string, number>();
   for (const id of ids) counts.set(id.charAt(position), (counts.get(id.charAt(position)) ?? 0) + 1);
