@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { describe, test } from "node:test";
-import { dialectRules, findDialect, proseOf } from "./dialect.ts";
+import { commentsOf } from "../packages/server/test/source-scan.ts";
+import { dialectRules, findDialect, proseOf, proseOfComments } from "./dialect.ts";
 import { pathOf } from "./generated-docs.ts";
 
 const pages = [
@@ -12,11 +13,26 @@ const pages = [
   "examples/README.md",
 ].concat(globSync(["docs/**/*.md", "packages/proof/docs/**/*.md"], { cwd: pathOf("") }));
 
+const sources = globSync(["{packages,tools,bench,examples}/**/*.{ts,js}"], {
+  cwd: pathOf(""),
+  exclude: ["**/node_modules/**"],
+});
+
 describe("plain English", () => {
   test("no page uses a word or pattern of tools/dialect.ts", () => {
     assert.ok(pages.length > 30);
     const found = pages.flatMap((file) =>
       findDialect(proseOf(readFileSync(pathOf(file), "utf8"))).map((where) => `${file}:${where}`),
+    );
+    assert.deepEqual(found, []);
+  });
+
+  test("no comment of the program, its tests and tools does", () => {
+    assert.ok(sources.length > 900);
+    const found = sources.flatMap((file) =>
+      findDialect(proseOfComments(commentsOf(readFileSync(pathOf(file), "utf8")))).map(
+        (where) => `${file}:${where}`,
+      ),
     );
     assert.deepEqual(found, []);
   });

@@ -137,6 +137,14 @@ export function proseOf(markdown: string): string {
     .replaceAll(/\]\([^)\n]*\)/g, "]");
 }
 
+/**
+ * The prose of a source's comments with its lines kept: without code in backquotes and types in
+ * braces.
+ */
+export function proseOfComments(comments: string): string {
+  return comments.replaceAll(/`[^`\n]*`/g, "`x`").replaceAll(/\{[^{}\n]*\}/g, "{x}");
+}
+
 /** The places of a text that match the list, as `LINE: WORDS (write INSTEAD)`. */
 export function findDialect(text: string): string[] {
   return text.split("\n").flatMap((line, index) =>

@@ -194,7 +194,7 @@ export function nameWorld(name) {
  */
 /**
  * @typedef {{ number: number, notification_type: string, hash: string, at: string, deliveries:
- * Delivery[] }} Told
+ * Delivery[] }} ListedNotification
  */
 
 /** A refusal by the server, with its message. */

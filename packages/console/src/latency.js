@@ -12,8 +12,8 @@ const mostKept = 1_000;
  */
 
 /**
- * Reads the log from where it last ended; returns the durations of each path, undefined when there
- * is no log.
+ * Reads the log from where it last ended; returns the durations of each path; undefined without a
+ * log.
  * @param {AbortSignal} signal
  * @returns {() => Promise<readonly PathTimes[] | undefined>}
  */

@@ -7,7 +7,7 @@ import { receiversPart } from "./receivers.js";
 import { mayDo } from "./session.js";
 import { deliveryOptions, shortHash } from "./words.js";
 
-/** @import { Told } from "./api.js" */
+/** @import { ListedNotification } from "./api.js" */
 /** @import { Receiver } from "./receivers.js" */
 
 const headsOfViewer = ["Number", "What", "Payment", "When (UTC)", "Deliveries"];
@@ -75,7 +75,7 @@ export async function notificationsView(main, _words, query, signal) {
     page: async (before) => {
       const asked = { order: "newest", limit: pageSize, ...(state === undefined ? {} : { state }) };
       const { notifications, next, endpoints } =
-        /** @type {{ notifications: Told[], next: number | null, endpoints: Receiver[] }} */ (
+        /** @type {{ notifications: ListedNotification[], next: number | null, endpoints: Receiver[] }} */ (
           await call(
             "/__cofre/notifications",
             before === undefined ? asked : { ...asked, before: Number(before) },
@@ -89,8 +89,8 @@ export async function notificationsView(main, _words, query, signal) {
       "There is none yet. A change of a payment is one, whether somebody hears of it or not.",
     ],
     all: "#/notifications",
-    cells: (told) =>
-      cells(told, () => void again({ replay: "range", from: told.number, to: told.number })),
+    cells: (row) =>
+      cells(row, () => void again({ replay: "range", from: row.number, to: row.number })),
   });
 }
 
@@ -100,7 +100,7 @@ function keyOf(number) {
 }
 
 /**
- * @param {Told} told
+ * @param {ListedNotification} row
  * @param {() => void} again
  */
 function cells({ number, notification_type: kind, hash, at, deliveries }, again) {

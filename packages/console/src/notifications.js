@@ -4,15 +4,15 @@ import { foreign, h, problem, say, table } from "./dom.js";
 import { mayDo } from "./session.js";
 import { deliveryWords, outcomeWords } from "./words.js";
 
-/** @import { Delivery, Told } from "./api.js" */
+/** @import { Delivery, ListedNotification } from "./api.js" */
 
 /**
  * @param {string} hash
- * @param {readonly Told[]} told
+ * @param {readonly ListedNotification[]} listed
  * @param {() => Promise<void>} refresh
  * @returns {readonly Node[]}
  */
-export function notifications(hash, told, refresh) {
+export function notifications(hash, listed, refresh) {
   const trouble = h("div");
   const again = async () => {
     try {
@@ -26,7 +26,7 @@ export function notifications(hash, told, refresh) {
     }
   };
   const heads = ["Number", "What", "When (UTC)", "Deliveries"];
-  const rows = told.map(({ number, notification_type: kind, at, deliveries }) => [
+  const rows = listed.map(({ number, notification_type: kind, at, deliveries }) => [
     String(number),
     kind,
     at,
@@ -34,10 +34,10 @@ export function notifications(hash, told, refresh) {
   ]);
   return [
     h("h2", {}, "Notifications"),
-    told.length === 0
+    listed.length === 0
       ? h("p", { class: "soft" }, "Nothing has been announced.")
       : h("div", { class: "wide" }, table("Notifications", heads, rows)),
-    told.length > 0 &&
+    listed.length > 0 &&
       mayDo("operator") &&
       h(
         "p",

@@ -8,7 +8,7 @@ import { notifications } from "./notifications.js";
 import { keepFresh } from "./poll.js";
 import { kindWords, refundWords } from "./words.js";
 
-/** @import { Entry, Listed, Page, Payment, Timeline, Told } from "./api.js" */
+/** @import { Entry, Listed, Page, Payment, Timeline, ListedNotification } from "./api.js" */
 
 /** @type {import("./main.js").View} */
 export async function paymentView(main, [hash = ""], _query, signal) {
@@ -17,30 +17,32 @@ export async function paymentView(main, [hash = ""], _query, signal) {
     money: h("section"),
     actions: h("section"),
     history: h("section"),
-    told: h("section"),
+    notifications: h("section"),
     books: h("section"),
   };
   /** The data from which the parts were last made. */
   let made = "";
-  let madeTold = "";
+  let shownNotifications = "";
   let turns = 0;
 
   const refresh = async () => {
     const turn = (turns += 1);
     // The answers of an overtaken refresh are out of date.
     const isOver = () => signal.aborted || turn !== turns;
-    const [page, { notifications: told }] = await Promise.all([
+    const [page, { notifications: listed }] = await Promise.all([
       /** @type {Promise<Page>} */ (call("/__cofre/payments", { search: hash })),
-      /** @type {Promise<{ notifications: Told[] }>} */ (call("/__cofre/notifications", { hash })),
+      /** @type {Promise<{ notifications: ListedNotification[] }>} */ (
+        call("/__cofre/notifications", { hash })
+      ),
     ]);
     const [payment] = page.payments;
     if (payment === undefined || payment.hash !== hash)
       throw new Error("There is no such payment.");
     if (isOver()) return;
     document.title = `${shown(payment.merchant_payment_code)} · Cofre`;
-    if (JSON.stringify(told) !== madeTold) {
-      madeTold = JSON.stringify(told);
-      keepingFocus(parts.told, () => notifications(hash, told, refresh));
+    if (JSON.stringify(listed) !== shownNotifications) {
+      shownNotifications = JSON.stringify(listed);
+      keepingFocus(parts.notifications, () => notifications(hash, listed, refresh));
     }
     const timeline = /** @type {Timeline} */ (await call("/__cofre/timeline", { hash }));
     const { payment: wire } = timeline;

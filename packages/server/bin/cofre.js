@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Words and syntax that every Node of the last years reads: an old one is told what it lacks
-// instead of dying in an import. Node opens its debugger, on a port of this machine that every user
-// reaches, when it gets SIGUSR1; a listener stops that. A debugger reads keys.
+// Words and syntax that every Node of the last years reads, so that an old one prints what it lacks
+// instead of failing in an import. Node opens its debugger, on a port of this machine that every
+// user reaches, when it gets SIGUSR1; a listener stops that. A debugger reads keys.
 process.on("SIGUSR1", () => {});
 
 const [major, minor] = process.versions.node.split(".").map(Number);
@@ -10,7 +10,7 @@ if (major > 24 || (major === 24 && minor >= 16)) {
   // What was compiled once is kept beside the sources: a start takes a third of the time and 37 MB
   // less, since the type stripper is never loaded. Not in the system's folder for temporary files,
   // where other users could leave code for us to run. A folder that cannot be written (a read-only
-  // image) only means no cache. The variable is how the writer thread hears of it.
+  // image) only means no cache. The variable passes the folder on to the writer thread.
   const { enableCompileCache } = await import("node:module");
   const { fileURLToPath } = await import("node:url");
   const { directory } = enableCompileCache(

@@ -347,7 +347,7 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     "certificates/authority-files.ts",
     "logging/log.ts",
   ],
-  // Reads whatever files somebody wants searched, and the console's own beside it.
+  // The search for card numbers reads files, and the console's endpoint reads its own.
   "node:fs/promises": ["scan/files.ts", "http/console-endpoint.ts"],
   "node:zlib": ["scan/inflation.ts"],
   "node:os": ["stores/embedded/"],

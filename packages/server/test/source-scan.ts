@@ -77,6 +77,11 @@ export function usesOf(code: string, name: string): number[] {
   return [...code.matchAll(pattern)].map((match) => lineAt(code, match.index));
 }
 
+/** The comments of a source, everything else blank; the line breaks are the same. */
+export function commentsOf(source: string): string {
+  return blank(source, regionsOf(source), ["code", "text"]);
+}
+
 function namesIn(clause: string): string[] {
   const braces = /\{([^}]*)\}/.exec(clause)?.[1];
   if (braces === undefined) return [];

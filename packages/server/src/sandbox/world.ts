@@ -359,8 +359,8 @@ export class World {
   }
 
   /**
-   * Stores the present state under a name, replacing an earlier snapshot of that name. false: there
-   * is no room, and nothing was stored.
+   * Stores the present state under a name, replacing an earlier snapshot of that name. false: the
+   * snapshots are full, and nothing was stored.
    */
   snapshot(name: string): boolean {
     const former = this.#snapshots.get(name);

@@ -10,7 +10,7 @@ export interface Shop extends AsyncDisposable {
  * Serves one page whose script does what the browser library does when a customer presses the
  * button (interface 2.7): asks whether the key is good, stores the card, and asks for a name for
  * the device. It sends what the library sends: no header of its own, and JSON as plain text, so
- * that the browser asks nobody for permission first.
+ * that the browser sends no preflight request.
  */
 export async function startShop(): Promise<Shop> {
   const server = createServer((request, response) => {

@@ -68,7 +68,7 @@ async function variablesFor(context: TestContext, client: string): Promise<Recor
 }
 
 /**
- * What a company's machine may have set before: a proxy where nobody listens, and a host that is to
+ * What a company's machine may have set before: a proxy that does not listen, and a host that is to
  * be reached without one. That is not a host of the interface, so that a mistake does not lead
  * these tests to a real one.
  */

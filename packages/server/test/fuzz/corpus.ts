@@ -2,7 +2,7 @@ import type { ModelObject, Rendering } from "../wire/decoder-encodings.ts";
 import { renderAll } from "../wire/decoder-encodings.ts";
 
 /**
- * A card number under the BIN of the test cards whose middle digits stand nowhere else: put
+ * A card number under the BIN of the test cards whose middle digits occur nowhere else: put
  * together here, so that no file holds it.
  */
 export const fuzzPan = withCheckDigit(["411111", "728394", "650"].join(""));

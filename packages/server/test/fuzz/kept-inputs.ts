@@ -5,11 +5,11 @@ import { KnownNumbers } from "../../src/scan/known-numbers.ts";
 import { fuzzPan, secretDigits } from "./corpus.ts";
 
 /*
- * Inputs that once found something, or that stand for a class of inputs that break servers: files
+ * Inputs that once found something, or that represent a class of inputs that break servers: files
  * in test/lanes/corpus, run first by the lanes `sockets` and `fuzz` and by `npm test`. What a lane
- * finds is added there. In their texts, of one byte for each character, stand for others: {key} the
- * integration key, {pan} a card number of which no answer may show the middle digits, {grouped X}
- * the same in groups with X between them, {repeat N TEXT}, and in a head {length}, of all that
+ * finds is added there. Their texts have one byte for each character, and placeholders: {key} is
+ * the integration key, {pan} a card number of which no answer may show the middle digits, {grouped
+ * X} the same in groups with X between them, {repeat N TEXT}, and in a head {length}, of all that
  * follows in the entry.
  */
 
@@ -123,13 +123,13 @@ export function exchange(port: number, pieces: readonly Buffer[]): Promise<Excha
 }
 
 /**
- * What the server draws for a payment, as it is written: six given digits stand in some of
+ * What the server draws for a payment, as it is written: six given digits occur in some of
  * thousands by chance.
  */
 const drawn = /"(?:hash|token)":"(?:[0-9a-f]{48}|[0-9a-f]{128})"|"pin":"\d{9}"|"authcode":"\d{6}"/g;
 
 /**
- * Asserts that no six of the hidden digits of the corpus' card stand in a row in an answer, but for
+ * Asserts that no answer has six of the hidden digits of the corpus' card in a row, except in
  * what is drawn.
  */
 export function assertNoDigits(told: string, which: string): void {
@@ -145,8 +145,8 @@ export function assertNoDigits(told: string, which: string): void {
 const wholeNumber = new KnownNumbers([fuzzPan]);
 
 /**
- * Asserts that the corpus' card number does not stand in a list of what was asked before, in any
- * encoding. Pieces of it may: whoever types a few digits of it somewhere sees them there.
+ * Asserts that the corpus' card number is not in a list of earlier requests, in any
+ * encoding. Pieces of it may be: a few digits that a client sends in another field are shown.
  */
 export function assertNoNumber(told: string, which: string): void {
   assert.deepEqual(

@@ -29,7 +29,7 @@ export interface Cluster extends AsyncDisposable {
 /**
  * A PostgreSQL server of its own, on a free loopback port, in a temporary folder that goes with it.
  * Durable like a real one: a test of what is refused weakens its own. As root the server runs as
- * the user `postgres`, for it does not run as root.
+ * the user `postgres`, because it does not run as root.
  */
 export async function startCluster(
   settings: Readonly<Record<string, string>> = {},
@@ -87,7 +87,7 @@ export type Identity =
   | { readonly uid: number; readonly gid: number }
   | { readonly uid?: undefined };
 
-/** Who a server runs as: the user `postgres` when this is root, for it does not run as root. */
+/** Who a server runs as: the user `postgres` when this is root, because it does not run as root. */
 export async function postgresIdentity(): Promise<Identity> {
   if (process.getuid?.() !== 0) return {};
   const [uid, gid] = (

@@ -11,7 +11,7 @@ import type { RunningStore } from "../../src/stores/store.ts";
 export const testUrl = process.env["COFRE_TEST_POSTGRES_URL"];
 
 /**
- * Holds all rows of a table, as somebody's change does that takes long, until it is told to let go.
+ * Locks all rows of a table, as a long change does, until `letGo` is called.
  */
 export async function holdRows(url: string, table: string): Promise<{ letGo(): Promise<void> }> {
   const client = new Client({ connectionString: url });

@@ -46,7 +46,7 @@ export function cardOf(digits: string, holderName = "JOSE DA SILVA"): Card {
   return { pan: panOf(digits), expiryMonth: 12, expiryYear: 2060, holderName };
 }
 
-/** `length` digits that begin with `prefix`, go on with zeros and pass the Luhn check. */
+/** `length` digits that begin with `prefix`, continue with zeros and pass the Luhn check. */
 export function numberUnder(prefix: string, length: number): string {
   const body = prefix.padEnd(length - 1, "0");
   const sum = Array.from(body, Number).reduceRight((total, digit, index) => {
