@@ -1,5 +1,7 @@
 import type { Config } from "../config/settings.ts";
 import { connectors as connectorKinds } from "../connectors/index.ts";
+import type { Sender } from "../delivery/sender.ts";
+import type { Connectors, ReportDropped } from "../connectors/connector.ts";
 import { createEgress } from "../delivery/egress.ts";
 import { type NotificationKeys, worldNotificationKeys } from "../delivery/notification-keys.ts";
 import { createSigner } from "../delivery/signature.ts";
@@ -23,7 +25,7 @@ import { Recorder } from "../sandbox/recording/recorder.ts";
 import { Worlds } from "../sandbox/worlds.ts";
 import type { CheckedPeople } from "../sign-in/checked-users.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
-import type { DatabaseFigures } from "../stores/store.ts";
+import type { RunningStore } from "../stores/store.ts";
 import { isTestNumber } from "../vault/test-numbers.ts";
 import { refusal } from "../wire/errors/refusal.ts";
 import { type EgressPolicies, egressPolicies } from "./address-policies.ts";
@@ -49,8 +51,8 @@ export interface Services {
   /** The request log; undefined in production. */
   readonly recorder: Recorder | undefined;
   /**
-   * Where requests, calls and attempts are recorded; undefined with COFRE_REQUEST_LOG=false: timelines
-   * then show only facts and notifications.
+   * Where requests, calls and attempts are recorded; undefined with COFRE_REQUEST_LOG=false:
+   * timelines then show only facts and notifications.
    */
   readonly recording: Recorder | undefined;
   /** The store of console users, which verifies its rows. */
@@ -68,46 +70,119 @@ const recoveryPeriodMs = 5;
 /** Opens the acquirers, creates the services and starts the jobs. */
 export async function openServices(
   config: Config,
-  { store, share, known, keys, incarnation }: Foundation,
+  foundation: Foundation,
   log: Log,
   ports: WatchedPorts,
   parts: AsyncDisposableStack,
 ): Promise<Services> {
-  const { clock, random, scheduler } = ports;
-  const { vault, macs, notificationKeys } = keys;
-  const isSandbox = config.environment === "sandbox";
-  const reportDropped = droppedValues(log, clock);
-  const { connectors, simulators } = await openConnectors(config, ports, log, reportDropped, parts);
+  const reportDropped = droppedValues(log, ports.clock);
+  const acquirers = await openConnectors(config, ports, log, reportDropped, parts);
   const policies = egressPolicies(config);
-  const egress = createEgress({ policy: policies.own, scheduler });
-  parts.defer(() => egress.close());
-  const worldEgress =
-    policies.worlds === policies.own
-      ? egress
-      : createEgress({ policy: policies.worlds, scheduler });
-  parts.defer(() => worldEgress.close());
-  const recorder = isSandbox ? new Recorder({ elapsedMs: systemElapsed }) : undefined;
+  const egress = openEgress(policies, ports, parts);
+  const recorder =
+    config.environment === "sandbox" ? new Recorder({ elapsedMs: systemElapsed }) : undefined;
   const recording = config.requestLog === "true" ? recorder : undefined;
-  const shared = {
+  const shared = sharedParts(config, recording, log, ports);
+  const { own, users } = await openOwnService(
+    config,
+    { foundation, shared, sender: egress.own, connectors: acquirers.connectors },
+    log,
+    ports,
+    parts,
+  );
+  const sandbox = openSandbox(
+    config,
+    {
+      foundation,
+      shared,
+      sender: egress.worlds,
+      acquirerNames: acquirers.connectors.names,
+      own,
+      recorder,
+      reportDropped,
+    },
+    parts,
+  );
+  return {
+    own,
+    ...sandbox,
+    policies,
+    connectorNames: acquirers.connectors.names,
+    simulatorNames: [...acquirers.simulators.keys()],
+    instruct: instructing(sandbox.installations, acquirers.simulators),
+    recorder,
+    recording,
+    users,
+  };
+}
+
+interface EgressPair {
+  readonly own: Sender;
+  readonly worlds: Sender;
+}
+
+/** The HTTP clients that deliver notifications; one for both where their policies are the same. */
+function openEgress(
+  policies: EgressPolicies,
+  { scheduler }: WatchedPorts,
+  parts: AsyncDisposableStack,
+): EgressPair {
+  const own = createEgress({ policy: policies.own, scheduler });
+  parts.defer(() => own.close());
+  if (policies.worlds === policies.own) return { own, worlds: own };
+  const worlds = createEgress({ policy: policies.worlds, scheduler });
+  parts.defer(() => worlds.close());
+  return { own, worlds };
+}
+
+/** What the server's own service and those of worlds have in common. */
+type SharedParts = ReturnType<typeof sharedParts>;
+
+function sharedParts(
+  config: Config,
+  recording: Recorder | undefined,
+  log: Log,
+  { clock, scheduler }: WatchedPorts,
+) {
+  const acceptsTestCardsOnly = config.environment === "sandbox" && config.sandboxCards === "test";
+  return {
     acquirerTimeoutMs: config.acquirerTimeoutMs,
     periods: {
       requestsMs: config.keepKeysDays * day,
       deliveriesMs: config.keepDeliveriesDays * day,
     },
     elapsedMs: systemElapsed,
-    acceptsPan: isSandbox && config.sandboxCards === "test" ? isTestNumber : undefined,
+    acceptsPan: acceptsTestCardsOnly ? isTestNumber : undefined,
     log,
     recording: recording === undefined ? undefined : recordingInto(recording),
     clock,
     scheduler,
   };
+}
+
+interface OwnServiceNeeds {
+  readonly foundation: Foundation;
+  readonly shared: SharedParts;
+  readonly sender: Sender;
+  readonly connectors: Connectors;
+}
+
+async function openOwnService(
+  config: Config,
+  { foundation, shared, sender, connectors }: OwnServiceNeeds,
+  log: Log,
+  ports: WatchedPorts,
+  parts: AsyncDisposableStack,
+): Promise<Pick<Services, "own" | "users">> {
+  const { store, share, keys, incarnation } = foundation;
+  const { random, scheduler } = ports;
   const own = createInstallation({
     ...shared,
-    sender: egress,
-    sign: createSigner(notificationKeys),
-    name: notificationKeys.certificate.fingerprint,
-    vault,
-    macs,
+    sender,
+    sign: createSigner(keys.notificationKeys),
+    name: keys.notificationKeys.certificate.fingerprint,
+    vault: keys.vault,
+    macs: keys.macs,
     store,
     connectors,
     random,
@@ -118,42 +193,60 @@ export async function openServices(
     epoch: () => incarnation?.keeper.epoch ?? 0,
     stampedAhead: (merchantId) => setBack.stampedAhead(merchantId),
   });
-  const setBack = setBackJob(
-    { store, incarnation, reads: own.readsOf("clock_set_back") },
-    ports,
-    log,
-  );
+  const setBackReads = own.readsOf("clock_set_back");
+  const setBack = setBackJob({ store, incarnation, reads: setBackReads }, ports, log);
   const users = checkedUsers(store, keys, log);
-  const rowUpgrade = rowUpgradeJob(
-    config,
-    { store, keys, users, reads: own.readsOf("row_upgrade") },
-    ports,
-    log,
-  );
+  const upgradeNeeds = { store, keys, users, reads: own.readsOf("row_upgrade") };
+  const rowUpgrade = rowUpgradeJob(config, upgradeNeeds, ports, log);
   await startJobs(
     [setBack, own.cardExpiry, own.retention, rowUpgrade, own.dispatcher, own.recovery],
     parts,
   );
-  const figures = store.figures?.bind(store);
-  if (figures !== undefined) {
-    const report = (found: DatabaseFigures): void =>
-      log.write({ event: "database_figures", ...found });
-    parts.defer(
-      watchFigures({
-        figures,
-        scheduler,
-        report,
-        warn: (ages) => log.write({ event: "database_ages", ...ages }),
-      }),
-    );
-  }
+  logFigures(store, log, ports, parts);
+  return { own, users };
+}
 
+/** Logs the sizes and ages of the database, where the store knows them. */
+function logFigures(
+  store: RunningStore,
+  log: Log,
+  { scheduler }: WatchedPorts,
+  parts: AsyncDisposableStack,
+): void {
+  const figures = store.figures?.bind(store);
+  if (figures === undefined) return;
+  const stop = watchFigures({
+    figures,
+    scheduler,
+    report: (found) => log.write({ event: "database_figures", ...found }),
+    warn: (ages) => log.write({ event: "database_ages", ...ages }),
+  });
+  parts.defer(stop);
+}
+
+interface SandboxNeeds {
+  readonly foundation: Foundation;
+  readonly shared: SharedParts;
+  readonly sender: Sender;
+  readonly acquirerNames: readonly string[];
+  readonly own: Installation;
+  readonly recorder: Recorder | undefined;
+  readonly reportDropped: ReportDropped;
+}
+
+/** Worlds, faults, and the class that finds the service of an account. */
+function openSandbox(
+  config: Config,
+  { foundation, shared, sender, acquirerNames, own, recorder, reportDropped }: SandboxNeeds,
+  parts: AsyncDisposableStack,
+): Pick<Services, "worlds" | "installations" | "worldKeys" | "faultBoard" | "faults"> {
+  const { known, keys } = foundation;
   const faultBoard = new FaultBoard();
-  const worldKeys = worldNotificationKeys(notificationKeys);
-  const [firstAcquirer = "simulator", ...otherAcquirers] = connectors.names;
+  const worldKeys = worldNotificationKeys(keys.notificationKeys);
+  const [firstAcquirer = "simulator", ...otherAcquirers] = acquirerNames;
   const worlds = new Worlds({
     ...shared,
-    sender: worldEgress,
+    sender,
     // The same in every installation, and so are the ids and signatures of worlds with the same
     // seed.
     sign: createSigner(worldKeys),
@@ -178,24 +271,11 @@ export async function openServices(
     worlds,
     worldGone: () => refusal("DA-1"),
   });
-  const faults = isSandbox
-    ? new Faults({ board: faultBoard, scheduler, runner: installations })
-    : undefined;
-  return {
-    own,
-    worlds,
-    installations,
-    policies,
-    connectorNames: connectors.names,
-    simulatorNames: [...simulators.keys()],
-    instruct: instructing(installations, simulators),
-    worldKeys,
-    faultBoard,
-    faults,
-    recorder,
-    recording,
-    users,
-  };
+  const faults =
+    config.environment === "sandbox"
+      ? new Faults({ board: faultBoard, scheduler: shared.scheduler, runner: installations })
+      : undefined;
+  return { worlds, installations, worldKeys, faultBoard, faults };
 }
 
 function recordingInto(recorder: Recorder): InstallationRecording {

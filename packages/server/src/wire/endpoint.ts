@@ -37,7 +37,10 @@ export interface KeyedEndpoint extends EndpointRow {
   readonly key: KeyGrant;
   /** What a console user needs, who sends a session instead of a key. */
   readonly permission: Permission;
-  /** Whether the sandbox's request log has its requests: what the console reads every few seconds is left out. */
+  /**
+   * Whether the sandbox's request log has its requests: what the console reads every few seconds is
+   * left out.
+   */
   readonly recorded: boolean;
   /** true: belongs to the server, not to an account; X-Cofre-Account is ignored. */
   readonly ofServer?: true;

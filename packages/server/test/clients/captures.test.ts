@@ -31,8 +31,8 @@ const refused: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * What the client needs of the answer to continue (clients.md, interface 11), by what the request asks
- * for.
+ * What the client needs of the answer to continue (clients.md, interface 11), by what the request
+ * asks for.
  */
 function check(capture: Capture, status: number, body: Json): void {
   const payment = body["payment"];

@@ -41,7 +41,10 @@ export interface NotificationsDeps extends ReplayParts {
   ) => Promise<Account>;
 }
 
-/** The receiver that a request switches, when the text can be an id: other text stays out of the log. */
+/**
+ * The receiver that a request switches, when the text can be an id: other text stays out of the
+ * log.
+ */
 function switchIn(params: TreeObject): string | undefined {
   const name = ["switch_on", "switch_off"].find((each) => params[each] !== undefined) ?? "";
   const id = textOf(params, name) ?? "";
