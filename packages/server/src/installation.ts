@@ -200,6 +200,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     reads: reads.of("card_expiry"),
     pocket,
     clock,
+    elapsedMs: parts.elapsedMs,
     scheduler,
     share,
     report: (progress) => log.write({ event: "cards_expired", ...progress }),

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { StillTime } from "../../test/contract/connector-harness.ts";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
-import { day, type Instant, instant, minute } from "../kernel/instant.ts";
+import { day, hour, type Instant, instant, laterBy, minute } from "../kernel/instant.ts";
 import { type Share, wholeShare } from "../kernel/share.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import type { Store } from "../stores/store.ts";
@@ -163,6 +163,37 @@ describe("the job that forgets cards", () => {
     assert.equal(pocket.size, 1);
     await time.pass(3 * minute);
     assert.equal(pocket.size, 0, "it stayed until the next code came");
+  });
+
+  test("deletes nothing for an hour after the clock was set ahead, when a card cannot come back", async (context) => {
+    const time = new StillTime();
+    const store = createMemoryStore();
+    await storeCard(store, 1, instant(time.now() - 400 * day));
+    let aheadMs = 0;
+    const job = new CardExpiryJob({
+      store,
+      clock: { now: () => laterBy(time.now(), aheadMs) },
+      elapsedMs: () => Number(time.now()),
+      scheduler: time,
+      share: wholeShare,
+      report: () => undefined,
+    });
+    job.start();
+    context.after(() => job.stop());
+    const isThere = async (): Promise<boolean> =>
+      (await store.cardByToken(merchantId, digest(1))) !== undefined;
+
+    await time.pass(2 * hour);
+    aheadMs = 60 * day;
+    await time.pass(59 * minute);
+    assert.ok(await isThere());
+    aheadMs = 0;
+    await time.pass(2 * day);
+    assert.ok(await isThere(), "the wrong time was corrected");
+
+    aheadMs = 60 * day;
+    await time.pass(2 * day);
+    assert.equal(await isThere(), false, "control: a clock that stays so is believed");
   });
 
   test("is done by one of several processes, once a day, and anew when another becomes the one", async (context) => {

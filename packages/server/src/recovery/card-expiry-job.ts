@@ -1,8 +1,10 @@
 import type { Clock } from "../kernel/clock.ts";
+import type { ElapsedMs } from "../kernel/elapsed.ts";
 import { day, hour, type Instant, laterBy, minute } from "../kernel/instant.ts";
 import { reported, type ReadReport } from "../kernel/job-reads.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Share, Tenure } from "../kernel/share.ts";
+import { SteadyClock } from "../kernel/steady-clock.ts";
 import type { CardAge, Store } from "../stores/store.ts";
 import { tokenExpiresAt } from "../vault/token.ts";
 
@@ -11,6 +13,8 @@ export interface CardExpiryParts {
   /** Security codes in memory; expired ones are deleted each minute. */
   readonly pocket?: { readonly forgetOld: (now: Instant) => void };
   readonly clock: Clock;
+  /** Rounds need a clock that has agreed with it for an hour; without it every clock is trusted. */
+  readonly elapsedMs?: ElapsedMs;
   readonly scheduler: Scheduler;
   /** The holder of the first slot deletes the expired cards of all merchants. */
   readonly share: Share;
@@ -29,6 +33,11 @@ const roundMs = day;
  */
 const graceMs = hour;
 /**
+ * Nothing is deleted within an hour after the clock was set, or after the start: the clock may be
+ * wrong, and no deleted card comes back.
+ */
+const steadyMs = hour;
+/**
  * Cards per read, and the pause after it: a million cards take a few seconds a day, a few
  * milliseconds at a time.
  */
@@ -38,11 +47,12 @@ const wholePiece: typeof usualPieces = { size: Number.MAX_SAFE_INTEGER, pauseMs:
 /**
  * Deletes stored cards that were not used for 14 calendar months (interface 2.1; PCI DSS 3.2.1:
  * data is not stored longer than needed), one hour after they expire. Operations refuse an expired
- * token at once, whether or not this job has run. One of several processes does this, once a day
- * and one minute after it takes over. Owns one timer, and one round at a time.
+ * token at once, whether or not this job has run. One of several processes does this, once a day,
+ * first when it takes over and its clock has been steady for an hour. Owns one timer, and one round at a time.
  */
 export class CardExpiryJob {
   readonly #parts: CardExpiryParts;
+  readonly #steady: SteadyClock | undefined;
   #last: { readonly tenure: Tenure; readonly at: Instant } | undefined;
   #cancelTimer: (() => void) | undefined;
   #round: Promise<void> = Promise.resolve();
@@ -50,6 +60,8 @@ export class CardExpiryJob {
 
   constructor(parts: CardExpiryParts) {
     this.#parts = parts;
+    const { clock, elapsedMs } = parts;
+    this.#steady = elapsedMs === undefined ? undefined : new SteadyClock(clock, elapsedMs);
   }
 
   start(): void {
@@ -61,7 +73,7 @@ export class CardExpiryJob {
    * next one starts from the beginning.
    */
   runOnce(): Promise<void> {
-    return this.#lookThrough(usualPieces);
+    return this.#lookThrough(() => true, usualPieces);
   }
 
   /**
@@ -69,10 +81,13 @@ export class CardExpiryJob {
    * caller lets other requests run in between.
    */
   runDue(): Promise<void> {
-    return this.#lookThrough(wholePiece);
+    return this.#lookThrough(() => true, wholePiece);
   }
 
-  async #lookThrough({ size, pauseMs }: typeof usualPieces): Promise<void> {
+  async #lookThrough(
+    mayDelete: () => boolean,
+    { size, pauseMs }: typeof usualPieces,
+  ): Promise<void> {
     const { store, scheduler, share, report, pocket, clock } = this.#parts;
     pocket?.forgetOld(clock.now());
     const tenure = share.held().get(slotOfRounds);
@@ -94,7 +109,7 @@ export class CardExpiryJob {
           store.cardsAfter(position, size),
         );
         for (const card of piece) {
-          if (this.#stopped) break;
+          if (this.#stopped || !mayDelete()) break;
           if (card.lastUsedAt >= staysFrom) continue;
           if (!(await this.#forget(card))) staysFrom = card.lastUsedAt;
           // The memory store never yields to the event loop, so other requests run here.
@@ -134,15 +149,21 @@ export class CardExpiryJob {
   }
 
   async #runIfDue(): Promise<void> {
+    // Each minute, to distinguish a step of the clock from its drift.
+    const isSteady = this.#isSteady();
     const now = this.#parts.clock.now();
     this.#parts.pocket?.forgetOld(now);
     const tenure = this.#parts.share.held().get(slotOfRounds);
-    if (tenure === undefined) return;
+    if (!isSteady || tenure === undefined) return;
     const sinceMs = this.#last?.tenure === tenure ? now - this.#last.at : roundMs;
     // If the clock was set back, the time since the last round is unknown.
     if (0 <= sinceMs && sinceMs < roundMs) return;
     this.#last = { tenure, at: now };
-    await this.runOnce();
+    await this.#lookThrough(() => this.#isSteady(), usualPieces);
+  }
+
+  #isSteady(): boolean {
+    return this.#steady === undefined || this.#steady.steadyForMs() >= steadyMs;
   }
 
   async #forget({ merchantId, tokenDigest, lastUsedAt }: CardAge): Promise<boolean> {
