@@ -1,5 +1,6 @@
 import { ownValue } from "../kernel/own.ts";
-import type { CommandRow } from "./command.ts";
+import { clientOptions } from "./cofre-client.ts";
+import type { CommandRow, OptionRow } from "./command.ts";
 import { type CommandName, commandRows, commands } from "./commands.ts";
 
 /** An overview on one screen: options and settings are shown by another command. */
@@ -22,20 +23,62 @@ Exit codes: 0 done as asked, 1 failed, 2 asked for something that cannot be.
 /** Purpose, arguments and examples of one command. */
 export function commandHelp(name: CommandName): string {
   const row: CommandRow = commands[name];
-  const options = optionColumns(row.options);
+  return helpOf(name, {
+    options: columns(optionColumns(row.options)),
+    choices: Object.entries(row.choices ?? {}).map(
+      ([title, rows]) => `${title}:\n${columns(rows)}`,
+    ),
+  });
+}
+
+function helpOf(
+  name: CommandName,
+  { options, choices }: { readonly options: string; readonly choices: readonly string[] },
+): string {
+  const row: CommandRow = commands[name];
   return [
-    `cofre ${synopsis(name, row)}${options.length === 0 ? "" : " [options]"}\n  ${row.summary}`,
-    ...(options.length === 0 ? [] : [`Options:\n${columns(options)}`]),
-    ...Object.entries(row.choices ?? {}).map(([title, rows]) => `${title}:\n${columns(rows)}`),
+    `cofre ${synopsis(name, row)}${options === "" ? "" : " [options]"}\n  ${row.summary}`,
+    ...(options === "" ? [] : [`Options:\n${options}`]),
+    ...choices,
     ...(row.examples === undefined
       ? []
       : [`Examples:\n${row.examples.map((line) => `  ${line}`).join("\n")}`]),
   ].join("\n\n");
 }
 
-/** The commands as a Markdown list: docs/operate/commands.md. */
+/**
+ * The commands as a Markdown list: docs/operate/commands.md. The options of all clients are shown
+ * once, and the choices of a command by their names only, because another page explains them.
+ */
 export function commandsAsMarkdown(): string {
-  return commandRows.map(([name]) => `\`\`\`text\n${commandHelp(name)}\n\`\`\``).join("\n\n");
+  const block = (text: string): string => `\`\`\`text\n${text}\n\`\`\``;
+  const clients = commandRows.filter(([, { options }]) => sharedOf(options).length > 0);
+  const shared = [
+    `Options of ${clients.map(([name]) => name).join(", ")}:`,
+    columns(optionColumns(clientOptions)),
+  ].join("\n");
+  return [shared, ...commandRows.map(([name]) => shortHelp(name))].map(block).join("\n\n");
+}
+
+function shortHelp(name: CommandName): string {
+  const row: CommandRow = commands[name];
+  const shared = sharedOf(row.options);
+  const own = Object.entries(row.options).filter(([flag]) => !shared.includes(flag));
+  const also = shared.length === 0 ? "" : `  ${shared.join(", ")}: see above`;
+  return helpOf(name, {
+    options: [columns(optionColumns(Object.fromEntries(own))), also]
+      .filter((text) => text !== "")
+      .join("\n"),
+    choices: Object.entries(row.choices ?? {}).map(
+      ([title, rows]) => `${title}: ${rows.map(([choice]) => choice).join(", ")}`,
+    ),
+  });
+}
+
+/** The flags of a command that are options of every client. */
+function sharedOf(options: CommandRow["options"]): string[] {
+  const ofClients = new Set<OptionRow>(Object.values(clientOptions));
+  return Object.entries(options).flatMap(([flag, option]) => (ofClients.has(option) ? [flag] : []));
 }
 
 function synopsis(

@@ -49,22 +49,33 @@ export function errorsAsMarkdown(part: "sent" | "never sent"): string {
   const rows = documentedErrors.filter(
     ({ tested }) => (tested === "never sent") === (part === "never sent"),
   );
-  const cell = (text: string): string => text.replaceAll("|", "\\|");
-  if (part === "never sent") {
-    return [
-      "| Code | Meaning there | Why not here |",
-      "| --- | --- | --- |",
-      ...rows.map(
-        ({ code, message, condition }) => `| ${code} | ${cell(message)} | ${cell(condition)} |`,
-      ),
-    ].join("\n");
-  }
+  return part === "sent" ? sentAsMarkdown(rows) : neverSentAsMarkdown(rows);
+}
+
+function sentAsMarkdown(rows: readonly DocumentedError[]): string {
+  const statuses = ({ httpStatuses }: DocumentedError): string =>
+    httpStatuses.join() === "200" ? "" : ` (${httpStatuses.join(", ")})`;
   return [
-    "| Code | HTTP | Message | When |",
-    "| --- | --- | --- | --- |",
+    "| Code | Message | When |",
+    "| --- | --- | --- |",
     ...rows.map(
-      ({ code, httpStatuses, message, condition }) =>
-        `| ${code} | ${httpStatuses.join(", ")} | ${cell(message)} | ${cell(condition)} |`,
+      (row) => `| ${row.code}${statuses(row)} | ${cell(row.message)} | ${cell(row.condition)} |`,
     ),
   ].join("\n");
+}
+
+/** One row per reason, with all codes that have it. */
+function neverSentAsMarkdown(rows: readonly DocumentedError[]): string {
+  const reasons = Map.groupBy(rows, ({ condition }) => condition);
+  const meanings = (of: readonly DocumentedError[]): string =>
+    of.map(({ code, message }) => `${code} ${cell(message)}`).join("<br>");
+  return [
+    "| Codes and their meaning there | Why not here |",
+    "| --- | --- |",
+    ...Array.from(reasons, ([condition, of]) => `| ${meanings(of)} | ${cell(condition)} |`),
+  ].join("\n");
+}
+
+function cell(text: string): string {
+  return text.replaceAll("|", "\\|");
 }
