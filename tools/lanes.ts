@@ -10,7 +10,7 @@ export interface Lane {
    * `timed`: measures times or capacity, so no busy lane may run beside it.
    */
   readonly load: "busy" | "waiting" | "timed";
-  /** Whether docs/proof.md lists its results; the others only check a change before a merge. */
+  /** Whether packages/proof/docs/proof.md lists its results; the others check a change before a merge. */
   readonly proves: boolean;
   /** Whether `npm run lane quick` runs it. */
   readonly quick: boolean;

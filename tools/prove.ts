@@ -16,7 +16,7 @@ import { type Lane, lanes, runLanes } from "./lanes.ts";
 
 const help = `npm run lane -- [quick | ci | night | landing] [--results FOLDER] [LANE...]
 
-Runs the lanes that prove what docs/proof.md promises, two at a time, and ends with a line for each. The output of a lane is printed when it
+Runs the lanes that prove what docs/correctness.md promises, two at a time, and ends with a line for each. The output of a lane is printed when it
 has ended; that of a single lane is printed at once. Exit code 1 when one failed. \`npm run lane kill\` runs one lane.
 
   quick     the simulation, non-interference, leaks and histories, with few of each

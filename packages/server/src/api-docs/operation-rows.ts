@@ -497,7 +497,7 @@ export const operationRows: readonly OperationRow[] = [
     tag: "Sandbox",
     summary: "Make a world, or list them",
     description:
-      "POST makes an account of its own in memory, with a clock and a seed, and takes no key. GET lists all worlds. docs/twin.md says what they are for.",
+      "POST makes an account of its own in memory, with a clock and a seed, and takes no key. GET lists all worlds. docs/test-worlds.md says what they are for.",
     fields: fields.worldsFields,
     answer: "WorldsAnswer",
     codes: ["COFRE-31", "COFRE-70", "COFRE-71", "COFRE-72", "COFRE-73"],

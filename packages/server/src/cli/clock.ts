@@ -8,7 +8,7 @@ type Answer = Readonly<Record<string, unknown>>;
 
 const moves = ["--set", "--advance", "--run", "--stop"] as const;
 
-/** Shows and moves a world's clock (docs/twin.md). */
+/** Shows and moves a world's clock (docs/test-worlds.md). */
 export const clockCommand: ClientCommand = {
   summary: "show or move a world's clock, with everything that falls due; start or stop it",
   options: {

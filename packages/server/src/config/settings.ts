@@ -53,7 +53,7 @@ export const settings = {
     form: "host names with commas between them",
     fallback: undefined,
     read: readHostNames,
-    doc: "Names under which clients reach this server, such as that of its container. Under any other name except `localhost` and COFRE_HOST, the list of [worlds](../twin.md) needs a key, because another site can make such a name resolve to this server (DNS rebinding).",
+    doc: "Names under which clients reach this server, such as that of its container. Under any other name except `localhost` and COFRE_HOST, the list of [worlds](../test-worlds.md) needs a key, because another site can make such a name resolve to this server (DNS rebinding).",
   },
   port: {
     variable: "COFRE_PORT",
@@ -253,7 +253,7 @@ export const settings = {
     form: "1 to 65536",
     fallback: undefined,
     read: wholeNumber(1, 65_536),
-    doc: "Maximum number of concurrent requests per account; further ones get 429 with Retry-After. By default accounts that sent a request in the last ten seconds share seven eighths of COFRE_MAX_IN_FLIGHT equally, each with at least a quarter of COFRE_MAX_IN_FLIGHT. All [worlds](../twin.md) together have half of it.",
+    doc: "Maximum number of concurrent requests per account; further ones get 429 with Retry-After. By default accounts that sent a request in the last ten seconds share seven eighths of COFRE_MAX_IN_FLIGHT equally, each with at least a quarter of COFRE_MAX_IN_FLIGHT. All [worlds](../test-worlds.md) together have half of it.",
   },
   keepKeysDays: {
     variable: "COFRE_KEEP_KEYS_DAYS",

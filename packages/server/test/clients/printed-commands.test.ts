@@ -106,7 +106,7 @@ describe("the other commands of README.md", () => {
 describe("the commands that make and move worlds, as they are printed", () => {
   for (const [page, headings] of [
     ["README.md", ["## Worlds, clock and faults"]],
-    ["docs/twin.md", ["## Worlds", "## Time", "## What goes wrong"]],
+    ["docs/test-worlds.md", ["## Worlds", "## Test clock", "## Fault injection"]],
   ] as const) {
     test(`in ${page}`, { skip }, async (context) => {
       const settings = {

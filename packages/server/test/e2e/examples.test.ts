@@ -78,9 +78,9 @@ describe("the scripts of examples/twin", () => {
     );
   });
 
-  test("are all described in docs/twin.md, and no others", () => {
+  test("are all described in docs/test-worlds.md, and no others", () => {
     const described = [
-      ...readFileSync(join(root, "docs", "twin.md"), "utf8").matchAll(
+      ...readFileSync(join(root, "docs", "test-worlds.md"), "utf8").matchAll(
         /examples\/twin\/([\w-]+\.ts)/g,
       ),
     ].map(([, name]) => name);

@@ -52,7 +52,7 @@ const seededStart = parseInstant("2026-01-01") as Instant;
 const endOfTime = parseInstant("9900-01-01") as Instant;
 
 /**
- * Creates, shows and changes worlds (docs/twin.md), in the sandbox only:
+ * Creates, shows and changes worlds (docs/test-worlds.md), in the sandbox only:
  * - `/__cofre/worlds`: POST creates one, GET lists all. Takes no key, because any client that
  *   reaches a sandbox may create worlds in it. If the console has logins, or the request may come
  *   from a page of another site, it requires a secret key of the server's own accounts.

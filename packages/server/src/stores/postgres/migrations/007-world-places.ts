@@ -1,7 +1,7 @@
 /**
  * The node of each sandbox world, and the addresses at which nodes reach each other. Unused by this
  * version: nodes of earlier versions write and read it, and use it to forward requests to each
- * other (docs/decisions/0014). A row is valid while its node is alive; the functions that write
+ * other (docs/decisions/0012). A row is valid while its node is alive; the functions that write
  * take an advisory lock.
  */
 export const worldPlaces = `
