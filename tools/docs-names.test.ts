@@ -5,8 +5,7 @@ import { describe, test } from "node:test";
 import { readCommandLine } from "../packages/server/src/cli/command-line.ts";
 import { commandRows } from "../packages/server/src/cli/commands.ts";
 import { settingRows } from "../packages/server/src/config/settings.ts";
-import { operationRows } from "../packages/server/src/api-docs/operation-rows.ts";
-import { keyedEndpoints } from "../packages/server/test/keyed-endpoints.ts";
+import { documentedEndpoints, keyedEndpoints } from "../packages/server/test/keyed-endpoints.ts";
 import { errorTable } from "../packages/server/src/wire/errors/error-table.ts";
 import { accountSettings } from "../packages/server/src/merchant/settings.ts";
 import { logEvents } from "../packages/server/src/logging/log-event.ts";
@@ -188,7 +187,7 @@ describe("what there is to ask for is on some page", () => {
 
   test("every address of the sandbox, by its name or in a heading that lists several", () => {
     const paths = [
-      ...operationRows.map(({ path }) => path),
+      ...documentedEndpoints().map(({ path }) => path),
       ...keyedEndpoints().map(({ path }) => path),
     ].filter((path) => path.startsWith("/__cofre/"));
     assert.ok(paths.length > 20);
@@ -199,7 +198,7 @@ describe("what there is to ask for is on some page", () => {
   });
 
   test("every operation of the interface, by the end of its path at least", () => {
-    const paths = operationRows.map(({ path }) => path);
+    const paths = documentedEndpoints().map(({ path }) => path);
     assert.deepEqual(
       paths.filter(
         (path) => !isNamed(path) && !new RegExp(`[\`/]${path.split("/").at(-1)}\``).test(all),

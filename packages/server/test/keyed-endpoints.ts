@@ -1,8 +1,9 @@
 import { serverEndpoints, type EndpointsParts } from "../src/http/endpoints.ts";
-import type { KeyedEndpoint } from "../src/wire/endpoint.ts";
+import type { KeyedEndpoint, ServedEndpoint } from "../src/wire/endpoint.ts";
+import type { EndpointDoc } from "../src/wire/endpoint-doc.ts";
 
-/** Every endpoint of a sandbox that takes a key, to read what it declares: none of them can run. */
-export function keyedEndpoints(): readonly KeyedEndpoint[] {
+/** Every endpoint of a sandbox, to read what it declares: none of them can run. */
+function sandboxEndpoints(): readonly ServedEndpoint[] {
   // Endpoints use what they are given only when they run.
   const parts: Record<keyof EndpointsParts, unknown> = {
     environment: "sandbox",
@@ -21,8 +22,23 @@ export function keyedEndpoints(): readonly KeyedEndpoint[] {
     ready: Promise.resolve(),
     sandbox: {},
   };
-  return serverEndpoints(parts as unknown as EndpointsParts).filter(
+  return serverEndpoints(parts as unknown as EndpointsParts);
+}
+
+/** Those that take a key. */
+export function keyedEndpoints(): readonly KeyedEndpoint[] {
+  return sandboxEndpoints().filter(
     (endpoint): endpoint is KeyedEndpoint => endpoint.key === "secret" || endpoint.key === "public",
+  );
+}
+
+/** The documentation of an endpoint, and its path. */
+export type DocumentedEndpoint = EndpointDoc & Pick<ServedEndpoint, "path">;
+
+/** Those that /openapi.json and /docs describe, in their order. */
+export function documentedEndpoints(): readonly DocumentedEndpoint[] {
+  return sandboxEndpoints().flatMap(({ path, doc }) =>
+    doc === undefined ? [] : [{ ...doc, path }],
   );
 }
 

@@ -1,5 +1,5 @@
 import { faultKindNames } from "../http/faults/fault-kinds.ts";
-import { timelineKinds } from "../http/admin/timeline-entries.ts";
+import { timelineKinds } from "../wire/answers/timeline-kinds.ts";
 import type { Schema } from "./types.ts";
 
 /**

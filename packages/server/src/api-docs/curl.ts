@@ -1,14 +1,14 @@
 import type { Endpoint } from "../wire/endpoint.ts";
-import type { OperationRow } from "./operation-rows.ts";
+import type { EndpointDoc } from "../wire/endpoint-doc.ts";
 
 /**
- * The shell command for the row's example. It takes the server's address and the keys from
+ * The shell command that sends the example. It takes the server's address and the keys from
  * variables ($COFRE, $KEY, $PUBLIC_KEY, $ORDER, $TOKEN): a server does not know the address by
  * which it is reached.
  */
 export function curlOf(
   { family, path }: Pick<Endpoint, "family" | "path">,
-  { example }: Pick<OperationRow, "example">,
+  { example }: Pick<EndpointDoc, "example">,
 ): string {
   const entries = Object.entries(example);
   // Nested values need JSON, whatever the family is.

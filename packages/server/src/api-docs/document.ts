@@ -1,4 +1,3 @@
-import { assert } from "../kernel/assert.ts";
 import { type DocumentedError, documentedErrors } from "../wire/errors/error-reference.ts";
 import { rowsOf } from "../wire/answers/errors.ts";
 import type { ErrorCode } from "../wire/errors/refusal.ts";
@@ -8,8 +7,8 @@ import type { Endpoint } from "../wire/endpoint.ts";
 import { requestErrors } from "../wire/decode/request-errors.ts";
 import { answerSchemas, ref } from "./answer-schemas.ts";
 import { curlOf } from "./curl.ts";
-import type { Field, FieldType } from "./field.ts";
-import { operationRows, tags, type OperationRow } from "./operation-rows.ts";
+import type { EndpointDoc, Tag } from "../wire/endpoint-doc.ts";
+import type { Field, FieldType } from "../wire/field.ts";
 import type {
   Answer,
   OpenApi,
@@ -35,21 +34,21 @@ const errors: ReadonlyMap<string, DocumentedError> = new Map(
   documentedErrors.map((row) => [row.code, row]),
 );
 
-const rowByPath: ReadonlyMap<string, OperationRow> = new Map(
-  operationRows.flatMap((row) => [row.path, ...(row.also ?? [])].map((path) => [path, row])),
-);
+const tags: Readonly<Record<Tag | "Not here", string>> = {
+  Cards: "Store a card, or ask whether it is good.",
+  Payments: "Charge, capture, give up, look.",
+  Afterwards: "Give money back.",
+  "Around a payment": "What shops ask beside.",
+  Browsers: "Called by pages of other origins, with the public key alone.",
+  Sandbox: "Make things happen that an issuer, an acquirer or a reviewer causes otherwise.",
+  "Not here": "Operations of the interface that this version does not have. They answer so.",
+};
 
 /**
- * The OpenAPI description of these endpoints. An endpoint without a row is an operation that is not
- * available yet.
+ * The OpenAPI description of these endpoints. An endpoint without documentation is an operation
+ * that this version lacks.
  */
 export function openApiDocument(endpoints: readonly Endpoint[], now: Instant): OpenApi {
-  const paths = new Set(endpoints.map(({ path }) => path));
-  assert(
-    // Sandbox operations exist in the sandbox only.
-    [...rowByPath].every(([path, { tag }]) => tag === "Sandbox" || paths.has(path)),
-    "every operation that is described has an endpoint",
-  );
   return {
     openapi: "3.1.0",
     info: {
@@ -140,13 +139,12 @@ function keyScheme(
 }
 
 function pathItem(endpoint: Endpoint, now: Instant): PathItem {
-  const found = rowByPath.get(endpoint.path);
-  if (found === undefined) return { post: notHere(endpoint) };
-  const row = { ...found, example: exampleAt(now, found) };
-  const post = operationOf(endpoint, row);
+  if (endpoint.doc === undefined) return { post: notHere(endpoint) };
+  const doc = { ...endpoint.doc, example: exampleAt(now, endpoint.doc) };
+  const post = operationOf(endpoint, doc);
   if (endpoint.family === "json") return { post };
   const { requestBody: _, ...rest } = post;
-  const parameters = [...row.fields.flatMap(parameterOf), ...(post.parameters ?? [])];
+  const parameters = [...doc.fields.flatMap(parameterOf), ...(post.parameters ?? [])];
   return { get: { ...rest, operationId: `${post.operationId}ByGet`, parameters }, post };
 }
 
@@ -175,28 +173,25 @@ function notHere({ path }: Endpoint): OperationObject {
   };
 }
 
-function operationOf(endpoint: Endpoint, row: OperationRow): OperationObject {
-  const headers = headersOf(row);
+function operationOf(endpoint: Endpoint, doc: EndpointDoc): OperationObject {
+  const headers = headersOf(doc);
   return {
-    operationId:
-      endpoint.path === row.path
-        ? row.id
-        : `${row.id}As${endpoint.path.slice(endpoint.path.lastIndexOf("/") + 1)}`,
-    tags: [row.tag],
-    summary: row.summary,
-    description: row.description,
-    security: securityOf(endpoint, row),
+    operationId: doc.id,
+    tags: [doc.tag],
+    summary: doc.summary,
+    description: doc.description,
+    security: securityOf(endpoint, doc),
     ...(headers.length === 0 ? {} : { parameters: headers }),
     requestBody: {
       description: "In this encoding or one of components.requestBodies.Encodings.",
       required: endpoint.family === "json",
       content: {
-        "application/json": { schema: schemaOfFields(row.fields), example: exampleOf(row) },
+        "application/json": { schema: schemaOfFields(doc.fields), example: exampleOf(doc) },
       },
     },
-    responses: answersOf(endpoint, row),
-    "x-errors": errorsOf(codesOf(endpoint, row)),
-    "x-codeSamples": [{ lang: "Shell", label: "curl", source: curlOf(endpoint, row) }],
+    responses: answersOf(endpoint, doc),
+    "x-errors": errorsOf(codesOf(endpoint, doc)),
+    "x-codeSamples": [{ lang: "Shell", label: "curl", source: curlOf(endpoint, doc) }],
   };
 }
 
@@ -209,10 +204,10 @@ function errorsOf(codes: readonly string[]): OperationObject["x-errors"] {
   });
 }
 
-function securityOf(endpoint: Endpoint, row: OperationRow): OperationObject["security"] {
+function securityOf(endpoint: Endpoint, doc: EndpointDoc): OperationObject["security"] {
   if (endpoint.key === "secret") return [{ secret: [] }];
   if (endpoint.key === "public") return [{ public: [] }, { secret: [] }];
-  return row.fields.some(
+  return doc.fields.some(
     ({ name, required }) => name === "publicIntegrationKey" && required !== undefined,
   )
     ? [{ page: [] }]
@@ -223,33 +218,33 @@ function securityOf(endpoint: Endpoint, row: OperationRow): OperationObject["sec
  * The codes that are specific to an operation, in the table's order: those of its key, of its
  * rules, and of the operations that it runs.
  */
-export function codesOf(endpoint: Endpoint, row: OperationRow): readonly string[] {
+export function codesOf(endpoint: Endpoint, doc: EndpointDoc): readonly string[] {
   const keyCodes =
     endpoint.key === "none" ? [] : ["BP-SA-1", endpoint.family === "json" ? "DA-1" : "BP-SA-2"];
-  const rules = (row.rules ?? []).map(({ code }) => `BP-DR-${code}`);
-  const rows = row.family === undefined ? {} : rowsOf(row.family);
-  const ends = (row.runs ?? []).flatMap(({ errors }) => errors.map((name) => rows[name]?.code));
+  const rules = (doc.rules ?? []).map(({ code }) => `BP-DR-${code}`);
+  const rows = doc.family === undefined ? {} : rowsOf(doc.family);
+  const ends = (doc.runs ?? []).flatMap(({ errors }) => errors.map((name) => rows[name]?.code));
   const all = new Set([
     ...keyCodes,
     ...rules,
     ...ends,
-    ...(row.codes ?? []),
-    ...(row.idempotent === true ? idempotencyCodes : []),
+    ...(doc.codes ?? []),
+    ...(doc.idempotent === true ? idempotencyCodes : []),
   ]);
   return documentedErrors
     .map(({ code }) => code)
     .filter((code) => all.has(code) && !common.has(code));
 }
 
-function answersOf(endpoint: Endpoint, row: OperationRow): Readonly<Record<string, Answer>> {
+function answersOf(endpoint: Endpoint, doc: EndpointDoc): Readonly<Record<string, Answer>> {
   const refusal: Schema = {
     allOf: [
       ref("Error"),
-      { properties: { status_code: { enum: [...codesOf(endpoint, row), ...commonCodes] } } },
+      { properties: { status_code: { enum: [...codesOf(endpoint, doc), ...commonCodes] } } },
     ],
   };
   const headers = {
-    ...(row.idempotent === true
+    ...(doc.idempotent === true
       ? {
           "Idempotent-Replayed": {
             description: "true: the first answer to this Idempotency-Key again.",
@@ -257,7 +252,7 @@ function answersOf(endpoint: Endpoint, row: OperationRow): Readonly<Record<strin
           },
         }
       : {}),
-    ...(row.idempotent === true
+    ...(doc.idempotent === true
       ? {
           "X-Cofre-Warning": {
             description:
@@ -271,10 +266,10 @@ function answersOf(endpoint: Endpoint, row: OperationRow): Readonly<Record<strin
     "200": {
       description: "What was asked for, or a refusal.",
       ...(Object.keys(headers).length === 0 ? {} : { headers }),
-      content: json({ anyOf: [ref(row.answer), refusal] }),
+      content: json({ anyOf: [ref(doc.answer), refusal] }),
     },
     ...Object.fromEntries(
-      Object.entries(row.otherAnswers ?? {}).map(([status, schema]) => [
+      Object.entries(doc.otherAnswers ?? {}).map(([status, schema]) => [
         status,
         { description: "The key is not good.", content: json(ref(schema)) },
       ]),
@@ -307,15 +302,15 @@ function healthOperation(id: string, summary: string, description: string): Oper
   };
 }
 
-function headersOf(row: OperationRow): readonly Parameter[] {
-  const named: readonly Parameter[] = (row.headers ?? []).map(({ name, note }) => ({
+function headersOf(doc: EndpointDoc): readonly Parameter[] {
+  const named: readonly Parameter[] = (doc.headers ?? []).map(({ name, note }) => ({
     name,
     in: "header",
     required: false,
     description: note,
     schema: { type: "string" },
   }));
-  if (row.idempotent !== true) return named;
+  if (doc.idempotent !== true) return named;
   return [
     {
       name: "Idempotency-Key",
@@ -358,15 +353,15 @@ const written = {
 /** The example with a card that is valid at this time. */
 export function exampleAt(
   now: Instant,
-  { example }: Pick<OperationRow, "example">,
-): OperationRow["example"] {
+  { example }: Pick<EndpointDoc, "example">,
+): EndpointDoc["example"] {
   return JSON.parse(
     JSON.stringify(example).replaceAll("$DUE", exampleDueDate(now)),
-  ) as OperationRow["example"];
+  ) as EndpointDoc["example"];
 }
 
 /** The example with values in place of the shell variables. */
-function exampleOf({ example }: OperationRow): unknown {
+function exampleOf({ example }: EndpointDoc): unknown {
   const text = JSON.stringify(example)
     .replaceAll("$PUBLIC_KEY", "test_pk_yours")
     .replaceAll("$KEY", "test_ik_yours")

@@ -2,8 +2,8 @@ import type { Clock } from "../kernel/clock.ts";
 import type { Endpoint, OpenEndpoint } from "../wire/endpoint.ts";
 
 /**
- * `/openapi.json`: the description of all operations, for tools of any origin. Its tables are
- * loaded on the first request: most processes never receive one, and start without them.
+ * `/openapi.json`: the description of all operations, for tools of any origin. The code that makes
+ * it is loaded on the first request: most processes never receive one, and start without it.
  */
 export function openApiEndpoint(endpoints: readonly Endpoint[], clock: Clock): OpenEndpoint {
   let body: string | undefined;

@@ -2,6 +2,7 @@ import type { Account } from "../merchant/account.ts";
 import type { PersonView } from "../user/user.ts";
 import type { KeyGrant } from "../stores/change.ts";
 import type { WireAnswer } from "./answers/answer.ts";
+import type { EndpointDoc } from "./endpoint-doc.ts";
 import type { Permission } from "./permission.ts";
 import type { Charset } from "./decode/text.ts";
 import type { TreeObject } from "./decode/tree.ts";
@@ -30,6 +31,11 @@ interface EndpointRow {
    * refused while this node's clock is off.
    */
   readonly movesMoney?: true;
+  /**
+   * What /openapi.json and /docs say about it. Undefined for pages, files, console sign-in and
+   * operations that this version lacks.
+   */
+  readonly doc?: EndpointDoc;
 }
 
 export interface KeyedEndpoint extends EndpointRow {

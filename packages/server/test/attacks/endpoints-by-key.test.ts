@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { operationRows } from "../../src/api-docs/operation-rows.ts";
+import { documentedEndpoints } from "../keyed-endpoints.ts";
 import { startWorld, type World } from "../world.ts";
 import { merchants, startThreeMerchants } from "./three-merchants.ts";
 
@@ -185,7 +185,7 @@ const othersOf = (word: string): RegExp =>
 
 describe("endpoints of Cofre's own", () => {
   test("have a row here, each of them", () => {
-    const served = operationRows
+    const served = documentedEndpoints()
       .map(({ path }) => path)
       .filter((path) => path.startsWith("/__cofre/"));
     assert.deepEqual(served.toSorted(), Object.keys(rows).toSorted());

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { actionNames } from "../../src/http/admin/payment-endpoint.ts";
-import { operationRows, type OperationRow } from "../../src/api-docs/operation-rows.ts";
 import { echo } from "../../src/wire/decode/card-like.ts";
+import { type DocumentedEndpoint, documentedEndpoints } from "../keyed-endpoints.ts";
 import type { World } from "../world.ts";
 import { merchants, startThreeMerchants, type MerchantKeys } from "./three-merchants.ts";
 
@@ -17,7 +17,7 @@ import { merchants, startThreeMerchants, type MerchantKeys } from "./three-merch
  * Counts of the whole process, in the sandbox only, by intention: they include other merchants'
  * requests.
  */
-const rows = operationRows.filter(({ id }) => id !== "stats");
+const rows = documentedEndpoints().filter(({ id }) => id !== "stats");
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -142,7 +142,12 @@ async function viewOfOwner(world: World, { hash }: Owned): Promise<readonly stri
 }
 
 /** The forms in which an endpoint takes an identifier. */
-function requestsOf(row: OperationRow, kind: IdKind, ids: Owned, keys: MerchantKeys): Fields[] {
+function requestsOf(
+  row: DocumentedEndpoint,
+  kind: IdKind,
+  ids: Owned,
+  keys: MerchantKeys,
+): Fields[] {
   const { merchant_payment_code: _, ...rest } = { ...row.example } as Record<string, unknown>;
   const example = withKeys(rest, keys);
   const id = kind === "idempotency_key" ? {} : { [kind]: ids[kind] };
@@ -153,6 +158,7 @@ function requestsOf(row: OperationRow, kind: IdKind, ids: Owned, keys: MerchantK
       if (kind === "idempotency_key") return [payment(keys, "own-order-2")];
       return [{ ...payment(keys, "own-order-3", id), ...id }];
     case "verifyCard":
+    case "verifyCardAscardverify":
       return [
         kind === "token" ? { ...example, card: { token: ids.token } } : { ...example, ...id },
       ];
@@ -218,7 +224,7 @@ function comparable(answer: string, ids: Owned): string {
 
 /** The answer about an identifier, in a world in which the owner has its data. */
 async function answers(
-  row: OperationRow,
+  row: DocumentedEndpoint,
   kind: IdKind,
   ids: Owned,
   keys: MerchantKeys,
@@ -310,7 +316,7 @@ test("control: the owner's own identifiers answer otherwise than unknown ones", 
   for (const [kind, operation] of Object.entries(asked) as [IdKind, string][]) {
     await using three = await startThreeMerchants();
     const owned = await makeOwned(three.world, false);
-    const row = operationRows.find(({ id }) => id === operation);
+    const row = documentedEndpoints().find(({ id }) => id === operation);
     assert.ok(row !== undefined);
     const own = await answers(row, kind, owned, owner, three.world);
     assert.notDeepEqual(own, await answers(row, kind, nobodys, owner, three.world), kind);

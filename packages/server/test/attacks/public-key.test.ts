@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { operationRows } from "../../src/api-docs/operation-rows.ts";
+import { documentedEndpoints } from "../keyed-endpoints.ts";
 import { directBody, integrationKey, publicIntegrationKey, startWorld } from "../world.ts";
 
 /*
@@ -25,32 +25,29 @@ test("the public key opens no operation but those of browsers", async (context) 
     merchant_payment_code: "of-the-shop",
   });
   let refused = 0;
-  for (const { path, also = [], example } of operationRows) {
-    for (const each of [path, ...also]) {
-      // Creates test accounts for any caller, without a key (docs/decisions/0012-worlds.md).
-      if (each === "/__cofre/worlds") continue;
-      if (browserOperations.includes(each) || each.endsWith("isValidPublicIntegrationKey"))
-        continue;
-      for (const name of ["integration_key", "public_integration_key", "publicIntegrationKey"]) {
-        const { integration_key: _, ...rest } = example;
-        const request = {
-          ...rest,
-          merchant_payment_code: "of-the-shop",
-          [name]: publicIntegrationKey,
-        };
-        const post = await fetch(world.url + each, {
-          method: "POST",
-          body: JSON.stringify(request),
-        });
-        assert.match(await post.text(), refusals, `${each} by ${name}`);
-        const query = new URLSearchParams({
-          merchant_payment_code: "of-the-shop",
-          [name]: publicIntegrationKey,
-        });
-        const get = await fetch(`${world.url}${each}?${query.toString()}`);
-        assert.match(await get.text(), refusals, `${each} by ${name}, GET`);
-        refused += 2;
-      }
+  for (const { path, example } of documentedEndpoints()) {
+    // Creates test accounts for any caller, without a key (docs/decisions/0012-worlds.md).
+    if (path === "/__cofre/worlds") continue;
+    if (browserOperations.includes(path) || path.endsWith("isValidPublicIntegrationKey")) continue;
+    for (const name of ["integration_key", "public_integration_key", "publicIntegrationKey"]) {
+      const { integration_key: _, ...rest } = example;
+      const request = {
+        ...rest,
+        merchant_payment_code: "of-the-shop",
+        [name]: publicIntegrationKey,
+      };
+      const post = await fetch(world.url + path, {
+        method: "POST",
+        body: JSON.stringify(request),
+      });
+      assert.match(await post.text(), refusals, `${path} by ${name}`);
+      const query = new URLSearchParams({
+        merchant_payment_code: "of-the-shop",
+        [name]: publicIntegrationKey,
+      });
+      const get = await fetch(`${world.url}${path}?${query.toString()}`);
+      assert.match(await get.text(), refusals, `${path} by ${name}, GET`);
+      refused += 2;
     }
   }
   context.diagnostic(`${refused} requests refused`);

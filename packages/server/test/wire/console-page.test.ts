@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { after, before, describe, test } from "node:test";
 import { consoleEndpoints } from "../../src/http/console-endpoint.ts";
-import { timelineKinds } from "../../src/http/admin/timeline-entries.ts";
+import { timelineKinds } from "../../src/wire/answers/timeline-kinds.ts";
 import { paymentStates } from "../../src/payment/payment-machine.ts";
 import { periodNames } from "../../src/http/admin/figures-endpoint.ts";
 import { faultKindNames, faultKinds } from "../../src/http/faults/fault-kinds.ts";

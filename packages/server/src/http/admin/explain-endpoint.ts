@@ -7,6 +7,23 @@ import type { Endpoint } from "../../wire/endpoint.ts";
 import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
 import { explainedPrices } from "./explained-price.ts";
 import { readSelector } from "../../wire/requests/payment-request.ts";
+import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { query } from "../../operations/query.ts";
+import { exampleOrder, paymentFields } from "../../wire/endpoints/shared-docs.ts";
+
+const doc: EndpointDoc = {
+  id: "explain",
+  tag: "Sandbox",
+  summary: "Explain a payment",
+  description: "Every fact, every posting, where its money is, and how its amounts came about.",
+  fields: paymentFields,
+  answer: "ExplainAnswer",
+  family: "query",
+  runs: [query],
+  codes: ["BP-QRY-1"],
+  example: exampleOrder,
+  needs: "held",
+};
 
 /**
  * `/__cofre/explain`: every fact and posting of a payment, where its money is, and how its amounts
@@ -15,6 +32,7 @@ import { readSelector } from "../../wire/requests/payment-request.ts";
 export function explainEndpoint(runner: OperationRunner): Endpoint {
   return {
     path: "/__cofre/explain",
+    doc,
     permission: viewing,
     recorded: false,
     key: "secret",

@@ -18,14 +18,86 @@ import { lengthOf } from "../../wire/requests/fields.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { refusal } from "../../wire/errors/refusal.ts";
 import { isTreeObject, textOf, type TreeObject } from "../../wire/decode/tree.ts";
+import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 const members = ["kind", "times", "path", "merchant_payment_code", "delay_ms", "reason"] as const;
 
-export const longestFaultCode = 128;
+const longestFaultCode = 128;
 const longestDelayMs = 120_000;
 const usualDelayMs = 5_000;
 /** Up to this number of operations, a refusal names each. */
 const mostNamed = 5;
+
+const doc: EndpointDoc = {
+  id: "faults",
+  tag: "Sandbox",
+  summary: "Make requests fail on their way",
+  description:
+    "Adds a fault that waits for the account's next requests, takes faults away, or lists them. docs/wire/sandbox.md says what each kind does.",
+  fields: [
+    secretKey,
+    {
+      name: "add",
+      type: "object",
+      note: "A fault that waits for the account's next requests; they are listed when neither add nor clear is given, and COFRE-98 when both are. COFRE-99 for members that are not here, COFRE-96 when a hundred wait.",
+      fields: [
+        {
+          name: "kind",
+          type: "text",
+          required: { code: "COFRE-90" },
+          values: faultKindNames,
+          note: "What goes wrong.",
+        },
+        {
+          name: "times",
+          type: "whole",
+          note: "How many requests it meets, 1 to 1000; 1 unless given, 0 for all until it is cleared. COFRE-91.",
+        },
+        {
+          name: "path",
+          type: "text",
+          note: "Only requests of this operation, such as /ws/direct. COFRE-92.",
+        },
+        {
+          name: "merchant_payment_code",
+          type: "text",
+          longest: { characters: longestFaultCode, code: "COFRE-93" },
+          note: "Only requests about this payment.",
+        },
+        {
+          name: "delay_ms",
+          type: "whole",
+          note: "How long a fault that waits does so, 1 to 120000; 5000 unless given. COFRE-94.",
+        },
+        {
+          name: "reason",
+          type: "text",
+          note: `Why a decline declines: ${declineReasons.join(", ")}. COFRE-95.`,
+        },
+      ],
+    },
+    { name: "clear", type: "text", note: "The id of a fault that waits, or all. COFRE-97." },
+  ],
+  answer: "FaultsAnswer",
+  codes: [
+    "COFRE-90",
+    "COFRE-91",
+    "COFRE-92",
+    "COFRE-93",
+    "COFRE-94",
+    "COFRE-95",
+    "COFRE-96",
+    "COFRE-97",
+    "COFRE-98",
+    "COFRE-99",
+    "COFRE-100",
+  ],
+  example: {
+    ...exampleKey,
+    add: { kind: "drop_after_commit", path: "/ws/direct", merchant_payment_code: "$ORDER" },
+  },
+};
 
 /**
  * `/__cofre/faults`, in the sandbox only: faults for the account's next requests. `add`, an object
@@ -44,6 +116,7 @@ export function faultsEndpoint(
     .map(({ path }) => path);
   return {
     path: "/__cofre/faults",
+    doc,
     permission: whenGiven(["add", "clear"], acting("admin", "faults_changed"), reading),
     recorded: true,
     key: "secret",

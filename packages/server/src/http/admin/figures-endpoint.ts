@@ -19,14 +19,48 @@ import { answering, type EndpointDeps } from "../../wire/endpoints/deps.ts";
 import { fieldOf } from "../../wire/requests/fields.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import type { TreeObject } from "../../wire/decode/tree.ts";
+import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 /** Maximum number of periods in one answer. */
-export const mostPeriods = 100;
+const mostPeriods = 100;
 /** Default number of periods, without `from`. */
 const usualPeriods: Readonly<Record<Period, number>> = { hour: 24, day: 30 };
 export const periodNames = ["hour", "day"] as const satisfies readonly Period[];
 
 type FiguresDeps = Pick<EndpointDeps, "runner" | "clockOf" | "cardLikeNames">;
+
+const doc: EndpointDoc = {
+  id: "figures",
+  tag: "Sandbox",
+  summary: "Count payments by hour or day, and by brand",
+  description:
+    "How many were made, approved and declined, and what was authorized and captured. The 10,000 newest at most.",
+  fields: [
+    secretKey,
+    {
+      name: "per",
+      type: "text",
+      values: periodNames,
+      note: "What is counted together; `hour` unless given. COFRE-62 for another word.",
+    },
+    {
+      name: "from",
+      type: "text",
+      note: "The time in UTC from which on payments are counted, from the beginning of its hour or day; 24 hours or 30 days in all unless given. COFRE-63 for no time.",
+    },
+    {
+      name: "to",
+      type: "text",
+      note: `Up to this time, to the end of its hour or day; now unless given. ${mostPeriods} hours or days at most (COFRE-63).`,
+    },
+  ],
+  answer: "FiguresAnswer",
+  family: "query",
+  runs: [countPayments],
+  codes: ["COFRE-62", "COFRE-63"],
+  example: { ...exampleKey, per: "day" },
+};
 
 /**
  * `/__cofre/figures`: the number of the account's payments `per` hour or day, how many of them were
@@ -38,6 +72,7 @@ type FiguresDeps = Pick<EndpointDeps, "runner" | "clockOf" | "cardLikeNames">;
 export function figuresEndpoint({ runner, clockOf, cardLikeNames }: FiguresDeps): Endpoint {
   return {
     path: "/__cofre/figures",
+    doc,
     permission: reading,
     recorded: false,
     key: "secret",

@@ -3,7 +3,7 @@ import { formatTimestamp } from "../../kernel/calendar.ts";
 import { isPaymentId, type MerchantId, type PaymentId } from "../../kernel/ids.ts";
 import type { Account, AccountSettings } from "../../merchant/account.ts";
 import { endpointsOf, endpointsSwitched } from "../../merchant/notification-endpoints.ts";
-import { type Delivery, openMessage } from "../../notification/events.ts";
+import { type Delivery, openMessage, deliveryStates } from "../../notification/events.ts";
 import {
   receiverPublicKey,
   receiverSecret,
@@ -19,12 +19,14 @@ import {
 import { replay, type ReplayParts, type ReplaySelection } from "../../delivery/replay.ts";
 import type { OutboxRow } from "../../stores/store.ts";
 import type { WireAnswer } from "../../wire/answers/answer.ts";
-import { mostOfOne, newestInput, newestNotifications } from "./newest-notifications.ts";
+import { mostOfOne, newestInput, newestNotifications, mostNewest } from "./newest-notifications.ts";
 import type { Endpoint, OpenEndpoint, WireRequest } from "../../wire/endpoint.ts";
 import { answeringAnswer } from "../../wire/endpoints/deps.ts";
 import { hashOf } from "../../wire/requests/fields.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { textOf, type TreeObject } from "../../wire/decode/tree.ts";
+import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 export interface NotificationsDeps extends ReplayParts {
   readonly keys: NotificationKeys;
@@ -54,6 +56,70 @@ function switchIn(params: TreeObject): string | undefined {
 const mostListed = 500;
 const mostOfPayment = 50;
 
+const doc: EndpointDoc = {
+  id: "notifications",
+  tag: "Sandbox",
+  summary: "List or replay notifications, switch receivers on and off",
+  description:
+    "What the account was told, with every delivery, and what its receivers verify with. docs/concepts/notifications.md says how.",
+  fields: [
+    secretKey,
+    {
+      name: "after",
+      type: "whole",
+      note: "Lists what has a higher number; 0 unless given. COFRE-85 for anything else.",
+    },
+    {
+      name: "replay",
+      type: "text",
+      values: ["failed", "payment", "range"],
+      note: "Has receivers hear again what could not be delivered, what tells of a payment, or a range of numbers.",
+    },
+    {
+      name: "hash",
+      type: "text",
+      note: "The payment, for `payment`; without `replay`, lists what tells of this payment only. COFRE-85 for what is no hash.",
+    },
+    {
+      name: "from",
+      type: "whole",
+      note: "The first number, for `failed` and `range`. COFRE-48 for anything else.",
+    },
+    { name: "to", type: "whole", note: "The last number, for `range`." },
+    {
+      name: "switch_on",
+      type: "text",
+      note: "The id of an endpoint that is to hear again, also one that has answered 410: what was kept for it is sent. COFRE-145.",
+    },
+    {
+      name: "switch_off",
+      type: "text",
+      note: "The id of an endpoint that is to hear nothing for now; what is for it is kept. COFRE-145.",
+    },
+    {
+      name: "order",
+      type: "text",
+      values: ["newest"],
+      note: "Lists from the newest down, a page at a time. COFRE-60 for another word.",
+    },
+    {
+      name: "state",
+      type: "text",
+      values: deliveryStates,
+      note: "With `order`: only notifications of which a delivery is in this state; one call looks at 2,000 at most. COFRE-60 for another word.",
+    },
+    {
+      name: "limit",
+      type: "whole",
+      note: `With \`order\`: how many at most, 1 to ${mostNewest}, 50 unless given. COFRE-61 for anything else.`,
+    },
+    { name: "before", type: "whole", note: "With `order`: the `next` of the page before." },
+  ],
+  answer: "NotificationsAnswer",
+  codes: ["COFRE-48", "COFRE-60", "COFRE-61", "COFRE-85", "COFRE-145"],
+  example: { ...exampleKey, after: 0 },
+};
+
 /**
  * `/__cofre/notifications`, with the secret key: the account's notifications after the number
  * `after` (of one payment with `hash`), each with its deliveries, and the keys with which receivers
@@ -76,6 +142,7 @@ export function notificationsEndpoint(of: (account: Account) => NotificationsDep
   };
   return {
     path: "/__cofre/notifications",
+    doc,
     permission: whenGiven(
       ["switch_on", "switch_off"],
       acting("admin", "receiver_switched", switchIn),

@@ -13,6 +13,8 @@ import { fieldOf } from "../../wire/requests/fields.ts";
 import { paymentAnswer } from "../../wire/answers/payment-answer.ts";
 import { readSelector } from "../../wire/requests/payment-request.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
+import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { exampleOrder, paymentFields } from "../../wire/endpoints/shared-docs.ts";
 
 type Act = (
   runner: OperationRunner,
@@ -42,7 +44,37 @@ const actions = {
 type ActionName = keyof typeof actions;
 export const actionNames = Object.keys(actions) as ActionName[];
 
-export const longestDescription = 500;
+const longestDescription = 500;
+
+const doc: EndpointDoc = {
+  id: "actOnPayment",
+  tag: "Sandbox",
+  summary: "Make something happen to a payment",
+  description:
+    "A reviewer's yes or no, a chargeback and its end, or the payment simulator's confirm and cancel.",
+  fields: [
+    ...paymentFields,
+    {
+      name: "action",
+      type: "text",
+      required: { code: "COFRE-36" },
+      values: actionNames,
+      note: "What happens to the payment.",
+    },
+    {
+      name: "description",
+      type: "text",
+      longest: { characters: longestDescription },
+      note: "What a chargeback tells.",
+    },
+  ],
+  answer: "PaymentAnswer",
+  family: "admin",
+  runs: [acceptReview, rejectReview, openChargeback, creditChargeback, capture, cancel],
+  codes: ["COFRE-36", "BP-QRY-1"],
+  example: { ...exampleOrder, action: "confirm" },
+  needs: "held",
+};
 
 /**
  * `/__cofre/payment`, in the sandbox only: causes an event on a payment, named by `hash` or
@@ -52,6 +84,7 @@ export const longestDescription = 500;
 export function paymentEndpoint(runner: OperationRunner): Endpoint {
   return {
     path: "/__cofre/payment",
+    doc,
     permission: acting("operator", "payment_changed", wordIn("action", actionNames)),
     recorded: true,
     key: "secret",

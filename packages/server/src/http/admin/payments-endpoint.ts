@@ -16,10 +16,51 @@ import { fieldOf } from "../../wire/requests/fields.ts";
 import { wireStatusOf } from "../../wire/answers/payment-answer.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import type { TreeObject } from "../../wire/decode/tree.ts";
+import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 const defaultLimit = 50;
-export const mostPayments = 100;
-export const longestSearch = 200;
+const mostPayments = 100;
+const longestSearch = 200;
+
+const doc: EndpointDoc = {
+  id: "listPayments",
+  tag: "Sandbox",
+  summary: "List and search payments",
+  description:
+    "Newest first. One call looks at 2,000 payments at most: as long as there is a `next`, the same with `before` goes on. Reads no card.",
+  fields: [
+    secretKey,
+    {
+      name: "search",
+      type: "text",
+      longest: { characters: longestSearch },
+      note: "What a person knows of a payment: its code or hash, the customer's name or e-mail address, the masked number or its last four, the brand, an amount, a currency in capitals, a country, a state. Each word has to be found. A whole hash or code finds that payment alone.",
+    },
+    {
+      name: "state",
+      type: "text",
+      note: `One or several with commas between them: ${[...paymentStates, ...moneyOutcomes].join(", ")}. COFRE-55 for another word.`,
+    },
+    {
+      name: "brand",
+      type: "text",
+      values: brands,
+      note: "Only cards of this brand. COFRE-56 for another word.",
+    },
+    {
+      name: "limit",
+      type: "whole",
+      note: `How many at most: 1 to ${mostPayments}, 50 unless given. COFRE-57 for anything else.`,
+    },
+    { name: "before", type: "text", note: "The `next` of the page before: goes on from there." },
+  ],
+  answer: "PaymentsAnswer",
+  family: "query",
+  runs: [listPayments],
+  codes: ["COFRE-55", "COFRE-56", "COFRE-57"],
+  example: { ...exampleKey, search: "ana.lima@example.com", limit: 10 },
+};
 
 /**
  * `/__cofre/payments`: the account's payments, newest first. `search` matches a payment's code or
@@ -33,6 +74,7 @@ export const longestSearch = 200;
 export function paymentsEndpoint(runner: OperationRunner): Endpoint {
   return {
     path: "/__cofre/payments",
+    doc,
     permission: viewing,
     recorded: false,
     key: "secret",

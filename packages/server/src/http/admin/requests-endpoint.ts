@@ -12,11 +12,43 @@ import { hashOf } from "../../wire/requests/fields.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { textOf } from "../../wire/decode/tree.ts";
 import { concernedBy, requestView } from "../recording/recorded-view.ts";
+import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 /** Requests per page. Each may have eight thousand characters. */
 export const requestsOfPage = 50;
 
 const longestCode = 128;
+
+const doc: EndpointDoc = {
+  id: "listRequests",
+  tag: "Sandbox",
+  summary: "List the account's requests",
+  description:
+    "The newest thousand, oldest first, fifty at a time: as long as there is a `next`, the same with `after` goes on. They hold no card number, no " +
+    "security code and no whole token.",
+  fields: [
+    secretKey,
+    {
+      name: "after",
+      type: "whole",
+      note: "Lists what has a higher number; 0 unless given. COFRE-85 for anything else.",
+    },
+    {
+      name: "hash",
+      type: "text",
+      note: "Only requests about this payment. COFRE-85 for what is no hash.",
+    },
+    {
+      name: "merchant_payment_code",
+      type: "text",
+      note: "Only requests about the payment of this code; not looked at beside a hash.",
+    },
+  ],
+  answer: "RequestsAnswer",
+  codes: ["COFRE-85"],
+  example: { ...exampleKey, after: 0 },
+};
 
 /**
  * `/__cofre/requests`, in the sandbox only: the account's newest requests that are still kept,
@@ -26,6 +58,7 @@ const longestCode = 128;
 export function requestsEndpoint(recorder: Pick<Recorder, "of">): Endpoint {
   return {
     path: "/__cofre/requests",
+    doc,
     permission: viewing,
     recorded: false,
     key: "secret",

@@ -15,6 +15,8 @@ import { flagOf } from "../../wire/requests/fields.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { isTreeObject, type TreeObject } from "../../wire/decode/tree.ts";
 import { cardInSettings, holdsCard, typedSettings } from "./typed-settings.ts";
+import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 /** The names of the settings that a request changes. */
 function settingsIn({ settings = {} }: TreeObject): string | undefined {
@@ -23,6 +25,29 @@ function settingsIn({ settings = {} }: TreeObject): string | undefined {
     : [];
   return names.length === 0 ? undefined : names.join(" ").slice(0, 400);
 }
+
+const doc: EndpointDoc = {
+  id: "settings",
+  tag: "Sandbox",
+  summary: "Show or change the account's switches",
+  description: "docs/wire/sandbox.md says what each does.",
+  fields: [
+    secretKey,
+    {
+      name: "settings",
+      type: "object",
+      note: "What to change, by name; nothing is changed when it is missing. COFRE-31 names what is wrong.",
+    },
+    {
+      name: "describe",
+      type: "flag",
+      note: "Without `settings`: says of each switch what it does, what it takes and what it is unless set.",
+    },
+  ],
+  answer: "SettingsAnswer",
+  codes: ["COFRE-30", "COFRE-31"],
+  example: { ...exampleKey, settings: { strictForms: false } },
+};
 
 /**
  * `/__cofre/settings`, in the sandbox only: shows an account's settings, and changes those that
@@ -37,6 +62,7 @@ export function settingsEndpoint(
 ): Endpoint {
   return {
     path: "/__cofre/settings",
+    doc,
     permission: whenGiven(["settings"], acting("admin", "settings_changed", settingsIn), reading),
     recorded: false,
     key: "secret",

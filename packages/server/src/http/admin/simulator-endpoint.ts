@@ -4,16 +4,18 @@ import { declineReasons, type DeclineReason } from "../../payment/payment.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { textOf } from "../../wire/decode/tree.ts";
+import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 /** Faults of the simulated acquirer; connectors/simulator describes each. */
-export const faults = [
+const faults = [
   "lose_request",
   "lose_answer",
   "late_answer",
   "double_request",
   "echo_card",
 ] as const;
-export const messages = [
+const messages = [
   "authorize",
   "verify",
   "capture",
@@ -39,6 +41,49 @@ export type Instruct = (
   connector?: string,
 ) => void | Promise<void>;
 
+const doc: EndpointDoc = {
+  id: "instructSimulator",
+  tag: "Sandbox",
+  summary: "Tell the simulated acquirer what to do next",
+  description: "Lose a request or an answer, answer late, see double, or decline.",
+  fields: [
+    secretKey,
+    {
+      name: "next",
+      type: "text",
+      required: { code: "COFRE-32" },
+      values: [...faults, "decline"],
+      note: "What happens to the next messages to the simulated acquirer.",
+    },
+    {
+      name: "reason",
+      type: "text",
+      required: { code: "COFRE-32", when: "next is decline" },
+      note: `Why the simulated issuer declines: ${declineReasons.join(", ")}.`,
+    },
+    {
+      name: "of",
+      type: "text",
+      values: messages,
+      note: "Only messages of this kind. COFRE-33 for another word.",
+    },
+    {
+      name: "times",
+      type: "whole",
+      longest: { characters: 4, code: "COFRE-34" },
+      note: "1 when it is missing.",
+    },
+    {
+      name: "connector",
+      type: "text",
+      note: "Which simulator, where there are several; the first unless given. COFRE-50 for another name.",
+    },
+  ],
+  answer: "Done",
+  codes: ["COFRE-32", "COFRE-33", "COFRE-34", "COFRE-35", "COFRE-50"],
+  example: { ...exampleKey, next: "decline", reason: "insufficient_funds", of: "authorize" },
+};
+
 /**
  * `/__cofre/simulator`, in the sandbox only: instructions for the account's next messages to the
  * simulated acquirer. `next`: `lose_request`, `lose_answer`, `late_answer`, `double_request`,
@@ -48,6 +93,7 @@ export type Instruct = (
 export function simulatorEndpoint(instruct: Instruct, names: readonly string[]): Endpoint {
   return {
     path: "/__cofre/simulator",
+    doc,
     permission: acting("admin", "simulator_told"),
     recorded: true,
     key: "secret",

@@ -1,6 +1,8 @@
 import { reading } from "../../wire/permission.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
+import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 /** Statistics of a store since the process started. */
 export interface StatsOfStore {
@@ -15,6 +17,16 @@ export function statsOfWorld({ changes }: { readonly changes: number }): StatsOf
   return { commits: changes, changes, largestBatch: Math.min(changes, 1), queued: 0 };
 }
 
+const doc: EndpointDoc = {
+  id: "stats",
+  tag: "Sandbox",
+  summary: "Show what the store has done",
+  description: "Since the start, of all the server's own accounts together; of a world, its own.",
+  fields: [secretKey],
+  answer: "StatsAnswer",
+  example: exampleKey,
+};
+
 /**
  * `/__cofre/stats`, in the sandbox only: the number of durable commits (one fsync each) and of the
  * changes in them, for all the server's own accounts together, which share a store; for a world,
@@ -23,6 +35,7 @@ export function statsOfWorld({ changes }: { readonly changes: number }): StatsOf
 export function statsEndpoint(statsOf: (account: Account) => StatsOfStore): Endpoint {
   return {
     path: "/__cofre/stats",
+    doc,
     permission: reading,
     recorded: false,
     key: "secret",

@@ -12,6 +12,9 @@ import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
 import { renderPayment } from "../../wire/answers/payment-answer.ts";
 import { readSelector } from "../../wire/requests/payment-request.ts";
 import { timelineOf } from "./timeline-entries.ts";
+import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { query } from "../../operations/query.ts";
+import { exampleOrder, paymentFields } from "../../wire/endpoints/shared-docs.ts";
 
 export interface TimelineDeps {
   readonly runner: OperationRunner;
@@ -28,6 +31,22 @@ const mostNotifications = 50;
  */
 const mostOfOne = 64;
 
+const doc: EndpointDoc = {
+  id: "timeline",
+  tag: "Sandbox",
+  summary: "Tell all that happened to a payment",
+  description:
+    "Requests, facts with their postings, calls of acquirers, notifications and attempts to deliver them, as one list in the order of time. " +
+    "Requests, calls and attempts are kept in memory: what was before `recording.since` is gone.",
+  fields: paymentFields,
+  answer: "TimelineAnswer",
+  family: "query",
+  runs: [query],
+  codes: ["BP-QRY-1"],
+  example: exampleOrder,
+  needs: "held",
+};
+
 /**
  * `/__cofre/timeline`, in the sandbox only: everything that happened to a payment, named by `hash`
  * or `merchant_payment_code`, as one chronological list. Facts, postings and notifications come
@@ -37,6 +56,7 @@ const mostOfOne = 64;
 export function timelineEndpoint({ runner, storeOf, recorder }: TimelineDeps): Endpoint {
   return {
     path: "/__cofre/timeline",
+    doc,
     permission: viewing,
     recorded: false,
     key: "secret",

@@ -12,10 +12,47 @@ import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
 import { fieldOf } from "../../wire/requests/fields.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import type { TreeObject } from "../../wire/decode/tree.ts";
+import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 const defaultLimit = 100;
 /** Length of the longest card number. */
 const longestMask = 19;
+
+const doc: EndpointDoc = {
+  id: "listTokens",
+  tag: "Sandbox",
+  summary: "List stored cards",
+  description:
+    "Masks, brands and times, newest first; no token, for only its digest is kept, and no card is opened. One call looks at 1,000: as long as " +
+    "there is a `next`, the same with `after` goes on among the others.",
+  fields: [
+    secretKey,
+    {
+      name: "brand",
+      type: "text",
+      values: brands,
+      note: "Only cards of this brand. COFRE-56 for another word.",
+    },
+    {
+      name: "card",
+      type: "text",
+      note: "Only cards whose masked number begins or ends so. A whole number is masked first.",
+    },
+    {
+      name: "limit",
+      type: "whole",
+      note: `How many at most: 1 to ${mostCardsLookedAt}, 100 unless given. COFRE-64 for anything else.`,
+    },
+    { name: "after", type: "text", note: "The `next` of the page before: goes on from there." },
+  ],
+  answer: "TokensAnswer",
+  family: "query",
+  runs: [listCards],
+  codes: ["COFRE-56", "COFRE-64"],
+  example: { ...exampleKey, brand: "visa" },
+  needs: "stored",
+};
 
 /**
  * `/__cofre/tokens`: the account's stored cards, newest first: mask, brand, when each was stored
@@ -27,6 +64,7 @@ const longestMask = 19;
 export function tokensEndpoint(runner: OperationRunner): Endpoint {
   return {
     path: "/__cofre/tokens",
+    doc,
     permission: viewing,
     recorded: false,
     key: "secret",

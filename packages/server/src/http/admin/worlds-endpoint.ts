@@ -18,6 +18,8 @@ import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { isTreeObject, textOf, type TreeObject } from "../../wire/decode/tree.ts";
 import { leadTo, unknownConnector } from "./settings-endpoint.ts";
 import { cardInSettings, holdsCard, typedSettings } from "./typed-settings.ts";
+import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 export interface WorldsDeps {
   readonly worlds: Worlds;
@@ -51,6 +53,114 @@ const seededStart = parseInstant("2026-01-01") as Instant;
 /** The time of every world is earlier. */
 const endOfTime = parseInstant("9900-01-01") as Instant;
 
+const worldActions = ["reset", "snapshot", "restore", "delete"] as const;
+
+const longestWorldText = { characters: 100, code: "COFRE-73" } as const;
+
+const worldsDoc: EndpointDoc = {
+  id: "worlds",
+  tag: "Sandbox",
+  summary: "Make a world, or list them",
+  description:
+    "POST makes an account of its own in memory, with a clock and a seed, and takes no key. GET lists all worlds. docs/test-worlds.md says what they are for.",
+  fields: [
+    {
+      name: "name",
+      type: "text",
+      longest: longestWorldText,
+      note: "For people; its id unless given.",
+    },
+    {
+      name: "seed",
+      type: "text",
+      longest: longestWorldText,
+      note: "Where its chance comes from: worlds with one seed answer the same requests alike, byte for byte. Drawn unless given.",
+    },
+    {
+      name: "clock",
+      type: "text",
+      note: "When it begins, such as 2026-01-31 12:00:00 in UTC. Now unless given; 2026-01-01 with a seed. COFRE-73 for what is no time.",
+    },
+    {
+      name: "running",
+      type: "flag",
+      note: "Whether its time goes on by itself. False with a seed or a clock, else true. COFRE-73 for another word.",
+    },
+    {
+      name: "new_integration_key",
+      type: "text",
+      note: "The world's secret key, up to 100 characters; drawn unless given.",
+    },
+    {
+      name: "new_public_integration_key",
+      type: "text",
+      note: "The world's public key, as long; drawn unless given.",
+    },
+    {
+      name: "settings",
+      type: "object",
+      note: "Switches that are not to have their defaults, as /__cofre/settings takes them.",
+    },
+  ],
+  answer: "WorldsAnswer",
+  codes: ["COFRE-31", "COFRE-70", "COFRE-71", "COFRE-72", "COFRE-73"],
+  example: { seed: "a seed", clock: "2026-01-31 12:00:00" },
+};
+
+const worldDoc: EndpointDoc = {
+  id: "world",
+  tag: "Sandbox",
+  summary: "Show a world, begin it anew, keep it, let it go",
+  description:
+    "reset begins it as it began first; snapshot keeps what it is now under a name, restore makes it that again; delete lets it go.",
+  fields: [
+    secretKey,
+    {
+      name: "do",
+      type: "text",
+      values: worldActions,
+      note: "Shows the world unless given, and null for an account that is none. COFRE-75 for another word.",
+    },
+    {
+      name: "name",
+      type: "text",
+      note: "Of a snapshot: up to 50 letters, digits and . _ -. COFRE-73 for anything else.",
+    },
+  ],
+  answer: "WorldsAnswer",
+  codes: ["COFRE-73", "COFRE-74", "COFRE-75", "COFRE-76", "COFRE-77"],
+  example: exampleKey,
+};
+
+const clockDoc: EndpointDoc = {
+  id: "clock",
+  tag: "Sandbox",
+  summary: "Read a world's clock, or move it",
+  description:
+    "Through every moment at which something falls due, in order; answers when all of that is done.",
+  fields: [
+    secretKey,
+    {
+      name: "set",
+      type: "text",
+      note: "The time that it is to be, such as 2026-01-31 12:00:00 in UTC. COFRE-73 for what is no time.",
+    },
+    {
+      name: "advance",
+      type: "text",
+      note: "How much later it is to be: 10s, 30min, 36h, 4d, 14months; or next, to when something falls due. COFRE-73 for what is no span.",
+    },
+    {
+      name: "run",
+      type: "flag",
+      note: "Whether the time goes on by itself. COFRE-73 for another word.",
+    },
+  ],
+  answer: "ClockAnswer",
+  codes: ["COFRE-73", "COFRE-74", "COFRE-78", "COFRE-162"],
+  example: exampleKey,
+};
+
 /**
  * Creates, shows and changes worlds (docs/test-worlds.md), in the sandbox only:
  * - `/__cofre/worlds`: POST creates one, GET lists all. Takes no key, because any client that
@@ -63,7 +173,7 @@ const endOfTime = parseInstant("9900-01-01") as Instant;
  */
 export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
   const row = { family: "parameters", cors: false } as const;
-  const all = { ...row, path: "/__cofre/worlds" } as const;
+  const all = { ...row, path: "/__cofre/worlds", doc: worldsDoc } as const;
   const answerAll = async ({
     method,
     params,
@@ -95,6 +205,7 @@ export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
     {
       ...row,
       path: "/__cofre/world",
+      doc: worldDoc,
       permission: whenGiven(
         ["do"],
         acting("admin", "world_changed", wordIn("do", worldActions)),
@@ -107,6 +218,7 @@ export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
     {
       ...row,
       path: "/__cofre/clock",
+      doc: clockDoc,
       permission: whenGiven(["set", "advance", "run"], acting("admin", "clock_moved"), reading),
       recorded: true,
       key: "secret",
@@ -268,8 +380,6 @@ function invalid(name: string, form: string): WireAnswer {
 }
 
 const noWorld = refusalAnswer("COFRE-74");
-
-export const worldActions = ["reset", "snapshot", "restore", "delete"] as const;
 
 async function changeWorld(
   { worlds }: WorldsDeps,

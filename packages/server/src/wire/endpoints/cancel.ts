@@ -4,11 +4,29 @@ import type { KeyedEndpoint } from "../endpoint.ts";
 import { paymentAnswer } from "../answers/payment-answer.ts";
 import { readSelector } from "../requests/payment-request.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
+import type { EndpointDoc } from "../endpoint-doc.ts";
+import { exampleOrder, secretKey, selectorFor } from "./shared-docs.ts";
+
+const doc: EndpointDoc = {
+  id: "cancel",
+  tag: "Payments",
+  summary: "Give an authorization up",
+  description: "Of a payment that is not captured. A captured one is refunded.",
+  fields: [secretKey, ...selectorFor("cancel")],
+  answer: "CancelAnswer",
+  idempotent: true,
+  family: "cancel",
+  runs: [cancel],
+  codes: ["BP-CAN-1"],
+  example: exampleOrder,
+  needs: "held",
+};
 
 /** /ws/cancel: voids an authorization (interface 5.2). */
 export function cancelEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   return {
     path: "/ws/cancel",
+    doc,
     permission: acting("operator", "cancel"),
     recorded: true,
     key: "secret",

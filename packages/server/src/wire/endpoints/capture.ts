@@ -6,11 +6,39 @@ import type { KeyedEndpoint } from "../endpoint.ts";
 import { paymentAnswer } from "../answers/payment-answer.ts";
 import { readCapture } from "../requests/payment-request.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
+import type { EndpointDoc } from "../endpoint-doc.ts";
+import { exampleOrder, secretKey, selectorFor } from "./shared-docs.ts";
+
+const doc: EndpointDoc = {
+  id: "capture",
+  tag: "Payments",
+  summary: "Take what an authorization holds",
+  description: "Once; whatever is left after a partial capture is given back to the card.",
+  fields: [
+    secretKey,
+    ...selectorFor("capture"),
+    {
+      name: "amount",
+      type: "decimal",
+      note: "Less than everything, where the account may. Missing or 0: everything.",
+      source: "5.1",
+    },
+    { name: "merchant_capture_code", type: "text", note: "Not looked at.", source: "5.1" },
+  ],
+  answer: "PaymentAnswer",
+  idempotent: true,
+  family: "capture",
+  runs: [capture],
+  codes: ["BP-CAP-1", "BP-CAP-6"],
+  example: exampleOrder,
+  needs: "held",
+};
 
 /** /ws/capture: captures an authorized amount (interface 5.1). */
 export function captureEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   return {
     path: "/ws/capture",
+    doc,
     permission: acting("operator", "capture", amountIn),
     recorded: true,
     key: "secret",

@@ -9,14 +9,36 @@ import type { AddressCheck } from "../../merchant/receiver-address.ts";
 import { withWarnings, type WireAnswer } from "../answers/answer.ts";
 import { amountWarning } from "../requests/amount-warning.ts";
 import { roundingWarnings } from "../requests/amounts.ts";
-import { threeDSecureWarnings } from "../requests/credential-nodes.ts";
-import { mayHaveMade, paymentCodeIn, readDirect, wipeSource } from "../requests/direct-request.ts";
+import { threeDSecureWarnings, credentialLongest } from "../requests/credential-nodes.ts";
+import {
+  mayHaveMade,
+  paymentCodeIn,
+  readDirect,
+  wipeSource,
+  directRules,
+  directLongest,
+} from "../requests/direct-request.ts";
 import type { KeyedEndpoint, WireRequest } from "../endpoint.ts";
 import { nodeOf } from "../requests/fields.ts";
 import { paymentAnswer } from "../answers/payment-answer.ts";
 import { simulatedError } from "../answers/simulated-error.ts";
 import { WireError } from "../decode/wire-error.ts";
 import { answeringAnswer, type EndpointDeps } from "./deps.ts";
+import type { Field } from "../field.ts";
+import type { EndpointDoc } from "../endpoint-doc.ts";
+import type { RuleCode } from "../requests/rules.ts";
+import { type CountryField, countryCodes, countryOf } from "../../payment/countries.ts";
+import {
+  cardFields,
+  chargeToken,
+  countryField,
+  exampleCard,
+  exampleKey,
+  networkTokenFields,
+  rule,
+  secretKey,
+  storedCredential,
+} from "./shared-docs.ts";
 
 /** POST /ws/direct: charges or authorizes (interface 3). */
 export function directEndpoint({
@@ -27,6 +49,7 @@ export function directEndpoint({
 }: EndpointDeps): KeyedEndpoint {
   return {
     path: "/ws/direct",
+    doc,
     permission: acting("operator", "payment_made"),
     recorded: true,
     key: "secret",
@@ -114,3 +137,342 @@ function answerOf({ payment, token }: Direct, account: Account): WireAnswer {
   const body = paymentAnswer(payment, account, token === undefined ? {} : { token });
   return { status: 200, body, keep: token === undefined && payment.attempt === undefined };
 }
+
+/** Countries in which a payment must have the field, whatever the account's profile is. */
+function countriesThatAskFor(field: CountryField): readonly string[] {
+  return countryCodes.filter((code) => countryOf(code)?.required.includes(field) === true);
+}
+
+const addressField = (
+  name: string,
+  field: Exclude<CountryField, "document" | "zipcode">,
+  number: RuleCode,
+  note: string,
+): Field => ({
+  name,
+  type: "text",
+  required: { code: rule(number), countries: countriesThatAskFor(field) },
+  longest: { characters: directLongest[field], code: rule(number) },
+  note,
+  source: "3.2",
+});
+
+const paymentField: Field = {
+  name: "payment",
+  type: "object",
+  required: { code: rule(2) },
+  note: "What is charged.",
+  source: "3.2",
+  fields: [
+    {
+      name: "merchant_payment_code",
+      type: "text",
+      required: { code: rule(9) },
+      longest: { characters: directLongest.code.X, code: rule(10) },
+      note: `Your name for the payment, once and for ever: BP-DR-0 when it was used. ${directLongest.code.B} characters on profile B.`,
+      source: "3.2",
+    },
+    {
+      name: "amount_total",
+      type: "decimal",
+      required: { code: rule(5) },
+      note: "In currency_code: 100, 100.5 or 100.50. More than two decimals are rounded half up, or BP-DR-5 with strictAmounts.",
+      source: "3.2",
+    },
+    {
+      name: "currency_code",
+      type: "text",
+      required: { code: rule(3) },
+      longest: { characters: 3, code: rule(4) },
+      note: "ISO 4217: the country's own currency, USD or EUR.",
+      source: "3.2",
+    },
+    {
+      ...countryField("3.2"),
+      required: { code: rule(76) },
+      note: "In any letter case. BP-DR-77 when payments are not taken there.",
+    },
+    {
+      name: "payment_type_code",
+      type: "text",
+      required: { code: rule(35), when: "there is no card" },
+      note: "creditcard, debitcard or a brand. A wrong brand is not held against the card.",
+      source: "3.2",
+    },
+    {
+      name: "creditcard",
+      type: "object",
+      aliases: ["card"],
+      required: { code: rule(48), or: ["card", "token"] },
+      note: "The card, or the token that stands for it.",
+      source: "3.3",
+      fields: [
+        ...cardFields({ longestName: directLongest.holderName }),
+        { ...chargeToken, longest: { characters: directLongest.chargeToken, code: rule(66) } },
+        {
+          name: "auto_capture",
+          type: "flag",
+          note: "false: authorized only, to be captured later. true when it is missing.",
+          source: "3.3",
+        },
+        {
+          name: "soft_descriptor",
+          type: "text",
+          longest: { characters: directLongest.softDescriptor },
+          note: "What the card's statement shows.",
+          source: "3.3",
+        },
+        ...networkTokenFields,
+        {
+          name: "threeds_eci",
+          type: "text",
+          note: "Of your own 3-D Secure server: 00 01 02 05 06 07, or COFRE-27. 01, 02, 05 and 06 come with a cryptogram.",
+          source: "3.3",
+        },
+        {
+          name: "threeds_cryptogram",
+          type: "text",
+          note: "Of your own 3-D Secure server: base64 or base64url, at most 64 characters, or COFRE-27.",
+          source: "3.3",
+        },
+        {
+          name: "threeds_xid",
+          type: "text",
+          longest: { characters: credentialLongest.xid },
+          note: "Of your own 3-D Secure server.",
+          source: "3.3",
+        },
+        {
+          name: "threeds_version",
+          type: "text",
+          longest: { characters: credentialLongest.version },
+          note: "Of your own 3-D Secure server.",
+          source: "3.3",
+        },
+        {
+          name: "threeds_trxid",
+          type: "text",
+          longest: { characters: credentialLongest.transactionId },
+          note: "Of your own 3-D Secure server.",
+          source: "3.3",
+        },
+      ],
+    },
+    {
+      name: "instalments",
+      type: "whole",
+      note: "1 when it is missing. BP-DR-34 when the country or the brand has no such plan.",
+      source: "3.5",
+    },
+    {
+      name: "name",
+      type: "text",
+      required: { code: rule(13) },
+      longest: { characters: directLongest.name, code: rule(14) },
+      note: "The customer's.",
+      source: "3.2",
+    },
+    {
+      name: "email",
+      type: "text",
+      required: { code: rule(15) },
+      shortest: { characters: 5, code: rule(17) },
+      longest: { characters: directLongest.email, code: rule(16) },
+      note: "The customer's. BP-DR-17 when it is none.",
+      source: "3.2",
+    },
+    {
+      name: "phone_number",
+      type: "digits",
+      required: { code: rule(31) },
+      shortest: { characters: 8, code: rule(32) },
+      longest: { characters: 15, code: rule(32) },
+      note: "Punctuation is dropped.",
+      source: "3.2",
+    },
+    {
+      name: "document",
+      type: "text",
+      required: { code: rule(22), countries: countriesThatAskFor("document") },
+      note: "With or without punctuation; check digits count (BP-DR-23). In Chile only when the payment is processed locally.",
+      source: "3.2",
+    },
+    {
+      name: "document_type",
+      type: "text",
+      note: "ARG_CUIT, ARG_CUIL, ARG_CDI, ARG_DNI, COL_CC, COL_CE, COL_NIT and the like.",
+      source: "3.2",
+    },
+    {
+      name: "zipcode",
+      type: "text",
+      required: { code: rule(24), countries: countriesThatAskFor("zipcode") },
+      longest: { characters: directLongest.zipcode, code: rule(24) },
+      note: "In Brazil 5 to 9 letters and digits.",
+      source: "3.2",
+    },
+    addressField("address", "address", 25, "The street."),
+    addressField("street_number", "streetNumber", 26, "S/N where there is none."),
+    {
+      name: "street_complement",
+      type: "text",
+      longest: { characters: directLongest.streetComplement },
+      note: "Flat, floor.",
+      source: "3.2",
+    },
+    addressField("city", "city", 27, "The city."),
+    addressField("state", "state", 28, "In Brazil the two letters of a state (BP-DR-29)."),
+    {
+      name: "birth_date",
+      type: "text",
+      note: "dd/mm/yyyy (BP-DR-20), of somebody of 16 or more (BP-DR-21).",
+      source: "3.2",
+    },
+    {
+      name: "person_type",
+      type: "text",
+      values: ["personal", "business"],
+      note: "personal when it is missing (BP-DR-41).",
+      source: "3.2",
+    },
+    {
+      name: "responsible",
+      type: "object",
+      required: { code: rule(42), when: "person_type is business" },
+      note: "Who answers for the company.",
+      source: "3.2",
+      fields: [
+        {
+          name: "name",
+          type: "text",
+          required: { code: rule(43), when: "person_type is business" },
+          longest: { characters: directLongest.responsible, code: rule(43) },
+          note: "Looked at for companies only.",
+          source: "3.2",
+        },
+      ],
+    },
+    { name: "customer_ip", type: "text", note: "IPv4 or IPv6.", source: "3.2" },
+    {
+      name: "order_number",
+      type: "text",
+      longest: { characters: directLongest.orderNumber, code: rule(11) },
+      note: "Comes back in answers.",
+      source: "3.2",
+    },
+    ...[1, 2, 3, 4, 5].map((number): Field => ({
+      name: `user_value_${number}`,
+      type: "text",
+      longest: { characters: directLongest.userValue, code: rule(12) },
+      note: "Comes back in answers.",
+      source: "3.2",
+    })),
+    {
+      name: "note",
+      type: "text",
+      longest: { characters: directLongest.note },
+      note: "Comes back in answers.",
+      source: "3.2",
+    },
+    {
+      name: "notification_url",
+      type: "text",
+      longest: { characters: directLongest.notificationUrl },
+      note: "Where this payment's changes are announced, in place of the account's address. One that cannot be used is left out.",
+      source: "3.2",
+    },
+    {
+      name: "device_id",
+      type: "text",
+      longest: { characters: directLongest.deviceId },
+      note: "What /fingerprint/ gave the page.",
+      source: "3.2",
+    },
+    {
+      name: "amount_itens",
+      type: "decimal",
+      note: "With amount_shipping as much as amount_total, or BP-DR-8.",
+      source: "3.2",
+    },
+    {
+      name: "amount_shipping",
+      type: "decimal",
+      note: "With amount_itens as much as amount_total, or BP-DR-8.",
+      source: "3.2",
+    },
+    {
+      name: "create_token",
+      type: "flag",
+      note: "true: the card is stored as well, and the answer holds its token.",
+      source: "2.3",
+    },
+    {
+      name: "token",
+      type: "text",
+      note: "With create_token: the new token's name, of your choice, 32 to 128 characters (BP-DR-66). Otherwise: the stored card to charge.",
+      source: "2.3",
+    },
+    {
+      name: "manual_review",
+      type: "flag",
+      note: "true: the payment waits for a reviewer.",
+      source: "3.2",
+    },
+    storedCredential,
+  ],
+};
+
+const doc: EndpointDoc = {
+  id: "direct",
+  tag: "Payments",
+  summary: "Charge or authorize a card",
+  description:
+    "With a number, a token or a network token. A merchant_payment_code charges once: send the same again after a failure, and BP-DR-0 tells " +
+    "that the first one arrived. A decline is no error: status is SUCCESS, the payment is CA, and transaction_status says why.",
+  fields: [
+    secretKey,
+    {
+      name: "operation",
+      type: "text",
+      values: ["request"],
+      note: "May be missing. BP-DR-1 for another word.",
+      source: "3.1",
+    },
+    {
+      name: "mode",
+      type: "text",
+      values: ["full", "iframe"],
+      note: "May be missing and makes no difference. BP-DR-1 for another word.",
+      source: "3.1",
+    },
+    paymentField,
+  ],
+  answer: "PaymentAnswer",
+  idempotent: true,
+  headers: [
+    {
+      name: "X-EBANX-Simulate-Internal-Error",
+      note: "In the sandbox: a BP code or 503 is answered, and nothing is done; with BP-DR-119 the acquirer's answer gets lost.",
+    },
+    { name: "X-EBANX-API-Processing-Type", note: "local: processed within the country." },
+  ],
+  family: "direct",
+  runs: [direct],
+  rules: directRules,
+  codes: ["BP-DR-119", "COFRE-26", "COFRE-27"],
+  example: {
+    ...exampleKey,
+    operation: "request",
+    payment: {
+      merchant_payment_code: "$ORDER",
+      amount_total: "100.00",
+      currency_code: "PEN",
+      country: "pe",
+      name: "Ana Lima",
+      email: "ana.lima@example.com",
+      phone_number: "51987654321",
+      payment_type_code: "creditcard",
+      creditcard: { ...exampleCard, auto_capture: false },
+    },
+  },
+};

@@ -9,6 +9,8 @@ import { fieldOf } from "../requests/fields.ts";
 import { refusal } from "../errors/refusal.ts";
 import { isTreeObject, type Tree, type TreeObject } from "../decode/tree.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
+import type { EndpointDoc } from "../endpoint-doc.ts";
+import { exampleKey, secretKey } from "./shared-docs.ts";
 
 /**
  * Names in the style of the sample ("Real to US Dollar", interface 5.7): the currencies in which
@@ -32,6 +34,33 @@ const currencyNames: ReadonlyMap<string, string> = new Map([
   ["UYU", "Uruguayan Peso"],
 ]);
 
+const exchangeDoc: EndpointDoc = {
+  id: "exchange",
+  tag: "Around a payment",
+  summary: "Ask for an exchange rate",
+  description: "What one unit of currency_code is worth, by the account's own table.",
+  fields: [
+    secretKey,
+    {
+      name: "currency_code",
+      type: "text",
+      required: { code: "COFRE-40" },
+      note: "ISO 4217.",
+      source: "5.7",
+    },
+    {
+      name: "currency_base_code",
+      type: "text",
+      aliases: ["currency_base"],
+      note: "The currency of the account's country when it is missing.",
+      source: "5.7",
+    },
+  ],
+  answer: "ExchangeAnswer",
+  codes: ["COFRE-40", "COFRE-41"],
+  example: { ...exampleKey, currency_code: "USD", currency_base_code: "BRL" },
+};
+
 /**
  * /ws/exchange (interface 5.7): the value of one unit of `currency_code` in the base currency, by
  * the account's own table.
@@ -39,6 +68,7 @@ const currencyNames: ReadonlyMap<string, string> = new Map([
 export function exchangeEndpoint({ clockOf }: EndpointDeps): Endpoint {
   return {
     path: "/ws/exchange",
+    doc: exchangeDoc,
     permission: reading,
     recorded: true,
     key: "secret",
@@ -49,6 +79,34 @@ export function exchangeEndpoint({ clockOf }: EndpointDeps): Endpoint {
   };
 }
 
+const currencyRatesDoc: EndpointDoc = {
+  id: "currencyRates",
+  tag: "Around a payment",
+  summary: "Ask for several exchange rates",
+  description:
+    "What one unit of each currency in currency_codes is worth in each of currency_base_codes, by the account's own table.",
+  fields: [
+    secretKey,
+    {
+      name: "currency_codes",
+      type: "text",
+      aliases: ["currency_code"],
+      required: { code: "COFRE-40" },
+      note: "ISO 4217: a list, or text with commas.",
+      source: "5.7",
+    },
+    {
+      name: "currency_base_codes",
+      type: "text",
+      aliases: ["currency_base_code"],
+      note: "A list, or text with commas. The currency of the account's country when it is missing.",
+    },
+  ],
+  answer: "CurrencyRatesAnswer",
+  codes: ["COFRE-40", "COFRE-41"],
+  example: { ...exampleKey, currency_codes: "USD,EUR", currency_base_codes: "BRL" },
+};
+
 /**
  * /ws/exchange/getCurrencyRates (interface 5.7): the rates of every currency in `currency_codes` to
  * every one in `currency_base_codes`. Each is a list, or comma-separated text.
@@ -56,6 +114,7 @@ export function exchangeEndpoint({ clockOf }: EndpointDeps): Endpoint {
 export function currencyRatesEndpoint({ clockOf }: EndpointDeps): Endpoint {
   return {
     path: "/ws/exchange/getCurrencyRates",
+    doc: currencyRatesDoc,
     permission: reading,
     recorded: true,
     key: "secret",

@@ -5,6 +5,8 @@ import type { Endpoint } from "../endpoint.ts";
 import { textOf, type TreeObject } from "../decode/tree.ts";
 import { answerWithOtherStatus } from "../answers/refusal-answer.ts";
 import type { EndpointDeps } from "./deps.ts";
+import type { Field } from "../field.ts";
+import type { EndpointDoc } from "../endpoint-doc.ts";
 
 /**
  * 401, as the browser library expects it (interface 1.3); `message` is for clients that read
@@ -12,6 +14,61 @@ import type { EndpointDeps } from "./deps.ts";
  */
 const unauthorized = answerWithOtherStatus("BP-SA-2");
 const acknowledged: WireAnswer = { status: 200, body: "{}" };
+
+const pageKey: Field = {
+  name: "publicIntegrationKey",
+  type: "text",
+  required: { code: "BP-SA-2", status: 401 },
+  note: "The account's public key.",
+  source: "2.7",
+};
+
+const examplePage = { publicIntegrationKey: "$PUBLIC_KEY" };
+
+const nameDoc: EndpointDoc = {
+  id: "fingerprint",
+  tag: "Browsers",
+  summary: "Give a device a name",
+  description:
+    "The name is sent along as device_id. There are no scripts to load: the list of providers is empty.",
+  fields: [
+    pageKey,
+    { name: "country", type: "text", note: "Not looked at.", source: "2.7" },
+    { name: "origin", type: "text", note: "Not looked at.", source: "2.7" },
+  ],
+  answer: "FingerprintAnswer",
+  otherAnswers: { "401": "Error" },
+  codes: ["BP-SA-2"],
+  example: examplePage,
+};
+
+const providerDoc: EndpointDoc = {
+  id: "fingerprintProvider",
+  tag: "Browsers",
+  summary: "Tell what a provider found",
+  description: "Taken, and not looked at.",
+  fields: [
+    pageKey,
+    { name: "ebanx_session_id", type: "text", note: "Not looked at.", source: "2.7" },
+  ],
+  answer: "Nothing",
+  otherAnswers: { "401": "Error" },
+  codes: ["BP-SA-2"],
+  example: examplePage,
+};
+
+const errorDoc: EndpointDoc = {
+  id: "fingerprintError",
+  tag: "Browsers",
+  summary: "Tell that a page failed",
+  description: "Taken, and not looked at.",
+  fields: [
+    { name: "publicIntegrationKey", type: "text", note: "Not looked at.", source: "2.7" },
+    { name: "errorMessage", type: "text", note: "Not looked at.", source: "2.7" },
+  ],
+  answer: "Nothing",
+  example: { ...examplePage, errorMessage: "no camera" },
+};
 
 /**
  * Called by a shop's page after it has created a token (interface 2.7), to get a name for the
@@ -32,9 +89,14 @@ export function fingerprintEndpoints({ holderOf, randomOf }: EndpointDeps): read
   });
   const row = { key: "none", family: "parameters", cors: true } as const;
   return [
-    { ...row, path: "/fingerprint", handle: withKey(session) },
-    { ...row, path: "/fingerprint/provider", handle: withKey(() => acknowledged) },
+    { ...row, path: "/fingerprint", doc: nameDoc, handle: withKey(session) },
+    {
+      ...row,
+      path: "/fingerprint/provider",
+      doc: providerDoc,
+      handle: withKey(() => acknowledged),
+    },
     // A page may report an error even if its key does not work.
-    { ...row, path: "/fingerprint/error", handle: async () => acknowledged },
+    { ...row, path: "/fingerprint/error", doc: errorDoc, handle: async () => acknowledged },
   ];
 }

@@ -9,6 +9,8 @@ import { fieldOf } from "../requests/fields.ts";
 import { refusal } from "../errors/refusal.ts";
 import type { TreeObject } from "../decode/tree.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
+import type { EndpointDoc } from "../endpoint-doc.ts";
+import { exampleKey, secretKey } from "./shared-docs.ts";
 
 /** Wire names of the account's addresses, in the order of interface 5.7. */
 const properties = {
@@ -17,6 +19,38 @@ const properties = {
   receipt_email: "receiptEmail",
   url_status_change_notification: "notificationUrl",
 } as const satisfies Record<string, keyof AccountSettings>;
+
+const getDoc: EndpointDoc = {
+  id: "getProperties",
+  tag: "Around a payment",
+  summary: "Show the account's addresses",
+  description: "Plugins ask this to learn whether a secret key is good.",
+  fields: [secretKey],
+  answer: "PropertiesAnswer",
+  example: exampleKey,
+};
+
+const editDoc: EndpointDoc = {
+  id: "editProperties",
+  tag: "Around a payment",
+  summary: "Change the account's addresses",
+  description: "Those that are named; the others stay.",
+  fields: [
+    secretKey,
+    { name: "image", type: "text", note: "The address of the shop's picture.", source: "5.7" },
+    { name: "url_response", type: "text", note: "Where customers come back to.", source: "5.7" },
+    { name: "receipt_email", type: "text", note: "Who gets receipts.", source: "5.7" },
+    {
+      name: "url_status_change_notification",
+      type: "text",
+      note: "Where changes of payments are announced.",
+      source: "5.7",
+    },
+  ],
+  answer: "PropertiesAnswer",
+  codes: ["COFRE-39"],
+  example: { ...exampleKey, url_response: "https://shop.example/back" },
+};
 
 /**
  * merchantIntegrationProperties/get and /edit (interface 5.7): plugins call the first to check
@@ -30,6 +64,7 @@ export function integrationPropertiesEndpoints({
   return [
     {
       path: "/ws/merchantIntegrationProperties/get",
+      doc: getDoc,
       permission: reading,
       recorded: true,
       key: "secret",
@@ -39,6 +74,7 @@ export function integrationPropertiesEndpoints({
     },
     {
       path: "/ws/merchantIntegrationProperties/edit",
+      doc: editDoc,
       permission: acting("admin", "settings_changed"),
       recorded: true,
       key: "secret",

@@ -4,6 +4,8 @@ import { isOfKnownBrand } from "../requests/direct-request.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { fieldOf } from "../requests/fields.ts";
 import { refusalAnswer } from "../answers/refusal-answer.ts";
+import type { EndpointDoc } from "../endpoint-doc.ts";
+import { exampleKey, secretKey } from "./shared-docs.ts";
 
 /**
  * The zip codes in the examples of public clients: this server has no directory of addresses, and
@@ -17,9 +19,30 @@ const zipcodes: ReadonlyMap<
   ["80230010", { state: "PR", city: "Curitiba", name: "Rua Marechal Deodoro" }],
 ]);
 
+const zipcodeDoc: EndpointDoc = {
+  id: "zipcode",
+  tag: "Around a payment",
+  summary: "Look an address up",
+  description: "Knows the few codes that public examples ask for, and no others.",
+  fields: [
+    secretKey,
+    {
+      name: "zipcode",
+      type: "text",
+      required: { code: "BP-ZIP-1" },
+      note: "Eight digits.",
+      source: "5.7",
+    },
+  ],
+  answer: "ZipcodeAnswer",
+  codes: ["BP-ZIP-1", "BP-ZIP-2", "BP-ZIP-3"],
+  example: { ...exampleKey, zipcode: "80230010" },
+};
+
 /** /ws/zipcode (interface 5.7), for a few codes only. */
 export const zipcodeEndpoint: Endpoint = {
   path: "/ws/zipcode",
+  doc: zipcodeDoc,
   permission: reading,
   recorded: true,
   key: "secret",
@@ -41,12 +64,34 @@ function isCard(document: string): boolean {
   return isOfKnownBrand(document) && documentFor("br", document, true) === "invalid";
 }
 
+const documentBalanceDoc: EndpointDoc = {
+  id: "documentBalance",
+  tag: "Around a payment",
+  summary: "Ask what a person may still spend abroad",
+  description: "Nothing is summed up here: everybody always has the whole of it left.",
+  fields: [
+    secretKey,
+    {
+      name: "document",
+      type: "text",
+      required: { code: "COFRE-42" },
+      longest: { characters: 32, code: "COFRE-42" },
+      note: "Punctuation is dropped.",
+      source: "5.7",
+    },
+  ],
+  answer: "DocumentBalanceAnswer",
+  codes: ["COFRE-42"],
+  example: { ...exampleKey, document: "853.513.468-93" },
+};
+
 /**
  * /ws/documentbalance (interface 5.7): what a person may still spend abroad this month. Payments
  * are not summed up by document, so the balance is always the whole of the documented 3000 USD.
  */
 export const documentBalanceEndpoint: Endpoint = {
   path: "/ws/documentbalance",
+  doc: documentBalanceDoc,
   permission: reading,
   recorded: true,
   key: "secret",

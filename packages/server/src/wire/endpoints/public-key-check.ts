@@ -2,6 +2,7 @@ import type { WireAnswer } from "../answers/answer.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { textOf } from "../decode/tree.ts";
 import type { EndpointDeps } from "./deps.ts";
+import type { EndpointDoc } from "../endpoint-doc.ts";
 
 const operation =
   '"resource":"merchantIntegrationProperties","operation":"isValidPublicIntegrationKey"';
@@ -18,6 +19,25 @@ const invalid: WireAnswer = {
   body: `{"status":"CONFLICT","success":false,${operation},"body":{"error":"Invalid public_integration_key"}}`,
 };
 
+const doc: EndpointDoc = {
+  id: "isValidPublicIntegrationKey",
+  tag: "Browsers",
+  summary: "Ask whether a public key is good",
+  description: "What a page asks first.",
+  fields: [
+    {
+      name: "public_integration_key",
+      type: "text",
+      required: { status: 409 },
+      note: "The key that is asked about.",
+      source: "2.7",
+    },
+  ],
+  answer: "KeyIsValid",
+  otherAnswers: { "409": "KeyIsInvalid" },
+  example: { public_integration_key: "$PUBLIC_KEY" },
+};
+
 /**
  * Every browser client calls this before it creates a token (interface 2.7). A secret key is not
  * accepted as a public one: it has no place in a browser.
@@ -25,6 +45,7 @@ const invalid: WireAnswer = {
 export function publicKeyCheckEndpoint({ holderOf }: Pick<EndpointDeps, "holderOf">): Endpoint {
   return {
     path: "/ws/merchantIntegrationProperties/isValidPublicIntegrationKey",
+    doc,
     key: "none",
     family: "parameters",
     cors: true,

@@ -4,11 +4,28 @@ import type { Endpoint } from "../endpoint.ts";
 import { paymentAnswer } from "../answers/payment-answer.ts";
 import { readSelector } from "../requests/payment-request.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
+import type { EndpointDoc } from "../endpoint-doc.ts";
+import { exampleOrder, paymentFields } from "./shared-docs.ts";
+
+const doc: EndpointDoc = {
+  id: "query",
+  tag: "Payments",
+  summary: "Look at a payment",
+  description: "What to do whenever an answer was lost.",
+  fields: paymentFields,
+  answer: "PaymentAnswer",
+  family: "query",
+  runs: [query],
+  codes: ["BP-QRY-1"],
+  example: exampleOrder,
+  needs: "held",
+};
 
 /** /ws/query: shows a payment (interface 5.5). */
 export function queryEndpoint({ runner }: EndpointDeps): Endpoint {
   return {
     path: "/ws/query",
+    doc,
     permission: viewing,
     recorded: true,
     key: "secret",

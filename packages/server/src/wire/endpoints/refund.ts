@@ -7,9 +7,79 @@ import { withWarnings } from "../answers/answer.ts";
 import type { KeyedEndpoint } from "../endpoint.ts";
 import { paymentAnswer } from "../answers/payment-answer.ts";
 import { unknownPayment } from "../requests/payment-request.ts";
-import { readRefundOrCancel, readRefundRequest } from "../requests/refund-request.ts";
+import {
+  readRefundOrCancel,
+  readRefundRequest,
+  refundLongest,
+} from "../requests/refund-request.ts";
 import { refusal } from "../errors/refusal.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
+import type { Field } from "../field.ts";
+import type { EndpointDoc } from "../endpoint-doc.ts";
+import { exampleOrder, secretKey, selectorFor } from "./shared-docs.ts";
+
+const refundTexts: readonly Field[] = [
+  {
+    name: "description",
+    type: "text",
+    longest: { characters: refundLongest.description, code: "BP-REF-6" },
+    note: "Why. May be empty.",
+    source: "5.3",
+  },
+  {
+    name: "merchant_refund_code",
+    type: "text",
+    longest: { characters: refundLongest.code, code: "BP-REF-6" },
+    note: "Your name for the refund. BP-REF-11 when it was used.",
+    source: "5.3",
+  },
+];
+
+const refundDoc: EndpointDoc = {
+  id: "refund",
+  tag: "Afterwards",
+  summary: "Give money back, or take a refund back",
+  description:
+    "Of a captured payment, in as many parts as you like. A refund that has not been sent yet can be taken back.",
+  fields: [
+    secretKey,
+    {
+      name: "operation",
+      type: "text",
+      values: ["request", "cancel"],
+      note: "request when it is missing. BP-REF-2 for another word.",
+      source: "5.3",
+    },
+    ...selectorFor("refund"),
+    {
+      name: "amount",
+      type: "decimal",
+      required: { code: "BP-REF-3", when: "operation is request" },
+      note: "In the payment's currency.",
+      source: "5.3",
+    },
+    ...refundTexts,
+    {
+      name: "refund_id",
+      type: "whole",
+      required: { code: "BP-REF-8", or: ["merchant_refund_code"], when: "operation is cancel" },
+      note: "The refund to take back.",
+      source: "5.3",
+    },
+  ],
+  answer: "RefundAnswer",
+  idempotent: true,
+  family: "refund",
+  runs: [refund, cancelRefund],
+  codes: ["BP-REF-1", "BP-REF-2", "BP-REF-3", "BP-REF-4", "BP-REF-6", "BP-REF-8", "COFRE-47"],
+  example: {
+    ...exampleOrder,
+    operation: "request",
+    amount: "25.00",
+    description: "one of four cups was broken",
+  },
+  needs: "captured",
+};
 
 /**
  * /ws/refund: refunds a payment, or cancels a refund that has not been sent yet (interface 5.3).
@@ -17,6 +87,7 @@ import { answering, type EndpointDeps } from "./deps.ts";
 export function refundEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   return {
     path: "/ws/refund",
+    doc: refundDoc,
     permission: acting("operator", "refund", amountIn),
     recorded: true,
     key: "secret",
@@ -39,10 +110,26 @@ export function refundEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   };
 }
 
+const refundOrCancelDoc: EndpointDoc = {
+  id: "refundOrCancel",
+  tag: "Afterwards",
+  summary: "Undo a payment",
+  description: "Gives up what is not captured yet, and gives back what is left of what was.",
+  fields: [secretKey, ...selectorFor("refund"), ...refundTexts],
+  answer: "RefundOrCancelAnswer",
+  idempotent: true,
+  family: "refund_or_cancel",
+  runs: [refundOrCancel],
+  codes: ["BP-REF-1", "BP-REF-6", "COFRE-47"],
+  example: { ...exampleOrder, description: "the order was cancelled" },
+  needs: "captured",
+};
+
 /** /ws/refundOrCancel: cancels an uncaptured payment, refunds a captured one (interface 5.4). */
 export function refundOrCancelEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   return {
     path: "/ws/refundOrCancel",
+    doc: refundOrCancelDoc,
     permission: acting("operator", "refund_or_cancel", amountIn),
     recorded: true,
     key: "secret",

@@ -4,6 +4,22 @@ import type { Endpoint } from "../endpoint.ts";
 import { paymentAnswer } from "../answers/payment-answer.ts";
 import { readSelector } from "../requests/payment-request.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
+import type { EndpointDoc } from "../endpoint-doc.ts";
+import { exampleOrder, paymentFields } from "./shared-docs.ts";
+
+const doc: EndpointDoc = {
+  id: "resendNotification",
+  tag: "Around a payment",
+  summary: "Announce a payment once more",
+  description: "What was announced last is announced again.",
+  fields: paymentFields,
+  answer: "PaymentAnswer",
+  family: "resend",
+  runs: [resendNotification],
+  codes: ["BP-QRY-1"],
+  example: exampleOrder,
+  needs: "captured",
+};
 
 /**
  * /ws/everest/resendNotification (interface 5.7): sends the latest notification of a payment again.
@@ -11,6 +27,7 @@ import { answering, type EndpointDeps } from "./deps.ts";
 export function resendNotificationEndpoint({ runner }: EndpointDeps): Endpoint {
   return {
     path: "/ws/everest/resendNotification",
+    doc,
     permission: acting("operator", "notification_sent_again"),
     recorded: true,
     key: "secret",

@@ -7,6 +7,40 @@ import { refusalAnswer } from "../answers/refusal-answer.ts";
 import { readSetCvv } from "../requests/set-cvv-request.ts";
 import type { TreeObject } from "../decode/tree.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
+import type { EndpointDoc } from "../endpoint-doc.ts";
+import { eitherKey, rule } from "./shared-docs.ts";
+
+const doc: EndpointDoc = {
+  id: "setCvv",
+  tag: "Cards",
+  summary: "Leave a security code for a token's next payment",
+  description: "The code stays in memory, is used once, and is gone after 15 minutes.",
+  fields: [
+    ...eitherKey,
+    {
+      name: "token",
+      type: "text",
+      required: { code: rule(64) },
+      note: "The stored card.",
+      source: "2.4",
+    },
+    {
+      name: "card_cvv",
+      type: "digits",
+      required: { code: rule(54) },
+      shortest: { characters: 3, code: rule(55) },
+      longest: { characters: 4, code: rule(55) },
+      note: "Kept in memory for 15 minutes, for the next payment with this token.",
+      source: "2.4",
+    },
+  ],
+  answer: "SetCvvAnswer",
+  family: "set_cvv",
+  runs: [setCvv],
+  codes: ["BP-DR-54", "BP-DR-55", "BP-DR-64"],
+  example: { public_integration_key: "$PUBLIC_KEY", token: "$TOKEN", card_cvv: "123" },
+  needs: "stored",
+};
 
 /**
  * /ws/token/setCVV: keeps a security code for the next payment with a token (interface 2.4).
@@ -15,6 +49,7 @@ import { answering, type EndpointDeps } from "./deps.ts";
 export function setCvvEndpoint(deps: EndpointDeps): Endpoint {
   return {
     path: "/ws/token/setCVV",
+    doc,
     permission: acting("operator", "security_code_left"),
     recorded: true,
     key: "public",

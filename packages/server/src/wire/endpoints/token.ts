@@ -1,16 +1,77 @@
 import { acting } from "../permission.ts";
 import { tokenize } from "../../operations/tokenize.ts";
 import type { Endpoint } from "../endpoint.ts";
-import { answeredType, readToken } from "../requests/token-request.ts";
+import {
+  answeredType,
+  readToken,
+  tokenRules,
+  longestTokenHolderName,
+} from "../requests/token-request.ts";
 import { isSetCvv } from "../requests/set-cvv-request.ts";
 import { answerSetCvv } from "./set-cvv.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
+import type { EndpointDoc } from "../endpoint-doc.ts";
+import {
+  cardFields,
+  countryField,
+  eitherKey,
+  exampleCard,
+  exampleKey,
+  rule,
+} from "./shared-docs.ts";
+
+const doc: EndpointDoc = {
+  id: "token",
+  tag: "Cards",
+  summary: "Store a card",
+  description:
+    "The answer's token stands for the card in later payments. It works for 14 months after its last use.",
+  fields: [
+    ...eitherKey,
+    {
+      name: "payment_type_code",
+      type: "text",
+      note: "creditcard, debitcard, a brand, or empty. BP-DR-35 for another word.",
+      source: "2.1",
+    },
+    countryField("2.1"),
+    {
+      name: "creditcard",
+      type: "object",
+      aliases: ["card"],
+      required: { code: rule(48), or: ["card"] },
+      note: "The card to store.",
+      source: "2.1",
+      fields: cardFields({ longestName: longestTokenHolderName }),
+    },
+    {
+      name: "token",
+      type: "text",
+      shortest: { characters: 32, code: rule(66) },
+      longest: { characters: 128, code: rule(66) },
+      note: "The token's name, of your choice, without blanks; with the secret key only. BP-DR-65 when it is taken.",
+      source: "2.1",
+    },
+  ],
+  answer: "TokenAnswer",
+  family: "token",
+  runs: [tokenize],
+  rules: tokenRules,
+  example: {
+    ...exampleKey,
+    payment_type_code: "creditcard",
+    country: "br",
+    token: "$TOKEN",
+    creditcard: exampleCard,
+  },
+};
 
 /** POST /ws/token: stores a card (interface 2.1). Browsers call it with the public key. */
 export function tokenEndpoint(deps: EndpointDeps): Endpoint {
   const { runner, clockOf } = deps;
   return {
     path: "/ws/token",
+    doc,
     permission: acting("operator", "card_stored"),
     recorded: true,
     key: "public",

@@ -3,14 +3,75 @@ import { verifyCard } from "../../operations/verify-card.ts";
 import { wipeSource } from "../requests/direct-request.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { verdictCode, verdictDescription } from "../answers/payment-answer.ts";
-import { readVerify } from "../requests/verify-request.ts";
+import { readVerify, verifyRules, longestVerifyHolderName } from "../requests/verify-request.ts";
 import { acting } from "../permission.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
+import type { EndpointDoc } from "../endpoint-doc.ts";
+import {
+  cardFields,
+  chargeToken,
+  countryField,
+  exampleCard,
+  exampleKey,
+  networkTokenFields,
+  rule,
+  secretKey,
+  storedCredential,
+} from "./shared-docs.ts";
+
+/** The two paths of the operation, each with its id in the OpenAPI document. */
+const names = [
+  { path: "/ws/verifycard", id: "verifyCard" },
+  { path: "/ws/cardverify", id: "verifyCardAscardverify" },
+] as const;
+
+const doc: Omit<EndpointDoc, "id"> = {
+  tag: "Cards",
+  summary: "Ask whether a card is good",
+  description: "Nothing is charged, and nothing stays held.",
+  fields: [
+    secretKey,
+    {
+      name: "payment_type_code",
+      type: "text",
+      note: "creditcard when it is missing. BP-DR-35 for what is no card.",
+      source: "3.7",
+    },
+    countryField("3.7"),
+    {
+      name: "card",
+      type: "object",
+      aliases: ["creditcard"],
+      required: { code: rule(48), or: ["creditcard", "token"] },
+      note: "The card, or the token that stands for it.",
+      source: "3.7",
+      fields: [
+        ...cardFields({ longestName: longestVerifyHolderName }),
+        chargeToken,
+        ...networkTokenFields,
+      ],
+    },
+    {
+      name: "token",
+      type: "text",
+      note: "A stored card, when there is no card node.",
+      source: "3.7",
+    },
+    storedCredential,
+  ],
+  answer: "VerifyAnswer",
+  family: "verify",
+  runs: [verifyCard],
+  rules: verifyRules,
+  codes: ["COFRE-26", "COFRE-27"],
+  example: { ...exampleKey, payment_type_code: "creditcard", country: "br", card: exampleCard },
+};
 
 /** /ws/verifycard, under its two names: checks a card without a payment (interface 3.7). */
 export function verifyCardEndpoints({ runner, clockOf }: EndpointDeps): readonly Endpoint[] {
-  return ["/ws/verifycard", "/ws/cardverify"].map((path) => ({
+  return names.map(({ path, id }) => ({
     path,
+    doc: { ...doc, id },
     permission: acting("operator", "card_verified"),
     recorded: true,
     key: "secret",

@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../wire/errors/refusal.ts";
+import type { ErrorCode } from "./errors/refusal.ts";
 
 /**
  * The answer to a request that breaks a documented rule. Without a code the answer has none

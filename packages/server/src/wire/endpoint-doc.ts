@@ -1,0 +1,73 @@
+import type { Operation } from "../operations/operation.ts";
+import type { ErrorFamily } from "./answers/errors.ts";
+import type { ErrorCode } from "./errors/refusal.ts";
+import type { Field } from "./field.ts";
+
+/** Groups of endpoints in the documentation. */
+export type Tag = "Cards" | "Payments" | "Afterwards" | "Around a payment" | "Browsers" | "Sandbox";
+
+/** Names of the schemas of answers; api-docs/answer-schemas.ts defines each. */
+export type AnswerName =
+  | "CancelAnswer"
+  | "ClockAnswer"
+  | "CurrencyRatesAnswer"
+  | "DocumentBalanceAnswer"
+  | "Done"
+  | "Error"
+  | "ExchangeAnswer"
+  | "ExplainAnswer"
+  | "FaultsAnswer"
+  | "FiguresAnswer"
+  | "FingerprintAnswer"
+  | "KeyIsInvalid"
+  | "KeyIsValid"
+  | "Nothing"
+  | "NotificationsAnswer"
+  | "PaymentAnswer"
+  | "PaymentsAnswer"
+  | "PropertiesAnswer"
+  | "RefundAnswer"
+  | "RefundOrCancelAnswer"
+  | "RequestsAnswer"
+  | "SetCvvAnswer"
+  | "SettingsAnswer"
+  | "StatsAnswer"
+  | "TimelineAnswer"
+  | "TokenAnswer"
+  | "TokensAnswer"
+  | "VerifyAnswer"
+  | "WorldsAnswer"
+  | "ZipcodeAnswer";
+
+/** The documentation of an endpoint: /openapi.json and /docs are made from it. */
+export interface EndpointDoc {
+  /** The operation's id in the OpenAPI document, which has each id once. */
+  readonly id: string;
+  readonly tag: Tag;
+  readonly summary: string;
+  readonly description: string;
+  readonly fields: readonly Field[];
+  readonly answer: AnswerName;
+  /** Answers with another HTTP status than 200 and 503. */
+  readonly otherAnswers?: Readonly<Record<string, AnswerName>>;
+  /** The endpoint accepts an Idempotency-Key. */
+  readonly idempotent?: true;
+  /** Other headers that the endpoint reads. */
+  readonly headers?: readonly { readonly name: string; readonly note: string }[];
+  /** The error codes of the operations in `runs`, by error name. */
+  readonly family?: ErrorFamily;
+  /** The operations that the endpoint runs. Their errors are errors of the endpoint. */
+  readonly runs?: readonly Pick<Operation<never, unknown>, "errors">[];
+  /** The validation rules. Each has a BP-DR code. */
+  readonly rules?: readonly { readonly code: number }[];
+  /** Error codes that follow neither from the key nor from `runs` and `rules`. */
+  readonly codes?: readonly ErrorCode[];
+  /**
+   * A request that succeeds unchanged. The shell replaces its variables: $KEY, $PUBLIC_KEY, $ORDER
+   * (a payment's code) and $TOKEN (a token chosen by the client). The document replaces $DUE with an
+   * expiry date in the future.
+   */
+  readonly example: Readonly<Record<string, unknown>>;
+  /** What must exist before the example succeeds. */
+  readonly needs?: "held" | "captured" | "stored";
+}

@@ -1,0 +1,177 @@
+import type { Field } from "../field.ts";
+import type { RuleCode } from "../requests/rules.ts";
+import { unnamedCodes } from "../requests/payment-request.ts";
+import { credentialLongest, initiators, uses } from "../requests/credential-nodes.ts";
+import { countryCodes } from "../../payment/countries.ts";
+import { storedCredentialReasons } from "../../payment/payment.ts";
+
+/** Parts of the documentation that several endpoints share. Limits are the validators' constants. */
+
+export const rule = <Code extends RuleCode>(code: Code): `BP-DR-${Code}` => `BP-DR-${code}`;
+
+export const secretKey: Field = {
+  name: "integration_key",
+  type: "text",
+  required: { code: "BP-SA-1" },
+  note: "The account's secret key.",
+  source: "1.6",
+};
+
+/** For operations that browsers call: they accept either key. */
+export const eitherKey: readonly Field[] = [
+  { ...secretKey, required: { code: "BP-SA-1", or: ["public_integration_key"] } },
+  {
+    name: "public_integration_key",
+    type: "text",
+    note: "The account's public key: all that a page in a browser may know.",
+    source: "1.6",
+  },
+];
+
+export function selectorFor(operation: keyof typeof unnamedCodes): readonly Field[] {
+  return [
+    {
+      name: "hash",
+      type: "text",
+      required: { code: unnamedCodes[operation], or: ["merchant_payment_code"] },
+      note: "The payment, as answers name it. Counts before merchant_payment_code.",
+      source: "5",
+    },
+    {
+      name: "merchant_payment_code",
+      type: "text",
+      note: "The payment, as you named it.",
+      source: "5",
+    },
+  ];
+}
+
+/** A payment, and the key of its account. */
+export const paymentFields: readonly Field[] = [secretKey, ...selectorFor("query")];
+
+export function cardFields(prefix: { readonly longestName: number }): readonly Field[] {
+  const withNumber = "there is neither a token nor a network token";
+  return [
+    {
+      name: "card_number",
+      type: "digits",
+      required: { code: rule(49), when: withNumber },
+      shortest: { characters: 14, code: rule(75) },
+      longest: { characters: 19, code: rule(75) },
+      note: "With its check digit; blanks and dashes are dropped.",
+      source: "3.3",
+    },
+    {
+      name: "card_name",
+      type: "text",
+      required: { code: rule(51), when: withNumber },
+      longest: { characters: prefix.longestName, code: rule(52) },
+      note: "The holder's name, as on the card.",
+      source: "3.3",
+    },
+    {
+      name: "card_due_date",
+      type: "text",
+      required: { code: rule(56), when: withNumber },
+      note: "mm/yyyy; good until its month is over.",
+      source: "3.3",
+    },
+    {
+      name: "card_cvv",
+      type: "digits",
+      required: {
+        code: rule(54),
+        when: `${withNumber}, nor stored credentials, and the account wants it`,
+      },
+      shortest: { characters: 3, code: rule(55) },
+      longest: { characters: 4, code: rule(55) },
+      note: "The security code. Never stored.",
+      source: "3.3",
+    },
+  ];
+}
+
+export const networkTokenFields: readonly Field[] = [
+  {
+    name: "network_token_pan",
+    type: "digits",
+    note: "A network token's number, in place of card_number.",
+    source: "3.3",
+  },
+  {
+    name: "network_token_expire_date",
+    type: "text",
+    required: { code: rule(136), when: "there is a network_token_pan" },
+    note: "mm/yyyy.",
+    source: "3.3",
+  },
+  {
+    name: "network_token_cryptogram",
+    type: "text",
+    note: "Base64 or base64url, at most 64 characters, or COFRE-27.",
+    source: "3.3",
+  },
+];
+
+export const chargeToken: Field = {
+  name: "token",
+  type: "text",
+  note: "A stored card, in place of number, name and date. A card_cvv may stand beside it.",
+  source: "3.3",
+};
+
+export const storedCredential: Field = {
+  name: "cof_info",
+  type: "object",
+  note: "Stored credentials: whether they are used for the first time, and who asks.",
+  source: "3.6",
+  fields: [
+    {
+      name: "cof_type",
+      type: "text",
+      values: uses,
+      note: "COFRE-26 for another word.",
+      source: "3.6",
+    },
+    {
+      name: "initiator",
+      type: "text",
+      values: initiators,
+      note: "The customer or the merchant. COFRE-26 for another word.",
+      source: "3.6",
+    },
+    {
+      name: "trans_type",
+      type: "text",
+      aliases: ["transType"],
+      note: `${storedCredentialReasons.join(", ")}; another word is taken for the plain one.`,
+      source: "3.6",
+    },
+    {
+      name: "mandate_id",
+      type: "text",
+      longest: { characters: credentialLongest.mandate },
+      note: "What the initial payment's answer had.",
+      source: "3.6",
+    },
+  ],
+};
+
+export const countryField = (source: string): Field => ({
+  name: "country",
+  type: "text",
+  longest: { characters: 2, code: rule(77) },
+  values: countryCodes,
+  note: "In any letter case; the account's own when it is missing. BP-DR-77 when payments are not taken there.",
+  source,
+});
+
+/** Parts of examples; see `example` of EndpointDoc for what the variables are. */
+export const exampleKey = { integration_key: "$KEY" };
+export const exampleOrder = { ...exampleKey, merchant_payment_code: "$ORDER" };
+export const exampleCard = {
+  card_number: "4111111111111111",
+  card_name: "Ana Lima",
+  card_due_date: "$DUE",
+  card_cvv: "123",
+};
