@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { describe, test } from "node:test";
+import { openApiDocument } from "../packages/server/src/api-docs/document.ts";
+import { instant } from "../packages/server/src/kernel/instant.ts";
+import { sandboxEndpoints } from "../packages/server/test/keyed-endpoints.ts";
 import { commentsOf } from "../packages/server/test/source-scan.ts";
 import { dialectRules, findDialect, proseOf, proseOfComments } from "./dialect.ts";
 import { pathOf } from "./generated-docs.ts";
@@ -37,6 +40,13 @@ describe("plain English", () => {
     assert.deepEqual(found, []);
   });
 
+  test("no text of /openapi.json uses one either, except for error messages", () => {
+    const endpoints = sandboxEndpoints().filter((endpoint) => endpoint.key !== "session");
+    const texts = textsIn(openApiDocument(endpoints, instant(0)));
+    assert.ok(texts.length > 200);
+    assert.deepEqual(texts.flatMap(findDialect), []);
+  });
+
   for (const { pattern, wrong, right } of dialectRules)
     test(`control: ${pattern.source} is found in "${wrong}" and not in "${right}"`, () => {
       assert.equal(findDialect(wrong).length > 0, true);
@@ -54,3 +64,15 @@ describe("plain English", () => {
     ]);
   });
 });
+
+/** The sentences of an OpenAPI document. The error table has its own. */
+function textsIn(value: unknown, name = ""): readonly string[] {
+  if (typeof value === "string")
+    return ["summary", "description", "x-required"].includes(name) ? [value] : [];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) =>
+    key === "x-errors" || key === "example"
+      ? []
+      : textsIn(inner, Array.isArray(value) ? name : key),
+  );
+}

@@ -3,7 +3,7 @@ import type { KeyedEndpoint, ServedEndpoint } from "../src/wire/endpoint.ts";
 import type { EndpointDoc } from "../src/wire/endpoint-doc.ts";
 
 /** Every endpoint of a sandbox, to read what it declares: none of them can run. */
-function sandboxEndpoints(): readonly ServedEndpoint[] {
+export function sandboxEndpoints(): readonly ServedEndpoint[] {
   // Endpoints use what they are given only when they run.
   const parts: Record<keyof EndpointsParts, unknown> = {
     environment: "sandbox",

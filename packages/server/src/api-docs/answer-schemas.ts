@@ -38,7 +38,7 @@ const refTo = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` 
 
 const tally = {
   payments: { type: "integer" },
-  approved: { type: "integer", description: "By the issuer, whatever became of it afterwards." },
+  approved: { type: "integer", description: "Approved by the issuer, whatever the later state." },
   declined: { type: "integer" },
   amounts: { type: "array", items: node({ currency: text, authorized: amount, captured: amount }) },
 } as const satisfies Readonly<Record<string, Schema>>;
@@ -63,7 +63,7 @@ const transactionStatus = node(
     acquirer: text,
     code: {
       enum: ["OK", "NOK", "RETRY", "PENDING"],
-      description: "PENDING: nobody has said yes or no yet.",
+      description: "PENDING: the outcome is not known yet.",
     },
     description: text,
   },
@@ -76,22 +76,23 @@ const payment = node(
       type: "string",
       minLength: 48,
       maxLength: 48,
-      description: "The payment's name in every later request.",
+      description: "The payment's id in later requests.",
     },
     country: text,
     merchant_payment_code: text,
     order_number: textOrNull,
     status: {
       enum: ["PE", "CO", "CA"],
-      description: "Pending (authorized, or not known yet), confirmed (paid), cancelled.",
+      description:
+        "Pending (authorized, or the outcome is unknown), confirmed (captured), cancelled.",
     },
     status_date: time,
     open_date: time,
     confirm_date: time,
     transfer_date: time,
     amount_br: { ...amount, description: "In the local currency, tax included." },
-    amount_ext: { ...amount, description: "In the currency that was asked for." },
-    amount_iof: { ...amount, description: "The tax within amount_br." },
+    amount_ext: { ...amount, description: "In the currency of the request." },
+    amount_iof: { ...amount, description: "The tax included in amount_br." },
     currency_rate: amount,
     currency_ext: text,
     due_date: { type: "string", description: "YYYY-MM-DD." },
@@ -99,8 +100,11 @@ const payment = node(
     payment_type_code: { type: "string", description: "The card's brand, or debitcard." },
     details: node({ billing_descriptor: text }),
     transaction_status: refTo("TransactionStatus"),
-    pre_approved: { type: "boolean", description: "The issuer said yes and that still holds." },
-    capture_available: { type: "boolean", description: "Authorized, and waiting to be captured." },
+    pre_approved: {
+      type: "boolean",
+      description: "The issuer approved it, and the approval is still valid.",
+    },
+    capture_available: { type: "boolean", description: "Authorized and not captured." },
   },
   {
     pin: { type: "string", pattern: String.raw`^\d{9}$` },
@@ -108,7 +112,7 @@ const payment = node(
     chargeback: refTo("Chargeback"),
     token: {
       type: "string",
-      description: "The token that create_token asked for: shown this once.",
+      description: "The token made by create_token; returned only once.",
     },
     masked_card_number: text,
     cof_info: node({ mandate_id: text }),
@@ -130,7 +134,7 @@ const prices: Schema = {
     currency: text,
     local: amount,
     local_currency: text,
-    text: { ...text, description: "How the one came from the other, as a sentence." },
+    text: { ...text, description: "How the amounts were calculated, as a sentence." },
   }),
 };
 const fault = node(
@@ -138,7 +142,7 @@ const fault = node(
     id: text,
     kind: { enum: faultKindNames },
     times: { type: "integer", description: "0: until it is cleared." },
-    met: { type: "integer", description: "Requests that it has met." },
+    met: { type: "integer", description: "The number of requests that it was injected into." },
   },
   { path: text, merchant_payment_code: text, delay_ms: { type: "integer" }, reason: text },
 );
@@ -169,7 +173,7 @@ export const answerSchemas = {
       { message: text },
     ),
     description:
-      "Every refusal, nearly always with HTTP status 200: look at `status`, then at `status_code`.",
+      "Every error, nearly always with HTTP status 200: check `status`, then `status_code`.",
   },
   Done: node({ status: success }),
   Payment: payment,
@@ -261,13 +265,13 @@ export const answerSchemas = {
       since: {
         ...textOrNull,
         description:
-          "Requests, calls and attempts before this moment may be missing; null: none was recorded.",
+          "Requests, calls and attempts before this time may be missing; null: none was recorded.",
       },
       complete: { ...flag, description: "Nothing about this payment is missing." },
       left_out: {
         type: "number",
         description:
-          "Older requests, calls and attempts of this payment that are recorded and not shown.",
+          "The number of older recorded requests, calls and attempts of this payment that are not shown.",
       },
     }),
     entries: {
@@ -283,7 +287,7 @@ export const answerSchemas = {
     problems: {
       type: "array",
       items: text,
-      description: "What should hold of the books and does not: never any.",
+      description: "Violated invariants of the ledger; normally empty.",
     },
     payment: refTo("Payment"),
     status: success,
@@ -293,14 +297,14 @@ export const answerSchemas = {
       type: "array",
       items: node(
         {
-          number: { type: "number", description: "Counts up from 1 within the account." },
+          number: { type: "number", description: "Sequential number in the account, from 1." },
           at: text,
           method: { enum: ["GET", "POST"] },
           path: text,
           key: { enum: ["secret", "public", "session"] },
           parameters: {
             type: "object",
-            description: "Those that may be shown, as they may be shown.",
+            description: "Only parameters of the allow list; card numbers are masked.",
           },
           parameters_left_out: { type: "number" },
           hash: textOrNull,
@@ -308,7 +312,7 @@ export const answerSchemas = {
           answer: {
             type: ["object", "array", "null"],
             items: {},
-            description: "null while there is none, and when it is longer than what is kept.",
+            description: "null while there is no answer, or when it is too long to be kept.",
           },
         },
         {
@@ -322,7 +326,7 @@ export const answerSchemas = {
     },
     next: {
       type: ["number", "null"],
-      description: "Goes on with `after`; null when there are no more.",
+      description: "The value of `after` for the next page; null on the last page.",
     },
     recording: node({ since: textOrNull, keeps: { type: "number" } }),
     status: success,
@@ -340,7 +344,7 @@ export const answerSchemas = {
         currency_ext: text,
         amount_br: amount,
         currency_br: text,
-        authorized: { ...amount, description: "In currency_ext, as the next two." },
+        authorized: { ...amount, description: "In currency_ext, like captured and refunded." },
         captured: amount,
         refunded: amount,
         brand: text,
@@ -349,20 +353,23 @@ export const answerSchemas = {
         email: text,
         country: text,
         instalments: text,
-        charged_back: { ...flag, description: "The issuer has taken it back." },
+        charged_back: { ...flag, description: "A chargeback is open." },
         disputed: {
           ...flag,
-          description: "It was taken back once, whether it was won back or not.",
+          description: "There was a chargeback, reversed or not.",
         },
         waits_for_acquirer: flag,
         needs_review: {
           ...flag,
-          description: "A broken invariant was seen on it: somebody must look.",
+          description: "An invariant of the payment was violated; needs investigation.",
         },
       }),
       description: "Newest first.",
     },
-    next: { ...textOrNull, description: "Goes on with `before`; null when there are no more." },
+    next: {
+      ...textOrNull,
+      description: "The value of `before` for the next page; null on the last page.",
+    },
     status: success,
   }),
   FaultsAnswer: node(
@@ -370,13 +377,13 @@ export const answerSchemas = {
       faults: {
         type: "array",
         items: fault,
-        description: "Those that wait, in the order in which they were added.",
+        description: "Active faults, in the order in which they were added.",
       },
       status: success,
     },
     {
-      fault: { ...fault, description: "The one that was added." },
-      cleared: { type: "integer", description: "How many were taken away." },
+      fault: { ...fault, description: "The added fault." },
+      cleared: { type: "integer", description: "The number of removed faults." },
     },
   ),
   FiguresAnswer: node({
@@ -386,12 +393,12 @@ export const answerSchemas = {
     periods: {
       type: "array",
       items: node({ from: time, ...tally }),
-      description: "All of them, oldest first.",
+      description: "All periods, oldest first.",
     },
     brands: {
       type: "array",
       items: node({ brand: text, ...tally }),
-      description: "Those with payments, the most used first.",
+      description: "Brands with payments, the most used first.",
     },
     card_like_names: {
       ...node({
@@ -399,7 +406,8 @@ export const answerSchemas = {
         merchant_refund_code: { type: "integer" },
         idempotency_key: { type: "integer" },
       }),
-      description: "How many accepted names looked like a card number, since the process started.",
+      description:
+        "The number of accepted names that looked like a card number, since the process started.",
     },
     looked_at: { type: "integer" },
     complete: {
@@ -418,21 +426,24 @@ export const answerSchemas = {
         last_used_at: time,
         expires_at: {
           ...time,
-          description: "When the token stops working unless it is used before.",
+          description: "When the token expires if it is not used before.",
         },
       }),
       description: "Newest first.",
     },
     found: {
       type: "integer",
-      description: "How many of those that were looked at fit, shown or not.",
+      description: "The number of matching cards among those that this call read.",
     },
-    next: { ...textOrNull, description: "Goes on with `after`; null when there are no more." },
+    next: {
+      ...textOrNull,
+      description: "The value of `after` for the next page; null on the last page.",
+    },
     status: success,
   }),
   SettingsAnswer: node(
     {
-      settings: { type: "object", description: "Every switch of the account, by name." },
+      settings: { type: "object", description: "Every setting of the account, by name." },
       status: success,
     },
     {
@@ -440,7 +451,7 @@ export const answerSchemas = {
         type: "array",
         items: { type: "object" },
         description:
-          "With `describe`: name, default, allowed, doc, values where they are few, and unit where it is thousandths.",
+          "With `describe`: name, default, allowed, doc, the values of an enumeration, and unit for thousandths.",
       },
     },
   ),
@@ -451,7 +462,7 @@ export const answerSchemas = {
         type: "array",
         items: { type: "object" },
         description:
-          "Who hears: id, url, enabled, and state: on, off (somebody has switched it off, at `off_at`) or gone (it has answered 410, at `gone_at`); with a key also secret.",
+          "The account's endpoints: id, url, enabled, and state: on, off (disabled, at `off_at`) or gone (it answered 410, at `gone_at`); with a key also secret.",
       },
       payment_url_secret: text,
       public_key: text,
@@ -461,7 +472,8 @@ export const answerSchemas = {
     {
       next: {
         type: ["integer", "null"],
-        description: "With `order`: goes on with `before`; null when there are no more.",
+        description:
+          "With `order`: the value of `before` for the next page; null on the last page.",
       },
     },
   ),
@@ -490,7 +502,7 @@ export const answerSchemas = {
           next_due: {
             ...instant,
             type: ["string", "null"],
-            description: "When something falls due next.",
+            description: "When work falls due next.",
           },
         },
       ),
@@ -500,14 +512,14 @@ export const answerSchemas = {
       done: node({
         payments: { type: "integer", description: "Changes of payments." },
         deliveries: { type: "integer", description: "Attempts to deliver notifications." },
-        cards: { type: "integer", description: "Stored cards that were forgotten." },
+        cards: { type: "integer", description: "Stored cards that were deleted." },
       }),
       complete: {
         ...flag,
         description:
-          "false: more fell due than one call goes through. A call with `set` to `to` goes on.",
+          "false: more work fell due than one call performs. Repeat the request with `set` to `to`.",
       },
-      to: { ...instant, description: "Where the time was to be, when it is not there." },
+      to: { ...instant, description: "The requested time, when it is not reached." },
     },
   ),
   StatsAnswer: node({ store: { type: "object" }, status: success }),

@@ -34,14 +34,16 @@ const errors: ReadonlyMap<string, DocumentedError> = new Map(
   documentedErrors.map((row) => [row.code, row]),
 );
 
-const tags: Readonly<Record<Tag | "Not here", string>> = {
-  Cards: "Store a card, or ask whether it is good.",
-  Payments: "Charge, capture, give up, look.",
-  Afterwards: "Give money back.",
-  "Around a payment": "What shops ask beside.",
-  Browsers: "Called by pages of other origins, with the public key alone.",
-  Sandbox: "Make things happen that an issuer, an acquirer or a reviewer causes otherwise.",
-  "Not here": "Operations of the interface that this version does not have. They answer so.",
+const tags: Readonly<Record<Tag | "Not implemented", string>> = {
+  Cards: "Store or verify a card.",
+  Payments: "Charge, capture, cancel and get payments.",
+  Refunds: "Refund payments.",
+  Utilities: "Exchange rates, lookups, notifications, account settings and health.",
+  Browsers: "Called by web pages of other origins, with only the public key.",
+  Sandbox:
+    "Simulate events of issuers, acquirers and reviewers, inspect payments, and control worlds.",
+  "Not implemented":
+    "Operations of the interface that this version does not implement. They return an error.",
 };
 
 /**
@@ -57,19 +59,19 @@ export function openApiDocument(endpoints: readonly Endpoint[], now: Instant): O
       summary: "A card vault and card payment service that you run yourself.",
       description: introduction,
     },
-    servers: [{ url: "/", description: "Where this document was read." }],
+    servers: [{ url: "/", description: "The server of this document." }],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     "x-errors": errorsOf(commonCodes),
     paths: {
       ...Object.fromEntries(endpoints.map((endpoint) => [endpoint.path, pathItem(endpoint, now)])),
       "/healthz": {
-        get: healthOperation("healthz", "Ask whether the process answers", "200 whenever it does."),
+        get: healthOperation("healthz", "Check that the process is alive", "200 while it runs."),
       },
       "/readyz": {
         get: healthOperation(
           "readyz",
-          "Ask whether requests may be sent",
-          "503 while it starts or stops.",
+          "Check that the server accepts requests",
+          "503 while the server starts or stops.",
         ),
       },
     },
@@ -77,14 +79,17 @@ export function openApiDocument(endpoints: readonly Endpoint[], now: Instant): O
       schemas: answerSchemas,
       requestBodies: { Encodings: encodings },
       securitySchemes: {
-        secret: keyScheme("integration_key", "The account's secret key. Never in a browser."),
+        secret: keyScheme(
+          "integration_key",
+          "The account's secret key. Never use it in a browser.",
+        ),
         public: keyScheme(
           "public_integration_key",
-          "The account's public key: stores cards, and does nothing else.",
+          "The account's public key. It can only store cards and set their security codes.",
         ),
         page: keyScheme(
           "publicIntegrationKey",
-          "The public key, as the fingerprint calls spell it.",
+          "The public key, as the fingerprint operations name it.",
         ),
       },
     },
@@ -92,37 +97,36 @@ export function openApiDocument(endpoints: readonly Endpoint[], now: Instant): O
 }
 
 const introduction = `\
-Every operation answers with JSON. A refusal has HTTP status 200 as well: look at \`status\`, which is \`SUCCESS\` or \`ERROR\`, then at \`status_code\`.
+Every operation answers with JSON. An error also has HTTP status 200: check \`status\`, which is \`SUCCESS\` or \`ERROR\`, then \`status_code\`.
 
-A request may be written as JSON, as a form with one field \`request_body\` that holds the JSON, as plain form fields or as a query, whatever \
-its Content-Type says; query, form and JSON may be mixed, and the later of them wins, but for what names an account, a payment, a card or an amount: that may not have two \
-values. \`null\`, \`""\` and a missing field mean the same. Numbers, \
-texts and booleans stand for one another. Unknown fields are not looked at.
+A request can be JSON, a form with the JSON in the field \`request_body\`, plain form fields, or a query string. The Content-Type is ignored. \
+Query, form and JSON can be combined: the later one takes precedence, but fields that identify an account, a payment, a card or an amount must not have two values. \
+\`null\`, \`""\` and a missing field are equivalent. Numbers, strings and booleans are interchangeable. Unknown fields are ignored.
 
-Amounts are decimal text or numbers. More than two decimals are rounded half up. Times are in UTC.`;
+Amounts are decimal strings or numbers. More than two decimals are rounded half up. Times are in UTC.`;
 
 const encodings: RequestBody = {
   description:
-    "The encodings that every operation understands. Each operation's own body shows the fields.",
+    "The encodings that every operation accepts. The fields are in each operation's own body.",
   required: false,
   content: {
-    "application/json": { schema: { type: "object", description: "The fields themselves." } },
+    "application/json": { schema: { type: "object", description: "The fields." } },
     "text/plain": {
       schema: {
         type: "string",
         contentMediaType: "application/json",
-        description: "The same JSON; what browsers send without a preflight.",
+        description: "The same JSON, as browsers send it without a preflight request.",
       },
     },
     "application/x-www-form-urlencoded": {
       schema: {
         type: "object",
         description:
-          "The JSON in one field, or the fields themselves; brackets nest (payment[name]).",
+          "The JSON in one field, or the fields with brackets for nested ones (payment[name]).",
         properties: { request_body: { type: "string", contentMediaType: "application/json" } },
       },
     },
-    "multipart/form-data": { schema: { type: "object", description: "As the form." } },
+    "multipart/form-data": { schema: { type: "object", description: "Like the form." } },
   },
 };
 
@@ -134,7 +138,7 @@ function keyScheme(
     type: "apiKey",
     in: "query",
     name,
-    description: `${description} In the query, the form or the JSON.`,
+    description: `${description} Send it in the query, the form or the JSON.`,
   };
 }
 
@@ -153,13 +157,13 @@ const notHereCodes: readonly ErrorCode[] = ["COFRE-9", "COFRE-23"];
 function notHere({ path }: Endpoint): OperationObject {
   return {
     operationId: path.replaceAll(/[^a-z]+(.)/gi, (_, letter: string) => letter.toUpperCase()),
-    tags: ["Not here"],
-    summary: "Not here",
-    description: "Answers that this version does not have it, whatever the request is.",
+    tags: ["Not implemented"],
+    summary: "Not implemented",
+    description: "Every request returns an error.",
     security: [],
     responses: {
       "200": {
-        description: "A refusal.",
+        description: "An error.",
         content: json({
           allOf: [
             ref("Error"),
@@ -183,7 +187,7 @@ function operationOf(endpoint: Endpoint, doc: EndpointDoc): OperationObject {
     security: securityOf(endpoint, doc),
     ...(headers.length === 0 ? {} : { parameters: headers }),
     requestBody: {
-      description: "In this encoding or one of components.requestBodies.Encodings.",
+      description: "In this encoding or in one of components.requestBodies.Encodings.",
       required: endpoint.family === "json",
       content: {
         "application/json": { schema: schemaOfFields(doc.fields), example: exampleOf(doc) },
@@ -247,7 +251,7 @@ function answersOf(endpoint: Endpoint, doc: EndpointDoc): Readonly<Record<string
     ...(doc.idempotent === true
       ? {
           "Idempotent-Replayed": {
-            description: "true: the first answer to this Idempotency-Key again.",
+            description: "true: this is the first answer to this Idempotency-Key, replayed.",
             schema: { type: "string" },
           },
         }
@@ -255,8 +259,7 @@ function answersOf(endpoint: Endpoint, doc: EndpointDoc): Readonly<Record<string
     ...(doc.idempotent === true
       ? {
           "X-Cofre-Warning": {
-            description:
-              "What may be a mistake in a request that was accepted, for example a rounded amount.",
+            description: "A possible mistake in an accepted request, for example a rounded amount.",
             schema: { type: "string" },
           },
         }
@@ -264,19 +267,19 @@ function answersOf(endpoint: Endpoint, doc: EndpointDoc): Readonly<Record<string
   };
   return {
     "200": {
-      description: "What was asked for, or a refusal.",
+      description: "The result, or an error.",
       ...(Object.keys(headers).length === 0 ? {} : { headers }),
       content: json({ anyOf: [ref(doc.answer), refusal] }),
     },
     ...Object.fromEntries(
       Object.entries(doc.otherAnswers ?? {}).map(([status, schema]) => [
         status,
-        { description: "The key is not good.", content: json(ref(schema)) },
+        { description: "The key is invalid.", content: json(ref(schema)) },
       ]),
     ),
     "503": {
       description:
-        "Overloaded, stopping, or nothing could be recorded: nothing was done. Send it again later.",
+        "The server is overloaded or stopping, or the store cannot write. Nothing was done. Retry later.",
       content: json(ref("Error")),
     },
   };
@@ -289,13 +292,15 @@ function json(schema: Schema): Answer["content"] {
 function healthOperation(id: string, summary: string, description: string): OperationObject {
   return {
     operationId: id,
-    tags: ["Around a payment"],
+    tags: ["Utilities"],
     summary,
     description,
     security: [],
     responses: {
-      "200": { description: "Yes.", content: json(ref("Health")) },
-      ...(id === "readyz" ? { "503": { description: "No.", content: json(ref("Health")) } } : {}),
+      "200": { description: "OK.", content: json(ref("Health")) },
+      ...(id === "readyz"
+        ? { "503": { description: "Not ready.", content: json(ref("Health")) } }
+        : {}),
     },
     "x-errors": [],
     "x-codeSamples": [{ lang: "Shell", label: "curl", source: `curl -s "$COFRE/${id}"` }],
@@ -317,7 +322,7 @@ function headersOf(doc: EndpointDoc): readonly Parameter[] {
       in: "header",
       required: false,
       description:
-        "The same key and the same request get the first answer again; nothing is done twice. A key with its answer is kept for 30 days, unless COFRE_KEEP_KEYS_DAYS says otherwise; then another request may come under it.",
+        "The same key with the same request returns the first answer; nothing is done twice. The key and its answer are kept for 30 days, or COFRE_KEEP_KEYS_DAYS; then the key can be used for another request.",
       schema: { type: "string", minLength: 1, maxLength: 255, "x-too-long": "COFRE-46" },
     },
     ...named,
@@ -403,13 +408,16 @@ function schemaOf(field: Field): Schema {
     ...(shortest === undefined ? {} : { minLength: shortest.characters }),
     ...(longest === undefined
       ? {}
-      : { maxLength: longest.characters, "x-too-long": longest.code ?? "cut off" }),
+      : { maxLength: longest.characters, "x-too-long": longest.code ?? "truncated" }),
     ...(required === undefined ? {} : { "x-required": requirementOf(required) }),
     ...(source === undefined ? {} : { "x-source": `interface ${source}` }),
   };
 }
 
-/** `always, or BP-DR-9`; `in br, ar, or BP-DR-22`; `unless there is card or token, or BP-DR-48`. */
+/**
+ * `always, otherwise BP-DR-9`; `in br, ar, otherwise BP-DR-22`; `unless card or token is present,
+ * otherwise BP-DR-48`.
+ */
 function requirementOf({
   code,
   status,
@@ -418,10 +426,10 @@ function requirementOf({
   countries,
 }: NonNullable<Field["required"]>): string {
   const parts = [
-    or === undefined ? "" : `unless there is ${or.join(" or ")}`,
     when === undefined ? "" : `when ${when}`,
     countries === undefined ? "" : `in ${countries.join(", ")}`,
+    or === undefined ? "" : `unless ${or.join(" or ")} is present`,
   ];
-  const condition = parts.filter((part) => part !== "").join(" ");
-  return `${condition === "" ? "always" : condition}, or ${code ?? `status ${status ?? 200}`}`;
+  const condition = parts.filter((part) => part !== "").join(", ");
+  return `${condition === "" ? "always" : condition}, otherwise ${code ?? `status ${status ?? 200}`}`;
 }

@@ -32,21 +32,21 @@ export function docsPage(api: OpenApi): string {
 </header>
 <nav aria-label="Operations">
 ${present.map(({ name, operations: members }) => `<div><b>${escaped(name)}</b>${list(members)}</div>`).join("\n")}
-<div><b>Beyond</b><ul>${absent.map(({ name }) => `<li><a href="#${idOf(name)}">${escaped(name)}</a></li>`).join("")}<li><a href="#answers">Answers</a></li><li><a href="#common">Errors of every operation</a></li><li><a href="/openapi.json">openapi.json</a></li></ul></div>
+<div><b>More</b><ul>${absent.map(({ name }) => `<li><a href="#${idOf(name)}">${escaped(name)}</a></li>`).join("")}<li><a href="#answers">Answers</a></li><li><a href="#common">Errors of every operation</a></li><li><a href="/openapi.json">openapi.json</a></li></ul></div>
 </nav>
 <main>
 ${api.info.description
   .split("\n\n")
   .map((text) => `<p>${prose(text)}</p>`)
   .join("\n")}
-<h4>Before the examples</h4>
+<h4>Variables of the examples</h4>
 <pre>${escaped(variables)}</pre>
 ${groups.map((group) => groupHtml(group)).join("\n")}
 <h2 id="common">Errors of every operation</h2>
-<p class="soft">Beside its own codes. Messages never repeat what was sent.</p>
+<p class="soft">In addition to the operation's own errors. These messages never repeat request values.</p>
 ${errorTable(api["x-errors"])}
 <h2 id="answers">Answers</h2>
-<p class="soft">Members in the order in which they come. Those marked <i>may be missing</i> are there only when they mean something.</p>
+<p class="soft">Members in their order. Members marked <i>optional</i> are present only when they apply.</p>
 ${Object.entries(api.components.schemas)
   .map(([name, schema]) => answerHtml(name, schema))
   .join("\n")}
@@ -57,10 +57,10 @@ ${Object.entries(api.components.schemas)
 `;
 }
 
-const variables = `COFRE=http://127.0.0.1:8787       # where Cofre listens
-KEY=test_ik_...                   # the integration key that the first start has shown
-PUBLIC_KEY=test_pk_...            # and the public one
-ORDER=order-$(date +%s)           # a payment's code is used once
+const variables = `COFRE=http://127.0.0.1:8787       # the server's address
+KEY=test_ik_...                   # the integration key that the first start printed
+PUBLIC_KEY=test_pk_...            # the public integration key
+ORDER=order-$(date +%s)           # a payment code can be used once
 TOKEN=a-token-of-my-own-for-$ORDER`;
 
 interface Shown {
@@ -127,7 +127,7 @@ function operationHtml({ path, methods, operation }: Shown): string {
 <div class="path">${verbs}<code>${escaped(path)}</code></div>
 <p>${prose(operation.description)}</p>
 <pre>${escaped(operation["x-codeSamples"].map(({ source }) => source).join("\n"))}</pre>
-${rows.length === 0 ? "" : `<h4>Fields</h4>${table(["Field", "Needed", "Length", ""], rows)}`}
+${rows.length === 0 ? "" : `<h4>Fields</h4>${table(["Field", "Required", "Length", ""], rows)}`}
 ${
   headers.length === 0
     ? ""
@@ -174,7 +174,7 @@ function lengthOf({ minLength, maxLength, "x-too-long": tooLong }: Schema): stri
   if (maxLength === undefined) return "";
   const range = minLength === undefined ? `up to ${maxLength}` : `${minLength} to ${maxLength}`;
   if (tooLong === undefined) return range;
-  return `${range}, ${tooLong === "cut off" ? "then cut off" : `or ${coded(tooLong)}`}`;
+  return `${range}, ${tooLong === "truncated" ? "longer values are truncated" : `otherwise ${coded(tooLong)}`}`;
 }
 
 /** Codes do not break at their dashes. */
@@ -205,7 +205,7 @@ function namesIn(schema: Schema): readonly string[] {
 
 function errorsHtml({ "x-errors": errors }: OperationObject): string {
   if (errors.length === 0) return "";
-  return `<details><summary>${errors.length} codes of its own</summary>${errorTable(errors)}</details>`;
+  return `<details><summary>${errors.length} error codes</summary>${errorTable(errors)}</details>`;
 }
 
 function errorTable(errors: OperationObject["x-errors"]): string {
@@ -221,7 +221,7 @@ function answerHtml(name: string, schema: Schema): string {
     row("", [
       code(member),
       escaped(kindOf(value)),
-      `${required.includes(member) ? "" : "<i>may be missing</i> "}${prose(value.description ?? "")}`,
+      `${required.includes(member) ? "" : "<i>optional</i> "}${prose(value.description ?? "")}`,
     ]),
   );
   const about = schema.description === undefined ? "" : `<p>${prose(schema.description)}</p>`;

@@ -4,7 +4,7 @@ import type { ErrorCode } from "./errors/refusal.ts";
 import type { Field } from "./field.ts";
 
 /** Groups of endpoints in the documentation. */
-export type Tag = "Cards" | "Payments" | "Afterwards" | "Around a payment" | "Browsers" | "Sandbox";
+export type Tag = "Cards" | "Payments" | "Refunds" | "Utilities" | "Browsers" | "Sandbox";
 
 /** Names of the schemas of answers; api-docs/answer-schemas.ts defines each. */
 export type AnswerName =

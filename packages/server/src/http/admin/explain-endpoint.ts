@@ -15,7 +15,8 @@ const doc: EndpointDoc = {
   id: "explain",
   tag: "Sandbox",
   summary: "Explain a payment",
-  description: "Every fact, every posting, where its money is, and how its amounts came about.",
+  description:
+    "Every fact, every posting, the position of its money, and how its amounts were calculated.",
   fields: paymentFields,
   answer: "ExplainAnswer",
   family: "query",

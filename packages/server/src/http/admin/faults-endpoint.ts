@@ -32,32 +32,32 @@ const mostNamed = 5;
 const doc: EndpointDoc = {
   id: "faults",
   tag: "Sandbox",
-  summary: "Make requests fail on their way",
+  summary: "Inject faults into requests",
   description:
-    "Adds a fault that waits for the account's next requests, takes faults away, or lists them. docs/wire/sandbox.md says what each kind does.",
+    "Adds a fault for the account's next requests, removes faults, or lists them. docs/wire/sandbox.md describes each kind.",
   fields: [
     secretKey,
     {
       name: "add",
       type: "object",
-      note: "A fault that waits for the account's next requests; they are listed when neither add nor clear is given, and COFRE-98 when both are. COFRE-99 for members that are not here, COFRE-96 when a hundred wait.",
+      note: "A fault for the account's next requests. Without add and clear the faults are listed; with both: COFRE-98. COFRE-99 for unknown members, COFRE-96 when a hundred faults are active.",
       fields: [
         {
           name: "kind",
           type: "text",
           required: { code: "COFRE-90" },
           values: faultKindNames,
-          note: "What goes wrong.",
+          note: "The kind of fault.",
         },
         {
           name: "times",
           type: "whole",
-          note: "How many requests it meets, 1 to 1000; 1 unless given, 0 for all until it is cleared. COFRE-91.",
+          note: "The number of requests, 1 to 1000, or 0 for all until it is cleared. Default: 1. Any other value: COFRE-91.",
         },
         {
           name: "path",
           type: "text",
-          note: "Only requests of this operation, such as /ws/direct. COFRE-92.",
+          note: "Only requests of this operation, such as /ws/direct. Any other value: COFRE-92.",
         },
         {
           name: "merchant_payment_code",
@@ -68,16 +68,20 @@ const doc: EndpointDoc = {
         {
           name: "delay_ms",
           type: "whole",
-          note: "How long a fault that waits does so, 1 to 120000; 5000 unless given. COFRE-94.",
+          note: "The delay in milliseconds, for faults that delay, 1 to 120000. Default: 5000. Any other value: COFRE-94.",
         },
         {
           name: "reason",
           type: "text",
-          note: `Why a decline declines: ${declineReasons.join(", ")}. COFRE-95.`,
+          note: `The reason of a decline: ${declineReasons.join(", ")}. Any other value: COFRE-95.`,
         },
       ],
     },
-    { name: "clear", type: "text", note: "The id of a fault that waits, or all. COFRE-97." },
+    {
+      name: "clear",
+      type: "text",
+      note: "The id of an active fault, or all. Any other value: COFRE-97.",
+    },
   ],
   answer: "FaultsAnswer",
   codes: [

@@ -35,24 +35,24 @@ const doc: EndpointDoc = {
   tag: "Sandbox",
   summary: "Count payments by hour or day, and by brand",
   description:
-    "How many were made, approved and declined, and what was authorized and captured. The 10,000 newest at most.",
+    "The number of payments made, approved and declined, and the amounts authorized and captured. At most the 10,000 newest.",
   fields: [
     secretKey,
     {
       name: "per",
       type: "text",
       values: periodNames,
-      note: "What is counted together; `hour` unless given. COFRE-62 for another word.",
+      note: "The period of each count. Default: `hour`. Any other value: COFRE-62.",
     },
     {
       name: "from",
       type: "text",
-      note: "The time in UTC from which on payments are counted, from the beginning of its hour or day; 24 hours or 30 days in all unless given. COFRE-63 for no time.",
+      note: "The start in UTC, rounded down to its hour or day. Default: 24 hours or 30 days before the end. COFRE-63 when it is not a time.",
     },
     {
       name: "to",
       type: "text",
-      note: `Up to this time, to the end of its hour or day; now unless given. ${mostPeriods} hours or days at most (COFRE-63).`,
+      note: `The end in UTC, rounded up to its hour or day. Default: now. At most ${mostPeriods} hours or days (COFRE-63).`,
     },
   ],
   answer: "FiguresAnswer",

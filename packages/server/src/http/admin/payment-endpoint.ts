@@ -49,9 +49,9 @@ const longestDescription = 500;
 const doc: EndpointDoc = {
   id: "actOnPayment",
   tag: "Sandbox",
-  summary: "Make something happen to a payment",
+  summary: "Simulate an event of a payment",
   description:
-    "A reviewer's yes or no, a chargeback and its end, or the payment simulator's confirm and cancel.",
+    "A review decision, a chargeback and its reversal, or the payment simulator's confirm and cancel.",
   fields: [
     ...paymentFields,
     {
@@ -59,13 +59,13 @@ const doc: EndpointDoc = {
       type: "text",
       required: { code: "COFRE-36" },
       values: actionNames,
-      note: "What happens to the payment.",
+      note: "The event.",
     },
     {
       name: "description",
       type: "text",
       longest: { characters: longestDescription },
-      note: "What a chargeback tells.",
+      note: "The description of a chargeback.",
     },
   ],
   answer: "PaymentAnswer",

@@ -28,32 +28,32 @@ const doc: EndpointDoc = {
   tag: "Sandbox",
   summary: "List and search payments",
   description:
-    "Newest first. One call looks at 2,000 payments at most: as long as there is a `next`, the same with `before` goes on. Reads no card.",
+    "Newest first. One call reads at most 2,000 payments: if the answer has a `next`, repeat the request with `before` set to it. No card is read.",
   fields: [
     secretKey,
     {
       name: "search",
       type: "text",
       longest: { characters: longestSearch },
-      note: "What a person knows of a payment: its code or hash, the customer's name or e-mail address, the masked number or its last four, the brand, an amount, a currency in capitals, a country, a state. Each word has to be found. A whole hash or code finds that payment alone.",
+      note: "Words to find in the payment's code or hash, the customer's name or email address, the masked card number or its last four digits, the brand, an amount, a currency in capitals, a country or a state. All words must match. A complete hash or code finds only that payment.",
     },
     {
       name: "state",
       type: "text",
-      note: `One or several with commas between them: ${[...paymentStates, ...moneyOutcomes].join(", ")}. COFRE-55 for another word.`,
+      note: `One or several, comma-separated: ${[...paymentStates, ...moneyOutcomes].join(", ")}. Any other value: COFRE-55.`,
     },
     {
       name: "brand",
       type: "text",
       values: brands,
-      note: "Only cards of this brand. COFRE-56 for another word.",
+      note: "Only cards of this brand. Any other value: COFRE-56.",
     },
     {
       name: "limit",
       type: "whole",
-      note: `How many at most: 1 to ${mostPayments}, 50 unless given. COFRE-57 for anything else.`,
+      note: `The page size, 1 to ${mostPayments}. Default: 50. Any other value: COFRE-57.`,
     },
-    { name: "before", type: "text", note: "The `next` of the page before: goes on from there." },
+    { name: "before", type: "text", note: "The `next` of the previous page." },
   ],
   answer: "PaymentsAnswer",
   family: "query",

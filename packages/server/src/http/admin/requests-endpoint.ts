@@ -25,24 +25,23 @@ const doc: EndpointDoc = {
   tag: "Sandbox",
   summary: "List the account's requests",
   description:
-    "The newest thousand, oldest first, fifty at a time: as long as there is a `next`, the same with `after` goes on. They hold no card number, no " +
-    "security code and no whole token.",
+    "The newest thousand, oldest first, fifty per call: if the answer has a `next`, repeat the request with `after` set to it. Without card numbers, security codes and complete tokens.",
   fields: [
     secretKey,
     {
       name: "after",
       type: "whole",
-      note: "Lists what has a higher number; 0 unless given. COFRE-85 for anything else.",
+      note: "Lists higher numbers than this. Default: 0. Any other value: COFRE-85.",
     },
     {
       name: "hash",
       type: "text",
-      note: "Only requests about this payment. COFRE-85 for what is no hash.",
+      note: "Only requests about this payment. COFRE-85 when it is not a hash.",
     },
     {
       name: "merchant_payment_code",
       type: "text",
-      note: "Only requests about the payment of this code; not looked at beside a hash.",
+      note: "Only requests about the payment with this code. Ignored when the request has a hash.",
     },
   ],
   answer: "RequestsAnswer",

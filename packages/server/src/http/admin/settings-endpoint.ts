@@ -29,19 +29,19 @@ function settingsIn({ settings = {} }: TreeObject): string | undefined {
 const doc: EndpointDoc = {
   id: "settings",
   tag: "Sandbox",
-  summary: "Show or change the account's switches",
-  description: "docs/wire/sandbox.md says what each does.",
+  summary: "Get or change the account's settings",
+  description: "docs/wire/sandbox.md describes each setting.",
   fields: [
     secretKey,
     {
       name: "settings",
       type: "object",
-      note: "What to change, by name; nothing is changed when it is missing. COFRE-31 names what is wrong.",
+      note: "The settings to change, by name. Without it nothing is changed. COFRE-31 lists invalid values.",
     },
     {
       name: "describe",
       type: "flag",
-      note: "Without `settings`: says of each switch what it does, what it takes and what it is unless set.",
+      note: "Without `settings`: the answer describes each setting, its allowed values and its default.",
     },
   ],
   answer: "SettingsAnswer",

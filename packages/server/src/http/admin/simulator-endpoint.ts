@@ -44,8 +44,8 @@ export type Instruct = (
 const doc: EndpointDoc = {
   id: "instructSimulator",
   tag: "Sandbox",
-  summary: "Tell the simulated acquirer what to do next",
-  description: "Lose a request or an answer, answer late, see double, or decline.",
+  summary: "Set the next behaviour of the simulated acquirer",
+  description: "Lose a request or an answer, answer late, process a request twice, or decline.",
   fields: [
     secretKey,
     {
@@ -53,30 +53,30 @@ const doc: EndpointDoc = {
       type: "text",
       required: { code: "COFRE-32" },
       values: [...faults, "decline"],
-      note: "What happens to the next messages to the simulated acquirer.",
+      note: "The behaviour for the next messages.",
     },
     {
       name: "reason",
       type: "text",
       required: { code: "COFRE-32", when: "next is decline" },
-      note: `Why the simulated issuer declines: ${declineReasons.join(", ")}.`,
+      note: `The simulated issuer's reason: ${declineReasons.join(", ")}.`,
     },
     {
       name: "of",
       type: "text",
       values: messages,
-      note: "Only messages of this kind. COFRE-33 for another word.",
+      note: "Only messages of this kind. Any other value: COFRE-33.",
     },
     {
       name: "times",
       type: "whole",
       longest: { characters: 4, code: "COFRE-34" },
-      note: "1 when it is missing.",
+      note: "Default: 1.",
     },
     {
       name: "connector",
       type: "text",
-      note: "Which simulator, where there are several; the first unless given. COFRE-50 for another name.",
+      note: "The simulator's name. Default: the first. Any other value: COFRE-50.",
     },
   ],
   answer: "Done",

@@ -20,8 +20,9 @@ export function statsOfWorld({ changes }: { readonly changes: number }): StatsOf
 const doc: EndpointDoc = {
   id: "stats",
   tag: "Sandbox",
-  summary: "Show what the store has done",
-  description: "Since the start, of all the server's own accounts together; of a world, its own.",
+  summary: "Get the store's statistics",
+  description:
+    "Counts since the start. All accounts of the server share them; each world has its own.",
   fields: [secretKey],
   answer: "StatsAnswer",
   example: exampleKey,

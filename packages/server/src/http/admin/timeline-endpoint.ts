@@ -34,10 +34,9 @@ const mostOfOne = 64;
 const doc: EndpointDoc = {
   id: "timeline",
   tag: "Sandbox",
-  summary: "Tell all that happened to a payment",
+  summary: "Get a payment's timeline",
   description:
-    "Requests, facts with their postings, calls of acquirers, notifications and attempts to deliver them, as one list in the order of time. " +
-    "Requests, calls and attempts are kept in memory: what was before `recording.since` is gone.",
+    "Requests, facts with their postings, acquirer calls, notifications and delivery attempts, as one list in order of time. Requests, calls and attempts are kept in memory only, since `recording.since`.",
   fields: paymentFields,
   answer: "TimelineAnswer",
   family: "query",

@@ -24,27 +24,26 @@ const doc: EndpointDoc = {
   tag: "Sandbox",
   summary: "List stored cards",
   description:
-    "Masks, brands and times, newest first; no token, for only its digest is kept, and no card is opened. One call looks at 1,000: as long as " +
-    "there is a `next`, the same with `after` goes on among the others.",
+    "Masked numbers, brands and times, newest first. The list has no tokens, because only their digests are stored, and no card is decrypted. One call reads at most 1,000 cards: if the answer has a `next`, repeat the request with `after` set to it.",
   fields: [
     secretKey,
     {
       name: "brand",
       type: "text",
       values: brands,
-      note: "Only cards of this brand. COFRE-56 for another word.",
+      note: "Only cards of this brand. Any other value: COFRE-56.",
     },
     {
       name: "card",
       type: "text",
-      note: "Only cards whose masked number begins or ends so. A whole number is masked first.",
+      note: "Only cards whose masked number begins or ends with these digits. A complete number is masked first.",
     },
     {
       name: "limit",
       type: "whole",
-      note: `How many at most: 1 to ${mostCardsLookedAt}, 100 unless given. COFRE-64 for anything else.`,
+      note: `The page size, 1 to ${mostCardsLookedAt}. Default: 100. Any other value: COFRE-64.`,
     },
-    { name: "after", type: "text", note: "The `next` of the page before: goes on from there." },
+    { name: "after", type: "text", note: "The `next` of the previous page." },
   ],
   answer: "TokensAnswer",
   family: "query",

@@ -60,46 +60,46 @@ const longestWorldText = { characters: 100, code: "COFRE-73" } as const;
 const worldsDoc: EndpointDoc = {
   id: "worlds",
   tag: "Sandbox",
-  summary: "Make a world, or list them",
+  summary: "Create a world, or list worlds",
   description:
-    "POST makes an account of its own in memory, with a clock and a seed, and takes no key. GET lists all worlds. docs/test-worlds.md says what they are for.",
+    "POST creates an isolated account in memory, with its own clock and seed, and requires no key. GET lists all worlds. See docs/test-worlds.md.",
   fields: [
     {
       name: "name",
       type: "text",
       longest: longestWorldText,
-      note: "For people; its id unless given.",
+      note: "A display name. Default: World and its id.",
     },
     {
       name: "seed",
       type: "text",
       longest: longestWorldText,
-      note: "Where its chance comes from: worlds with one seed answer the same requests alike, byte for byte. Drawn unless given.",
+      note: "The seed of the random generator. Worlds with the same seed answer the same requests identically, byte for byte. Default: random.",
     },
     {
       name: "clock",
       type: "text",
-      note: "When it begins, such as 2026-01-31 12:00:00 in UTC. Now unless given; 2026-01-01 with a seed. COFRE-73 for what is no time.",
+      note: "The start time in UTC, for example 2026-01-31 12:00:00. Default: now, or 2026-01-01 with a seed. COFRE-73 when it is not a time.",
     },
     {
       name: "running",
       type: "flag",
-      note: "Whether its time goes on by itself. False with a seed or a clock, else true. COFRE-73 for another word.",
+      note: "true: the clock runs; false: it is paused. Default: false with a seed or a clock, otherwise true. Any other value: COFRE-73.",
     },
     {
       name: "new_integration_key",
       type: "text",
-      note: "The world's secret key, up to 100 characters; drawn unless given.",
+      note: "The world's secret key, up to 100 characters. Default: random.",
     },
     {
       name: "new_public_integration_key",
       type: "text",
-      note: "The world's public key, as long; drawn unless given.",
+      note: "The world's public key, up to 100 characters. Default: random.",
     },
     {
       name: "settings",
       type: "object",
-      note: "Switches that are not to have their defaults, as /__cofre/settings takes them.",
+      note: "Settings that differ from their defaults, in the form of /__cofre/settings.",
     },
   ],
   answer: "WorldsAnswer",
@@ -110,21 +110,21 @@ const worldsDoc: EndpointDoc = {
 const worldDoc: EndpointDoc = {
   id: "world",
   tag: "Sandbox",
-  summary: "Show a world, begin it anew, keep it, let it go",
+  summary: "Get, reset, snapshot, restore or delete a world",
   description:
-    "reset begins it as it began first; snapshot keeps what it is now under a name, restore makes it that again; delete lets it go.",
+    "reset returns to the initial state; snapshot saves the current state under a name, restore returns to it; delete removes the world.",
   fields: [
     secretKey,
     {
       name: "do",
       type: "text",
       values: worldActions,
-      note: "Shows the world unless given, and null for an account that is none. COFRE-75 for another word.",
+      note: "Without it: returns the world, or null for an account that is not a world. Any other value: COFRE-75.",
     },
     {
       name: "name",
       type: "text",
-      note: "Of a snapshot: up to 50 letters, digits and . _ -. COFRE-73 for anything else.",
+      note: "The snapshot's name: up to 50 letters, digits and . _ -. Any other value: COFRE-73.",
     },
   ],
   answer: "WorldsAnswer",
@@ -135,25 +135,24 @@ const worldDoc: EndpointDoc = {
 const clockDoc: EndpointDoc = {
   id: "clock",
   tag: "Sandbox",
-  summary: "Read a world's clock, or move it",
-  description:
-    "Through every moment at which something falls due, in order; answers when all of that is done.",
+  summary: "Get or move a world's clock",
+  description: "Performs all work that falls due on the way, in order, and then answers.",
   fields: [
     secretKey,
     {
       name: "set",
       type: "text",
-      note: "The time that it is to be, such as 2026-01-31 12:00:00 in UTC. COFRE-73 for what is no time.",
+      note: "The new time in UTC, for example 2026-01-31 12:00:00. COFRE-73 when it is not a time.",
     },
     {
       name: "advance",
       type: "text",
-      note: "How much later it is to be: 10s, 30min, 36h, 4d, 14months; or next, to when something falls due. COFRE-73 for what is no span.",
+      note: "The time span to advance by: 10s, 30min, 36h, 4d, 14months; or next: until work falls due. COFRE-73 when it is not a span.",
     },
     {
       name: "run",
       type: "flag",
-      note: "Whether the time goes on by itself. COFRE-73 for another word.",
+      note: "true: the clock runs; false: it is paused. Any other value: COFRE-73.",
     },
   ],
   answer: "ClockAnswer",

@@ -10,8 +10,8 @@ import { exampleOrder, secretKey, selectorFor } from "./shared-docs.ts";
 const doc: EndpointDoc = {
   id: "cancel",
   tag: "Payments",
-  summary: "Give an authorization up",
-  description: "Of a payment that is not captured. A captured one is refunded.",
+  summary: "Cancel an authorization",
+  description: "Voids a payment that is not captured. Use a refund for a captured payment.",
   fields: [secretKey, ...selectorFor("cancel")],
   answer: "CancelAnswer",
   idempotent: true,

@@ -12,18 +12,18 @@ import { exampleOrder, secretKey, selectorFor } from "./shared-docs.ts";
 const doc: EndpointDoc = {
   id: "capture",
   tag: "Payments",
-  summary: "Take what an authorization holds",
-  description: "Once; whatever is left after a partial capture is given back to the card.",
+  summary: "Capture an authorization",
+  description: "Each authorization is captured once. A partial capture releases the rest.",
   fields: [
     secretKey,
     ...selectorFor("capture"),
     {
       name: "amount",
       type: "decimal",
-      note: "Less than everything, where the account may. Missing or 0: everything.",
+      note: "A partial amount, if the account allows partial captures. Missing or 0: the full amount.",
       source: "5.1",
     },
-    { name: "merchant_capture_code", type: "text", note: "Not looked at.", source: "5.1" },
+    { name: "merchant_capture_code", type: "text", note: "Ignored.", source: "5.1" },
   ],
   answer: "PaymentAnswer",
   idempotent: true,

@@ -36,9 +36,9 @@ const currencyNames: ReadonlyMap<string, string> = new Map([
 
 const exchangeDoc: EndpointDoc = {
   id: "exchange",
-  tag: "Around a payment",
-  summary: "Ask for an exchange rate",
-  description: "What one unit of currency_code is worth, by the account's own table.",
+  tag: "Utilities",
+  summary: "Get an exchange rate",
+  description: "The value of one unit of currency_code, from the account's rate table.",
   fields: [
     secretKey,
     {
@@ -52,7 +52,7 @@ const exchangeDoc: EndpointDoc = {
       name: "currency_base_code",
       type: "text",
       aliases: ["currency_base"],
-      note: "The currency of the account's country when it is missing.",
+      note: "Default: the currency of the account's country.",
       source: "5.7",
     },
   ],
@@ -81,10 +81,10 @@ export function exchangeEndpoint({ clockOf }: EndpointDeps): Endpoint {
 
 const currencyRatesDoc: EndpointDoc = {
   id: "currencyRates",
-  tag: "Around a payment",
-  summary: "Ask for several exchange rates",
+  tag: "Utilities",
+  summary: "Get several exchange rates",
   description:
-    "What one unit of each currency in currency_codes is worth in each of currency_base_codes, by the account's own table.",
+    "The value of one unit of each currency in currency_codes, in each of currency_base_codes, from the account's rate table.",
   fields: [
     secretKey,
     {
@@ -92,14 +92,14 @@ const currencyRatesDoc: EndpointDoc = {
       type: "text",
       aliases: ["currency_code"],
       required: { code: "COFRE-40" },
-      note: "ISO 4217: a list, or text with commas.",
+      note: "ISO 4217: a list, or comma-separated text.",
       source: "5.7",
     },
     {
       name: "currency_base_codes",
       type: "text",
       aliases: ["currency_base_code"],
-      note: "A list, or text with commas. The currency of the account's country when it is missing.",
+      note: "A list, or comma-separated text. Default: the currency of the account's country.",
     },
   ],
   answer: "CurrencyRatesAnswer",

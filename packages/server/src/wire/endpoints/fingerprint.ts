@@ -28,13 +28,13 @@ const examplePage = { publicIntegrationKey: "$PUBLIC_KEY" };
 const nameDoc: EndpointDoc = {
   id: "fingerprint",
   tag: "Browsers",
-  summary: "Give a device a name",
+  summary: "Get a device id",
   description:
-    "The name is sent along as device_id. There are no scripts to load: the list of providers is empty.",
+    "Send ebanx_session_id as device_id of the payment. The list of providers is empty: there are no scripts to load.",
   fields: [
     pageKey,
-    { name: "country", type: "text", note: "Not looked at.", source: "2.7" },
-    { name: "origin", type: "text", note: "Not looked at.", source: "2.7" },
+    { name: "country", type: "text", note: "Ignored.", source: "2.7" },
+    { name: "origin", type: "text", note: "Ignored.", source: "2.7" },
   ],
   answer: "FingerprintAnswer",
   otherAnswers: { "401": "Error" },
@@ -45,12 +45,9 @@ const nameDoc: EndpointDoc = {
 const providerDoc: EndpointDoc = {
   id: "fingerprintProvider",
   tag: "Browsers",
-  summary: "Tell what a provider found",
-  description: "Taken, and not looked at.",
-  fields: [
-    pageKey,
-    { name: "ebanx_session_id", type: "text", note: "Not looked at.", source: "2.7" },
-  ],
+  summary: "Report a provider's result",
+  description: "Accepted and ignored.",
+  fields: [pageKey, { name: "ebanx_session_id", type: "text", note: "Ignored.", source: "2.7" }],
   answer: "Nothing",
   otherAnswers: { "401": "Error" },
   codes: ["BP-SA-2"],
@@ -60,11 +57,11 @@ const providerDoc: EndpointDoc = {
 const errorDoc: EndpointDoc = {
   id: "fingerprintError",
   tag: "Browsers",
-  summary: "Tell that a page failed",
-  description: "Taken, and not looked at.",
+  summary: "Report a page's error",
+  description: "Accepted and ignored.",
   fields: [
-    { name: "publicIntegrationKey", type: "text", note: "Not looked at.", source: "2.7" },
-    { name: "errorMessage", type: "text", note: "Not looked at.", source: "2.7" },
+    { name: "publicIntegrationKey", type: "text", note: "Ignored.", source: "2.7" },
+    { name: "errorMessage", type: "text", note: "Ignored.", source: "2.7" },
   ],
   answer: "Nothing",
   example: { ...examplePage, errorMessage: "no camera" },

@@ -22,9 +22,9 @@ const properties = {
 
 const getDoc: EndpointDoc = {
   id: "getProperties",
-  tag: "Around a payment",
-  summary: "Show the account's addresses",
-  description: "Plugins ask this to learn whether a secret key is good.",
+  tag: "Utilities",
+  summary: "Get the account's URLs",
+  description: "Plugins call it to check a secret key.",
   fields: [secretKey],
   answer: "PropertiesAnswer",
   example: exampleKey,
@@ -32,18 +32,23 @@ const getDoc: EndpointDoc = {
 
 const editDoc: EndpointDoc = {
   id: "editProperties",
-  tag: "Around a payment",
-  summary: "Change the account's addresses",
-  description: "Those that are named; the others stay.",
+  tag: "Utilities",
+  summary: "Change the account's URLs",
+  description: "Changes the fields of the request; the others are unchanged.",
   fields: [
     secretKey,
-    { name: "image", type: "text", note: "The address of the shop's picture.", source: "5.7" },
-    { name: "url_response", type: "text", note: "Where customers come back to.", source: "5.7" },
-    { name: "receipt_email", type: "text", note: "Who gets receipts.", source: "5.7" },
+    { name: "image", type: "text", note: "The URL of the shop's logo.", source: "5.7" },
+    {
+      name: "url_response",
+      type: "text",
+      note: "The URL that customers return to.",
+      source: "5.7",
+    },
+    { name: "receipt_email", type: "text", note: "The email address for receipts.", source: "5.7" },
     {
       name: "url_status_change_notification",
       type: "text",
-      note: "Where changes of payments are announced.",
+      note: "The URL that receives notifications.",
       source: "5.7",
     },
   ],

@@ -21,9 +21,9 @@ const zipcodes: ReadonlyMap<
 
 const zipcodeDoc: EndpointDoc = {
   id: "zipcode",
-  tag: "Around a payment",
-  summary: "Look an address up",
-  description: "Knows the few codes that public examples ask for, and no others.",
+  tag: "Utilities",
+  summary: "Look up an address",
+  description: "Knows only the zip codes of public examples.",
   fields: [
     secretKey,
     {
@@ -66,9 +66,9 @@ function isCard(document: string): boolean {
 
 const documentBalanceDoc: EndpointDoc = {
   id: "documentBalance",
-  tag: "Around a payment",
-  summary: "Ask what a person may still spend abroad",
-  description: "Nothing is summed up here: everybody always has the whole of it left.",
+  tag: "Utilities",
+  summary: "Get the rest of a person's limit for purchases abroad",
+  description: "Payments are not summed up: the answer is always the full limit.",
   fields: [
     secretKey,
     {
@@ -76,7 +76,7 @@ const documentBalanceDoc: EndpointDoc = {
       type: "text",
       required: { code: "COFRE-42" },
       longest: { characters: 32, code: "COFRE-42" },
-      note: "Punctuation is dropped.",
+      note: "Punctuation is removed.",
       source: "5.7",
     },
   ],

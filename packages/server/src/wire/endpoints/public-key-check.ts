@@ -22,14 +22,14 @@ const invalid: WireAnswer = {
 const doc: EndpointDoc = {
   id: "isValidPublicIntegrationKey",
   tag: "Browsers",
-  summary: "Ask whether a public key is good",
-  description: "What a page asks first.",
+  summary: "Check a public key",
+  description: "Browser clients call it first.",
   fields: [
     {
       name: "public_integration_key",
       type: "text",
       required: { status: 409 },
-      note: "The key that is asked about.",
+      note: "The key to check.",
       source: "2.7",
     },
   ],

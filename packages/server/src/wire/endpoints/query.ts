@@ -10,8 +10,8 @@ import { exampleOrder, paymentFields } from "./shared-docs.ts";
 const doc: EndpointDoc = {
   id: "query",
   tag: "Payments",
-  summary: "Look at a payment",
-  description: "What to do whenever an answer was lost.",
+  summary: "Get a payment",
+  description: "Use it when an answer was lost.",
   fields: paymentFields,
   answer: "PaymentAnswer",
   family: "query",

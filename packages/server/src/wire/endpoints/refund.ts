@@ -23,31 +23,31 @@ const refundTexts: readonly Field[] = [
     name: "description",
     type: "text",
     longest: { characters: refundLongest.description, code: "BP-REF-6" },
-    note: "Why. May be empty.",
+    note: "The reason. May be empty.",
     source: "5.3",
   },
   {
     name: "merchant_refund_code",
     type: "text",
     longest: { characters: refundLongest.code, code: "BP-REF-6" },
-    note: "Your name for the refund. BP-REF-11 when it was used.",
+    note: "Your name for the refund. BP-REF-11 when it was used before.",
     source: "5.3",
   },
 ];
 
 const refundDoc: EndpointDoc = {
   id: "refund",
-  tag: "Afterwards",
-  summary: "Give money back, or take a refund back",
+  tag: "Refunds",
+  summary: "Refund a payment, or cancel a refund",
   description:
-    "Of a captured payment, in as many parts as you like. A refund that has not been sent yet can be taken back.",
+    "Refunds a captured payment, in any number of parts. A refund can be cancelled until it is sent.",
   fields: [
     secretKey,
     {
       name: "operation",
       type: "text",
       values: ["request", "cancel"],
-      note: "request when it is missing. BP-REF-2 for another word.",
+      note: "Default: request. Any other value: BP-REF-2.",
       source: "5.3",
     },
     ...selectorFor("refund"),
@@ -63,7 +63,7 @@ const refundDoc: EndpointDoc = {
       name: "refund_id",
       type: "whole",
       required: { code: "BP-REF-8", or: ["merchant_refund_code"], when: "operation is cancel" },
-      note: "The refund to take back.",
+      note: "The refund to cancel.",
       source: "5.3",
     },
   ],
@@ -112,9 +112,9 @@ export function refundEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
 
 const refundOrCancelDoc: EndpointDoc = {
   id: "refundOrCancel",
-  tag: "Afterwards",
+  tag: "Refunds",
   summary: "Undo a payment",
-  description: "Gives up what is not captured yet, and gives back what is left of what was.",
+  description: "Cancels a payment that is not captured, and refunds the rest of a captured one.",
   fields: [secretKey, ...selectorFor("refund"), ...refundTexts],
   answer: "RefundOrCancelAnswer",
   idempotent: true,

@@ -9,9 +9,9 @@ import { exampleOrder, paymentFields } from "./shared-docs.ts";
 
 const doc: EndpointDoc = {
   id: "resendNotification",
-  tag: "Around a payment",
-  summary: "Announce a payment once more",
-  description: "What was announced last is announced again.",
+  tag: "Utilities",
+  summary: "Resend a payment's notification",
+  description: "Sends the payment's last notification again.",
   fields: paymentFields,
   answer: "PaymentAnswer",
   family: "resend",

@@ -13,8 +13,8 @@ import { eitherKey, rule } from "./shared-docs.ts";
 const doc: EndpointDoc = {
   id: "setCvv",
   tag: "Cards",
-  summary: "Leave a security code for a token's next payment",
-  description: "The code stays in memory, is used once, and is gone after 15 minutes.",
+  summary: "Set the security code for a token's next payment",
+  description: "The code is kept in memory only, is used once, and is deleted after 15 minutes.",
   fields: [
     ...eitherKey,
     {

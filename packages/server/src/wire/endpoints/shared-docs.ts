@@ -23,7 +23,7 @@ export const eitherKey: readonly Field[] = [
   {
     name: "public_integration_key",
     type: "text",
-    note: "The account's public key: all that a page in a browser may know.",
+    note: "The account's public key, the only key for browsers.",
     source: "1.6",
   },
 ];
@@ -34,13 +34,13 @@ export function selectorFor(operation: keyof typeof unnamedCodes): readonly Fiel
       name: "hash",
       type: "text",
       required: { code: unnamedCodes[operation], or: ["merchant_payment_code"] },
-      note: "The payment, as answers name it. Counts before merchant_payment_code.",
+      note: "The payment's id from answers. Takes precedence over merchant_payment_code.",
       source: "5",
     },
     {
       name: "merchant_payment_code",
       type: "text",
-      note: "The payment, as you named it.",
+      note: "Your name for the payment.",
       source: "5",
     },
   ];
@@ -50,7 +50,7 @@ export function selectorFor(operation: keyof typeof unnamedCodes): readonly Fiel
 export const paymentFields: readonly Field[] = [secretKey, ...selectorFor("query")];
 
 export function cardFields(prefix: { readonly longestName: number }): readonly Field[] {
-  const withNumber = "there is neither a token nor a network token";
+  const withNumber = "the request has neither a token nor a network token";
   return [
     {
       name: "card_number",
@@ -58,7 +58,7 @@ export function cardFields(prefix: { readonly longestName: number }): readonly F
       required: { code: rule(49), when: withNumber },
       shortest: { characters: 14, code: rule(75) },
       longest: { characters: 19, code: rule(75) },
-      note: "With its check digit; blanks and dashes are dropped.",
+      note: "With its check digit. Spaces and dashes are removed.",
       source: "3.3",
     },
     {
@@ -66,14 +66,14 @@ export function cardFields(prefix: { readonly longestName: number }): readonly F
       type: "text",
       required: { code: rule(51), when: withNumber },
       longest: { characters: prefix.longestName, code: rule(52) },
-      note: "The holder's name, as on the card.",
+      note: "The cardholder's name, as printed on the card.",
       source: "3.3",
     },
     {
       name: "card_due_date",
       type: "text",
       required: { code: rule(56), when: withNumber },
-      note: "mm/yyyy; good until its month is over.",
+      note: "mm/yyyy. The card is valid until the end of that month.",
       source: "3.3",
     },
     {
@@ -81,7 +81,7 @@ export function cardFields(prefix: { readonly longestName: number }): readonly F
       type: "digits",
       required: {
         code: rule(54),
-        when: `${withNumber}, nor stored credentials, and the account wants it`,
+        when: `${withNumber}, nor stored credentials, and the account requires it`,
       },
       shortest: { characters: 3, code: rule(55) },
       longest: { characters: 4, code: rule(55) },
@@ -95,20 +95,20 @@ export const networkTokenFields: readonly Field[] = [
   {
     name: "network_token_pan",
     type: "digits",
-    note: "A network token's number, in place of card_number.",
+    note: "A network token's number, instead of card_number.",
     source: "3.3",
   },
   {
     name: "network_token_expire_date",
     type: "text",
-    required: { code: rule(136), when: "there is a network_token_pan" },
+    required: { code: rule(136), when: "network_token_pan is present" },
     note: "mm/yyyy.",
     source: "3.3",
   },
   {
     name: "network_token_cryptogram",
     type: "text",
-    note: "Base64 or base64url, at most 64 characters, or COFRE-27.",
+    note: "Base64 or base64url, at most 64 characters, otherwise COFRE-27.",
     source: "3.3",
   },
 ];
@@ -116,42 +116,42 @@ export const networkTokenFields: readonly Field[] = [
 export const chargeToken: Field = {
   name: "token",
   type: "text",
-  note: "A stored card, in place of number, name and date. A card_cvv may stand beside it.",
+  note: "A stored card, instead of number, name and expiry date. card_cvv may be sent with it.",
   source: "3.3",
 };
 
 export const storedCredential: Field = {
   name: "cof_info",
   type: "object",
-  note: "Stored credentials: whether they are used for the first time, and who asks.",
+  note: "Stored credentials: initial or subsequent use, and the initiator.",
   source: "3.6",
   fields: [
     {
       name: "cof_type",
       type: "text",
       values: uses,
-      note: "COFRE-26 for another word.",
+      note: "Any other value: COFRE-26.",
       source: "3.6",
     },
     {
       name: "initiator",
       type: "text",
       values: initiators,
-      note: "The customer or the merchant. COFRE-26 for another word.",
+      note: "Initiated by the customer or by the merchant. Any other value: COFRE-26.",
       source: "3.6",
     },
     {
       name: "trans_type",
       type: "text",
       aliases: ["transType"],
-      note: `${storedCredentialReasons.join(", ")}; another word is taken for the plain one.`,
+      note: `${storedCredentialReasons.join(", ")}. Any other value: CUSTOMER_COF for CIT, MERCHANT_COF for MIT.`,
       source: "3.6",
     },
     {
       name: "mandate_id",
       type: "text",
       longest: { characters: credentialLongest.mandate },
-      note: "What the initial payment's answer had.",
+      note: "The mandate_id from the initial payment's answer.",
       source: "3.6",
     },
   ],
@@ -162,7 +162,7 @@ export const countryField = (source: string): Field => ({
   type: "text",
   longest: { characters: 2, code: rule(77) },
   values: countryCodes,
-  note: "In any letter case; the account's own when it is missing. BP-DR-77 when payments are not taken there.",
+  note: "Not case-sensitive. Default: the account's country. BP-DR-77 when the account does not accept payments there.",
   source,
 });
 

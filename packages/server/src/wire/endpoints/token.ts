@@ -25,13 +25,13 @@ const doc: EndpointDoc = {
   tag: "Cards",
   summary: "Store a card",
   description:
-    "The answer's token stands for the card in later payments. It works for 14 months after its last use.",
+    "The answer's token replaces the card in later payments. It expires 14 months after its last use.",
   fields: [
     ...eitherKey,
     {
       name: "payment_type_code",
       type: "text",
-      note: "creditcard, debitcard, a brand, or empty. BP-DR-35 for another word.",
+      note: "creditcard, debitcard, a brand, or empty. Any other value: BP-DR-35.",
       source: "2.1",
     },
     countryField("2.1"),
@@ -49,7 +49,7 @@ const doc: EndpointDoc = {
       type: "text",
       shortest: { characters: 32, code: rule(66) },
       longest: { characters: 128, code: rule(66) },
-      note: "The token's name, of your choice, without blanks; with the secret key only. BP-DR-65 when it is taken.",
+      note: "A token that you choose, without spaces; requires the secret key. BP-DR-65 when it is in use.",
       source: "2.1",
     },
   ],

@@ -27,14 +27,14 @@ const names = [
 
 const doc: Omit<EndpointDoc, "id"> = {
   tag: "Cards",
-  summary: "Ask whether a card is good",
-  description: "Nothing is charged, and nothing stays held.",
+  summary: "Verify a card",
+  description: "Nothing is charged, and no authorization remains.",
   fields: [
     secretKey,
     {
       name: "payment_type_code",
       type: "text",
-      note: "creditcard when it is missing. BP-DR-35 for what is no card.",
+      note: "Default: creditcard. BP-DR-35 when it is not a card type.",
       source: "3.7",
     },
     countryField("3.7"),
@@ -43,7 +43,7 @@ const doc: Omit<EndpointDoc, "id"> = {
       type: "object",
       aliases: ["creditcard"],
       required: { code: rule(48), or: ["creditcard", "token"] },
-      note: "The card, or the token that stands for it.",
+      note: "The card, or its token.",
       source: "3.7",
       fields: [
         ...cardFields({ longestName: longestVerifyHolderName }),
@@ -54,7 +54,7 @@ const doc: Omit<EndpointDoc, "id"> = {
     {
       name: "token",
       type: "text",
-      note: "A stored card, when there is no card node.",
+      note: "A stored card, when the request has no card node.",
       source: "3.7",
     },
     storedCredential,
