@@ -1,6 +1,6 @@
 // Calls to this server. The key is sent in the body, never in a URL; it is stored by this tab only
-// and deleted with it. With sign-in there is no key: the browser sends the session cookie by
-// itself, which no script can read, and the page adds a header.
+// and deleted with it. With sign-in there is no key: the browser sends the session by itself, which
+// no script can read, and the page adds a header.
 import {
   accountOfTab,
   end,

@@ -77,7 +77,7 @@ export function keepAccount(id) {
 }
 
 /**
- * Headers of every call, besides the session cookie, which the browser sends by itself. Automatic
+ * Headers of every call, besides the session, which the browser sends by itself. Automatic
  * requests without user activity do not extend the session.
  * @param {string} [account] the account of the request
  * @returns {Readonly<Record<string, string>>}
