@@ -74,7 +74,7 @@ try {
   await page.goto(`${cofre.url}/#key=${world.integrationKey}`);
   await page.getByRole("heading", { name: "Payments" }).waitFor();
   await page.goto(`${cofre.url}/#/payment/${hash}`);
-  await page.getByText("What has happened").waitFor();
+  await page.getByText("Timeline").waitFor();
   await page.waitForTimeout(500);
   await page.screenshot({ path: file });
 } finally {

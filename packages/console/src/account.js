@@ -23,14 +23,14 @@ export async function accountView(main) {
     await call("/__cofre/password", given);
     password.value = "";
     next.value = "";
-    say("The password is changed. Your other sessions have ended.");
+    say("Password changed. Your other sessions have ended.");
   };
   main.append(
     ...secretForm(
-      "Change it",
+      "Change password",
       work,
       field("Name", name),
-      field("Password until now", password),
+      field("Current password", password),
       field("New password, at least 12 characters", next),
       field("Code", code),
     ),

@@ -27,7 +27,7 @@ export function actions(payment, refresh) {
   if (!mayDo("operator")) return [];
   const possible = actionsFor(payment);
   if (possible.length === 0)
-    return [h("h2", {}, "Actions"), h("p", { class: "soft" }, "Nothing can be done now.")];
+    return [h("h2", {}, "Actions"), h("p", { class: "soft" }, "No actions are available.")];
   const buttons = possible.map((action, place) =>
     h(
       "button",
@@ -59,7 +59,7 @@ function actionsFor({
   /** @type {Action} */
   const giveUp = {
     name: "Void",
-    title: "Give up what is held?",
+    title: "Void this payment?",
     path: "/ws/cancel",
     fields: { hash },
     done: "Voided.",
@@ -69,13 +69,13 @@ function actionsFor({
   if (state === "in_review") {
     const accept = {
       name: "Accept",
-      title: "Does the reviewer accept the payment?",
+      title: "Accept this payment as the reviewer?",
       ...happens("accept_review"),
       done: "Accepted.",
     };
     const reject = {
       name: "Reject",
-      title: "Does the reviewer reject the payment?",
+      title: "Reject this payment as the reviewer?",
       ...happens("reject_review"),
       done: "Rejected.",
     };
@@ -84,7 +84,7 @@ function actionsFor({
   if (state === "authorized") {
     const take = {
       name: "Capture",
-      title: "Take the money that is held?",
+      title: "Capture this payment?",
       path: "/ws/capture",
       fields: { hash },
       amount: authorized,
@@ -95,10 +95,10 @@ function actionsFor({
   if (state !== "captured") return [];
   if (isChargedBack) {
     const won = {
-      name: "Win back",
-      title: "Does the merchant win the dispute?",
+      name: "Win dispute",
+      title: "Win this dispute for the merchant?",
       ...happens("chargeback_credit"),
-      done: "Won back.",
+      done: "Dispute won.",
     };
     return [won];
   }
@@ -106,7 +106,7 @@ function actionsFor({
   if (left <= 0n) return [];
   const back = {
     name: "Refund",
-    title: "Give money back?",
+    title: "Refund this payment?",
     path: "/ws/refund",
     fields: { hash, operation: "request" },
     amount: amountOf(left, captured),
@@ -114,11 +114,11 @@ function actionsFor({
     done: "Refund requested.",
   };
   const dispute = {
-    name: "Dispute",
-    title: "Does the issuer take the money back?",
+    name: "Charge back",
+    title: "Charge this payment back as the issuer?",
     ...happens("chargeback"),
     described: "goods not received",
-    done: "Taken back by the issuer.",
+    done: "Charged back.",
   };
   return disputed ? [back] : [back, dispute];
 }
@@ -200,13 +200,13 @@ function ask(action, payment, refresh) {
         },
       },
       amount !== undefined && field(`Amount in ${payment.currency_ext}, up to ${amount}`, input),
-      described !== undefined && field("Why", why),
+      described !== undefined && field("Reason", why),
       trouble,
       h(
         "p",
         { class: "actions" },
         confirm,
-        h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Leave it"),
+        h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Cancel"),
       ),
     ),
   );

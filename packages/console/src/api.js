@@ -299,7 +299,7 @@ async function answerTo(path, request) {
   }
   throw isRefusal
     ? new Refusal(code, message)
-    : new Error(`The server gave no answer that can be read (${response.status}).`);
+    : new Error(`The server's answer cannot be read (HTTP ${response.status}).`);
 }
 
 /**

@@ -20,7 +20,7 @@ import { shortHash } from "./words.js";
  * @property {string | null} detail
  */
 
-const heads = ["Number", "When (UTC)", "Who", "What", "To what", "Result", "More"];
+const heads = ["Number", "When (UTC)", "User", "Action", "Target", "Result", "Details"];
 /** Numbers as zero-padded text, so that they sort numerically. */
 const digits = 15;
 const pageSize = 50;
@@ -31,11 +31,7 @@ const colours = { asked: "waiting", done: "good", refused: "bad", unknown: "held
 /** @type {import("./main.js").View} */
 export async function auditView(main, _words, _query, signal) {
   const verdict = h("div");
-  const check = h(
-    "button",
-    { type: "button", onclick: () => void verify() },
-    "Check that the chain is whole",
-  );
+  const check = h("button", { type: "button", onclick: () => void verify() }, "Verify the chain");
   const verify = async () => {
     check.disabled = true;
     try {
@@ -48,14 +44,19 @@ export async function auditView(main, _words, _query, signal) {
         verdict.replaceChildren(
           problem(
             new Error(
-              `The chain is broken at entry ${bad}: it, or one before it, was changed or taken away.`,
+              `The chain is broken at entry ${bad}: this entry or an earlier one was changed or removed.`,
             ),
           ),
         );
         return;
       }
-      const words = `The chain is whole: ${entries} entries.`;
-      const noted = h("p", {}, "To be noted elsewhere: ", h("code", {}, foreign(head ?? "")));
+      const words = `The chain is intact: ${entries} entries.`;
+      const noted = h(
+        "p",
+        {},
+        "Head of the chain, to be stored elsewhere: ",
+        h("code", {}, foreign(head ?? "")),
+      );
       verdict.replaceChildren(h("p", { class: "whole" }, words), noted);
       say(words);
     } catch (error) {
@@ -65,11 +66,7 @@ export async function auditView(main, _words, _query, signal) {
     }
   };
   main.append(
-    h(
-      "p",
-      {},
-      "What is to change something is written down before it begins, as asked, and once more when it has ended.",
-    ),
+    h("p", {}, "Each change is recorded twice: before it begins (asked), and with its result."),
     h("p", { class: "actions" }, check),
     verdict,
   );
@@ -109,13 +106,13 @@ function cells(
 ) {
   const more = [
     detail ?? "",
-    of === null ? "" : `ends ${of}`,
+    of === null ? "" : `result of ${of}`,
     origin === null ? "" : `from ${origin}`,
   ].filter((each) => each !== "");
   return [
     String(number),
     h("time", { datetime: at }, shown(at.replace("T", " ").replace(/(?:\.\d+)?Z$/, ""))),
-    isPerson ? foreign(who) : who === "server" ? "the server" : "nobody signed in",
+    isPerson ? foreign(who) : who === "server" ? "the server" : "not signed in",
     foreign(act.replaceAll("_", " ")),
     targetOf(target, names),
     h("span", { class: `mark ${colours[result]}` }, shown(result)),

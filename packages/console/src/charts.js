@@ -69,7 +69,7 @@ export async function chartsView(main, _words, query, signal) {
   const form = h(
     "form",
     { class: "search", onsubmit: (event) => event.preventDefault(), onchange: apply },
-    field("Time (UTC)", chosen),
+    field("Period (UTC)", chosen),
   );
   main.append(form, ...Object.values(parts));
   await refresh();
@@ -116,7 +116,7 @@ function volume(per, { periods, looked_at: lookedAt, complete }) {
     },
     ...bars,
   );
-  const head = per === "hour" ? "Hour from (UTC)" : "Day (UTC)";
+  const head = per === "hour" ? "Hour (UTC)" : "Day (UTC)";
   const busy = periods.filter(({ payments }) => payments > 0);
   const rows = busy.map(({ from, payments, approved, declined, amounts }) => [
     shown(from),
@@ -128,7 +128,7 @@ function volume(per, { periods, looked_at: lookedAt, complete }) {
   if (busy.length === 0 && complete)
     return [
       h("h2", {}, "Volume"),
-      h("p", { class: "soft" }, "There are no payments in this time."),
+      h("p", { class: "soft" }, "There are no payments in this period."),
     ];
   return [
     h("h2", {}, "Volume"),
@@ -144,20 +144,16 @@ function volume(per, { periods, looked_at: lookedAt, complete }) {
         h("span", {}, shown(periods.at(-1)?.from ?? "")),
       ),
     ),
-    legend(
-      ["approved", "Approved"],
-      ["declined", "Declined"],
-      ["open", "Not decided, or given up"],
-    ),
+    legend(["approved", "Approved"], ["declined", "Declined"], ["open", "Undecided or voided"]),
     h("p", {}, words, "."),
     !complete &&
       h(
         "p",
         { class: "problem" },
-        `There are more: only the newest ${lookedAt.toLocaleString("en")} payments are counted here.`,
+        `Only the newest ${lookedAt.toLocaleString("en")} payments are counted.`,
       ),
     inTable(
-      `Payments by ${per}, those without left out`,
+      `Payments by ${per}, without empty ${per}s`,
       [head, "Payments", "Approved", "Declined", "Captured"],
       rows,
     ),
@@ -168,7 +164,7 @@ function volume(per, { periods, looked_at: lookedAt, complete }) {
 function approval(brands) {
   const heading = h("h2", {}, "Approval by brand");
   if (brands.length === 0)
-    return [heading, h("p", { class: "soft" }, "There are no payments in this time.")];
+    return [heading, h("p", { class: "soft" }, "There are no payments in this period.")];
   const rows = brands.map(({ brand, payments, approved, declined }) => {
     const decided = approved + declined;
     return {
@@ -213,21 +209,21 @@ function approval(brands) {
 
 /** @param {readonly import("./latency.js").PathTimes[]} paths */
 function latencies(paths) {
-  const heading = h("h2", {}, "Latency of requests");
-  if (paths.length === 0) return [heading, h("p", { class: "soft" }, "No request is recorded.")];
+  const heading = h("h2", {}, "Request latency");
+  if (paths.length === 0) return [heading, h("p", { class: "soft" }, "No requests are recorded.")];
   const most = Math.max(1, ...paths.map(({ slow }) => slow));
   return [
     heading,
     h(
       "p",
       { class: "soft" },
-      "Of the newest requests that are recorded: half were answered within the strong part of the line, 95 of 100 within all of it.",
+      "Of the newest recorded requests. The first part of each bar is the median, the whole bar the 95th percentile.",
     ),
     h(
       "ul",
       { class: "lines" },
       ...paths.map(({ path, number, median, slow }) =>
-        line(shown(path), `${ms(median)}, 95 %: ${ms(slow)}, of ${number}`, [
+        line(shown(path), `median ${ms(median)}, p95 ${ms(slow)}, requests ${number}`, [
           ["median", median / most],
           ["slow", (slow - median) / most],
         ]),
@@ -235,7 +231,7 @@ function latencies(paths) {
     ),
     inTable(
       "Latency by path",
-      ["Path", "Requests", "Half within", "95 % within", "Slowest"],
+      ["Path", "Requests", "Median", "95th percentile", "Slowest"],
       paths.map(({ path, number, median, slow, slowest }) => [
         shown(path),
         String(number),

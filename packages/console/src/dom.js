@@ -230,7 +230,7 @@ export function ask(title, name, work) {
       "p",
       { class: "actions" },
       h("button", { type: "button", onclick: confirm }, name),
-      h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Leave it"),
+      h("button", { type: "button", class: "plain", onclick: () => dialog.close() }, "Cancel"),
     ),
   );
   openDialog(dialog);

@@ -10,8 +10,8 @@ import { declineOptions, faultOptions, faultWords } from "./words.js";
  * merchant_payment_code?: string, delay_ms?: number, reason?: string }} Fault
  */
 
-const headsOfViewer = ["Fault", "What goes wrong", "Requests", "Only"];
-const headsOfAdmin = [...headsOfViewer, "Take away"];
+const headsOfViewer = ["Fault", "Kind", "Requests", "Limited to"];
+const headsOfAdmin = [...headsOfViewer, "Remove"];
 /** Numbers as zero-padded text, so that they sort numerically. */
 const digits = 9;
 
@@ -29,13 +29,7 @@ const paths = [
 /** @type {import("./main.js").View} */
 export async function faultsView(main, _words, _query, signal) {
   if (!(await offers("/__cofre/faults"))) {
-    main.append(
-      h(
-        "p",
-        { class: "soft" },
-        "Nothing can be made to go wrong here: this server has no faults to ask for.",
-      ),
-    );
+    main.append(h("p", { class: "soft" }, "This server does not offer fault injection."));
     return;
   }
   const trouble = h("div");
@@ -58,11 +52,11 @@ export async function faultsView(main, _words, _query, signal) {
     h(
       "p",
       {},
-      "A fault waits for the account's next request that it fits, and meets it on its way. What the books say then is what they always say.",
+      "A fault affects the account's next matching request. Payments and the ledger stay correct.",
     ),
-    mayDo("admin") ? form((add) => act({ add }, "It waits for the next request.")) : "",
+    mayDo("admin") ? form((add) => act({ add }, "Fault added.")) : "",
     trouble,
-    h("h2", {}, "Those that wait"),
+    h("h2", {}, "Active faults"),
     mayDo("admin")
       ? h(
           "p",
@@ -72,15 +66,15 @@ export async function faultsView(main, _words, _query, signal) {
             {
               type: "button",
               class: "second",
-              onclick: () => void act({ clear: "all" }, "None waits any more."),
+              onclick: () => void act({ clear: "all" }, "All faults removed."),
             },
-            "Take all away",
+            "Remove all",
           ),
         )
       : "",
   );
   refresh = await liveList(main, signal, {
-    caption: "Faults that wait, the latest first",
+    caption: "Active faults, newest first",
     heads: mayDo("admin") ? headsOfAdmin : headsOfViewer,
     noun: ["fault", "faults"],
     isFiltered: false,
@@ -89,8 +83,8 @@ export async function faultsView(main, _words, _query, signal) {
       return { items: faults.toReversed(), next: null };
     },
     keyOf: ({ id }) => id.slice(1).padStart(digits, "0"),
-    whenNone: ["None waits: requests go as they always do."],
-    cells: (fault) => cells(fault, () => void act({ clear: fault.id }, "It is taken away.")),
+    whenNone: ["There are no active faults."],
+    cells: (fault) => cells(fault, () => void act({ clear: fault.id }, "Fault removed.")),
   });
 }
 
@@ -111,7 +105,7 @@ function cells(
   return [
     foreign(id),
     foreign(what.join(", ")),
-    times === 0 ? `${met} met, and all until it is taken away` : `${met} of ${times} met`,
+    times === 0 ? `${met} affected, all until removed` : `${met} of ${times} affected`,
     only.length === 0 ? "any request" : foreign(only.join(", ")),
     ...(mayDo("admin")
       ? [
@@ -120,10 +114,10 @@ function cells(
             {
               type: "button",
               class: "small",
-              "aria-label": `Take away ${shown(id)}`,
+              "aria-label": `Remove ${shown(id)}`,
               onclick: clear,
             },
-            "Take away",
+            "Remove",
           ),
         ]
       : []),
@@ -133,7 +127,7 @@ function cells(
 /** @param {(add: Readonly<Record<string, string>>) => Promise<void>} send */
 function form(send) {
   const kind = select("kind", faultOptions);
-  const told = h("p", { class: "soft", id: "fault-told", "aria-live": "polite" });
+  const told = h("p", { class: "soft", id: "fault-effect", "aria-live": "polite" });
   kind.setAttribute("aria-describedby", told.id);
   const times = h("input", {
     name: "times",
@@ -160,8 +154,8 @@ function form(send) {
   });
   const reason = select("reason", declineOptions, "insufficient_funds");
   const [delayField, reasonField] = [
-    field("For how long, in milliseconds", delay),
-    field("Why", reason),
+    field("Delay in milliseconds", delay),
+    field("Decline reason", reason),
   ];
   const fit = () => {
     const { does, waits } = faultWords(kind.value);
@@ -194,10 +188,10 @@ function form(send) {
         add();
       },
     },
-    field("What goes wrong", kind),
-    field("How many requests; 0 for all", times),
-    field("Only of", path),
-    field("Only about this payment code", code),
+    field("Kind of fault", kind),
+    field("Number of requests; 0 for all", times),
+    field("Only this path", path),
+    field("Only this payment code", code),
     delayField,
     reasonField,
     h("button", { type: "submit" }, "Add"),

@@ -35,11 +35,11 @@ export async function listView(main, _words, query, signal) {
     cells,
     whenNone: mayDo("operator")
       ? [
-          "There is none yet. ",
+          "There are no payments yet. ",
           h("a", { href: "#/try" }, "Try it"),
-          " sends one from here; those of your shop show here by themselves.",
+          " sends one from here. Payments of your shop appear here automatically.",
         ]
-      : ["There is none yet. Those of the shop show here by themselves."],
+      : ["There are no payments yet. Payments of the shop appear here automatically."],
     all: "#/payments",
   });
 }
@@ -102,7 +102,7 @@ export function stateMark(
     { class: "marks" },
     h("span", { class: `mark ${colour}` }, text),
     disputed && !isChargedBack && h("span", { class: "mark good" }, "Dispute won"),
-    needsReview && h("span", { class: "mark bad" }, "Look at this"),
+    needsReview && h("span", { class: "mark bad" }, "Needs investigation"),
   );
 }
 

@@ -39,7 +39,7 @@ export async function liveList(
   const rows = new Map();
   const list = table(caption, heads, []);
   const body = /** @type {HTMLElement} */ (list.tBodies[0]);
-  const count = h("p", { class: "soft looking", role: "status" }, "Looking…");
+  const count = h("p", { class: "soft looking", role: "status" }, "Loading…");
   const more = h(
     "button",
     { type: "button", hidden: true, onclick: () => void goOn() },
@@ -196,9 +196,7 @@ function placeIn(state) {
  */
 export function nothing(isFiltered, whenNone = [], all = "") {
   const words =
-    isFiltered && all !== ""
-      ? ["Nothing fits what is asked for. ", h("a", { href: all }, "Show all")]
-      : whenNone;
+    isFiltered && all !== "" ? ["No entries match. ", h("a", { href: all }, "Show all")] : whenNone;
   return h("p", { class: "nothing", hidden: true }, ...words);
 }
 

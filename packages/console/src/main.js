@@ -55,7 +55,7 @@ const views = {
   faults: { title: "Faults", view: faultsView },
   settings: { title: "Settings", view: settingsView },
   try: { title: "Try it", view: tryView, needs: "operator" },
-  people: { title: "People", view: peopleView, needs: "admin", login: true },
+  people: { title: "Users", view: peopleView, needs: "admin", login: true },
   audit: { title: "Audit log", view: auditView, needs: "admin", login: true },
   account: { title: "Your password", view: accountView, of: "account", login: true },
 };
@@ -90,7 +90,7 @@ function takeFromAddress() {
   const before = keyOfTab();
   if (before === undefined || before === given) return keepKey(given);
   ask(
-    "The link opens another account than the one that this tab shows. Open it?",
+    "This link opens a different account from the one in this tab. Open it?",
     "Open the other account",
     () => {
       keepKey(given);
@@ -195,7 +195,7 @@ function showNav(name) {
       ...links.map(([view, { title }]) => h("a", { href: `#/${view}` }, title)),
       h("a", { href: "/docs", class: "apart" }, "Docs"),
       ...(person === undefined
-        ? [h("button", { type: "button", class: "plain", onclick: leave }, "Forget the key")]
+        ? [h("button", { type: "button", class: "plain", onclick: leave }, "Remove key")]
         : whoIsIt(person)),
     );
   }
@@ -289,7 +289,7 @@ async function whoWasIt() {
 
 function leave() {
   forgetKey();
-  void show().then(() => say("The key is forgotten."));
+  void show().then(() => say("Key removed."));
 }
 
 /** @param {unknown} [why] */
@@ -323,7 +323,7 @@ function askForKey(why) {
     h(
       "p",
       {},
-      "The first start of the server has shown two keys. The secret one opens this page: it stays in the tabs of this page and goes to this server only.",
+      "The server printed two keys at its first start. Enter the secret key: it is stored in the tabs of this page only and sent to this server only.",
     ),
     form,
     said,
@@ -363,7 +363,7 @@ if (!isLogin()) offerKey();
 if (isLogin()) {
   addEventListener(sessionOver, () => {
     left = { person: personBefore(), address: location.hash, typed: typedIn(main, false) };
-    void letIn(new Error("The session has ended: sign in again."), true);
+    void letIn(new Error("The session has ended. Sign in again."), true);
   });
   addEventListener(roleChanged, () => void showRole());
   watchSession();

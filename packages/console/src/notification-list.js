@@ -10,8 +10,8 @@ import { deliveryOptions, shortHash } from "./words.js";
 /** @import { ListedNotification } from "./api.js" */
 /** @import { Receiver } from "./receivers.js" */
 
-const headsOfViewer = ["Number", "What", "Payment", "When (UTC)", "Deliveries"];
-const headsOfOperator = [...headsOfViewer, "Again"];
+const headsOfViewer = ["Number", "Type", "Payment", "When (UTC)", "Deliveries"];
+const headsOfOperator = [...headsOfViewer, "Resend"];
 const pageSize = 50;
 /** Numbers as zero-padded text, so that they sort numerically. */
 const digits = 15;
@@ -39,7 +39,11 @@ export async function notificationsView(main, _words, query, signal) {
         count += answer.deliveries;
         from = answer.next;
       } while (from !== null && !signal.aborted);
-      say(count === 0 && selection["replay"] === "failed" ? "None has failed." : sentAgain(count));
+      say(
+        count === 0 && selection["replay"] === "failed"
+          ? "There are no failed deliveries."
+          : sentAgain(count),
+      );
       trouble.replaceChildren();
       await refresh();
     } catch (error) {
@@ -50,7 +54,7 @@ export async function notificationsView(main, _words, query, signal) {
   const receivers = receiversPart();
   main.append(
     receivers.part,
-    h("h2", {}, "What they were told"),
+    h("h2", {}, "Deliveries"),
     filterForm(
       state,
       mayDo("operator") &&
@@ -62,7 +66,7 @@ export async function notificationsView(main, _words, query, signal) {
             class: "second",
             onclick: () => void again({ replay: "failed" }),
           },
-          "Send failed ones again",
+          "Resend failed",
         ),
     ),
     trouble,
@@ -86,7 +90,7 @@ export async function notificationsView(main, _words, query, signal) {
     },
     keyOf: ({ number }) => keyOf(number),
     whenNone: [
-      "There is none yet. A change of a payment is one, whether somebody hears of it or not.",
+      "There are no notifications yet. Each change of a payment creates one, even without receivers.",
     ],
     all: "#/notifications",
     cells: (row) =>
@@ -121,10 +125,10 @@ function cells({ number, notification_type: kind, hash, at, deliveries }, again)
             {
               type: "button",
               class: "small",
-              "aria-label": `Send again number ${number}`,
+              "aria-label": `Resend number ${number}`,
               onclick: again,
             },
-            "Send again",
+            "Resend",
           ),
         ]
       : []),
@@ -144,7 +148,7 @@ function filterForm(state, button) {
   return h(
     "form",
     { class: "search", onsubmit: (event) => event.preventDefault(), onchange: apply },
-    field("A delivery is", chosen),
+    field("Delivery state", chosen),
     button,
   );
 }

@@ -25,7 +25,7 @@ export function notifications(hash, listed, refresh) {
       trouble.replaceChildren(problem(error));
     }
   };
-  const heads = ["Number", "What", "When (UTC)", "Deliveries"];
+  const heads = ["Number", "Type", "When (UTC)", "Deliveries"];
   const rows = listed.map(({ number, notification_type: kind, at, deliveries }) => [
     String(number),
     kind,
@@ -35,14 +35,14 @@ export function notifications(hash, listed, refresh) {
   return [
     h("h2", {}, "Notifications"),
     listed.length === 0
-      ? h("p", { class: "soft" }, "Nothing has been announced.")
+      ? h("p", { class: "soft" }, "There are no notifications yet.")
       : h("div", { class: "wide" }, table("Notifications", heads, rows)),
     listed.length > 0 &&
       mayDo("operator") &&
       h(
         "p",
         { class: "actions" },
-        h("button", { type: "button", name: "again", onclick: () => void again() }, "Send again"),
+        h("button", { type: "button", name: "again", onclick: () => void again() }, "Resend"),
       ),
     trouble,
   ].filter((node) => node !== false);
@@ -51,8 +51,8 @@ export function notifications(hash, listed, refresh) {
 /** @param {number} deliveries that are waiting again */
 export function sentAgain(deliveries) {
   return deliveries === 0
-    ? "Nobody is to hear of it: the account has no address for notifications."
-    : `${deliveries} sent again.`;
+    ? "Nothing was resent: the account has no notification address."
+    : `${deliveries} resent.`;
 }
 
 /**
@@ -60,7 +60,7 @@ export function sentAgain(deliveries) {
  * @param {readonly Delivery[]} deliveries
  */
 export function deliveryList(deliveries) {
-  if (deliveries.length === 0) return "to nobody: no address";
+  if (deliveries.length === 0) return "no receiver";
   return h(
     "ul",
     { class: "deliveries" },
@@ -79,7 +79,7 @@ function deliveryText({ endpoint, state, attempts, outcome, due_at: due, message
     outcome === undefined ? "" : ", ",
     outcome === undefined ? "" : foreign(outcomeWords(outcome)),
     // Before its first attempt it is due already, and waits behind an earlier one of its payment.
-    due === undefined ? "" : attempts === 0 ? ", waits for its turn" : `, next ${due}`,
+    due === undefined ? "" : attempts === 0 ? ", queued" : `, next attempt ${due}`,
     message === undefined ? "" : `, in the message of #${message}`,
   ];
 }

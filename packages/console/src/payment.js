@@ -36,8 +36,7 @@ export async function paymentView(main, [hash = ""], _query, signal) {
       ),
     ]);
     const [payment] = page.payments;
-    if (payment === undefined || payment.hash !== hash)
-      throw new Error("There is no such payment.");
+    if (payment === undefined || payment.hash !== hash) throw new Error("Payment not found.");
     if (isOver()) return;
     document.title = `${shown(payment.merchant_payment_code)} · Cofre`;
     if (JSON.stringify(listed) !== shownNotifications) {
@@ -91,7 +90,7 @@ function headOf(payment, wire) {
       ["E-mail", foreign(payment.email)],
       ["Country", payment.country],
       [
-        "On the wire",
+        "Wire status",
         `${wire.status}, ${said.code}: ${said.description}${said.authcode === undefined ? "" : `, ${said.authcode}`}`,
       ],
     ]),
@@ -118,31 +117,31 @@ function refundsOf({ refunds = [] }, currency) {
     h(
       "div",
       { class: "wide" },
-      table("Refunds", ["Refund", "Amount", "State", "Asked (UTC)", "Why"], rows),
+      table("Refunds", ["Refund", "Amount", "State", "Requested (UTC)", "Reason"], rows),
     ),
   ];
 }
 
 /** The label of an entry's raw message, for entries that have one. */
 const messages = new Map([
-  ["request", "Request and answer"],
-  ["call", "Message and answer"],
+  ["request", "Request and response"],
+  ["call", "Message and response"],
 ]);
 
 /** @param {Timeline} timeline */
 function historyOf({ entries, recording }) {
   const { since, complete } = recording;
   const missing =
-    since === null ? "none are there." : `what was before ${moment(since)} is not here.`;
+    since === null ? "none are available." : `none before ${moment(since)} are available.`;
   return [
-    h("h2", {}, "What has happened"),
+    h("h2", {}, "Timeline"),
     ...(complete
       ? []
       : [
           h(
             "p",
             { class: "soft" },
-            `Requests, calls of the acquirer and deliveries are kept in memory: ${missing}`,
+            `Requests, acquirer calls and deliveries are kept in memory only: ${missing}`,
           ),
         ]),
     h("ol", { class: "timeline" }, ...entries.map(entryOf)),
@@ -199,7 +198,7 @@ function booksOf({ entries, price, problems }) {
     ]),
   );
   return [
-    h("h2", {}, "Books"),
+    h("h2", {}, "Ledger"),
     ...problems.map((text) => h("p", { class: "problem" }, text)),
     h("ul", {}, ...price.map(({ text }) => h("li", {}, text))),
     h(

@@ -8,15 +8,15 @@ import { personOfPage, roles } from "./session.js";
 
 /** @typedef {Person & { place: number }} Placed */
 
-const heads = ["Name", "Role", "State", "Signed in last (UTC)", "Change"];
+const heads = ["Name", "Role", "State", "Last sign-in (UTC)", "Actions"];
 /** Numbers as zero-padded text, so that they sort numerically. */
 const digits = 6;
 
 /** @type {readonly (readonly [value: string, text: string])[]} */
 const roleOptions = [
-  ["viewer", "viewer: looks"],
-  ["operator", "operator: moves money too"],
-  ["admin", "admin: everything"],
+  ["viewer", "viewer: can view"],
+  ["operator", "operator: can also move money"],
+  ["admin", "admin: can do everything"],
 ];
 
 /** @type {Readonly<Record<string, readonly [text: string, colour: string]>>} */
@@ -48,11 +48,11 @@ export async function peopleView(main, _words, _query, signal) {
       trouble.replaceChildren(problem(error));
     }
   };
-  main.append(inviteForm(act), trouble, link, h("h2", {}, "All of them"));
+  main.append(inviteForm(act), trouble, link, h("h2", {}, "All users"));
   refresh = await liveList(main, signal, {
-    caption: "People, by name",
+    caption: "Users, by name",
     heads,
-    noun: ["person", "people"],
+    noun: ["user", "users"],
     isFiltered: false,
     page: async () => {
       const { people } = /** @type {{ people: Person[] }} */ (await call("/__cofre/people", {}));
@@ -76,9 +76,9 @@ function invited(name, invitation) {
     h(
       "p",
       {},
-      "The link for ",
+      "Invitation link for ",
       foreign(name),
-      ", shown this once. It works once, for 24 hours: give it to nobody else.",
+      ". It is shown only now, works once and expires after 24 hours. Give it only to this user.",
     ),
     h("p", {}, h("code", { class: "link" }, `${location.origin}/#invite=${shown(invitation)}`)),
   ];
@@ -147,16 +147,21 @@ function cells(person, act) {
           "span",
           { class: "buttons" },
           ...others.map((each) => {
-            const make = () => void act({ do: "set_role", id, role: each }, `Now ${each}.`);
+            const make = () =>
+              void act({ do: "set_role", id, role: each }, `Role changed to ${each}.`);
             if (each !== "admin") return button(`Make ${each}`, make);
             return button("Make admin…", () =>
-              ask(`May ${shown(name)} do everything, with people too?`, "Make admin", make),
+              ask(
+                `Make ${shown(name)} an admin, who can do everything, including managing users?`,
+                "Make admin",
+                make,
+              ),
             );
           }),
           locked !== null && button("Unlock", () => void act({ do: "unlock", id }, "Unlocked.")),
           button("Invite again…", () =>
             ask(
-              `Take password and authenticator of ${shown(name)} away, and make a new link?`,
+              `Remove the password and authenticator of ${shown(name)} and create a new invitation link?`,
               "Invite again",
               () => void act({ do: "invite_again", id }, "Invited again."),
             ),
@@ -164,7 +169,7 @@ function cells(person, act) {
           state !== "disabled" &&
             button("Disable…", () =>
               ask(
-                `May ${shown(name)} not sign in any more?`,
+                `Disable ${shown(name)}? A disabled user cannot sign in.`,
                 "Disable",
                 () => void act({ do: "disable", id }, "Disabled."),
               ),

@@ -26,11 +26,11 @@ export async function keepFresh(signal, work) {
       if (isAboutKey(error)) {
         if (!isLogin())
           say(
-            "The server does not know this key any more, and what is shown is old. Forget the key and give another.",
+            "The server no longer accepts this key, and the data shown is out of date. Remove the key and enter another.",
           );
         return;
       }
-      say("The server does not answer. What is shown may be old.");
+      say("The server does not answer. The data shown may be out of date.");
       isLost = true;
     }
   }

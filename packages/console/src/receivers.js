@@ -10,7 +10,7 @@ import { mayDo } from "./session.js";
  */
 
 const headsOfViewer = ["Receiver", "Address", "State"];
-const headsOfAdmin = [...headsOfViewer, "Switch"];
+const headsOfAdmin = [...headsOfViewer, "Change"];
 
 /**
  * A part of a view that shows the given receivers.
@@ -47,8 +47,8 @@ export function receiversPart() {
       show(endpoints);
       say(
         isOn
-          ? `${id} hears nothing for now. What is for it is kept.`
-          : `${id} hears again. What was kept for it is sent.`,
+          ? `${id} is disabled. Its notifications are kept.`
+          : `${id} is enabled. Its kept notifications are sent.`,
       );
     } catch (error) {
       trouble.replaceChildren(problem(error));
@@ -62,13 +62,13 @@ function nobody() {
   return h(
     "p",
     { class: "nothing" },
-    "Nobody hears of this account's payments, but for those that bring an address of their own. Addresses are ",
+    "This account has no receivers: only payments with their own notification address are notified. Add addresses to ",
     h("code", {}, "notificationEndpoints"),
     " in the ",
     h("a", { href: "#/settings" }, "settings"),
-    "; ",
+    ", or run ",
     h("code", {}, "cofre listen"),
-    " enters a program on your machine by itself.",
+    " to register a program on your machine.",
   );
 }
 
@@ -89,18 +89,16 @@ function listOf(receivers, turn) {
 
 /** @param {Receiver} receiver */
 function stateOf({ state, off_at: offAt, gone_at: goneAt }) {
-  if (state === "on") return h("span", { class: "mark good" }, "on");
+  if (state === "on") return h("span", { class: "mark good" }, "enabled");
   const why =
-    state === "off"
-      ? ["Somebody has switched it off", ...at(offAt)]
-      : ["It answered 410", ...at(goneAt)];
+    state === "off" ? ["It was disabled", ...at(offAt)] : ["It answered 410", ...at(goneAt)];
   return h(
     "span",
     {},
-    h("span", { class: "mark bad" }, state),
+    h("span", { class: "mark bad" }, state === "off" ? "disabled" : state),
     " ",
     ...why,
-    ". What is for it is kept.",
+    ". Its notifications are kept.",
   );
 }
 
@@ -116,7 +114,7 @@ function at(time) {
  * @param {() => void} turn
  */
 function switchOf({ id, state }, turn) {
-  const words = state === "on" ? "Switch off" : "Switch on";
+  const words = state === "on" ? "Disable" : "Enable";
   return h(
     "button",
     {

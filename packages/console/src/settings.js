@@ -24,8 +24,8 @@ import { own } from "./words.js";
 /** Titles of groups of settings. */
 /** @type {Readonly<Record<string, string>>} */
 const titles = {
-  simulator: "The simulated acquirer",
-  notificationChaos: "What happens to notifications",
+  simulator: "Simulated acquirer",
+  notificationChaos: "Notification faults",
 };
 
 /** @type {import("./main.js").View} */
@@ -45,7 +45,7 @@ export async function settingsView(main, _words, _query, signal) {
   const showChanges = (changed) => {
     save.disabled = changed.length === 0;
     const words =
-      changed.length === 0 ? "Nothing is changed." : `${changed.length} changed, not saved yet.`;
+      changed.length === 0 ? "No unsaved changes." : `Unsaved changes: ${changed.length}.`;
     if (count.textContent !== words) count.textContent = words;
   };
   const changes = () => switches.filter(({ control, kept }) => control.value !== kept);
@@ -127,7 +127,11 @@ export async function settingsView(main, _words, _query, signal) {
   );
   showChanges([]);
   main.append(
-    h("p", {}, mayDo("admin") ? "A change holds from the next request on." : "Admins change them."),
+    h(
+      "p",
+      {},
+      mayDo("admin") ? "Changes apply from the next request." : "Only admins can change settings.",
+    ),
     form,
   );
   void keepFresh(signal, async () => {
@@ -149,8 +153,7 @@ function row(name, { default: initially, allowed, doc, unit, settings }, control
   control.setAttribute("aria-describedby", told);
   const text = initially === "" ? "empty" : shown(textOf(initially, unit));
   const range = unit === "thousandths" ? "0% to 100%, in steps of 0.1%" : shown(allowed);
-  const usual =
-    settings === undefined && typeof initially !== "object" ? `; ${text} unless set` : "";
+  const usual = settings === undefined && typeof initially !== "object" ? `; default ${text}` : "";
   return h(
     "div",
     { class: "setting" },

@@ -134,7 +134,7 @@ export async function acceptInvitation(main, invitation, entered, leave) {
       h(
         "p",
         { class: "actions" },
-        h("button", { type: "button", class: "second", onclick: leave }, "To the sign-in"),
+        h("button", { type: "button", class: "second", onclick: leave }, "Go to sign-in"),
       ),
     );
     return;
@@ -161,7 +161,7 @@ export async function acceptInvitation(main, invitation, entered, leave) {
     h(
       "p",
       {},
-      "Put this secret into an authenticator app: it shows six digits, others each half minute, that are asked for whenever you sign in.",
+      "Add this secret to an authenticator app. The app shows a six-digit code, new every 30 seconds, which you enter at each sign-in.",
     ),
     facts([
       ["Role", role],
@@ -174,7 +174,7 @@ export async function acceptInvitation(main, invitation, entered, leave) {
       work,
       field("Name", userName),
       field("New password, at least 12 characters", password),
-      field("Code that the app shows", code),
+      field("Code from the app", code),
     ),
   );
 }
@@ -205,7 +205,11 @@ export function watchSession() {
   for (const kind of ["pointerdown", "pointermove", "keydown", "wheel"])
     addEventListener(kind, touch, { passive: true });
   const words = h("span");
-  const goOn = h("button", { type: "button", class: "small", onclick: () => void ask() }, "Go on");
+  const goOn = h(
+    "button",
+    { type: "button", class: "small", onclick: () => void ask() },
+    "Stay signed in",
+  );
   const warning = h("p", { class: "ending", role: "alert" }, words, " ", goOn);
   warning.hidden = true;
   document.querySelector("header")?.after(warning);
@@ -230,7 +234,7 @@ export function watchSession() {
     const isSilent =
       personOfPage() !== undefined && !document.hidden && secondsSilent() > askAfterSeconds;
     if (isSilent || (isEnding && (isTouched() || left <= 0 || warning.hidden === true))) void ask();
-    const text = isEnding ? "The session ends within a minute, for nobody uses this page." : "";
+    const text = isEnding ? "The session ends within a minute because this page is idle." : "";
     if (words.textContent !== text) words.textContent = text;
     warning.hidden = !isEnding;
     setTimeout(look, lookEveryMs);

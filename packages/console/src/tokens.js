@@ -12,7 +12,7 @@ import { brandOptions } from "./words.js";
  */
 /** @typedef {{ tokens: Token[], found: number, next: string | null }} Tokens */
 
-const heads = ["Card", "Stored (UTC)", "Used last (UTC)", "Works until (UTC)"];
+const heads = ["Card", "Stored (UTC)", "Last used (UTC)", "Expires (UTC)"];
 const step = 100;
 /** Most tokens in one answer. */
 const mostOfCall = 1_000;
@@ -28,7 +28,7 @@ export async function tokensView(main, _words, query, signal) {
   const none = nothing(
     Object.keys(filter).length > 0,
     [
-      "There is none yet. ",
+      "There are no stored cards yet. ",
       h("a", { href: "#/try" }, "Try it"),
       " stores one, as /ws/token does for a shop.",
     ],
@@ -69,7 +69,7 @@ export async function tokensView(main, _words, query, signal) {
     h(
       "p",
       {},
-      "Only a token's digest is kept, so no token can be shown; nor is a card opened for this list.",
+      "Only the digests of tokens are stored, so tokens cannot be shown. This list decrypts no cards.",
     ),
     form(filter),
     count,

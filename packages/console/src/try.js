@@ -64,11 +64,11 @@ export async function tryView(main) {
     value: "ana.lima@example.com",
   });
   const capture = select("capture", [
-    ["true", "at once"],
+    ["true", "immediately"],
     ["false", "later"],
   ]);
   const result = h("div", { "aria-live": "polite" });
-  const send = h("button", { type: "submit" }, "Store the card and charge it");
+  const send = h("button", { type: "submit" }, "Store and charge the card");
 
   const run = async () => {
     send.disabled = true;
@@ -107,7 +107,7 @@ export async function tryView(main) {
       );
       const [listed] = payments;
       result.replaceChildren(
-        h("h2", {}, "What came of it"),
+        h("h2", {}, "Result"),
         h(
           "p",
           {},
@@ -116,7 +116,7 @@ export async function tryView(main) {
           listed !== undefined && stateMark(listed.state, listed),
           ` ${made.transaction_status.code}: ${made.transaction_status.description}`,
         ),
-        h("h2", {}, "The same in a shell"),
+        h("h2", {}, "As shell commands"),
         h("p", { class: "soft" }, "With the secret key in ", h("code", {}, "KEY"), "."),
         curlLines(stored, payment),
       );
@@ -131,7 +131,7 @@ export async function tryView(main) {
     h(
       "p",
       {},
-      "A card is stored, and its token is charged: the two requests that a shop sends. Test numbers only; no money moves.",
+      "Stores a card and charges its token, the two requests that a shop sends. Test cards only; no money moves.",
     ),
     h(
       "form",
@@ -143,7 +143,7 @@ export async function tryView(main) {
         },
       },
       field("Test card", card),
-      field("Customer in", place),
+      field("Country and currency", place),
       field("Amount", amount),
       field("Capture", capture),
       field("Customer's name", name),

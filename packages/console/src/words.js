@@ -132,14 +132,14 @@ export function deliveryWords(state) {
 
 /** @type {Readonly<Record<string, string>>} */
 const outcomes = {
-  failed_timeout: "no answer in time",
-  failed_name: "its name is not known",
-  failed_connection: "no connection",
-  failed_certificate: "its certificate is not trusted",
-  failed_answer: "an answer that cannot be read",
-  failed_aborted: "stopped",
-  endpoint_removed: "the receiver was taken away",
-  dropped: "dropped on purpose",
+  failed_timeout: "timeout",
+  failed_name: "unknown host name",
+  failed_connection: "connection failed",
+  failed_certificate: "untrusted certificate",
+  failed_answer: "unreadable response",
+  failed_aborted: "aborted",
+  endpoint_removed: "receiver removed",
+  dropped: "dropped by a notification fault",
 };
 
 /**
@@ -152,41 +152,53 @@ export function outcomeWords(outcome) {
 
 /** @type {Readonly<Record<string, readonly [name: string, does: string, waits: boolean]>>} */
 const faults = {
-  fail_before_commit: ["Fails before it is done", "HTTP 500, and nothing is done.", false],
-  unavailable: ["Unavailable", "HTTP 503 with Retry-After, and nothing is done.", false],
-  throttle: ["Too many requests", "HTTP 429 with Retry-After, and nothing is done.", false],
+  fail_before_commit: ["Error before commit", "HTTP 500; nothing is done.", false],
+  unavailable: ["Unavailable", "HTTP 503 with Retry-After; nothing is done.", false],
+  throttle: ["Too many requests", "HTTP 429 with Retry-After; nothing is done.", false],
   drop_before_commit: [
-    "Cut before it is done",
-    "The connection is cut, and nothing is done.",
+    "Connection cut before commit",
+    "The connection is cut; nothing is done.",
     false,
   ],
   drop_after_commit: [
-    "Cut after it is done",
-    "All is done, and the connection is cut without an answer.",
+    "Connection cut after commit",
+    "The request is processed, then the connection is cut without a response.",
     false,
   ],
-  error_after_commit: ["Fails after it is done", "All is done, and the answer is HTTP 500.", false],
+  error_after_commit: [
+    "Error after commit",
+    "The request is processed, but the response is HTTP 500.",
+    false,
+  ],
   garbage_after_commit: [
-    "Unreadable answer",
-    "All is done, and the answer is a proxy's HTML page with HTTP 502.",
+    "Unreadable response",
+    "The request is processed, but the response is a proxy's HTML page with HTTP 502.",
     false,
   ],
   stall_in_body: [
-    "Stalls in mid-answer",
-    "All is done; half of the answer comes, then nothing, then the connection is cut.",
+    "Stalled response",
+    "The request is processed. Half of the response is sent; after the delay the connection is cut.",
     true,
   ],
-  late_answer: ["Late answer", "All is done at once, and the answer comes later.", true],
-  slow: ["Slow", "All is done and answered later, also when the client has gone.", true],
-  decline: ["Declined", "The issuer says no, and why.", false],
+  late_answer: [
+    "Late response",
+    "The request is processed immediately; the response is delayed.",
+    true,
+  ],
+  slow: [
+    "Slow",
+    "The request is processed and answered after the delay, even if the client disconnects.",
+    true,
+  ],
+  decline: ["Declined", "The issuer declines with the chosen reason.", false],
   acquirer_unknown_then_yes: [
-    "Unknown, then yes",
-    "The acquirer does not answer in time; recovery finds out that it was done.",
+    "Unknown, then processed",
+    "The acquirer does not answer in time; recovery resolves that the operation was processed.",
     false,
   ],
   acquirer_unknown_then_no: [
-    "Unknown, then no",
-    "The acquirer does not answer in time; recovery finds out that it was not done.",
+    "Unknown, then not processed",
+    "The acquirer does not answer in time; recovery resolves that the operation was not processed.",
     false,
   ],
 };

@@ -37,7 +37,7 @@ const digits = 6;
 /** @type {import("./main.js").View} */
 export async function worldsView(main, _words, _query, signal) {
   if (!(await offers("/__cofre/worlds"))) {
-    main.append(h("p", { class: "soft" }, "This server makes no worlds."));
+    main.append(h("p", { class: "soft" }, "This server does not offer worlds."));
     return;
   }
   const own = h("section");
@@ -48,7 +48,7 @@ export async function worldsView(main, _words, _query, signal) {
   if (signal.aborted) return;
   let older = 0;
   await liveList(list, signal, {
-    caption: "Worlds, the latest first",
+    caption: "Worlds, newest first",
     heads,
     noun: ["world", "worlds"],
     isFiltered: false,
@@ -59,12 +59,13 @@ export async function worldsView(main, _words, _query, signal) {
       return { items: items.toReversed(), next: null };
     },
     whenNone: [
-      "There is none yet. A world is an account of its own, in memory, whose time stands until somebody moves it.",
+      "There are no worlds yet. A world is a separate account in memory, whose clock is paused until you move it.",
     ],
     keyOf: ({ place }) => String(place).padStart(digits, "0"),
     cells,
   });
-  if (older > 0) list.append(h("p", { class: "soft" }, `There are ${older} older ones.`));
+  if (older > 0)
+    list.append(h("p", { class: "soft" }, `Older worlds that are not shown: ${older}.`));
 }
 
 /** @param {World} world */
@@ -92,8 +93,8 @@ function cells(world) {
 /** @param {Clock} clock */
 function timeOf({ now, running }) {
   const state = running
-    ? h("span", { class: "mark good" }, "goes on")
-    : h("span", { class: "mark held" }, "stands");
+    ? h("span", { class: "mark good" }, "running")
+    : h("span", { class: "mark held" }, "paused");
   return h("span", { class: "marks" }, h("time", { datetime: now }, foreign(now)), state);
 }
 
@@ -160,9 +161,9 @@ async function openWorld(section, trouble, signal) {
         dispatchEvent(new HashChangeEvent("hashchange"));
       },
     },
-    "Back to the account before",
+    "Back to the previous account",
   );
-  section.append(h("h2", {}, "The account that is open"), told, controls);
+  section.append(h("h2", {}, "Open account"), told, controls);
   if (canLeaveWorld()) section.append(h("p", { class: "actions" }, back));
   await refresh();
   void keepFresh(signal, refresh);
@@ -175,7 +176,7 @@ async function openWorld(section, trouble, signal) {
 function describe(world, clock) {
   if (world === null) {
     return [
-      h("p", {}, "It is no world: it is kept, and its time is the machine's."),
+      h("p", {}, "This account is not a world: its data is kept, and it uses the system clock."),
       facts([["Time (UTC)", timeOf(clock)]]),
     ];
   }
@@ -184,7 +185,7 @@ function describe(world, clock) {
       ["World", foreign(world.name)],
       ["Seed", foreign(world.seed)],
       ["Time (UTC)", timeOf(clock)],
-      ["Due next (UTC)", typeof clock.next_due === "string" ? foreign(clock.next_due) : "nothing"],
+      ["Next due (UTC)", typeof clock.next_due === "string" ? foreign(clock.next_due) : "nothing"],
       ["Payments", String(world.payments)],
       ...keysOf(world),
     ]),
@@ -232,7 +233,7 @@ function makeControls(place, act) {
   const next = h(
     "button",
     { type: "button", class: "second", onclick: () => void move({ advance: "next" }) },
-    "To what is due next",
+    "To the next due event",
   );
   const run = h("button", {
     type: "button",
@@ -253,7 +254,7 @@ function makeControls(place, act) {
   const snapshots = h("select", { name: "kept" });
   const restore = h("form", {
     class: "search",
-    onsubmit: stop(() => ask("Make it what it was then?", "Restore", restoreNow)),
+    onsubmit: stop(() => ask("Restore this snapshot?", "Restore", restoreNow)),
   });
   const restoreNow = () => world("restore", "Restored.", snapshots.value);
   restore.append(
@@ -277,9 +278,12 @@ function makeControls(place, act) {
     ),
     h(
       "form",
-      { class: "search", onsubmit: stop(() => world("snapshot", "Kept.", kept.value.trim())) },
-      field("Name of a snapshot", kept),
-      h("button", { type: "submit", class: "second" }, "Keep it as it is"),
+      {
+        class: "search",
+        onsubmit: stop(() => world("snapshot", "Snapshot taken.", kept.value.trim())),
+      },
+      field("Snapshot name", kept),
+      h("button", { type: "submit", class: "second" }, "Take snapshot"),
     ),
     restore,
     h(
@@ -291,8 +295,8 @@ function makeControls(place, act) {
           type: "button",
           class: "second",
           onclick: () =>
-            ask("Begin it anew, without its payments?", "Reset", () =>
-              world("reset", "It is as it began."),
+            ask("Reset this world and delete its payments?", "Reset", () =>
+              world("reset", "World reset."),
             ),
         },
         "Reset…",
@@ -303,8 +307,8 @@ function makeControls(place, act) {
           type: "button",
           class: "second",
           onclick: () =>
-            ask("Let it go, with everything in it?", "Delete", () =>
-              world("delete", "The world is gone."),
+            ask("Delete this world and its data?", "Delete", () =>
+              world("delete", "World deleted."),
             ),
         },
         "Delete…",
@@ -316,7 +320,7 @@ function makeControls(place, act) {
   return ({ snapshots: names }, { now, running, next_due: due }) => {
     next.disabled = typeof due !== "string";
     run.value = String(!running);
-    run.textContent = running ? "Let it stand" : "Let it go on";
+    run.textContent = running ? "Pause clock" : "Start clock";
     if (time.value === "") time.value = now;
     restore.hidden = names.length === 0;
     if (known === JSON.stringify(names)) return;
@@ -334,9 +338,9 @@ function makeControls(place, act) {
 function movedWords(answer) {
   const { clock, done, complete } =
     /** @type {{ clock: Clock, done?: Done, complete?: boolean }} */ (answer);
-  if (done === undefined) return clock.running ? "Its time goes on." : "Its time stands.";
-  const words = `It is ${clock.now}. Done on the way: ${done.payments} changes of payments, ${done.deliveries} attempts to notify, ${done.cards} cards forgotten.`;
-  return complete === false ? `${words} There is more to be done: advance again.` : words;
+  if (done === undefined) return clock.running ? "The clock is running." : "The clock is paused.";
+  const words = `The time is ${clock.now}. Processed: ${done.payments} payment changes, ${done.deliveries} delivery attempts, ${done.cards} deleted cards.`;
+  return complete === false ? `${words} More is due: advance again.` : words;
 }
 
 /** Creates a world and opens it at once. */
@@ -363,19 +367,19 @@ function newWorld() {
   return h(
     "section",
     {},
-    h("h2", {}, "A new world"),
+    h("h2", {}, "New world"),
     h(
       "p",
       { class: "soft" },
-      "With a seed or a time it stands still and can be repeated; without, its time goes on from now.",
+      "With a seed or a start time the clock is paused and results are repeatable. Otherwise the clock runs from now.",
     ),
     h(
       "form",
       { class: "search", onsubmit: stop(make) },
       field("Name", name),
       field("Seed", seed),
-      field("Begins at (UTC)", clock),
-      h("button", { type: "submit" }, "Make it and open it"),
+      field("Starts at (UTC)", clock),
+      h("button", { type: "submit" }, "Create and open"),
     ),
     trouble,
   );

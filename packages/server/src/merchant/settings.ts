@@ -220,7 +220,7 @@ export function settingsTableAsMarkdown(table: Readonly<Record<string, Setting<u
     const shown = typeof initially === "object" ? "" : `\`${JSON.stringify(initially)}\``;
     return `| \`${name}\` | ${shown} | ${allowed} | ${doc} |`;
   });
-  return ["| setting | unless set | allowed | meaning |", "|---|---|---|---|", ...rows].join("\n");
+  return ["| setting | default | allowed | meaning |", "|---|---|---|---|", ...rows].join("\n");
 }
 
 /** Description of a setting for users and programs. */

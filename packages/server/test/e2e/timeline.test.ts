@@ -212,7 +212,7 @@ describe("the timeline of a payment", () => {
     assert.equal(answer.payment.hash, hash);
     assert.match(
       lost?.text ?? "",
-      /was asked to authorize 100\.00 USD: unknown, for no answer came in time, after/,
+      /was asked to authorize 100\.00 USD: unknown, because no answer came in time, after/,
     );
     assert.deepEqual(
       [lost?.data["connector"], lost?.data["reference"], lost?.data["outcome"]],

@@ -134,9 +134,9 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       const other = await page.context().newPage();
       await other.goto(world.url);
       await other.getByRole("heading", { name: "Payments" }).waitFor();
-      await other.getByRole("button", { name: "Forget the key" }).click();
+      await other.getByRole("button", { name: "Remove key" }).click();
       await other.getByLabel("Secret integration key").waitFor();
-      await page.getByRole("button", { name: "Forget the key" }).click();
+      await page.getByRole("button", { name: "Remove key" }).click();
       await page.getByLabel("Secret integration key").waitFor();
       const last = await page.context().newPage();
       await last.goto(world.url);
@@ -322,11 +322,8 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await page.getByRole("table").waitFor();
       await page.evaluate("sessionStorage.setItem('cofre.integration_key', 'nonsense')");
       await look(page);
-      await page
-        .getByRole("status")
-        .filter({ hasText: "does not know this key any more" })
-        .waitFor();
-      await page.getByRole("button", { name: "Forget the key" }).click();
+      await page.getByRole("status").filter({ hasText: "no longer accepts this key" }).waitFor();
+      await page.getByRole("button", { name: "Remove key" }).click();
       await page.getByLabel("Secret integration key").waitFor();
     });
   });
@@ -352,17 +349,17 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
         "true",
       );
       await dialog.getByLabel("Amount in USD, up to 80.00").fill("30.50");
-      await dialog.getByLabel("Why").fill("one of two");
+      await dialog.getByLabel("Reason").fill("one of two");
       await dialog.getByRole("button", { name: "Refund" }).click();
       await page.getByRole("img", { name: /captured 80\.00, refunded 30\.50 USD/ }).waitFor();
       assert.match(await part(page, "Money").innerText(), /30\.50 USD[^]*requested[^]*one of two/);
-      const history = await part(page, "What has happened").innerText();
+      const history = await part(page, "Timeline").innerText();
       assert.match(
         history,
-        /\/ws\/direct[^]*asked to authorize[^]*the amount is held[^]*asked to capture 80\.00 USD[^]*\/ws\/refund[^]*A refund was asked for/,
+        /\/ws\/direct[^]*asked to authorize[^]*the amount is held[^]*asked to capture 80\.00 USD[^]*\/ws\/refund[^]*A refund was requested/,
       );
       const request = page.getByRole("listitem").filter({ hasText: "POST /ws/direct" });
-      await request.getByText("Request and answer").click();
+      await request.getByText("Request and response").click();
       assert.match(
         await request.locator("pre").innerText(),
         /"card_number": "411111xxxxxx1111",\n/,
@@ -465,7 +462,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     await inConsole("#/payments", async (page) => {
       await page.getByRole("heading", { name: "Payments" }).waitFor();
       await page.goto(`${world.url}/#key=${key}`);
-      await page.getByRole("dialog").getByRole("button", { name: "Leave it" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
       assert.equal(await page.locator("#tag").innerText(), "sandbox");
       await page.goto(`${world.url}/#key=${key}`);
       await page
@@ -486,7 +483,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       assert.equal(await wireStatus(hash), "PE");
       await page.getByRole("button", { name: "Void…" }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Void" }).click();
-      await page.getByText("Nothing can be done now.").waitFor();
+      await page.getByText("No actions are available.").waitFor();
       await page.getByText("Voided", { exact: true }).first().waitFor();
     });
     assert.equal(await wireStatus(hash), "CA");
@@ -495,16 +492,19 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   test("the issuer takes a payment back, the merchant wins it back, and that was the one dispute", async () => {
     const { hash } = await made();
     await inConsole(`#/payment/${hash}`, async (page) => {
-      await page.getByRole("button", { name: "Dispute…" }).click();
+      await page.getByRole("button", { name: "Charge back…" }).click();
       const dialog = page.getByRole("dialog");
-      await dialog.getByLabel("Why").fill("never arrived");
-      await dialog.getByRole("button", { name: "Dispute" }).click();
-      await page.getByText("The issuer took the money back", { exact: false }).first().waitFor();
+      await dialog.getByLabel("Reason").fill("never arrived");
+      await dialog.getByRole("button", { name: "Charge back" }).click();
+      await page
+        .getByText("The issuer charged the payment back", { exact: false })
+        .first()
+        .waitFor();
       assert.equal(await page.getByRole("button", { name: "Refund…" }).count(), 0);
-      await page.getByRole("button", { name: "Win back…" }).click();
-      await page.getByRole("dialog").getByRole("button", { name: "Win back" }).click();
+      await page.getByRole("button", { name: "Win dispute…" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Win dispute" }).click();
       await page.getByRole("button", { name: "Refund…" }).waitFor();
-      assert.equal(await page.getByRole("button", { name: "Dispute…" }).count(), 0);
+      assert.equal(await page.getByRole("button", { name: "Charge back…" }).count(), 0);
     });
   });
 
@@ -531,8 +531,8 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
         .getByText(/delivered, 1 attempt/)
         .waitFor();
       assert.equal(heardOf(), 1);
-      await page.getByRole("button", { name: "Send again" }).click();
-      await page.getByRole("status").filter({ hasText: "1 sent again." }).waitFor();
+      await page.getByRole("button", { name: "Resend" }).click();
+      await page.getByRole("status").filter({ hasText: "1 resent." }).waitFor();
       for (let look = 0; look < 3_000 && heardOf() < 2; look += 1)
         await new Promise((resolve) => void setTimeout(resolve, 20));
       assert.equal(heardOf(), 2);
@@ -544,14 +544,14 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
 
   test("a payment that is not there is said so", async () => {
     await inConsole(`#/payment/${"0".repeat(48)}`, async (page) => {
-      await page.getByRole("alert").filter({ hasText: "There is no such payment." }).waitFor();
+      await page.getByRole("alert").filter({ hasText: "Payment not found." }).waitFor();
     });
   });
 
   test("a card is stored and charged from the page, and the commands that it shows do the same", async () => {
     await inConsole("#/try", async (page) => {
       await page.getByLabel("Customer's name").fill("Ana O'Lima $(touch no)");
-      await page.getByRole("button", { name: "Store the card and charge it" }).click();
+      await page.getByRole("button", { name: "Store and charge the card" }).click();
       await page.getByText("OK: Accepted").waitFor();
       const commands = await page.getByRole("region", { name: "Commands for a shell" }).innerText();
       assert.ok(!commands.includes(integrationKey));
@@ -563,9 +563,9 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
         { acquirer: "EBANX", code: "OK", description: "Accepted", authcode: "" },
       );
       await page.getByLabel("Test card").selectOption({ label: "visa …6285: insufficient funds" });
-      await page.getByLabel("Customer in").selectOption("pe PEN");
+      await page.getByLabel("Country and currency").selectOption("pe PEN");
       await page.getByLabel("Capture").selectOption("false");
-      await page.getByRole("button", { name: "Store the card and charge it" }).click();
+      await page.getByRole("button", { name: "Store and charge the card" }).click();
       await page.getByText("NOK: Insufficient funds").waitFor();
       await page.getByRole("link", { name: /^try-/ }).click();
       await page
@@ -645,7 +645,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       }
       // The result of a charge from the page, as far as it is possible with such a token.
       await page.goto(`${world.url}/#/try`);
-      await page.getByRole("button", { name: "Store the card and charge it" }).click();
+      await page.getByRole("button", { name: "Store and charge the card" }).click();
       await page.getByText("onerror=").filter({ visible: true }).first().waitFor();
       assert.deepEqual(
         await page.evaluate(
@@ -689,7 +689,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await page.keyboard.press("ArrowUp");
       assert.equal(await active(), newer.code);
       await page.keyboard.press("Enter");
-      await page.getByRole("heading", { name: "What has happened" }).waitFor();
+      await page.getByRole("heading", { name: "Timeline" }).waitFor();
       assert.equal(await active(), "Payment");
       await page.goto(`${world.url}/#/payment/${hash}`);
       await page.getByText(code, { exact: true }).waitFor();
@@ -761,26 +761,26 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
           await page.getByLabel("simulator.latencyMs").fill("1");
           await looked("settings");
           await page.goto(`${world.url}/#/faults`);
-          await page.getByLabel("What goes wrong").selectOption("Slow");
-          await page.getByLabel("Only about this payment code").fill("nobody's");
+          await page.getByLabel("Kind of fault").selectOption("Slow");
+          await page.getByLabel("Only this payment code").fill("nobody's");
           await page.getByRole("button", { name: "Add", exact: true }).click();
-          await page.getByRole("table", { name: "Faults that wait, the latest first" }).waitFor();
+          await page.getByRole("table", { name: "Active faults, newest first" }).waitFor();
           await looked("faults");
           await page.goto(`${world.url}/#/worlds`);
           await page.getByLabel("Seed").fill(name);
-          await page.getByRole("button", { name: "Make it and open it" }).click();
-          await page.getByRole("button", { name: "Keep it as it is" }).waitFor();
+          await page.getByRole("button", { name: "Create and open" }).click();
+          await page.getByRole("button", { name: "Take snapshot" }).waitFor();
           await page.getByText("open now").waitFor();
           await looked("worlds");
           await page.getByRole("button", { name: "Delete…" }).click();
           await looked("question");
           await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
-          await page.getByText("It is no world").waitFor();
+          await page.getByText("This account is not a world").waitFor();
           await page.goto(`${world.url}/#/try`);
-          await page.getByRole("button", { name: "Store the card and charge it" }).click();
+          await page.getByRole("button", { name: "Store and charge the card" }).click();
           await page.getByRole("region", { name: "Commands for a shell" }).waitFor();
           await looked("try");
-          await page.getByRole("button", { name: "Forget the key" }).click();
+          await page.getByRole("button", { name: "Remove key" }).click();
           await page.getByLabel("Secret integration key").waitFor();
           await looked("key");
         },

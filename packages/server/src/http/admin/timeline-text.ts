@@ -13,7 +13,7 @@ import type {
 /** The text of each entry of a timeline: one sentence of plain English, without client input. */
 
 export function requestText({ method, path, key, answer, durationMs }: RecordedRequest): string {
-  const asked = `${method} ${path} ${key === "session" ? "by somebody who is signed in" : `with the ${key} key`}`;
+  const asked = `${method} ${path} ${key === "session" ? "by a signed-in user" : `with the ${key} key`}`;
   if (answer === undefined) return `${asked} is being carried out.`;
   const { status, code, isReplayed } = answer;
   // As in access logs: nothing of the answer, or not all of it, was written.
@@ -28,48 +28,49 @@ export function requestText({ method, path, key, answer, durationMs }: RecordedR
 }
 
 const facts = {
-  authorization_sent: "The authorization was written down and sent to the acquirer",
+  authorization_sent: "The authorization was recorded and sent to the acquirer",
   authorization_approved: "The acquirer approved: the amount is held",
-  authorization_held: "The acquirer approved, and a reviewer has to look",
-  sale_approved: "The acquirer approved, and the amount was captured at once",
+  authorization_held: "The acquirer approved, and the payment is in review",
+  sale_approved: "The acquirer approved, and the amount was captured immediately",
   authorization_declined: "The authorization was declined",
-  review_accepted: "The reviewer accepted",
-  review_rejected: "The reviewer refused: what is held is given up",
-  capture_sent: "The capture was written down and sent to the acquirer",
-  capture_approved: "The acquirer captured",
+  review_accepted: "The reviewer accepted the payment",
+  review_rejected: "The reviewer rejected the payment: the hold is released",
+  capture_sent: "The capture was recorded and sent to the acquirer",
+  capture_approved: "The acquirer captured the amount",
   capture_declined: "The capture was declined, and the hold stays",
-  void_sent: "The void was written down and sent to the acquirer",
-  void_approved: "The acquirer gave the hold up",
+  void_sent: "The void was recorded and sent to the acquirer",
+  void_approved: "The acquirer released the hold",
   void_declined: "The void was declined, and the hold stays",
   void_declined_in_review: "The void was declined, and the payment stays in review",
-  reversal_sent: "The outcome stayed unknown, and a reversal was written down and sent",
+  reversal_sent: "The outcome stayed unknown, and a reversal was recorded and sent",
   reversal_approved: "The authorization was reversed: nothing is held",
-  authorization_lapsed: "Nobody captured in time: the hold is given up",
+  authorization_lapsed: "The payment was not captured in time: the hold is released",
   lapse_approved: "The payment expired: nothing is held any more",
-  attempt_unanswered: "The acquirer's answer did not settle the question: the outcome is unknown",
-  authorization_rerouted: "The acquirer certainly holds nothing, and another one is asked",
+  attempt_unanswered: "The acquirer gave no conclusive answer: the outcome is unknown",
+  authorization_rerouted:
+    "The acquirer certainly holds nothing, and the payment is sent to another one",
   attempt_repeated:
-    "The request was sent again under the same reference, or what undoes a late approval was sent",
+    "The request was sent again with the same reference, or the undo of a late approval was sent",
   approval_came_late: "The acquirer approved an attempt that counted as not done",
   late_approval_undone: "The effect of a late approval was undone at the acquirer",
-  notification_resent: "The merchant asked to be told once more",
-  marked_for_review: "Something that must not be was seen on this payment: somebody must look",
-  refund_requested: "A refund was asked for",
+  notification_resent: "The merchant requested the notification again",
+  marked_for_review: "An inconsistency was found in this payment: it needs investigation",
+  refund_requested: "A refund was requested",
   refund_queued: "The refund became pending",
-  refund_sent: "The refund was written down and sent to the acquirer",
+  refund_sent: "The refund was recorded and sent to the acquirer",
   refund_approved: "The acquirer gave the money back",
   refund_declined: "The acquirer declined the refund",
-  refund_not_done: "The refund turned out not to have been carried out, and is sent again",
-  refund_cancelled: "The refund was taken back before it was sent",
-  chargeback_opened: "The issuer took the money back",
-  chargeback_credited: "The chargeback was won: the money is paid again",
+  refund_not_done: "The refund had not been carried out, and is sent again",
+  refund_cancelled: "The refund was cancelled before it was sent",
+  chargeback_opened: "The issuer charged the payment back",
+  chargeback_credited: "The dispute was won: the merchant gets the money again",
 } as const satisfies Record<HistoryFact, string>;
 
 const sources = {
   merchant: "",
-  recovery: ", as recovery found out",
-  clock: ", for its time had come",
-  operator: ", as the operator said",
+  recovery: ", as recovery determined",
+  clock: ", because it was due",
+  operator: ", by the operator",
 } as const satisfies Record<FactSource, string>;
 
 /** `entries`: the journal entries that were committed with the fact. */
@@ -107,7 +108,7 @@ const asked = {
   refund: "refund",
   verify: "verify the card",
   reverse: "reverse",
-  inquire: "say what became of it",
+  inquire: "report the outcome",
 } as const satisfies Record<CallKind, string>;
 
 export function callText({
@@ -129,7 +130,7 @@ const causes: ReadonlyMap<string, string> = new Map([
   ["timeout", "no answer came in time"],
   ["connection", "the connection gave no answer"],
   ["garbled", "the answer could not be read"],
-  ["refused_to_say", "the acquirer would not say"],
+  ["refused_to_say", "the acquirer refused to report it"],
 ]);
 
 function outcomeText(outcome: OutcomeFacts): string {
@@ -140,15 +141,15 @@ function outcomeText(outcome: OutcomeFacts): string {
     case "declined":
       return `declined${reason === undefined ? "" : `, ${String(reason).replaceAll("_", " ")}`}${code === undefined ? "" : ` (${String(code)})`}`;
     case "unknown":
-      return `unknown, for ${causes.get(String(cause)) ?? "it is not said"},`;
+      return `unknown, because ${causes.get(String(cause)) ?? "the acquirer gave no reason"},`;
     case "not_sent":
       return "nothing was sent,";
     case "found":
       return `found ${String(authorization)}, ${String(captured)} captured${voided === true ? ", voided" : ""},`;
     case "not_found":
-      return "it knows nothing of it,";
+      return "the acquirer has no record of it,";
     case "unknown_original":
-      return "it knows of nothing to reverse,";
+      return "the acquirer has no record of what to reverse,";
     default:
       return kind;
   }
@@ -160,15 +161,17 @@ export function notificationText(
   endpoints: readonly string[],
 ): string {
   const whom =
-    endpoints.length === 0 ? "nobody, for the account has no address" : endpoints.join(", ");
-  return `Notification ${number} (${kind}) was written down for ${whom}.`;
+    endpoints.length === 0
+      ? "no receiver, because the account has no address"
+      : endpoints.join(", ");
+  return `Notification ${number} (${kind}) was recorded for ${whom}.`;
 }
 
 const verdicts = {
   delivered: "",
-  again: ", and it is tried again",
-  given_up: ", and it was given up",
-  gone: ", and the endpoint was switched off",
+  again: ", and is retried",
+  given_up: ", and the delivery has failed",
+  gone: ", and the endpoint was disabled",
 } as const satisfies Record<RecordedAttempt["verdict"], string>;
 
 export function attemptText({

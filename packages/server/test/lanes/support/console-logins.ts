@@ -110,15 +110,15 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       );
       assert.deepEqual(hints, ["username", "new-password", "one-time-code"]);
       await page.getByLabel("New password").fill(password);
-      await page.getByLabel("Code that the app shows").fill("000000");
+      await page.getByLabel("Code from the app").fill("000000");
       await page.getByRole("button", { name: "Set the password and sign in" }).click();
       await page.getByRole("alert").filter({ hasText: "COFRE-116" }).waitFor();
       assert.equal(
-        await page.getByLabel("Code that the app shows").inputValue(),
+        await page.getByLabel("Code from the app").inputValue(),
         "",
         "a code is good once",
       );
-      await page.getByLabel("Code that the app shows").fill(people.code(secret));
+      await page.getByLabel("Code from the app").fill(people.code(secret));
       await page.getByRole("button", { name: "Set the password and sign in" }).click();
       await heading(page, "Payments").waitFor();
       await navigation(page).getByText("admin, admin").waitFor();
@@ -149,7 +149,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     await inWindow(async (page) => {
       await page.goto(`${people.world.url}/#invite=${invitation}`);
       await page.getByRole("alert").filter({ hasText: "COFRE-114" }).waitFor();
-      await page.getByRole("button", { name: "To the sign-in" }).click();
+      await page.getByRole("button", { name: "Go to sign-in" }).click();
       await heading(page, "Sign in").waitFor();
     });
     const admin = await people.signIn({ name: "admin", password, secret });
@@ -197,13 +197,13 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     const links: Readonly<Record<Role, readonly string[]>> = {
       viewer: [],
       operator: ["Try it"],
-      admin: ["Try it", "People", "Audit log"],
+      admin: ["Try it", "Users", "Audit log"],
     };
     for (const role of ["viewer", "operator", "admin"] as const) {
       await as(role, "#/payments", async (page) => {
         const shown = await navigation(page).getByRole("link").allTextContents();
         assert.deepEqual(
-          shown.filter((name) => ["Try it", "People", "Audit log"].includes(name)),
+          shown.filter((name) => ["Try it", "Users", "Audit log"].includes(name)),
           links[role],
         );
         const [mayAct, mayChange] = [role !== "viewer", role === "admin"];
@@ -212,13 +212,13 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
         assert.equal(await page.getByRole("button", { name: "Capture…" }).count(), mayAct ? 1 : 0);
         await page.goto(`${people.world.url}/#/notifications`);
         await page.getByText(/^\d+ notifications?$/).waitFor();
-        assert.equal((await page.getByRole("button", { name: /^Send/ }).count()) > 0, mayAct);
+        assert.equal((await page.getByRole("button", { name: /^Resend/ }).count()) > 0, mayAct);
         await page
           .getByRole("table", { name: "Receivers" })
           .getByText("shop", { exact: true })
           .waitFor();
         assert.equal(
-          await page.getByRole("button", { name: "Switch off shop" }).count(),
+          await page.getByRole("button", { name: "Disable shop" }).count(),
           mayChange ? 1 : 0,
         );
         await page.goto(`${people.world.url}/#/settings`);
@@ -232,9 +232,9 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
           mayChange ? 1 : 0,
         );
         await page.goto(`${people.world.url}/#/worlds`);
-        await page.getByText("It is no world").waitFor();
+        await page.getByText("This account is not a world").waitFor();
         assert.equal(
-          await page.getByRole("button", { name: "Make it and open it" }).count(),
+          await page.getByRole("button", { name: "Create and open" }).count(),
           mayChange ? 1 : 0,
         );
         for (const [address, may] of [
@@ -258,7 +258,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await page.getByRole("dialog").getByRole("button", { name: "Capture" }).click();
       await page.getByRole("img", { name: /captured 100\.00/ }).waitFor();
       await page
-        .getByText("POST /ws/capture by somebody who is signed in", { exact: false })
+        .getByText("POST /ws/capture by a signed-in user", { exact: false })
         .first()
         .waitFor();
     });
@@ -266,9 +266,9 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       const rows = page.getByRole("row").filter({ hasText: "capture" }).filter({ hasText: "Olga" });
       await rows.filter({ hasText: "asked" }).first().waitFor();
       await rows.filter({ hasText: "done" }).first().waitFor();
-      await page.getByRole("button", { name: "Check that the chain is whole" }).click();
+      await page.getByRole("button", { name: "Verify the chain" }).click();
       await page
-        .getByText(/^The chain is whole: \d+ entries\.$/)
+        .getByText(/^The chain is intact: \d+ entries\.$/)
         .first()
         .waitFor();
       await rows.filter({ hasText: "done" }).first().getByRole("link").click();
@@ -319,15 +319,15 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await heading(page, "Your password").waitFor();
       const fill = async (before: string): Promise<void> => {
         people.world.clock.advance(30_000);
-        await page.getByLabel("Password until now").fill(before);
+        await page.getByLabel("Current password").fill(before);
         await page.getByLabel("New password").fill(next);
         await page.getByLabel("Code").fill(people.code(staff.viewer.secret));
-        await page.getByRole("button", { name: "Change it" }).click();
+        await page.getByRole("button", { name: "Change password" }).click();
       };
       await fill("not the password");
       await page.getByRole("alert").filter({ hasText: "COFRE-111" }).waitFor();
       await fill(staff.viewer.password);
-      await page.getByRole("status").filter({ hasText: "The password is changed." }).waitFor();
+      await page.getByRole("status").filter({ hasText: "Password changed." }).waitFor();
     });
     staff.viewer = { ...staff.viewer, password: next };
     await as("viewer", "#/payments", async (page) => heading(page, "Payments").waitFor());
@@ -336,12 +336,12 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
   test("a world is opened by its id, shows no keys, and is left when it is gone", async () => {
     await as("admin", "#/worlds", async (page) => {
       await page.getByLabel("Name").fill("of people");
-      await page.getByRole("button", { name: "Make it and open it" }).click();
+      await page.getByRole("button", { name: "Create and open" }).click();
       await page.getByText("world: of people").waitFor();
       await page.getByText("open now").waitFor();
       assert.equal(await page.getByText(/test_[ip]k_/).count(), 0);
       await page.goto(`${people.world.url}/#/try`);
-      await page.getByRole("button", { name: "Store the card and charge it" }).click();
+      await page.getByRole("button", { name: "Store and charge the card" }).click();
       await page.getByText("OK: Accepted").waitFor();
       await page.goto(`${people.world.url}/#/payments`);
       await page.getByText("1 payment", { exact: true }).waitFor();
@@ -368,7 +368,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
         .getByRole("alert")
         .filter({ hasText: "The session ends within a minute" });
       await warning.waitFor();
-      await page.getByRole("button", { name: "Go on" }).click();
+      await page.getByRole("button", { name: "Stay signed in" }).click();
       await warning.waitFor({ state: "hidden" });
       people.world.clock.advance(14 * minute);
       assert.equal(await heading(page, "Tokens").count(), 1);
@@ -418,10 +418,10 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
 
       await page.evaluate("location.hash = '#/settings'");
       await page.getByLabel("simulator.latencyMs").fill("7");
-      await page.getByText("1 changed, not saved yet.").waitFor();
+      await page.getByText("Unsaved changes: 1.").waitFor();
       await make({ do: "set_role", role: "viewer" });
       await look(page);
-      await page.getByText("Admins change them.").waitFor();
+      await page.getByText("Only admins can change settings.").waitFor();
       assert.equal(await page.getByLabel("simulator.latencyMs").isDisabled(), true);
       assert.equal(await page.getByRole("button", { name: "Save" }).count(), 0);
 
@@ -448,15 +448,15 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     await inWindow(async (page) => {
       await page.goto(`${people.world.url}/#/try`);
       await fillSignIn(page, ruth);
-      await page.getByRole("button", { name: "Store the card and charge it" }).waitFor();
+      await page.getByRole("button", { name: "Store and charge the card" }).waitFor();
       await (
         await people.signIn(staff.admin)
       ).call("/__cofre/people", { do: "set_role", id: ruth.id, role: "viewer" });
-      await page.getByRole("button", { name: "Store the card and charge it" }).click();
+      await page.getByRole("button", { name: "Store and charge the card" }).click();
       await page.getByText("Your role does not allow this.").first().waitFor();
       await navigation(page).getByText("Ruth, viewer").waitFor();
       assert.equal(
-        await page.getByRole("button", { name: "Store the card and charge it" }).count(),
+        await page.getByRole("button", { name: "Store and charge the card" }).count(),
         0,
       );
     });
@@ -597,7 +597,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
         await route.fulfill({ response, json: poisoned(await response.json()) });
       });
       for (const [title, address] of [
-        ["People", "#/people"],
+        ["Users", "#/people"],
         ["Audit log", "#/audit"],
       ] as const) {
         await page.goto(`${people.world.url}/${address}`);
@@ -654,9 +654,9 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
           await looked(page, "disable");
           await page.keyboard.press("Escape");
           await page.goto(`${people.world.url}/#/audit`);
-          await page.getByRole("button", { name: "Check that the chain is whole" }).click();
+          await page.getByRole("button", { name: "Verify the chain" }).click();
           await page
-            .getByText(/^The chain is whole/)
+            .getByText(/^The chain is intact/)
             .first()
             .waitFor();
           await looked(page, "audit");

@@ -102,25 +102,28 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       const told = page.getByRole("table", { name: "Notifications, newest first" });
       const [first = ""] = await told.locator("tbody tr").allTextContents();
       assert.ok(first.includes(`…${later.hash.slice(-8)}`), "the newest stands first");
-      await page.getByLabel("A delivery is").focus();
-      await page.getByLabel("A delivery is").selectOption("failed");
+      await page.getByLabel("Delivery state").focus();
+      await page.getByLabel("Delivery state").selectOption("failed");
       await page.getByText("1 notification", { exact: true }).waitFor();
       assert.equal(new URL(page.url()).hash, "#/notifications?state=failed");
       assert.equal(await page.evaluate("document.activeElement.name"), "state");
       await row.waitFor();
       receiver().isGone = false;
-      await page.getByRole("button", { name: "Send failed ones again" }).click();
-      await page.getByRole("status").filter({ hasText: "1 sent again." }).waitFor();
+      await page.getByRole("button", { name: "Resend failed" }).click();
+      await page.getByRole("status").filter({ hasText: "1 resent." }).waitFor();
       await page.getByText("0 notifications", { exact: true }).waitFor();
-      await page.getByRole("button", { name: "Send failed ones again" }).click();
-      await page.getByRole("status").filter({ hasText: "None has failed." }).waitFor();
+      await page.getByRole("button", { name: "Resend failed" }).click();
+      await page
+        .getByRole("status")
+        .filter({ hasText: "There are no failed deliveries." })
+        .waitFor();
       const heard = () => receiver().heard.filter((body) => body.includes(later.hash)).length;
       assert.equal(heard(), 1);
-      await page.getByLabel("A delivery is").selectOption("delivered");
+      await page.getByLabel("Delivery state").selectOption("delivered");
       await rowOf(later.hash)
-        .getByRole("button", { name: /^Send again number \d+$/ })
+        .getByRole("button", { name: /^Resend number \d+$/ })
         .click();
-      await page.getByRole("status").filter({ hasText: "1 sent again." }).waitFor();
+      await page.getByRole("status").filter({ hasText: "1 resent." }).waitFor();
       for (let look = 0; look < 1_000 && heard() < 2; look += 1)
         await new Promise((resolve) => void setTimeout(resolve, 20));
       assert.equal(heard(), 2);
@@ -143,32 +146,32 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
         page.getByRole("table", { name: "Receivers" }).getByRole("row").filter({ hasText: name });
       const heard = () => receiver().heard.filter((body) => body.includes(kept.hash)).length;
       const said = (text: string) => page.getByRole("status").filter({ hasText: text }).waitFor();
-      await row("account-url").getByText("on", { exact: true }).waitFor();
+      await row("account-url").getByText("enabled", { exact: true }).waitFor();
       await row("shop")
         .filter({
           hasText:
-            /gone It answered 410 at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(UTC\)\. What is for it is kept\./,
+            /gone It answered 410 at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(UTC\)\. Its notifications are kept\./,
         })
         .waitFor();
       const before = heard();
       receiver().isGone = false;
-      await page.getByRole("button", { name: "Switch on shop" }).focus();
+      await page.getByRole("button", { name: "Enable shop" }).focus();
       await page.keyboard.press("Enter");
-      await said("shop hears again. What was kept for it is sent.");
-      await row("shop").getByText("on", { exact: true }).waitFor();
-      assert.equal(await focused(page), "Switch off", "whoever pressed stays there");
+      await said("shop is enabled. Its kept notifications are sent.");
+      await row("shop").getByText("enabled", { exact: true }).waitFor();
+      assert.equal(await focused(page), "Disable", "whoever pressed stays there");
       for (let looks = 0; looks < 1_000 && heard() === before; looks += 1)
         await new Promise((resolve) => void setTimeout(resolve, 20));
       assert.equal(heard(), before + 1);
-      await page.getByRole("button", { name: "Switch off account-url" }).click();
+      await page.getByRole("button", { name: "Disable account-url" }).click();
       await row("account-url")
         .filter({
           hasText:
-            /off Somebody has switched it off at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(UTC\)\. What is for it is kept\./,
+            /disabled It was disabled at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(UTC\)\. Its notifications are kept\./,
         })
         .waitFor();
-      await page.getByRole("button", { name: "Switch on account-url" }).click();
-      await row("account-url").getByText("on", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Enable account-url" }).click();
+      await row("account-url").getByText("enabled", { exact: true }).waitFor();
       await post("/__cofre/settings", { settings: { notificationEndpoints: [] } });
       await look(page);
       await row("shop").waitFor({ state: "detached" });
@@ -180,7 +183,7 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
         });
       });
       await look(page);
-      await page.getByText("Nobody hears of this account's payments").waitFor();
+      await page.getByText("This account has no receivers").waitFor();
     });
   });
 
@@ -194,7 +197,7 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
         });
       });
       await page.goto(`${world().url}/#/payments?search=slow`);
-      const looking = page.getByText("Looking…", { exact: true });
+      const looking = page.getByText("Loading…", { exact: true });
       await looking.waitFor();
       asked.resolve();
       await page.getByRole("alert").filter({ hasText: "Not now" }).first().waitFor();
@@ -259,18 +262,18 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
         "Approval by brand, as a table",
         "it stays open, and who was there stays",
       );
-      const latency = part(page, "Latency of requests");
+      const latency = part(page, "Request latency");
       await latency
         .getByRole("listitem")
         .filter({ hasText: /^\/ws\/direct/ })
-        .getByText(/^\d[\d.]* ms, 95 %: \d[\d.]* ms, of \d+$/)
+        .getByText(/^median \d[\d.]* ms, p95 \d[\d.]* ms, requests \d+$/)
         .waitFor();
       await latency.getByText("Latency by path, as a table").click();
       await latency.getByRole("row").filter({ hasText: "/ws/direct" }).waitFor();
-      await page.getByLabel("Time (UTC)").selectOption("day");
+      await page.getByLabel("Period (UTC)").selectOption("day");
       await page.getByRole("img", { name: /payments by day/ }).waitFor();
       assert.equal(new URL(page.url()).hash, "#/charts?per=day");
-      assert.equal(await page.getByText(/^There are more/).count(), 0);
+      assert.equal(await page.getByText(/^Only the newest/).count(), 0);
       await page.route("**/__cofre/figures", async (route) => {
         const response = await route.fetch();
         await route.fulfill({
@@ -279,9 +282,7 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
         });
       });
       await look(page);
-      await page
-        .getByText("There are more: only the newest 10,000 payments are counted here.")
-        .waitFor();
+      await page.getByText("Only the newest 10,000 payments are counted.").waitFor();
     });
   });
 
@@ -326,7 +327,7 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
     await inConsole("#/settings", async (page) => {
       const reviews = page.getByLabel("reviewAboveUsd");
       await reviews.waitFor();
-      await page.getByText("Nothing is changed.").waitFor();
+      await page.getByText("No unsaved changes.").waitFor();
       for (const name of Object.keys(before).filter(
         (each) => each !== "simulator" && each !== "notificationChaos",
       ))
@@ -335,14 +336,14 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
         await page.evaluate<string>(
           "document.getElementById(document.querySelector('[name=reviewAboveUsd]').getAttribute('aria-describedby')).textContent",
         ),
-        /wait for a reviewer; 0 for none\. \(a whole number from 0 to 1000000000; 0 unless set\)/,
+        /wait for a reviewer; 0 for none\. \(a whole number from 0 to 1000000000; default 0\)/,
       );
       const save = page.getByRole("button", { name: "Save" });
       assert.equal(await save.isDisabled(), true);
       await reviews.fill("much");
       await page.getByLabel("strictRefundCancel").selectOption("true");
       await page.getByLabel("simulator.latencyMs").fill("7");
-      await page.getByText("3 changed, not saved yet.").waitFor();
+      await page.getByText("Unsaved changes: 3.").waitFor();
       await save.click();
       await page
         .getByRole("alert")
@@ -371,7 +372,7 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       await page.getByRole("status").filter({ hasText: "Saved." }).waitFor();
       const simulator = { ...(before["simulator"] as object), latencyMs: 7, loseAnswer: 125 };
       assert.deepEqual(await settingsNow(), { ...before, strictRefundCancel: true, simulator });
-      await page.getByText("Nothing is changed.").waitFor();
+      await page.getByText("No unsaved changes.").waitFor();
       // A change by another user appears; text that is being entered stays.
       await page.getByLabel("descriptor").fill("HALF WRIT");
       await post("/__cofre/settings", {
@@ -396,20 +397,20 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
 
   test("a world is made, its time is moved, it is kept, restored, begun anew and let go", async () => {
     await inConsole("#/worlds", async (page) => {
-      const own = part(page, "The account that is open");
+      const own = part(page, "Open account");
       const said = (text: string | RegExp) =>
         page.getByRole("status").filter({ hasText: text }).waitFor();
       const confirm = (name: string) =>
         page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
-      await own.getByText("It is no world").waitFor();
+      await own.getByText("This account is not a world").waitFor();
       assert.equal(await page.getByRole("button", { name: "Advance" }).count(), 0);
       await page.getByLabel("Name", { exact: true }).fill("tried by hand");
       await page.getByLabel("Seed").fill("7");
-      await page.getByLabel("Begins at (UTC)").fill("someday");
-      await page.getByRole("button", { name: "Make it and open it" }).click();
+      await page.getByLabel("Starts at (UTC)").fill("someday");
+      await page.getByRole("button", { name: "Create and open" }).click();
       await page.getByRole("alert").filter({ hasText: "COFRE-73" }).waitFor();
-      await page.getByLabel("Begins at (UTC)").fill("2026-03-01 12:00:00");
-      await page.getByRole("button", { name: "Make it and open it" }).click();
+      await page.getByLabel("Starts at (UTC)").fill("2026-03-01 12:00:00");
+      await page.getByRole("button", { name: "Create and open" }).click();
       await said("The world tried by hand is open.");
       await own.getByText("2026-03-01T12:00:00.000Z").first().waitFor();
       assert.equal(await page.locator("#tag").innerText(), "world: tried by hand");
@@ -427,11 +428,11 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
         (await inWorld("/ws/query", { hash: payment.hash })).payment?.status;
       await look(page);
       await own.getByText("2026-03-05T12:00:00.000Z").waitFor();
-      await page.getByLabel("Name of a snapshot").fill("held");
-      await page.getByRole("button", { name: "Keep it as it is" }).click();
-      await said("Kept.");
-      await page.getByRole("button", { name: "To what is due next" }).click();
-      await said(/It is 2026-03-05T12:00:00\.000Z\. Done on the way: [1-9]/);
+      await page.getByLabel("Snapshot name").fill("held");
+      await page.getByRole("button", { name: "Take snapshot" }).click();
+      await said("Snapshot taken.");
+      await page.getByRole("button", { name: "To the next due event" }).click();
+      await said(/The time is 2026-03-05T12:00:00\.000Z\. Processed: [1-9]/);
       assert.equal(await status(), "CA", "nobody captured in time");
       await page.getByRole("button", { name: "Restore…" }).click();
       await confirm("Restore");
@@ -439,45 +440,45 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       assert.equal(await status(), "PE");
       await page.getByLabel("Advance by").fill("3d");
       await page.getByRole("button", { name: "Advance", exact: true }).click();
-      await said(/It is 2026-03-04T12:00:00\.000Z/);
+      await said(/The time is 2026-03-04T12:00:00\.000Z/);
       await page.getByLabel("Set the time to (UTC)").fill("2026-03-02");
       await page.getByRole("button", { name: "Set", exact: true }).click();
-      await said(/It is 2026-03-02T00:00:00\.000Z/);
-      await page.getByRole("button", { name: "Let it go on" }).click();
-      await said("Its time goes on.");
-      await page.getByRole("button", { name: "Let it stand" }).click();
-      await said("Its time stands.");
+      await said(/The time is 2026-03-02T00:00:00\.000Z/);
+      await page.getByRole("button", { name: "Start clock" }).click();
+      await said("The clock is running.");
+      await page.getByRole("button", { name: "Pause clock" }).click();
+      await said("The clock is paused.");
       await page.getByRole("button", { name: "Reset…" }).click();
       await page.keyboard.press("Escape");
       assert.equal(await status(), "PE");
       await page.getByRole("button", { name: "Reset…" }).click();
       await confirm("Reset");
-      await said("It is as it began.");
+      await said("World reset.");
       assert.equal(await status(), undefined, "the payment was never made");
 
       // Back and forth, then deleted.
-      await page.getByRole("button", { name: "Back to the account before" }).click();
-      await own.getByText("It is no world").waitFor();
+      await page.getByRole("button", { name: "Back to the previous account" }).click();
+      await own.getByText("This account is not a world").waitFor();
       assert.equal(await page.locator("#tag").innerText(), "sandbox");
       await page.getByRole("button", { name: "Open the world tried by hand" }).click();
       await heading(page, "Payments").waitFor();
       await page.getByText("0 payments", { exact: true }).waitFor();
       await page.goto(`${world().url}/#/charts`);
-      await part(page, "Volume").getByText("There are no payments in this time.").waitFor();
+      await part(page, "Volume").getByText("There are no payments in this period.").waitFor();
       await page.goto(`${world().url}/#/payments?state=voided`);
-      await page.getByText("Nothing fits what is asked for.").waitFor();
+      await page.getByText("No entries match.").waitFor();
       await page.getByRole("link", { name: "Show all" }).click();
-      await page.getByText("There is none yet. Try it sends one from here").waitFor();
+      await page.getByText("There are no payments yet. Try it sends one from here").waitFor();
       await page.getByRole("main").getByRole("link", { name: "Try it" }).click();
       await heading(page, "Try it").waitFor();
       await inWorld("/__cofre/clock", { set: "2049-06-01" });
-      await page.getByRole("button", { name: "Store the card and charge it" }).click();
+      await page.getByRole("button", { name: "Store and charge the card" }).click();
       await page.getByText("OK: Accepted").waitFor();
       await page.goto(`${world().url}/#/worlds`);
       await page.getByRole("button", { name: "Delete…" }).click();
       await confirm("Delete");
-      await said("The world is gone.");
-      await own.getByText("It is no world").waitFor();
+      await said("World deleted.");
+      await own.getByText("This account is not a world").waitFor();
       await page.getByText("0 worlds", { exact: true }).waitFor();
     });
   });
@@ -486,48 +487,45 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
     await inConsole("#/faults", async (page) => {
       const row = (text: RegExp) => page.getByRole("row").filter({ hasText: text });
       const add = page.getByRole("button", { name: "Add", exact: true });
-      const kind = page.getByLabel("What goes wrong");
+      const kind = page.getByLabel("Kind of fault");
       await page.getByText("0 faults", { exact: true }).waitFor();
-      assert.equal(await page.getByLabel("Why").isVisible(), false);
+      assert.equal(await page.getByLabel("Decline reason").isVisible(), false);
       await kind.selectOption("Slow");
-      await page.getByLabel("For how long, in milliseconds").waitFor();
+      await page.getByLabel("Delay in milliseconds").waitFor();
       await kind.selectOption("Declined");
-      await page.getByLabel("Why").selectOption("expired card");
-      assert.equal(await page.getByLabel("For how long, in milliseconds").isVisible(), false);
-      await page.getByText("The issuer says no, and why.").waitFor();
-      await page.getByLabel("How many requests; 0 for all").fill("many");
+      await page.getByLabel("Decline reason").selectOption("expired card");
+      assert.equal(await page.getByLabel("Delay in milliseconds").isVisible(), false);
+      await page.getByText("The issuer declines with the chosen reason.").waitFor();
+      await page.getByLabel("Number of requests; 0 for all").fill("many");
       await add.click();
       await page.getByRole("alert").filter({ hasText: "COFRE-91" }).waitFor();
-      await page.getByLabel("How many requests; 0 for all").fill("2");
-      await page.getByLabel("Only of").selectOption("/ws/direct");
-      await page.getByLabel("Only about this payment code").fill("meant");
+      await page.getByLabel("Number of requests; 0 for all").fill("2");
+      await page.getByLabel("Only this path").selectOption("/ws/direct");
+      await page.getByLabel("Only this payment code").fill("meant");
       await add.click();
-      await page
-        .getByRole("status")
-        .filter({ hasText: "It waits for the next request." })
-        .waitFor();
-      await row(/Declined, expired_card[^]*0 of 2 met[^]*\/ws\/direct, meant/).waitFor();
+      await page.getByRole("status").filter({ hasText: "Fault added." }).waitFor();
+      await row(/Declined, expired_card[^]*0 of 2 affected[^]*\/ws\/direct, meant/).waitFor();
       const other = await post("/ws/direct", directBody("not-meant"));
       assert.equal((other["payment"] as { readonly status: string }).status, "CO");
       const meant = await post("/ws/direct", directBody("meant"));
       assert.equal((meant["payment"] as { readonly status: string }).status, "CA");
       await look(page);
-      await row(/1 of 2 met/).waitFor();
+      await row(/1 of 2 affected/).waitFor();
 
-      await kind.selectOption("Late answer");
-      await page.getByLabel("How many requests; 0 for all").fill("0");
-      await page.getByLabel("Only of").selectOption("");
-      await page.getByLabel("Only about this payment code").fill("never");
-      await page.getByLabel("For how long, in milliseconds").fill("70");
+      await kind.selectOption("Late response");
+      await page.getByLabel("Number of requests; 0 for all").fill("0");
+      await page.getByLabel("Only this path").selectOption("");
+      await page.getByLabel("Only this payment code").fill("never");
+      await page.getByLabel("Delay in milliseconds").fill("70");
       await add.click();
-      await row(/Late answer, 70 ms[^]*0 met, and all until it is taken away/).waitFor();
+      await row(/Late response, 70 ms[^]*0 affected, all until removed/).waitFor();
       await page.getByText("2 faults", { exact: true }).waitFor();
       await row(/Declined/)
-        .getByRole("button", { name: /^Take away f\d+$/ })
+        .getByRole("button", { name: /^Remove f\d+$/ })
         .click();
       await page.getByText("1 fault", { exact: true }).waitFor();
-      await row(/Late answer/).waitFor();
-      await page.getByRole("button", { name: "Take all away" }).click();
+      await row(/Late response/).waitFor();
+      await page.getByRole("button", { name: "Remove all" }).click();
       await page.getByText("0 faults", { exact: true }).waitFor();
       assert.deepEqual((await post("/__cofre/faults", {}))["faults"], []);
     });
@@ -537,12 +535,12 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
     await inConsole("#/payments", async (page) => {
       await page.route("**/openapi.json", (route) => route.fulfill({ json: { paths: {} } }));
       await page.goto(`${world().url}/#/faults`);
-      await page.getByText("Nothing can be made to go wrong here").waitFor();
+      await page.getByText("This server does not offer fault injection.").waitFor();
       await page.goto(`${world().url}/#/worlds`);
-      await page.getByText("This server makes no worlds.").waitFor();
+      await page.getByText("This server does not offer worlds.").waitFor();
       await page.goto(`${world().url}/#/charts`);
       await part(page, "Approval by brand").waitFor();
-      assert.equal(await page.getByRole("heading", { name: "Latency of requests" }).count(), 0);
+      assert.equal(await page.getByRole("heading", { name: "Request latency" }).count(), 0);
     });
   });
 }
