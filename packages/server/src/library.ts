@@ -382,7 +382,9 @@ function checked(options: CofreOptions): CofreOptions {
   for (const [name, value] of Object.entries(given(options)) as [string, unknown][]) {
     const kinds = optionKinds.get(name);
     if (kinds === undefined)
-      throw new TypeError(`${name} is no option. There are ${[...optionKinds.keys()].join(", ")}.`);
+      throw new TypeError(
+        `${name} is not an option. There are ${[...optionKinds.keys()].join(", ")}.`,
+      );
     if (value !== undefined && !kinds.includes(typeof value))
       throw new TypeError(`${name} must be a ${kinds[0]}.`);
   }

@@ -153,7 +153,7 @@ describe("the program", () => {
     const { code, stdout, stderr } = await run(["strat"]);
     assert.equal(code, 2);
     assert.equal(stdout, "");
-    assert.match(stderr, /^strat is no command\. Did you mean start\?/);
+    assert.match(stderr, /^Unknown command strat\. Did you mean start\?/);
   });
 
   test("refuses wrong settings with exit code 2 and all that is wrong", async () => {
@@ -165,7 +165,7 @@ describe("the program", () => {
     assert.equal(stdout, "");
     assert.match(
       stderr,
-      /COFRE_PROT is no setting\. Did you mean COFRE_PORT\?\n.*COFRE_ENVIRONMENT is production/,
+      /COFRE_PROT is not a setting\. Did you mean COFRE_PORT\?\n.*COFRE_ENVIRONMENT is production/,
     );
   });
 
@@ -212,7 +212,7 @@ describe("the program", () => {
         const [said] = await Promise.all([textOf(child.stderr), once(child, "exit")]);
         assert.deepEqual(
           [child.exitCode, said.split("\n").at(-2)],
-          [1, "What was asked for cannot be written: ENOSPC."],
+          [1, "The output cannot be written: ENOSPC."],
           args.join(" "),
         );
       }
@@ -246,7 +246,7 @@ describe("a first start that failed", () => {
       String(address.port),
     ]);
     assert.equal(code, 1);
-    assert.match(stderr, /is taken/);
+    assert.match(stderr, /is in use/);
     assert.match(await startAndStop(context, ["--data-dir", folder]), /integration key +test_ik_/);
     assert.equal(
       await startAndStop(context, ["--data-dir", folder]),
@@ -293,7 +293,7 @@ describe("a start", () => {
         assert.equal(code, 1);
         assert.match(
           stderr,
-          /cofre\.db: the database is missing, empty or without its tables \(.*\), but there are keys beside it: restore it .* to begin a new installation\n$/,
+          /cofre\.db: the database is missing, empty or without its tables \(.*\), but its directory has keys: restore it .* to begin a new installation\n$/,
         );
       }
       assert.deepEqual(readdirSync(folder), before);
@@ -327,7 +327,7 @@ describe("a start", () => {
     const serving = new Serving(context, ["--data-dir", ":memory:"], { COFRE_DASHBOARD_PORT: "1" });
     assert.equal((await serving.event("setting_unknown"))["name"], "COFRE_DASHBOARD_PORT");
     await serving.event("listening");
-    assert.match(serving.stderr, /^COFRE_DASHBOARD_PORT is no setting of this version/);
+    assert.match(serving.stderr, /^Unknown setting COFRE_DASHBOARD_PORT is ignored\./);
   });
 
   test(
@@ -440,7 +440,7 @@ describe("a started server", () => {
     serving.child.kill("SIGTERM");
     assert.equal(await serving.exitCode(), 0);
     assert.equal(serving.stderr.includes("chosen-"), false);
-    assert.match(serving.stderr, /Its keys are the ones that you chose/);
+    assert.match(serving.stderr, /It has the keys that you chose/);
   });
 
   test("says in words that its port is taken, and ends with 1", async (context) => {
@@ -454,7 +454,7 @@ describe("a started server", () => {
       String(port),
     ]);
     assert.equal(code, 1);
-    assert.match(stderr, /^Cofre could not start: port \d+ of 127\.0\.0\.1 is taken\./);
+    assert.match(stderr, /^Cofre could not start: port \d+ of 127\.0\.0\.1 is in use/);
     assert.match(stdout, /"event":"start_failed","errorName":"Error","errorCode":"EADDRINUSE"/);
   });
 
@@ -466,7 +466,7 @@ describe("a started server", () => {
     assert.equal(code, 1);
     assert.match(
       stderr,
-      /has the database open\. Is a Cofre running with the directory .*data\? Another one takes --data-dir D and --port N/,
+      /the database is in use by .*\. Is a Cofre running with the directory .*data\? A second one needs its own --data-dir D and --port N/,
     );
   });
 

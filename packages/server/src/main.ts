@@ -46,7 +46,7 @@ export async function main(): Promise<void> {
   const commandLine = readCommandLine(process.argv.slice(2));
   if ("problem" in commandLine) {
     const { problem, command } = commandLine;
-    if (command === undefined) return refuse([problem, "`cofre help` shows what there is."]);
+    if (command === undefined) return refuse([problem, "`cofre help` lists the commands."]);
     return refuse([`${problem}\n\n${commandHelp(command)}`]);
   }
   switch (commandLine.command) {
@@ -68,7 +68,7 @@ export async function main(): Promise<void> {
       if ("problems" in reading)
         return refuse(["Cofre cannot start with these settings:", ...reading.problems]);
       for (const name of reading.unknown)
-        process.stderr.write(`${name} is no setting of this version, and means nothing to it.\n`);
+        process.stderr.write(`Unknown setting ${name} is ignored.\n`);
       if (commandLine.command === "start") return serve(reading);
       watchOutput();
       process.stdout.write(`${settingsAsText(reading.config)}\n`);
@@ -122,7 +122,7 @@ function watchOutput(onEnd: () => void = () => undefined): { readonly isLost: bo
       output.isLost = true;
       process.exitCode = failed;
       process.stderr.write(
-        `What was asked for cannot be written: ${codeOf(error) ?? "an unknown failure"}.\n`,
+        `The output cannot be written: ${codeOf(error) ?? "an unknown failure"}.\n`,
       );
     }
     onEnd();
@@ -270,16 +270,16 @@ function startProblem(error: unknown, config: Config): string {
       const [port, variable, flag] = isTls
         ? [config.tlsPort, "COFRE_TLS_PORT", "--tls-port"]
         : [config.port, "COFRE_PORT", "--port"];
-      return `port ${port} of ${config.host} is taken. Another Cofre? Choose another with ${variable}=N or ${flag} N (npm start -- ${flag} N); 0 is a free one.`;
+      return `port ${port} of ${config.host} is in use, perhaps by another Cofre. Choose another with ${variable}=N or ${flag} N (npm start -- ${flag} N); 0 chooses a free one.`;
     }
     case "EACCES":
     case "EPERM":
     case "EROFS":
       return accessProblem(error, config);
     case "locked":
-      return `${error.message}. Is a Cofre running with the directory ${config.dataDirectory}? Another one takes --data-dir D and --port N of its own (npm start -- --data-dir D --port N).`;
+      return `${error.message}. Is a Cofre running with the directory ${config.dataDirectory}? A second one needs its own --data-dir D and --port N (npm start -- --data-dir D --port N).`;
     case "cannot_open":
-      return `${error.message}. May this user write into ${config.dataDirectory}? --data-dir D takes another directory, :memory: none.`;
+      return `${error.message}. Can this user write to ${config.dataDirectory}? --data-dir D chooses another directory, --data-dir :memory: none.`;
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
       return `this machine has no address ${config.host}.`;
@@ -297,7 +297,7 @@ function accessProblem(error: Error, config: Config): string {
   if (config.dataDirectory === ":memory:") {
     return `this user cannot write ${path}. A start with :memory: needs a writable folder for temporary files: set TMPDIR to one, or mount one (docker run --tmpfs /tmp).`;
   }
-  return `this user cannot use ${path}, in the directory ${config.dataDirectory}. --data-dir D takes another directory.`;
+  return `this user cannot use ${path}, in the directory ${config.dataDirectory}. --data-dir D chooses another directory.`;
 }
 
 function bannerFor(

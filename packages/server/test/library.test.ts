@@ -58,7 +58,7 @@ describe("startCofre of the package", () => {
     [
       "a name with a slip",
       { integrationkey: "mine" },
-      /^TypeError: integrationkey is no option. There are port, integrationKey,/,
+      /^TypeError: integrationkey is not an option. There are port, integrationKey,/,
     ],
   ];
   for (const [name, options, message] of noOptions) {

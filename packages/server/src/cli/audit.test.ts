@@ -111,7 +111,7 @@ function cutBehind(database: DatabaseSync, last: number): void {
 describe("cofre audit", () => {
   const somewhere = { COFRE_DATA_DIR: "/nowhere/at/all" };
   const misuses: readonly (readonly [args: readonly string[], said: RegExp])[] = [
-    [["show"], /^audit takes only list or verify or head or due behind it, but there is: show$/],
+    [["show"], /^audit takes only list or verify or head or due, but was given: show$/],
     [["verify", "--person", "ana"], /^--person is for `cofre audit list`, not for verify\.$/m],
     [["--head", `1:${"0".repeat(64)}`], /^--head is for `cofre audit verify`, not for list\.$/m],
     [["head", "--heads", "x"], /^--heads is for `cofre audit verify`, not for head\.$/m],
@@ -122,10 +122,10 @@ describe("cofre audit", () => {
     [["verify", "--head", `0:${"0".repeat(64)}`], /^--head needs NUMBER:DIGEST/m],
     [
       ["verify", "--head", `1:${"0".repeat(64)}`, "--heads", "x"],
-      /^--head and --heads are two ways/m,
+      /^--head and --heads cannot be combined\.$/m,
     ],
-    [["verify", "--heads", "/nowhere/at/all"], /^What --heads names does not exist\.$/m],
-    [["verify", "--heads", "-"], /^There is no head in what --heads names\.$/m],
+    [["verify", "--heads", "/nowhere/at/all"], /^The file of --heads does not exist\.$/m],
+    [["verify", "--heads", "-"], /^The file of --heads has no head\.$/m],
     [["--data-dir", ":memory:"], /^COFRE_DATA_DIR is :memory:/m],
     [[], /^\/nowhere\/at\/all\/cofre\.db: there is no database here\.$/m],
   ];
@@ -146,7 +146,7 @@ describe("cofre audit", () => {
       ["application_id = 7", /is not a Cofre database/],
       ["application_id = 0x436f666d", /was moved to PostgreSQL/],
       ["application_id = 0x436f6672; PRAGMA user_version = 99", /newer version of Cofre/],
-      ["user_version = 2", /audit log this one does not read/],
+      ["user_version = 2", /audit log this version does not read/],
     ] as const) {
       database.exec(`PRAGMA ${pragma}`);
       const { code, problems } = await run(["verify"], environment);
@@ -199,11 +199,8 @@ describe("cofre audit", () => {
     assert.deepEqual(await numbers("--after", "4"), [5, 6]);
     assert.deepEqual(await numbers("--after", "400"), []);
     const nobody = await run(["--person", "eve"], environment);
-    assert.deepEqual([nobody.code, nobody.problems], [1, "Nobody has this name.\n"]);
-    assert.equal(
-      (await run(["--act", "dance"], environment)).problems,
-      "There is no such entry.\n",
-    );
+    assert.deepEqual([nobody.code, nobody.problems], [1, "No user has this name.\n"]);
+    assert.equal((await run(["--act", "dance"], environment)).problems, "No entries match.\n");
   });
 
   test("goes through a log of many pieces", async (context) => {
@@ -230,7 +227,7 @@ describe("cofre audit", () => {
     assert.equal((await run(["--json"], environment)).output.trimEnd().split("\n").length, 2_506);
     assert.match(
       (await run(["verify"], environment)).output,
-      /^The audit log is whole: 2506 entries, up to 2506:[0-9a-f]{64}\.$/m,
+      /^The audit log is intact: 2506 entries, up to 2506:[0-9a-f]{64}\.$/m,
     );
   });
 
@@ -245,13 +242,13 @@ describe("cofre audit", () => {
     const whole = await run(["verify"], environment);
     assert.deepEqual(
       [whole.code, whole.output],
-      [0, `The audit log is whole: 6 entries, up to ${head}.\n`],
+      [0, `The audit log is intact: 6 entries, up to ${head}.\n`],
     );
-    assert.match(whole.problems, /No noted head was given/);
+    assert.match(whole.problems, /No stored head was given/);
     const noted = await run(["verify", "--head", head], environment);
     assert.deepEqual(noted, {
       code: 0,
-      output: `The audit log is whole: 6 entries, up to ${head}. The noted head is in it.\n`,
+      output: `The audit log is intact: 6 entries, up to ${head}. It contains the stored head.\n`,
       problems: unkeyed,
     });
     await store.close();
@@ -293,7 +290,7 @@ describe("cofre audit", () => {
     writeFileSync(file, `2026-11-28T13:00:00Z host-1 ${early}\r\n\n${late}\n`);
     const all = await run(["verify", "--heads", file], environment);
     assert.deepEqual([all.code, all.problems], [0, unkeyed]);
-    assert.match(all.output, /All 2 noted heads are in it\.$/m);
+    assert.match(all.output, /It contains all 2 stored heads\.$/m);
 
     tamper(folder, (database) => cutBehind(database, 6));
     assert.equal((await run(["verify"], environment)).code, 0, "control: the chain alone is whole");
@@ -301,7 +298,7 @@ describe("cofre audit", () => {
     assert.equal(cut.code, 1);
     assert.match(
       cut.output,
-      /^The audit log was cut: entry 7 and what came behind it are missing\. Up to entry 6 it is as it was noted\.$/m,
+      /^The audit log was truncated: entry 7 and the entries after it are missing\. Up to entry 6 it matches the stored heads\.$/m,
     );
 
     const database = new DatabaseSync(join(folder, "cofre.db"));
@@ -327,7 +324,10 @@ describe("cofre audit", () => {
     for (const wrong of ["nonsense", `${early}0`, `${early} and more`, early.toUpperCase()]) {
       const refused = await run(["verify", "--heads", "-"], environment, `${early}\n${wrong}\n`);
       assert.deepEqual([refused.code, refused.output], [2, ""], wrong);
-      assert.match(refused.problems, /^Line 2 of what --heads names ends in no NUMBER:DIGEST\.$/m);
+      assert.match(
+        refused.problems,
+        /^Line 2 of the file of --heads does not end with NUMBER:DIGEST\.$/m,
+      );
     }
   });
 
@@ -382,6 +382,6 @@ describe("cofre audit", () => {
     });
     const missed = await run(["verify", "--head", `9:${"a".repeat(64)}`], environment);
     assert.equal(missed.code, 1);
-    assert.match(missed.output, /^The audit log was cut: entry 1 and/m);
+    assert.match(missed.output, /^The audit log was truncated: entry 1 and/m);
   });
 });

@@ -37,11 +37,11 @@ const wordOf: ReadonlyMap<string, string> = new Map([
 /** Reads the audit log from the store: needs neither a server nor a signed-in user. */
 export const auditCommand: ClientCommand = {
   summary:
-    "print the console's audit log, oldest first; check that it is whole; print its head, to be noted elsewhere; find payments that the jobs would not find",
+    "print the console's audit log, oldest first; verify it; print its head, to be stored elsewhere; find due payments that the jobs would miss",
   words: ["list", "verify", "head", "due"],
   options: {
-    "--person": { form: "NAME", doc: "list: only what this person did, and what was done to them" },
-    "--act": { form: "ACT", doc: "list: only this act, such as sign_in or capture" },
+    "--person": { form: "NAME", doc: "list: only actions by this user or on this user" },
+    "--act": { form: "ACT", doc: "list: only this action, such as sign_in or capture" },
     "--since": {
       form: "TIME",
       doc: "list: only from this time on, such as 2026-01-31 or 2026-01-31T12:00:00Z",
@@ -50,14 +50,14 @@ export const auditCommand: ClientCommand = {
     "--after": { form: "N", doc: "list: only those with a higher number" },
     "--head": {
       form: "NUMBER:DIGEST",
-      doc: "verify: that the log still leads to this head, noted earlier",
+      doc: "verify: that the log contains this head, stored earlier",
     },
     "--heads": {
       form: "FILE",
-      doc: "verify: that it leads to all heads in this file, the last word of each line; - for what is piped in",
+      doc: "verify: that it contains all heads in this file, the last word of each line; - for standard input",
     },
-    "--data-dir": { form: "D", doc: "where the file is, instead of COFRE_DATA_DIR" },
-    "--json": { doc: "print a JSON object a line" },
+    "--data-dir": { form: "D", doc: "directory of the file, instead of COFRE_DATA_DIR" },
+    "--json": { doc: "print one JSON object per line" },
   },
   examples: [
     "cofre audit --since 2026-01-31 --person ana",
@@ -145,7 +145,7 @@ async function list(
 ): Promise<ExitCode> {
   const { person } = asked;
   const id = person === undefined ? undefined : (await log.personByName(nameKeyOf(person)))?.id;
-  if (person !== undefined && id === undefined) throw new ClientProblem("Nobody has this name.");
+  if (person !== undefined && id === undefined) throw new ClientProblem("No user has this name.");
   let printed = 0;
   for (let { after } = asked; ;) {
     const rows = await log.auditAfter(after, piece);
@@ -156,7 +156,7 @@ async function list(
     after = rows.at(-1)?.number ?? after;
     if (rows.length < piece) break;
   }
-  if (printed === 0 && !flags.has("--json")) host.say("There is no such entry.");
+  if (printed === 0 && !flags.has("--json")) host.say("No entries match.");
   return exitCodes.done;
 }
 
@@ -177,14 +177,14 @@ function fits(
 }
 
 /**
- * `17  2026-01-31T12:00:00.000Z  ana  capture  done  6f...  account 0a1b2c3d, status 200; ends 16;
- * from 192.0.2.1`.
+ * `17  2026-01-31T12:00:00.000Z  ana  capture  done  6f...  account 0a1b2c3d, status 200; result of
+ * 16; from 192.0.2.1`.
  */
 function lineOf(entry: AuditEntry): string {
   const { number, at, who, act, result, target, detail, of, origin } = shownEntry(entry);
   const more = [
     printable(detail),
-    of === null ? "" : `ends ${of}`,
+    of === null ? "" : `result of ${of}`,
     origin === null ? "" : `from ${printable(origin)}`,
   ];
   const words = [
@@ -237,7 +237,7 @@ async function verify(
       host.say("There are no keys in COFRE_DATA_DIR, so the MACs of the entries were not checked.");
     if (noted.length === 0)
       host.say(
-        "No noted head was given: a log that was cut and noted anew, or computed anew as a whole, would look the same.",
+        "No stored head was given: a log that was truncated or completely recomputed would not be detected.",
       );
   }
   return fault === undefined ? exitCodes.done : exitCodes.failed;
@@ -247,10 +247,10 @@ function wholeText({ entries, head: last }: VerifiedAudit, noted: number): strin
   const heads =
     noted === 0
       ? ""
-      : ` ${noted === 1 ? "The noted head is" : `All ${noted} noted heads are`} in it.`;
+      : ` ${noted === 1 ? "It contains the stored head" : `It contains all ${noted} stored heads`}.`;
   return entries === 0
     ? "The audit log is empty."
-    : `The audit log is whole: ${entries} entries, up to ${headText(last)}.${heads}`;
+    : `The audit log is intact: ${entries} entries, up to ${headText(last)}.${heads}`;
 }
 
 function faultText(
@@ -258,18 +258,17 @@ function faultText(
   fitting: AuditHead | undefined,
 ): string {
   const since =
-    fitting === undefined ? "" : ` Up to entry ${fitting.number} it is as it was noted.`;
+    fitting === undefined ? "" : ` Up to entry ${fitting.number} it matches the stored heads.`;
   return `The audit log ${faultTexts[kind](entry)}${since}`;
 }
 
 const faultTexts = {
-  broken: (entry) =>
-    `is broken at entry ${entry}: it, or one before it, was changed or taken away.`,
+  broken: (entry) => `is broken at entry ${entry}: it or an earlier one was changed or removed.`,
   forged: (entry) =>
-    `holds a forged entry ${entry}: a program without the keys of this installation has written it, or changed what is before it.`,
-  cut: (entry) => `was cut: entry ${entry} and what came behind it are missing.`,
+    `contains a forged entry ${entry}: a program without the keys of this installation wrote it or changed an earlier one.`,
+  cut: (entry) => `was truncated: entry ${entry} and the entries after it are missing.`,
   rewritten: (entry) =>
-    `was rewritten: entry ${entry} is not the one that was noted. It or one before it was changed, and the digests were computed anew.`,
+    `was rewritten: entry ${entry} differs from the stored head. It or an earlier one was changed, and the digests were recomputed.`,
 } as const satisfies Record<NonNullable<VerifiedAudit["fault"]>["kind"], (entry: number) => string>;
 
 // --- due -----------------------------------------------------------------------------------------
@@ -285,7 +284,7 @@ async function due(
 ): Promise<ExitCode> {
   if (duePayments === undefined) {
     host.say(
-      "The file finds what is due among the payments themselves: there is nothing to compare.",
+      "The embedded store finds due payments in the payments themselves: there is nothing to compare.",
     );
     return exitCodes.done;
   }
@@ -298,8 +297,8 @@ async function due(
   }
   host.say(
     found === 0
-      ? "Each payment that is due is found."
-      : `Payments that are due and are not found: ${found}. What to do: docs/operate/postgres.md.`,
+      ? "All due payments are found."
+      : `Due payments that are not found: ${found}. What to do: docs/operate/postgres.md.`,
   );
   return found === 0 ? exitCodes.done : exitCodes.failed;
 }
@@ -310,19 +309,20 @@ async function notedHeads(
 ): Promise<readonly AuditHead[]> {
   const [given, file] = witnesses.map((flag) => flags.get(flag));
   if (given !== undefined && file !== undefined)
-    throw misuse("--head and --heads are two ways to say the same: give one of them.");
+    throw misuse("--head and --heads cannot be combined.");
   if (given !== undefined)
     return [
       parsedHead(given) ?? never("--head needs NUMBER:DIGEST, as `cofre audit head` prints it."),
     ];
   if (file === undefined) return [];
   const lines = (await textIn(file, host)).split(/\r?\n/).filter((line) => line.trim() !== "");
-  if (lines.length === 0) throw misuse("There is no head in what --heads names.");
+  if (lines.length === 0) throw misuse("The file of --heads has no head.");
   return lines.map((line, index) => {
     // The head may follow other words, such as a time.
     const last = line.trim().split(/\s+/).at(-1) ?? "";
     return (
-      parsedHead(last) ?? never(`Line ${index + 1} of what --heads names ends in no NUMBER:DIGEST.`)
+      parsedHead(last) ??
+      never(`Line ${index + 1} of the file of --heads does not end with NUMBER:DIGEST.`)
     );
   });
 }
@@ -333,14 +333,13 @@ async function textIn(file: string, { input }: CommandHost): Promise<string> {
   try {
     for await (const bytes of file === "-" ? input : bytesOf(file)) {
       length += bytes.length;
-      if (length > longestHeads)
-        throw misuse("What --heads names is too long to be a list of heads.");
+      if (length > longestHeads) throw misuse("The file of --heads is too large.");
       pieces.push(bytes);
     }
   } catch (error) {
     throw error instanceof ClientProblem
       ? error
-      : misuse(`What --heads names ${problemOf(error)}.`);
+      : misuse(`The file of --heads ${problemOf(error)}.`);
   }
   return Buffer.concat(pieces).toString("latin1");
 }

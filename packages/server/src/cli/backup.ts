@@ -10,14 +10,14 @@ import {
 
 const dataDirectory = {
   form: "D",
-  doc: "where the database is, instead of COFRE_DATA_DIR",
+  doc: "directory of the database, instead of COFRE_DATA_DIR",
 } as const;
 const json = { doc: "print a JSON object" } as const;
 
 /** Copies the database of a Cofre that may be running. */
 export const backupCommand: ClientCommand = {
   summary:
-    "copy the database into a directory and check the copy, with or without a running server; the keys are not in it",
+    "copy the database into a directory and check the copy, with or without a running server; the copy has no keys",
   paths: "DIR",
   options: { "--data-dir": dataDirectory, "--json": json },
   examples: ["cofre backup backups/2026-01-31", "cofre backup backups/2026-01-31 --json"],
@@ -30,7 +30,7 @@ export const backupCommand: ClientCommand = {
             `${made.file}: ${made.payments} payments, ${made.cards} cards, ${made.bytes} bytes; it passed the integrity check.`,
           );
           host.say(
-            `The keys are not in it, and without them no card in it can be opened. Copy root.key, keys.*.json, notifications.sealed and rows.sealed from ${config.dataDirectory} to another place than this copy.`,
+            `The copy has no keys, and without them its cards cannot be decrypted. Copy root.key, keys.*.json, notifications.sealed and rows.sealed from ${config.dataDirectory} to a place apart from this copy.`,
           );
         }
         return made;
@@ -40,7 +40,7 @@ export const backupCommand: ClientCommand = {
 
 /** Replaces the database of a stopped Cofre with such a copy. */
 export const restoreCommand: ClientCommand = {
-  summary: "put a copy that backup made in place of the database of a stopped Cofre",
+  summary: "replace the database of a stopped Cofre with a copy that backup made",
   paths: "DIR",
   options: {
     "--data-dir": dataDirectory,

@@ -28,7 +28,7 @@ export function reachableHost(host: string): string {
 
 /** The next step for TLS; printed at every start with TLS. */
 export function tlsLines(port: number): string {
-  return `With TLS on port ${port}, for client libraries whose hosts are fixed: run \`cofre proxy\` beside this, then
+  return `TLS on port ${port}, for client libraries with fixed host names: run \`cofre proxy\` in another terminal, then
   eval "$(cofre env CLIENT)"   in the client's shell; CLIENT is one of ${clientNames.join(", ")}
 `;
 }
@@ -43,11 +43,11 @@ export function firstStartBanner(start: FirstStart): string {
   return `
 Cofre is listening at ${url}
 
-A sandbox account was made. ${keysTitle(start)}
+A sandbox account was created. ${keysTitle(start)}
   integration key         ${start.integrationKey ?? "the value of COFRE_SANDBOX_INTEGRATION_KEY"}
   public integration key  ${start.publicIntegrationKey ?? "the value of COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY"}
 ${start.isConsoleByKey ? consoleLines(url, start.integrationKey) : ""}
-Try it, one after the other in a shell:
+Run these commands in a shell, one after the other:
 
 ${firstMinute(url, key, exampleDueDate(start.now)).join("\n\n")}
 
@@ -61,28 +61,28 @@ export function laterStartLines(
 ): string {
   const how =
     mode === "login"
-      ? "people sign in there"
-      : "it asks for the secret key that the first start has shown\n(lost? a start with COFRE_SANDBOX_INTEGRATION_KEY=KEY makes KEY one more)";
-  return `Cofre is listening at ${baseUrl(host, port)}, the console too: ${how}.\n`;
+      ? "users sign in there"
+      : "it asks for the secret key that the first start has printed\n(if it is lost, a start with COFRE_SANDBOX_INTEGRATION_KEY=KEY adds the key KEY)";
+  return `Cofre is listening at ${baseUrl(host, port)}, with the console: ${how}.\n`;
 }
 
 /** Chosen keys are not shown, so the title does not say "once". */
 function keysTitle({ integrationKey, publicIntegrationKey }: FirstStart): string {
   if (integrationKey === undefined && publicIntegrationKey === undefined)
-    return "Its keys are the ones that you chose:";
+    return "It has the keys that you chose:";
   return integrationKey === undefined || publicIntegrationKey === undefined
-    ? "The key that was made is shown only now:"
+    ? "The generated key is shown only now:"
     : "These keys are shown only now:";
 }
 
 function consoleLines(url: string, integrationKey: string | undefined): string {
   return integrationKey === undefined
     ? `
-Payments in a browser, which asks for the integration key:
+The console, which asks for the integration key:
   ${url}/
 `
     : `
-Payments in a browser, opened by the key behind the #:
+The console, opened with the key after the #:
   ${url}/#key=${integrationKey}
 `;
 }
@@ -93,7 +93,7 @@ Payments in a browser, opened by the key behind the #:
  */
 export function invitationLines(host: string, port: number, invitation: string): string {
   return `
-The console has no admin who can sign in. This link makes one; it works once, for 24 hours, and is shown this once:
+The console has no admin who can sign in. This link creates one. It works once, for 24 hours, and is shown only now:
   ${baseUrl(host, port)}/#invite=${invitation}
 
 `;

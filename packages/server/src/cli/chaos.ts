@@ -34,12 +34,11 @@ const rows = {
 const names = Object.keys(rows) as ChaosName[];
 
 const usage =
-  "Chances go from 0% to 100% in steps of 0.1%, such as 30%; --delay-ms from 0 to 3600000; --seed has 1 to 100 characters";
+  "Probabilities are from 0% to 100% in steps of 0.1%, such as 30%; --delay-ms from 0 to 3600000; --seed has 1 to 100 characters";
 
 /** Shows or changes the faults that the sandbox injects into an account's notifications. */
 export const chaosCommand: ClientCommand = {
-  summary:
-    "show what the sandbox does to an account's notifications, change it, or switch all of it off",
+  summary: "show or change the faults of an account's notifications, or turn all of them off",
   words: ["off"],
   options: {
     ...Object.fromEntries(
@@ -73,7 +72,9 @@ function changesOf(flags: ReadonlyMap<string, string>): Partial<NotificationChao
     const value = rows[name].read(text);
     const allowed = chaosSettings[name].allows;
     if (value === undefined || !allowed(value))
-      throw new ClientProblem(`${rows[name].flag} cannot be that. ${usage}.`, { misuse: true });
+      throw new ClientProblem(`${rows[name].flag} has an invalid value. ${usage}.`, {
+        misuse: true,
+      });
     return [[name, value] as const];
   });
   return given.length === 0 ? undefined : Object.fromEntries(given);

@@ -10,12 +10,12 @@ import { commandHelp, helpText } from "./help.ts";
 
 describe("the command line", () => {
   const refused: readonly (readonly [string, RegExp])[] = [
-    ["strat", /^strat is no command\. Did you mean start\?$/],
-    ["frobnicate", /^frobnicate is no command\.$/],
-    ["start now", /^start takes nothing behind it, but there is: now$/],
-    ["--prot 80", /^--prot is no option\. Did you mean --port\?$/],
-    ["-x", /^-x is no option\.$/],
-    ["--toString=1", /^--toString is no option\.$/],
+    ["strat", /^Unknown command strat\. Did you mean start\?$/],
+    ["frobnicate", /^Unknown command frobnicate\.$/],
+    ["start now", /^start takes no arguments, but was given: now$/],
+    ["--prot 80", /^Unknown option --prot\. Did you mean --port\?$/],
+    ["-x", /^Unknown option -x\.$/],
+    ["--toString=1", /^Unknown option --toString\.$/],
     ["--port", /^--port needs a value\.$/],
     ["--port=", /^--port needs a value\.$/],
     ["--port --host here", /^--port needs a value\.$/],
@@ -23,23 +23,23 @@ describe("the command line", () => {
     ["listen --host here", /^listen has no option --host\.$/],
     ["--json start", /^start has no option --json\.$/],
     ["listen --json=yes", /^--json takes no value\.$/],
-    ["chaos --dorp 10%", /^--dorp is no option\. Did you mean --drop\?$/],
-    ["chaos on", /^chaos takes only off behind it, but there is: on$/],
-    ["chaos off now", /^chaos takes only off behind it, but there is: now$/],
-    ["lisetn", /^lisetn is no command\. Did you mean listen\?$/],
-    ["env", /^env needs one of node, ruby, php, python, go, java, curl behind it\.$/],
+    ["chaos --dorp 10%", /^Unknown option --dorp\. Did you mean --drop\?$/],
+    ["chaos on", /^chaos takes only off, but was given: on$/],
+    ["chaos off now", /^chaos takes only off, but was given: now$/],
+    ["lisetn", /^Unknown command lisetn\. Did you mean listen\?$/],
+    ["env", /^env needs one of node, ruby, php, python, go, java, curl\.$/],
     [
       "env perl",
-      /^env takes only node or ruby or php or python or go or java or curl behind it, but there is: perl$/,
+      /^env takes only node or ruby or php or python or go or java or curl, but was given: perl$/,
     ],
-    ["payment", /^payment needs \[timeline\] CODE\|HASH\.\.\. behind it\.$/],
-    ["notification send", /^notification takes only list or resend behind it, but there is: send$/],
-    ["fault add", /^fault add needs KIND behind it\.$/],
-    ["fault add slow now", /^fault add takes one KIND behind it, but there is: slow now$/],
-    ["fault clear f1 f2", /^fault clear takes one \[ID\] behind it, but there is: f1 f2$/],
-    ["fault list all", /^fault takes only add or list or clear behind it, but there is: all$/],
+    ["payment", /^payment needs arguments: \[timeline\] CODE\|HASH\.\.\.$/],
+    ["notification send", /^notification takes only list or resend, but was given: send$/],
+    ["fault add", /^fault add needs KIND\.$/],
+    ["fault add slow now", /^fault add takes one KIND, but was given: slow now$/],
+    ["fault clear f1 f2", /^fault clear takes one \[ID\], but was given: f1 f2$/],
+    ["fault list all", /^fault takes only add or list or clear, but was given: all$/],
     ["start --tls=yes", /^--tls takes no value\.$/],
-    ["help strat", /^help takes only start or .* behind it, but there is: strat$/],
+    ["help strat", /^help takes only start or .*, but was given: strat$/],
   ];
   for (const [words, problem] of refused) {
     test(`refuses: ${words}`, () => {
@@ -160,9 +160,9 @@ test("a later start says where the console is and what opens it, and shows no ke
   const address = { host: "0.0.0.0", port: 1 };
   assert.match(
     laterStartLines(address, "key"),
-    /^Cofre is listening at http:\/\/127\.0\.0\.1:1, the console too: .*secret key[^]*COFRE_SANDBOX_INTEGRATION_KEY=KEY/,
+    /^Cofre is listening at http:\/\/127\.0\.0\.1:1, with the console: .*secret key[^]*COFRE_SANDBOX_INTEGRATION_KEY=KEY/,
   );
-  assert.match(laterStartLines(address, "login"), /people sign in there\.\n$/);
+  assert.match(laterStartLines(address, "login"), /users sign in there\.\n$/);
 });
 
 const now = instant(Date.UTC(2040, 5, 15));
@@ -211,10 +211,10 @@ test("the first lines show made keys and never those that the operator chose", (
     ...none,
   });
   assert.ok(
-    chosen.includes("Its keys are the ones that you chose") &&
+    chosen.includes("It has the keys that you chose") &&
       chosen.includes("$COFRE_SANDBOX_INTEGRATION_KEY"),
   );
-  assert.ok(!chosen.includes("shown only now") && !chosen.includes("behind the #"), chosen);
+  assert.ok(!chosen.includes("shown only now") && !chosen.includes("after the #"), chosen);
   assert.ok(chosen.includes("http://127.0.0.1:1/\n") && !chosen.includes("#key"));
 });
 

@@ -10,15 +10,15 @@ const moves = ["--set", "--advance", "--run", "--stop"] as const;
 
 /** Shows and moves a world's clock (docs/test-worlds.md). */
 export const clockCommand: ClientCommand = {
-  summary: "show or move a world's clock, with everything that falls due; start or stop it",
+  summary: "show a world's clock; move it, which does everything due; start or stop it",
   options: {
     "--set": {
       form: "TIME",
-      doc: "it is to be this time, such as 2026-01-31 or 2026-01-31T12:00:00Z",
+      doc: "set the clock to this time, such as 2026-01-31 or 2026-01-31T12:00:00Z",
     },
     "--advance": {
       form: "SPAN",
-      doc: "it is to be so much later: 10s, 30min, 36h, 4d, 14months; or next, to when something falls due",
+      doc: "advance the clock by this span: 10s, 30min, 36h, 4d, 14months; or next, to the next due event",
     },
     "--run": { doc: "start the clock" },
     "--stop": { doc: "stop the clock" },
@@ -59,7 +59,7 @@ export const clockCommand: ClientCommand = {
       if (next !== "") host.print(`  next due  ${next}`);
       if (complete === false)
         host.say(
-          `What falls due there is not done within a minute: \`cofre clock --set ${printable(to)}\` goes on.`,
+          `The due work is not complete after a minute: \`cofre clock --set ${printable(to)}\` continues.`,
         );
       return exitCodes.done;
     }),

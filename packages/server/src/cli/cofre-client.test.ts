@@ -42,7 +42,7 @@ function saidWith(
 describe("a key on the command line", () => {
   const key = "test_ik_of_the_line";
   const warning =
-    /^Other users of this machine can see what --key is given, .* COFRE_SANDBOX_INTEGRATION_KEY_FILE keep the key out of it\.$/;
+    /^Other users of this machine can see the value of --key .* COFRE_SANDBOX_INTEGRATION_KEY_FILE to avoid this\.$/;
 
   test("is warned of in one line on a terminal, which does not repeat it", () => {
     const said = saidWith({ "--key": key }, {}, true);

@@ -17,13 +17,13 @@ import { settingsOf } from "./settings-of.ts";
 export const clientOptions = {
   "--url": {
     form: "URL",
-    doc: "where Cofre listens; otherwise where COFRE_HOST and COFRE_PORT say",
+    doc: "address of Cofre; from COFRE_HOST and COFRE_PORT by default",
   },
   "--key": {
     form: "KEY",
     doc: "the account's secret integration key, visible to other users of this machine in the process list; otherwise COFRE_SANDBOX_INTEGRATION_KEY, or the content of COFRE_SANDBOX_INTEGRATION_KEY_FILE",
   },
-  "--json": { doc: "one JSON object a line" },
+  "--json": { doc: "one JSON object per line" },
 } as const satisfies Readonly<Record<string, OptionRow>>;
 
 type Answer = Readonly<Record<string, unknown>>;
@@ -37,7 +37,7 @@ const clockTimeoutMs = 600_000;
 const mostCalls = 1_000;
 
 const visibleKey =
-  "Other users of this machine can see what --key is given, in the list of processes. COFRE_SANDBOX_INTEGRATION_KEY and COFRE_SANDBOX_INTEGRATION_KEY_FILE keep the key out of it.";
+  "Other users of this machine can see the value of --key in the process list. Use COFRE_SANDBOX_INTEGRATION_KEY or COFRE_SANDBOX_INTEGRATION_KEY_FILE to avoid this.";
 
 /** The client for a command line. Throws ClientProblem. */
 export function clientOf(call: CommandCall, host: CommandHost): CofreClient {
@@ -45,7 +45,7 @@ export function clientOf(call: CommandCall, host: CommandHost): CofreClient {
   if (isKeyVisible && host.isTerminal) host.say(visibleKey);
   if (key === undefined) {
     throw new ClientProblem(
-      "There is no key: give the account's secret integration key in COFRE_SANDBOX_INTEGRATION_KEY or with --key.",
+      "The key is missing: give the account's secret integration key in COFRE_SANDBOX_INTEGRATION_KEY or with --key.",
       {
         misuse: true,
       },
@@ -78,8 +78,8 @@ function addressed({ flags }: CommandCall, { config }: CommandHost): Addressed {
   const url = URL.parse(text);
   if (url === null || url.username !== "" || url.password !== "" || !isLoopback(url)) {
     const reason =
-      "it must be an http:// address of this machine, such as http://127.0.0.1:8787, since the key goes there without TLS";
-    throw new ClientProblem(`--url is not where a Cofre can be spoken to: ${reason}.`, {
+      "it must be an http:// address of this machine, such as http://127.0.0.1:8787, because the key is sent without TLS";
+    throw new ClientProblem(`--url cannot be used: ${reason}.`, {
       misuse: true,
     });
   }
@@ -277,7 +277,7 @@ export class CofreClient {
 
   #otherVersion(): never {
     throw new ClientProblem(
-      `The Cofre at ${this.origin} answers otherwise than this version's: use the command that came with it.`,
+      `The Cofre at ${this.origin} is of another version: use the command that came with it.`,
     );
   }
 
@@ -302,12 +302,12 @@ export class CofreClient {
     if (answer["status"] === "SUCCESS") return answer;
     if (answer["status_code"] === "BP-SA-2") {
       throw new ClientProblem(
-        `The Cofre at ${this.origin} does not know this key. It must be the account's secret integration key, not the public one.`,
+        `The Cofre at ${this.origin} does not accept this key. It must be the account's secret integration key, not the public one.`,
       );
     }
     if (answer["status_code"] === "COFRE-71") {
       throw new ClientProblem(
-        "Cofre refused: COFRE-71 One of the keys is somebody's already. Choose another, or begin the world that has it anew with reset.",
+        "Cofre refused: COFRE-71 One of the keys is already in use. Choose another, or reset the world that has it.",
       );
     }
     throw new ClientProblem(
@@ -338,7 +338,7 @@ export class CofreClient {
         );
       if (answer.failure === "cut") {
         throw new ClientProblem(
-          `The connection to ${this.origin} ended without a whole answer in HTTP: another program is there, or a Cofre that stops or has as many connections as it takes.`,
+          `The connection to ${this.origin} ended without a complete HTTP response: another program listens there, or a Cofre that is stopping or has reached its connection limit.`,
         );
       }
       throw new ClientProblem(

@@ -56,7 +56,7 @@ export function readCommandLine(args: readonly string[]): CommandLine | Misuse {
     }
     const option = allOptions.get(flag);
     if (option === undefined)
-      return misuse(`${flag} is no option.${suggestion(flag, [...allOptions.keys()])}`);
+      return misuse(`Unknown option ${flag}.${suggestion(flag, [...allOptions.keys()])}`);
     const problem = valueProblem(option, token);
     if (problem !== undefined) return misuse(`${flag} ${problem}.`);
     if (flags.has(flag)) return misuse(`${flag} is given twice.`);
@@ -79,7 +79,7 @@ function readWords(
 ): ReturnType<typeof readCommandLine> {
   const found = commandRows.find(([each]) => each === name);
   if (found === undefined)
-    return { problem: `${name} is no command.${suggestion(name, Object.keys(commands))}` };
+    return { problem: `Unknown command ${name}.${suggestion(name, Object.keys(commands))}` };
   const [command, { words = [], needsWord, behindWord = {}, paths, mayName, options }] = found;
   for (const flag of flags.keys()) {
     if (!Object.hasOwn(options, flag))
@@ -88,16 +88,16 @@ function readWords(
   if (paths !== undefined) {
     const given = word === undefined ? [] : [word, ...more];
     return given.length === 0
-      ? { problem: `${command} needs ${paths} behind it.`, command }
+      ? { problem: `${command} needs arguments: ${paths}`, command }
       : { command, word: undefined, paths: given, flags };
   }
   const form = word === undefined ? undefined : ownValue(behindWord, word);
   if (word !== undefined && form !== undefined) {
     if (more.length === 0 && !form.startsWith("["))
-      return { problem: `${command} ${word} needs ${form} behind it.`, command };
+      return { problem: `${command} ${word} needs ${form}.`, command };
     if (more.length > 1)
       return {
-        problem: `${command} ${word} takes one ${form} behind it, but there is: ${more.join(" ")}`,
+        problem: `${command} ${word} takes one ${form}, but was given: ${more.join(" ")}`,
         command,
       };
     return { command, word, paths: more, flags };
@@ -108,14 +108,14 @@ function readWords(
       ? more
       : [...(word === undefined ? [] : [word]), ...more];
   if (unexpected.length > 0) {
-    const takes = takenWords.length === 0 ? "nothing" : `only ${takenWords.join(" or ")}`;
+    const takes = takenWords.length === 0 ? "no arguments" : `only ${takenWords.join(" or ")}`;
     return {
-      problem: `${command} takes ${takes} behind it, but there is: ${unexpected.join(" ")}`,
+      problem: `${command} takes ${takes}, but was given: ${unexpected.join(" ")}`,
       command,
     };
   }
   if (word === undefined && needsWord === true)
-    return { problem: `${command} needs one of ${words.join(", ")} behind it.`, command };
+    return { problem: `${command} needs one of ${words.join(", ")}.`, command };
   return { command, word, paths: [], flags };
 }
 

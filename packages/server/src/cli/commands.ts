@@ -15,11 +15,11 @@ import { scanCommand } from "./scan.ts";
 import { worldCommand } from "./world.ts";
 
 const settingOptions = {
-  "--port": { form: "N", doc: "listen on this port; 0 takes a free one" },
+  "--port": { form: "N", doc: "listen on this port; 0 chooses a free one" },
   "--host": { form: "H", doc: "listen on this address" },
-  "--data-dir": { form: "D", doc: "keep everything there; :memory: keeps nothing" },
-  "--tls": { doc: "listen with TLS too, for clients whose hosts are fixed" },
-  "--tls-port": { form: "N", doc: "listen with TLS on this port; 0 takes a free one" },
+  "--data-dir": { form: "D", doc: "directory of all data; :memory: keeps nothing" },
+  "--tls": { doc: "also listen with TLS, for clients with fixed host names" },
+  "--tls-port": { form: "N", doc: "listen with TLS on this port; 0 chooses a free one" },
 } as const;
 
 /** One row per command, in the order of the help. */
@@ -30,7 +30,7 @@ export const commands = {
     examples: ["cofre start", "cofre start --port 0 --data-dir :memory:", "cofre start --tls"],
   },
   config: {
-    summary: "check the settings and show what holds, without secrets",
+    summary: "check the settings and show their values, without secrets",
     options: settingOptions,
     examples: ["cofre config", "cofre config --port 9000"],
   },
@@ -51,7 +51,7 @@ export const commands = {
   scan: scanCommand,
   doctor: doctorCommand,
   help: {
-    summary: "this text, or more of one command",
+    summary: "show this text, or the help of one command",
     mayName: "COMMAND",
     options: {},
     examples: ["cofre help", "cofre help listen"],

@@ -61,11 +61,11 @@ export async function openConnectProxy(
     // Host names are case-insensitive, and may end with the root's dot.
     const asked = url.toLowerCase().replace(/\.(?=:\d+$)/, "");
     if (!targets.includes(asked)) {
-      say(`refused: ${placeIn(url)}, which is no host of this interface`);
+      say(`refused: ${placeIn(url)}, which is not a host of this interface`);
       refuse(
         client,
         "403 Not a host of this interface",
-        `This proxy leads to nothing but ${targets.join(", ")}.`,
+        `This proxy forwards only to ${targets.join(", ")}.`,
       );
       return;
     }
@@ -84,7 +84,7 @@ export async function openConnectProxy(
         say(`nothing answers at ${to.host}:${to.port}: \`cofre start --tls\` starts what should`);
         refuse(
           client,
-          "502 Cofre is not there",
+          "502 Cofre Does Not Listen",
           `Nothing answers at ${to.host}:${to.port}: cofre start --tls starts what should.`,
         );
       }

@@ -90,11 +90,11 @@ export const clientNames = Object.keys(clients) as readonly ClientName[];
 /** Prints variables for a shell. */
 export const envCommand: ClientCommand = {
   summary:
-    "print the variables that lead a client library, unmodified, through the proxy to this Cofre",
+    "print the environment variables that connect an unmodified client library to this Cofre through the proxy",
   words: clientNames,
   needsWord: true,
   options: {
-    "--proxy-port": { form: "N", doc: "where the proxy listens" },
+    "--proxy-port": { form: "N", doc: "port of the proxy" },
     "--data-dir": { form: "D", doc: "the data directory of the Cofre that listens with --tls" },
     "--json": { doc: "one JSON object" },
   },
@@ -108,16 +108,16 @@ export const envCommand: ClientCommand = {
       const { dataDirectory, proxyPort } = settingsOf(call, host);
       const name = clientNames.find((each) => each === call.word);
       if (name === undefined)
-        throw new ClientProblem(`Which client? One of ${clientNames.join(", ")}.`, {
+        throw new ClientProblem(`Name a client: one of ${clientNames.join(", ")}.`, {
           misuse: true,
         });
       if (proxyPort === 0)
-        throw new ClientProblem("--proxy-port must be the port that `cofre proxy` has told.", {
+        throw new ClientProblem("--proxy-port must be the port that `cofre proxy` has printed.", {
           misuse: true,
         });
       if (!isTlsPrepared(dataDirectory)) {
         throw new ClientProblem(
-          `There is no authority in ${dataDirectory} yet: \`cofre start --tls\` makes it. --data-dir names another.`,
+          `There is no certificate authority in ${dataDirectory} yet: \`cofre start --tls\` creates it. --data-dir names another directory.`,
         );
       }
       const {

@@ -21,14 +21,13 @@ const members = {
 
 /** Manages faults of the account's next requests. */
 export const faultCommand: ClientCommand = {
-  summary:
-    "make the account's next requests fail on their way, list what waits for them, take it away",
+  summary: "add faults to the account's next requests, list and clear them",
   words: ["add", "list", "clear"],
   behindWord: { add: "KIND", clear: "[ID]" },
   options: {
     "--times": {
       form: "N",
-      doc: "add: how many requests it meets; 1 unless given, 0 for all until it is cleared",
+      doc: "add: number of affected requests; 1 by default, 0 for all until it is cleared",
     },
     "--path": { form: "P", doc: "add: only requests of this operation, such as /ws/direct" },
     "--code": {
@@ -37,9 +36,9 @@ export const faultCommand: ClientCommand = {
     },
     "--delay": {
       form: "MS",
-      doc: "add: how long slow, late_answer and stall_in_body wait, in milliseconds; 5000 unless given",
+      doc: "add: delay of slow, late_answer and stall_in_body in milliseconds; 5000 by default",
     },
-    "--reason": { form: "R", doc: `add: why a decline declines: ${declineReasons.join(", ")}` },
+    "--reason": { form: "R", doc: `add: reason of a decline: ${declineReasons.join(", ")}` },
     ...clientOptions,
   },
   choices: {
@@ -87,7 +86,7 @@ async function list(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   for (const fault of faults)
     host.print(call.flags.has("--json") ? JSON.stringify(fault) : lineOf(fault));
   if (faults.length === 0)
-    host.say("No fault waits. `cofre help fault` shows how to add one, and which kinds there are.");
+    host.say("There are no active faults. `cofre help fault` shows how to add one, and the kinds.");
   return exitCodes.done;
 }
 
@@ -97,7 +96,7 @@ async function clear(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   host.print(
     call.flags.has("--json")
       ? JSON.stringify({ cleared })
-      : `${cleared} ${cleared === 1 ? "fault was" : "faults were"} taken away.`,
+      : `${cleared} ${cleared === 1 ? "fault was" : "faults were"} cleared.`,
   );
   return exitCodes.done;
 }
@@ -110,7 +109,7 @@ function refuseOptionsOfAdd({ flags }: CommandCall, word: string): void {
     });
 }
 
-/** `f1  drop_after_commit  met 0 of 1  only /ws/direct, payment order-1`. */
+/** `f1  drop_after_commit  affected 0 of 1  only /ws/direct, payment order-1`. */
 function lineOf({
   id,
   kind,
@@ -129,7 +128,7 @@ function lineOf({
   ].filter((fact) => fact !== "");
   const count =
     Number(times) === 0
-      ? `met ${Number(met)}, until it is cleared`
-      : `met ${Number(met)} of ${Number(times)}`;
+      ? `affected ${Number(met)}, until it is cleared`
+      : `affected ${Number(met)} of ${Number(times)}`;
   return `${printable(id)}  ${printable(kind).padEnd(25)}  ${count}  ${facts.join(", ")}`.trimEnd();
 }

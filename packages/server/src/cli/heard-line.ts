@@ -43,7 +43,7 @@ export function heardAsJson(heard: Heard): string {
 
 const forwardedWords = {
   answered: "by the program",
-  refused: "the program is not there",
+  refused: "the program does not listen",
   timeout: "the program has not answered in time",
   cut: "the program has cut the connection",
 } as const satisfies Record<Forwarded, string>;
@@ -53,7 +53,7 @@ export function heardAsText(heard: Heard): string {
   const notes = [
     ...(heard.repeat ? ["repeat"] : []),
     ...(heard.late ? ["fills a gap"] : []),
-    ...(heard.gap === undefined ? [] : [`not heard yet: ${rangeText(heard.gap)}`]),
+    ...(heard.gap === undefined ? [] : [`not received yet: ${rangeText(heard.gap)}`]),
   ];
   return [
     formatTimestamp(heard.at),

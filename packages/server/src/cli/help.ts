@@ -14,9 +14,9 @@ Commands:
 ${columns(summaries)}
 
 \`cofre help COMMAND\` shows what a command takes, with examples.
-\`cofre config\` shows every setting, what it does and what holds: environment variables, over which options of start win.
+\`cofre config\` shows every setting, its meaning and its value. Options of start take precedence over environment variables.
 
-Exit codes: 0 done as asked, 1 failed, 2 asked for something that cannot be.
+Exit codes: 0 done, 1 failed, 2 wrong settings or command line.
 `;
 }
 

@@ -24,7 +24,7 @@ export const listenCommand: ClientCommand = {
   options: {
     "--forward-to": {
       form: "URL",
-      doc: "pass each notification on to this address of this machine, and answer as it does",
+      doc: "forward each notification to this address of this machine, and return its answer",
     },
     "--port": { form: "N", doc: "receive on this port; otherwise on a free one" },
     ...clientOptions,
@@ -59,11 +59,13 @@ async function listen(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   const stopping = host.stopAsked().then(() => stopped.abort());
   try {
     listener.verifyWith(await registration.enter());
-    const whither = forwardTo === undefined ? "" : ` and passing them on to ${forwardTo.href}`;
+    const whither = forwardTo === undefined ? "" : ` and forwarding them to ${forwardTo.href}`;
     host.say(
-      `Listening to the notifications of ${client.origin} on port ${receiver.port}${whither}. Ctrl-C ends it.`,
+      `Receiving the notifications of ${client.origin} on port ${receiver.port}${whither}. Ctrl-C stops it.`,
     );
-    host.say("Payments with a notification_url of their own are told to that address only.");
+    host.say(
+      "Notifications of payments with their own notification_url are sent to that address only.",
+    );
     await Promise.race([stopping, keepRegistered(registration, listener, host, stopped.signal)]);
     return exitCodes.done;
   } finally {
@@ -96,11 +98,11 @@ async function keepRegistered(
       const state = await registration.state();
       if (state === "off")
         tell(
-          "The program has answered 410, and Cofre has switched this endpoint off. Start listening again to go on.",
+          "The program answered 410, and Cofre disabled this endpoint. Run cofre listen again to continue.",
         );
       if (state === "missing") {
         listener.verifyWith(await registration.enter());
-        say("The registration was gone: entered again.");
+        say("The registration was lost: registered again.");
       }
       if (state !== "off") told = undefined;
     } catch (error) {
@@ -120,7 +122,7 @@ async function leave(
   } catch (error) {
     if (!(error instanceof ClientProblem)) throw error;
     say(
-      `The endpoint ${registration.id} could not be taken away at ${origin}; the next \`cofre listen\` does it.`,
+      `The endpoint ${registration.id} could not be removed at ${origin}; the next \`cofre listen\` removes it.`,
     );
   }
 }
@@ -136,7 +138,7 @@ function forwardAddress(text: string | undefined): URL | undefined {
   if (url !== null && isLoopback(url) && url.username === "" && url.password === "") return url;
   const example = "such as http://127.0.0.1:3000/hook";
   throw new ClientProblem(
-    `--forward-to must be an http:// address of this machine, ${example}. A receiver elsewhere is entered as an endpoint of the account (notificationEndpoints).`,
+    `--forward-to must be an http:// address of this machine, ${example}. Register a receiver elsewhere as an endpoint of the account (notificationEndpoints).`,
     { misuse: true },
   );
 }
@@ -151,6 +153,6 @@ function portOf(text: string | undefined): number {
 function portProblem(error: unknown, port: number): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "EADDRINUSE")
-    return `Port ${port} is taken. Choose another with --port, or leave it out: a free one is taken then.`;
+    return `Port ${port} is in use. Choose another with --port, or leave --port out to use a free one.`;
   return `This user cannot listen on port ${port}.`;
 }

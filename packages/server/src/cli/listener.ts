@@ -176,7 +176,7 @@ function readBody(body: Buffer): {
   const hashes = (form.get("hash_codes") ?? "").split(",", mostHashes).filter(isPaymentId);
   const isWhole =
     form.get("operation") === "payment_status_change" && kind !== undefined && hashes.length > 0;
-  return { kind, hashes, problems: isWhole ? [] : ["the body is no notification"] };
+  return { kind, hashes, problems: isWhole ? [] : ["the body is not a notification"] };
 }
 
 function numberOf(header: string | string[] | undefined): number | undefined {

@@ -55,12 +55,12 @@ describe("cofre migrate-store", () => {
     environment: Readonly<Record<string, string>>,
     said: RegExp,
   ])[] = [
-    [[], {}, /^COFRE_DATABASE_URL names no database\.$/m],
-    [["--verify", "--back"], someDatabase, /^--verify and --back are two things/],
-    [["--discard-newer"], someDatabase, /^--discard-newer belongs to --back\.$/m],
+    [[], {}, /^COFRE_DATABASE_URL is not set\.$/m],
+    [["--verify", "--back"], someDatabase, /^--verify and --back cannot be combined/],
+    [["--discard-newer"], someDatabase, /^--discard-newer needs --back\.$/m],
     [["--data-dir", ":memory:"], {}, /^COFRE_DATA_DIR is :memory:, which keeps nothing/],
     [[], { COFRE_DATABASE_URL: "mysql://x" }, /COFRE_DATABASE_URL/],
-    [["now"], someDatabase, /^migrate-store takes nothing behind it/],
+    [["now"], someDatabase, /^migrate-store takes no arguments/],
   ];
   for (const [args, environment, said] of misuses) {
     test(`refuses, with 2: ${args.join(" ")} ${JSON.stringify(environment)}`, async () => {

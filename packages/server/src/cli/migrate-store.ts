@@ -14,17 +14,20 @@ const reportedRows = 10_000;
 /** Moves a stopped installation from its file to PostgreSQL. */
 export const migrateStoreCommand: ClientCommand = {
   summary:
-    "move everything from the file in COFRE_DATA_DIR to the PostgreSQL of COFRE_DATABASE_URL",
+    "move all data from the file in COFRE_DATA_DIR to the PostgreSQL database of COFRE_DATABASE_URL",
   options: {
-    "--data-dir": { form: "D", doc: "where the file and the keys are, instead of COFRE_DATA_DIR" },
+    "--data-dir": {
+      form: "D",
+      doc: "directory of the file and the keys, instead of COFRE_DATA_DIR",
+    },
     "--verify": {
-      doc: "compare a database with the file that was moved there, and change neither",
+      doc: "compare the database with the file that was moved there, and change neither",
     },
     "--back": {
-      doc: "serve the file again, and give up a database that nothing has changed since",
+      doc: "use the file again, and give up the database, unless it has changed since the move",
     },
-    "--discard-newer": { doc: "with --back: lose what came into the database since" },
-    "--json": { doc: "print a JSON object a line" },
+    "--discard-newer": { doc: "with --back: discard changes in the database since the move" },
+    "--json": { doc: "print one JSON object per line" },
   },
   examples: ["cofre migrate-store", "cofre migrate-store --verify", "cofre migrate-store --back"],
   async run({ flags }, host) {
@@ -36,9 +39,8 @@ export const migrateStoreCommand: ClientCommand = {
     const [verify, back, discard] = ["--verify", "--back", "--discard-newer"].map((flag) =>
       flags.has(flag),
     );
-    if (verify === true && back === true)
-      return misused("--verify and --back are two things: ask for one of them.");
-    if (discard === true && back !== true) return misused("--discard-newer belongs to --back.");
+    if (verify === true && back === true) return misused("--verify and --back cannot be combined.");
+    if (discard === true && back !== true) return misused("--discard-newer needs --back.");
     const directory = flags.get("--data-dir");
     const reading = host.config(
       new Map(directory === undefined ? [] : [["--data-dir", directory]]),
@@ -76,8 +78,8 @@ async function work(sides: MoveSides, { what, discard }: Asked, say: Speaker): P
       const givenUp = await moveBack({ ...common, target }, discard);
       const warning = givenUp
         ? ""
-        : " The database was not given up: make sure that no Cofre runs on it.";
-      say.result("back", `The file is served again: start without COFRE_DATABASE_URL.${warning}`, {
+        : " The database was not given up: make sure that no Cofre uses it.";
+      say.result("back", `The file is used again: start without COFRE_DATABASE_URL.${warning}`, {
         givenUp,
       });
       return exitCodes.done;
@@ -88,7 +90,7 @@ async function work(sides: MoveSides, { what, discard }: Asked, say: Speaker): P
       const compared = await verifyMove({ ...common, target });
       say.result(
         "same",
-        `The database is what the file was when it was moved: ${textOf(compared)}.`,
+        `The database equals the file at the time of the move: ${textOf(compared)}.`,
         compared,
       );
       return exitCodes.done;
@@ -108,7 +110,7 @@ async function work(sides: MoveSides, { what, discard }: Asked, say: Speaker): P
     if (moved.result === "completed")
       say.result(
         moved.result,
-        "An earlier run had moved everything and broke off at its very end. The move is complete.",
+        "An earlier run had moved all data and was interrupted before its last step. The move is complete.",
       );
     return exitCodes.done;
   } finally {
@@ -122,7 +124,7 @@ function settingsProblem(
 ): string | undefined {
   if (dataDirectory === ":memory:")
     return "COFRE_DATA_DIR is :memory:, which keeps nothing that could be moved.";
-  if (databaseUrl === undefined && !mayLackDatabase) return "COFRE_DATABASE_URL names no database.";
+  if (databaseUrl === undefined && !mayLackDatabase) return "COFRE_DATABASE_URL is not set.";
   return undefined;
 }
 
@@ -152,7 +154,7 @@ function speaker({ print, say }: Pick<CommandHost, "print" | "say">, json: boole
       )
         return;
       if (json) return line(progress);
-      if (progress.step === "switch") return say("from here on the file is not served");
+      if (progress.step === "switch") return say("from now on the file is not used");
       say(`${progress.step} ${progress.kind}: ${progress.rows} of ${progress.of}`);
     },
     result: (result, text, facts) => {
@@ -163,7 +165,7 @@ function speaker({ print, say }: Pick<CommandHost, "print" | "say">, json: boole
       const message = error instanceof Error ? error.message : "an unknown failure";
       if (error instanceof Difference) {
         if (json) return line({ result: "differs", kind: error.kind, message });
-        return say(`The two sides differ. ${message}.`);
+        return say(`The file and the database differ. ${message}.`);
       }
       if (!json) return say(`${message}.`);
       line({

@@ -74,7 +74,7 @@ function lineOf({
       ];
       return `${printable(endpoint)}: ${facts.filter((fact) => fact !== "").join(", ")}`;
     });
-  const receivers = shown.length === 0 ? "nobody was to be told" : shown.join("; ");
+  const receivers = shown.length === 0 ? "no receivers" : shown.join("; ");
   return `${printable(at)}  #${Number(number)}  ${printable(kind).padEnd(10)}  ${printable(hash)}  ${receivers}`;
 }
 
@@ -84,7 +84,7 @@ async function resend(call: CommandCall, host: CommandHost): Promise<ExitCode> {
   if (call.flags.has("--json")) host.print(JSON.stringify({ deliveries }));
   else
     host.print(
-      `${deliveries} deliveries will be made again.${deliveries === 0 ? " `cofre notification list` shows what there is." : ""}`,
+      `${deliveries} deliveries will be made again.${deliveries === 0 ? " `cofre notification list` lists the notifications." : ""}`,
     );
   return exitCodes.done;
 }
@@ -108,7 +108,7 @@ function selectionOf(flags: CommandCall["flags"]): Selection {
     from !== undefined && to !== undefined && hash === undefined && !flags.has("--failed");
   if (!isFailed && !isPayment && !isRange) {
     throw new ClientProblem(
-      "Which ones? Say --failed, perhaps with --from N; or --payment HASH; or --from N --to N.",
+      "Select notifications with --failed, optionally with --from N; with --payment HASH; or with --from N --to N.",
       { misuse: true },
     );
   }

@@ -26,7 +26,7 @@ export const paymentCommand: ClientCommand = {
         const answer = await asked.catch((error: unknown) => {
           if (!(error instanceof ClientProblem)) throw error;
           const how = error.message.includes("BP-QRY-2")
-            ? " A payment goes by your merchant_payment_code or its hash of 48 characters."
+            ? " A payment is named by your merchant_payment_code or its hash of 48 characters."
             : "";
           throw new ClientProblem(`${printable(name)}: ${error.message.replace(/\.$/, "")}.${how}`);
         });
@@ -63,8 +63,10 @@ function linesOf({ hash, state, facts, money, price, problems }: Fields): string
 
 function timelineLines({ hash, state, entries, recording }: Fields): string[] {
   const { since, complete } = isRecord(recording) ? recording : {};
-  const missing = `Requests, acquirer calls and attempts are in memory: ${
-    typeof since === "string" ? `what was before ${printable(since)} is not here` : "none are there"
+  const missing = `Requests, acquirer calls and attempts are kept in memory only: ${
+    typeof since === "string"
+      ? `none before ${printable(since)} are available`
+      : "none are available"
   }.`;
   return [
     `${printable(hash)}  ${printable(state)}`,

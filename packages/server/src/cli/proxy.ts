@@ -8,10 +8,10 @@ import { settingsOf } from "./settings-of.ts";
 /** Directs clients with fixed hosts to the Cofre on this machine. */
 export const proxyCommand: ClientCommand = {
   summary:
-    "lead client libraries whose hosts are fixed to this Cofre, which listens with --tls; see env",
+    "forward client libraries with fixed host names to this Cofre, which listens with --tls; see env",
   options: {
-    "--proxy-port": { form: "N", doc: "listen on this port of 127.0.0.1; 0 takes a free one" },
-    "--tls-port": { form: "N", doc: "where Cofre listens with TLS" },
+    "--proxy-port": { form: "N", doc: "listen on this port of 127.0.0.1; 0 chooses a free one" },
+    "--tls-port": { form: "N", doc: "Cofre's TLS port" },
     "--host": { form: "H", doc: "the address that Cofre listens on" },
   },
   examples: [
@@ -25,27 +25,26 @@ export const proxyCommand: ClientCommand = {
       const { host: cofreHost, tlsPort, proxyPort } = settingsOf(call, host);
       const to = { host: reachableHost(cofreHost), port: tlsPort };
       if (tlsPort === 0)
-        throw new ClientProblem(
-          "--tls-port must be the port that Cofre listens on with TLS: its log names it.",
-          { misuse: true },
-        );
+        throw new ClientProblem("--tls-port must be Cofre's TLS port, which its log shows.", {
+          misuse: true,
+        });
       const targets = interfaceHosts.map((name) => `${name}:${interfacePort}`);
       const proxy = await openConnectProxy(proxyPort, { targets, to, say: host.say }).catch(
         (error: unknown) => {
           throw new ClientProblem(
             error instanceof Error && "code" in error && error.code === "EADDRINUSE"
-              ? `Port ${proxyPort} of 127.0.0.1 is taken. Another proxy? Choose another with COFRE_PROXY_PORT=N or --proxy-port N.`
+              ? `Port ${proxyPort} of 127.0.0.1 is in use, perhaps by another proxy. Choose another with COFRE_PROXY_PORT=N or --proxy-port N.`
               : `The proxy cannot listen on port ${proxyPort} of 127.0.0.1.`,
           );
         },
       );
-      host.say(`Leading ${interfaceHosts.join(", ")} to ${to.host}:${to.port}.`);
+      host.say(`Forwarding ${interfaceHosts.join(", ")} to ${to.host}:${to.port}.`);
       host.say(
-        `The proxy is http://127.0.0.1:${proxy.port}; \`cofre env\` tells what a client needs. Ctrl-C ends it.`,
+        `The proxy is http://127.0.0.1:${proxy.port}; \`cofre env\` prints what a client needs. Ctrl-C stops the proxy.`,
       );
       if (!(await listens(to)))
         host.say(
-          `Nothing listens at ${to.host}:${to.port} yet: \`cofre start --tls\` starts what should, and may come later.`,
+          `Nothing listens at ${to.host}:${to.port} yet: run \`cofre start --tls\`, now or later.`,
         );
       await host.stopAsked();
       await proxy.close();

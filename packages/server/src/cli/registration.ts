@@ -51,7 +51,7 @@ export class Registration {
         return readVerifyingKeys(await this.#client.receiverKeys(this.id));
     }
     throw new ClientProblem(
-      "Somebody else keeps changing the account's notificationEndpoints: the listener could not be entered.",
+      "The listener could not be registered: another client keeps changing the account's notificationEndpoints.",
     );
   }
 

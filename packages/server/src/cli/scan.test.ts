@@ -50,9 +50,9 @@ describe("cofre scan", () => {
   test("says 2 when it is asked for nothing, for what is not there, or for an option that it has not", async (context) => {
     const folder = folderOf(context);
     for (const [args, expected] of [
-      [[], /^scan needs PATH\.\.\. behind it\.$/],
-      [["--json"], /^scan needs PATH\.\.\. behind it\.$/],
-      [["--all", folder], /^--all is no option\./],
+      [[], /^scan needs arguments: PATH\.\.\.$/],
+      [["--json"], /^scan needs arguments: PATH\.\.\.$/],
+      [["--all", folder], /^Unknown option --all\./],
       [["--known", "-", "-"], /not both/],
     ] as const) {
       const { code, problems } = await run(args);
@@ -151,7 +151,7 @@ describe("cofre scan", () => {
     );
     assert.deepEqual(
       (await run(["--known", "-", file], "12345\n")).problems,
-      "-: number 1 has not 14 to 19 digits\n",
+      "-: number 1 does not have 14 to 19 digits\n",
     );
     assert.deepEqual((await run(["--known", "-", file], "\n")).problems, "-: holds no numbers\n");
   });

@@ -10,14 +10,14 @@ import { tellMs } from "./progress.ts";
 /** Searches files for card numbers and prints their positions, with the numbers masked. */
 export const scanCommand: ClientCommand = {
   summary:
-    "look for card numbers in files, - for what is piped in; ends with 0: none, 1: some, 2: could not read",
+    "find card numbers in files, - for standard input; exit code 0: none, 1: some, 2: not everything could be read",
   paths: "PATH...",
   options: {
     "--known": {
       form: "FILE",
-      doc: "look for the numbers of this file only, one a line; - for what is piped in",
+      doc: "find only the numbers in this file, one per line; - for standard input",
     },
-    "--json": { doc: "print a JSON object a line" },
+    "--json": { doc: "print one JSON object per line" },
   },
   examples: ["cofre scan data", "pg_dump cofre | cofre scan -"],
   run: ({ paths, flags }, host) =>
@@ -40,7 +40,7 @@ async function scan(
 ): Promise<ExitCode> {
   // Standard input can be only one of them.
   if (asked.known === "-" && asked.paths.includes("-")) {
-    say("What is piped in is either searched or known, not both.");
+    say("Standard input can be searched or hold the known numbers, not both.");
     return exitCodes.misused;
   }
   const search =
@@ -68,7 +68,7 @@ async function scan(
         hits += 1;
         print(asked.json ? JSON.stringify({ path, ...hit }) : lineOf(path, hit));
       },
-      unread: (offset) => cannot(path, `what is compressed at ${offset} was not read to its end`),
+      unread: (offset) => cannot(path, `compressed data at ${offset} was not read completely`),
     });
     files += 1;
     try {
@@ -117,7 +117,7 @@ async function knownNumbers(
       return digits === "" ? [] : [digits];
     });
     const wrong = numbers.findIndex((digits) => !isSearchable(digits));
-    if (wrong >= 0) return `number ${wrong + 1} has not 14 to 19 digits`;
+    if (wrong >= 0) return `number ${wrong + 1} does not have 14 to 19 digits`;
     return numbers.length === 0 ? "holds no numbers" : new KnownNumbers(numbers);
   } catch (error) {
     return problemOf(error);

@@ -9,7 +9,7 @@ export function settingsOf(
 ): Config {
   const reading = config(flags);
   if ("config" in reading) return reading.config;
-  throw new ClientProblem(["These settings are wrong:", ...reading.problems].join("\n  "), {
+  throw new ClientProblem(["These settings are invalid:", ...reading.problems].join("\n  "), {
     misuse: true,
   });
 }

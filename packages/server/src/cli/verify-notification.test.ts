@@ -37,16 +37,16 @@ describe("what a listener verifies", () => {
       assert.deepEqual(verifyNotification(keys, { headers, body }, instant(now + offMs)), []);
     for (const offMs of [-300_001, 300_001]) {
       assert.deepEqual(verifyNotification(keys, { headers, body }, instant(now + offMs)), [
-        "webhook: older or newer than five minutes",
+        "webhook: the timestamp is more than five minutes off",
       ]);
     }
   });
 
   test("another body fits neither family", () => {
     const problems = [
-      "rsa: the signature does not fit",
-      "webhook: no HMAC fits",
-      "webhook: no Ed25519 signature fits",
+      "rsa: the signature does not match",
+      "webhook: no HMAC matches",
+      "webhook: no Ed25519 signature matches",
     ];
     assert.deepEqual(
       verifyNotification(keys, { headers, body: Buffer.from(`${vector.body}0`) }, now),
@@ -78,7 +78,7 @@ describe("what a listener verifies", () => {
     assert.deepEqual(verifyNotification(keys, { headers: rotated, body }, now), []);
     const foreign = { ...headers, "webhook-signature": [other, ed25519].join(" ") };
     assert.deepEqual(verifyNotification(keys, { headers: foreign, body }, now), [
-      "webhook: no HMAC fits",
+      "webhook: no HMAC matches",
     ]);
   });
 });

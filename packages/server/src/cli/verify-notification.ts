@@ -62,10 +62,10 @@ function rsaProblems({ certificate }: VerifyingKeys, { headers, body }: Message)
     );
     if (type === undefined || named === undefined || content === undefined)
       return ["rsa: a header is missing"];
-    if (type !== "rsa,sha1") return ["rsa: another kind of signature"];
+    if (type !== "rsa,sha1") return ["rsa: an unknown type of signature"];
     if (named !== fingerprint) return ["rsa: the fingerprint of another certificate"];
     if (!verify("RSA-SHA1", body, certificate.publicKey, Buffer.from(content, "base64")))
-      return ["rsa: the signature does not fit"];
+      return ["rsa: the signature does not match"];
   }
   return [];
 }
@@ -80,7 +80,7 @@ function webhookProblems(
   );
   if (id === undefined || timestamp === undefined || signatures === undefined)
     return ["webhook: a header is missing"];
-  if (!/^\d{1,12}$/.test(timestamp)) return ["webhook: the timestamp is no number"];
+  if (!/^\d{1,12}$/.test(timestamp)) return ["webhook: the timestamp is not a number"];
   const content = Buffer.concat([Buffer.from(`${id}.${timestamp}.`), body]);
   const expected = createHmac("sha256", hmac.reveal()).update(content).digest();
   const given = (version: string): Buffer[] =>
@@ -93,14 +93,14 @@ function webhookProblems(
       );
   return [
     ...(Math.abs(now - Number(timestamp) * 1_000) > toleranceMs
-      ? ["webhook: older or newer than five minutes"]
+      ? ["webhook: the timestamp is more than five minutes off"]
       : []),
     ...(given("v1").some((mac) => mac.length === expected.length && timingSafeEqual(mac, expected))
       ? []
-      : ["webhook: no HMAC fits"]),
+      : ["webhook: no HMAC matches"]),
     ...(given("v1a").some((signature) => verify(undefined, content, ed25519, signature))
       ? []
-      : ["webhook: no Ed25519 signature fits"]),
+      : ["webhook: no Ed25519 signature matches"]),
   ];
 }
 

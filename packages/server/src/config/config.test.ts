@@ -111,7 +111,7 @@ describe("refusals", () => {
     ],
     [
       { COFRE_DATABASE_URL: "postgres://cofre@localhost/cofre", COFRE_DATA_DIR: ":memory:" },
-      /^COFRE_DATABASE_URL needs a COFRE_DATA_DIR/,
+      /^COFRE_DATABASE_URL needs a persistent COFRE_DATA_DIR/,
     ],
     [
       { COFRE_DATABASE_ALLOW_NO_STANDBY: "yes" },
@@ -120,7 +120,7 @@ describe("refusals", () => {
     [{ COFRE_TLS: "1" }, /^COFRE_TLS is "1", but must be one of true, false\.$/],
     [
       { COFRE_TLS: "true", COFRE_DATA_DIR: ":memory:" },
-      /^COFRE_TLS needs a COFRE_DATA_DIR that is kept/,
+      /^COFRE_TLS needs a persistent COFRE_DATA_DIR/,
     ],
     [{ COFRE_TLS_PORT: "x" }, /^COFRE_TLS_PORT is "x"/],
     [
@@ -132,13 +132,13 @@ describe("refusals", () => {
     [{ COFRE_PORT: "0x50" }, /^COFRE_PORT is/],
     [{ COFRE_PORT: " 80" }, /^COFRE_PORT is/],
     [{ COFRE_PORT: "1e3" }, /^COFRE_PORT is/],
-    [{ COFRE_PROT: "80" }, /^COFRE_PROT is no setting\. Did you mean COFRE_PORT\?$/],
-    [{ COFRE_DATADIR: "80" }, /^COFRE_DATADIR is no setting\. Did you mean COFRE_DATA_DIR\?$/],
+    [{ COFRE_PROT: "80" }, /^COFRE_PROT is not a setting\. Did you mean COFRE_PORT\?$/],
+    [{ COFRE_DATADIR: "80" }, /^COFRE_DATADIR is not a setting\. Did you mean COFRE_DATA_DIR\?$/],
     [
       { COFRE_SHUTDOWN_TIMEOUTMS: "80" },
-      /^COFRE_SHUTDOWN_TIMEOUTMS is no setting\. Did you mean COFRE_SHUTDOWN_TIMEOUT_MS\?$/,
+      /^COFRE_SHUTDOWN_TIMEOUTMS is not a setting\. Did you mean COFRE_SHUTDOWN_TIMEOUT_MS\?$/,
     ],
-    [{ COFRE_PORT_FILE: "x" }, /^COFRE_PORT_FILE is no setting/],
+    [{ COFRE_PORT_FILE: "x" }, /^COFRE_PORT_FILE is not a setting/],
     [
       { COFRE_ENVIRONMENT: "production" },
       /^COFRE_ENVIRONMENT is production, which this version cannot be: .*Do not put real cards into it\.$/,
@@ -153,10 +153,10 @@ describe("refusals", () => {
     [{ COFRE_MAX_IN_FLIGHT: "0" }, /^COFRE_MAX_IN_FLIGHT is "0"/],
     [
       { COFRE_SANDBOX_INTEGRATION_KEY: "k".repeat(101) },
-      /^COFRE_SANDBOX_INTEGRATION_KEY has 101 characters, but 100 is the most\.$/,
+      /^COFRE_SANDBOX_INTEGRATION_KEY has 101 characters, but the maximum is 100\.$/,
     ],
-    [{ COFRE_SANDBOX_INTEGRATION_KEY: "a\nb" }, /holds a control or invisible character/],
-    [{ COFRE_SANDBOX_INTEGRATION_KEY: "a\u200bb" }, /holds a control or invisible character/],
+    [{ COFRE_SANDBOX_INTEGRATION_KEY: "a\nb" }, /contains a control or invisible character/],
+    [{ COFRE_SANDBOX_INTEGRATION_KEY: "a\u200bb" }, /contains a control or invisible character/],
     [{ COFRE_SANDBOX_INTEGRATION_KEY: " k" }, /begins or ends with a blank/],
     [
       { COFRE_UPSTREAM_URL: "http://pay.example.com", COFRE_UPSTREAM_INTEGRATION_KEY: "k" },
@@ -184,7 +184,7 @@ describe("refusals", () => {
     ],
     [
       { COFRE_UPSTREAM_INTEGRATION_KEY: "k" },
-      /^COFRE_UPSTREAM_INTEGRATION_KEY is given without a COFRE_UPSTREAM_URL/,
+      /^COFRE_UPSTREAM_INTEGRATION_KEY needs COFRE_UPSTREAM_URL/,
     ],
     [
       {
@@ -192,17 +192,17 @@ describe("refusals", () => {
         COFRE_UPSTREAM_INTEGRATION_KEY: "k",
         COFRE_ACQUIRER_URL: "http://127.0.0.1:1",
       },
-      /name two acquirers: leave one of them out\.$/,
+      /name two acquirers: set only one of them\.$/,
     ],
     ...[
-      ["{", /is no JSON\.$/],
+      ["{", /is not JSON\.$/],
       ["[]", /must be a JSON list of 1 to 16 objects\.$/],
-      ['[{"kind":"simulator"}]', /has a connector \(number 1\) that has no name/],
-      ['[{"name":"A","kind":"simulator"}]', /that has no name of 1 to 32 of a-z/],
-      ['[{"name":"a","kind":"bank"}]', /that is of none of these kinds/],
+      ['[{"kind":"simulator"}]', /has a connector \(number 1\) that has no valid name/],
+      ['[{"name":"A","kind":"simulator"}]', /that has no valid name: 1 to 32 characters/],
+      ['[{"name":"a","kind":"bank"}]', /that has a kind other than/],
       [
         '[{"name":"a","kind":"simulator","url":"http://127.0.0.1:1"}]',
-        /that is a simulator in this process, with a url\.$/,
+        /that has a url, which the kind simulator does not take\.$/,
       ],
       ['[{"name":"a","kind":"remote_simulator"}]', /that has no url\.$/],
       [
@@ -215,11 +215,11 @@ describe("refusals", () => {
       ],
       [
         '[{"name":"a","kind":"simulator","integrationKey":"sausage"}]',
-        /has an integrationKey or ca that only upstream has\.$/,
+        /has an integrationKey or ca, which only the kind upstream takes\.$/,
       ],
       [
         '[{"name":"a","kind":"upstream","url":"https://a.example","integrationKey":"k","ca":"no"}]',
-        /has a ca that must hold certificates/,
+        /has a ca that must contain certificates/,
       ],
       [
         '[{"name":"a","kind":"simulator"},{"name":"a","kind":"simulator"}]',
@@ -227,7 +227,7 @@ describe("refusals", () => {
       ],
       [
         '[{"name":"a","kind":"simulator","colour":"sausage"}]',
-        /that has a member that is none of name, kind, url, integrationKey and ca\.$/,
+        /that has a member other than name, kind, url, integrationKey and ca\.$/,
       ],
     ].map(([text, expected]) => [{ COFRE_CONNECTORS: String(text) }, expected as RegExp] as const),
     [
@@ -243,7 +243,7 @@ describe("refusals", () => {
         COFRE_UPSTREAM_INTEGRATION_KEY: "k",
         COFRE_UPSTREAM_CA: "no certificate",
       },
-      /^COFRE_UPSTREAM_CA must hold certificates in PEM\.$/,
+      /^COFRE_UPSTREAM_CA must contain certificates in PEM\.$/,
     ],
     [
       {
@@ -251,7 +251,7 @@ describe("refusals", () => {
         COFRE_UPSTREAM_INTEGRATION_KEY: "k",
         COFRE_UPSTREAM_CA: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----",
       },
-      /^COFRE_UPSTREAM_CA must hold certificates in PEM\.$/,
+      /^COFRE_UPSTREAM_CA must contain certificates in PEM\.$/,
     ],
     [
       { COFRE_SANDBOX_INTEGRATION_KEY: "same", COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY: "same" },
@@ -301,7 +301,7 @@ describe("refusals", () => {
     };
     assert.match(
       problemsOf(given, {}, { keys: "two" })[0] ?? "",
-      /is set beside COFRE_SANDBOX_INTEGRATION_KEY: leave one of them out/,
+      /is set together with COFRE_SANDBOX_INTEGRATION_KEY: set only one of them/,
     );
   });
 

@@ -31,7 +31,7 @@ export function readConnectors(text: string): Reading<readonly ConnectorConfig[]
   try {
     list = JSON.parse(text);
   } catch {
-    return { problem: "is no JSON" };
+    return { problem: "is not JSON" };
   }
   if (!Array.isArray(list) || list.length === 0 || list.length > mostConnectors) {
     return { problem: `must be a JSON list of 1 to ${mostConnectors} objects` };
@@ -50,23 +50,25 @@ export function readConnectors(text: string): Reading<readonly ConnectorConfig[]
 
 function readConnector(value: unknown): Reading<ConnectorConfig> {
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    return { problem: "is no object" };
+    return { problem: "is not an object" };
   const { name, kind, url, integrationKey, ca, ...unknown } = value as Readonly<
     Record<string, unknown>
   >;
   if (Object.keys(unknown).length > 0)
-    return { problem: "has a member that is none of name, kind, url, integrationKey and ca" };
+    return { problem: "has a member other than name, kind, url, integrationKey and ca" };
   if (typeof name !== "string" || !isConnectorName(name)) {
-    return { problem: "has no name of 1 to 32 of a-z, 0-9, - and _ that begins with a letter" };
+    return {
+      problem: "has no valid name: 1 to 32 characters of a-z, 0-9, - and _, the first one a letter",
+    };
   }
   if (kind !== "upstream" && (integrationKey ?? ca) !== undefined)
-    return { problem: "has an integrationKey or ca that only upstream has" };
+    return { problem: "has an integrationKey or ca, which only the kind upstream takes" };
   if (kind === "simulator")
     return url === undefined
       ? { value: { name, kind } }
-      : { problem: "is a simulator in this process, with a url" };
+      : { problem: "has a url, which the kind simulator does not take" };
   if (kind !== "remote_simulator" && kind !== "upstream") {
-    return { problem: "is of none of these kinds: simulator, remote_simulator, upstream" };
+    return { problem: "has a kind other than simulator, remote_simulator and upstream" };
   }
   if (typeof url !== "string") return { problem: "has no url" };
   const address = kind === "upstream" ? readUpstreamUrl(url) : readLoopbackUrl(url);

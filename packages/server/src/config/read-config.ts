@@ -46,7 +46,7 @@ export function readConfig(sources: ConfigSources): ConfigReading {
   }
   if (sameKeys(values["sandboxIntegrationKey"], values["sandboxPublicIntegrationKey"])) {
     problems.push(
-      "COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY is the same as COFRE_SANDBOX_INTEGRATION_KEY: whoever sees the public key could charge cards.",
+      "COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY is the same as COFRE_SANDBOX_INTEGRATION_KEY: anyone with the public key could charge cards.",
     );
   }
   // Combined checks run only without other problems, because a wrong value is missing here.
@@ -82,7 +82,10 @@ function sourceOf(setting: (typeof settingRows)[number][1], sources: ConfigSourc
     setting.secret === true ? filled(ownValue(sources.environment, fileVariable)) : undefined;
   if (path === undefined) return { name: variable, text: text ?? fallback };
   if (text !== undefined)
-    return { name: fileVariable, problem: `is set beside ${variable}: leave one of them out` };
+    return {
+      name: fileVariable,
+      problem: `is set together with ${variable}: set only one of them`,
+    };
   const file = sources.readFile(path);
   if ("problem" in file)
     return { name: fileVariable, problem: `names a file that ${file.problem}: ${path}` };
@@ -119,7 +122,7 @@ function variablesOf(environment: ConfigSources["environment"]): {
     }
     const closest = probablyMeant(name, known);
     if (closest === undefined) unknown.push(name);
-    else problems.push(`${name} is no setting. Did you mean ${closest}?`);
+    else problems.push(`${name} is not a setting. Did you mean ${closest}?`);
   }
   return { problems, unknown, empty };
 }
@@ -148,7 +151,7 @@ function acquirerProblems(values: Readonly<Record<string, unknown>>): string[] {
       ...(upstreamIntegrationKey === undefined ? [] : ["COFRE_UPSTREAM_INTEGRATION_KEY"]),
       ...(upstreamCa === undefined ? [] : ["COFRE_UPSTREAM_CA"]),
     ];
-    return left.map((name) => `${name} is given without a COFRE_UPSTREAM_URL that it is for.`);
+    return left.map((name) => `${name} needs COFRE_UPSTREAM_URL.`);
   }
   return [
     ...(upstreamIntegrationKey === undefined
@@ -156,7 +159,7 @@ function acquirerProblems(values: Readonly<Record<string, unknown>>): string[] {
       : []),
     ...(acquirerUrl === undefined
       ? []
-      : ["COFRE_UPSTREAM_URL and COFRE_ACQUIRER_URL name two acquirers: leave one of them out."]),
+      : ["COFRE_UPSTREAM_URL and COFRE_ACQUIRER_URL name two acquirers: set only one of them."]),
   ];
 }
 
@@ -167,7 +170,7 @@ function databaseProblems({
 }: Readonly<Record<string, unknown>>): string[] {
   if (databaseUrl === undefined || dataDirectory !== ":memory:") return [];
   return [
-    "COFRE_DATABASE_URL needs a COFRE_DATA_DIR that is kept: the keys of what is in the database are there.",
+    "COFRE_DATABASE_URL needs a persistent COFRE_DATA_DIR, which has the keys of the database.",
   ];
 }
 
@@ -175,7 +178,7 @@ function databaseProblems({
 function tlsProblems({ tls, dataDirectory }: Readonly<Record<string, unknown>>): string[] {
   if (tls !== "true" || dataDirectory !== ":memory:") return [];
   return [
-    "COFRE_TLS needs a COFRE_DATA_DIR that is kept: clients find there the authority that they are to trust.",
+    "COFRE_TLS needs a persistent COFRE_DATA_DIR, which has the authority that clients trust.",
   ];
 }
 
@@ -193,7 +196,7 @@ function keyProblems({
   const text = String(key.reveal());
   if (text.length >= shortestKeyBeyondLoopback && !isGuessable(text)) return [];
   return [
-    `COFRE_SANDBOX_INTEGRATION_KEY is too weak for a server that others can reach: choose at least ${shortestKeyBeyondLoopback} characters without a simple pattern, or leave the setting out and a key is made.`,
+    `COFRE_SANDBOX_INTEGRATION_KEY is too weak for a server that others can reach: choose at least ${shortestKeyBeyondLoopback} characters without a simple pattern, or leave the setting out to generate a key.`,
   ];
 }
 

@@ -13,8 +13,9 @@ export type Reading<Value> = { readonly value: Value } | { readonly problem: str
  * or trailing blank.
  */
 export function readKey(text: string): Reading<Secret<string>> {
-  if (text.length > 100) return { problem: `has ${text.length} characters, but 100 is the most` };
-  if (/[\p{C}]/u.test(text)) return { problem: "holds a control or invisible character" };
+  if (text.length > 100)
+    return { problem: `has ${text.length} characters, but the maximum is 100` };
+  if (/[\p{C}]/u.test(text)) return { problem: "contains a control or invisible character" };
   if (text !== text.trim()) return { problem: "begins or ends with a blank" };
   return { value: new Secret(text) };
 }
@@ -48,7 +49,7 @@ export function readCertificates(text: string): Reading<Secret<string>> {
   const certificates =
     text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
   if (certificates.length === 0 || !certificates.every(isCertificate))
-    return { problem: "must hold certificates in PEM" };
+    return { problem: "must contain certificates in PEM" };
   return { value: new Secret(certificates.join("\n")) };
 }
 

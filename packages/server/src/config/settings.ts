@@ -61,7 +61,7 @@ export const settings = {
     form: "0 to 65535",
     fallback: "8787",
     read: wholeNumber(0, 65_535),
-    doc: "Port to listen on. 0 takes a free one, shown in the log.",
+    doc: "Port to listen on. 0 chooses a free one, shown in the log.",
   },
   dataDirectory: {
     variable: "COFRE_DATA_DIR",

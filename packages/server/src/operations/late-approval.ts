@@ -159,7 +159,7 @@ export async function undoLateCapture(
   by: FactSource,
 ): Promise<Payment> {
   const { attempt } = payment;
-  assert(attempt?.kind === "undo", "what is undone is written down before");
+  assert(attempt?.kind === "undo", "an undo is recorded before it is sent");
   const { payment: claimed, outcome } = await giveBack(context, payment, attempt);
   const { payment: after } = await changePayment(context, claimed, (current) =>
     decideUndoOutcome(current, attempt.number, outcome, context.clock.now(), by),

@@ -143,7 +143,7 @@ export function accountChange(
 
 async function commit(store: Store, change: Change): Promise<void> {
   const { outcome } = await store.commit(change);
-  assert(outcome === "committed", "nobody else writes while the server starts");
+  assert(outcome === "committed", "no other writer commits while the server starts");
 }
 
 /** 128 random bits, with the prefix that recent keys of the interface have (1.6). */

@@ -24,7 +24,7 @@ function clockText({ kind, aheadMs, at }: Extract<ShareEvent, { aheadMs: number 
   const readings = `this machine's shows ${formatInstant(at)}, the database server's ${formatInstant(laterBy(at, -aheadMs))}`;
   return kind === "clock_off"
     ? `this machine's clock is off: ${readings}, and this machine's is ${differs}; the node does no work until it is right`
-    : `the database server's clock is off: ${readings}, and the database server's is ${differs}; the nodes go on by their own clocks`;
+    : `the database server's clock is off: ${readings}, and the database server's is ${differs}; the nodes use their own clocks`;
 }
 
 export function unreadableCards(cards: number): string {

@@ -209,7 +209,7 @@ function compareBalances(
       if (left.get(key) !== String(minor))
         throw new Difference(
           "history",
-          `the ledger of merchant ${merchant} has another ${account} in ${currency}`,
+          `the ledger of merchant ${merchant} has a different ${account} in ${currency}`,
         );
       left.delete(key);
       count += 1;
@@ -218,7 +218,7 @@ function compareBalances(
   if (left.size > 0)
     throw new Difference(
       "history",
-      "the ledger in the database has accounts that the file has not",
+      "the ledger in the database has accounts that the file does not have",
     );
   return count;
 }

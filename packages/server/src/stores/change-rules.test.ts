@@ -104,7 +104,7 @@ const rows: readonly Row[] = [
     ],
   ],
   [
-    "a notification tells of the payment it comes with",
+    "a notification belongs to the payment of its change",
     [
       given.paymentChange(given.newPayment(1), {
         notifications: [{ kind: "update", paymentId: given.paymentId(2) }],
@@ -245,7 +245,7 @@ const rows: readonly Row[] = [
     ]),
     [told("a", "b-1", `a${"b".repeat(63)}`)],
   ],
-  ["an endpoint is told once", [told("a", "b", "a")], [told()]],
+  ["an endpoint is listed once", [told("a", "b", "a")], [told()]],
   [
     "what is gathered for an endpoint is for it",
     [{ ...told("hook"), gatherFor: [hook, "other" as EndpointId] }, change({ gatherFor: [hook] })],

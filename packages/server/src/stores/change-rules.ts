@@ -32,7 +32,7 @@ export function assertChangeIsSound(change: Change): void {
     assertFollows(payment.next.version, payment.replaces);
     assert(payment.next.merchantId === change.merchantId, "a change belongs to one merchant");
     for (const { paymentId } of change.notifications)
-      assert(paymentId === payment.next.id, "a notification tells of the payment it comes with");
+      assert(paymentId === payment.next.id, "a notification belongs to the payment of its change");
     for (const entry of change.entries) assertEntryBalances(entry);
   }
   if (card !== undefined) {
@@ -109,7 +109,7 @@ export function assertChangeIsSound(change: Change): void {
 function assertEndpointsAreSound(endpoints: NonNullable<Change["deliverTo"]>): void {
   for (const endpoint of endpoints)
     assert(endpointPattern.test(endpoint), "an endpoint's name is of letters, digits and dashes");
-  assert(new Set(endpoints).size === endpoints.length, "an endpoint is told once");
+  assert(new Set(endpoints).size === endpoints.length, "an endpoint is listed once");
 }
 
 function assertDeliveriesAreSound(

@@ -77,12 +77,12 @@ interface Codes<Word extends string> {
 function codesOf<Word extends string>(codeOf: Readonly<Record<Word, string>>): Codes<Word> {
   const words = new Map<string, Word>();
   for (const word in codeOf) {
-    assert(!words.has(codeOf[word]), "a code stands for one word");
+    assert(!words.has(codeOf[word]), "a code has one word");
     words.set(codeOf[word], word);
   }
   const wordOf = (code: string): Word => {
     const word = words.get(code);
-    assert(word !== undefined, "a stored code stands for a word");
+    assert(word !== undefined, "a stored code has a word");
     return word;
   };
   return { codeOf, wordOf };

@@ -278,19 +278,18 @@ export class TransferError extends Error {
 }
 
 const transferRefusals = {
-  no_file: "there is no cofre.db with anything in it in COFRE_DATA_DIR: nothing can be moved",
-  occupied:
-    "the database holds data already, and not what this file was moved to: give an empty database",
-  served: "a Cofre is running on the database: stop it first",
+  no_file: "there is no cofre.db with data in COFRE_DATA_DIR: nothing can be moved",
+  occupied: "the database contains other data than that of this file: use an empty database",
+  served: "a Cofre uses the database: stop it first",
   elsewhere:
-    "the file was moved already, but not into this database, or the database is empty again; name the database that it was moved into, or, if that is gone, use the file again without COFRE_DATABASE_URL: cofre migrate-store --back --discard-newer",
-  not_moved: "the file was not moved: it is served as it is",
+    "the file was moved already, but not into this database, or the database is empty again; name the database that it was moved into, or, if that is lost, use the file again without COFRE_DATABASE_URL: cofre migrate-store --back --discard-newer",
+  not_moved: "the file was not moved: it is still in use",
   changed:
-    "the database is not as it was when the file was moved: going back would lose what came since; to go back all the same, and lose it: cofre migrate-store --back --discard-newer",
-  unreadable: "the file could not be read or written to its end",
+    "the database has changed since the file was moved: going back would lose the changes; to go back and discard them: cofre migrate-store --back --discard-newer",
+  unreadable: "the file could not be read or written completely",
   unavailable:
-    "the database broke off, or refused what it was asked for; nothing was changed there",
+    "the database closed the connection or refused a statement; nothing was changed there",
   unknown:
-    "the database did not answer the commit: run the same command again, it finds out what became of it",
+    "the database did not answer the commit: run the same command again to determine the outcome",
 } as const;
 export type TransferRefusal = keyof typeof transferRefusals;

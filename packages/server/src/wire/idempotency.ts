@@ -22,7 +22,7 @@ export function idempotent(
   family: ErrorFamily,
   { requests, runner }: Pick<EndpointDeps, "requests" | "runner">,
 ): KeyedEndpoint {
-  assert(endpoint.key === "secret", "only whoever may move money names requests");
+  assert(endpoint.key === "secret", "only a key that may move money names requests");
   return {
     ...endpoint,
     movesMoney: true,

@@ -122,10 +122,10 @@ describe("the proxy", () => {
       await ask(request);
     }
     assert.deepEqual(said, [
-      "refused: shop.example.com:443, which is no host of this interface",
+      "refused: shop.example.com:443, which is not a host of this interface",
       "refused: GET shop.example.com",
       "refused: GET a path",
-      "refused: [digits].example.com:443, which is no host of this interface",
+      "refused: [digits].example.com:443, which is not a host of this interface",
     ]);
   });
 });

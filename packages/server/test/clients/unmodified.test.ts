@@ -237,7 +237,7 @@ describe("clients that are not changed in any way, through `cofre proxy`", () =>
         stdout + stderr,
       );
       await installation.proxy.said(
-        /^refused: example\.com:443, which is no host of this interface$/m,
+        /^refused: example\.com:443, which is not a host of this interface$/m,
       );
     });
 
@@ -343,12 +343,12 @@ describe("cofre proxy", () => {
       );
       assert.match(
         answer,
-        /^HTTP\/1\.1 403 .*\r\n[^]*\r\n\r\nThis proxy leads to nothing but api\.ebanxpay\.com:443, .*\.\n$/,
+        /^HTTP\/1\.1 403 .*\r\n[^]*\r\n\r\nThis proxy forwards only to api\.ebanxpay\.com:443, .*\.\n$/,
         target,
       );
       await proxy.said(
         new RegExp(
-          `^refused: ${target.replaceAll(".", "\\.")}, which is no host of this interface$`,
+          `^refused: ${target.replaceAll(".", "\\.")}, which is not a host of this interface$`,
           "m",
         ),
       );
@@ -382,9 +382,7 @@ describe("cofre proxy", () => {
       environment,
     );
     const [, port = ""] = await alone.said(/The proxy is http:\/\/127\.0\.0\.1:(\d+);/);
-    await alone.said(
-      /^Nothing listens at 127\.0\.0\.1:1 yet: `cofre start --tls` starts what should/m,
-    );
+    await alone.said(/^Nothing listens at 127\.0\.0\.1:1 yet: run `cofre start --tls`/m);
     const answer = await exchangeWith(
       Number(port),
       "CONNECT api.ebanx.com:443 HTTP/1.1\r\nHost: api.ebanx.com:443\r\n\r\n",
@@ -397,7 +395,7 @@ describe("cofre proxy", () => {
 
     const second = Command.cofre(context, ["proxy", "--proxy-port", proxyPort], environment);
     assert.equal(await second.code(), 1);
-    assert.match(second.stderr, /^Port \d+ of 127\.0\.0\.1 is taken\. .* --proxy-port N\.$/m);
+    assert.match(second.stderr, /^Port \d+ of 127\.0\.0\.1 is in use, .* --proxy-port N\.$/m);
   });
 
   test("ends with 0 at Ctrl-C, also under a tunnel that is open", async (context) => {
@@ -454,7 +452,10 @@ describe("cofre env", () => {
       COFRE_DATA_DIR: join(temporaryFolder(context), "none"),
     });
     assert.equal(await command.code(), 1);
-    assert.match(command.stderr, /^There is no authority in .*: `cofre start --tls` makes it\. /);
+    assert.match(
+      command.stderr,
+      /^There is no certificate authority in .*: `cofre start --tls` creates it\. /,
+    );
     assert.equal(command.stdout, "");
   });
 });

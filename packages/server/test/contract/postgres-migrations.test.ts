@@ -142,7 +142,7 @@ function describeMigrations(databases: TestDatabases): void {
       name: "PostgresOpenError",
       code: "migration",
       message:
-        /^PostgreSQL: the tables could not be made or brought up to date: migration 9, SQLSTATE 55P03: another session holds a table/,
+        /^PostgreSQL: the tables could not be created or migrated: migration 9, SQLSTATE 55P03: another session holds a table/,
     });
     await owner.close();
     await reader.end();

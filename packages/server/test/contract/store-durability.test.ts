@@ -98,7 +98,7 @@ test("another process is refused a file that is open, and told so", async (conte
   if (child.exitCode === null) await once(child, "exit");
 
   assert.equal(child.exitCode, 1);
-  assert.match(said, /another process, or another store of this one, has the database open/);
+  assert.match(said, /the database is in use by another process, or by another store of this one/);
 });
 
 // This cannot show that the data is on the disk, because the system's cache outlives the process:

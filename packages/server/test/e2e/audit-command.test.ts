@@ -96,7 +96,7 @@ describe("cofre audit", () => {
     const whole = await audit(context, ["verify", "--head", early], environment);
     assert.match(
       whole.stdout,
-      /^The audit log is whole: 6 entries, up to 6:[0-9a-f]{64}\. The noted head is in it\.\n$/,
+      /^The audit log is intact: 6 entries, up to 6:[0-9a-f]{64}\. It contains the stored head\.\n$/,
       whole.stderr,
     );
   });
@@ -143,7 +143,7 @@ if (testUrl === undefined) {
     );
     const cut = await audit(context, ["verify", "--head", head], environment);
     assert.equal(cut.child.exitCode, 1);
-    assert.match(cut.stdout, /^The audit log was cut: entry 2 /);
+    assert.match(cut.stdout, /^The audit log was truncated: entry 2 /);
   });
 
   test("cofre audit on PostgreSQL says what it cannot read, and names no address", async (context) => {
@@ -153,7 +153,7 @@ if (testUrl === undefined) {
     assert.deepEqual([missing.child.exitCode, missing.stdout], [2, ""]);
     assert.match(
       missing.stderr,
-      /^PostgreSQL: the database has had no version of Cofre yet whose audit log this one reads; start this one once\.\n$/,
+      /^PostgreSQL: the database has never been used by a version of Cofre whose audit log this version reads; start this version once\.\n$/,
     );
     const nowhere = await audit(context, ["head"], {
       COFRE_DATABASE_URL: "postgres://cofre:hunter2@127.0.0.1:1/cofre",

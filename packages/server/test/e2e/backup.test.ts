@@ -59,7 +59,7 @@ describe("cofre backup", () => {
     );
     assert.match(
       first.stderr,
-      /The keys are not in it.*root\.key, keys\.\*\.json, notifications\.sealed and rows\.sealed/,
+      /The copy has no keys.*root\.key, keys\.\*\.json, notifications\.sealed and rows\.sealed/,
     );
 
     const again = await place.run("backup", place.copies);
@@ -171,7 +171,7 @@ describe("cofre restore", () => {
     assert.equal(running.code, 1);
     assert.match(
       running.stderr,
-      /another process, or another store of this one, has the database open/,
+      /the database is in use by another process, or by another store of this one/,
     );
     const later = place.load(server);
     await later.answered(5);

@@ -134,7 +134,7 @@ describe("cofre payment", () => {
     assert.equal(stdout, "");
     assert.match(
       stderr,
-      /^nowhere: Cofre refused: BP-QRY-2 .*\. A payment goes by your merchant_payment_code or its hash/,
+      /^nowhere: Cofre refused: BP-QRY-2 .*\. A payment is named by your merchant_payment_code or its hash/,
     );
   });
 });
@@ -232,7 +232,7 @@ describe("cofre clock", () => {
     assert.match(stderr, /^(?:on the way: 2026-01-01T00:00:\d\d\.000Z\n)+$/);
     assert.match(
       stdout,
-      /^2026-01-02T00:00:00\.000Z and stands\n {2}done {6}payments \d+, deliveries 1, cards 0\n$/,
+      /^2026-01-02T00:00:00\.000Z paused\n {2}done {6}payments \d+, deliveries 1, cards 0\n$/,
     );
 
     const quick = await run(context, world, "clock", "--advance", "1d", "--key", key);
@@ -276,11 +276,11 @@ describe("cofre clock", () => {
     const second = await run(context, { port }, "clock", "--set", to);
     assert.match(
       second.stdout,
-      /^2026-05-01T00:00:00\.000Z and stands\n {2}done {6}payments 2, deliveries 4, cards 0\n$/,
+      /^2026-05-01T00:00:00\.000Z paused\n {2}done {6}payments 2, deliveries 4, cards 0\n$/,
     );
     assert.match(
       second.stderr,
-      /^What falls due there is not done within a minute: `cofre clock --set 2027-01-01T00:00:00\.000Z` goes on\.\n$/,
+      /^The due work is not complete after a minute: `cofre clock --set 2027-01-01T00:00:00\.000Z` continues\.\n$/,
     );
   });
 });
@@ -342,7 +342,7 @@ describe("cofre notification", () => {
     const failed = await run(context, world, "notification", "resend", "--failed");
     assert.match(
       failed.stdout,
-      /^0 deliveries will be made again\. `cofre notification list` shows what there is\.\n$/,
+      /^0 deliveries will be made again\. `cofre notification list` lists the notifications\.\n$/,
     );
   });
 
@@ -379,9 +379,9 @@ describe("cofre notification", () => {
   });
 
   const refused: readonly (readonly [args: readonly string[], says: RegExp])[] = [
-    [["resend"], /^Which ones\? Say --failed/],
-    [["resend", "--from", "1"], /^Which ones\?/],
-    [["resend", "--failed", "--payment", "x"], /^Which ones\?/],
+    [["resend"], /^Select notifications with --failed/],
+    [["resend", "--from", "1"], /^Select notifications/],
+    [["resend", "--failed", "--payment", "x"], /^Select notifications/],
     [["resend", "--from", "one", "--to", "2"], /^--from must be a notification's number/],
     [["resend", "--after", "1"], /^--after is for `cofre notification list`/],
     [["list", "--failed"], /^--failed is for `cofre notification resend`/],
@@ -433,7 +433,7 @@ describe("a command that speaks with something else", () => {
       const { stderr, child } = await beside(context, written, "payment", "order-1");
       assert.match(
         stderr,
-        /^order-1: The connection to http:\/\/127\.0\.0\.1:\d+ ended without a whole answer in HTTP: another program [^\n]*\n$/,
+        /^order-1: The connection to http:\/\/127\.0\.0\.1:\d+ ended without a complete HTTP response: another program [^\n]*\n$/,
       );
       assert.equal(child.exitCode, 1);
     }
@@ -451,10 +451,7 @@ describe("a command that speaks with something else", () => {
     ]) {
       const { stdout, stderr, child } = await beside(context, written, ...args);
       assert.deepEqual([child.exitCode, stdout], [1, ""], args.join(" "));
-      assert.match(
-        stderr,
-        /answers otherwise than this version's: use the command that came with it\.\n$/,
-      );
+      assert.match(stderr, /is of another version: use the command that came with it\.\n$/);
     }
   });
 });
@@ -464,13 +461,13 @@ describe("cofre fault", () => {
     await using world = await startWorld();
     const empty = await run(context, world, "fault");
     assert.deepEqual([empty.child.exitCode, empty.stdout], [0, ""]);
-    assert.match(empty.stderr, /^No fault waits\. `cofre help fault`/);
+    assert.match(empty.stderr, /^There are no active faults\. `cofre help fault`/);
 
     const options = ["--path", "/ws/direct", "--code", "order-1", "--delay", "10", "--times", "2"];
     const added = await run(context, world, "fault", "add", "late_answer", ...options);
     assert.equal(
       added.stdout,
-      "f1  late_answer                met 0 of 2  only /ws/direct, payment order-1, 10 ms\n",
+      "f1  late_answer                affected 0 of 2  only /ws/direct, payment order-1, 10 ms\n",
       added.stderr,
     );
     const json = await run(
@@ -494,12 +491,12 @@ describe("cofre fault", () => {
     });
     await pay(world, "order-1");
     const listed = (await run(context, world, "fault", "list")).stdout.trimEnd().split("\n");
-    assert.match(listed[0] ?? "", /^f1 {2}late_answer +met 1 of 2 /);
-    assert.match(listed[1] ?? "", /^f2 {2}decline +met 0, until it is cleared {2}high_risk$/);
+    assert.match(listed[0] ?? "", /^f1 {2}late_answer +affected 1 of 2 /);
+    assert.match(listed[1] ?? "", /^f2 {2}decline +affected 0, until it is cleared {2}high_risk$/);
 
     assert.equal(
       (await run(context, world, "fault", "clear", "f1")).stdout,
-      "1 fault was taken away.\n",
+      "1 fault was cleared.\n",
     );
     assert.deepEqual(JSON.parse((await run(context, world, "fault", "clear", "--json")).stdout), {
       cleared: 1,
@@ -530,7 +527,7 @@ test("a wrong command line shows the help of the command that was meant, and not
   assert.equal(await command.code(), 2);
   assert.match(
     command.stderr,
-    /^config takes nothing behind it, but there is: now\n\ncofre config \[options\]\n/,
+    /^config takes no arguments, but was given: now\n\ncofre config \[options\]\n/,
   );
   assert.ok(
     !command.stderr.includes("cofre listen") && !command.stderr.includes("COFRE_"),

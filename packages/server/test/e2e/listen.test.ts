@@ -104,7 +104,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
     const { url, heard } = await startProgram(context);
     await setSettings(world, { notificationEndpoints: [{ id: "shop", url, enabled: false }] });
     const listening = commandOf(context, world, ["listen", "--forward-to", url]);
-    await listening.said(/Ctrl-C ends it/);
+    await listening.said(/Ctrl-C stops it/);
     const [, port = ""] = /on port (\d+)/.exec(listening.stderr) ?? [];
     assert.deepEqual(await endpointsOf(world), ["shop", `listen-${port}`]);
 
@@ -154,7 +154,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
     assert.equal(body["status"], "SUCCESS");
     const { url, heard } = await startProgram(context);
     const listening = commandOf(context, server, ["listen", "--forward-to", url], key);
-    await listening.said(/Ctrl-C ends it/);
+    await listening.said(/Ctrl-C stops it/);
     const order = { ...directBody("one"), integration_key: key };
     await server.postJson("/ws/direct", order);
     await listening.lines(1);
@@ -185,7 +185,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
     });
     assert.match(
       (await listening.lines(3))[2] ?? "",
-      /NOT VERIFIED \(webhook: older or newer than five minutes\)/,
+      /NOT VERIFIED \(webhook: the timestamp is more than five minutes off\)/,
     );
   });
 
@@ -193,7 +193,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
     await using world = await startCofre();
     const { url } = await startProgram(context, [503]);
     const listening = commandOf(context, world, ["listen", "--forward-to", url, "--json"]);
-    await listening.said(/Ctrl-C ends it/);
+    await listening.said(/Ctrl-C stops it/);
     await pay(world, "refused");
     const [line = ""] = await listening.lines(1);
     const shown = JSON.parse(line) as Record<string, unknown>;
@@ -212,11 +212,11 @@ describe("cofre listen", { concurrency: 3 }, () => {
       "--forward-to",
       `localhost:${await freePort()}`,
     ]);
-    await alone.said(/Ctrl-C ends it/);
+    await alone.said(/Ctrl-C stops it/);
     await pay(world, "unreachable");
     assert.match(
       (await alone.lines(1))[0] ?? "",
-      /verified {2}answered 502 \(the program is not there\)/,
+      /verified {2}answered 502 \(the program does not listen\)/,
     );
     await until("a delivery has the outcome 502", async () =>
       (await outcomes(world)).includes("502"),
@@ -227,7 +227,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
     await using world = await startCofre();
     await setSettings(world, { notificationChaos: { double: 1_000 } });
     const listening = commandOf(context, world, ["listen", "--json"]);
-    await listening.said(/Ctrl-C ends it/);
+    await listening.said(/Ctrl-C stops it/);
     await pay(world, "twice");
     const twice = (await listening.lines(2)).map(
       (line) => JSON.parse(line) as Record<string, unknown>,
@@ -262,9 +262,9 @@ describe("cofre listen", { concurrency: 3 }, () => {
       [false, 401, []],
     );
     const problems = [
-      "rsa: the signature does not fit",
-      "webhook: no HMAC fits",
-      "webhook: no Ed25519 signature fits",
+      "rsa: the signature does not match",
+      "webhook: no HMAC matches",
+      "webhook: no Ed25519 signature matches",
     ];
     assert.deepEqual(forged["problems"], problems);
   });
@@ -272,18 +272,18 @@ describe("cofre listen", { concurrency: 3 }, () => {
   test("that was killed is cleared away by the next one, and one that lives is not", async (context) => {
     await using world = await startCofre();
     const killed = commandOf(context, world, ["listen"]);
-    await killed.said(/Ctrl-C ends it/);
+    await killed.said(/Ctrl-C stops it/);
     killed.child.kill("SIGKILL");
     await killed.exited;
     const [left] = await endpointsOf(world);
     assert.match(left ?? "", /^listen-\d+$/, "a control: it was killed before it could leave");
 
     const second = commandOf(context, world, ["listen"]);
-    await second.said(/Ctrl-C ends it/);
+    await second.said(/Ctrl-C stops it/);
     const [alive = ""] = await endpointsOf(world);
     assert.notEqual(alive, left);
     const third = commandOf(context, world, ["listen"]);
-    await third.said(/Ctrl-C ends it/);
+    await third.said(/Ctrl-C stops it/);
     const both = await endpointsOf(world);
     assert.equal(both.length, 2);
     assert.equal(both[0], alive);
@@ -293,7 +293,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
     await using world = await startCofre();
     const port = String(await freePort());
     const killed = commandOf(context, world, ["listen", "--port", port]);
-    await killed.said(/Ctrl-C ends it/);
+    await killed.said(/Ctrl-C stops it/);
     killed.child.kill("SIGKILL");
     await killed.exited;
     await pay(world, "unheard");
@@ -302,7 +302,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
     );
 
     const again = commandOf(context, world, ["listen", "--port", port]);
-    await again.said(/Ctrl-C ends it/);
+    await again.said(/Ctrl-C stops it/);
     // The second attempt is due five seconds after the first.
     assert.match(
       (await again.lines(1))[0] ?? "",
@@ -313,16 +313,16 @@ describe("cofre listen", { concurrency: 3 }, () => {
   test("enters itself again when the account has forgotten it", async (context) => {
     await using world = await startCofre();
     const listening = commandOf(context, world, ["listen"]);
-    await listening.said(/Ctrl-C ends it/);
+    await listening.said(/Ctrl-C stops it/);
     await setSettings(world, { notificationEndpoints: [] });
-    await listening.said(/entered again/);
+    await listening.said(/registered again/);
     assert.equal((await endpointsOf(world)).length, 1);
   });
 
   test("leaves when nobody reads any more what it prints", async (context) => {
     await using world = await startCofre();
     const listening = commandOf(context, world, ["listen"]);
-    await listening.said(/Ctrl-C ends it/);
+    await listening.said(/Ctrl-C stops it/);
     listening.child.stdout?.destroy();
     await pay(world, "unread");
     assert.equal(await listening.code(), 0);
@@ -353,10 +353,10 @@ describe("cofre listen", { concurrency: 3 }, () => {
         [],
         publicIntegrationKey,
         1,
-        /does not know this key\. It must be the account's secret integration key/,
+        /does not accept this key\. It must be the account's secret integration key/,
       ],
-      [[], null, 2, /^There is no key/],
-      [["--port", busy], integrationKey, 1, /^Port \d+ is taken/],
+      [[], null, 2, /^The key is missing/],
+      [["--port", busy], integrationKey, 1, /^Port \d+ is in use/],
       [["--port", "70000"], integrationKey, 2, /^--port must be/],
       [
         ["--forward-to", "http://192.0.2.1/hook"],
@@ -365,12 +365,12 @@ describe("cofre listen", { concurrency: 3 }, () => {
         /^--forward-to must be an http:\/\/ address of this machine/,
       ],
       [["--forward-to", "https://127.0.0.1/hook"], integrationKey, 2, /^--forward-to must be/],
-      [["--url", "http://192.0.2.1:8787"], integrationKey, 2, /^--url is not/],
+      [["--url", "http://192.0.2.1:8787"], integrationKey, 2, /^--url cannot be used/],
       [
         ["--forwad-to", "x"],
         integrationKey,
         2,
-        /^--forwad-to is no option\. Did you mean --forward-to\?/,
+        /^Unknown option --forwad-to\. Did you mean --forward-to\?/,
       ],
       [["--host", "x"], integrationKey, 2, /^listen has no option --host/],
     ];

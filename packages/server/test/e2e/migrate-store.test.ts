@@ -397,7 +397,7 @@ function describeMoves(databases: TestDatabases): void {
     };
     // The commit succeeded, but was not recorded.
     mark("moving");
-    assert.match(await refusedStart(data), /on its way there/);
+    assert.match(await refusedStart(data), /the move is not complete/);
     assert.deepEqual((await migrate(data, url)).lines, [{ result: "completed" }]);
     assert.deepEqual((await migrate(data, url)).lines, [{ result: "found_moved" }]);
     // The commit failed.
@@ -431,7 +431,7 @@ function describeMoves(databases: TestDatabases): void {
     await once(child, "close");
     assert.match(
       said,
-      /served again.* The database was not given up: make sure that no Cofre runs on it\.$/m,
+      /used again.* The database was not given up: make sure that no Cofre uses it\.$/m,
     );
     const { cofre, port } = await start(data);
     assert.ok(port !== undefined, "the file is served again");
@@ -478,7 +478,7 @@ function describeMoves(databases: TestDatabases): void {
     });
     // The database that still exists does not know of the rollback: only the user stated that it
     // was gone.
-    assert.match(await refusedStart(data, on(empty)), /taken back into its file/);
+    assert.match(await refusedStart(data, on(empty)), /given back to its file/);
   });
 
   test("what is in the way is refused, and nothing is changed", async () => {
@@ -533,7 +533,10 @@ function describeMoves(databases: TestDatabases): void {
     const [data, url] = [join(folder, "first"), await databases.create()];
     const taken = await start(join(folder, "taken"));
     assert.ok(taken.port !== undefined);
-    assert.match(await refusedStart(data, { ...on(url), COFRE_PORT: String(taken.port) }), /taken/);
+    assert.match(
+      await refusedStart(data, { ...on(url), COFRE_PORT: String(taken.port) }),
+      /in use/,
+    );
     const { cofre, port } = await start(data, on(url));
     assert.ok(port !== undefined, readFileSync(cofre.stderrFile, "utf8"));
     await cofre.end("SIGTERM");
@@ -547,7 +550,7 @@ function describeMoves(databases: TestDatabases): void {
       givenUp: true,
       result: "back",
     });
-    assert.match(await refusedStart(data, on(url)), /taken back into its file/);
+    assert.match(await refusedStart(data, on(url)), /given back to its file/);
     const refused = await migrate(data, url);
     assert.deepEqual([refused.code, refused.lines.at(-1)?.["code"]], [1, "occupied"]);
 
@@ -581,7 +584,7 @@ function describeMoves(databases: TestDatabases): void {
     const back = await start(data);
     assert.ok(back.port !== undefined);
     assert.equal(await statusOf(client, back.port, "newer"), undefined);
-    assert.match(await refusedStart(data, on(other)), /taken back into its file/);
+    assert.match(await refusedStart(data, on(other)), /given back to its file/);
     await back.cofre.end("SIGTERM");
   });
 

@@ -152,7 +152,7 @@ describe("a database beside other keys", () => {
       assert.equal(await refused.listening(), undefined);
       assert.match(
         readFileSync(refused.stderrFile, "utf8"),
-        /belongs to other keys than those beside it/,
+        /belongs to other keys than those in its directory/,
       );
       cpSync(other.at("cofre.db"), one.at("cofre.db"));
       await (await one.start()).end();

@@ -18,7 +18,7 @@ interface FaultKindRow {
 }
 
 const asAsked = "what the request asked for, as if it had been answered";
-const untouched = "nothing of it";
+const untouched = "no change";
 const asksFirst =
   "query by `merchant_payment_code`; sent again, the same code gets BP-DR-0 and never a second charge";
 
@@ -36,14 +36,14 @@ export const faultKinds = {
     waits: false,
     seen: "HTTP 503 with `Retry-After`, COFRE-21",
     books: untouched,
-    advice: "wait as long as it says, send it again",
+    advice: "wait as long as `Retry-After` says, then send it again",
   },
   throttle: {
     work: "none",
     waits: false,
     seen: "HTTP 429 with `Retry-After`, COFRE-12",
     books: untouched,
-    advice: "wait as long as it says, send it again, fewer at once",
+    advice: "wait as long as `Retry-After` says, then send it again, with fewer at once",
   },
   drop_before_commit: {
     work: "none",
@@ -90,8 +90,8 @@ export const faultKinds = {
   slow: {
     work: "done",
     waits: true,
-    seen: "the right answer, `delay_ms` late: all is done after that time, also when the client has gone",
-    books: "nothing of it for `delay_ms`, then what the request asked for",
+    seen: "the right answer, `delay_ms` late: the work is done after that time, even if the client disconnects",
+    books: "no change for `delay_ms`, then what the request asked for",
     advice: "wait, or give up and query later: not found may change",
   },
   decline: {

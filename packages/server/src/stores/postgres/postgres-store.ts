@@ -577,7 +577,7 @@ class PostgresStore implements RunningStore {
       giveBack.join(" "),
       migrations.length,
     );
-    assert(row !== undefined, "whoever asks for slots is told which it holds");
+    assert(row !== undefined, "a request for slots is answered with those that are held");
     return { ...row, slots: row.slots === "" ? [] : row.slots.split(" ").map(Number) };
   }
 

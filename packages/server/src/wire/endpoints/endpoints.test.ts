@@ -171,7 +171,7 @@ test("an accepted request that may be a mistake is answered with warnings", asyn
   };
   assert.deepEqual(await answeredFor({ amount_total: 12_345.005 }), [
     "X-Cofre-Warning: amount_total has more than two decimals and was rounded half up",
-    "X-Cofre-Warning: CLP 12345.01 has cents, which nobody pays in CLP: is it 100 times too small?",
+    "X-Cofre-Warning: CLP 12345.01 has cents, which are not used in CLP: is it 100 times too small?",
   ]);
   assert.deepEqual(
     await answeredFor({ amount_total: 12_345 }, { threeds_eci: "02", threeds_cryptogram: "AAAA" }),

@@ -20,7 +20,7 @@ export function amountWarning(
 ): string | undefined {
   const shown = `${currency} ${formatMoney({ minor, currency })}`;
   if (withoutCents.has(currency) && minor % 100n !== 0n)
-    return `${shown} has cents, which nobody pays in ${currency}: is it 100 times too small?`;
+    return `${shown} has cents, which are not used in ${currency}: is it 100 times too small?`;
   const rate = exchangeRate(settings.rateTable, "USD", currency, now);
   const unitsPerDollar = rate === undefined ? 0n : BigInt(rate.slice(0, rate.indexOf(".")));
   if (unitsPerDollar < smallUnit || minor >= unitsPerDollar * 100n) return undefined;

@@ -93,7 +93,7 @@ export function earlierCopy(): string {
       name: "each process does the jobs of all merchants",
       file: "stores/postgres/postgres-store.ts",
       find: `    const [row] = await this.#all<HeldSlotsRow>("leases", "holdSlots", node, leaseMs, giveBack.join(" "), migrations.length);
-    assert(row !== undefined, "whoever asks for slots is told which it holds");
+    assert(row !== undefined, "a request for slots is answered with those that are held");
     return { ...row, slots: row.slots === "" ? [] : row.slots.split(" ").map(Number) };`,
       replace: "    return { slots: [...everySlot], share: everySlot.size, nodes: 1 };",
     },
