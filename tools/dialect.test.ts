@@ -4,8 +4,8 @@ import { describe, test } from "node:test";
 import { openApiDocument } from "../packages/server/src/api-docs/document.ts";
 import { instant } from "../packages/server/src/kernel/instant.ts";
 import { sandboxEndpoints } from "../packages/server/test/keyed-endpoints.ts";
-import { commentsOf } from "../packages/server/test/source-scan.ts";
-import { dialectRules, findDialect, proseOf, proseOfComments } from "./dialect.ts";
+import { commentsOf, textsOf } from "../packages/server/test/source-scan.ts";
+import { dialectRules, findDialect, proseOf, proseOfComments, proseOfTexts } from "./dialect.ts";
 import { pathOf } from "./generated-docs.ts";
 
 const pages = [
@@ -20,6 +20,18 @@ const sources = globSync(["{packages,tools,bench,examples}/**/*.{ts,js}"], {
   cwd: pathOf(""),
   exclude: ["**/node_modules/**"],
 });
+
+/** Sources whose texts are shown to users: labels, messages, help, errors. */
+const withTexts = globSync(["packages/console/src/**/*.js", "packages/server/src/**/*.ts"], {
+  cwd: pathOf(""),
+  exclude: ["**/*.test.ts", "**/migrations/**"],
+});
+
+/** Literals that are not shown as sentences. */
+const notProse: Readonly<Record<string, string>> = {
+  told: "a kind of answer in the code of connectors, and a part of Runner",
+  nobody: "the stored kind of an actor who is not signed in",
+};
 
 describe("plain English", () => {
   test("no page uses a word or pattern of tools/dialect.ts", () => {
@@ -47,6 +59,18 @@ describe("plain English", () => {
     assert.deepEqual(texts.flatMap(findDialect), []);
   });
 
+  test("no text of the console and the server does", () => {
+    assert.ok(withTexts.length > 400);
+    const found = withTexts.flatMap((file) =>
+      textsOf(readFileSync(pathOf(file), "utf8"))
+        .filter(({ text }) => !Object.hasOwn(notProse, text))
+        .flatMap(({ line, text }) =>
+          findDialect(proseOfTexts(text)).map((where) => `${file}:${line}, ${where}`),
+        ),
+    );
+    assert.deepEqual(found, []);
+  });
+
   for (const { pattern, wrong, right } of dialectRules)
     test(`control: ${pattern.source} is found in "${wrong}" and not in "${right}"`, () => {
       assert.equal(findDialect(wrong).length > 0, true);
@@ -55,6 +79,17 @@ describe("plain English", () => {
         [],
       );
     });
+
+  test("control: texts are found in literals, without code and specifiers", () => {
+    const source =
+      'import x from "./told.ts";\n// told\nconst told = `It told ${told("not told")}, \\`told\\` too`;\n/nobody/.test("");\nawait import("./heard.ts");';
+    assert.deepEqual(
+      textsOf(source).flatMap(({ line, text }) =>
+        findDialect(proseOfTexts(text)).map((where) => `${line}: ${where.split(" ")[1]}`),
+      ),
+      ["3: told", "3: told", "4: nobody"],
+    );
+  });
 
   test("control: code, links and generated parts are not prose, and lines keep their numbers", () => {
     const page =

@@ -1,7 +1,8 @@
 /**
  * Words and patterns that the project's texts avoid because readers have to guess their meaning:
  * persons for parts, verbs of speech for events, private words for terms of the field. Each has an
- * example sentence and what to write instead. `dialect.test.ts` applies the list to the pages.
+ * example sentence and what to write instead. `dialect.test.ts` applies the list to the pages, the
+ * comments and the texts that users see.
  */
 interface DialectRule {
   readonly pattern: RegExp;
@@ -143,6 +144,11 @@ export function proseOf(markdown: string): string {
  */
 export function proseOfComments(comments: string): string {
   return comments.replaceAll(/`[^`\n]*`/g, "`x`").replaceAll(/\{[^{}\n]*\}/g, "{x}");
+}
+
+/** The prose of a literal: without code in backquotes, which a template escapes. */
+export function proseOfTexts(text: string): string {
+  return text.replaceAll(/(\\?`)[^`\n]*?\1/g, "x");
 }
 
 /** The places of a text that match the list, as `LINE: WORDS (write INSTEAD)`. */

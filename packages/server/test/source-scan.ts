@@ -82,6 +82,31 @@ export function commentsOf(source: string): string {
   return blank(source, regionsOf(source), ["code", "text"]);
 }
 
+export interface SourceText {
+  readonly line: number;
+  readonly text: string;
+}
+
+/**
+ * The texts of string, template and regular-expression literals, without import specifiers. The
+ * parts of a template between its expressions are texts of their own.
+ */
+export function textsOf(source: string): SourceText[] {
+  const regions = regionsOf(source);
+  const texts: SourceText[] = [];
+  let start = 0;
+  for (let index = 0; index <= regions.length; index += 1) {
+    const isText = regions[index] === "text";
+    if (isText && regions[index - 1] !== "text") start = index;
+    if (isText || regions[index - 1] !== "text") continue;
+    const text = source.slice(start, index);
+    const before = source.slice(Math.max(0, start - 40), start);
+    if (/\b(?:from|import)\s*\(?\s*["']$/.test(before)) continue;
+    texts.push({ line: lineAt(source, start), text });
+  }
+  return texts;
+}
+
 function namesIn(clause: string): string[] {
   const braces = /\{([^}]*)\}/.exec(clause)?.[1];
   if (braces === undefined) return [];
