@@ -348,7 +348,7 @@ export class FailoverRun implements AsyncDisposable {
       name: `node-${this.#nodes.length + 1}`,
       environment: {
         COFRE_DATABASE_URL: `postgres://postgres@127.0.0.1:${this.address.port}/${database}`,
-        COFRE_DATABASE_ALLOW_NO_STANDBY: waived ? "yes" : "no",
+        COFRE_DATABASE_ALLOW_NO_STANDBY: waived ? "true" : "false",
         COFRE_ACQUIRER_URL: acquirerAddress,
         COFRE_ACQUIRER_TIMEOUT_MS: String(answerMs),
         COFRE_SANDBOX_INTEGRATION_KEY: integrationKey,
