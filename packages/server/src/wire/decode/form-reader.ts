@@ -1,3 +1,4 @@
+import { holdsAmount, unreadAmountField } from "./amount-text.ts";
 import { hexValues, readJsonBody } from "./json-reader.ts";
 import {
   isCryptogram,
@@ -82,7 +83,7 @@ export class FormReader {
         this.#readRequestBody(valueStart, valueEnd, end);
         if (this.repaired) return;
       } else {
-        this.#place(nameStart, nameEnd, valueStart, valueEnd);
+        this.#place(nameStart, nameEnd, valueStart, valueEnd, isPair);
       }
     }
   }
@@ -183,13 +184,20 @@ export class FormReader {
     this.#members -= 1;
   }
 
-  #place(nameStart: number, nameEnd: number, valueStart: number, valueEnd: number): void {
+  #place(
+    nameStart: number,
+    nameEnd: number,
+    valueStart: number,
+    valueEnd: number,
+    isPair = true,
+  ): void {
     this.#countMember();
     // In the request of a client that does not encode, a raw `&` in a value leaves a part of the
     // value as a name. That is not an error (clients.md, detail 2).
     if (nameEnd - nameStart > requestLimits.nameBytes) return;
     const known = knownName(this.#bytes, nameStart, nameEnd);
     const name = known >= 0 ? textOfKnownName(known) : this.#text(nameStart, nameEnd);
+    if (!isPair && holdsAmount(name)) this.#set([unreadAmountField], "");
     const path = known >= 0 || this.#bytes[nameEnd - 1] !== closeBracket ? [name] : pathOf(name);
     if (path.length >= requestLimits.depth) throw requestError("too_deep");
     const last = path.at(-1) ?? name;

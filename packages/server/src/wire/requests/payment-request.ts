@@ -1,3 +1,4 @@
+import { holdsAmount } from "../decode/amount-text.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { CaptureInput, PaymentSelector } from "../../operations/direct-input.ts";
 import { roundedText } from "./amounts.ts";
@@ -106,7 +107,5 @@ function isAmountName(name: string): boolean {
 
 /** A separator other than `&` leaves the amount in the value before it: `x=1;amount=40`. */
 function hasAmountInValue(params: TreeObject): boolean {
-  return Object.values(params).some(
-    (value) => typeof value === "string" && /amount\W{0,8}[=:]/i.test(value),
-  );
+  return Object.values(params).some((value) => typeof value === "string" && holdsAmount(value));
 }
