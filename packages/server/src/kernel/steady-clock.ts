@@ -1,6 +1,9 @@
 import { type Clock, clockToleranceMs } from "./clock.ts";
 import type { ElapsedMs } from "./elapsed.ts";
-import type { Instant } from "./instant.ts";
+import { hour, type Instant } from "./instant.ts";
+
+/** A clock that was set may be wrong for this long; what is deleted does not come back. */
+const steadyMs = hour;
 
 /**
  * Measures for how long a clock has agreed with monotonic time. A clock that was just set may be
@@ -18,6 +21,11 @@ export class SteadyClock {
     this.#elapsedMs = elapsedMs;
     this.#last = { at: clock.now(), elapsedMs: elapsedMs() };
     this.#since = this.#last.elapsedMs;
+  }
+
+  /** Whether the clock has agreed with monotonic time for an hour. */
+  isSteady(): boolean {
+    return this.steadyForMs() >= steadyMs;
   }
 
   /** Milliseconds since the clock was last set, or since the start. */

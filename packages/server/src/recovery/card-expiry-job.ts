@@ -33,11 +33,6 @@ const roundMs = day;
  */
 const graceMs = hour;
 /**
- * Nothing is deleted within an hour after the clock was set, or after the start: the clock may be
- * wrong, and no deleted card comes back.
- */
-const steadyMs = hour;
-/**
  * Cards per read, and the pause after it: a million cards take a few seconds a day, a few
  * milliseconds at a time.
  */
@@ -48,7 +43,8 @@ const wholePiece: typeof usualPieces = { size: Number.MAX_SAFE_INTEGER, pauseMs:
  * Deletes stored cards that were not used for 14 calendar months (interface 2.1; PCI DSS 3.2.1:
  * data is not stored longer than needed), one hour after they expire. Operations refuse an expired
  * token at once, whether or not this job has run. One of several processes does this, once a day,
- * first when it takes over and its clock has been steady for an hour. Owns one timer, and one round at a time.
+ * first when it takes over and its clock has been steady for an hour. Owns one timer, and one round
+ * at a time.
  */
 export class CardExpiryJob {
   readonly #parts: CardExpiryParts;
@@ -109,8 +105,8 @@ export class CardExpiryJob {
           store.cardsAfter(position, size),
         );
         for (const card of piece) {
-          if (this.#stopped || !mayDelete()) break;
           if (card.lastUsedAt >= staysFrom) continue;
+          if (this.#stopped || !mayDelete()) break;
           if (!(await this.#forget(card))) staysFrom = card.lastUsedAt;
           // The memory store never yields to the event loop, so other requests run here.
           else if ((forgotten += 1) % usualPieces.size === 0) await scheduler.sleep(0);
@@ -163,7 +159,7 @@ export class CardExpiryJob {
   }
 
   #isSteady(): boolean {
-    return this.#steady === undefined || this.#steady.steadyForMs() >= steadyMs;
+    return this.#steady?.isSteady() !== false;
   }
 
   async #forget({ merchantId, tokenDigest, lastUsedAt }: CardAge): Promise<boolean> {

@@ -39,11 +39,6 @@ export interface Deleted {
 const slotOfRounds = 0;
 const checkMs = minute;
 const roundMs = hour;
-/**
- * Nothing is deleted within an hour after the clock was set: it may be wrong, and deletions cannot
- * be undone.
- */
-const steadyMs = hour;
 /** Records per read, and the pause after it, in which other changes are written. */
 const usualPieces = { size: 200, pauseMs: 20 };
 const wholePiece: typeof usualPieces = { size: Number.MAX_SAFE_INTEGER, pauseMs: 0 };
@@ -103,7 +98,7 @@ export class RetentionJob {
 
   async #runIfDue(): Promise<void> {
     // Each minute, to distinguish a step of the clock from its drift.
-    const isSteady = this.#isSteady();
+    const isSteady = this.#steady.isSteady();
     const now = this.#parts.clock.now();
     const tenure = this.#parts.share.held().get(slotOfRounds);
     if (!isSteady || tenure === undefined) return;
@@ -111,11 +106,7 @@ export class RetentionJob {
     // If the clock was set back, the time since the last round is unknown.
     if (0 <= sinceMs && sinceMs < roundMs) return;
     this.#last = { tenure, at: now };
-    await this.#deleteOld(() => this.#isSteady(), usualPieces);
-  }
-
-  #isSteady(): boolean {
-    return this.#steady.steadyForMs() >= steadyMs;
+    await this.#deleteOld(() => this.#steady.isSteady(), usualPieces);
   }
 
   async #deleteOld(mayDelete: () => boolean, pieces: typeof usualPieces): Promise<void> {
