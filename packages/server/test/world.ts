@@ -5,6 +5,7 @@ import { readConfig } from "../src/config/read-config.ts";
 import type { Clock } from "../src/kernel/clock.ts";
 import { type Instant, instant } from "../src/kernel/instant.ts";
 import { SeededRandom } from "../src/kernel/seeded-random.ts";
+import { systemElapsed } from "../src/kernel/system-elapsed.ts";
 import { systemScheduler } from "../src/kernel/system-scheduler.ts";
 import type { Log, LogEvent } from "../src/logging/log-event.ts";
 
@@ -87,6 +88,7 @@ export async function startWorld({
     clock,
     random: new SeededRandom(seed),
     scheduler: systemScheduler,
+    elapsedMs: systemElapsed,
     ...ports,
   });
   const { port } = cofre.address;

@@ -1,7 +1,9 @@
 import type { Clock } from "../kernel/clock.ts";
+import type { ElapsedMs } from "../kernel/elapsed.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { systemClock } from "../kernel/system-clock.ts";
+import { systemElapsed } from "../kernel/system-elapsed.ts";
 import { SystemRandom } from "../kernel/system-random.ts";
 import { systemScheduler } from "../kernel/system-scheduler.ts";
 import type { WatchedClock } from "../kernel/watched-clock.ts";
@@ -11,6 +13,8 @@ export interface Ports {
   readonly clock: Clock;
   readonly random: Random;
   readonly scheduler: Scheduler;
+  /** Jobs that delete compare the clock with it. Slots and leases use the system's own. */
+  readonly elapsedMs: ElapsedMs;
 }
 
 /** With a clock that has the latest time it has returned. */
@@ -22,6 +26,7 @@ export const systemPorts: Ports = {
   clock: systemClock,
   random: new SystemRandom(),
   scheduler: systemScheduler,
+  elapsedMs: systemElapsed,
 };
 
 /**

@@ -142,7 +142,7 @@ function sharedParts(
   config: Config,
   recording: Recorder | undefined,
   log: Log,
-  { clock, scheduler }: WatchedPorts,
+  { clock, scheduler, elapsedMs }: WatchedPorts,
 ) {
   const acceptsTestCardsOnly = config.environment === "sandbox" && config.sandboxCards === "test";
   return {
@@ -151,7 +151,7 @@ function sharedParts(
       requestsMs: config.keepKeysDays * day,
       deliveriesMs: config.keepDeliveriesDays * day,
     },
-    elapsedMs: systemElapsed,
+    elapsedMs,
     acceptsPan: acceptsTestCardsOnly ? isTestNumber : undefined,
     log,
     recording: recording === undefined ? undefined : recordingInto(recording),
