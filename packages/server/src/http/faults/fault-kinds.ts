@@ -17,19 +17,18 @@ interface FaultKindRow {
   readonly advice: string;
 }
 
-const asAsked = "what the request asked for, as if it had been answered";
+const asAsked = "the request was carried out";
 const untouched = "no change";
-const asksFirst =
-  "query by `merchant_payment_code`; sent again, the same code gets BP-DR-0 and never a second charge";
+const asksFirst = "query by `merchant_payment_code`";
 
 /** All kinds of faults, one row each. */
 export const faultKinds = {
   fail_before_commit: {
     work: "none",
     waits: false,
-    seen: "HTTP 500, COFRE-14: as `error_after_commit`",
+    seen: "HTTP 500, COFRE-14, like `error_after_commit`",
     books: untouched,
-    advice: "query; not found: send it again",
+    advice: "query; if not found, send it again",
   },
   unavailable: {
     work: "none",
@@ -43,14 +42,14 @@ export const faultKinds = {
     waits: false,
     seen: "HTTP 429 with `Retry-After`, COFRE-12",
     books: untouched,
-    advice: "wait as long as `Retry-After` says, then send it again, with fewer at once",
+    advice: "as `unavailable`, with fewer requests at once",
   },
   drop_before_commit: {
     work: "none",
     waits: false,
-    seen: "the connection is cut, without an answer: as `drop_after_commit`",
+    seen: "the connection is cut, like `drop_after_commit`",
     books: untouched,
-    advice: "query; not found: send it again",
+    advice: "query; if not found, send it again",
   },
   drop_after_commit: {
     work: "done",
@@ -69,38 +68,37 @@ export const faultKinds = {
   garbage_after_commit: {
     work: "done",
     waits: false,
-    seen: "HTTP 502 with an HTML page, as proxies send it",
+    seen: "HTTP 502 with a proxy's HTML page",
     books: asAsked,
-    advice: `no answer to read: ${asksFirst}`,
+    advice: asksFirst,
   },
   stall_in_body: {
     work: "done",
     waits: true,
     seen: "the head and half of the body, nothing for `delay_ms`, then the connection is cut",
     books: asAsked,
-    advice: `a time limit for the whole answer; then ${asksFirst}`,
+    advice: `limit the time of the whole answer, then ${asksFirst}`,
   },
   late_answer: {
     work: "done",
     waits: true,
     seen: "the right answer, `delay_ms` after it was ready",
     books: asAsked,
-    advice: `wait; or give up and ${asksFirst}`,
+    advice: `wait, or ${asksFirst}`,
   },
   slow: {
     work: "done",
     waits: true,
-    seen: "the right answer, `delay_ms` late: the work is done after that time, even if the client disconnects",
-    books: "no change for `delay_ms`, then what the request asked for",
-    advice: "wait, or give up and query later: not found may change",
+    seen: "the right answer, `delay_ms` late, and so is the work, even if the client disconnects",
+    books: "no change for `delay_ms`, then the request is carried out",
+    advice: "wait, or query later: not found may change",
   },
   decline: {
     work: "acquirer",
     waits: false,
     paths: ["/ws/direct", "/ws/verifycard", "/ws/cardverify", "/ws/capture", "/ws/cancel"],
-    seen: "a charge that is CA with the `reason`, an invalid card; a refused capture or cancel, BP-CAP-7 or BP-CAN-4",
-    books:
-      "`declined`, and no money; the authorization that was not captured or given up stays as it was",
+    seen: "a charge that is CA with the `reason`, an invalid card; BP-CAP-7 or BP-CAN-4",
+    books: "`declined`; the authorization is unchanged",
     advice: "another card, under a new `merchant_payment_code`",
   },
   acquirer_unknown_then_yes: {
@@ -109,18 +107,16 @@ export const faultKinds = {
     paths: ["/ws/direct", "/ws/capture", "/ws/cancel"],
     seen: "after the acquirer's time limit, a charge that is PE; COFRE-22 for a capture or a cancel",
     books:
-      "in flight (`authorizing`, `capturing`, `voiding`) until recovery has asked, some seconds later: then done",
-    advice: "wait for the notification, or query until it is no longer PE",
+      "in flight (`authorizing`, `capturing`, `voiding`) until recovery has asked, some seconds later; then done",
+    advice: "wait for the notification, or query until the payment is no longer PE",
   },
   acquirer_unknown_then_no: {
     work: "acquirer",
     waits: false,
     paths: ["/ws/direct"],
     seen: "after the acquirer's time limit, a charge that is PE",
-    books:
-      "`authorizing` until recovery is certain, half a minute later: then `voided` (CA), and no money",
-    advice:
-      "wait for the notification, or query until it is no longer PE; then again, under a new code",
+    books: "`authorizing` for half a minute, until recovery is certain; then `voided` (CA)",
+    advice: "wait for CA, then charge again under a new code",
   },
 } as const satisfies Readonly<Record<string, FaultKindRow>>;
 

@@ -33,8 +33,8 @@ const hostedPage = "for /ws/request, which is not available yet";
  * Every error code of the wire, in the order of the documentation. BP and DA codes are the
  * interface's (sections 5 and 7): messages that a public source quotes are copied exactly, the
  * others follow their pattern. COFRE codes are for cases without a code in the interface: a number
- * in its own series might get another meaning one day. docs/wire/errors.md has the reason for each
- * choice. A message contains no input that could be card data.
+ * in its own series might get another meaning one day. packages/proof/docs/compatibility.md has the
+ * reason for each choice. A message contains no input that could be card data.
  */
 export const errorTable = {
   "BP-SA-1": {
