@@ -1,5 +1,5 @@
 /**
- * How the tables are stored and vacuumed (docs/operate/postgres.md, "Vacuum").
+ * How the tables are stored and vacuumed ("Storage options" in packages/proof/docs/performance.md).
  *
  * `payment`, fillfactor 50: a batch writes up to eight rows to a page, and the second next batch
  * updates them all. An update is HOT if its page has room for the new version. At 85 there is room
