@@ -1,6 +1,6 @@
 import { ownValue } from "../kernel/own.ts";
 import { parseArgs } from "node:util";
-import { closestTo } from "../kernel/closest.ts";
+import { suggestionFor } from "../kernel/suggestion.ts";
 import type { CommandCall, OptionRow } from "./command.ts";
 import { type CommandName, commandRows, commands } from "./commands.ts";
 
@@ -136,6 +136,6 @@ function valueProblem(
 }
 
 function suggestion(word: string, candidates: readonly string[]): string {
-  const closest = closestTo(word, candidates);
-  return closest === undefined ? "" : ` Did you mean ${closest}?`;
+  const suggestion = suggestionFor(word, candidates);
+  return suggestion === undefined ? "" : ` Did you mean ${suggestion}?`;
 }

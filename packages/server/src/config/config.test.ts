@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { closestTo } from "../kernel/closest.ts";
+import { suggestionFor } from "../kernel/suggestion.ts";
 import { configOfThisProcess } from "./environment.ts";
 import { readConfig } from "./read-config.ts";
 import { settingsAsMarkdown, settingsAsText } from "./reference.ts";
@@ -443,9 +443,9 @@ test("the process' own environment is read, and the files that it names", (conte
 });
 
 test("the nearest candidate is found, and a far one is not offered", () => {
-  assert.equal(closestTo("COFRE_DATADIR", ["COFRE_PORT", "COFRE_DATA_DIR"]), "COFRE_DATA_DIR");
-  assert.equal(closestTo("strat", ["start", "config"]), "start");
-  assert.equal(closestTo("xyz", ["start", "config"]), undefined);
+  assert.equal(suggestionFor("COFRE_DATADIR", ["COFRE_PORT", "COFRE_DATA_DIR"]), "COFRE_DATA_DIR");
+  assert.equal(suggestionFor("strat", ["start", "config"]), "start");
+  assert.equal(suggestionFor("xyz", ["start", "config"]), undefined);
 });
 
 test("networks for notifications are private ones at most, with commas between them; own names are names of hosts", () => {

@@ -1,7 +1,7 @@
 import { ownValue } from "../kernel/own.ts";
 import { Secret } from "../kernel/secret.ts";
 import { isGuessable } from "../kernel/guessable.ts";
-import { closestTo } from "../kernel/closest.ts";
+import { suggestionFor } from "../kernel/suggestion.ts";
 import { isLoopbackHost, type Reading } from "./readers.ts";
 import { type Config, settingRows } from "./settings.ts";
 
@@ -120,9 +120,9 @@ function variablesOf(environment: ConfigSources["environment"]): {
       if (ownValue(environment, name) === "") empty.push(name);
       continue;
     }
-    const closest = probablyMeant(name, known);
-    if (closest === undefined) unknown.push(name);
-    else problems.push(`${name} is not a setting. Did you mean ${closest}?`);
+    const suggestion = probablyMeant(name, known);
+    if (suggestion === undefined) unknown.push(name);
+    else problems.push(`${name} is not a setting. Did you mean ${suggestion}?`);
   }
   return { problems, unknown, empty };
 }
@@ -134,7 +134,7 @@ function variablesOf(environment: ConfigSources["environment"]): {
 function probablyMeant(name: string, known: readonly string[]): string | undefined {
   // `_FILE` is valid for secrets only; for any other setting it is a mistake that must be reported.
   const ofFile = known.find((setting) => name === `${setting}_FILE`);
-  return ofFile ?? closestTo(name, known, name.length < "COFRE_".length + 8 ? 1 : 2);
+  return ofFile ?? suggestionFor(name, known, name.length < "COFRE_".length + 8 ? 1 : 2);
 }
 
 /** Exactly one acquirer, with its key. */

@@ -1,6 +1,6 @@
 import { ownValue } from "../kernel/own.ts";
 import type { AccountSettings, SimulatorSettings } from "./account.ts";
-import { closestTo } from "../kernel/closest.ts";
+import { suggestionFor } from "../kernel/suggestion.ts";
 import {
   maximumEndpoints,
   maximumHashesPerCall,
@@ -382,8 +382,8 @@ function problemsOf(
 function unknownName(name: string, prefix: string, known: readonly string[]): string {
   if (!/^[A-Za-z][A-Za-z_-]{0,39}$/.test(name))
     return `${prefix === "" ? "One of the names" : `One of the names in ${prefix.slice(0, -1)}`} is not a setting.`;
-  const closest = closestTo(name, known);
-  return `${prefix}${name} is not a setting.${closest === undefined ? "" : ` Did you mean ${prefix}${closest}?`}`;
+  const suggestion = suggestionFor(name, known);
+  return `${prefix}${name} is not a setting.${suggestion === undefined ? "" : ` Did you mean ${prefix}${suggestion}?`}`;
 }
 
 function defaultsOf<Settings>(table: SettingTable<Settings>): Settings {

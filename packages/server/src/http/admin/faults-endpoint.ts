@@ -1,5 +1,5 @@
 import { acting, reading, whenGiven } from "../../wire/permission.ts";
-import { closestTo } from "../../kernel/closest.ts";
+import { suggestionFor } from "../../kernel/suggestion.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { declineReasons, type DeclineReason } from "../../payment/payment.ts";
 import { holdsTestNumber } from "../../vault/test-numbers.ts";
@@ -192,11 +192,11 @@ function readPath(add: TreeObject, allowed: readonly string[]): string | undefin
     allowed.length > mostNamed
       ? "an operation such as /ws/direct"
       : `one of ${allowed.join(", ")} for this kind`;
-  const closest = asked === undefined ? undefined : closestTo(asked, allowed);
+  const suggestion = asked === undefined ? undefined : suggestionFor(asked, allowed);
   // The message suggests the closest operation and does not quote the request.
   throw refusal("COFRE-92", {
     paths: which,
-    hint: closest === undefined ? "" : `. Did you mean ${closest}?`,
+    hint: suggestion === undefined ? "" : `. Did you mean ${suggestion}?`,
   });
 }
 
