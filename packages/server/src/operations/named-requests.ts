@@ -6,7 +6,7 @@ import type { Share } from "../kernel/share.ts";
 import type { NamedRequest } from "../stores/change.ts";
 import type { Store } from "../stores/store.ts";
 import { commitDecision, read } from "./commit.ts";
-import { Turns } from "./turns.ts";
+import { KeyedMutex } from "./keyed-mutex.ts";
 
 export interface Answered {
   readonly status: number;
@@ -39,7 +39,7 @@ export class NamedRequests {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #share: Pick<Share, "isAlone">;
-  readonly #turns = new Turns();
+  readonly #mutex = new KeyedMutex();
   /**
    * Claims of this process. Requests of one key run one at a time, so a claim in this set has ended
    * when the next request runs.
@@ -64,7 +64,7 @@ export class NamedRequests {
     run: () => Promise<A>,
     refuseKey?: () => Promise<void>,
   ): Promise<A | (Answered & { readonly replayed: true })> {
-    return this.#turns.take(`${merchantId} ${key}`, async () => {
+    return this.#mutex.runExclusive(`${merchantId} ${key}`, async () => {
       const known = await read(this.#store.namedRequest(merchantId, key));
       if (known !== undefined && known.digest !== digest)
         throw new ServiceError("request_key_reused");

@@ -19,7 +19,7 @@ import type { Vault } from "../vault/vault.ts";
 import { commitDecision } from "./commit.ts";
 import type { Operation, OperationContext } from "./operation.ts";
 import { changePayment, reread } from "./payment-change.ts";
-import { Turns } from "./turns.ts";
+import { KeyedMutex } from "./keyed-mutex.ts";
 
 /**
  * A broken invariant or another unexpected failure that needs investigation. Contains no data of a
@@ -77,7 +77,7 @@ export interface RunnerParts {
 export class Runner {
   readonly #parts: RunnerParts;
   readonly #paymentIds: PaymentIds;
-  readonly #turns = new Turns();
+  readonly #mutex = new KeyedMutex();
   readonly #later: Later[] = [];
 
   constructor(parts: RunnerParts) {
@@ -131,7 +131,7 @@ export class Runner {
   }
 
   #contextOf(account: Account): Context {
-    return new Context(this.#parts, account, this.#turns, this.#paymentIds, this.#later);
+    return new Context(this.#parts, account, this.#mutex, this.#paymentIds, this.#later);
   }
 
   async #raise(error: unknown, payment: Payment | undefined): Promise<void> {
@@ -182,7 +182,7 @@ class Context implements OperationContext {
   readonly answerWaitsFor: Promise<void>[] = [];
   readonly #acquirerTimeoutMs: number;
   readonly #epoch: () => number;
-  readonly #turns: Turns;
+  readonly #mutex: KeyedMutex;
   readonly #paymentIds: PaymentIds;
   readonly #later: Later[];
   readonly #alarm: RunnerParts["alarm"];
@@ -192,7 +192,7 @@ class Context implements OperationContext {
   readonly #told: RunnerParts["told"];
   readonly #committed: RunnerParts["committed"];
 
-  constructor(parts: RunnerParts, account: Account, turns: Turns, ids: PaymentIds, later: Later[]) {
+  constructor(parts: RunnerParts, account: Account, mutex: KeyedMutex, ids: PaymentIds, later: Later[]) {
     this.#later = later;
     this.account = account;
     this.clock = parts.clock;
@@ -203,7 +203,7 @@ class Context implements OperationContext {
     this.pocket = parts.pocket;
     this.#acquirerTimeoutMs = parts.acquirerTimeoutMs;
     this.#epoch = parts.epoch ?? (() => 0);
-    this.#turns = turns;
+    this.#mutex = mutex;
     this.#paymentIds = ids;
     this.#alarm = parts.alarm;
     this.#acceptsPan = parts.acceptsPan;
@@ -274,7 +274,7 @@ class Context implements OperationContext {
   }
 
   inTurn<T>(found: Payment, task: (payment: Payment) => Promise<T>): Promise<T> {
-    return this.#turns.take(found.merchantId + found.id, (hasWaited) =>
+    return this.#mutex.runExclusive(found.merchantId + found.id, (hasWaited) =>
       hasWaited ? reread(this, found).then(task) : task(found),
     );
   }

@@ -26,7 +26,7 @@ import {
   type SandboxKeys,
 } from "../operations/sandbox-account.ts";
 import { errorFacts } from "../logging/error-facts.ts";
-import { Turns } from "../operations/turns.ts";
+import { KeyedMutex } from "../operations/keyed-mutex.ts";
 import type { Change } from "../stores/change.ts";
 import type { WorldStore, WorldStoreOptions } from "../stores/world-store.ts";
 import { tokenExpiresAt } from "../vault/token.ts";
@@ -170,7 +170,7 @@ export class World {
   readonly #plan: WorldPlan;
   readonly #snapshots = new Map<string, Snapshot>();
   /** Only requests wait here, and the server limits those. */
-  readonly #turns = new Turns(Number.POSITIVE_INFINITY);
+  readonly #mutex = new KeyedMutex(Number.POSITIVE_INFINITY);
   #life: Life;
   #busy = 0;
   #cancelSoon: (() => void) | undefined;
@@ -433,7 +433,7 @@ export class World {
   async #inTurn<T>(task: () => Promise<T>): Promise<T> {
     this.#busy += 1;
     try {
-      return await this.#turns.take("time", task);
+      return await this.#mutex.runExclusive("time", task);
     } finally {
       this.#busy -= 1;
     }

@@ -100,9 +100,9 @@ describe("controls: planted races and wrong refusals leave histories without a l
     {
       name: "requests about one payment do not wait for one another",
       file: "operations/runner.ts",
-      find: "return this.#turns.take(found.merchantId + found.id, (hasWaited)",
+      find: "return this.#mutex.runExclusive(found.merchantId + found.id, (hasWaited)",
       replace:
-        "return found.id.length > 0 ? task(found) : this.#turns.take(found.merchantId, (hasWaited)",
+        "return found.id.length > 0 ? task(found) : this.#mutex.runExclusive(found.merchantId, (hasWaited)",
     },
     {
       name: "whoever was slower is refused, whatever is left",
@@ -113,7 +113,7 @@ describe("controls: planted races and wrong refusals leave histories without a l
     },
     {
       name: "whoever would have to wait for others is refused",
-      file: "operations/turns.ts",
+      file: "operations/keyed-mutex.ts",
       find: "constructor(maximumWaiting = 32)",
       replace: "constructor(maximumWaiting = 1)",
     },

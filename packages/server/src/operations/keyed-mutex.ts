@@ -7,8 +7,8 @@ import { ServiceError } from "../payment/service-error.ts";
  *
  * Owns one queue per key in use; a key without waiters takes no memory.
  */
-export class Turns {
-  readonly #tails = new Map<string, { tail: Promise<void>; waiting: number }>();
+export class KeyedMutex {
+  readonly #queues = new Map<string, { tail: Promise<void>; waiting: number }>();
   readonly #maximumWaiting: number;
 
   constructor(maximumWaiting = 32) {
@@ -19,19 +19,19 @@ export class Turns {
    * Runs `task` after earlier tasks with this `key`, at once if there are none. Rejects with
    * `payment_in_flight` if too many wait.
    */
-  async take<T>(key: string, task: (hasWaited: boolean) => Promise<T>): Promise<T> {
-    const queue = this.#tails.get(key);
+  async runExclusive<T>(key: string, task: (hasWaited: boolean) => Promise<T>): Promise<T> {
+    const queue = this.#queues.get(key);
     if (queue !== undefined && queue.waiting >= this.#maximumWaiting)
       throw new ServiceError("payment_in_flight");
     const result = queue === undefined ? task(false) : queue.tail.then(() => task(true));
     const own = { tail: result.then(ignore, ignore), waiting: (queue?.waiting ?? 0) + 1 };
-    this.#tails.set(key, own);
+    this.#queues.set(key, own);
     try {
       return await result;
     } finally {
-      const last = this.#tails.get(key);
+      const last = this.#queues.get(key);
       if (last !== undefined) last.waiting -= 1;
-      if (last === own) this.#tails.delete(key);
+      if (last === own) this.#queues.delete(key);
     }
   }
 }
