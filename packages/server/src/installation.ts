@@ -7,7 +7,7 @@ import type { ElapsedMs } from "./kernel/elapsed.ts";
 import type { Pace } from "./kernel/pace.ts";
 import type { Random } from "./kernel/random.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
-import type { Share } from "./kernel/share.ts";
+import type { SlotAssignment } from "./kernel/slot-assignment.ts";
 import { endpointsOf } from "./merchant/notification-endpoints.ts";
 import type { Log } from "./logging/log-event.ts";
 import { AccountDirectory } from "./operations/account-directory.ts";
@@ -57,7 +57,7 @@ export interface InstallationParts {
   /** Source of keys in memory. */
   readonly secretRandom: Random;
   readonly scheduler: Scheduler;
-  readonly share: Share;
+  readonly slotAssignment: SlotAssignment;
   /** Without it, recovery starts everything that is due at once. */
   readonly recoveryPace?: Pace;
   readonly sender: Sender;
@@ -117,7 +117,7 @@ export interface Installation {
  * has them do due work.
  */
 export function createInstallation(parts: InstallationParts): Installation {
-  const { store, clock, random, scheduler, share, log, recording } = parts;
+  const { store, clock, random, scheduler, slotAssignment, log, recording } = parts;
   const refused = (merchantId: MerchantId): void =>
     log.write({
       event: "alarm",
@@ -152,7 +152,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     ...(parts.deliveryRandomFor === undefined ? {} : { randomFor: parts.deliveryRandomFor }),
     ...(parts.tellsInOrder === undefined ? {} : { inOrder: parts.tellsInOrder }),
     scheduler,
-    share,
+    slotAssignment,
     report: ({ kind, ...facts }) =>
       log.write({
         event: kind === "delivered" ? "notification_delivered" : "notification_failed",
@@ -202,7 +202,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     clock,
     elapsedMs: parts.elapsedMs,
     scheduler,
-    share,
+    slotAssignment,
     report: (progress) => log.write({ event: "cards_expired", ...progress }),
   });
   const retention = new RetentionJob({
@@ -212,7 +212,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     clock,
     elapsedMs: parts.elapsedMs,
     scheduler,
-    share,
+    slotAssignment,
     report: (deleted) => log.write({ event: "records_deleted", ...deleted }),
   });
   const recovery = new RecoveryJob({
@@ -222,7 +222,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     accounts,
     clock,
     scheduler,
-    share,
+    slotAssignment,
     pace: parts.recoveryPace,
     report: ({ kind, ...facts }) =>
       log.write({ event: kind === "settled" ? "recovery_settled" : "recovery_overdue", ...facts }),
@@ -233,7 +233,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     random,
     accounts,
     runner,
-    requests: new NamedRequests(store, clock, share),
+    requests: new NamedRequests(store, clock, slotAssignment),
     dispatcher,
     recovery,
     cardExpiry,

@@ -5,7 +5,7 @@ import { reported, type ReadReport } from "../kernel/job-reads.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { ServiceError } from "../payment/service-error.ts";
-import type { Share, Tenure } from "../kernel/share.ts";
+import type { SlotAssignment, SlotLease } from "../kernel/slot-assignment.ts";
 import { slotOf } from "../kernel/slot.ts";
 import { type DueMerchant, type DueQueue, type Store, StoreError } from "../stores/store.ts";
 import { chaosPlan } from "../notification/chaos.ts";
@@ -65,7 +65,7 @@ export interface DispatcherParts extends CourierParts {
   readonly randomFor?: (delivery: Delivery) => Random;
   readonly scheduler: Scheduler;
   /** The slots of the merchants whose notifications this process sends. */
-  readonly share: Share;
+  readonly slotAssignment: SlotAssignment;
   /** Called with every attempt, and when a circuit opens. Never throws. */
   readonly report: (event: DeliveryEvent) => void;
   /** Called with every attempt after its result was stored. Never throws. */
@@ -252,7 +252,7 @@ export class Dispatcher {
 
   /** Whether this process currently sends this merchant's notifications. */
   sendsFor(merchantId: MerchantId): boolean {
-    return this.#tenureOf(merchantId) !== undefined;
+    return this.#slotLeaseOf(merchantId) !== undefined;
   }
 
   /** Aborts the attempts under way, whose deliveries stay due, and resolves when none is left. */
@@ -309,7 +309,7 @@ export class Dispatcher {
    */
   async #round(mostQueues: number): Promise<void> {
     try {
-      const slots = new Set(this.#parts.share.held().keys());
+      const slots = new Set(this.#parts.slotAssignment.leases().keys());
       if (slots.size === 0) return;
       this.#isCutShort = this.#nextMerchant !== undefined;
       do {
@@ -414,8 +414,8 @@ export class Dispatcher {
       this.#isCutShort = true;
       return;
     }
-    lane.tenure = this.#tenureOf(lane.key.merchantId);
-    if (lane.tenure === undefined) return this.#leave(lane);
+    lane.lease = this.#slotLeaseOf(lane.key.merchantId);
+    if (lane.lease === undefined) return this.#leave(lane);
     lane.reading = true;
     lane.readAgain = false;
     this.#lookAhead.take(lane.key.merchantId);
@@ -531,8 +531,8 @@ export class Dispatcher {
       await this.#book.park(lane.key, laterBy(now, parkedMs), accountVersion);
   }
 
-  #tenureOf(merchantId: MerchantId): Tenure | undefined {
-    return this.#parts.share.held().get(slotOf(merchantId));
+  #slotLeaseOf(merchantId: MerchantId): SlotLease | undefined {
+    return this.#parts.slotAssignment.leases().get(slotOf(merchantId));
   }
 
   /** Another process has the queue now. */
@@ -613,7 +613,7 @@ export class Dispatcher {
     const { key, underWay } = lane;
     if (lane.queue.length === 0 || this.#stopping.signal.aborted || !this.#hasRoom(lane))
       return false;
-    const end = lane.tenure?.begin();
+    const end = lane.lease?.begin();
     if (end === undefined) this.#leave(lane);
     const message =
       end === undefined ? undefined : this.#take(lane, lane.target?.hashesPerCall ?? 1);

@@ -1,5 +1,5 @@
 import type { Instant } from "../kernel/instant.ts";
-import type { Tenure } from "../kernel/share.ts";
+import type { SlotLease } from "../kernel/slot-assignment.ts";
 import { Circuit } from "./circuit.ts";
 import type { NotificationSettings, Target } from "../notification/endpoint.ts";
 import type { Delivery, QueueKey } from "../notification/events.ts";
@@ -14,9 +14,10 @@ export interface QueueLane {
   /** Read from the store but not begun; each may be tried now. */
   queue: readonly Delivery[];
   /**
-   * The tenure in which the queue was read; when it is over, the rest belongs to another process.
+   * The slot lease under which the queue was read; when it has ended, the rest belongs to another
+   * process.
    */
-  tenure: Tenure | undefined;
+  lease: SlotLease | undefined;
   /** Numbers of the deliveries that were begun and whose result is not stored yet. */
   readonly underWay: Set<number>;
   /** Number of their messages that have no answer yet. */
@@ -97,7 +98,7 @@ function newLane({ merchantId, queue }: QueueKey): QueueLane {
     key: { merchantId, queue },
     circuit: new Circuit(),
     queue: [],
-    tenure: undefined,
+    lease: undefined,
     underWay: new Set(),
     sending: 0,
     target: undefined,

@@ -60,7 +60,10 @@ describe("keyed mutex", () => {
   test("the next task runs after a failure, which rejects only its own call", async () => {
     const mutex = new KeyedMutex();
     const [first, second] = tasks(2) as [Task, Task];
-    const [failing, next] = [mutex.runExclusive("a", first.run), mutex.runExclusive("a", second.run)];
+    const [failing, next] = [
+      mutex.runExclusive("a", first.run),
+      mutex.runExclusive("a", second.run),
+    ];
     first.fail();
     await assert.rejects(failing, { message: "failed" });
     second.end();

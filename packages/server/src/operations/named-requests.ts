@@ -2,7 +2,7 @@ import { ServiceError } from "../payment/service-error.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { second } from "../kernel/instant.ts";
-import type { Share } from "../kernel/share.ts";
+import type { SlotAssignment } from "../kernel/slot-assignment.ts";
 import type { NamedRequest } from "../stores/change.ts";
 import type { Store } from "../stores/store.ts";
 import { commitDecision, read } from "./commit.ts";
@@ -38,7 +38,7 @@ const mostClaims = 10_000;
 export class NamedRequests {
   readonly #store: Store;
   readonly #clock: Clock;
-  readonly #share: Pick<Share, "isAlone">;
+  readonly #slotAssignment: Pick<SlotAssignment, "isAlone">;
   readonly #mutex = new KeyedMutex();
   /**
    * Claims of this process. Requests of one key run one at a time, so a claim in this set has ended
@@ -46,10 +46,10 @@ export class NamedRequests {
    */
   readonly #claims = new Set<string>();
 
-  constructor(store: Store, clock: Clock, share: Pick<Share, "isAlone">) {
+  constructor(store: Store, clock: Clock, slotAssignment: Pick<SlotAssignment, "isAlone">) {
     this.#store = store;
     this.#clock = clock;
-    this.#share = share;
+    this.#slotAssignment = slotAssignment;
   }
 
   /**
@@ -96,7 +96,7 @@ export class NamedRequests {
   #mayRunElsewhere(merchantId: MerchantId, claim: NamedRequest): boolean {
     const ageMs = this.#clock.now() - claim.claimedAt;
     return (
-      !this.#share.isAlone &&
+      !this.#slotAssignment.isAlone &&
       Math.abs(ageMs) < freshMs &&
       !this.#claims.has(claimName(merchantId, claim))
     );

@@ -8,7 +8,7 @@ import { createSimulator } from "../connectors/simulator/simulator-connector.ts"
 import type { MerchantId } from "../kernel/ids.ts";
 import { day } from "../kernel/instant.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
-import { wholeShare } from "../kernel/share.ts";
+import { allSlots } from "../kernel/slot-assignment.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
 import { AccountDirectory } from "./account-directory.ts";
 import { RecoveryJob } from "../recovery/recovery-job.ts";
@@ -77,7 +77,7 @@ async function given(storeOver: (store: Store) => Store = (store) => store) {
     accounts,
     clock: time,
     scheduler: time,
-    share: wholeShare,
+    slotAssignment: allSlots,
     report: () => undefined,
   });
   const change = {

@@ -192,7 +192,13 @@ class Context implements OperationContext {
   readonly #told: RunnerParts["told"];
   readonly #committed: RunnerParts["committed"];
 
-  constructor(parts: RunnerParts, account: Account, mutex: KeyedMutex, ids: PaymentIds, later: Later[]) {
+  constructor(
+    parts: RunnerParts,
+    account: Account,
+    mutex: KeyedMutex,
+    ids: PaymentIds,
+    later: Later[],
+  ) {
     this.#later = later;
     this.account = account;
     this.clock = parts.clock;

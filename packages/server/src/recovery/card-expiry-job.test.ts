@@ -3,14 +3,14 @@ import { describe, test } from "node:test";
 import { StillTime } from "../../test/contract/connector-harness.ts";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
 import { day, hour, type Instant, instant, laterBy, minute } from "../kernel/instant.ts";
-import { type Share, wholeShare } from "../kernel/share.ts";
+import { type SlotAssignment, allSlots } from "../kernel/slot-assignment.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import type { Store } from "../stores/store.ts";
 import { Cvv } from "../vault/pan.ts";
 import { CvvPocket } from "../vault/cvv-pocket.ts";
 import { SystemRandom } from "../kernel/system-random.ts";
 import { CardExpiryJob } from "./card-expiry-job.ts";
-import { SlotKeeper } from "./slot-keeper.ts";
+import { SlotLeaseKeeper } from "./slot-lease-keeper.ts";
 
 const merchantId = "0a0b0c0d" as MerchantId;
 const scheduler = { sleep: () => Promise.resolve(), after: () => () => undefined };
@@ -53,7 +53,7 @@ describe("the job that forgets cards", () => {
     const job = new CardExpiryJob({
       store,
       scheduler,
-      share: wholeShare,
+      slotAssignment: allSlots,
       clock: { now: () => now },
       report: ({ forgotten }) => void reports.push(forgotten),
     });
@@ -77,7 +77,7 @@ describe("the job that forgets cards", () => {
     const job = new CardExpiryJob({
       store,
       scheduler,
-      share: wholeShare,
+      slotAssignment: allSlots,
       clock: { now: () => now },
       report: () => undefined,
     });
@@ -115,7 +115,7 @@ describe("the job that forgets cards", () => {
     await new CardExpiryJob({
       store: racing,
       scheduler,
-      share: wholeShare,
+      slotAssignment: allSlots,
       clock: { now: () => now },
       report: () => undefined,
     }).runOnce();
@@ -132,7 +132,7 @@ describe("the job that forgets cards", () => {
     const job = new CardExpiryJob({
       store,
       scheduler,
-      share: wholeShare,
+      slotAssignment: allSlots,
       clock,
       report: (progress) => (forgotten = progress.forgotten),
     });
@@ -144,13 +144,13 @@ describe("the job that forgets cards", () => {
   test("forgets security codes that are over their time each minute, also where another process forgets the cards", async (context) => {
     const time = new StillTime();
     const pocket = new CvvPocket(new SystemRandom());
-    const nobody: Share = { ...wholeShare, held: () => new Map() };
+    const nobody: SlotAssignment = { ...allSlots, leases: () => new Map() };
     const job = new CardExpiryJob({
       store: createMemoryStore(),
       pocket,
       scheduler: time,
       clock: time,
-      share: nobody,
+      slotAssignment: nobody,
       report: () => undefined,
     });
     job.start();
@@ -175,7 +175,7 @@ describe("the job that forgets cards", () => {
       clock: { now: () => laterBy(time.now(), aheadMs) },
       elapsedMs: () => Number(time.now()),
       scheduler: time,
-      share: wholeShare,
+      slotAssignment: allSlots,
       report: () => undefined,
     });
     job.start();
@@ -201,7 +201,7 @@ describe("the job that forgets cards", () => {
     const store = createMemoryStore({ clock: time });
     const rounds: string[] = [];
     const node = async (name: string) => {
-      const keeper = new SlotKeeper({
+      const keeper = new SlotLeaseKeeper({
         store,
         node: name,
         scheduler: time,
@@ -221,7 +221,7 @@ describe("the job that forgets cards", () => {
         store: counted,
         scheduler: time,
         clock: time,
-        share: keeper,
+        slotAssignment: keeper,
         report: () => undefined,
       });
       job.start();

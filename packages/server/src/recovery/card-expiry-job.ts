@@ -3,7 +3,7 @@ import type { ElapsedMs } from "../kernel/elapsed.ts";
 import { day, hour, type Instant, laterBy, minute } from "../kernel/instant.ts";
 import { reported, type ReadReport } from "../kernel/job-reads.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
-import type { Share, Tenure } from "../kernel/share.ts";
+import type { SlotAssignment, SlotLease } from "../kernel/slot-assignment.ts";
 import { SteadyClock } from "../kernel/steady-clock.ts";
 import type { CardAge, Store } from "../stores/store.ts";
 import { tokenExpiresAt } from "../vault/token.ts";
@@ -17,7 +17,7 @@ export interface CardExpiryParts {
   readonly elapsedMs?: ElapsedMs;
   readonly scheduler: Scheduler;
   /** The holder of the first slot deletes the expired cards of all merchants. */
-  readonly share: Share;
+  readonly slotAssignment: SlotAssignment;
   /** Called after a round that deleted cards. */
   readonly report: (progress: { readonly forgotten: number; readonly seen: number }) => void;
   /** Called with the result of each read of the store. */
@@ -49,7 +49,7 @@ const wholePiece: typeof usualPieces = { size: Number.MAX_SAFE_INTEGER, pauseMs:
 export class CardExpiryJob {
   readonly #parts: CardExpiryParts;
   readonly #steady: SteadyClock | undefined;
-  #last: { readonly tenure: Tenure; readonly at: Instant } | undefined;
+  #last: { readonly lease: SlotLease; readonly at: Instant } | undefined;
   #cancelTimer: (() => void) | undefined;
   #round: Promise<void> = Promise.resolve();
   #stopped = false;
@@ -84,9 +84,9 @@ export class CardExpiryJob {
     mayDelete: () => boolean,
     { size, pauseMs }: typeof usualPieces,
   ): Promise<void> {
-    const { store, scheduler, share, report, pocket, clock } = this.#parts;
+    const { store, scheduler, slotAssignment, report, pocket, clock } = this.#parts;
     pocket?.forgetOld(clock.now());
-    const tenure = share.held().get(slotOfRounds);
+    const lease = slotAssignment.leases().get(slotOfRounds);
     let [position, seen, forgotten] = [0, 0, 0];
     let isWhole = false;
     /**
@@ -95,7 +95,7 @@ export class CardExpiryJob {
      */
     let staysFrom = Number.POSITIVE_INFINITY;
     while (!this.#stopped) {
-      const end = tenure?.begin();
+      const end = lease?.begin();
       // Another process has taken over and starts at the first card.
       if (end === undefined) break;
       try {
@@ -149,12 +149,12 @@ export class CardExpiryJob {
     const isSteady = this.#isSteady();
     const now = this.#parts.clock.now();
     this.#parts.pocket?.forgetOld(now);
-    const tenure = this.#parts.share.held().get(slotOfRounds);
-    if (!isSteady || tenure === undefined) return;
-    const sinceMs = this.#last?.tenure === tenure ? now - this.#last.at : roundMs;
+    const lease = this.#parts.slotAssignment.leases().get(slotOfRounds);
+    if (!isSteady || lease === undefined) return;
+    const sinceMs = this.#last?.lease === lease ? now - this.#last.at : roundMs;
     // If the clock was set back, the time since the last round is unknown.
     if (0 <= sinceMs && sinceMs < roundMs) return;
-    this.#last = { tenure, at: now };
+    this.#last = { lease, at: now };
     await this.#lookThrough(() => this.#isSteady(), usualPieces);
   }
 

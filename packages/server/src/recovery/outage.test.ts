@@ -9,7 +9,7 @@ import { createSimulator } from "../connectors/simulator/simulator-connector.ts"
 import type { MerchantId } from "../kernel/ids.ts";
 import { minute, second } from "../kernel/instant.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
-import { wholeShare } from "../kernel/share.ts";
+import { allSlots } from "../kernel/slot-assignment.ts";
 import type { Account, SimulatorSettings } from "../merchant/account.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
 import { AccountDirectory } from "../operations/account-directory.ts";
@@ -123,7 +123,7 @@ async function given() {
     accounts,
     clock: time,
     scheduler: time,
-    share: wholeShare,
+    slotAssignment: allSlots,
     report: () => undefined,
   });
   await job.start();

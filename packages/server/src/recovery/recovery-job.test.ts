@@ -14,7 +14,7 @@ import type { MerchantId } from "../kernel/ids.ts";
 import { hour, instant } from "../kernel/instant.ts";
 import { Pace } from "../kernel/pace.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
-import { wholeShare } from "../kernel/share.ts";
+import { allSlots } from "../kernel/slot-assignment.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
 import { AccountDirectory } from "../operations/account-directory.ts";
 import { direct } from "../operations/direct.ts";
@@ -46,7 +46,7 @@ function same(store: WorldStore): Store {
 
 async function given(
   names: readonly string[] = ["simulator"],
-  share = wholeShare,
+  slotAssignment = allSlots,
   around: (store: WorldStore) => Store = same,
   paceOf: (time: StillTime) => Pace | undefined = () => undefined,
 ) {
@@ -79,7 +79,7 @@ async function given(
     accounts: new AccountDirectory(store, time),
     clock: time,
     scheduler: time,
-    share,
+    slotAssignment,
     report,
     pace: paceOf(time),
   });
@@ -184,7 +184,7 @@ test("of thousands that are due, a round that has read to the last of them leave
 });
 
 test("an acquirer that answers slowly, with thousands of payments due, keeps no other acquirer's payment from being looked at", async () => {
-  const parts = await given(["slow", "quick"], { ...wholeShare, isAlone: false });
+  const parts = await given(["slow", "quick"], { ...allSlots, isAlone: false });
   const { time, store, job } = parts;
   const change = { at: time.now(), facts: [], entries: [], notifications: [] };
   const slowAccount = { ...account, id: "0000000b" as MerchantId, settings: withLatency(25_000) };
@@ -209,7 +209,7 @@ test("an acquirer that answers slowly, with thousands of payments due, keeps no 
 });
 
 test("thousands of one acquirer that are due behind those of a slow one do not wait for it", async () => {
-  const parts = await given(["slow", "quick"], { ...wholeShare, isAlone: false });
+  const parts = await given(["slow", "quick"], { ...allSlots, isAlone: false });
   const { time, store, job } = parts;
   const change = { at: time.now(), facts: [], entries: [], notifications: [] };
   const slowAccount = { ...account, id: "0000000b" as MerchantId, settings: withLatency(25_000) };
@@ -236,7 +236,7 @@ test("thousands of one acquirer that are due behind those of a slow one do not w
 });
 
 test("payments that fail each time hold up no others of their acquirer", async () => {
-  const parts = await given(["simulator"], { ...wholeShare, isAlone: false });
+  const parts = await given(["simulator"], { ...allSlots, isAlone: false });
   const { time, store, job } = parts;
   const withoutAccount = "0000000b" as MerchantId;
   for (let number = 1; number <= 3; number += 1)
@@ -255,7 +255,7 @@ test("payments that fail each time hold up no others of their acquirer", async (
 test("thousands that are due at one acquirer are all done soon, with few in hand at a time and few read for each", async () => {
   let read = 0;
   let largestPage = 0;
-  const parts = await given(["simulator"], { ...wholeShare, isAlone: false }, (store) =>
+  const parts = await given(["simulator"], { ...allSlots, isAlone: false }, (store) =>
     withCalls(store, {
       paymentsDue: async (...asked) => {
         const due = await store.paymentsDue(...asked);
@@ -280,7 +280,7 @@ test("thousands that are due at one acquirer are all done soon, with few in hand
 test("while the store refuses changes, what is passed over waits for the next poll", async () => {
   let refused = 0;
   let isRefusing = false;
-  const parts = await given(["simulator"], { ...wholeShare, isAlone: false }, (store) =>
+  const parts = await given(["simulator"], { ...allSlots, isAlone: false }, (store) =>
     withCalls(store, {
       commit: async (change) => {
         if (!isRefusing) return store.commit(change);
@@ -321,10 +321,10 @@ function countingBegins(begunAt: Map<number, number>) {
 
 test("at a pace, thousands that are due at one moment are begun a few in each period, whichever acquirer they belong to", async () => {
   const begunAt = new Map<number, number>();
-  const share = { ...wholeShare, isAlone: false };
+  const slotAssignment = { ...allSlots, isAlone: false };
   const parts = await given(
     ["one", "other"],
-    share,
+    slotAssignment,
     countingBegins(begunAt),
     (time) => new Pace(time, 4, 5),
   );
@@ -344,7 +344,7 @@ test("at a pace, thousands that are due at one moment are begun a few in each pe
 });
 
 test("a job that stops at a pace does not wait until what it has in hand might be begun", async () => {
-  const parts = await given(["simulator"], wholeShare, same, (time) => new Pace(time, 4, 5));
+  const parts = await given(["simulator"], allSlots, same, (time) => new Pace(time, 4, 5));
   const { time, job } = parts;
   for (let number = 1; number <= 2_000; number += 1)
     await dueOf(parts, number, "simulator", account.id);

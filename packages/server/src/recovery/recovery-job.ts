@@ -4,7 +4,7 @@ import type { Instant } from "../kernel/instant.ts";
 import { reported, type ReadReport } from "../kernel/job-reads.ts";
 import type { Pace } from "../kernel/pace.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
-import type { Share, Tenure } from "../kernel/share.ts";
+import type { SlotAssignment, SlotLease } from "../kernel/slot-assignment.ts";
 import { slotOf } from "../kernel/slot.ts";
 import { ServiceError } from "../payment/service-error.ts";
 import type { AccountDirectory } from "../operations/account-directory.ts";
@@ -22,7 +22,7 @@ export interface RecoveryParts {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   /** The slots of the merchants whose payments this process handles. */
-  readonly share: Share;
+  readonly slotAssignment: SlotAssignment;
   /**
    * Called with every payment that recovery settled, and with every payment or refund that it could
    * not settle for more than an hour.
@@ -122,13 +122,13 @@ export class RecoveryJob {
    * requests be served. Polls from then on.
    */
   async start(): Promise<void> {
-    const { share } = this.#parts;
-    if (share.isAlone) {
-      const held = share.held();
+    const { slotAssignment } = this.#parts;
+    if (slotAssignment.isAlone) {
+      const leases = slotAssignment.leases();
       const left = await this.#read("paymentsInFlight", (store) =>
         store.paymentsInFlight(maximumAtStart),
       );
-      void this.#takeUp(left, recoverPayment, held, maximumAtStart);
+      void this.#takeUp(left, recoverPayment, leases, maximumAtStart);
     }
     this.#schedule();
   }
@@ -161,17 +161,17 @@ export class RecoveryJob {
    * every payment is reached, however many belong to an acquirer whose lane is full.
    */
   async #takeUpDue(): Promise<readonly Promise<void>[]> {
-    const { clock, share } = this.#parts;
+    const { clock, slotAssignment } = this.#parts;
     const now = clock.now();
-    const held = share.held();
-    const slots = new Set(held.keys());
+    const leases = slotAssignment.leases();
+    const slots = new Set(leases.keys());
     const taken: Promise<void>[] = [];
     for (const lane of this.#lanes.values()) lane.failures = 0;
     for (let page = 0; page < pagesPerRound && slots.size > 0; page += 1) {
       const after = this.#position;
       if (this.#pace !== undefined) await this.#pace.turn();
       const { due, fresh } = await this.#readDue(now, slots, after);
-      taken.push(...this.#takeUp(fresh, keepUp, held, mostInHand, after));
+      taken.push(...this.#takeUp(fresh, keepUp, leases, mostInHand, after));
       this.#position = due.length < pageSize ? undefined : due.at(-1);
       if (this.#position !== undefined) continue;
       // The last round may have ended at the last due payment and have passed over earlier ones: an
@@ -200,7 +200,7 @@ export class RecoveryJob {
   #takeUp(
     payments: readonly Payment[],
     work: Work,
-    held: ReadonlyMap<number, Tenure>,
+    leases: ReadonlyMap<number, SlotLease>,
     most: number,
     after?: Payment,
   ): readonly Promise<void>[] {
@@ -208,16 +208,16 @@ export class RecoveryJob {
       const key = keyOf(payment);
       const known = this.#inHand.get(key);
       if (known !== undefined) return [known];
-      const tenure = held.get(slotOf(payment.merchantId));
+      const lease = leases.get(slotOf(payment.merchantId));
       const lane = this.#laneOf(carrierOf(payment).connector);
-      if (tenure === undefined) return [];
+      if (lease === undefined) return [];
       if (inHandOf(lane) >= most) {
         lane.passedOver ??= { after };
         return [];
       }
       const { promise, resolve } = Promise.withResolvers<void>();
       lane.waiting.push(async () => {
-        const end = this.#stopped ? undefined : tenure.begin();
+        const end = this.#stopped ? undefined : lease.begin();
         if (end !== undefined && !(await this.#one(payment, work).finally(end))) lane.failures += 1;
         this.#inHand.delete(key);
         resolve();
@@ -281,16 +281,16 @@ export class RecoveryJob {
 
   /** Reads until the lane is full, and records the position in it. */
   async #takeUpFor(lane: Lane, from: Payment | undefined): Promise<readonly Promise<void>[]> {
-    const { clock, share } = this.#parts;
+    const { clock, slotAssignment } = this.#parts;
     const now = clock.now();
-    const held = share.held();
+    const leases = slotAssignment.leases();
     const taken: Promise<void>[] = [];
     let after = from;
     for (let page = 0; page < pagesPerRefill && inHandOf(lane) < mostInHand; page += 1) {
-      if (held.size === 0) return taken;
+      if (leases.size === 0) return taken;
       if (this.#pace !== undefined) await this.#pace.turn();
-      const { due, fresh } = await this.#readDue(now, new Set(held.keys()), after);
-      taken.push(...this.#takeUp(fresh, keepUp, held, mostInHand, after));
+      const { due, fresh } = await this.#readDue(now, new Set(leases.keys()), after);
+      taken.push(...this.#takeUp(fresh, keepUp, leases, mostInHand, after));
       if (inHandOf(lane) >= mostInHand) break;
       if (due.length < pageSize) return taken;
       after = due.at(-1);

@@ -8,7 +8,7 @@ import { StillTime } from "../../test/contract/connector-harness.ts";
 import * as given from "../../test/contract/store-fixtures.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { day, hour, type Instant, instant, laterBy, minute } from "../kernel/instant.ts";
-import { type Share, wholeShare } from "../kernel/share.ts";
+import { type SlotAssignment, allSlots } from "../kernel/slot-assignment.ts";
 import type { EndpointId } from "../notification/events.ts";
 import type { Change } from "../stores/change.ts";
 import { openEmbeddedStore } from "../stores/embedded/embedded-store.ts";
@@ -71,7 +71,7 @@ function jobOn(
     clock: time,
     elapsedMs: () => Number(time.now()),
     scheduler: time,
-    share: wholeShare,
+    slotAssignment: allSlots,
   };
   return new RetentionJob({ ...parts, report: () => undefined, ...over });
 }
@@ -205,16 +205,16 @@ describe("the job that deletes old records", () => {
     for (let number = 0; number < 500; number += 1)
       await claimed(store, `key-${number}`, laterBy(time.now(), -31 * day));
     const count = async () => (await store.answeredRequests(time.now(), 1_000)).length;
-    const none: Share = { ...wholeShare, held: () => new Map() };
-    await jobOn(store, time, { share: none }).runDue();
+    const none: SlotAssignment = { ...allSlots, leases: () => new Map() };
+    await jobOn(store, time, { slotAssignment: none }).runDue();
     assert.equal(await count(), 500);
 
     let begun = 0;
-    const losing: Share = {
-      ...wholeShare,
-      held: () => new Map([[0, { begin: () => (begun++ === 0 ? () => undefined : undefined) }]]),
+    const losing: SlotAssignment = {
+      ...allSlots,
+      leases: () => new Map([[0, { begin: () => (begun++ === 0 ? () => undefined : undefined) }]]),
     };
-    const job = jobOn(store, time, { share: losing });
+    const job = jobOn(store, time, { slotAssignment: losing });
     job.start();
     context.after(() => job.stop());
     await time.pass(62 * minute);
@@ -315,7 +315,7 @@ describe("the job that deletes old records", () => {
       periods,
       clock: { now: () => laterBy(time.now(), elapsedMs) },
       elapsedMs: () => elapsedMs,
-      share: wholeShare,
+      slotAssignment: allSlots,
       report: ended.resolve,
       scheduler: {
         after: (_, task) => {

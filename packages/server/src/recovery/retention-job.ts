@@ -4,7 +4,7 @@ import type { MerchantId } from "../kernel/ids.ts";
 import { hour, type Instant, laterBy, minute } from "../kernel/instant.ts";
 import { reported, type ReadReport } from "../kernel/job-reads.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
-import type { Share, Tenure } from "../kernel/share.ts";
+import type { SlotAssignment, SlotLease } from "../kernel/slot-assignment.ts";
 import { SteadyClock } from "../kernel/steady-clock.ts";
 import type { Change } from "../stores/change.ts";
 import type { Store } from "../stores/store.ts";
@@ -24,7 +24,7 @@ export interface RetentionParts {
   readonly elapsedMs: ElapsedMs;
   readonly scheduler: Scheduler;
   /** The holder of its first slot deletes, for all merchants. */
-  readonly share: Share;
+  readonly slotAssignment: SlotAssignment;
   /** Called after a round that deleted something. Never throws. */
   readonly report: (deleted: Deleted) => void;
   /** Called with the result of each read of the store. */
@@ -58,7 +58,7 @@ const mostTogether = 8;
 export class RetentionJob {
   readonly #parts: RetentionParts;
   readonly #steady: SteadyClock;
-  #last: { readonly tenure: Tenure; readonly at: Instant } | undefined;
+  #last: { readonly lease: SlotLease; readonly at: Instant } | undefined;
   #cancelTimer: (() => void) | undefined;
   #round: Promise<void> = Promise.resolve();
   #stopped = false;
@@ -100,12 +100,12 @@ export class RetentionJob {
     // Each minute, to distinguish a step of the clock from its drift.
     const isSteady = this.#steady.isSteady();
     const now = this.#parts.clock.now();
-    const tenure = this.#parts.share.held().get(slotOfRounds);
-    if (!isSteady || tenure === undefined) return;
-    const sinceMs = this.#last?.tenure === tenure ? now - this.#last.at : roundMs;
+    const lease = this.#parts.slotAssignment.leases().get(slotOfRounds);
+    if (!isSteady || lease === undefined) return;
+    const sinceMs = this.#last?.lease === lease ? now - this.#last.at : roundMs;
     // If the clock was set back, the time since the last round is unknown.
     if (0 <= sinceMs && sinceMs < roundMs) return;
-    this.#last = { tenure, at: now };
+    this.#last = { lease, at: now };
     await this.#deleteOld(() => this.#steady.isSteady(), usualPieces);
   }
 
@@ -140,10 +140,10 @@ export class RetentionJob {
     deleted: { count: number },
     deletePiece: (limit: number) => Promise<number>,
   ): Promise<void> {
-    const { scheduler, share } = this.#parts;
-    const tenure = share.held().get(slotOfRounds);
+    const { scheduler, slotAssignment } = this.#parts;
+    const lease = slotAssignment.leases().get(slotOfRounds);
     while (!this.#stopped && mayDelete()) {
-      const end = tenure?.begin();
+      const end = lease?.begin();
       // Another process holds the slot now.
       if (end === undefined) return;
       try {

@@ -16,7 +16,7 @@ import { hour, type Instant, instant, laterBy } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
-import { wholeShare } from "../kernel/share.ts";
+import { allSlots } from "../kernel/slot-assignment.ts";
 import type { ReportDropped } from "../connectors/connector.ts";
 import type { Account } from "../merchant/account.ts";
 import {
@@ -509,7 +509,7 @@ export class World {
       tellsInOrder: () => !clock.running,
       secretRandom,
       scheduler,
-      share: wholeShare,
+      slotAssignment: allSlots,
       sender,
       sign,
       name,

@@ -5,11 +5,11 @@ import { systemElapsed } from "../kernel/system-elapsed.ts";
 import type { Log } from "../logging/log-event.ts";
 import type { Account } from "../merchant/account.ts";
 import { FirstStartElsewhere } from "../operations/sandbox-account.ts";
-import { SlotKeeper } from "../recovery/slot-keeper.ts";
+import { SlotLeaseKeeper } from "../recovery/slot-lease-keeper.ts";
 import { StoreOpenError } from "../stores/embedded/open-error.ts";
 import type { RunningStore } from "../stores/store.ts";
 import { refuseOlderBackup, refuseOtherKeys } from "./key-checks.ts";
-import { shareEvent } from "./log-events.ts";
+import { slotEvent } from "./log-events.ts";
 import { type Incarnation, incarnationOf } from "./open-incarnation.ts";
 import { hasNoKeys, type Keys, openKeys } from "./open-keys.ts";
 import { databaseFileOf, openStore } from "./open-store.ts";
@@ -19,7 +19,7 @@ import { ownRandom, type WatchedPorts } from "./ports.ts";
 export interface Foundation {
   readonly store: RunningStore;
   /** The slots assigned to this node. */
-  readonly share: SlotKeeper;
+  readonly slotAssignment: SlotLeaseKeeper;
   /** Accounts in the store at startup. */
   readonly known: readonly Account[];
   readonly keys: Keys;
@@ -40,21 +40,21 @@ export async function openFoundation(
   pair?.catch(() => undefined);
   const store = await openStore(config, log, ports, parts);
   // Started before any job and stopped after all of them.
-  const share = new SlotKeeper({
+  const slotAssignment = new SlotLeaseKeeper({
     store,
     clock,
     node: hexOf(ownRandom.bytes(8)),
     scheduler,
     elapsedMs: systemElapsed,
-    report: (event) => log.write(shareEvent(event)),
+    report: (event) => log.write(slotEvent(event)),
   });
-  await share.start();
-  parts.defer(() => share.stop());
+  await slotAssignment.start();
+  parts.defer(() => slotAssignment.stop());
 
   const known = await store.accounts();
   const isNew = known.length === 0;
   // Two nodes that create keys at the same time would each seal cards that the other cannot open.
-  if (isNew && !share.isAlone) throw new FirstStartElsewhere();
+  if (isNew && !slotAssignment.isAlone) throw new FirstStartElsewhere();
   // Keys are created once, before anything is sealed. Lost keys must be restored from a backup: new
   // ones never replace them.
   const keys = await openKeys(config, ports, isNew, pair);
@@ -69,5 +69,5 @@ export async function openFoundation(
     throw new StoreOpenError("missing", databaseFileOf(config.dataDirectory));
   if (!isNew) await incarnation?.keeper.start(mark, false);
   parts.defer(() => incarnation?.keeper.stop());
-  return { store, share, known, keys, incarnation };
+  return { store, slotAssignment, known, keys, incarnation };
 }

@@ -1,11 +1,11 @@
 import { formatInstant } from "../kernel/calendar.ts";
 import { laterBy, second } from "../kernel/instant.ts";
 import type { LogEvent } from "../logging/log-event.ts";
-import type { ShareEvent } from "../recovery/slot-keeper.ts";
+import type { SlotEvent } from "../recovery/slot-lease-keeper.ts";
 
 export const noPayment = { merchantId: undefined, paymentId: undefined } as const;
 
-export function shareEvent(event: ShareEvent): LogEvent {
+export function slotEvent(event: SlotEvent): LogEvent {
   if (event.kind === "lost") return { event: "lease_lost" };
   if (event.kind === "changed")
     return { event: "slots_changed", nodes: event.nodes, slots: event.slots };
@@ -19,7 +19,7 @@ export function shareEvent(event: ShareEvent): LogEvent {
   };
 }
 
-function clockText({ kind, aheadMs, at }: Extract<ShareEvent, { aheadMs: number }>): string {
+function clockText({ kind, aheadMs, at }: Extract<SlotEvent, { aheadMs: number }>): string {
   const differs = `${(Math.abs(aheadMs) / second).toFixed(1)} s ${aheadMs > 0 === (kind === "clock_off") ? "ahead" : "behind"}`;
   const readings = `this machine's shows ${formatInstant(at)}, the database server's ${formatInstant(laterBy(at, -aheadMs))}`;
   return kind === "clock_off"

@@ -35,7 +35,7 @@ export async function openServer(
   { clock, scheduler }: WatchedPorts,
   parts: AsyncDisposableStack,
 ): Promise<{ readonly server: HttpServer; readonly people: ConsolePeople | undefined }> {
-  const { store, share, keys } = foundation;
+  const { store, slotAssignment, keys } = foundation;
   const { own, installations, recording, users } = services;
   const byKey = (key: string) => installations.byKey(key);
   const needs = {
@@ -62,7 +62,7 @@ export async function openServer(
       state: () =>
         !isReady()
           ? "starting"
-          : share.isClockOff
+          : slotAssignment.isClockOff
             ? "clock_off"
             : store.isWriting
               ? "ready"

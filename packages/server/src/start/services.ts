@@ -174,7 +174,7 @@ async function openOwnService(
   ports: WatchedPorts,
   parts: AsyncDisposableStack,
 ): Promise<Pick<Services, "own" | "users">> {
-  const { store, share, keys, incarnation } = foundation;
+  const { store, slotAssignment, keys, incarnation } = foundation;
   const { random, scheduler } = ports;
   const own = createInstallation({
     ...shared,
@@ -188,7 +188,7 @@ async function openOwnService(
     random,
     deliveryRandom: ownRandom,
     secretRandom: random,
-    share,
+    slotAssignment,
     recoveryPace: new Pace(scheduler, recoveryBegins, recoveryPeriodMs),
     epoch: () => incarnation?.keeper.epoch ?? 0,
     stampedAhead: (merchantId) => setBack.stampedAhead(merchantId),

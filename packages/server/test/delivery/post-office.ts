@@ -3,7 +3,7 @@ import { type Instant, second } from "../../src/kernel/instant.ts";
 import type { MerchantId } from "../../src/kernel/ids.ts";
 import { JobReads, type ReadFailure } from "../../src/kernel/job-reads.ts";
 import type { Scheduler } from "../../src/kernel/scheduler.ts";
-import { wholeShare } from "../../src/kernel/share.ts";
+import { allSlots } from "../../src/kernel/slot-assignment.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import {
   type DeliveryEvent,
@@ -287,7 +287,7 @@ export class PostOffice {
       clock: this.time,
       random: new SeededRandom(`post office ${this.#seed}`),
       scheduler,
-      share: wholeShare,
+      slotAssignment: allSlots,
       report: (event) => void this.events.push(event),
       alarm: (what) => void this.alarms.push(what),
       pollMs: this.#pollMs,

@@ -11,7 +11,7 @@ import type { Socket } from "node:net";
 import { describe, test, type TestContext } from "node:test";
 import { Webhook } from "standardwebhooks";
 import { day, hour, minute, second } from "../../src/kernel/instant.ts";
-import { wholeShare } from "../../src/kernel/share.ts";
+import { allSlots } from "../../src/kernel/slot-assignment.ts";
 import { systemClock } from "../../src/kernel/system-clock.ts";
 import { SystemRandom } from "../../src/kernel/system-random.ts";
 import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
@@ -182,7 +182,7 @@ async function post(
     random,
     scheduler: systemScheduler,
     pollMs: 40,
-    share: wholeShare,
+    slotAssignment: allSlots,
     report: () => undefined,
     alarm: (what) => void alarms.push(what),
   });

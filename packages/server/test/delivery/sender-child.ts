@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { instant } from "../../src/kernel/instant.ts";
 import type { Scheduler } from "../../src/kernel/scheduler.ts";
-import { wholeShare } from "../../src/kernel/share.ts";
+import { allSlots } from "../../src/kernel/slot-assignment.ts";
 import { systemClock } from "../../src/kernel/system-clock.ts";
 import { SystemRandom } from "../../src/kernel/system-random.ts";
 import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
@@ -69,7 +69,7 @@ const dispatcher = new Dispatcher({
   clock: hurriedClock,
   random,
   scheduler: hurried,
-  share: wholeShare,
+  slotAssignment: allSlots,
   report: () => undefined,
   alarm: (what) => process.stdout.write(`alarm ${what}\n`),
 });

@@ -6,7 +6,7 @@ import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { Dispatcher } from "../../src/delivery/dispatcher.ts";
 import { noChaos } from "../../src/notification/endpoint.ts";
 import type { EndpointId } from "../../src/notification/events.ts";
-import { SlotKeeper } from "../../src/recovery/slot-keeper.ts";
+import { SlotLeaseKeeper } from "../../src/recovery/slot-lease-keeper.ts";
 import { createMemoryStore } from "../../src/stores/memory/memory-store.ts";
 import { StillTime } from "../contract/connector-harness.ts";
 import * as given from "../contract/store-fixtures.ts";
@@ -48,7 +48,7 @@ function given8Merchants(context: TestContext, { receiverMs = 3 * second, readMs
       sleep: (ms) => alive(() => time.sleep(ms)),
       after: (ms, task) => time.after(ms, () => void (isDead || task())),
     };
-    const keeper = new SlotKeeper({
+    const keeper = new SlotLeaseKeeper({
       store: {
         holdSlots: (of, leaseMs, giveBack) => alive(() => store.holdSlots(of, leaseMs, giveBack)),
         leaveSlots: (of) => alive(() => store.leaveSlots(of)),
@@ -98,7 +98,7 @@ function given8Merchants(context: TestContext, { receiverMs = 3 * second, readMs
       clock: time,
       random: new SeededRandom(name),
       scheduler,
-      share: keeper,
+      slotAssignment: keeper,
       report: () => undefined,
       alarm: (what) => assert.fail(what),
     });

@@ -404,7 +404,7 @@ export class Installation {
    */
   checkShares(all: boolean): void {
     const holders = this.#processes.flatMap(({ alive, parts }) =>
-      alive && parts !== undefined ? [parts.share.held()] : [],
+      alive && parts !== undefined ? [parts.slotAssignment.leases()] : [],
     );
     const held = holders.flatMap((each) => [...each.keys()]);
     if (new Set(held).size < held.length) this.auditor.violation("no two servers hold one slot");

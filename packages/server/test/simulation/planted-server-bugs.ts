@@ -9,9 +9,9 @@ const setBack = "recovery/set-back-job.ts";
 export const plantedServerBugs: readonly PlantedBug[] = [
   {
     name: "a server goes on when its lease has run out",
-    file: "recovery/slot-keeper.ts",
-    find: `    return this.#parts.elapsedMs() < this.#until && !this.#hasStepped();`,
-    replace: `    return this.#parts.elapsedMs() < this.#until + 1_000 * leaseMs;`,
+    file: "recovery/slot-lease-keeper.ts",
+    find: `    return this.#parts.elapsedMs() < this.#leaseUntil && !this.#hasStepped();`,
+    replace: `    return this.#parts.elapsedMs() < this.#leaseUntil + 1_000 * leaseMs;`,
   },
   {
     name: "what a server held that died is nobody's",
@@ -51,10 +51,10 @@ export const plantedServerBugs: readonly PlantedBug[] = [
   },
   {
     name: "a server whose clock is off keeps its slots",
-    file: "recovery/slot-keeper.ts",
+    file: "recovery/slot-lease-keeper.ts",
     find: `    const isTrusted = this.#rightAt !== undefined && !this.#isClockOff && !this.#wasSet;
     const isRight = isClockRight(aheadMs, readings, isTrusted);`,
-    replace: `    const isTrusted = isClockRight(aheadMs, readings, true) || aheadMs < 10_000 * hurryMs;
+    replace: `    const isTrusted = isClockRight(aheadMs, readings, true) || aheadMs < 10_000 * retryMs;
     const isRight = isTrusted;`,
   },
   {

@@ -4,7 +4,7 @@ import { type Instant, second } from "../../src/kernel/instant.ts";
 import type { Random } from "../../src/kernel/random.ts";
 import type { ElapsedMs } from "../../src/kernel/elapsed.ts";
 import type { Scheduler } from "../../src/kernel/scheduler.ts";
-import { type Share, wholeShare } from "../../src/kernel/share.ts";
+import { type SlotAssignment, allSlots } from "../../src/kernel/slot-assignment.ts";
 import type { WatchedClock } from "../../src/kernel/watched-clock.ts";
 import { endpointsOf } from "../../src/merchant/notification-endpoints.ts";
 import { AccountDirectory } from "../../src/operations/account-directory.ts";
@@ -17,7 +17,7 @@ import type { Sender } from "../../src/delivery/sender.ts";
 import { CardExpiryJob } from "../../src/recovery/card-expiry-job.ts";
 import { RecoveryJob } from "../../src/recovery/recovery-job.ts";
 import { SetBackJob } from "../../src/recovery/set-back-job.ts";
-import { SlotKeeper } from "../../src/recovery/slot-keeper.ts";
+import { SlotLeaseKeeper } from "../../src/recovery/slot-lease-keeper.ts";
 import type { Store } from "../../src/stores/store.ts";
 import { CvvPocket } from "../../src/vault/cvv-pocket.ts";
 import type { Vault } from "../../src/vault/vault.ts";
@@ -54,7 +54,7 @@ export interface ServerParts {
   readonly runner: Runner;
   /** The part that clients reach. */
   readonly wire: WireServer;
-  readonly share: Share;
+  readonly slotAssignment: SlotAssignment;
   /** Whether a balancer sends it requests: /readyz fails while its clock is wrong. */
   isReady(): boolean;
   /** Starts the jobs; resolves when requests may be served. */
@@ -75,7 +75,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
   const keeper =
     node === undefined
       ? undefined
-      : new SlotKeeper({
+      : new SlotLeaseKeeper({
           store,
           clock,
           node,
@@ -83,7 +83,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
           elapsedMs,
           report: ({ kind }) => auditor.mark(`slots ${kind}`),
         });
-  const share = keeper ?? wholeShare;
+  const slotAssignment = keeper ?? allSlots;
   const accounts = new AccountDirectory(store, clock);
   const dispatcher = new Dispatcher({
     store,
@@ -100,7 +100,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     clock,
     random: outside.notificationRandom,
     scheduler,
-    share,
+    slotAssignment,
     report: ({ kind }) => auditor.mark(`delivery ${kind}`),
     alarm: (what) => auditor.violation(`no alarm is raised about an endpoint: ${what}`),
     pollMs,
@@ -144,14 +144,14 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     accounts,
     clock,
     scheduler,
-    share,
+    slotAssignment,
     report: ({ kind, state }) => auditor.mark(`${kind} ${state}`),
   });
   const cardExpiry = new CardExpiryJob({
     store,
     clock,
     scheduler,
-    share,
+    slotAssignment,
     report: () => auditor.mark("cards forgotten"),
   });
   const wire = createWireServer({
@@ -162,13 +162,13 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     cardLikeNames: new CardLikeNames(),
     forget: (id) => accounts.forget(id),
     randomOf: () => random,
-    requests: new NamedRequests(store, clock, share),
+    requests: new NamedRequests(store, clock, slotAssignment),
     sandbox: undefined,
   });
   return {
     runner,
     wire,
-    share,
+    slotAssignment,
     isReady: () => keeper?.isClockOff !== true,
     async start() {
       await keeper?.start();

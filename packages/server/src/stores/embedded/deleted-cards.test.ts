@@ -21,7 +21,7 @@ import { describe, test, type TestContext } from "node:test";
 import { SmallDisk, whyNoSmallDisk } from "../../../test/lanes/support/small-disk.ts";
 import type { MerchantId, TokenDigest } from "../../kernel/ids.ts";
 import { instant, laterBy, minute } from "../../kernel/instant.ts";
-import { wholeShare } from "../../kernel/share.ts";
+import { allSlots } from "../../kernel/slot-assignment.ts";
 import { CardExpiryJob } from "../../recovery/card-expiry-job.ts";
 import type { StoredCard } from "../../vault/stored-card.ts";
 import { sizeOf } from "./data-folder.ts";
@@ -102,7 +102,7 @@ describe("what a deleted card leaves in the files of the embedded store", () => 
     await new CardExpiryJob({
       store,
       scheduler,
-      share: wholeShare,
+      slotAssignment: allSlots,
       clock: { now: () => laterBy(now, minute) },
       report,
     }).runOnce();

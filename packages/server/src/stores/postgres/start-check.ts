@@ -60,7 +60,7 @@ export async function checkServer(
 
 /**
  * The same for a further session of a serving node, without the clock: clocks are then compared
- * continuously (recovery/slot-keeper.ts), and the database's clock alone stops no node.
+ * continuously (recovery/slot-lease-keeper.ts), and the database's clock alone stops no node.
  */
 export async function checkServerAgain(
   connection: Connection,

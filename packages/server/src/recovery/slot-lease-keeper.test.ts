@@ -7,7 +7,7 @@ import { instant } from "../kernel/instant.ts";
 import { slotCount } from "../kernel/slot.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import { StoreError } from "../stores/store.ts";
-import { SlotKeeper } from "./slot-keeper.ts";
+import { SlotLeaseKeeper } from "./slot-lease-keeper.ts";
 
 /** Nodes on one store, with a controllable clock. */
 function given(context: TestContext) {
@@ -21,7 +21,7 @@ function given(context: TestContext) {
   /** Calls that hang until the test releases them, as `<node's number> <method>`. */
   const stuck = new Set<string>();
   const hanging: HangingCall[] = [];
-  const keepers: SlotKeeper[] = [];
+  const keepers: SlotLeaseKeeper[] = [];
   /** The reports of the nodes, each after the node's number. */
   const events: string[] = [];
   context.after(() => Promise.all(keepers.map((keeper) => keeper.stop())));
@@ -50,7 +50,7 @@ function given(context: TestContext) {
       });
       return answer.promise;
     };
-    const keeper = new SlotKeeper({
+    const keeper = new SlotLeaseKeeper({
       store: {
         holdSlots: (of, leaseMs, giveBack) =>
           reached("holdSlots", () => store.holdSlots(of, leaseMs, giveBack)),
@@ -75,7 +75,7 @@ function given(context: TestContext) {
     });
     keepers.push(keeper);
     await keeper.start();
-    return { keeper, name, slots: () => [...keeper.held().keys()] };
+    return { keeper, name, slots: () => [...keeper.leases().keys()] };
   };
   const setDatabase = (aheadMs: number): void => {
     databaseAheadMs = aheadMs;
@@ -138,7 +138,7 @@ describe("the keeper of a node's slots", () => {
       const right = await node(2, () => Number(time.now()), time);
       for (let second = 0; second < 8; second += 1) await time.pass(1_000);
       assert.deepEqual([jumping.slots().length, right.slots().length], [16, 16]);
-      const held = jumping.keeper.held().get(jumping.slots()[0] ?? -1);
+      const held = jumping.keeper.leases().get(jumping.slots()[0] ?? -1);
 
       off = offMs;
       assert.deepEqual(jumping.slots(), [], "before the clocks are compared again");
@@ -269,7 +269,7 @@ describe("the keeper of a node's slots", () => {
     const sleeper = await node(1, () => Number(time.now()) - slept, time);
     assert.equal(sleeper.slots().length, 32);
     // Nothing calls it while it sleeps: its timers stop as well.
-    const late = sleeper.keeper.held().get(0);
+    const late = sleeper.keeper.leases().get(0);
     slept = -15_000;
     assert.deepEqual(sleeper.slots(), []);
     assert.equal(late?.begin(), undefined);
@@ -280,7 +280,7 @@ describe("the keeper of a node's slots", () => {
   test("a slot that is to go is given back when what was begun in it has ended, and nothing begins there meanwhile", async (context) => {
     const { time, node } = given(context);
     const old = await node(1);
-    const leaving = old.keeper.held().get(31);
+    const leaving = old.keeper.leases().get(31);
     const end = leaving?.begin();
     assert.ok(leaving !== undefined && end !== undefined);
     const fresh = await node(2);
@@ -309,12 +309,12 @@ describe("the keeper of a node's slots", () => {
     assert.deepEqual(events, ["2 2 nodes, 0 slots"], "one that is alone and has all says nothing");
     await time.pass(8_000);
     events.length = 0;
-    const tenure = two.keeper.held().get(two.slots()[0] ?? -1);
+    const lease = two.keeper.leases().get(two.slots()[0] ?? -1);
     cutOff.add(two.name);
     for (let tenth = 0; tenth < 150; tenth += 1) {
       await time.pass(100);
       assert.ok(timesHeld([one, two]).every((times) => times <= 1));
-      assert.equal(tenure?.begin() === undefined, two.slots().length === 0);
+      assert.equal(lease?.begin() === undefined, two.slots().length === 0);
     }
     assert.deepEqual(timesHeld([one]), once, "within its lease and one renewal");
 
@@ -327,7 +327,7 @@ describe("the keeper of a node's slots", () => {
       new Set(["1 2 nodes, 16 slots", "2 2 nodes, 16 slots"]),
     );
     assert.equal(
-      tenure?.begin(),
+      lease?.begin(),
       undefined,
       "what was read before it lost the slot has been done by another",
     );
@@ -336,15 +336,15 @@ describe("the keeper of a node's slots", () => {
   test("what was read before a lease ran out is not begun after it, whoever holds the slot then", async (context) => {
     const { time, cutOff, node } = given(context);
     const only = await node(1);
-    const tenure = only.keeper.held().get(7);
-    assert.ok(tenure?.begin() !== undefined);
+    const lease = only.keeper.leases().get(7);
+    assert.ok(lease?.begin() !== undefined);
     cutOff.add(only.name);
     await time.pass(11_000);
     cutOff.clear();
     await time.pass(2_000);
     assert.equal(only.slots().length, slotCount);
-    assert.equal(tenure.begin(), undefined);
-    assert.ok(only.keeper.held().get(7)?.begin() !== undefined);
+    assert.equal(lease.begin(), undefined);
+    assert.ok(only.keeper.leases().get(7)?.begin() !== undefined);
   });
 
   test("a node that was alone does not say so when it has heard nothing for a lease", async (context) => {
@@ -361,7 +361,7 @@ describe("the keeper of a node's slots", () => {
     const time = new StillTime();
     const answer = Promise.withResolvers<{ slots: number[]; share: number; nodes: number }>();
     const store = { holdSlots: () => answer.promise, leaveSlots: async () => undefined };
-    const keeper = new SlotKeeper({
+    const keeper = new SlotLeaseKeeper({
       store,
       node: "00",
       scheduler: time,
@@ -373,13 +373,13 @@ describe("the keeper of a node's slots", () => {
     await time.pass(9_000);
     answer.resolve({ slots: [7], share: 1, nodes: 32 });
     await started;
-    const tenure = keeper.held().get(7);
-    assert.ok(tenure?.begin() !== undefined);
+    const lease = keeper.leases().get(7);
+    assert.ok(lease?.begin() !== undefined);
     store.holdSlots = () => Promise.reject(new StoreError("unavailable"));
     await time.pass(999);
-    assert.ok(tenure.begin() !== undefined);
+    assert.ok(lease.begin() !== undefined);
     await time.pass(1);
-    assert.deepEqual([keeper.held().size, tenure.begin()], [0, undefined]);
+    assert.deepEqual([keeper.leases().size, lease.begin()], [0, undefined]);
   });
 
   test("a store that never answers holds nobody up: it is asked again", async (context) => {
@@ -393,7 +393,7 @@ describe("the keeper of a node's slots", () => {
       },
       leaveSlots: async () => undefined,
     };
-    const keeper = new SlotKeeper({
+    const keeper = new SlotLeaseKeeper({
       store,
       node: "00",
       scheduler: time,
@@ -404,16 +404,16 @@ describe("the keeper of a node's slots", () => {
     const started = keeper.start();
     await time.pass(10_000);
     await started;
-    assert.equal(keeper.held().size, 0);
+    assert.equal(keeper.leases().size, 0);
     await time.pass(1_000);
-    assert.deepEqual([...keeper.held().keys()], [7]);
+    assert.deepEqual([...keeper.leases().keys()], [7]);
   });
 
   /** One node holds all slots again, and its call that gives back the upper half is under way. */
   async function givenRenewalUnderWay(context: TestContext) {
     const { time, stuck, hanging, node } = given(context);
     const one = await node(1);
-    const leaving = one.keeper.held().get(31);
+    const leaving = one.keeper.leases().get(31);
     const two = await node(2);
     // The next renewal detects that there are two nodes, the one after it gives slots back.
     await time.pass(3_000);

@@ -2,12 +2,12 @@ import { aheadOf, type Clock, clockToleranceMs } from "../kernel/clock.ts";
 import type { ElapsedMs } from "../kernel/elapsed.ts";
 import { type Instant, second } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
-import type { Share, Tenure } from "../kernel/share.ts";
+import type { SlotAssignment, SlotLease } from "../kernel/slot-assignment.ts";
 import { everySlot, slotCount } from "../kernel/slot.ts";
 import type { ClockReadings, HeldSlots, Store } from "../stores/store.ts";
 import { isClockRight, isContested } from "./clock-verdict.ts";
 
-export interface SlotKeeperParts {
+export interface SlotLeaseKeeperParts {
   readonly store: Pick<Store, "holdSlots" | "leaveSlots" | "time" | "noteClock" | "clockReadings">;
   /** Compared with the clocks of the database and of other nodes, if nodes share a database. */
   readonly clock?: Clock;
@@ -22,10 +22,10 @@ export interface SlotKeeperParts {
    * Called when the number of nodes or the slots of this node change, and when the lease expired.
    * Never throws.
    */
-  readonly report: (event: ShareEvent) => void;
+  readonly report: (event: SlotEvent) => void;
 }
 
-export type ShareEvent =
+export type SlotEvent =
   | { readonly kind: "changed"; readonly nodes: number; readonly slots: number }
   | { readonly kind: "lost" }
   | { readonly kind: "clock_right" | "database_clock_right" }
@@ -46,41 +46,42 @@ const leaseMs = 10 * second;
 /** Three renewals may fail before the lease expires. */
 const renewMs = 3 * second;
 /** While slots move between nodes, and after a failure. */
-const hurryMs = second;
+const retryMs = second;
 /**
  * Comparisons, one per renewal, before a clock that was right and was not set counts as wrong.
  * After a step of the database's clock, other nodes' clocks seem wrong as well until each of them
  * has noted its own again.
  */
-const wrongInARow = 3;
+const maxWrongInARow = 3;
 /** Comparisons, one per second, before a clock that was wrong counts as right. */
-const rightInARow = 5;
+const minRightInARow = 5;
 
-/** A slot that this node holds. */
-class OwnTenure implements Tenure {
-  readonly #runs: () => boolean;
+/** The lease of a slot that this node holds. */
+class OwnSlotLease implements SlotLease {
+  readonly #isLeaseValid: () => boolean;
   /**
    * The slot is to move to another node: no work begins, and it is given back when the running work
    * has ended.
    */
-  leaving = false;
+  isReleasing = false;
   /** An earlier call may still give it back, or another node may still hold it: no work begins. */
   isInDoubt = false;
-  over = false;
-  underWay = 0;
+  hasEnded = false;
+  inFlight = 0;
   /** In this node's monotonic time: until then another node may still hold the slot. */
-  readonly opensAt: number;
+  readonly usableFrom: number;
 
-  constructor(runs: () => boolean, opensAt: number) {
-    this.#runs = runs;
-    this.opensAt = opensAt;
+  constructor(isLeaseValid: () => boolean, usableFrom: number) {
+    this.#isLeaseValid = isLeaseValid;
+    this.usableFrom = usableFrom;
   }
 
   begin(): (() => void) | undefined {
-    if (this.over || this.leaving || this.isInDoubt || !this.#runs()) return undefined;
-    this.underWay += 1;
+    if (this.hasEnded || this.isReleasing || this.isInDoubt || !this.#isLeaseValid())
+      return undefined;
+    this.inFlight += 1;
     return () => {
-      this.underWay -= 1;
+      this.inFlight -= 1;
     };
   }
 }
@@ -89,7 +90,7 @@ class OwnTenure implements Tenure {
  * Slots that an unanswered call was to give back. It may take effect at any moment before `until`,
  * in this node's monotonic time.
  */
-interface Doubt {
+interface InDoubtRelease {
   readonly slots: ReadonlySet<number>;
   until: number;
 }
@@ -109,17 +110,17 @@ interface Doubt {
  * gives back until that is impossible, even if the store has meanwhile assigned them to this node
  * again.
  *
- * Owns one timer and the tenures. Work that a stalled node does after its lease is wasted but never
- * harmful (decisions/0009).
+ * Owns one timer and the slot leases. Work that a stalled node does after its lease is wasted but
+ * never harmful (decisions/0009).
  */
-export class SlotKeeper implements Share {
-  readonly #parts: SlotKeeperParts;
-  readonly #tenures = new Map<number, OwnTenure>();
-  /** The tenures in which work may begin. */
-  #open: ReadonlyMap<number, Tenure> = new Map();
-  readonly #doubts = new Set<Doubt>();
+export class SlotLeaseKeeper implements SlotAssignment {
+  readonly #parts: SlotLeaseKeeperParts;
+  readonly #leases = new Map<number, OwnSlotLease>();
+  /** The slot leases under which work may begin. */
+  #usableLeases: ReadonlyMap<number, SlotLease> = new Map();
+  readonly #inDoubtReleases = new Set<InDoubtRelease>();
   /** When the lease expires, in this node's monotonic time. */
-  #until = 0;
+  #leaseUntil = 0;
   #nodes = 0;
   /**
    * This machine's clock and monotonic time when the clock was last right; undefined until then,
@@ -133,17 +134,17 @@ export class SlotKeeper implements Share {
   /** Lead of this clock over the database's at the last comparison. */
   #aheadMs: number | undefined;
   /** The monotonic time at which slots that are taken now open. */
-  #opensAt = 0;
-  #wrongTimes = 0;
-  #rightTimes = 0;
-  #databaseRightTimes = 0;
+  #newLeasesUsableFrom = 0;
+  #wrongCount = 0;
+  #rightCount = 0;
+  #databaseRightCount = 0;
   /** The last report; initially that of a single process. */
   #reported = `1 ${slotCount}`;
   #cancelTimer: (() => void) | undefined;
   #round: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  constructor(parts: SlotKeeperParts) {
+  constructor(parts: SlotLeaseKeeperParts) {
     this.#parts = parts;
   }
 
@@ -157,7 +158,7 @@ export class SlotKeeper implements Share {
     this.#stopped = true;
     this.#cancelTimer?.();
     await this.#round;
-    this.#forgetAll();
+    this.#endAllLeases();
     const { store, node } = this.#parts;
     // If the store is unavailable, the lease expires.
     await Promise.all([store.noteClock?.(node, undefined), store.leaveSlots(node)]).catch(
@@ -165,13 +166,13 @@ export class SlotKeeper implements Share {
     );
   }
 
-  held(): ReadonlyMap<number, Tenure> {
-    return this.#runs() ? this.#open : nothing;
+  leases(): ReadonlyMap<number, SlotLease> {
+    return this.#isLeaseValid() ? this.#usableLeases : noLeases;
   }
 
   get isAlone(): boolean {
     // Without a renewal within the lease, the other nodes are unknown.
-    return this.#runs() && this.#nodes === 1;
+    return this.#isLeaseValid() && this.#nodes === 1;
   }
 
   /**
@@ -185,8 +186,8 @@ export class SlotKeeper implements Share {
     return isUnknown || this.#isClockOff || this.#hasStepped();
   }
 
-  #runs(): boolean {
-    return this.#parts.elapsedMs() < this.#until && !this.#hasStepped();
+  #isLeaseValid(): boolean {
+    return this.#parts.elapsedMs() < this.#leaseUntil && !this.#hasStepped();
   }
 
   /**
@@ -208,64 +209,68 @@ export class SlotKeeper implements Share {
 
   /** Resolves with the time until the next renewal. */
   async #renew(): Promise<number> {
-    const asked = this.#parts.elapsedMs();
-    // A doubt that ends after this call is sent still applies to its answer, which may predate the
-    // effect of the late call.
-    for (const doubt of this.#doubts) if (doubt.until < asked) this.#doubts.delete(doubt);
+    const requestedAt = this.#parts.elapsedMs();
+    // A release that is in doubt until after this call is sent still applies to its answer, which
+    // may predate the effect of the late call.
+    for (const release of this.#inDoubtReleases)
+      if (release.until < requestedAt) this.#inDoubtReleases.delete(release);
     const { clock, store } = this.#parts;
     const clockState =
       clock === undefined || store.time === undefined
         ? "right"
-        : await this.#judgeClock(clock, store.time());
+        : await this.#checkClock(clock, store.time());
     if (clockState === "off") {
-      await this.#standStill();
-      return hurryMs;
+      await this.#releaseAll();
+      return retryMs;
     }
-    const answer = clockState === "unknown" ? undefined : await this.#ask();
+    const answer = clockState === "unknown" ? undefined : await this.#requestSlots();
     if (answer === undefined) {
-      if (!this.#runs() && this.#tenures.size > 0) this.#lose();
-      return hurryMs;
+      if (!this.#isLeaseValid() && this.#leases.size > 0) this.#loseLease();
+      return retryMs;
     }
     // Expired slots may have belonged to another node in between.
-    if (!this.#runs()) this.#forgetAll();
-    this.#until = asked + leaseMs;
+    if (!this.#isLeaseValid()) this.#endAllLeases();
+    this.#leaseUntil = requestedAt + leaseMs;
     this.#nodes = answer.nodes;
     this.#adopt(answer);
     this.#reportChange();
-    return answer.slots.length === answer.share || clockState === "doubted" ? renewMs : hurryMs;
+    return answer.slots.length === answer.share || clockState === "doubted" ? renewMs : retryMs;
   }
 
   /** `unknown`: there was no answer in time, or another node's clock contradicts this one's. */
-  async #judgeClock(
+  async #checkClock(
     clock: Clock,
-    asked: Promise<Instant>,
+    request: Promise<Instant>,
   ): Promise<"right" | "doubted" | "off" | "unknown"> {
     const { store, node } = this.#parts;
     this.#wasSet = this.#hasStepped();
-    const compared = await this.#compare(clock, asked);
-    const readings = await this.#inTime(store.clockReadings?.(node) ?? Promise.resolve(noReadings));
+    const compared = await this.#compare(clock, request);
+    const readings = await this.#withinLease(
+      store.clockReadings?.(node) ?? Promise.resolve(noReadings),
+    );
     if (compared === undefined || readings === undefined) return "unknown";
     const { aheadMs, own } = compared;
     // The database's clock was set. By its new time other nodes' leases may have expired, while
     // those nodes still rely on them.
     const before = this.#aheadMs ?? readings.last ?? aheadMs;
-    if (Math.abs(aheadMs - before) > clockToleranceMs) this.#opensAt = own.elapsedMs + leaseMs;
+    if (Math.abs(aheadMs - before) > clockToleranceMs)
+      this.#newLeasesUsableFrom = own.elapsedMs + leaseMs;
     this.#aheadMs = aheadMs;
     const isTrusted = this.#rightAt !== undefined && !this.#isClockOff && !this.#wasSet;
     const isRight = isClockRight(aheadMs, readings, isTrusted);
-    this.#wrongTimes = isRight ? 0 : this.#wrongTimes + 1;
-    const isDoubted = !isRight && isTrusted && this.#wrongTimes < wrongInARow;
+    this.#wrongCount = isRight ? 0 : this.#wrongCount + 1;
+    const isDoubted = !isRight && isTrusted && this.#wrongCount < maxWrongInARow;
     if (!isRight && !isDoubted) {
-      this.#rightTimes = 0;
+      this.#rightCount = 0;
       if (!this.#isClockOff) {
         this.#isClockOff = true;
         this.#parts.report({ kind: "clock_off", aheadMs, at: own.at });
       }
       return "off";
     }
-    this.#rightTimes += 1;
-    if (this.#isClockOff && this.#rightTimes < rightInARow) return "off";
-    const isNoted = await this.#inTime(
+    this.#rightCount += 1;
+    if (this.#isClockOff && this.#rightCount < minRightInARow) return "off";
+    const isNoted = await this.#withinLease(
       (store.noteClock?.(node, aheadMs) ?? Promise.resolve()).then(() => true),
     );
     // By now a node whose clock contradicts this one's can read this reading, and will soon count
@@ -275,7 +280,7 @@ export class SlotKeeper implements Share {
     this.#wasSet = false;
     if (this.#isClockOff) {
       this.#isClockOff = false;
-      this.#rightTimes = 0;
+      this.#rightCount = 0;
       this.#parts.report({ kind: "clock_right" });
     }
     if (!isDoubted) this.#reportDatabaseClock(aheadMs, own.at);
@@ -285,28 +290,28 @@ export class SlotKeeper implements Share {
   /** This node's clock is right, so the difference is an error of the database's clock. */
   #reportDatabaseClock(aheadMs: number, at: Instant): void {
     const isOff = Math.abs(aheadMs) > clockToleranceMs;
-    this.#databaseRightTimes = isOff ? 0 : this.#databaseRightTimes + 1;
+    this.#databaseRightCount = isOff ? 0 : this.#databaseRightCount + 1;
     if (isOff && !this.#isDatabaseClockOff) {
       this.#isDatabaseClockOff = true;
       this.#parts.report({ kind: "database_clock_off", aheadMs, at });
     }
-    if (this.#isDatabaseClockOff && this.#databaseRightTimes >= rightInARow) {
+    if (this.#isDatabaseClockOff && this.#databaseRightCount >= minRightInARow) {
       this.#isDatabaseClockOff = false;
       this.#parts.report({ kind: "database_clock_right" });
     }
   }
 
   /**
-   * Lead of this clock over the one that `asked` reads; undefined if there was no answer in time,
+   * Lead of this clock over the one that `request` reads; undefined if there was no answer in time,
    * or if the clock was set meanwhile.
    */
   async #compare(
     clock: Clock,
-    asked: Promise<Instant>,
+    request: Promise<Instant>,
   ): Promise<{ readonly aheadMs: number; readonly own: OwnTime } | undefined> {
     const { elapsedMs } = this.#parts;
     const own: OwnTime = { at: clock.now(), elapsedMs: elapsedMs() };
-    const theirs = await this.#inTime(asked);
+    const theirs = await this.#withinLease(request);
     const after = clock.now();
     if (isSetSince(own, { at: after, elapsedMs: elapsedMs() })) {
       this.#wasSet = true;
@@ -316,86 +321,88 @@ export class SlotKeeper implements Share {
   }
 
   /** Gives all slots to other nodes. */
-  async #standStill(): Promise<void> {
+  async #releaseAll(): Promise<void> {
     const { store, node } = this.#parts;
-    this.#forgetAll();
-    this.#until = 0;
+    this.#endAllLeases();
+    this.#leaseUntil = 0;
     this.#reported = "";
-    await this.#inTime(store.noteClock?.(node, undefined) ?? Promise.resolve());
+    await this.#withinLease(store.noteClock?.(node, undefined) ?? Promise.resolve());
     // If the store is unavailable, the lease expires.
-    await this.#givenBack(
+    await this.#releasing(
       [...everySlot],
       store.leaveSlots(node).then(() => true),
     );
   }
 
   /** undefined if the store failed, or answered too late. */
-  async #ask(): Promise<HeldSlots | undefined> {
+  async #requestSlots(): Promise<HeldSlots | undefined> {
     const { store, node } = this.#parts;
-    const idle = Array.from(this.#tenures).filter(
-      ([, { leaving, underWay }]) => leaving && underWay === 0,
+    const releasable = Array.from(this.#leases).filter(
+      ([, { isReleasing, inFlight }]) => isReleasing && inFlight === 0,
     );
-    const giveBack = idle.map(([slot]) => slot);
-    return this.#givenBack(giveBack, store.holdSlots(node, leaseMs, giveBack));
+    const toRelease = releasable.map(([slot]) => slot);
+    return this.#releasing(toRelease, store.holdSlots(node, leaseMs, toRelease));
   }
 
-  /** Like `inTime`; without an answer in time the slots are in doubt. */
-  async #givenBack<T>(slots: readonly number[], asked: Promise<T>): Promise<T | undefined> {
-    const doubt: Doubt = { slots: new Set(slots), until: Number.POSITIVE_INFINITY };
+  /** Like `withinLease`; without an answer in time the slots are in doubt. */
+  async #releasing<T>(slots: readonly number[], request: Promise<T>): Promise<T | undefined> {
+    const release: InDoubtRelease = { slots: new Set(slots), until: Number.POSITIVE_INFINITY };
     const endsIn = (ms: number) => () => {
-      doubt.until = this.#parts.elapsedMs() + ms;
+      release.until = this.#parts.elapsedMs() + ms;
     };
     // A call that failed here may still be executed by the server (store.ts).
-    asked.then(endsIn(0), endsIn(leaseMs));
-    const answer = await this.#inTime(asked);
-    if (answer === undefined && slots.length > 0) this.#doubts.add(doubt);
+    request.then(endsIn(0), endsIn(leaseMs));
+    const answer = await this.#withinLease(request);
+    if (answer === undefined && slots.length > 0) this.#inDoubtReleases.add(release);
     return answer;
   }
 
-  async #inTime<T>(asked: Promise<T>): Promise<T | undefined> {
+  async #withinLease<T>(request: Promise<T>): Promise<T | undefined> {
     const late = Promise.withResolvers<undefined>();
     const cancel = this.#parts.scheduler.after(leaseMs, () => late.resolve(undefined));
-    const answer = await Promise.race([asked.catch(() => undefined), late.promise]);
+    const answer = await Promise.race([request.catch(() => undefined), late.promise]);
     cancel();
     return answer;
   }
 
   #adopt({ slots, share }: HeldSlots): void {
-    for (const [slot, tenure] of this.#tenures) {
+    for (const [slot, lease] of this.#leases) {
       if (slots.includes(slot)) continue;
-      tenure.over = true;
-      this.#tenures.delete(slot);
+      lease.hasEnded = true;
+      this.#leases.delete(slot);
     }
-    const open = new Map<number, Tenure>();
+    const usable = new Map<number, SlotLease>();
     for (const [index, slot] of slots.entries()) {
-      const tenure = this.#tenures.get(slot) ?? new OwnTenure(() => this.#runs(), this.#opensAt);
-      this.#tenures.set(slot, tenure);
-      tenure.leaving = index >= share;
-      tenure.isInDoubt =
-        tenure.opensAt > this.#parts.elapsedMs() ||
-        [...this.#doubts].some((doubt) => doubt.slots.has(slot));
-      if (!tenure.leaving && !tenure.isInDoubt) open.set(slot, tenure);
+      const lease =
+        this.#leases.get(slot) ??
+        new OwnSlotLease(() => this.#isLeaseValid(), this.#newLeasesUsableFrom);
+      this.#leases.set(slot, lease);
+      lease.isReleasing = index >= share;
+      lease.isInDoubt =
+        lease.usableFrom > this.#parts.elapsedMs() ||
+        [...this.#inDoubtReleases].some((release) => release.slots.has(slot));
+      if (!lease.isReleasing && !lease.isInDoubt) usable.set(slot, lease);
     }
-    this.#open = open;
+    this.#usableLeases = usable;
   }
 
-  #lose(): void {
-    this.#forgetAll();
+  #loseLease(): void {
+    this.#endAllLeases();
     this.#reported = "";
     this.#parts.report({ kind: "lost" });
   }
 
   #reportChange(): void {
-    const [nodes, slots] = [this.#nodes, this.#open.size];
+    const [nodes, slots] = [this.#nodes, this.#usableLeases.size];
     if (this.#reported === `${nodes} ${slots}`) return;
     this.#reported = `${nodes} ${slots}`;
     this.#parts.report({ kind: "changed", nodes, slots });
   }
 
-  #forgetAll(): void {
-    for (const tenure of this.#tenures.values()) tenure.over = true;
-    this.#tenures.clear();
-    this.#open = nothing;
+  #endAllLeases(): void {
+    for (const lease of this.#leases.values()) lease.hasEnded = true;
+    this.#leases.clear();
+    this.#usableLeases = noLeases;
   }
 }
 
@@ -409,5 +416,5 @@ function isSetSince(then: OwnTime, now: OwnTime): boolean {
   return Math.abs(now.at - then.at - (now.elapsedMs - then.elapsedMs)) > clockToleranceMs;
 }
 
-const nothing: ReadonlyMap<number, Tenure> = new Map();
+const noLeases: ReadonlyMap<number, SlotLease> = new Map();
 const noReadings: ClockReadings = { others: [], last: undefined };
