@@ -1,4 +1,4 @@
-import { given } from "./library-options.ts";
+import { optional } from "./library-options.ts";
 
 /**
  * Faults for an account's next requests; docs/wire/sandbox.md describes the effect of each kind.
@@ -65,8 +65,8 @@ interface FaultsClient {
 /** The faults of the account whose key the client uses. */
 export function faultsOf(client: FaultsClient): Faults {
   return {
-    async add(asked) {
-      const { code, delayMs, times, ...fault } = given(asked);
+    async add(faultToAdd) {
+      const { code, delayMs, times, ...fault } = optional(faultToAdd);
       const { fault: added, faults } = await client.faults({
         add: {
           // A JavaScript program may use the wire names; the server reports names that are neither.
@@ -77,23 +77,24 @@ export function faultsOf(client: FaultsClient): Faults {
           ...(times === undefined ? {} : { times: String(times) }),
         },
       });
-      return toldOf(added ?? faults.at(-1) ?? {});
+      return faultOf(added ?? faults.at(-1) ?? {});
     },
-    list: async () => (await client.faults({})).faults.map(toldOf),
-    clear: async (id) => (await client.faults({ clear: given({ id }).id ?? "all" })).cleared ?? 0,
+    list: async () => (await client.faults({})).faults.map(faultOf),
+    clear: async (id) =>
+      (await client.faults({ clear: optional({ id }).id ?? "all" })).cleared ?? 0,
   };
 }
 
 /** The answer of a Cofre of this version has these types. */
-function toldOf({
+function faultOf({
   merchant_payment_code: code,
   delay_ms: delayMs,
-  ...fault
+  ...fields
 }: Fields): WaitingFault {
-  const told = {
-    ...fault,
+  const fault = {
+    ...fields,
     ...(code === undefined ? {} : { code }),
     ...(delayMs === undefined ? {} : { delayMs }),
   };
-  return told as object as WaitingFault;
+  return fault as object as WaitingFault;
 }

@@ -3,9 +3,9 @@
  * on the wire both count as omitted (interface 1.2), and the effect would not be the intended one.
  * Throws a TypeError.
  */
-export function given<Options extends object>(options: Options): Options {
+export function optional<Options extends object>(options: Options): Options {
   for (const [name, value] of entriesOf(options)) {
-    const what = value === undefined ? undefined : lackOf(value);
+    const what = value === undefined ? undefined : problemOf(value);
     if (what !== undefined)
       throw new TypeError(`${name} is ${what}: give it a value, or leave it out.`);
   }
@@ -13,9 +13,9 @@ export function given<Options extends object>(options: Options): Options {
 }
 
 /** The same for options that are required. */
-export function needed<Options extends object>(options: Options): Options {
+export function required<Options extends object>(options: Options): Options {
   for (const [name, value] of entriesOf(options)) {
-    const what = lackOf(value);
+    const what = problemOf(value);
     if (what !== undefined) throw new TypeError(`${name} is ${what}.`);
   }
   return options;
@@ -25,7 +25,7 @@ function entriesOf(options: object): readonly (readonly [string, unknown])[] {
   return Object.entries(options);
 }
 
-function lackOf(value: unknown): string | undefined {
+function problemOf(value: unknown): string | undefined {
   if (value === undefined) return "missing";
   if (value === null) return "null";
   return value === "" ? "empty" : undefined;

@@ -6,7 +6,7 @@ import { readConfig } from "./config/read-config.ts";
 import { Secret } from "./kernel/secret.ts";
 import { systemScheduler } from "./kernel/system-scheduler.ts";
 import { type Faults, faultsOf } from "./library-faults.ts";
-import { given, needed } from "./library-options.ts";
+import { optional, required } from "./library-options.ts";
 import type { AccountSettings, SimulatorSettings } from "./merchant/account.ts";
 import type { NotificationChaos, NotificationEndpoint } from "./notification/endpoint.ts";
 
@@ -86,9 +86,9 @@ export interface World extends Sandbox {
      * Advances the time by `10s`, `30min`, `36h`, `4d` or `14months`, or with `next` to when the
      * next work falls due. Resolves when all due work is done.
      */
-    advance(span: string): Promise<Done>;
+    advance(span: string): Promise<AdvanceResult>;
     /** Sets the time. Setting it back does no work. */
-    set(to: Date): Promise<Done>;
+    set(to: Date): Promise<AdvanceResult>;
     /** true: the clock is running; false: paused. */
     run(running: boolean): Promise<void>;
   };
@@ -103,7 +103,7 @@ export interface World extends Sandbox {
 }
 
 /** Work done while the time moved. */
-export interface Done {
+export interface AdvanceResult {
   /**
    * Changes of payments: captures that expired, refunds that were sent, outcomes that were
    * resolved.
@@ -371,7 +371,7 @@ export async function startCofre(options: CofreOptions = {}): Promise<Cofre> {
       integrationKey,
       publicIntegrationKey,
     }),
-    worlds: worldsAt(url),
+    worlds: worldsOf(url),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -379,7 +379,7 @@ export async function startCofre(options: CofreOptions = {}): Promise<Cofre> {
 
 /** JavaScript has no types, and a misspelt name would silently leave the option at its default. */
 function checked(options: CofreOptions): CofreOptions {
-  for (const [name, value] of Object.entries(given(options)) as [string, unknown][]) {
+  for (const [name, value] of Object.entries(optional(options)) as [string, unknown][]) {
     const kinds = optionKinds.get(name);
     if (kinds === undefined)
       throw new TypeError(
@@ -463,7 +463,7 @@ function textOf(time: Date): string {
 }
 
 /** The data of a world in the answer of a Cofre of this version. */
-interface ToldWorld {
+interface WorldResponse {
   readonly id: string;
   readonly name: string;
   readonly seed: string;
@@ -471,23 +471,23 @@ interface ToldWorld {
   readonly public_integration_key: string;
 }
 
-function worldsAt(url: string): Cofre["worlds"] {
+function worldsOf(url: string): Cofre["worlds"] {
   const keyless = new CofreClient(url, new Secret(""), systemScheduler);
   return {
-    async create(asked = {}) {
-      const { clock, integrationKey, publicIntegrationKey, ...options } = given(asked);
-      const told = await keyless.createWorld({
-        ...options,
+    async create(options = {}) {
+      const { clock, integrationKey, publicIntegrationKey, ...others } = optional(options);
+      const response = await keyless.createWorld({
+        ...others,
         ...(clock === undefined ? {} : { clock: textOf(clock) }),
         ...(integrationKey === undefined ? {} : { new_integration_key: integrationKey }),
         ...(publicIntegrationKey === undefined
           ? {}
           : { new_public_integration_key: publicIntegrationKey }),
       });
-      return worldOf(url, told as object as ToldWorld);
+      return worldOf(url, response as object as WorldResponse);
     },
     list: async () =>
-      (await keyless.worlds()).map((told) => worldOf(url, told as object as ToldWorld)),
+      (await keyless.worlds()).map((response) => worldOf(url, response as object as WorldResponse)),
   };
 }
 
@@ -499,14 +499,14 @@ function worldOf(
     seed,
     integration_key: integrationKey,
     public_integration_key: publicIntegrationKey,
-  }: ToldWorld,
+  }: WorldResponse,
 ): World {
   const client = new CofreClient(url, new Secret(integrationKey), systemScheduler);
-  const move = async (fields: Readonly<Record<string, unknown>>): Promise<Done> => {
+  const move = async (fields: Readonly<Record<string, unknown>>): Promise<AdvanceResult> => {
     const sum = { payments: 0, deliveries: 0, cards: 0 };
     for (let next: Readonly<Record<string, unknown>> | undefined = fields; next !== undefined;) {
       const answer = await client.clock(next);
-      const done = answer["done"] as Done;
+      const done = answer["done"] as AdvanceResult;
       for (const name of ["payments", "deliveries", "cards"] as const) sum[name] += done[name];
       // More work fell due than one call does.
       next = answer["complete"] === false ? { set: answer["to"] } : undefined;
@@ -520,9 +520,9 @@ function worldOf(
     seed,
     clock: {
       now: async () => new Date(((await client.clock())["clock"] as { readonly now: string }).now),
-      advance: async (span) => move({ advance: needed({ span }).span }),
+      advance: async (span) => move({ advance: required({ span }).span }),
       set: async (to) => move({ set: textOf(to) }),
-      run: async (running) => void (await client.clock({ run: needed({ running }).running })),
+      run: async (running) => void (await client.clock({ run: required({ running }).running })),
     },
     reset: async () => void (await client.world({ do: "reset" })),
     snapshot: async (kept) => void (await client.world({ do: "snapshot", name: kept })),
@@ -536,8 +536,8 @@ function sandboxOf(client: CofreClient, keys: Sandbox["keys"]): Sandbox {
     integrationKey: keys.integrationKey,
     keys,
     simulator: {
-      next: async (asked) => {
-        const { times, ...instruction } = given(asked);
+      next: async (options) => {
+        const { times, ...instruction } = optional(options);
         return client.simulate({
           ...instruction,
           ...(times === undefined ? {} : { times: String(times) }),
@@ -552,10 +552,10 @@ function sandboxOf(client: CofreClient, keys: Sandbox["keys"]): Sandbox {
     },
     notifications: {
       list: async (selection = {}) => {
-        const { after = 0 } = given(selection);
+        const { after = 0 } = optional(selection);
         return (await client.notifications(after)) as object as readonly CofreNotification[];
       },
-      resend: async (selection) => client.replayAll(selectionOf(needed(selection))),
+      resend: async (selection) => client.replayAll(selectionOf(required(selection))),
     },
     payments: {
       explain: async (codeOrHash) =>
