@@ -11,7 +11,7 @@ import {
   type RecordingBounds,
   type RequestFacts,
 } from "./recorder.ts";
-import { Ring } from "./ring.ts";
+import { RingBuffer } from "./ring-buffer.ts";
 
 const merchant = (number: number) => String(number).padStart(8, "0") as MerchantId;
 const payment = "a".repeat(48) as PaymentId;
@@ -60,7 +60,7 @@ function recorderWith(bounds: Partial<RecordingBounds> = {}): {
 
 describe("a ring", () => {
   test("holds the newest, oldest first, and gives back what had to go", () => {
-    const ring = new Ring<number>(3);
+    const ring = new RingBuffer<number>(3);
     assert.deepEqual(ring.items(), []);
     const gone = [1, 2, 3, 4, 5, 6, 7].map((item) => ring.add(item));
     assert.deepEqual(gone, [undefined, undefined, undefined, 1, 2, 3, 4]);
@@ -124,7 +124,7 @@ describe("a recorder", () => {
     assert.deepEqual([requests.length, calls.length, attempts.length], [1_000, 1_000, 1_000]);
     assert.deepEqual([requests[0]?.number, requests.at(-1)?.number, since], [9_001, 10_000, 9_000]);
     assert.equal(commitsOf(payment).size, 4_000);
-    assert.deepEqual(recorder.held, { accounts: 1, characters: 150_000 });
+    assert.deepEqual(recorder.size, { accounts: 1, characters: 150_000 });
   });
 
   test("forgets the account of which nothing was recorded for longest when there are too many, or all hold too much", () => {
@@ -138,7 +138,7 @@ describe("a recorder", () => {
     const { recorder: full } = recorderWith({ characters: 1_000 });
     for (let number = 1; number <= 20; number += 1)
       full.request(merchant(number), instant(0), asked("x".repeat(150)))(answer("y".repeat(50)));
-    assert.deepEqual(full.held, { accounts: 5, characters: 1_000 });
+    assert.deepEqual(full.size, { accounts: 5, characters: 1_000 });
     assert.equal(full.of(merchant(20)).requests.length, 1);
     assert.equal(full.of(merchant(15)).requests.length, 0);
   });
@@ -151,10 +151,10 @@ describe("a recorder", () => {
       recorder.of(merchant(2)).requests.map(({ parameters }) => parameters),
       [["x", "12"]],
     );
-    recorder.forget(one);
+    recorder.clear(one);
     late(answer("an answer that comes afterwards"));
     assert.deepEqual([recorder.of(one).requests, recorder.of(one).since], [[], undefined]);
-    assert.deepEqual(recorder.held, { accounts: 1, characters: 2 });
+    assert.deepEqual(recorder.size, { accounts: 1, characters: 2 });
   });
 
   test("an answer to a request that is not kept any more is not counted", () => {
@@ -162,6 +162,6 @@ describe("a recorder", () => {
     const first = recorder.request(one, instant(0), asked("12"));
     for (let count = 0; count < 2; count += 1) recorder.request(one, instant(0), asked("12"));
     first(answer("an answer that comes afterwards"));
-    assert.equal(recorder.held.characters, 4);
+    assert.equal(recorder.size.characters, 4);
   });
 });

@@ -2,7 +2,7 @@ import type { ElapsedMs } from "../../kernel/elapsed.ts";
 import type { MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { EndpointId } from "../../notification/events.ts";
-import { Ring } from "./ring.ts";
+import { RingBuffer } from "./ring-buffer.ts";
 
 /** Limits of the recording, which is in this process's memory only. */
 export const recordingBounds = {
@@ -159,17 +159,17 @@ interface Commit {
 
 interface AccountRecording {
   readonly began: Instant;
-  readonly requests: Ring<Growing<RecordedRequest>>;
-  readonly calls: Ring<Growing<RecordedCall>>;
-  readonly attempts: Ring<RecordedAttempt>;
-  readonly commits: Ring<Commit>;
+  readonly requests: RingBuffer<Mutable<RecordedRequest>>;
+  readonly calls: RingBuffer<Mutable<RecordedCall>>;
+  readonly attempts: RingBuffer<RecordedAttempt>;
+  readonly commits: RingBuffer<Commit>;
   number: number;
   characters: number;
   /** Time of the newest entry that was dropped. */
-  goneAt: Instant | undefined;
+  droppedUntil: Instant | undefined;
 }
 
-type Growing<Item> = { -readonly [Name in keyof Item]: Item[Name] };
+type Mutable<Item> = { -readonly [Name in keyof Item]: Item[Name] };
 
 export interface RecorderParts {
   /** Durations are machine time, even if the account's clock is paused. */
@@ -206,7 +206,7 @@ export class Recorder {
     account.number += 1;
     const { method, path, key, parameters, characters, leftOut } = facts;
     const [sequence, number] = [this.#next(), account.number];
-    const entry: Growing<RecordedRequest> = {
+    const entry: Mutable<RecordedRequest> = {
       sequence,
       at,
       number,
@@ -221,7 +221,7 @@ export class Recorder {
     };
     const began = this.#elapsedMs();
     const gone = account.requests.add(entry);
-    this.#dropped(account, gone);
+    this.#noteDropped(account, gone);
     this.#count(account, characters - charactersOf(gone));
     this.#makeRoom(merchantId);
     return (answer) => {
@@ -244,14 +244,14 @@ export class Recorder {
     facts: CallFacts,
   ): (outcome: OutcomeFacts, answeredAt: Instant) => void {
     const account = this.#accountOf(merchantId, at);
-    const entry: Growing<RecordedCall> = {
+    const entry: Mutable<RecordedCall> = {
       sequence: this.#next(),
       at,
       ...facts,
       answered: undefined,
     };
     const began = this.#elapsedMs();
-    this.#dropped(account, account.calls.add(entry));
+    this.#noteDropped(account, account.calls.add(entry));
     return (outcome, answeredAt) => {
       entry.answered = { at: answeredAt, durationMs: this.#since(began), outcome };
     };
@@ -260,7 +260,7 @@ export class Recorder {
   /** Records a finished attempt to deliver a notification. */
   attempt(merchantId: MerchantId, at: Instant, facts: AttemptFacts): void {
     const account = this.#accountOf(merchantId, at);
-    this.#dropped(account, account.attempts.add({ sequence: this.#next(), at, ...facts }));
+    this.#noteDropped(account, account.attempts.add({ sequence: this.#next(), at, ...facts }));
   }
 
   /** Records that this version of a payment was just committed. */
@@ -279,9 +279,9 @@ export class Recorder {
         commitsOf: () => new Map(),
       };
     }
-    const { began, goneAt, requests, calls, attempts, commits } = account;
+    const { began, droppedUntil, requests, calls, attempts, commits } = account;
     return {
-      since: goneAt ?? began,
+      since: droppedUntil ?? began,
       requests: requests.items(),
       calls: calls.items(),
       attempts: attempts.items(),
@@ -297,14 +297,14 @@ export class Recorder {
   }
 
   /** Drops the account's recording. */
-  forget(merchantId: MerchantId): void {
+  clear(merchantId: MerchantId): void {
     this.#characters -= this.#accounts.get(merchantId)?.characters ?? 0;
     this.#accounts.delete(merchantId);
     if (this.#latest === merchantId) this.#latest = undefined;
   }
 
   /** Size of all recordings together. */
-  get held(): { readonly accounts: number; readonly characters: number } {
+  get size(): { readonly accounts: number; readonly characters: number } {
     return { accounts: this.#accounts.size, characters: this.#characters };
   }
 
@@ -325,7 +325,7 @@ export class Recorder {
     this.#accounts.delete(merchantId);
     this.#accounts.set(merchantId, account);
     this.#latest = merchantId;
-    if (this.#accounts.size > this.#bounds.accounts) this.#forgetOldest(merchantId);
+    if (this.#accounts.size > this.#bounds.accounts) this.#dropOldest(merchantId);
     return account;
   }
 
@@ -333,19 +333,22 @@ export class Recorder {
     const { requests, calls, attempts, commits } = this.#bounds;
     return {
       began,
-      requests: new Ring(requests),
-      calls: new Ring(calls),
-      attempts: new Ring(attempts),
-      commits: new Ring(commits),
+      requests: new RingBuffer(requests),
+      calls: new RingBuffer(calls),
+      attempts: new RingBuffer(attempts),
+      commits: new RingBuffer(commits),
       number: 0,
       characters: 0,
-      goneAt: undefined,
+      droppedUntil: undefined,
     };
   }
 
-  #dropped(account: AccountRecording, gone: Recorded | undefined): void {
-    if (gone !== undefined && (account.goneAt === undefined || gone.at > account.goneAt))
-      account.goneAt = gone.at;
+  #noteDropped(account: AccountRecording, gone: Recorded | undefined): void {
+    if (
+      gone !== undefined &&
+      (account.droppedUntil === undefined || gone.at > account.droppedUntil)
+    )
+      account.droppedUntil = gone.at;
   }
 
   #count(account: AccountRecording, characters: number): void {
@@ -356,13 +359,13 @@ export class Recorder {
   /** A single account never exceeds the limit: its requests are bounded themselves. */
   #makeRoom(merchantId: MerchantId): void {
     while (this.#characters > this.#bounds.characters && this.#accounts.size > 1)
-      this.#forgetOldest(merchantId);
+      this.#dropOldest(merchantId);
   }
 
-  #forgetOldest(but: MerchantId): void {
+  #dropOldest(but: MerchantId): void {
     for (const merchantId of this.#accounts.keys()) {
       if (merchantId === but) continue;
-      this.forget(merchantId);
+      this.clear(merchantId);
       return;
     }
   }

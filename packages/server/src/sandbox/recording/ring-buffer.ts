@@ -4,7 +4,7 @@ import { assert } from "../../kernel/assert.ts";
  * Holds the newest `limit` items and drops older ones. Its memory grows with its content, not with
  * its limit.
  */
-export class Ring<Item> {
+export class RingBuffer<Item> {
   readonly #limit: number;
   readonly #items: Item[] = [];
   /** Index of the oldest item, once the ring is full. */
