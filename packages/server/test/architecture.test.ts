@@ -142,7 +142,7 @@ const arrows: readonly {
   // The parts of a payment service, put together over any ports; and worlds, each of which is such
   // a service.
   {
-    from: "installation.ts",
+    from: "payment-service.ts",
     to: [
       ...domain,
       ...contracts,
@@ -162,7 +162,7 @@ const arrows: readonly {
       ...domain,
       ...contracts,
       ...logging,
-      "installation.ts",
+      "payment-service.ts",
       "operations/",
       "delivery/sender.ts",
       "connectors/connector-set.ts",

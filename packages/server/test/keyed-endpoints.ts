@@ -9,7 +9,7 @@ export function sandboxEndpoints(): readonly ServedEndpoint[] {
     environment: "sandbox",
     console: "login",
     deps: {},
-    installations: {},
+    paymentServices: {},
     clock: {},
     connectorNames: [],
     simulatorNames: [],

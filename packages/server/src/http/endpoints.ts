@@ -7,7 +7,7 @@ import type { Account } from "../merchant/account.ts";
 import type { AddressCheck } from "../merchant/receiver-address.ts";
 import type { KeyHolder } from "../operations/account-directory.ts";
 import { changeSettings } from "../operations/change-settings.ts";
-import type { Installations } from "../sandbox/installations.ts";
+import type { PaymentServices } from "../sandbox/payment-services.ts";
 import type { Recorder } from "../sandbox/recording/recorder.ts";
 import type { Worlds } from "../sandbox/worlds.ts";
 import type { StoreStats } from "../stores/store.ts";
@@ -41,7 +41,7 @@ export interface EndpointsParts {
   /** How the console is served; see COFRE_CONSOLE. */
   readonly console: Parameters<typeof consoleEndpoints>[1];
   readonly deps: EndpointDeps;
-  readonly installations: Installations;
+  readonly paymentServices: PaymentServices;
   readonly clock: Clock;
   readonly connectorNames: readonly string[];
   /** Names of the simulated acquirers among them. */
@@ -86,7 +86,7 @@ export function serverEndpoints(parts: EndpointsParts): readonly ServedEndpoint[
 }
 
 function accountEndpoints(parts: EndpointsParts): readonly Endpoint[] {
-  const { deps, installations, recorder, connectorNames } = parts;
+  const { deps, paymentServices, recorder, connectorNames } = parts;
   const { runner, forget, addressCheck } = deps;
   return [
     explainEndpoint(runner),
@@ -96,14 +96,14 @@ function accountEndpoints(parts: EndpointsParts): readonly Endpoint[] {
     figuresEndpoint(deps),
     tokensEndpoint(runner),
     statsEndpoint(({ id }) => {
-      const world = installations.worldOf(id);
+      const world = paymentServices.worldOf(id);
       return world === undefined ? parts.stats() : statsOfWorld(world);
     }),
     ...(recorder === undefined
       ? []
       : [
           requestsEndpoint(recorder),
-          timelineEndpoint({ runner, storeOf: ({ id }) => installations.of(id).store, recorder }),
+          timelineEndpoint({ runner, storeOf: ({ id }) => paymentServices.of(id).store, recorder }),
         ]),
     settingsEndpoint(runner, { forget }, connectorNames, addressCheck),
     simulatorEndpoint(parts.instruct, parts.simulatorNames),
@@ -111,10 +111,10 @@ function accountEndpoints(parts: EndpointsParts): readonly Endpoint[] {
 }
 
 function notificationsOf(parts: EndpointsParts, account: Account): NotificationsDeps {
-  const { deps, installations, notificationKeys, worldNotificationKeys } = parts;
+  const { deps, paymentServices, notificationKeys, worldNotificationKeys } = parts;
   const { id } = account;
-  const { store, clock, dispatcher } = installations.of(id);
-  const world = installations.worldOf(id);
+  const { store, clock, dispatcher } = paymentServices.of(id);
+  const world = paymentServices.worldOf(id);
   return {
     store,
     clock,
@@ -134,10 +134,10 @@ function sandboxEndpoints(
   operations: readonly Endpoint[],
 ): readonly Endpoint[] {
   if (parts.environment !== "sandbox") return [];
-  const { installations, ready, connectorNames, simulatorNames } = parts;
+  const { paymentServices, ready, connectorNames, simulatorNames } = parts;
   const { worlds, faultBoard, random, ownNames, byOwnKey, checkAddress } = parts.sandbox;
   const isSimulated = (id: MerchantId): boolean =>
-    installations.isWorld(id) || simulatorNames.length > 0;
+    paymentServices.isWorld(id) || simulatorNames.length > 0;
   return [
     ...worldsEndpoints({
       worlds,
@@ -153,7 +153,7 @@ function sandboxEndpoints(
         return (await byOwnKey(key))?.grants === "secret";
       },
       ownNames,
-      isAccount: (id) => installations.isOwn(id),
+      isAccount: (id) => paymentServices.isOwn(id),
       isClosed: parts.people !== undefined,
       connectorNames,
       checkAddress,

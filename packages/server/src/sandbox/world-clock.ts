@@ -8,7 +8,7 @@ export interface WorldTime {
   readonly running: boolean;
 }
 
-const mostTimers = 1_000;
+const maxTimers = 1_000;
 
 /** A world's clock. Owns the world's timers; the code that moves the time fires them. */
 export class WorldClock implements Clock {
@@ -19,8 +19,8 @@ export class WorldClock implements Clock {
   readonly #timers = new Set<{ readonly at: Instant; readonly task: () => void }>();
   /** Pending sleeps in the world's time. */
   readonly #sleepers = new Set<AbortController>();
-  #isHeld = false;
-  #isOver = false;
+  #isFrozen = false;
+  #hasEnded = false;
 
   constructor(system: Clock, { now, running }: WorldTime) {
     this.#system = system;
@@ -29,7 +29,7 @@ export class WorldClock implements Clock {
   }
 
   now(): Instant {
-    return this.#since === undefined || this.#isHeld
+    return this.#since === undefined || this.#isFrozen
       ? this.#at
       : laterBy(this.#at, Math.max(0, this.#system.now() - this.#since));
   }
@@ -48,15 +48,15 @@ export class WorldClock implements Clock {
    * Freezes the time while it is moved: work at a moment happens at exactly that moment, without
    * waits.
    */
-  hold(): void {
+  freeze(): void {
     this.#at = this.now();
-    this.#isHeld = true;
+    this.#isFrozen = true;
     this.wake();
   }
 
   /** Unfreezes the time if it was running before. */
-  release(): void {
-    this.#isHeld = false;
+  unfreeze(): void {
+    this.#isFrozen = false;
     if (this.running) this.#since = this.#system.now();
   }
 
@@ -67,7 +67,7 @@ export class WorldClock implements Clock {
 
   /** Ends all sleeps, present and future. */
   end(): void {
-    this.#isOver = true;
+    this.#hasEnded = true;
     this.wake();
   }
 
@@ -87,7 +87,7 @@ export class WorldClock implements Clock {
   }
 
   /** Runs the timers that are due, in order. */
-  fire(): void {
+  fireTimers(): void {
     const now = this.now();
     const due = [...this.#timers]
       .filter(({ at }) => at <= now)
@@ -101,12 +101,12 @@ export class WorldClock implements Clock {
   /**
    * The scheduler of the world's acquirer. While the time is paused there are no waits: a delayed
    * answer arrives at once, and a missing answer times out at once. A late message arrives when the
-   * time has been moved far enough; above `mostTimers` late messages, the oldest is lost.
+   * time has been moved far enough; above `maxTimers` late messages, the oldest is lost.
    */
   scheduler(system: Scheduler): Scheduler {
     return {
       sleep: async (ms) => {
-        if (!this.running || this.#isHeld || this.#isOver) return system.sleep(0);
+        if (!this.running || this.#isFrozen || this.#hasEnded) return system.sleep(0);
         const sleeper = new AbortController();
         this.#sleepers.add(sleeper);
         try {
@@ -119,7 +119,7 @@ export class WorldClock implements Clock {
       },
       after: (ms, task) => {
         const [oldest] = this.#timers;
-        if (this.#timers.size >= mostTimers && oldest !== undefined) this.#timers.delete(oldest);
+        if (this.#timers.size >= maxTimers && oldest !== undefined) this.#timers.delete(oldest);
         const timer = { at: laterBy(this.now(), ms), task };
         this.#timers.add(timer);
         return () => void this.#timers.delete(timer);

@@ -1,9 +1,9 @@
 import {
-  createInstallation,
-  type Installation,
-  type InstallationParts,
-  type InstallationRecording,
-} from "../installation.ts";
+  createPaymentService,
+  type PaymentService,
+  type PaymentServiceParts,
+  type ServiceRecording,
+} from "../payment-service.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
 import type { Connector } from "../connectors/connector.ts";
 import type { Instruction } from "../connectors/simulator/network.ts";
@@ -32,9 +32,9 @@ import type { WorldStore, WorldStoreOptions } from "../stores/world-store.ts";
 import { tokenExpiresAt } from "../vault/token.ts";
 import { WorldClock, type WorldTime } from "./world-clock.ts";
 
-/** What all worlds share with their server. */
-export interface WorldSurroundings extends Pick<
-  InstallationParts,
+/** Dependencies that all worlds share with their server. */
+export interface WorldDependencies extends Pick<
+  PaymentServiceParts,
   | "vault"
   | "sender"
   | "sign"
@@ -61,7 +61,7 @@ export interface WorldSurroundings extends Pick<
   /** Called for each change: whether all worlds together have no room for it. */
   readonly isFull: (change: Change) => boolean;
   /** Whether snapshots of all worlds together have room for this number of records. */
-  readonly mayKeep: (records: number) => boolean;
+  readonly hasSnapshotRoom: (records: number) => boolean;
 }
 
 /** The initial state of a world, also after a reset. */
@@ -79,7 +79,7 @@ export interface WorldPlan {
 }
 
 /** Work done while the time moved. */
-export interface Done {
+export interface AdvanceResult {
   /**
    * Changes of payments: captures that expired, refunds that were sent, outcomes that were
    * resolved.
@@ -92,8 +92,8 @@ export interface Done {
 }
 
 /** Result of moving the time. */
-export interface Moved {
-  readonly done: Done;
+export interface ClockMove {
+  readonly result: AdvanceResult;
   /**
    * The target time, if more fell due on the way than one call processes; undefined when it was
    * reached.
@@ -103,7 +103,7 @@ export interface Moved {
    * The world was reset or restored during the move: the work done is lost with the old state, and
    * the time is that of the new state.
    */
-  readonly isGivenUp: boolean;
+  readonly isCancelled: boolean;
 }
 
 /** The state of a world at one moment; nothing runs on it. */
@@ -112,18 +112,18 @@ interface Snapshot {
   readonly acquirers: ReadonlyMap<string, Simulator>;
   readonly time: WorldTime;
   /** Bytes drawn from the random generator. */
-  readonly drawn: number;
+  readonly bytesDrawn: number;
   readonly lastPaymentId: PaymentId | undefined;
   /** Its share of the limit on all snapshots. */
   readonly records: number;
 }
 
 /** The state of a world between two resets or restores. Nothing of it affects the next. */
-interface Life {
+interface WorldState {
   readonly store: WorldStore;
-  readonly done: Done;
+  readonly totals: AdvanceResult;
   /** Changes committed to the store since then. */
-  readonly written: { changes: number };
+  readonly committed: { changes: number };
   readonly acquirers: ReadonlyMap<string, Simulator>;
   readonly clock: WorldClock;
   readonly random: SeededRandom;
@@ -132,33 +132,33 @@ interface Life {
    * set back.
    */
   readonly ids: { last: PaymentId | undefined };
-  readonly installation: Installation;
+  readonly paymentService: PaymentService;
 }
 
 /** Delay after a change before due work starts, to batch changes of one moment. */
-const soonMs = 2;
+const dueWorkDelayMs = 2;
 /** Time from a card's expiry to its deletion (card-expiry-job.ts). */
-const forgottenAfterMs = hour;
-const mostSnapshots = 10;
+const deletionDelayMs = hour;
+const maxSnapshots = 10;
 /** Record count of an empty world's snapshot, which is about that large. */
-const leastRecords = 30;
+const minSnapshotRecords = 30;
 /** Before every moment at which work can be due. */
-const beginningOfTime = instant(Number.MIN_SAFE_INTEGER);
+const earliestInstant = instant(Number.MIN_SAFE_INTEGER);
 /** Most moments with due work that one call moves through. */
-const mostSteps = 100_000;
+const maxSteps = 100_000;
 /** Most rounds at one moment: work that falls due because of other work at it. */
-const mostRounds = 1_000;
+const maxRounds = 1_000;
 /**
  * Longest run of one move, in real milliseconds: an attempt to a hanging receiver takes 20 seconds.
  */
-const mostMoveMs = 60_000;
+const maxMoveMs = 60_000;
 /** A scheduler without passing time. */
-const stillScheduler: Scheduler = { sleep: () => Promise.resolve(), after: () => () => undefined };
+const frozenScheduler: Scheduler = { sleep: () => Promise.resolve(), after: () => () => undefined };
 /**
  * Longest uninterrupted work in memory, in milliseconds: everything else in this process waits for
  * it.
  */
-const pieceMs = 10;
+const maxUninterruptedMs = 10;
 
 /**
  * An isolated in-memory account with its own store, acquirers, clock and random generator,
@@ -166,33 +166,33 @@ const pieceMs = 10;
  * time is moved, after each change, and each second while the clock is running.
  */
 export class World {
-  readonly #around: WorldSurroundings;
+  readonly #dependencies: WorldDependencies;
   readonly #plan: WorldPlan;
   readonly #snapshots = new Map<string, Snapshot>();
   /** Only requests wait here, and the server limits those. */
   readonly #mutex = new KeyedMutex(Number.POSITIVE_INFINITY);
-  #life: Life;
+  #state: WorldState;
   #busy = 0;
-  #cancelSoon: (() => void) | undefined;
-  #isOver = false;
+  #cancelDueWork: (() => void) | undefined;
+  #isClosed = false;
   /** Moves of the time end early. */
-  #isEnding = false;
+  #isStopping = false;
   /** Pending resets and restores. */
-  #beginnings = 0;
-  #pausedAt: Instant;
+  #pendingRestarts = 0;
+  #yieldedAt: Instant;
 
   /** Call `open` before use. */
-  constructor(around: WorldSurroundings, plan: WorldPlan) {
-    this.#around = around;
+  constructor(dependencies: WorldDependencies, plan: WorldPlan) {
+    this.#dependencies = dependencies;
     this.#plan = plan;
-    this.#life = this.#newLife();
-    this.#pausedAt = around.clock.now();
+    this.#state = this.#newState();
+    this.#yieldedAt = dependencies.clock.now();
   }
 
   /** Creates its account. */
   async open(): Promise<void> {
     const { account, keys } = this.#plan;
-    const { store, clock } = this.#life;
+    const { store, clock } = this.#state;
     const { outcome } = await store.commit(
       accountChange(account, undefined, clock.now(), grantsOf(keys)),
     );
@@ -207,25 +207,25 @@ export class World {
     return this.#plan.account.id;
   }
 
-  get installation(): Installation {
-    return this.#life.installation;
+  get paymentService(): PaymentService {
+    return this.#state.paymentService;
   }
 
   get time(): WorldTime {
-    return { now: this.#life.clock.now(), running: this.#life.clock.running };
+    return { now: this.#state.clock.now(), running: this.#state.clock.running };
   }
 
   get payments(): number {
-    return this.#life.store.payments;
+    return this.#state.store.payments;
   }
 
   get size(): number {
-    return this.#life.store.size;
+    return this.#state.store.size;
   }
 
   /** Changes committed since its creation or its last reset or restore. */
   get changes(): number {
-    return this.#life.written.changes;
+    return this.#state.committed.changes;
   }
 
   /** true while its time is moved or due work is done. */
@@ -234,10 +234,10 @@ export class World {
   }
 
   /** Its share of the limit on all snapshots. */
-  get kept(): number {
-    let kept = 0;
-    for (const { records } of this.#snapshots.values()) kept += records;
-    return kept;
+  get snapshotRecords(): number {
+    let sum = 0;
+    for (const { records } of this.#snapshots.values()) sum += records;
+    return sum;
   }
 
   /** Oldest first. */
@@ -249,15 +249,15 @@ export class World {
    * Queues an instruction for this world's next messages to an acquirer, by default the first.
    * Throws when it is refused.
    */
-  instruct(instruction: Instruction, acquirer: string = this.#around.acquirers[0]): void {
-    const known = this.#life.acquirers.get(acquirer);
+  instruct(instruction: Instruction, acquirer: string = this.#dependencies.acquirers[0]): void {
+    const known = this.#state.acquirers.get(acquirer);
     assert(known !== undefined, "a world has all acquirers of the configuration");
     known.instruct(this.alias, instruction);
   }
 
   /** Starts or pauses the clock. */
   run(running: boolean): void {
-    this.#life.clock.run(running);
+    this.#state.clock.run(running);
   }
 
   /**
@@ -270,36 +270,36 @@ export class World {
    */
   move(
     target: (now: Instant, nextDue: Instant | undefined) => Instant | undefined,
-  ): Promise<Moved | undefined> {
-    return this.#inTurn(async () => {
-      const life = this.#life;
-      const { clock, done } = life;
-      const to = target(clock.now(), this.#nextDue(life));
+  ): Promise<ClockMove | undefined> {
+    return this.#exclusively(async () => {
+      const state = this.#state;
+      const { clock, totals } = state;
+      const to = target(clock.now(), this.#nextDue(state));
       if (to === undefined) return undefined;
-      const began = this.#around.clock.now();
-      clock.hold();
+      const began = this.#dependencies.clock.now();
+      clock.freeze();
       try {
         if (to < clock.now()) clock.set(to);
         // Work that is due already did not fall due on the way, so it is not counted: whether it
         // was done before this is a race.
-        await this.#doDue(life);
-        const before = { ...done };
-        const isThere = await this.#goThrough(life, to, began);
-        if (isThere && to !== clock.now()) clock.set(to);
+        await this.#doDueWork(state);
+        const before = { ...totals };
+        const isReached = await this.#advanceTo(state, to, began);
+        if (isReached && to !== clock.now()) clock.set(to);
         // Only here: no work on the way depends on old records.
-        if (isThere) await life.installation.retention.runDue();
-        const { payments, deliveries, cards } = done;
+        if (isReached) await state.paymentService.retention.runDue();
+        const { payments, deliveries, cards } = totals;
         return {
-          done: {
+          result: {
             payments: payments - before.payments,
             deliveries: deliveries - before.deliveries,
             cards: cards - before.cards,
           },
-          left: isThere ? undefined : to,
-          isGivenUp: !isThere && this.#beginnings > 0,
+          left: isReached ? undefined : to,
+          isCancelled: !isReached && this.#pendingRestarts > 0,
         };
       } finally {
-        clock.release();
+        clock.unfreeze();
       }
     });
   }
@@ -308,38 +308,38 @@ export class World {
    * Moves to each moment up to `to` at which work falls due, and does it; false when that exceeds
    * the limits of one call, which began at the system time `began`.
    */
-  async #goThrough(life: Life, to: Instant, began: Instant): Promise<boolean> {
-    const { clock } = life;
+  async #advanceTo(state: WorldState, to: Instant, began: Instant): Promise<boolean> {
+    const { clock } = state;
     for (let steps = 0; ; steps += 1) {
-      const next = this.#nextDue(life);
+      const next = this.#nextDue(state);
       // Work that was cut short is still due.
-      if (this.#isCut) return false;
+      if (this.#isInterrupted) return false;
       if (next === undefined || next > to) return true;
-      if (steps === mostSteps || this.#around.clock.now() - began >= mostMoveMs) return false;
+      if (steps === maxSteps || this.#dependencies.clock.now() - began >= maxMoveMs) return false;
       clock.set(next);
-      await this.#doDue(life);
+      await this.#doDueWork(state);
     }
   }
 
   /** When work falls due next; undefined when none does. */
   get nextDue(): Instant | undefined {
-    return this.#nextDue(this.#life);
+    return this.#nextDue(this.#state);
   }
 
   /** Whether work is due now. Cheap when there is none. */
   get isDue(): boolean {
-    const first = this.#firstDue(this.#life, beginningOfTime);
-    return first !== undefined && first <= this.#life.clock.now();
+    const first = this.#firstDue(this.#state, earliestInstant);
+    return first !== undefined && first <= this.#state.clock.now();
   }
 
   /** Does the work that is due now. Never rejects. */
-  async settle(): Promise<void> {
+  async doDueWork(): Promise<void> {
     try {
-      await this.#inTurn(() => this.#doDue(this.#life));
+      await this.#exclusively(() => this.#doDueWork(this.#state));
     } catch (error) {
       // No request waits for this result, so the failure is logged here.
       const { errorName: what, where } = errorFacts(error);
-      this.#around.log.write({
+      this.#dependencies.log.write({
         event: "alarm",
         kind: "unexpected_failure",
         what,
@@ -352,8 +352,8 @@ export class World {
 
   /** Resets to the initial state: same keys, same seed, same time. Snapshots are kept. */
   reset(): Promise<void> {
-    return this.#beginAnew(async () => {
-      this.#life = this.#newLife();
+    return this.#restart(async () => {
+      this.#state = this.#newState();
       await this.open();
     });
   }
@@ -363,21 +363,22 @@ export class World {
    * snapshots are full, and nothing was stored.
    */
   snapshot(name: string): boolean {
-    const former = this.#snapshots.get(name);
-    const { store, acquirers, random, ids } = this.#life;
-    const records = leastRecords + store.size;
-    const isOneMore = former === undefined && this.#snapshots.size >= mostSnapshots;
-    if (isOneMore || !this.#around.mayKeep(records - (former?.records ?? 0))) return false;
+    const replaced = this.#snapshots.get(name);
+    const { store, acquirers, random, ids } = this.#state;
+    const records = minSnapshotRecords + store.size;
+    const isNewSnapshot = replaced === undefined && this.#snapshots.size >= maxSnapshots;
+    if (isNewSnapshot || !this.#dependencies.hasSnapshotRoom(records - (replaced?.records ?? 0)))
+      return false;
     this.#snapshots.delete(name);
     // Nothing runs on it: messages in transit continue when it is restored.
     const { time } = this;
-    const ports = { clock: { now: () => time.now }, scheduler: stillScheduler };
-    const kept = new Map(Array.from(acquirers, ([acquirer, it]) => [acquirer, it.copy(ports)]));
+    const ports = { clock: { now: () => time.now }, scheduler: frozenScheduler };
+    const copies = new Map(Array.from(acquirers, ([acquirer, it]) => [acquirer, it.copy(ports)]));
     this.#snapshots.set(name, {
       store: store.copy({}),
-      acquirers: kept,
+      acquirers: copies,
       time,
-      drawn: random.position,
+      bytesDrawn: random.position,
       lastPaymentId: ids.last,
       records,
     });
@@ -386,10 +387,10 @@ export class World {
 
   /** Restores the snapshot of this name; false when there is none. */
   async restore(name: string): Promise<boolean> {
-    const kept = this.#snapshots.get(name);
-    if (kept === undefined) return false;
-    await this.#beginAnew(async () => {
-      this.#life = this.#newLife(kept);
+    const snapshot = this.#snapshots.get(name);
+    if (snapshot === undefined) return false;
+    await this.#restart(async () => {
+      this.#state = this.#newState(snapshot);
     });
     return true;
   }
@@ -398,16 +399,16 @@ export class World {
    * Work under way is cut short and finishes its turn: a reset does not wait for a hanging
    * receiver.
    */
-  async #beginAnew(begin: () => Promise<void>): Promise<void> {
-    this.#beginnings += 1;
-    const ended = this.#letGo(this.#life);
-    await this.#inTurn(async () => {
+  async #restart(begin: () => Promise<void>): Promise<void> {
+    this.#pendingRestarts += 1;
+    const ended = this.#stopWork(this.#state);
+    await this.#exclusively(async () => {
       try {
         await ended;
         await this.#end();
         await begin();
       } finally {
-        this.#beginnings -= 1;
+        this.#pendingRestarts -= 1;
       }
     });
   }
@@ -417,20 +418,20 @@ export class World {
    * far.
    */
   async endMoves(): Promise<void> {
-    this.#isEnding = true;
-    await this.#life.installation.dispatcher.stop();
+    this.#isStopping = true;
+    await this.#state.paymentService.dispatcher.stop();
   }
 
   /** Ends all work, including moves of the time; no new work starts. */
   async close(): Promise<void> {
-    this.#isOver = true;
+    this.#isClosed = true;
     this.#snapshots.clear();
     await this.endMoves();
-    await this.#inTurn(() => this.#end());
+    await this.#exclusively(() => this.#end());
   }
 
   /** Serializes moves of the time, resets and restores. */
-  async #inTurn<T>(task: () => Promise<T>): Promise<T> {
+  async #exclusively<T>(task: () => Promise<T>): Promise<T> {
     this.#busy += 1;
     try {
       return await this.#mutex.runExclusive("time", task);
@@ -449,7 +450,7 @@ export class World {
   }
 
   /** A new state: the initial one, or that of a snapshot. */
-  #newLife(from?: Snapshot): Life {
+  #newState(from?: Snapshot): WorldState {
     const {
       acquirers: names,
       openAcquirer,
@@ -464,22 +465,22 @@ export class World {
       acceptsPan,
       log,
       recording,
-    } = this.#around;
-    const { clock: system, scheduler, secretRandom } = this.#around;
+    } = this.#dependencies;
+    const { clock: system, scheduler, secretRandom } = this.#dependencies;
     const { seed, time } = this.#plan;
     const alias = this.alias;
     const clock = new WorldClock(system, from?.time ?? time);
     const ports = { clock, scheduler: clock.scheduler(scheduler) };
-    const written = { changes: 0 };
-    const done: Done = { payments: 0, deliveries: 0, cards: 0 };
+    const committed = { changes: 0 };
+    const totals: AdvanceResult = { payments: 0, deliveries: 0, cards: 0 };
     const onApplied = (change: Change): void => {
-      written.changes += 1;
-      count(done, change);
-      if (change.payment !== undefined && this.#life.done === done) this.#settleSoon();
+      committed.changes += 1;
+      count(totals, change);
+      if (change.payment !== undefined && this.#state.totals === totals) this.#scheduleDueWork();
     };
-    const options = { isFull: this.#around.isFull, onApplied };
+    const options = { isFull: this.#dependencies.isFull, onApplied };
     const store = from?.store.copy(options) ?? openStore(options);
-    const random = new SeededRandom(seed, from?.drawn);
+    const random = new SeededRandom(seed, from?.bytesDrawn);
     const ids = { last: from?.lastPaymentId };
     const acquirers = new Map(
       names.map((acquirer) => [
@@ -488,13 +489,13 @@ export class World {
       ]),
     );
     const connectors = Array.from(acquirers, ([acquirer, it]) => ({
-      ...namedAs(it, alias),
+      ...withMerchantId(it, alias),
       name: acquirer,
     }));
-    const installation = createInstallation({
+    const paymentService = createPaymentService({
       store,
       vault,
-      connectors: connectorsOf(connectors, this.#around.reportDropped),
+      connectors: connectorsOf(connectors, this.#dependencies.reportDropped),
       clock,
       random,
       paymentIds: (_, at) => {
@@ -506,7 +507,7 @@ export class World {
         new SeededRandom(`${seed}\0notification\0${number}\0${endpoint}\0${askedAt}\0${attempts}`),
       // With several messages in flight the network would decide which arrives first, and so which
       // one a receiver refuses.
-      tellsInOrder: () => !clock.running,
+      deliversInOrder: () => !clock.running,
       secretRandom,
       scheduler,
       slotAssignment: allSlots,
@@ -522,22 +523,22 @@ export class World {
       recording:
         recording === undefined
           ? undefined
-          : whileItLasts(recording, () => this.#life.done === done),
+          : whileCurrent(recording, () => this.#state.totals === totals),
     });
-    return { store, done, written, acquirers, clock, random, ids, installation };
+    return { store, totals, committed, acquirers, clock, random, ids, paymentService };
   }
 
   async #end(): Promise<void> {
-    this.#cancelSoon?.();
-    this.#cancelSoon = undefined;
-    await this.#letGo(this.#life);
+    this.#cancelDueWork?.();
+    this.#cancelDueWork = undefined;
+    await this.#stopWork(this.#state);
   }
 
   /**
    * Starts no new work in this state, and ends the waits of work under way. May be called again.
    */
-  async #letGo({ clock, installation }: Life): Promise<void> {
-    const { dispatcher, recovery, cardExpiry, retention } = installation;
+  async #stopWork({ clock, paymentService }: WorldState): Promise<void> {
+    const { dispatcher, recovery, cardExpiry, retention } = paymentService;
     const ended = Promise.all([
       dispatcher.stop(),
       recovery.stop(),
@@ -553,57 +554,57 @@ export class World {
    * Does what a change has made due at once, such as a refund without a waiting time, without a
    * move of the time.
    */
-  #settleSoon(): void {
-    if (this.#cancelSoon !== undefined || this.#isOver) return;
-    this.#cancelSoon = this.#around.scheduler.after(soonMs, () => {
-      this.#cancelSoon = undefined;
-      const { store, clock } = this.#life;
+  #scheduleDueWork(): void {
+    if (this.#cancelDueWork !== undefined || this.#isClosed) return;
+    this.#cancelDueWork = this.#dependencies.scheduler.after(dueWorkDelayMs, () => {
+      this.#cancelDueWork = undefined;
+      const { store, clock } = this.#state;
       const next = store.nextDue(laterBy(clock.now(), -1));
       // A move of the time does it too.
-      if (next !== undefined && next <= clock.now() && !this.isBusy) void this.settle();
+      if (next !== undefined && next <= clock.now() && !this.isBusy) void this.doDueWork();
     });
   }
 
   /** Work on the way is cut short. */
-  get #isCut(): boolean {
-    return this.#isEnding || this.#beginnings > 0;
+  get #isInterrupted(): boolean {
+    return this.#isStopping || this.#pendingRestarts > 0;
   }
 
-  async #doDue({ store, done, clock, installation }: Life): Promise<void> {
-    const { recovery, dispatcher, cardExpiry } = installation;
-    for (let round = 0; round < mostRounds && !this.#isCut; round += 1) {
-      await this.#pause();
-      const before = changesIn(done);
-      clock.fire();
+  async #doDueWork({ store, totals, clock, paymentService }: WorldState): Promise<void> {
+    const { recovery, dispatcher, cardExpiry } = paymentService;
+    for (let round = 0; round < maxRounds && !this.#isInterrupted; round += 1) {
+      await this.#yieldIfDue();
+      const before = changesIn(totals);
+      clock.fireTimers();
       await recovery.runDue();
       await dispatcher.runDue();
-      const forgetAt = cardsForgottenFrom(store);
-      if (forgetAt !== undefined && forgetAt <= clock.now()) await cardExpiry.runDue();
-      if (before === changesIn(done)) return;
+      const deletionDueAt = nextCardDeletion(store);
+      if (deletionDueAt !== undefined && deletionDueAt <= clock.now()) await cardExpiry.runDue();
+      if (before === changesIn(totals)) return;
     }
   }
 
   /** Yields to other work when it is time: work in memory does not do so by itself. */
-  async #pause(): Promise<void> {
-    const { clock, scheduler } = this.#around;
-    const sinceMs = clock.now() - this.#pausedAt;
-    if (0 <= sinceMs && sinceMs < pieceMs) return;
+  async #yieldIfDue(): Promise<void> {
+    const { clock, scheduler } = this.#dependencies;
+    const sinceMs = clock.now() - this.#yieldedAt;
+    if (0 <= sinceMs && sinceMs < maxUninterruptedMs) return;
     await scheduler.sleep(0);
-    this.#pausedAt = clock.now();
+    this.#yieldedAt = clock.now();
   }
 
-  #nextDue(life: Life): Instant | undefined {
-    return this.#firstDue(life, life.clock.now());
+  #nextDue(state: WorldState): Instant | undefined {
+    return this.#firstDue(state, state.clock.now());
   }
 
   /** The first moment after `after` at which work falls due. */
-  #firstDue({ store, clock, installation }: Life, after: Instant): Instant | undefined {
+  #firstDue({ store, clock, paymentService }: WorldState, after: Instant): Instant | undefined {
     let first: Instant | undefined;
     for (const at of [
       store.nextDue(after),
-      cardsForgottenFrom(store),
+      nextCardDeletion(store),
       clock.nextTimer,
-      installation.dispatcher.restsUntil(after),
+      paymentService.dispatcher.restsUntil(after),
     ]) {
       if (at !== undefined && at > after && (first === undefined || at < first)) first = at;
     }
@@ -619,13 +620,13 @@ export function grantsOf({
   return [grant(integrationKey, "secret"), grant(publicIntegrationKey, "public")];
 }
 
-function count(done: Done, { payment, deliveries, cardErasure }: Change): void {
-  if (payment !== undefined) done.payments += 1;
-  if (deliveries !== undefined) done.deliveries += deliveries.length;
-  if (cardErasure !== undefined) done.cards += 1;
+function count(totals: AdvanceResult, { payment, deliveries, cardErasure }: Change): void {
+  if (payment !== undefined) totals.payments += 1;
+  if (deliveries !== undefined) totals.deliveries += deliveries.length;
+  if (cardErasure !== undefined) totals.cards += 1;
 }
 
-function changesIn({ payments, deliveries, cards }: Done): number {
+function changesIn({ payments, deliveries, cards }: AdvanceResult): number {
   return payments + deliveries + cards;
 }
 
@@ -633,33 +634,30 @@ function changesIn({ payments, deliveries, cards }: Done): number {
  * Records only while `lasts` returns true: work that ends in an earlier state of the world must not
  * appear in the timelines of the present one.
  */
-function whileItLasts(
-  recording: InstallationRecording,
-  lasts: () => boolean,
-): InstallationRecording {
+function whileCurrent(recording: ServiceRecording, isCurrent: () => boolean): ServiceRecording {
   return {
     connectors: (connectors, clock) => {
       const recorded = recording.connectors(connectors, clock);
       const { names, standard } = connectors;
-      return { names, standard, of: (name) => (lasts() ? recorded : connectors).of(name) };
+      return { names, standard, of: (name) => (isCurrent() ? recorded : connectors).of(name) };
     },
     attempted: (...args) => {
-      if (lasts()) recording.attempted(...args);
+      if (isCurrent()) recording.attempted(...args);
     },
     committed: (...args) => {
-      if (lasts()) recording.committed(...args);
+      if (isCurrent()) recording.committed(...args);
     },
   };
 }
 
-function cardsForgottenFrom({ leastRecentUse }: WorldStore): Instant | undefined {
+function nextCardDeletion({ leastRecentUse }: WorldStore): Instant | undefined {
   return leastRecentUse === undefined
     ? undefined
-    : laterBy(tokenExpiresAt(leastRecentUse), forgottenAfterMs);
+    : laterBy(tokenExpiresAt(leastRecentUse), deletionDelayMs);
 }
 
 /** The acquirer, called with another merchant id. */
-function namedAs(acquirer: Connector, merchantId: MerchantId): Connector {
+function withMerchantId(acquirer: Connector, merchantId: MerchantId): Connector {
   return {
     ...acquirer,
     authorize: (request, card) => acquirer.authorize({ ...request, merchantId }, card),

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as given from "../../test/contract/store-fixtures.ts";
 import { planAlone, worldsAlone } from "../../test/worlds-alone.ts";
-import type { InstallationRecording } from "../installation.ts";
+import type { ServiceRecording } from "../payment-service.ts";
 import { type MerchantId } from "../kernel/ids.ts";
 import { hour, type Instant, instant, second } from "../kernel/instant.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
@@ -57,12 +57,12 @@ function claim(world: World, key: string): Promise<unknown> {
     entries: [],
     notifications: [],
   };
-  return world.installation.store.commit(change);
+  return world.paymentService.store.commit(change);
 }
 
 describe("the number of worlds", () => {
   test("is bounded: one that is used is never given up for another", async () => {
-    const { worlds, create } = rig({ mostWorlds: 3 });
+    const { worlds, create } = rig({ maxWorlds: 3 });
     for (let made = 0; made < 3; made += 1) await create();
     await assert.rejects(create(), new WorldRefused("full"));
     assert.equal(worlds.size, 3);
@@ -71,7 +71,7 @@ describe("the number of worlds", () => {
   });
 
   test("is kept by giving up the one that was left alone for longest, after an hour", async () => {
-    const { worlds, create, advance, changed } = rig({ mostWorlds: 3 });
+    const { worlds, create, advance, changed } = rig({ maxWorlds: 3 });
     const [first, second_, third] = [
       await create({ key: "first" }),
       await create({ key: "second" }),
@@ -101,7 +101,7 @@ describe("the number of worlds", () => {
 });
 
 test("the records of all worlds together are bounded; what is there goes on, and a world that goes makes room", async () => {
-  const { worlds, create } = rig({ mostRecords: 2_500 });
+  const { worlds, create } = rig({ maxRecords: 2_500 });
   const [one, other] = [await create(), await create()];
   for (let made = 0; made < 1_250; made += 1) {
     await claim(one, `a-${made}`);
@@ -120,14 +120,14 @@ test("the records of all worlds together are bounded; what is there goes on, and
     entries: [],
     notifications: [],
   };
-  assert.deepEqual(await one.installation.store.commit(change), { outcome: "committed" });
+  assert.deepEqual(await one.paymentService.store.commit(change), { outcome: "committed" });
   await worlds.delete(other);
   await claim(one, "one more");
   await worlds.close();
 });
 
 test("long settings count for the records that they take the room of", async () => {
-  const { worlds, create } = rig({ mostRecords: 2_500 });
+  const { worlds, create } = rig({ maxRecords: 2_500 });
   const [one, other] = [await create(), await create()];
   const routes = Array.from({ length: 50 }, () => ({
     connectors: ["simulator"],
@@ -146,16 +146,16 @@ test("long settings count for the records that they take the room of", async () 
     };
   };
   assert.equal(one.size, 0);
-  await one.installation.store.commit(long(one));
+  await one.paymentService.store.commit(long(one));
   assert.ok(one.size > 300, String(one.size));
   while (one.size + other.size <= 1_500) await claim(other, String(other.size));
-  await assert.rejects(other.installation.store.commit(long(other)), { code: "overloaded" });
+  await assert.rejects(other.paymentService.store.commit(long(other)), { code: "overloaded" });
   await worlds.close();
 });
 
 describe("snapshots", () => {
   test("of all worlds together have a bound, and those of a world that goes make room", async () => {
-    const { worlds, create } = rig({ mostKept: 90 });
+    const { worlds, create } = rig({ maxSnapshotRecords: 90 });
     const [one, other] = [await create(), await create()];
     assert.ok(one.snapshot("a") && one.snapshot("b") && other.snapshot("c"));
     assert.ok(!other.snapshot("d"));
@@ -194,7 +194,7 @@ test("no account can be called what a world is called towards receivers, whose s
 test("a move of the time that takes more than a minute says where it was to go, and the next one goes on", async () => {
   const { worlds, create, advance } = rig();
   const world = await create();
-  const { recovery, store } = world.installation;
+  const { recovery, store } = world.paymentService;
   for (const number of [1, 2, 3]) {
     const held = {
       ...given.newPayment(number),
@@ -222,7 +222,7 @@ test("a move of the time that takes more than a minute says where it was to go, 
 
 test("a world that begins anew gives up the moves of its time, and what still ends in the old one reaches nothing of the new", async () => {
   const recorded: string[] = [];
-  const recording: InstallationRecording = {
+  const recording: ServiceRecording = {
     connectors: (connectors) => connectors,
     attempted: () => undefined,
     committed: ({ order }) => void recorded.push(order.code),
@@ -238,7 +238,7 @@ test("a world that begins anew gives up the moves of its time, and what still en
       attempt: undefined,
       captureBy,
     });
-  const old = world.installation;
+  const old = world.paymentService;
   await old.runner.contextOf(account).change(async () => held(1));
   const [entered, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const runDue = old.recovery.runDue.bind(old.recovery);
@@ -255,13 +255,13 @@ test("a world that begins anew gives up the moves of its time, and what still en
   gate.resolve();
   await Promise.all(resets);
   assert.deepEqual(
-    (await Promise.all(moves)).map((moved) => moved?.isGivenUp),
+    (await Promise.all(moves)).map((moved) => moved?.isCancelled),
     [true, true],
   );
-  assert.deepEqual([(await between)?.isGivenUp, world.time.now], [false, to]);
+  assert.deepEqual([(await between)?.isCancelled, world.time.now], [false, to]);
 
   // A request of the previous state ends while the time of the present one is moved.
-  const { recovery } = world.installation;
+  const { recovery } = world.paymentService;
   const runDueNow = recovery.runDue.bind(recovery);
   let late = 0;
   recovery.runDue = async () => {
@@ -269,12 +269,12 @@ test("a world that begins anew gives up the moves of its time, and what still en
       await old.runner.contextOf(account).change(async () => held(2));
     return runDueNow();
   };
-  await world.installation.runner
+  await world.paymentService.runner
     .contextOf(account)
     .change(async () => held(3, instant(to + hour / 2)));
   const moved = await world.move(() => instant(to + hour));
   assert.ok(late > 0, "control");
-  assert.deepEqual(moved?.done, { payments: 1, deliveries: 0, cards: 0 }, "the third lapses");
+  assert.deepEqual(moved?.result, { payments: 1, deliveries: 0, cards: 0 }, "the third lapses");
   assert.equal(world.payments, 1);
   const [first, , third] = [1, 2, 3].map((number) => given.newPayment(number).order.code);
   assert.deepEqual(new Set(recorded), new Set([first, third]));
@@ -297,12 +297,12 @@ test("a move of the time waits for no pause between cards, however many a world 
     const at = instant(epoch + Math.max(0, number - cards + 2) * second);
     const card = given.newCard(number, { merchantId: world.id, createdAt: at, lastUsedAt: at });
     assert.equal(
-      (await world.installation.store.commit(given.cardChange(card))).outcome,
+      (await world.paymentService.store.commit(given.cardChange(card))).outcome,
       "committed",
     );
   }
   const moved = await world.move(() => instant(epoch + 500 * 24 * hour));
-  assert.deepEqual([moved?.done.cards, moved?.left, pauses], [cards, undefined, []]);
+  assert.deepEqual([moved?.result.cards, moved?.left, pauses], [cards, undefined, []]);
   await worlds.close();
 });
 
@@ -316,7 +316,7 @@ test("where the time of a world goes on, what falls due is done without anybody'
   const { worlds, create, advance } = rig();
   const world = await create({ running: true });
   const rounds: Instant[] = [];
-  const { recovery, store } = world.installation;
+  const { recovery, store } = world.paymentService;
   // The payment is not captured.
   await store.commit(
     given.paymentChange({
@@ -377,17 +377,17 @@ describe("a world's clock", () => {
     scheduler.after(30, () => happened.push("third"));
     cancel();
     assert.equal(clock.nextTimer, at(10));
-    clock.fire();
+    clock.fireTimers();
     assert.deepEqual(happened, []);
     clock.set(at(20));
-    clock.fire();
+    clock.fireTimers();
     assert.deepEqual(happened, ["first", "second"]);
     assert.equal(clock.nextTimer, at(30));
     // The number of timers is bounded: the oldest is lost.
     const late: number[] = [];
     for (let ms = 31; ms <= 1_530; ms += 1) scheduler.after(ms, () => late.push(ms));
     clock.set(at(2_000));
-    clock.fire();
+    clock.fireTimers();
     assert.equal(late.length, 1_000);
     assert.equal(late[0], 531);
     // While the time is paused, there are no waits.
@@ -403,13 +403,13 @@ describe("a world's clock", () => {
     const began = performance.now();
     const waits = scheduler.sleep(60_000);
     system += 5;
-    clock.hold();
+    clock.freeze();
     await waits;
     system += 1_000;
     await scheduler.sleep(60_000);
     assert.equal(clock.now(), at(5));
     clock.set(at(90));
-    clock.release();
+    clock.unfreeze();
     system += 1;
     assert.equal(clock.now(), at(91));
     const stopped = scheduler.sleep(60_000);

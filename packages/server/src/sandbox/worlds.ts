@@ -4,27 +4,31 @@ import { digestOfKey } from "../operations/account-directory.ts";
 import type { Account } from "../merchant/account.ts";
 import type { Change } from "../stores/change.ts";
 import { SharedSender } from "./shared-sender.ts";
-import { grantsOf, World, type WorldPlan, type WorldSurroundings } from "./world.ts";
+import { grantsOf, World, type WorldPlan, type WorldDependencies } from "./world.ts";
 
 export interface WorldLimits {
   /** Most worlds at the same time. */
-  readonly mostWorlds: number;
+  readonly maxWorlds: number;
   /**
    * Most records of all worlds together, without snapshots: payments, cards, notifications,
    * idempotent requests (WorldStore.size).
    */
-  readonly mostRecords: number;
+  readonly maxRecords: number;
   /**
    * Most records in snapshots of all worlds together. An empty world's snapshot counts as thirty.
    */
-  readonly mostKept: number;
+  readonly maxSnapshotRecords: number;
 }
 
-const usualLimits: WorldLimits = { mostWorlds: 10_000, mostRecords: 300_000, mostKept: 300_000 };
+const defaultLimits: WorldLimits = {
+  maxWorlds: 10_000,
+  maxRecords: 300_000,
+  maxSnapshotRecords: 300_000,
+};
 /** A world without requests for this long makes room for a new one. */
 const idleMs = hour;
 /** Most notifications of all worlds in flight at once. */
-const mostSent = 512;
+const maxConcurrentSends = 512;
 /** How often worlds with a running clock do due work. */
 const tickMs = second;
 /** New records between two counts of all worlds. */
@@ -37,7 +41,7 @@ const manyVersions = 50;
 /** In characters. */
 const longSettings = 4_000;
 
-export interface WorldsParts extends Omit<WorldSurroundings, "isFull" | "mayKeep"> {
+export interface WorldsParts extends Omit<WorldDependencies, "isFull" | "hasSnapshotRoom"> {
   readonly limits?: Partial<WorldLimits>;
   /**
    * Called for every world that is reset, restored or deleted: cached data of its account is stale.
@@ -65,23 +69,23 @@ export class WorldRefused extends Error {
 export class Worlds {
   readonly #parts: WorldsParts;
   readonly #limits: WorldLimits;
-  readonly #around: WorldSurroundings;
+  readonly #dependencies: WorldDependencies;
   /** In order of creation. */
   readonly #worlds = new Map<MerchantId, World>();
   readonly #byKey = new Map<KeyDigest, World>();
   readonly #usedAt = new Map<MerchantId, Instant>();
-  #room = 0;
-  #isOver = false;
+  #reservedRoom = 0;
+  #isClosed = false;
   #cancelTick: (() => void) | undefined;
 
   constructor(parts: WorldsParts) {
     this.#parts = parts;
-    this.#limits = { ...usualLimits, ...parts.limits };
-    this.#around = {
+    this.#limits = { ...defaultLimits, ...parts.limits };
+    this.#dependencies = {
       ...parts,
-      sender: new SharedSender(parts.sender, mostSent),
+      sender: new SharedSender(parts.sender, maxConcurrentSends),
       isFull: (change) => this.#isFull(change),
-      mayKeep: (records) => this.#mayKeep(records),
+      hasSnapshotRoom: (records) => this.#hasSnapshotRoom(records),
     };
   }
 
@@ -108,15 +112,15 @@ export class Worlds {
 
   /** Rejects with WorldRefused. */
   async create(plan: WorldPlan): Promise<World> {
-    if (this.#isOver) throw new WorldRefused("full");
+    if (this.#isClosed) throw new WorldRefused("full");
     const digests = grantsOf(plan.keys).map(({ digest }) => digest);
     if (digests.some((digest) => this.#byKey.has(digest)) || this.#worlds.has(plan.account.id))
       throw new WorldRefused("key_taken");
-    if (this.#worlds.size >= this.#limits.mostWorlds && !this.#makeRoom())
+    if (this.#worlds.size >= this.#limits.maxWorlds && !this.#evictIdleWorld())
       throw new WorldRefused("full");
-    if (hasLongSettings(plan.account) && !this.#takeRoom(recordsPerCount))
+    if (hasLongSettings(plan.account) && !this.#reserveRoom(recordsPerCount))
       throw new WorldRefused("full");
-    const world = new World(this.#around, plan);
+    const world = new World(this.#dependencies, plan);
     // Reserve the keys now, so that a concurrent create with the same key fails.
     this.#worlds.set(world.id, world);
     for (const digest of digests) this.#byKey.set(digest, world);
@@ -129,7 +133,7 @@ export class Worlds {
   /** Deletes a world with all its data. Resolves when none of its work is under way. */
   async delete(world: World): Promise<void> {
     if (this.#worlds.get(world.id) !== world) return;
-    this.#forget(world);
+    this.#remove(world);
     this.#parts.onChanged(world.id);
     await world.close();
     // Work that ended in the meantime may have been cached.
@@ -154,14 +158,14 @@ export class Worlds {
   watch(): void {
     if (
       this.#cancelTick !== undefined ||
-      this.#isOver ||
+      this.#isClosed ||
       !this.list().some(({ time }) => time.running)
     )
       return;
     this.#cancelTick = this.#parts.scheduler.after(tickMs, () => {
       this.#cancelTick = undefined;
       for (const world of this.#worlds.values())
-        if (world.time.running && !world.isBusy && world.isDue) void world.settle();
+        if (world.time.running && !world.isBusy && world.isDue) void world.doDueWork();
       this.watch();
     });
   }
@@ -175,18 +179,18 @@ export class Worlds {
 
   /** Deletes all worlds. */
   async close(): Promise<void> {
-    this.#isOver = true;
+    this.#isClosed = true;
     this.#cancelTick?.();
     await Promise.all(this.list().map((world) => this.delete(world)));
   }
 
-  #forget(world: World): void {
+  #remove(world: World): void {
     this.#worlds.delete(world.id);
     this.#usedAt.delete(world.id);
     for (const { digest } of grantsOf(world.plan.keys)) this.#byKey.delete(digest);
   }
 
-  #makeRoom(): boolean {
+  #evictIdleWorld(): boolean {
     const now = this.#parts.clock.now();
     let idle: World | undefined;
     let since = now - idleMs;
@@ -200,10 +204,10 @@ export class Worlds {
     return idle !== undefined;
   }
 
-  #mayKeep(records: number): boolean {
-    let kept = records;
-    for (const world of this.#worlds.values()) kept += world.kept;
-    return kept <= this.#limits.mostKept;
+  #hasSnapshotRoom(records: number): boolean {
+    let sum = records;
+    for (const world of this.#worlds.values()) sum += world.snapshotRecords;
+    return sum <= this.#limits.maxSnapshotRecords;
   }
 
   /**
@@ -217,18 +221,18 @@ export class Worlds {
       (account?.replaces !== undefined && hasLongSettings(account.next)) ||
       (card !== undefined && card.replaces === undefined) ||
       request?.replaces === "nothing";
-    return adds && !this.#takeRoom(account === undefined ? 1 : recordsPerCount);
+    return adds && !this.#reserveRoom(account === undefined ? 1 : recordsPerCount);
   }
 
   /** Takes room for about this number of records; false when there is none. */
-  #takeRoom(records: number): boolean {
-    if (this.#room < records) {
-      let left = this.#limits.mostRecords;
+  #reserveRoom(records: number): boolean {
+    if (this.#reservedRoom < records) {
+      let left = this.#limits.maxRecords;
       for (const { size } of this.#worlds.values()) left -= size;
-      this.#room = Math.min(recordsPerCount, left);
+      this.#reservedRoom = Math.min(recordsPerCount, left);
     }
-    this.#room -= records;
-    return this.#room >= 0;
+    this.#reservedRoom -= records;
+    return this.#reservedRoom >= 0;
   }
 }
 

@@ -36,13 +36,13 @@ export async function openServer(
   parts: AsyncDisposableStack,
 ): Promise<{ readonly server: HttpServer; readonly people: ConsolePeople | undefined }> {
   const { store, slotAssignment, keys } = foundation;
-  const { own, installations, recording, users } = services;
-  const byKey = (key: string) => installations.byKey(key);
+  const { own, paymentServices, recording, users } = services;
+  const byKey = (key: string) => paymentServices.byKey(key);
   const needs = {
     accountOf: async (asked: string | undefined) => {
       await ready;
       const id = asked ?? (await store.accounts())[0]?.id;
-      return id !== undefined && isAccountId(id) ? installations.account(id) : undefined;
+      return id !== undefined && isAccountId(id) ? paymentServices.account(id) : undefined;
     },
     clock,
     log,
@@ -70,7 +70,7 @@ export async function openServer(
       failingJobs: () => own.failingJobs(),
     },
     faults: services.faults,
-    isWorld: (id) => installations.isWorld(id),
+    isWorld: (id) => paymentServices.isWorld(id),
     limits: {
       maxBodyBytes: config.maxBodyBytes,
       maxConnections: config.maxConnections,
@@ -85,9 +85,9 @@ export async function openServer(
         ? undefined
         : createRequestRecorder(
             recording,
-            (id) => installations.of(id).clock,
+            (id) => paymentServices.of(id).clock,
             (id, token) =>
-              (installations.isOwn(id) ? keys.vault : keys.worldVault).tokenDigests(id, token)[0],
+              (paymentServices.isOwn(id) ? keys.vault : keys.worldVault).tokenDigests(id, token)[0],
           ),
   });
   parts.defer(async () => {
@@ -105,7 +105,7 @@ function endpointsParts(
   ready: Promise<void>,
   people: ConsolePeople | undefined,
 ): EndpointsParts {
-  const { own, installations, policies, simulatorNames, instruct } = services;
+  const { own, paymentServices, policies, simulatorNames, instruct } = services;
   const sandboxDeps: SandboxDeps = {
     loseNextAuthorization: (id) => instruct(id, { next: "lose_answer", times: 1, of: "authorize" }),
   };
@@ -114,19 +114,19 @@ function endpointsParts(
     environment: config.environment,
     console: config.console,
     deps: {
-      runner: installations,
-      clockOf: ({ id }) => installations.of(id).clock,
-      holderOf: (key) => installations.byKey(key),
-      forget: (id) => installations.forget(id),
-      randomOf: ({ id }) => installations.of(id).random,
+      runner: paymentServices,
+      clockOf: ({ id }) => paymentServices.of(id).clock,
+      holderOf: (key) => paymentServices.byKey(key),
+      forget: (id) => paymentServices.invalidate(id),
+      randomOf: ({ id }) => paymentServices.of(id).random,
       addressCheck: ({ id }) =>
-        addressCheckOf(installations.isWorld(id) ? policies.worlds : policies.own),
-      requests: installations.requests,
+        addressCheckOf(paymentServices.isWorld(id) ? policies.worlds : policies.own),
+      requests: paymentServices.requests,
       cardLikeNames: new CardLikeNames(),
       // Undefined when another server carries out payments: nothing is simulated then.
       sandbox: simulatorNames.length > 0 ? sandboxDeps : undefined,
     },
-    installations,
+    paymentServices,
     clock,
     connectorNames: services.connectorNames,
     simulatorNames,

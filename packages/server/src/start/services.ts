@@ -10,16 +10,16 @@ import { FaultBoard } from "../http/faults/fault-board.ts";
 import { Faults } from "../http/faults/faults.ts";
 import { attemptFactsOf } from "../http/recording/attempt-facts.ts";
 import {
-  createInstallation,
-  type Installation,
-  type InstallationRecording,
-} from "../installation.ts";
+  createPaymentService,
+  type PaymentService,
+  type ServiceRecording,
+} from "../payment-service.ts";
 import { day } from "../kernel/instant.ts";
 import { systemElapsed } from "../kernel/system-elapsed.ts";
 import { Pace } from "../kernel/pace.ts";
 import type { Log } from "../logging/log-event.ts";
 import { watchFigures } from "../recovery/database-figures.ts";
-import { Installations } from "../sandbox/installations.ts";
+import { PaymentServices } from "../sandbox/payment-services.ts";
 import { recordingConnectors } from "../sandbox/recording/recorded-connector.ts";
 import { Recorder } from "../sandbox/recording/recorder.ts";
 import { Worlds } from "../sandbox/worlds.ts";
@@ -36,9 +36,9 @@ import { ownRandom, type WatchedPorts } from "./ports.ts";
 
 /** The payment services of a server, its own and those of worlds, and the sandbox's extras. */
 export interface Services {
-  readonly own: Installation;
+  readonly own: PaymentService;
   readonly worlds: Worlds;
-  readonly installations: Installations;
+  readonly paymentServices: PaymentServices;
   readonly policies: EgressPolicies;
   readonly connectorNames: readonly string[];
   /** Names of the simulated acquirers among them. */
@@ -109,7 +109,7 @@ export async function openServices(
     policies,
     connectorNames: acquirers.connectors.names,
     simulatorNames: [...acquirers.simulators.keys()],
-    instruct: instructing(sandbox.installations, acquirers.simulators),
+    instruct: instructing(sandbox.paymentServices, acquirers.simulators),
     recorder,
     recording,
     users,
@@ -176,7 +176,7 @@ async function openOwnService(
 ): Promise<Pick<Services, "own" | "users">> {
   const { store, slotAssignment, keys, incarnation } = foundation;
   const { random, scheduler } = ports;
-  const own = createInstallation({
+  const own = createPaymentService({
     ...shared,
     sender,
     sign: createSigner(keys.notificationKeys),
@@ -229,7 +229,7 @@ interface SandboxNeeds {
   readonly shared: SharedParts;
   readonly sender: Sender;
   readonly acquirerNames: readonly string[];
-  readonly own: Installation;
+  readonly own: PaymentService;
   readonly recorder: Recorder | undefined;
   readonly reportDropped: ReportDropped;
 }
@@ -239,7 +239,7 @@ function openSandbox(
   config: Config,
   { foundation, shared, sender, acquirerNames, own, recorder, reportDropped }: SandboxNeeds,
   parts: AsyncDisposableStack,
-): Pick<Services, "worlds" | "installations" | "worldKeys" | "faultBoard" | "faults"> {
+): Pick<Services, "worlds" | "paymentServices" | "worldKeys" | "faultBoard" | "faults"> {
   const { known, keys } = foundation;
   const faultBoard = new FaultBoard();
   const worldKeys = worldNotificationKeys(keys.notificationKeys);
@@ -260,25 +260,25 @@ function openSandbox(
     onChanged: (id) => {
       faultBoard.forget(id);
       faults?.forget(id);
-      recorder?.forget(id);
+      recorder?.clear(id);
     },
   });
   parts.defer(() => worlds.close());
   const ownIds = known.map(({ id }) => id);
-  const installations = new Installations({
+  const paymentServices = new PaymentServices({
     own,
     ownIds,
     worlds,
-    worldGone: () => refusal("DA-1"),
+    worldDeleted: () => refusal("DA-1"),
   });
   const faults =
     config.environment === "sandbox"
-      ? new Faults({ board: faultBoard, scheduler: shared.scheduler, runner: installations })
+      ? new Faults({ board: faultBoard, scheduler: shared.scheduler, runner: paymentServices })
       : undefined;
-  return { worlds, installations, worldKeys, faultBoard, faults };
+  return { worlds, paymentServices, worldKeys, faultBoard, faults };
 }
 
-function recordingInto(recorder: Recorder): InstallationRecording {
+function recordingInto(recorder: Recorder): ServiceRecording {
   return {
     connectors: (connectors, clock) => recordingConnectors(connectors, recorder, clock),
     attempted: (attempt, at) =>
@@ -289,11 +289,11 @@ function recordingInto(recorder: Recorder): InstallationRecording {
 
 /** Passes an instruction on to the simulated acquirer of an account. */
 function instructing(
-  installations: Installations,
+  paymentServices: PaymentServices,
   simulators: OpenConnectors["simulators"],
 ): Instruct {
   return (merchantId, instruction, name) => {
-    const world = installations.worldOf(merchantId);
+    const world = paymentServices.worldOf(merchantId);
     if (world !== undefined) return world.instruct(instruction, name);
     const simulator = name === undefined ? simulators.values().next().value : simulators.get(name);
     if (simulator === undefined) throw new Error("the acquirer is not simulated");

@@ -435,8 +435,8 @@ async function clock(deps: WorldsDeps, params: TreeObject, { id }: Account): Pro
   // Computed when the move's turn comes: another request may be moving the clock.
   const moved = await world.move((now, nextDue) => targetOf(params, now, nextDue));
   if (moved === undefined) return invalid(move, move === "set" ? timeForm : spanForm);
-  const { done, left, isGivenUp } = moved;
-  if (isGivenUp) return refusalAnswer("COFRE-162");
+  const { result: done, left, isCancelled } = moved;
+  if (isCancelled) return refusalAnswer("COFRE-162");
   const rest =
     left === undefined ? { complete: true } : { complete: false, to: formatInstant(left) };
   return answer({ clock: clockOf(world), done, ...rest });

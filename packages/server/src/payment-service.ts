@@ -31,7 +31,7 @@ import type { Pan } from "./vault/pan.ts";
 import type { Vault } from "./vault/vault.ts";
 
 /** Dependencies of a payment service: the server's or a world's. */
-export interface InstallationParts {
+export interface PaymentServiceParts {
   readonly store: Store;
   readonly vault: Vault;
   /** Verifies rows of integration keys; a world, which is in memory, has none. */
@@ -53,7 +53,7 @@ export interface InstallationParts {
    */
   readonly deliveryRandomFor?: (delivery: Delivery) => Random;
   /** true: receivers get one message at a time. */
-  readonly tellsInOrder?: () => boolean;
+  readonly deliversInOrder?: () => boolean;
   /** Source of keys in memory. */
   readonly secretRandom: Random;
   readonly scheduler: Scheduler;
@@ -81,11 +81,11 @@ export interface InstallationParts {
   readonly acceptsPan?: ((pan: Pan) => boolean) | undefined;
   readonly log: Log;
   /** The sandbox's request log; nothing is recorded without it. */
-  readonly recording?: InstallationRecording | undefined;
+  readonly recording?: ServiceRecording | undefined;
 }
 
 /** The interface of a request log, with the time of the service's clock. */
-export interface InstallationRecording {
+export interface ServiceRecording {
   readonly connectors: (connectors: Connectors, clock: Clock) => Connectors;
   readonly attempted: (attempt: DeliveryAttempt, at: Instant) => void;
   readonly committed: (payment: Payment, at: Instant) => void;
@@ -95,7 +95,7 @@ export interface InstallationRecording {
  * A complete payment service over one store: the runner of operations, and the jobs, which are not
  * started yet.
  */
-export interface Installation {
+export interface PaymentService {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
@@ -116,7 +116,7 @@ export interface Installation {
  * Creates a payment service. Nothing is read or runs by itself until the caller starts the jobs or
  * has them do due work.
  */
-export function createInstallation(parts: InstallationParts): Installation {
+export function createPaymentService(parts: PaymentServiceParts): PaymentService {
   const { store, clock, random, scheduler, slotAssignment, log, recording } = parts;
   const refused = (merchantId: MerchantId): void =>
     log.write({
@@ -150,7 +150,7 @@ export function createInstallation(parts: InstallationParts): Installation {
     clock,
     random: parts.deliveryRandom,
     ...(parts.deliveryRandomFor === undefined ? {} : { randomFor: parts.deliveryRandomFor }),
-    ...(parts.tellsInOrder === undefined ? {} : { inOrder: parts.tellsInOrder }),
+    ...(parts.deliversInOrder === undefined ? {} : { inOrder: parts.deliversInOrder }),
     scheduler,
     slotAssignment,
     report: ({ kind, ...facts }) =>

@@ -1,35 +1,35 @@
 import type { MerchantId } from "../kernel/ids.ts";
 import { ServiceError } from "../payment/service-error.ts";
 import type { Account } from "../merchant/account.ts";
-import type { Installation } from "../installation.ts";
+import type { PaymentService } from "../payment-service.ts";
 import type { KeyHolder } from "../operations/account-directory.ts";
 import type { NamedRequests } from "../operations/named-requests.ts";
 import type { Operation } from "../operations/operation.ts";
 import type { World } from "./world.ts";
 import type { Worlds } from "./worlds.ts";
 
-export interface InstallationsParts {
+export interface PaymentServicesParts {
   /** The server's own payment service. */
-  readonly own: Installation;
+  readonly own: PaymentService;
   /** Accounts in its store at startup. */
   readonly ownIds: Iterable<MerchantId>;
   readonly worlds: Pick<Worlds, "of" | "byKey">;
   /** Creates the refusal for an account whose world was deleted. */
-  readonly worldGone: () => Error;
+  readonly worldDeleted: () => Error;
 }
 
 /** Finds the payment service of an account: the server's, or that of the account's world. */
-export class Installations {
-  readonly #own: Installation;
+export class PaymentServices {
+  readonly #own: PaymentService;
   readonly #ownIds: Set<MerchantId>;
-  readonly #worlds: InstallationsParts["worlds"];
-  readonly #worldGone: () => Error;
+  readonly #worlds: PaymentServicesParts["worlds"];
+  readonly #worldDeleted: () => Error;
 
-  constructor({ own, ownIds, worlds, worldGone }: InstallationsParts) {
+  constructor({ own, ownIds, worlds, worldDeleted }: PaymentServicesParts) {
     this.#own = own;
     this.#ownIds = new Set(ownIds);
     this.#worlds = worlds;
-    this.#worldGone = worldGone;
+    this.#worldDeleted = worldDeleted;
   }
 
   /** Whether the server's own store is known to hold the account. */
@@ -48,13 +48,13 @@ export class Installations {
   worldOf(id: MerchantId): World | undefined {
     if (this.#ownIds.has(id)) return undefined;
     const world = this.#worlds.of(id);
-    if (world === undefined) throw this.#worldGone();
+    if (world === undefined) throw this.#worldDeleted();
     return world;
   }
 
   /** Throws as `worldOf` does. */
-  of(id: MerchantId): Installation {
-    return this.worldOf(id)?.installation ?? this.#own;
+  of(id: MerchantId): PaymentService {
+    return this.worldOf(id)?.paymentService ?? this.#own;
   }
 
   run<Input, Output>(
@@ -66,14 +66,14 @@ export class Installations {
   }
 
   /** Drops the cached data of an account that was changed. */
-  forget(id: MerchantId): void {
+  invalidate(id: MerchantId): void {
     this.of(id).accounts.forget(id);
   }
 
   /** The credential for an integration key; undefined for an unknown key. */
   byKey(key: string): KeyHolder | undefined | Promise<KeyHolder | undefined> {
     const world = this.#worlds.byKey(key);
-    if (world !== undefined) return world.installation.accounts.byKey(key);
+    if (world !== undefined) return world.paymentService.accounts.byKey(key);
     const found = this.#own.accounts.byKey(key);
     return found instanceof Promise
       ? found.then((holder) => this.#asOwn(holder))
@@ -92,13 +92,13 @@ export class Installations {
   /** Answers a request with an Idempotency-Key, in the payment service of its account. */
   readonly requests: Pick<NamedRequests, "answer"> = {
     answer: (merchantId, key, digest, run, refuseKey) => {
-      const installation = this.of(merchantId);
+      const service = this.of(merchantId);
       const runHere = async () => {
         // The world was reset or deleted while this request waited for its duplicate.
-        if (this.of(merchantId) !== installation) throw new ServiceError("store_unavailable");
+        if (this.of(merchantId) !== service) throw new ServiceError("store_unavailable");
         return run();
       };
-      return installation.requests.answer(merchantId, key, digest, runHere, refuseKey);
+      return service.requests.answer(merchantId, key, digest, runHere, refuseKey);
     },
   };
 
