@@ -5,7 +5,9 @@ import { exampleDueDate } from "../kernel/calendar.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Endpoint } from "../wire/endpoint.ts";
 import { requestErrors } from "../wire/decode/request-errors.ts";
-import { answerSchemas, ref } from "./answer-schemas.ts";
+import { errorSchema } from "../wire/answers/refusal-answer.ts";
+import { json, NamedSchema, type Schema } from "../wire/schema.ts";
+import { componentsOf, refTo } from "./components.ts";
 import { curlOf } from "./curl.ts";
 import type { EndpointDoc, Tag } from "../wire/endpoint-doc.ts";
 import type { Field, FieldType } from "../wire/field.ts";
@@ -16,7 +18,6 @@ import type {
   Parameter,
   PathItem,
   RequestBody,
-  Schema,
 } from "./types.ts";
 
 /** Codes that every operation may return: malformed requests, overload, and internal failures. */
@@ -76,7 +77,11 @@ export function openApiDocument(endpoints: readonly Endpoint[], now: Instant): O
       },
     },
     components: {
-      schemas: answerSchemas,
+      schemas: componentsOf([
+        errorSchema,
+        ...endpoints.flatMap(({ doc }) => (doc === undefined ? [] : schemasOf(doc))),
+        health,
+      ]),
       requestBodies: { Encodings: encodings },
       securitySchemes: {
         secret: keyScheme(
@@ -164,9 +169,9 @@ function notHere({ path }: Endpoint): OperationObject {
     responses: {
       "200": {
         description: "An error.",
-        content: json({
+        content: content({
           allOf: [
-            ref("Error"),
+            refTo(errorSchema),
             { properties: { status_code: { enum: [...notHereCodes, ...commonCodes] } } },
           ],
         }),
@@ -243,7 +248,7 @@ export function codesOf(endpoint: Endpoint, doc: EndpointDoc): readonly string[]
 function answersOf(endpoint: Endpoint, doc: EndpointDoc): Readonly<Record<string, Answer>> {
   const refusal: Schema = {
     allOf: [
-      ref("Error"),
+      refTo(errorSchema),
       { properties: { status_code: { enum: [...codesOf(endpoint, doc), ...commonCodes] } } },
     ],
   };
@@ -269,25 +274,34 @@ function answersOf(endpoint: Endpoint, doc: EndpointDoc): Readonly<Record<string
     "200": {
       description: "The result, or an error.",
       ...(Object.keys(headers).length === 0 ? {} : { headers }),
-      content: json({ anyOf: [ref(doc.answer), refusal] }),
+      content: content({ anyOf: [refTo(doc.answer), refusal] }),
     },
     ...Object.fromEntries(
       Object.entries(doc.otherAnswers ?? {}).map(([status, schema]) => [
         status,
-        { description: "The key is invalid.", content: json(ref(schema)) },
+        { description: "The key is invalid.", content: content(refTo(schema)) },
       ]),
     ),
     "503": {
       description:
         "The server is overloaded or stopping, or the store cannot write. Nothing was done. Retry later.",
-      content: json(ref("Error")),
+      content: content(refTo(errorSchema)),
     },
   };
 }
 
-function json(schema: Schema): Answer["content"] {
+function content(schema: Schema): Answer["content"] {
   return { "application/json": { schema } };
 }
+
+function schemasOf({ answer, otherAnswers = {} }: EndpointDoc): readonly NamedSchema[] {
+  return [answer, ...Object.values(otherAnswers)];
+}
+
+const health = new NamedSchema(
+  "Health",
+  json.object({ status: json.text }, { message: json.text, failing: json.list(json.text) }),
+);
 
 function healthOperation(id: string, summary: string, description: string): OperationObject {
   return {
@@ -297,9 +311,9 @@ function healthOperation(id: string, summary: string, description: string): Oper
     description,
     security: [],
     responses: {
-      "200": { description: "OK.", content: json(ref("Health")) },
+      "200": { description: "OK.", content: content(refTo(health)) },
       ...(id === "readyz"
-        ? { "503": { description: "Not ready.", content: json(ref("Health")) } }
+        ? { "503": { description: "Not ready.", content: content(refTo(health)) } }
         : {}),
     },
     "x-errors": [],

@@ -1,5 +1,6 @@
 import { ownValue } from "../kernel/own.ts";
-import type { OpenApi, OperationObject, PathItem, Schema } from "./types.ts";
+import type { Schema } from "../wire/schema.ts";
+import type { OpenApi, OperationObject, PathItem } from "./types.ts";
 import { style } from "./style.ts";
 
 /**

@@ -1,3 +1,5 @@
+import type { Schema } from "../wire/schema.ts";
+
 /** The parts of OpenAPI 3.1 that this program writes. */
 export interface OpenApi {
   readonly openapi: "3.1.0";
@@ -75,30 +77,4 @@ export interface SecurityScheme {
   readonly in: "query";
   readonly name: string;
   readonly description: string;
-}
-
-/**
- * The parts of JSON Schema that are used. `x-required` describes the effect of a missing field,
- * `x-too-long` that of a longer value.
- */
-export interface Schema {
-  readonly $ref?: string;
-  readonly type?: string | readonly string[];
-  readonly description?: string;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly items?: Schema;
-  readonly enum?: readonly (string | boolean | null)[];
-  readonly const?: string | boolean;
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly pattern?: string;
-  readonly additionalProperties?: boolean;
-  readonly maxItems?: number;
-  readonly allOf?: readonly Schema[];
-  readonly anyOf?: readonly Schema[];
-  readonly contentMediaType?: string;
-  readonly "x-required"?: string;
-  readonly "x-too-long"?: string;
-  readonly "x-source"?: string;
 }

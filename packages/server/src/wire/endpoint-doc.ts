@@ -2,42 +2,10 @@ import type { Operation } from "../operations/operation.ts";
 import type { ErrorFamily } from "./answers/errors.ts";
 import type { ErrorCode } from "./errors/refusal.ts";
 import type { Field } from "./field.ts";
+import type { NamedSchema } from "./schema.ts";
 
 /** Groups of endpoints in the documentation. */
 export type Tag = "Cards" | "Payments" | "Refunds" | "Utilities" | "Browsers" | "Sandbox";
-
-/** Names of the schemas of answers; api-docs/answer-schemas.ts defines each. */
-export type AnswerName =
-  | "CancelAnswer"
-  | "ClockAnswer"
-  | "CurrencyRatesAnswer"
-  | "DocumentBalanceAnswer"
-  | "Done"
-  | "Error"
-  | "ExchangeAnswer"
-  | "ExplainAnswer"
-  | "FaultsAnswer"
-  | "FiguresAnswer"
-  | "FingerprintAnswer"
-  | "KeyIsInvalid"
-  | "KeyIsValid"
-  | "Nothing"
-  | "NotificationsAnswer"
-  | "PaymentAnswer"
-  | "PaymentsAnswer"
-  | "PropertiesAnswer"
-  | "RefundAnswer"
-  | "RefundOrCancelAnswer"
-  | "RequestsAnswer"
-  | "SetCvvAnswer"
-  | "SettingsAnswer"
-  | "StatsAnswer"
-  | "TimelineAnswer"
-  | "TokenAnswer"
-  | "TokensAnswer"
-  | "VerifyAnswer"
-  | "WorldsAnswer"
-  | "ZipcodeAnswer";
 
 /** The documentation of an endpoint: /openapi.json and /docs are made from it. */
 export interface EndpointDoc {
@@ -47,9 +15,9 @@ export interface EndpointDoc {
   readonly summary: string;
   readonly description: string;
   readonly fields: readonly Field[];
-  readonly answer: AnswerName;
+  readonly answer: NamedSchema;
   /** Answers with another HTTP status than 200 and 503. */
-  readonly otherAnswers?: Readonly<Record<string, AnswerName>>;
+  readonly otherAnswers?: Readonly<Record<string, NamedSchema>>;
   /** The endpoint accepts an Idempotency-Key. */
   readonly idempotent?: true;
   /** Other headers that the endpoint reads. */

@@ -1,4 +1,5 @@
-import type { OpenApi, OperationObject, Schema } from "../../src/api-docs/types.ts";
+import type { OpenApi, OperationObject } from "../../src/api-docs/types.ts";
+import type { Schema } from "../../src/wire/schema.ts";
 
 /**
  * Two checkers for an OpenAPI description, for the parts of it that are used here: whether it

@@ -5,11 +5,26 @@ import { formatAmount } from "../../kernel/money.ts";
 import { explainPayment, type ExplainedPayment } from "../../operations/explain-payment.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
 import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
-import { explainedPrices } from "./explained-price.ts";
+import { explainedPrices, pricesSchema } from "./explained-price.ts";
 import { readSelector } from "../../wire/requests/payment-request.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { json, NamedSchema } from "../../wire/schema.ts";
 import { query } from "../../operations/query.ts";
 import { exampleOrder, paymentFields } from "../../wire/endpoints/shared-docs.ts";
+
+const answerSchema = new NamedSchema(
+  "ExplainAnswer",
+  json.object({
+    hash: json.text,
+    state: json.text,
+    facts: json.list(json.anyObject),
+    postings: json.list(json.anyObject),
+    money: json.list(json.anyObject),
+    price: pricesSchema,
+    problems: json.list(json.text),
+    status: json.success,
+  }),
+);
 
 const doc: EndpointDoc = {
   id: "explain",
@@ -18,7 +33,7 @@ const doc: EndpointDoc = {
   description:
     "Every fact, every posting, the position of its money, and how its amounts were calculated.",
   fields: paymentFields,
-  answer: "ExplainAnswer",
+  answer: answerSchema,
   family: "query",
   runs: [query],
   codes: ["BP-QRY-1"],

@@ -3,6 +3,18 @@ import { formatAmount, type Money } from "../../kernel/money.ts";
 import type { Explanation } from "../../ledger/explain.ts";
 import type { Payment } from "../../payment/payment.ts";
 import { type LocalAmounts, priceOfPart } from "../../payment/pricing.ts";
+import { json } from "../../wire/schema.ts";
+
+export const pricesSchema = json.list(
+  json.object({
+    of: json.oneOf(["payment", "captured", "returned"]),
+    amount: json.amount,
+    currency: json.text,
+    local: json.amount,
+    local_currency: json.text,
+    text: { ...json.text, description: "How the amounts were calculated, as a sentence." },
+  }),
+);
 
 /** How an amount of a payment was converted to the country's currency. Amounts are decimal text. */
 export interface ExplainedPrice {

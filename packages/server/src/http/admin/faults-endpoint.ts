@@ -19,6 +19,7 @@ import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { refusal } from "../../wire/errors/refusal.ts";
 import { isTreeObject, textOf, type TreeObject } from "../../wire/decode/tree.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { json, NamedSchema } from "../../wire/schema.ts";
 import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 const members = ["kind", "times", "path", "merchant_payment_code", "delay_ms", "reason"] as const;
@@ -28,6 +29,38 @@ const longestDelayMs = 120_000;
 const usualDelayMs = 5_000;
 /** Up to this number of operations, a refusal names each. */
 const mostNamed = 5;
+
+const fault = json.object(
+  {
+    id: json.text,
+    kind: json.oneOf(faultKindNames),
+    times: { ...json.integer, description: "0: until it is cleared." },
+    met: { ...json.integer, description: "The number of requests that it was injected into." },
+  },
+  {
+    path: json.text,
+    merchant_payment_code: json.text,
+    delay_ms: json.integer,
+    reason: json.text,
+  },
+);
+
+const answerSchema = new NamedSchema(
+  "FaultsAnswer",
+  json.object(
+    {
+      faults: {
+        ...json.list(fault),
+        description: "Active faults, in the order in which they were added.",
+      },
+      status: json.success,
+    },
+    {
+      fault: { ...fault, description: "The added fault." },
+      cleared: { ...json.integer, description: "The number of removed faults." },
+    },
+  ),
+);
 
 const doc: EndpointDoc = {
   id: "faults",
@@ -83,7 +116,7 @@ const doc: EndpointDoc = {
       note: "The id of an active fault, or all. Any other value: COFRE-97.",
     },
   ],
-  answer: "FaultsAnswer",
+  answer: answerSchema,
   codes: [
     "COFRE-90",
     "COFRE-91",

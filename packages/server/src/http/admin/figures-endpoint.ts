@@ -20,6 +20,7 @@ import { fieldOf } from "../../wire/requests/fields.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import type { TreeObject } from "../../wire/decode/tree.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { json, NamedSchema } from "../../wire/schema.ts";
 import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 /** Maximum number of periods in one answer. */
@@ -29,6 +30,47 @@ const usualPeriods: Readonly<Record<Period, number>> = { hour: 24, day: 30 };
 export const periodNames = ["hour", "day"] as const satisfies readonly Period[];
 
 type FiguresDeps = Pick<EndpointDeps, "runner" | "clockOf" | "cardLikeNames">;
+
+const tally = {
+  payments: json.integer,
+  approved: { ...json.integer, description: "Approved by the issuer, whatever the later state." },
+  declined: json.integer,
+  amounts: json.list(
+    json.object({ currency: json.text, authorized: json.amount, captured: json.amount }),
+  ),
+};
+
+const answerSchema = new NamedSchema(
+  "FiguresAnswer",
+  json.object({
+    per: json.oneOf(periodNames),
+    from: json.time,
+    to: json.time,
+    periods: {
+      ...json.list(json.object({ from: json.time, ...tally })),
+      description: "All periods, oldest first.",
+    },
+    brands: {
+      ...json.list(json.object({ brand: json.text, ...tally })),
+      description: "Brands with payments, the most used first.",
+    },
+    card_like_names: {
+      ...json.object({
+        merchant_payment_code: json.integer,
+        merchant_refund_code: json.integer,
+        idempotency_key: json.integer,
+      }),
+      description:
+        "The number of accepted names that looked like a card number, since the process started.",
+    },
+    looked_at: json.integer,
+    complete: {
+      ...json.flag,
+      description: "false: there are more than 10,000 payments, and the oldest are not counted.",
+    },
+    status: json.success,
+  }),
+);
 
 const doc: EndpointDoc = {
   id: "figures",
@@ -55,7 +97,7 @@ const doc: EndpointDoc = {
       note: `The end in UTC, rounded up to its hour or day. Default: now. At most ${mostPeriods} hours or days (COFRE-63).`,
     },
   ],
-  answer: "FiguresAnswer",
+  answer: answerSchema,
   family: "query",
   runs: [countPayments],
   codes: ["COFRE-62", "COFRE-63"],

@@ -26,6 +26,7 @@ import { hashOf } from "../../wire/requests/fields.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { textOf, type TreeObject } from "../../wire/decode/tree.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { json, NamedSchema } from "../../wire/schema.ts";
 import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 export interface NotificationsDeps extends ReplayParts {
@@ -55,6 +56,31 @@ function switchIn(params: TreeObject): string | undefined {
 
 const mostListed = 500;
 const mostOfPayment = 50;
+
+const answerSchema = new NamedSchema(
+  "NotificationsAnswer",
+  json.object(
+    {
+      notifications: json.list(json.anyObject),
+      endpoints: {
+        ...json.list(json.anyObject),
+        description:
+          "The account's endpoints: id, url, enabled, and state: on, off (disabled, at `off_at`) or gone (it answered 410, at `gone_at`); with a key also secret.",
+      },
+      payment_url_secret: json.text,
+      public_key: json.text,
+      certificate_fingerprint: json.text,
+      status: json.success,
+    },
+    {
+      next: {
+        type: ["integer", "null"],
+        description:
+          "With `order`: the value of `before` for the next page; null on the last page.",
+      },
+    },
+  ),
+);
 
 const doc: EndpointDoc = {
   id: "notifications",
@@ -115,7 +141,7 @@ const doc: EndpointDoc = {
     },
     { name: "before", type: "whole", note: "With `order`: the `next` of the previous page." },
   ],
-  answer: "NotificationsAnswer",
+  answer: answerSchema,
   codes: ["COFRE-48", "COFRE-60", "COFRE-61", "COFRE-85", "COFRE-145"],
   example: { ...exampleKey, after: 0 },
 };

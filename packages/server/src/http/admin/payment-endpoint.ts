@@ -14,6 +14,7 @@ import { paymentAnswer } from "../../wire/answers/payment-answer.ts";
 import { readSelector } from "../../wire/requests/payment-request.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { paymentAnswerSchema } from "../../wire/answers/payment-schema.ts";
 import { exampleOrder, paymentFields } from "../../wire/endpoints/shared-docs.ts";
 
 type Act = (
@@ -68,7 +69,7 @@ const doc: EndpointDoc = {
       note: "The description of a chargeback.",
     },
   ],
-  answer: "PaymentAnswer",
+  answer: paymentAnswerSchema,
   family: "admin",
   runs: [acceptReview, rejectReview, openChargeback, creditChargeback, capture, cancel],
   codes: ["COFRE-36", "BP-QRY-1"],

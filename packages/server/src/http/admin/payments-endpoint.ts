@@ -17,11 +17,52 @@ import { wireStatusOf } from "../../wire/answers/payment-answer.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import type { TreeObject } from "../../wire/decode/tree.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { json, NamedSchema } from "../../wire/schema.ts";
 import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 const defaultLimit = 50;
 const mostPayments = 100;
 const longestSearch = 200;
+
+const listedPayment = json.object({
+  hash: json.text,
+  merchant_payment_code: json.text,
+  state: json.text,
+  status: json.oneOf(["PE", "CO", "CA"]),
+  open_date: json.time,
+  amount_ext: json.amount,
+  currency_ext: json.text,
+  amount_br: json.amount,
+  currency_br: json.text,
+  authorized: { ...json.amount, description: "In currency_ext, like captured and refunded." },
+  captured: json.amount,
+  refunded: json.amount,
+  brand: json.text,
+  masked_card_number: json.text,
+  name: json.text,
+  email: json.text,
+  country: json.text,
+  instalments: json.text,
+  charged_back: { ...json.flag, description: "A chargeback is open." },
+  disputed: { ...json.flag, description: "There was a chargeback, reversed or not." },
+  waits_for_acquirer: json.flag,
+  needs_review: {
+    ...json.flag,
+    description: "An invariant of the payment was violated; needs investigation.",
+  },
+});
+
+const answerSchema = new NamedSchema(
+  "PaymentsAnswer",
+  json.object({
+    payments: { ...json.list(listedPayment), description: "Newest first." },
+    next: {
+      ...json.textOrNull,
+      description: "The value of `before` for the next page; null on the last page.",
+    },
+    status: json.success,
+  }),
+);
 
 const doc: EndpointDoc = {
   id: "listPayments",
@@ -55,7 +96,7 @@ const doc: EndpointDoc = {
     },
     { name: "before", type: "text", note: "The `next` of the previous page." },
   ],
-  answer: "PaymentsAnswer",
+  answer: answerSchema,
   family: "query",
   runs: [listPayments],
   codes: ["COFRE-55", "COFRE-56", "COFRE-57"],

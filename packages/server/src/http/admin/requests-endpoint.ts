@@ -13,12 +13,55 @@ import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { textOf } from "../../wire/decode/tree.ts";
 import { concernedBy, requestView } from "../recording/recorded-view.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { json, NamedSchema } from "../../wire/schema.ts";
 import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 /** Requests per page. Each may have eight thousand characters. */
 export const requestsOfPage = 50;
 
 const longestCode = 128;
+
+const answerSchema = new NamedSchema(
+  "RequestsAnswer",
+  json.object({
+    requests: json.list(
+      json.object(
+        {
+          number: { ...json.number, description: "Sequential number in the account, from 1." },
+          at: json.text,
+          method: json.oneOf(["GET", "POST"]),
+          path: json.text,
+          key: json.oneOf(["secret", "public", "session"]),
+          parameters: {
+            ...json.anyObject,
+            description: "Only parameters of the allow list; card numbers are masked.",
+          },
+          parameters_left_out: json.number,
+          hash: json.textOrNull,
+          merchant_payment_code: json.textOrNull,
+          answer: {
+            type: ["object", "array", "null"],
+            items: {},
+            description: "null while there is no answer, or when it is too long to be kept.",
+          },
+        },
+        {
+          http_status: json.number,
+          status_code: json.textOrNull,
+          duration_ms: json.number,
+          replayed: json.flag,
+          answer_begins: { ...json.text, description: "The beginning of a longer answer." },
+        },
+      ),
+    ),
+    next: {
+      type: ["number", "null"],
+      description: "The value of `after` for the next page; null on the last page.",
+    },
+    recording: json.object({ since: json.textOrNull, keeps: json.number }),
+    status: json.success,
+  }),
+);
 
 const doc: EndpointDoc = {
   id: "listRequests",
@@ -44,7 +87,7 @@ const doc: EndpointDoc = {
       note: "Only requests about the payment with this code. Ignored when the request has a hash.",
     },
   ],
-  answer: "RequestsAnswer",
+  answer: answerSchema,
   codes: ["COFRE-85"],
   example: { ...exampleKey, after: 0 },
 };

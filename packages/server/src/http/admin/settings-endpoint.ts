@@ -16,6 +16,7 @@ import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { isTreeObject, type TreeObject } from "../../wire/decode/tree.ts";
 import { cardInSettings, holdsCard, typedSettings } from "./typed-settings.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { json, NamedSchema } from "../../wire/schema.ts";
 import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 /** The names of the settings that a request changes. */
@@ -25,6 +26,23 @@ function settingsIn({ settings = {} }: TreeObject): string | undefined {
     : [];
   return names.length === 0 ? undefined : names.join(" ").slice(0, 400);
 }
+
+const answerSchema = new NamedSchema(
+  "SettingsAnswer",
+  json.object(
+    {
+      settings: { ...json.anyObject, description: "Every setting of the account, by name." },
+      status: json.success,
+    },
+    {
+      described: {
+        ...json.list(json.anyObject),
+        description:
+          "With `describe`: name, default, allowed, doc, the values of an enumeration, and unit for thousandths.",
+      },
+    },
+  ),
+);
 
 const doc: EndpointDoc = {
   id: "settings",
@@ -44,7 +62,7 @@ const doc: EndpointDoc = {
       note: "Without `settings`: the answer describes each setting, its allowed values and its default.",
     },
   ],
-  answer: "SettingsAnswer",
+  answer: answerSchema,
   codes: ["COFRE-30", "COFRE-31"],
   example: { ...exampleKey, settings: { strictForms: false } },
 };

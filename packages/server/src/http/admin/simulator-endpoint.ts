@@ -5,6 +5,7 @@ import type { Endpoint } from "../../wire/endpoint.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { textOf } from "../../wire/decode/tree.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { doneSchema } from "../../wire/schema.ts";
 import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 /** Faults of the simulated acquirer; connectors/simulator describes each. */
@@ -79,7 +80,7 @@ const doc: EndpointDoc = {
       note: "The simulator's name. Default: the first. Any other value: COFRE-50.",
     },
   ],
-  answer: "Done",
+  answer: doneSchema,
   codes: ["COFRE-32", "COFRE-33", "COFRE-34", "COFRE-35", "COFRE-50"],
   example: { ...exampleKey, next: "decline", reason: "insufficient_funds", of: "authorize" },
 };

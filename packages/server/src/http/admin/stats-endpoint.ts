@@ -2,6 +2,7 @@ import { reading } from "../../wire/permission.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { Endpoint } from "../../wire/endpoint.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { json, NamedSchema } from "../../wire/schema.ts";
 import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 /** Statistics of a store since the process started. */
@@ -17,6 +18,11 @@ export function statsOfWorld({ changes }: { readonly changes: number }): StatsOf
   return { commits: changes, changes, largestBatch: Math.min(changes, 1), queued: 0 };
 }
 
+const answerSchema = new NamedSchema(
+  "StatsAnswer",
+  json.object({ store: json.anyObject, status: json.success }),
+);
+
 const doc: EndpointDoc = {
   id: "stats",
   tag: "Sandbox",
@@ -24,7 +30,7 @@ const doc: EndpointDoc = {
   description:
     "Counts since the start. All accounts of the server share them; each world has its own.",
   fields: [secretKey],
-  answer: "StatsAnswer",
+  answer: answerSchema,
   example: exampleKey,
 };
 

@@ -1,5 +1,5 @@
 import { viewing } from "../../wire/permission.ts";
-import { explainedPrices } from "./explained-price.ts";
+import { explainedPrices, pricesSchema } from "./explained-price.ts";
 import { formatInstant } from "../../kernel/calendar.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Account } from "../../merchant/account.ts";
@@ -11,8 +11,10 @@ import type { Endpoint } from "../../wire/endpoint.ts";
 import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
 import { renderPayment } from "../../wire/answers/payment-answer.ts";
 import { readSelector } from "../../wire/requests/payment-request.ts";
-import { timelineOf } from "./timeline-entries.ts";
+import { timelineKinds, timelineOf } from "./timeline-entries.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { paymentSchema } from "../../wire/answers/payment-schema.ts";
+import { json, NamedSchema } from "../../wire/schema.ts";
 import { query } from "../../operations/query.ts";
 import { exampleOrder, paymentFields } from "../../wire/endpoints/shared-docs.ts";
 
@@ -31,6 +33,43 @@ const mostNotifications = 50;
  */
 const mostOfOne = 64;
 
+const answerSchema = new NamedSchema(
+  "TimelineAnswer",
+  json.object({
+    hash: json.text,
+    merchant_payment_code: json.text,
+    state: json.text,
+    recording: json.object({
+      since: {
+        ...json.textOrNull,
+        description:
+          "Requests, calls and attempts before this time may be missing; null: none was recorded.",
+      },
+      complete: { ...json.flag, description: "Nothing about this payment is missing." },
+      left_out: {
+        ...json.number,
+        description:
+          "The number of older recorded requests, calls and attempts of this payment that are not shown.",
+      },
+    }),
+    entries: json.list(
+      json.object({
+        at: { ...json.text, description: "Such as 2026-01-31T12:00:00.000Z." },
+        kind: json.oneOf(timelineKinds),
+        text: { ...json.text, description: "One sentence." },
+        data: json.anyObject,
+      }),
+    ),
+    price: pricesSchema,
+    problems: {
+      ...json.list(json.text),
+      description: "Violated invariants of the ledger; normally empty.",
+    },
+    payment: paymentSchema,
+    status: json.success,
+  }),
+);
+
 const doc: EndpointDoc = {
   id: "timeline",
   tag: "Sandbox",
@@ -38,7 +77,7 @@ const doc: EndpointDoc = {
   description:
     "Requests, facts with their postings, acquirer calls, notifications and delivery attempts, as one list in order of time. Requests, calls and attempts are kept in memory only, since `recording.since`.",
   fields: paymentFields,
-  answer: "TimelineAnswer",
+  answer: answerSchema,
   family: "query",
   runs: [query],
   codes: ["BP-QRY-1"],

@@ -6,10 +6,11 @@ import type { Payment } from "../../payment/payment.ts";
 import type { HistoryRow } from "../../stores/change.ts";
 import type { OutboxRow } from "../../stores/store.ts";
 import type { Recording, RecordedRequest } from "../../sandbox/recording/recorder.ts";
-import type { timelineKinds } from "../../wire/answers/timeline-kinds.ts";
 import { maskedText } from "../../wire/decode/card-like.ts";
 import { attemptView, callView, concernedBy, requestView } from "../recording/recorded-view.ts";
 import { attemptText, callText, factText, notificationText, requestText } from "./timeline-text.ts";
+
+export const timelineKinds = ["request", "fact", "call", "notification", "attempt"] as const;
 
 export interface TimelineEntry {
   readonly at: string;

@@ -13,11 +13,42 @@ import { fieldOf } from "../../wire/requests/fields.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import type { TreeObject } from "../../wire/decode/tree.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { json, NamedSchema } from "../../wire/schema.ts";
 import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 const defaultLimit = 100;
 /** Length of the longest card number. */
 const longestMask = 19;
+
+const answerSchema = new NamedSchema(
+  "TokensAnswer",
+  json.object({
+    tokens: {
+      ...json.list(
+        json.object({
+          brand: json.text,
+          masked_card_number: json.text,
+          created_at: json.time,
+          last_used_at: json.time,
+          expires_at: {
+            ...json.time,
+            description: "When the token expires if it is not used before.",
+          },
+        }),
+      ),
+      description: "Newest first.",
+    },
+    found: {
+      ...json.integer,
+      description: "The number of matching cards among those that this call read.",
+    },
+    next: {
+      ...json.textOrNull,
+      description: "The value of `after` for the next page; null on the last page.",
+    },
+    status: json.success,
+  }),
+);
 
 const doc: EndpointDoc = {
   id: "listTokens",
@@ -45,7 +76,7 @@ const doc: EndpointDoc = {
     },
     { name: "after", type: "text", note: "The `next` of the previous page." },
   ],
-  answer: "TokensAnswer",
+  answer: answerSchema,
   family: "query",
   runs: [listCards],
   codes: ["COFRE-56", "COFRE-64"],

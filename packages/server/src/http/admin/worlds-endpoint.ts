@@ -19,6 +19,7 @@ import { isTreeObject, textOf, type TreeObject } from "../../wire/decode/tree.ts
 import { leadTo, unknownConnector } from "./settings-endpoint.ts";
 import { cardInSettings, holdsCard, typedSettings } from "./typed-settings.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
+import { json, NamedSchema } from "../../wire/schema.ts";
 import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
 
 export interface WorldsDeps {
@@ -56,6 +57,28 @@ const endOfTime = parseInstant("9900-01-01") as Instant;
 const worldActions = ["reset", "snapshot", "restore", "delete"] as const;
 
 const longestWorldText = { characters: 100, code: "COFRE-73" } as const;
+
+const worldSchema = new NamedSchema(
+  "World",
+  json.object({
+    id: json.text,
+    name: json.text,
+    seed: json.text,
+    integration_key: json.text,
+    public_integration_key: json.text,
+    clock: json.object({ now: json.instant, running: json.flag }),
+    payments: json.integer,
+    snapshots: json.list(json.text),
+  }),
+);
+
+const worldsAnswer = new NamedSchema(
+  "WorldsAnswer",
+  json.object(
+    { status: json.success },
+    { world: { anyOf: [worldSchema, { type: "null" }] }, worlds: json.list(worldSchema) },
+  ),
+);
 
 const worldsDoc: EndpointDoc = {
   id: "worlds",
@@ -102,7 +125,7 @@ const worldsDoc: EndpointDoc = {
       note: "Settings that differ from their defaults, in the form of /__cofre/settings.",
     },
   ],
-  answer: "WorldsAnswer",
+  answer: worldsAnswer,
   codes: ["COFRE-31", "COFRE-70", "COFRE-71", "COFRE-72", "COFRE-73"],
   example: { seed: "a seed", clock: "2026-01-31 12:00:00" },
 };
@@ -127,10 +150,42 @@ const worldDoc: EndpointDoc = {
       note: "The snapshot's name: up to 50 letters, digits and . _ -. Any other value: COFRE-73.",
     },
   ],
-  answer: "WorldsAnswer",
+  answer: worldsAnswer,
   codes: ["COFRE-73", "COFRE-74", "COFRE-75", "COFRE-76", "COFRE-77"],
   example: exampleKey,
 };
+
+const clockAnswer = new NamedSchema(
+  "ClockAnswer",
+  json.object(
+    {
+      clock: json.object(
+        { now: json.instant, running: json.flag },
+        {
+          next_due: {
+            ...json.instant,
+            type: ["string", "null"],
+            description: "When work falls due next.",
+          },
+        },
+      ),
+      status: json.success,
+    },
+    {
+      done: json.object({
+        payments: { ...json.integer, description: "Changes of payments." },
+        deliveries: { ...json.integer, description: "Attempts to deliver notifications." },
+        cards: { ...json.integer, description: "Stored cards that were deleted." },
+      }),
+      complete: {
+        ...json.flag,
+        description:
+          "false: more work fell due than one call performs. Repeat the request with `set` to `to`.",
+      },
+      to: { ...json.instant, description: "The requested time, when it is not reached." },
+    },
+  ),
+);
 
 const clockDoc: EndpointDoc = {
   id: "clock",
@@ -155,7 +210,7 @@ const clockDoc: EndpointDoc = {
       note: "true: the clock runs; false: it is paused. Any other value: COFRE-73.",
     },
   ],
-  answer: "ClockAnswer",
+  answer: clockAnswer,
   codes: ["COFRE-73", "COFRE-74", "COFRE-78", "COFRE-162"],
   example: exampleKey,
 };

@@ -2,12 +2,23 @@ import { errorAnswer, type WireAnswer } from "./answer.ts";
 import { errorTable } from "../errors/error-table.ts";
 import { type ErrorCode, type Filling, type PlainCode, refusal } from "../errors/refusal.ts";
 import type { WireError } from "../decode/wire-error.ts";
+import { json, NamedSchema } from "../schema.ts";
 
 type CodeWithOtherStatus = {
   [Code in PlainCode]: (typeof errorTable)[Code] extends { readonly otherStatus: number }
     ? Code
     : never;
 }[PlainCode];
+
+/** What every error answer has. */
+export const errorSchema = new NamedSchema("Error", {
+  ...json.object(
+    { status: json.exactly("ERROR"), status_code: json.text, status_message: json.text },
+    { message: json.text },
+  ),
+  description:
+    "Every error, nearly always with HTTP status 200: check `status`, then `status_code`.",
+});
 
 /** The error answer with this code. */
 export function refusalAnswer<Code extends ErrorCode>(

@@ -5,7 +5,18 @@ import { paymentAnswer } from "../answers/payment-answer.ts";
 import { readSelector } from "../requests/payment-request.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
+import { paymentSchema } from "../answers/payment-schema.ts";
+import { json, NamedSchema } from "../schema.ts";
 import { exampleOrder, secretKey, selectorFor } from "./shared-docs.ts";
+
+const answerSchema = new NamedSchema(
+  "CancelAnswer",
+  json.object({
+    payment: paymentSchema,
+    operation: json.exactly("cancel"),
+    status: json.success,
+  }),
+);
 
 const doc: EndpointDoc = {
   id: "cancel",
@@ -13,7 +24,7 @@ const doc: EndpointDoc = {
   summary: "Cancel an authorization",
   description: "Voids a payment that is not captured. Use a refund for a captured payment.",
   fields: [secretKey, ...selectorFor("cancel")],
-  answer: "CancelAnswer",
+  answer: answerSchema,
   idempotent: true,
   family: "cancel",
   runs: [cancel],

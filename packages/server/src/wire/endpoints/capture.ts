@@ -7,6 +7,7 @@ import { paymentAnswer } from "../answers/payment-answer.ts";
 import { readCapture } from "../requests/payment-request.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
+import { paymentAnswerSchema } from "../answers/payment-schema.ts";
 import { exampleOrder, secretKey, selectorFor } from "./shared-docs.ts";
 
 const doc: EndpointDoc = {
@@ -25,7 +26,7 @@ const doc: EndpointDoc = {
     },
     { name: "merchant_capture_code", type: "text", note: "Ignored.", source: "5.1" },
   ],
-  answer: "PaymentAnswer",
+  answer: paymentAnswerSchema,
   idempotent: true,
   family: "capture",
   runs: [capture],

@@ -26,6 +26,7 @@ import { WireError } from "../decode/wire-error.ts";
 import { answeringAnswer, type EndpointDeps } from "./deps.ts";
 import type { Field } from "../field.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
+import { paymentAnswerSchema } from "../answers/payment-schema.ts";
 import type { RuleCode } from "../requests/rules.ts";
 import { type CountryField, countryCodes, countryOf } from "../../payment/countries.ts";
 import {
@@ -446,7 +447,7 @@ const doc: EndpointDoc = {
     },
     paymentField,
   ],
-  answer: "PaymentAnswer",
+  answer: paymentAnswerSchema,
   idempotent: true,
   headers: [
     {

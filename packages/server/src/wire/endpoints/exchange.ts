@@ -10,6 +10,7 @@ import { refusal } from "../errors/refusal.ts";
 import { isTreeObject, type Tree, type TreeObject } from "../decode/tree.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
+import { json, NamedSchema } from "../schema.ts";
 import { exampleKey, secretKey } from "./shared-docs.ts";
 
 /**
@@ -34,6 +35,16 @@ const currencyNames: ReadonlyMap<string, string> = new Map([
   ["UYU", "Uruguayan Peso"],
 ]);
 
+const currencyRate = new NamedSchema(
+  "CurrencyRate",
+  json.object({ code: json.text, base_code: json.text, name: json.text, rate: json.amount }),
+);
+
+const exchangeAnswer = new NamedSchema(
+  "ExchangeAnswer",
+  json.object({ currency_rate: currencyRate, status: json.success }),
+);
+
 const exchangeDoc: EndpointDoc = {
   id: "exchange",
   tag: "Utilities",
@@ -56,7 +67,7 @@ const exchangeDoc: EndpointDoc = {
       source: "5.7",
     },
   ],
-  answer: "ExchangeAnswer",
+  answer: exchangeAnswer,
   codes: ["COFRE-40", "COFRE-41"],
   example: { ...exampleKey, currency_code: "USD", currency_base_code: "BRL" },
 };
@@ -78,6 +89,11 @@ export function exchangeEndpoint({ clockOf }: EndpointDeps): Endpoint {
       answering("query", async () => exchangeBody(params, account, clockOf(account).now())),
   };
 }
+
+const currencyRatesAnswer = new NamedSchema(
+  "CurrencyRatesAnswer",
+  json.object({ currency_rates: json.list(currencyRate), status: json.success }),
+);
 
 const currencyRatesDoc: EndpointDoc = {
   id: "currencyRates",
@@ -102,7 +118,7 @@ const currencyRatesDoc: EndpointDoc = {
       note: "A list, or comma-separated text. Default: the currency of the account's country.",
     },
   ],
-  answer: "CurrencyRatesAnswer",
+  answer: currencyRatesAnswer,
   codes: ["COFRE-40", "COFRE-41"],
   example: { ...exampleKey, currency_codes: "USD,EUR", currency_base_codes: "BRL" },
 };

@@ -3,10 +3,11 @@ import type { Account } from "../../merchant/account.ts";
 import type { WireAnswer } from "../answers/answer.ts";
 import type { Endpoint } from "../endpoint.ts";
 import { textOf, type TreeObject } from "../decode/tree.ts";
-import { answerWithOtherStatus } from "../answers/refusal-answer.ts";
+import { answerWithOtherStatus, errorSchema } from "../answers/refusal-answer.ts";
 import type { EndpointDeps } from "./deps.ts";
 import type { Field } from "../field.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
+import { json, NamedSchema } from "../schema.ts";
 
 /**
  * 401, as the browser library expects it (interface 1.3); `message` is for clients that read
@@ -25,6 +26,13 @@ const pageKey: Field = {
 
 const examplePage = { publicIntegrationKey: "$PUBLIC_KEY" };
 
+const nameAnswer = new NamedSchema(
+  "FingerprintAnswer",
+  json.object({ ebanx_session_id: json.text, providers: { ...json.list({}), maxItems: 0 } }),
+);
+
+const nothing = new NamedSchema("Nothing", json.object({}));
+
 const nameDoc: EndpointDoc = {
   id: "fingerprint",
   tag: "Browsers",
@@ -36,8 +44,8 @@ const nameDoc: EndpointDoc = {
     { name: "country", type: "text", note: "Ignored.", source: "2.7" },
     { name: "origin", type: "text", note: "Ignored.", source: "2.7" },
   ],
-  answer: "FingerprintAnswer",
-  otherAnswers: { "401": "Error" },
+  answer: nameAnswer,
+  otherAnswers: { "401": errorSchema },
   codes: ["BP-SA-2"],
   example: examplePage,
 };
@@ -48,8 +56,8 @@ const providerDoc: EndpointDoc = {
   summary: "Report a provider's result",
   description: "Accepted and ignored.",
   fields: [pageKey, { name: "ebanx_session_id", type: "text", note: "Ignored.", source: "2.7" }],
-  answer: "Nothing",
-  otherAnswers: { "401": "Error" },
+  answer: nothing,
+  otherAnswers: { "401": errorSchema },
   codes: ["BP-SA-2"],
   example: examplePage,
 };
@@ -63,7 +71,7 @@ const errorDoc: EndpointDoc = {
     { name: "publicIntegrationKey", type: "text", note: "Ignored.", source: "2.7" },
     { name: "errorMessage", type: "text", note: "Ignored.", source: "2.7" },
   ],
-  answer: "Nothing",
+  answer: nothing,
   example: { ...examplePage, errorMessage: "no camera" },
 };
 

@@ -10,6 +10,7 @@ import { refusal } from "../errors/refusal.ts";
 import type { TreeObject } from "../decode/tree.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
+import { json, NamedSchema } from "../schema.ts";
 import { exampleKey, secretKey } from "./shared-docs.ts";
 
 /** Wire names of the account's addresses, in the order of interface 5.7. */
@@ -20,13 +21,29 @@ const properties = {
   url_status_change_notification: "notificationUrl",
 } as const satisfies Record<string, keyof AccountSettings>;
 
+const answerSchema = new NamedSchema(
+  "PropertiesAnswer",
+  json.object({
+    status: json.success,
+    success: json.exactly(true),
+    resource: json.exactly("merchantIntegrationProperties"),
+    operation: json.oneOf(["get", "edit"]),
+    body: json.object({
+      image: json.textOrNull,
+      url_response: json.textOrNull,
+      receipt_email: json.textOrNull,
+      url_status_change_notification: json.textOrNull,
+    }),
+  }),
+);
+
 const getDoc: EndpointDoc = {
   id: "getProperties",
   tag: "Utilities",
   summary: "Get the account's URLs",
   description: "Plugins call it to check a secret key.",
   fields: [secretKey],
-  answer: "PropertiesAnswer",
+  answer: answerSchema,
   example: exampleKey,
 };
 
@@ -52,7 +69,7 @@ const editDoc: EndpointDoc = {
       source: "5.7",
     },
   ],
-  answer: "PropertiesAnswer",
+  answer: answerSchema,
   codes: ["COFRE-39"],
   example: { ...exampleKey, url_response: "https://shop.example/back" },
 };

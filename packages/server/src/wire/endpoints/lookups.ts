@@ -5,6 +5,7 @@ import type { Endpoint } from "../endpoint.ts";
 import { fieldOf } from "../requests/fields.ts";
 import { refusalAnswer } from "../answers/refusal-answer.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
+import { json, NamedSchema } from "../schema.ts";
 import { exampleKey, secretKey } from "./shared-docs.ts";
 
 /**
@@ -18,6 +19,14 @@ const zipcodes: ReadonlyMap<
   ["61919230", { state: "CE", city: "Maracana\u00fa", name: "Rua E" }],
   ["80230010", { state: "PR", city: "Curitiba", name: "Rua Marechal Deodoro" }],
 ]);
+
+const zipcodeAnswer = new NamedSchema(
+  "ZipcodeAnswer",
+  json.object({
+    zipcode: json.object({ state: json.text, city: json.text, name: json.text }),
+    status: json.success,
+  }),
+);
 
 const zipcodeDoc: EndpointDoc = {
   id: "zipcode",
@@ -34,7 +43,7 @@ const zipcodeDoc: EndpointDoc = {
       source: "5.7",
     },
   ],
-  answer: "ZipcodeAnswer",
+  answer: zipcodeAnswer,
   codes: ["BP-ZIP-1", "BP-ZIP-2", "BP-ZIP-3"],
   example: { ...exampleKey, zipcode: "80230010" },
 };
@@ -64,6 +73,19 @@ function isCard(document: string): boolean {
   return isOfKnownBrand(document) && documentFor("br", document, true) === "invalid";
 }
 
+const documentBalanceAnswer = new NamedSchema(
+  "DocumentBalanceAnswer",
+  json.object({
+    document_balance: json.object({
+      document: json.text,
+      balance: json.amount,
+      available: json.amount,
+      currency_code: json.text,
+    }),
+    status: json.success,
+  }),
+);
+
 const documentBalanceDoc: EndpointDoc = {
   id: "documentBalance",
   tag: "Utilities",
@@ -80,7 +102,7 @@ const documentBalanceDoc: EndpointDoc = {
       source: "5.7",
     },
   ],
-  answer: "DocumentBalanceAnswer",
+  answer: documentBalanceAnswer,
   codes: ["COFRE-42"],
   example: { ...exampleKey, document: "853.513.468-93" },
 };

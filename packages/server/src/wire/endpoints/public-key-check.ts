@@ -3,6 +3,7 @@ import type { Endpoint } from "../endpoint.ts";
 import { textOf } from "../decode/tree.ts";
 import type { EndpointDeps } from "./deps.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
+import { json, NamedSchema } from "../schema.ts";
 
 const operation =
   '"resource":"merchantIntegrationProperties","operation":"isValidPublicIntegrationKey"';
@@ -19,6 +20,26 @@ const invalid: WireAnswer = {
   body: `{"status":"CONFLICT","success":false,${operation},"body":{"error":"Invalid public_integration_key"}}`,
 };
 
+const keyCheck = {
+  success: json.flag,
+  resource: json.exactly("merchantIntegrationProperties"),
+  operation: json.exactly("isValidPublicIntegrationKey"),
+};
+
+const validAnswer = new NamedSchema(
+  "KeyIsValid",
+  json.object({ status: json.success, ...keyCheck, body: { ...json.list({}), maxItems: 0 } }),
+);
+
+const invalidAnswer = new NamedSchema(
+  "KeyIsInvalid",
+  json.object({
+    status: json.exactly("CONFLICT"),
+    ...keyCheck,
+    body: json.object({ error: json.text }),
+  }),
+);
+
 const doc: EndpointDoc = {
   id: "isValidPublicIntegrationKey",
   tag: "Browsers",
@@ -33,8 +54,8 @@ const doc: EndpointDoc = {
       source: "2.7",
     },
   ],
-  answer: "KeyIsValid",
-  otherAnswers: { "409": "KeyIsInvalid" },
+  answer: validAnswer,
+  otherAnswers: { "409": invalidAnswer },
   example: { public_integration_key: "$PUBLIC_KEY" },
 };
 

@@ -5,6 +5,7 @@ import { paymentAnswer } from "../answers/payment-answer.ts";
 import { readSelector } from "../requests/payment-request.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
+import { paymentAnswerSchema } from "../answers/payment-schema.ts";
 import { exampleOrder, paymentFields } from "./shared-docs.ts";
 
 const doc: EndpointDoc = {
@@ -13,7 +14,7 @@ const doc: EndpointDoc = {
   summary: "Get a payment",
   description: "Use it when an answer was lost.",
   fields: paymentFields,
-  answer: "PaymentAnswer",
+  answer: paymentAnswerSchema,
   family: "query",
   runs: [query],
   codes: ["BP-QRY-1"],

@@ -16,6 +16,8 @@ import { refusal } from "../errors/refusal.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 import type { Field } from "../field.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
+import { paymentSchema, refundSchema } from "../answers/payment-schema.ts";
+import { json, NamedSchema } from "../schema.ts";
 import { exampleOrder, secretKey, selectorFor } from "./shared-docs.ts";
 
 const refundTexts: readonly Field[] = [
@@ -34,6 +36,16 @@ const refundTexts: readonly Field[] = [
     source: "5.3",
   },
 ];
+
+const refundAnswer = new NamedSchema(
+  "RefundAnswer",
+  json.object({
+    payment: paymentSchema,
+    refund: refundSchema,
+    operation: json.exactly("refund"),
+    status: json.success,
+  }),
+);
 
 const refundDoc: EndpointDoc = {
   id: "refund",
@@ -67,7 +79,7 @@ const refundDoc: EndpointDoc = {
       source: "5.3",
     },
   ],
-  answer: "RefundAnswer",
+  answer: refundAnswer,
   idempotent: true,
   family: "refund",
   runs: [refund, cancelRefund],
@@ -110,13 +122,25 @@ export function refundEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   };
 }
 
+const refundOrCancelAnswer = new NamedSchema(
+  "RefundOrCancelAnswer",
+  json.object(
+    {
+      payment: paymentSchema,
+      operation: json.oneOf(["refund", "cancel"]),
+      status: json.success,
+    },
+    { refund: refundSchema },
+  ),
+);
+
 const refundOrCancelDoc: EndpointDoc = {
   id: "refundOrCancel",
   tag: "Refunds",
   summary: "Undo a payment",
   description: "Cancels a payment that is not captured, and refunds the rest of a captured one.",
   fields: [secretKey, ...selectorFor("refund"), ...refundTexts],
-  answer: "RefundOrCancelAnswer",
+  answer: refundOrCancelAnswer,
   idempotent: true,
   family: "refund_or_cancel",
   runs: [refundOrCancel],

@@ -5,6 +5,7 @@ import { paymentAnswer } from "../answers/payment-answer.ts";
 import { readSelector } from "../requests/payment-request.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
+import { paymentAnswerSchema } from "../answers/payment-schema.ts";
 import { exampleOrder, paymentFields } from "./shared-docs.ts";
 
 const doc: EndpointDoc = {
@@ -13,7 +14,7 @@ const doc: EndpointDoc = {
   summary: "Resend a payment's notification",
   description: "Sends the payment's last notification again.",
   fields: paymentFields,
-  answer: "PaymentAnswer",
+  answer: paymentAnswerSchema,
   family: "resend",
   runs: [resendNotification],
   codes: ["BP-QRY-1"],

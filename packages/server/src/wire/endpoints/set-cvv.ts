@@ -8,7 +8,13 @@ import { readSetCvv } from "../requests/set-cvv-request.ts";
 import type { TreeObject } from "../decode/tree.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
+import { json, NamedSchema } from "../schema.ts";
 import { eitherKey, rule } from "./shared-docs.ts";
+
+const answerSchema = new NamedSchema(
+  "SetCvvAnswer",
+  json.object({ status: json.success, token: json.text, masked_card_number: json.text }),
+);
 
 const doc: EndpointDoc = {
   id: "setCvv",
@@ -34,7 +40,7 @@ const doc: EndpointDoc = {
       source: "2.4",
     },
   ],
-  answer: "SetCvvAnswer",
+  answer: answerSchema,
   family: "set_cvv",
   runs: [setCvv],
   codes: ["BP-DR-54", "BP-DR-55", "BP-DR-64"],

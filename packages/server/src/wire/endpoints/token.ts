@@ -11,6 +11,7 @@ import { isSetCvv } from "../requests/set-cvv-request.ts";
 import { answerSetCvv } from "./set-cvv.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
+import { json, NamedSchema } from "../schema.ts";
 import {
   cardFields,
   countryField,
@@ -19,6 +20,16 @@ import {
   exampleKey,
   rule,
 } from "./shared-docs.ts";
+
+const answerSchema = new NamedSchema(
+  "TokenAnswer",
+  json.object({
+    status: json.success,
+    payment_type_code: json.text,
+    token: json.text,
+    masked_card_number: json.text,
+  }),
+);
 
 const doc: EndpointDoc = {
   id: "token",
@@ -53,7 +64,7 @@ const doc: EndpointDoc = {
       source: "2.1",
     },
   ],
-  answer: "TokenAnswer",
+  answer: answerSchema,
   family: "token",
   runs: [tokenize],
   rules: tokenRules,

@@ -7,6 +7,7 @@ import { readVerify, verifyRules, longestVerifyHolderName } from "../requests/ve
 import { acting } from "../permission.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
+import { json, NamedSchema } from "../schema.ts";
 import {
   cardFields,
   chargeToken,
@@ -24,6 +25,26 @@ const names = [
   { path: "/ws/verifycard", id: "verifyCard" },
   { path: "/ws/cardverify", id: "verifyCardAscardverify" },
 ] as const;
+
+const methods = { zero_amount: "ZERO DOLLAR", ghost_authorization: "GHOST AUTHORIZATION" } as const;
+
+const answerSchema = new NamedSchema(
+  "VerifyAnswer",
+  json.object({
+    status: json.success,
+    payment_type_code: json.text,
+    card_verification: json.object(
+      {
+        transaction_status: json.object({
+          code: json.oneOf(["OK", "NOK", "RETRY"]),
+          description: json.text,
+        }),
+        transaction_type: json.oneOf(Object.values(methods)),
+      },
+      { mandate_id: json.text },
+    ),
+  }),
+);
 
 const doc: Omit<EndpointDoc, "id"> = {
   tag: "Cards",
@@ -59,7 +80,7 @@ const doc: Omit<EndpointDoc, "id"> = {
     },
     storedCredential,
   ],
-  answer: "VerifyAnswer",
+  answer: answerSchema,
   family: "verify",
   runs: [verifyCard],
   rules: verifyRules,
@@ -90,8 +111,6 @@ export function verifyCardEndpoints({ runner, clockOf }: EndpointDeps): readonly
       }),
   }));
 }
-
-const methods = { zero_amount: "ZERO DOLLAR", ghost_authorization: "GHOST AUTHORIZATION" } as const;
 
 /**
  * Without an answer nothing is held and nothing was charged: the same card may be tried again
