@@ -38,7 +38,7 @@ export type DocumentedEndpoint = EndpointDoc & Pick<ServedEndpoint, "path">;
 /** Those that /openapi.json and /docs describe, in their order. */
 export function documentedEndpoints(): readonly DocumentedEndpoint[] {
   return sandboxEndpoints().flatMap(({ path, doc }) =>
-    doc === undefined ? [] : [{ ...doc, path }],
+    typeof doc === "string" ? [] : [{ ...doc, path }],
   );
 }
 

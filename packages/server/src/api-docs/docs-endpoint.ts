@@ -2,16 +2,17 @@ import type { Clock } from "../kernel/clock.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { WireAnswer } from "../wire/answers/answer.ts";
-import type { Endpoint, OpenEndpoint } from "../wire/endpoint.ts";
+import type { OpenEndpoint, ServedEndpoint } from "../wire/endpoint.ts";
 
 /**
  * `/docs`: the same description for readers. The page may use its own style and nothing else. Made
  * on the first request, like /openapi.json.
  */
-export function docsEndpoint(endpoints: readonly Endpoint[], clock: Clock): OpenEndpoint {
+export function docsEndpoint(endpoints: readonly ServedEndpoint[], clock: Clock): OpenEndpoint {
   let answer: WireAnswer | undefined;
   return {
     path: "/docs",
+    doc: "page",
     key: "none",
     isPage: true,
     family: "parameters",
@@ -23,7 +24,7 @@ export function docsEndpoint(endpoints: readonly Endpoint[], clock: Clock): Open
   };
 }
 
-async function made(endpoints: readonly Endpoint[], now: Instant): Promise<WireAnswer> {
+async function made(endpoints: readonly ServedEndpoint[], now: Instant): Promise<WireAnswer> {
   const [{ openApiDocument }, { docsPage }, { style }] = await Promise.all([
     import("./document.ts"),
     import("./page.ts"),

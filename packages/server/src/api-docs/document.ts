@@ -3,10 +3,11 @@ import { rowsOf } from "../wire/answers/errors.ts";
 import type { ErrorCode } from "../wire/errors/refusal.ts";
 import { exampleDueDate } from "../kernel/calendar.ts";
 import type { Instant } from "../kernel/instant.ts";
-import type { Endpoint } from "../wire/endpoint.ts";
+import type { ServedEndpoint } from "../wire/endpoint.ts";
+import { type HealthProbe, healthProbes, healthSchema } from "../wire/endpoints/health.ts";
 import { requestErrors } from "../wire/decode/request-errors.ts";
 import { errorSchema } from "../wire/answers/refusal-answer.ts";
-import { json, NamedSchema, type Schema } from "../wire/schema.ts";
+import type { NamedSchema, Schema } from "../wire/schema.ts";
 import { componentsOf, refTo } from "./components.ts";
 import { curlOf } from "./curl.ts";
 import type { EndpointDoc, Tag } from "../wire/endpoint-doc.ts";
@@ -47,11 +48,8 @@ const tags: Readonly<Record<Tag | "Not implemented", string>> = {
     "Operations of the interface that this version does not implement. They return an error.",
 };
 
-/**
- * The OpenAPI description of these endpoints. An endpoint without documentation is an operation
- * that this version lacks.
- */
-export function openApiDocument(endpoints: readonly Endpoint[], now: Instant): OpenApi {
+/** The OpenAPI description of these endpoints, and of the health probes. */
+export function openApiDocument(endpoints: readonly ServedEndpoint[], now: Instant): OpenApi {
   return {
     openapi: "3.1.0",
     info: {
@@ -64,23 +62,16 @@ export function openApiDocument(endpoints: readonly Endpoint[], now: Instant): O
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     "x-errors": errorsOf(commonCodes),
     paths: {
-      ...Object.fromEntries(endpoints.map((endpoint) => [endpoint.path, pathItem(endpoint, now)])),
-      "/healthz": {
-        get: healthOperation("healthz", "Check that the process is alive", "200 while it runs."),
-      },
-      "/readyz": {
-        get: healthOperation(
-          "readyz",
-          "Check that the server accepts requests",
-          "503 while the server starts or stops.",
-        ),
-      },
+      ...Object.fromEntries(endpoints.flatMap((endpoint) => pathItem(endpoint, now))),
+      ...Object.fromEntries(
+        healthProbes.map((probe) => [probe.path, { get: probeOperation(probe) }]),
+      ),
     },
     components: {
       schemas: componentsOf([
         errorSchema,
-        ...endpoints.flatMap(({ doc }) => (doc === undefined ? [] : schemasOf(doc))),
-        health,
+        ...endpoints.flatMap(({ doc }) => (typeof doc === "string" ? [] : schemasOf(doc))),
+        healthSchema,
       ]),
       requestBodies: { Encodings: encodings },
       securitySchemes: {
@@ -147,19 +138,25 @@ function keyScheme(
   };
 }
 
-function pathItem(endpoint: Endpoint, now: Instant): PathItem {
-  if (endpoint.doc === undefined) return { post: notHere(endpoint) };
-  const doc = { ...endpoint.doc, example: exampleAt(now, endpoint.doc) };
+/** The endpoint's entry in `paths`, if it has one. */
+function pathItem(
+  endpoint: ServedEndpoint,
+  now: Instant,
+): readonly (readonly [path: string, item: PathItem])[] {
+  const { doc: declared, path, family } = endpoint;
+  if (declared === "page" || declared === "console") return [];
+  if (declared === "not implemented") return [[path, { post: notHere(endpoint) }]];
+  const doc = { ...declared, example: exampleAt(now, declared) };
   const post = operationOf(endpoint, doc);
-  if (endpoint.family === "json") return { post };
+  if (family === "json") return [[path, { post }]];
   const { requestBody: _, ...rest } = post;
   const parameters = [...doc.fields.flatMap(parameterOf), ...(post.parameters ?? [])];
-  return { get: { ...rest, operationId: `${post.operationId}ByGet`, parameters }, post };
+  return [[path, { get: { ...rest, operationId: `${post.operationId}ByGet`, parameters }, post }]];
 }
 
 const notHereCodes: readonly ErrorCode[] = ["COFRE-9", "COFRE-23"];
 
-function notHere({ path }: Endpoint): OperationObject {
+function notHere({ path }: ServedEndpoint): OperationObject {
   return {
     operationId: path.replaceAll(/[^a-z]+(.)/gi, (_, letter: string) => letter.toUpperCase()),
     tags: ["Not implemented"],
@@ -182,7 +179,7 @@ function notHere({ path }: Endpoint): OperationObject {
   };
 }
 
-function operationOf(endpoint: Endpoint, doc: EndpointDoc): OperationObject {
+function operationOf(endpoint: ServedEndpoint, doc: EndpointDoc): OperationObject {
   const headers = headersOf(doc);
   return {
     operationId: doc.id,
@@ -213,7 +210,7 @@ function errorsOf(codes: readonly string[]): OperationObject["x-errors"] {
   });
 }
 
-function securityOf(endpoint: Endpoint, doc: EndpointDoc): OperationObject["security"] {
+function securityOf(endpoint: ServedEndpoint, doc: EndpointDoc): OperationObject["security"] {
   if (endpoint.key === "secret") return [{ secret: [] }];
   if (endpoint.key === "public") return [{ public: [] }, { secret: [] }];
   return doc.fields.some(
@@ -227,7 +224,7 @@ function securityOf(endpoint: Endpoint, doc: EndpointDoc): OperationObject["secu
  * The codes that are specific to an operation, in the table's order: those of its key, of its
  * rules, and of the operations that it runs.
  */
-export function codesOf(endpoint: Endpoint, doc: EndpointDoc): readonly string[] {
+export function codesOf(endpoint: ServedEndpoint, doc: EndpointDoc): readonly string[] {
   const keyCodes =
     endpoint.key === "none" ? [] : ["BP-SA-1", endpoint.family === "json" ? "DA-1" : "BP-SA-2"];
   const rules = (doc.rules ?? []).map(({ code }) => `BP-DR-${code}`);
@@ -245,7 +242,7 @@ export function codesOf(endpoint: Endpoint, doc: EndpointDoc): readonly string[]
     .filter((code) => all.has(code) && !common.has(code));
 }
 
-function answersOf(endpoint: Endpoint, doc: EndpointDoc): Readonly<Record<string, Answer>> {
+function answersOf(endpoint: ServedEndpoint, doc: EndpointDoc): Readonly<Record<string, Answer>> {
   const refusal: Schema = {
     allOf: [
       refTo(errorSchema),
@@ -298,26 +295,22 @@ function schemasOf({ answer, otherAnswers = {} }: EndpointDoc): readonly NamedSc
   return [answer, ...Object.values(otherAnswers)];
 }
 
-const health = new NamedSchema(
-  "Health",
-  json.object({ status: json.text }, { message: json.text, failing: json.list(json.text) }),
-);
-
-function healthOperation(id: string, summary: string, description: string): OperationObject {
+function probeOperation({ path, doc }: HealthProbe): OperationObject {
+  const { id, summary, description, statuses } = doc;
   return {
     operationId: id,
     tags: ["Utilities"],
     summary,
     description,
     security: [],
-    responses: {
-      "200": { description: "OK.", content: content(refTo(health)) },
-      ...(id === "readyz"
-        ? { "503": { description: "Not ready.", content: content(refTo(health)) } }
-        : {}),
-    },
+    responses: Object.fromEntries(
+      Object.entries(statuses).map(([status, meaning]) => [
+        status,
+        { description: meaning, content: content(refTo(healthSchema)) },
+      ]),
+    ),
     "x-errors": [],
-    "x-codeSamples": [{ lang: "Shell", label: "curl", source: `curl -s "$COFRE/${id}"` }],
+    "x-codeSamples": [{ lang: "Shell", label: "curl", source: `curl -s "$COFRE${path}"` }],
   };
 }
 

@@ -92,6 +92,7 @@ export function consoleEndpoints(
     let body: Promise<string> | undefined;
     return {
       path,
+      doc: "page",
       key: "none",
       isPage: true,
       family: "parameters",

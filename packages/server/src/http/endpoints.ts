@@ -73,16 +73,15 @@ export interface EndpointsParts {
 export function serverEndpoints(parts: EndpointsParts): readonly ServedEndpoint[] {
   const { deps, people, clock } = parts;
   const operations = wireEndpoints(deps);
-  return [
-    // Their answers are not JSON, so they are not in the API description.
+  const endpoints = [
     certificateEndpoint({ keys: parts.notificationKeys }),
     ...consoleEndpoints(parts.environment, parts.console),
     ...(people === undefined ? [] : people.endpoints),
-    ...documented(
-      [...operations, ...accountEndpoints(parts), ...sandboxEndpoints(parts, operations)],
-      clock,
-    ),
+    ...operations,
+    ...accountEndpoints(parts),
+    ...sandboxEndpoints(parts, operations),
   ];
+  return documented(endpoints, clock);
 }
 
 function accountEndpoints(parts: EndpointsParts): readonly Endpoint[] {

@@ -5,6 +5,7 @@ import type { Endpoint } from "../wire/endpoint.ts";
 
 const endpoint = (path: string): Endpoint => ({
   path,
+  doc: "page",
   key: "none",
   family: "json",
   cors: false,

@@ -24,6 +24,7 @@ import { isInterfacePath, pathOf, Routes } from "./routes.ts";
 import { type TlsCredentials, TlsListener } from "./tls-listener.ts";
 import type { WireAnswer } from "../wire/answers/answer.ts";
 import type { ServedEndpoint } from "../wire/endpoint.ts";
+import { healthProbes, type ServerHealth } from "../wire/endpoints/health.ts";
 import type { FramingErrorKind } from "../wire/decode/framing-errors.ts";
 
 /**
@@ -37,7 +38,7 @@ export interface HttpServerOptions extends PipelineServices {
   readonly clock: Clock;
   readonly health: {
     /** In any state but `ready`, /readyz answers 503, so that load balancers send no requests. */
-    state(): "ready" | keyof typeof notReady;
+    state(): ServerHealth["state"];
     /** Jobs that fail: requests are served, and /readyz names the jobs. Default: none. */
     failingJobs?(): readonly string[];
   };
@@ -48,12 +49,6 @@ export interface HttpServerOptions extends PipelineServices {
    */
   readonly isWorld?: (merchantId: MerchantId) => boolean;
 }
-
-const notReady = {
-  starting: "The server is starting",
-  clock_off: "This machine's clock is off: the log says more",
-  not_writing: "Nothing can be written: the log says more",
-} as const;
 
 export interface HttpLimits {
   readonly maxBodyBytes: number;
@@ -348,31 +343,21 @@ export class HttpServer {
 
   #answerWithoutEndpoint(request: IncomingMessage, response: ServerResponse, path: string): void {
     const startedAt = this.#options.clock.now();
-    if (path === "/healthz" || path === "/readyz") {
+    const probe = healthProbes.find((each) => each.path === path);
+    if (probe !== undefined) {
       // Every load balancer probes every second: probes are not logged.
-      this.#write(response, this.#health(path), false);
+      const { health } = this.#options;
+      const answer = probe.answer(() => ({
+        isStopping: this.#isStopping,
+        state: health.state(),
+        failing: health.failingJobs?.() ?? [],
+      }));
+      this.#write(response, answer, false);
       return;
     }
     const answer = isInterfacePath(path) ? answers.unknown_operation : answers.not_found;
     this.#write(response, answer, false);
     this.#report(knownMethod(request), "unknown", answer, undefined, startedAt);
-  }
-
-  /** /healthz: the process answers at all. /readyz: it may receive requests. */
-  #health(probe: "/healthz" | "/readyz"): WireAnswer {
-    if (probe === "/healthz") return { status: 200, body: '{"status":"ok"}' };
-    if (this.#isStopping)
-      return { status: 503, body: '{"status":"stopping","message":"The server is stopping"}' };
-    const state = this.#options.health.state();
-    if (state !== "ready")
-      return { status: 503, body: `{"status":"${state}","message":"${notReady[state]}"}` };
-    const failing = this.#options.health.failingJobs?.() ?? [];
-    return {
-      status: 200,
-      body: JSON.stringify(
-        failing.length === 0 ? { status: "ready" } : { status: "ready", failing },
-      ),
-    };
   }
 
   /**

@@ -173,6 +173,7 @@ describe("a server that listens with TLS too", () => {
       endpoints: [
         {
           path: "/ws/any",
+          doc: "page",
           key: "secret",
           permission: reading,
           recorded: false,

@@ -7,6 +7,15 @@ import type { NamedSchema } from "./schema.ts";
 /** Groups of endpoints in the documentation. */
 export type Tag = "Cards" | "Payments" | "Refunds" | "Utilities" | "Browsers" | "Sandbox";
 
+/** Why an endpoint has no description of its own. */
+export type Undocumented =
+  /** A page, a file, or the description itself. */
+  | "page"
+  /** Called by the console's page only. */
+  | "console"
+  /** An operation of the interface that this version lacks: it is listed as such. */
+  | "not implemented";
+
 /** The documentation of an endpoint: /openapi.json and /docs are made from it. */
 export interface EndpointDoc {
   /** The operation's id in the OpenAPI document, which has each id once. */

@@ -2,7 +2,7 @@ import type { Account } from "../merchant/account.ts";
 import type { PersonView } from "../user/user.ts";
 import type { KeyGrant } from "../stores/change.ts";
 import type { WireAnswer } from "./answers/answer.ts";
-import type { EndpointDoc } from "./endpoint-doc.ts";
+import type { EndpointDoc, Undocumented } from "./endpoint-doc.ts";
 import type { Permission } from "./permission.ts";
 import type { Charset } from "./decode/text.ts";
 import type { TreeObject } from "./decode/tree.ts";
@@ -31,11 +31,8 @@ interface EndpointRow {
    * refused while this node's clock is off.
    */
   readonly movesMoney?: true;
-  /**
-   * What /openapi.json and /docs say about it. Undefined for pages, files, console sign-in and
-   * operations that this version lacks.
-   */
-  readonly doc?: EndpointDoc;
+  /** What /openapi.json and /docs say about it, or why they have no description of it. */
+  readonly doc: EndpointDoc | Undocumented;
 }
 
 export interface KeyedEndpoint extends EndpointRow {

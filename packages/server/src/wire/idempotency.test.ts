@@ -48,7 +48,7 @@ async function namesAt(
   };
   const row = {
     path,
-    methods: ["POST"],
+    doc: "page",
     key: "secret",
     permission: reading,
     recorded: false,

@@ -21,6 +21,7 @@ function endpoint(key: "secret" | "public", family: "json" | "parameters" = "jso
   const handle = () => Promise.reject(new Error("nobody asks"));
   return {
     path: "/ws/some",
+    doc: "page",
     family,
     key,
     permission: reading,

@@ -64,7 +64,7 @@ export async function startTrivialServer(
     status: 200,
     body: JSON.stringify({ fields: shapeOf(params), status: "SUCCESS" }),
   });
-  const row = { permission: reading, recorded: false } as const;
+  const row = { doc: "page", permission: reading, recorded: false } as const;
   const secretJson = { ...row, key: "secret", family: "json", cors: false } as const;
   const endpoints: readonly Endpoint[] = [
     { ...secretJson, movesMoney: true, path: "/ws/direct", handle: answering("/ws/direct", names) },
@@ -85,6 +85,7 @@ export async function startTrivialServer(
       handle: answering("/ws/capture", names),
     },
     {
+      doc: "page",
       key: "none",
       family: "parameters",
       cors: false,

@@ -189,6 +189,7 @@ export function notificationsEndpoint(of: (account: Account) => NotificationsDep
 export function certificateEndpoint({ keys }: Pick<NotificationsDeps, "keys">): OpenEndpoint {
   return {
     path: "/__cofre/certificate.pem",
+    doc: "page",
     key: "none",
     isPage: true,
     family: "parameters",

@@ -36,6 +36,7 @@ async function serving(context: TestContext) {
   const runner = { run: () => Promise.reject(new ServiceError("payment_not_found")) };
   const faults = new Faults({ board, scheduler: systemScheduler, runner });
   const row = {
+    doc: "page",
     key: "secret",
     family: "parameters",
     cors: false,

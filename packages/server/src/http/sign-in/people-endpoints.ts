@@ -42,6 +42,7 @@ export function peopleEndpoints(deps: PeopleDeps): readonly PeopleEndpoint[] {
     handle: (deps: PeopleDeps, request: PeopleRequest) => Promise<WireAnswer>,
   ): PeopleEndpoint => ({
     path,
+    doc: "console",
     key: "session",
     family: "parameters",
     cors: false,

@@ -28,6 +28,7 @@ const paths: readonly (readonly [path: string, cors: boolean])[] = [
  */
 export const notAvailableEndpoints: readonly Endpoint[] = paths.map(([path, cors]) => ({
   path,
+  doc: "not implemented",
   key: "none",
   family: "parameters",
   cors,

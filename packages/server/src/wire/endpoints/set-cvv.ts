@@ -87,6 +87,7 @@ export function answerSetCvv(
  */
 export const misspeltSetCvvEndpoint: Endpoint = {
   path: "/ws/setCvv",
+  doc: "not implemented",
   key: "none",
   family: "json",
   cors: true,
