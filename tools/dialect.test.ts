@@ -14,9 +14,14 @@ const pages = [
   "SECURITY.md",
   "packages/server/README.md",
   "examples/README.md",
-].concat(globSync(["docs/**/*.md", "packages/proof/docs/**/*.md"], { cwd: pathOf("") }));
+].concat(
+  globSync(["docs/**/*.md", "packages/proof/**/*.md"], {
+    cwd: pathOf(""),
+    exclude: ["**/node_modules/**"],
+  }),
+);
 
-const sources = globSync(["{packages,tools,bench,examples}/**/*.{ts,js}"], {
+const sources = globSync(["{packages,tools,examples}/**/*.{ts,js}"], {
   cwd: pathOf(""),
   exclude: ["**/node_modules/**"],
 });

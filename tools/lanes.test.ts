@@ -5,7 +5,7 @@ import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { type Lane, lanes, nextOf, runLanes } from "./lanes.ts";
 
-const folder = fileURLToPath(new URL("../packages/server/test/lanes/", import.meta.url));
+const folder = fileURLToPath(new URL("../packages/proof/lanes/", import.meta.url));
 
 function given(name: string, load: Lane["load"]): Lane {
   return { name, load, proves: true, quick: false };

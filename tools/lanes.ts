@@ -1,5 +1,5 @@
 /**
- * The lanes (packages/server/test/lanes), their load on the machine, and which of them may run at
+ * The lanes (packages/proof/lanes), their load on the machine, and which of them may run at
  * the same time. At most two: the check before a merge has two cores, and most lanes wait most of
  * the time.
  */

@@ -28,10 +28,10 @@ has ended; that of a single lane is printed at once. Exit code 1 when one failed
 `;
 
 const root = join(fileURLToPath(import.meta.url), "..", "..");
-const folder = join(root, "packages", "server", "test", "lanes");
+const folder = join(root, "packages", "proof", "lanes");
 
 interface Budget {
-  /** How thorough each lane is (test/lanes/support/amount.ts). */
+  /** How thorough each lane is (packages/proof/lanes/support/amount.ts). */
   readonly amounts: "quick" | "ci" | "night";
   readonly lanes: readonly Lane[];
   /** Limit for each test of a lane; a lane is ended after twice this time. */

@@ -14,15 +14,15 @@ const ended: readonly (readonly [file: string, condition: string, reason: string
   ["packages/server/test/command.ts", "", "a process that has ended is an error"],
   ["packages/server/test/contract/connector-harness.ts", "", "tasks that are due become fewer"],
   ["packages/server/test/e2e/recording.test.ts", "", "a list has a last page"],
-  ["packages/server/test/lanes/support/kill-load.ts", "!this.#stopped", "the test stops the load"],
-  ["packages/server/test/simulation/shop-client.ts", "", "five sendings at most"],
+  ["packages/proof/lanes/support/kill-load.ts", "!this.#stopped", "the test stops the load"],
+  ["packages/proof/simulation/shop-client.ts", "", "five sendings at most"],
   ["packages/server/test/upstream/fault-run.ts", "this.#timePasses", "the run stops its time"],
 ];
 
 test("no test waits for a fact without a bound", () => {
   const isTest = (file: string): boolean =>
-    /^(?:packages|bench|tools)\//.test(file) &&
-    (file.endsWith(".test.ts") || /^packages\/[^/]+\/test\//.test(file));
+    /^(?:packages|tools)\//.test(file) &&
+    (file.endsWith(".test.ts") || /^packages\/(?:[^/]+\/test|proof)\//.test(file));
   const found = findUnboundedWaits(root, "tsconfig.json", isTest);
   const unexpected = found.filter(
     (wait) =>

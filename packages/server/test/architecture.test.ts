@@ -12,7 +12,7 @@ const sourceRoot = join(here, "..", "src");
 const repositoryRoot = join(here, "..", "..", "..");
 
 interface SourceFile {
-  /** Relative to packages/server/src, with forward slashes. */
+  /** Relative to packages/server/src, or to the repository, with forward slashes. */
   readonly path: string;
   readonly source: string;
 }
@@ -742,6 +742,21 @@ const machinePath = new RegExp(
   "g",
 );
 
+const proof = "packages/proof/";
+const isCode = /\.(?:ts|js|cjs|mjs)$/;
+
+/** The slow suites may import the server and its test support, never the other way round. */
+function importsOfProof(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path, source }) =>
+    scan(source).imports.flatMap(({ specifier, line }) => {
+      const target = posix.join(posix.dirname(path), specifier);
+      return specifier.startsWith(".") && target.startsWith(proof)
+        ? [`${path}:${line}: must not import ${target}`]
+        : [];
+    }),
+  );
+}
+
 const notOurs = new Set(["node_modules", ".git", ".cache", "coverage", "data"]);
 const binary = /\.(?:png|ico|woff2?|gz|zip|db|sqlite)$/;
 
@@ -790,10 +805,44 @@ describe("repository", () => {
     );
   });
 
-  test("the lock file names no registry and every locked package has no install script", () => {
-    const lock = textOf("package-lock.json");
-    assert.ok(!lock.includes('"resolved": "http'));
-    assert.ok(!lock.includes('"hasInstallScript": true'));
+  test("lock files name no registry and every locked package has no install script", () => {
+    const locks = files.filter((name) => name.endsWith("package-lock.json"));
+    assert.ok(locks.includes("package-lock.json"));
+    for (const name of locks) {
+      const lock = textOf(name);
+      assert.ok(!lock.includes('"resolved": "http'), name);
+      assert.ok(!lock.includes('"hasInstallScript": true'), name);
+    }
+  });
+
+  test("no file of the program, the server's tests or the examples imports from packages/proof", () => {
+    const outside = files.filter(
+      (name) =>
+        /^(?:packages|examples)\//.test(name) && isCode.test(name) && !name.startsWith(proof),
+    );
+    assert.ok(outside.some((name) => name.startsWith("packages/server/test/")));
+    assert.deepEqual(importsOfProof(outside.map((path) => ({ path, source: textOf(path) }))), []);
+  });
+
+  test("control: an import from packages/proof is found", () => {
+    const planted = [
+      {
+        path: "packages/server/test/world.ts",
+        source: 'import { Shop } from "../../proof/simulation/shop.ts";',
+      },
+      {
+        path: "packages/server/src/app.ts",
+        source: 'const made = await import("../../proof/bench/product.ts");',
+      },
+      {
+        path: "packages/server/test/command.ts",
+        source: 'import { WireClient } from "./support/wire-client.ts";',
+      },
+    ];
+    assert.deepEqual(importsOfProof(planted), [
+      "packages/server/test/world.ts:1: must not import packages/proof/simulation/shop.ts",
+      "packages/server/src/app.ts:1: must not import packages/proof/bench/product.ts",
+    ]);
   });
 });
 

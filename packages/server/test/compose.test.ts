@@ -10,7 +10,7 @@ import { parse } from "yaml";
 import { readConfig } from "../src/config/read-config.ts";
 
 /**
- * lanes/compose.lane.ts tests that the servers start with these scripts; no test runs Docker
+ * packages/proof/lanes/compose.lane.ts tests that the servers start with these scripts; no test runs Docker
  * itself.
  */
 

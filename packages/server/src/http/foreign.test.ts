@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { mayBeForeign } from "./foreign.ts";
 
-/* The effect at the server's own port is tested in test/attacks/foreign-pages.test.ts. */
+/* The effect at the server's own port is tested in packages/proof/attacks/foreign-pages.test.ts. */
 
 const ownNames = new Set(["cofre.example.com"]);
 

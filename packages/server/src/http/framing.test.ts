@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { connect, createServer, type Socket } from "node:net";
 import { describe, test } from "node:test";
-import { secretKey, sendRaw, startTrivialServer } from "../../test/fuzz/trivial-server.ts";
+import { secretKey, sendRaw, startTrivialServer } from "../../test/support/trivial-server.ts";
 import { framingAnswer, isBareOffer, UnreadableRequests, withoutOffer } from "./framing.ts";
 import type { WireAnswer } from "../wire/answers/answer.ts";
 import { errorTable } from "../wire/errors/error-table.ts";

@@ -9,7 +9,7 @@ import {
   sendRaw,
   startTrivialServer,
   strictKey,
-} from "../../test/fuzz/trivial-server.ts";
+} from "../../test/support/trivial-server.ts";
 import { textOf } from "../wire/decode/tree.ts";
 import { until } from "../../test/until.ts";
 

@@ -5,7 +5,7 @@ import { instant } from "../../src/kernel/instant.ts";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import { createMemoryStore } from "../../src/stores/memory/memory-store.ts";
 import { openStoreOn, query, TestDatabases, testUrl } from "../postgres/databases.ts";
-import { Chance } from "../simulation/chance.ts";
+import { Chance } from "../support/chance.ts";
 import { describeSlotReads, describeSlots } from "./slots.contract.ts";
 
 const databases = testUrl === undefined ? undefined : new TestDatabases(testUrl);

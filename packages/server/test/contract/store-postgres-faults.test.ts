@@ -5,7 +5,7 @@ import { Client } from "pg";
 import type { MerchantId } from "../../src/kernel/ids.ts";
 import type { PostgresRefusal } from "../../src/stores/postgres/open-error.ts";
 import type { StoreError } from "../../src/stores/store.ts";
-import { type BatchFault, PostgresAddress } from "../lanes/support/postgres-address.ts";
+import { type BatchFault, PostgresAddress } from "../support/postgres-address.ts";
 import {
   holdRows,
   openStoreOn,

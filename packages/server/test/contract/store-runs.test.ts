@@ -14,7 +14,7 @@ import {
   batchOf,
   movesFirst,
 } from "../../src/stores/postgres/batch-message.ts";
-import { Chance } from "../simulation/chance.ts";
+import { Chance } from "../support/chance.ts";
 import { query, TestDatabases, testUrl } from "../postgres/databases.ts";
 import { dueTables } from "../postgres/due-tables.ts";
 import * as given from "./store-fixtures.ts";

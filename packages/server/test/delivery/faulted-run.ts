@@ -5,7 +5,7 @@ import type { SendOutcome } from "../../src/delivery/sender.ts";
 import type { Payment } from "../../src/payment/payment.ts";
 import type { CommitFault } from "../../src/stores/memory/memory-store.ts";
 import { merchantA, merchantB } from "../contract/store-fixtures.ts";
-import { Chance } from "../simulation/chance.ts";
+import { Chance } from "../support/chance.ts";
 import { deliveriesOf, endpoint, ok, PostOffice, type Received, status } from "./post-office.ts";
 
 const faultsPerMille = 300;

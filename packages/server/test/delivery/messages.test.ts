@@ -4,7 +4,7 @@ import { hour, minute, second } from "../../src/kernel/instant.ts";
 import { replay } from "../../src/delivery/replay.ts";
 import type { Payment } from "../../src/payment/payment.ts";
 import { merchantA } from "../contract/store-fixtures.ts";
-import { Chance } from "../simulation/chance.ts";
+import { Chance } from "../support/chance.ts";
 import { deliveriesOf, endpoint, ok, PostOffice, type Received, status } from "./post-office.ts";
 
 /** Several payments in one message, for an endpoint that accepts them. */

@@ -29,8 +29,8 @@ import {
 } from "../../src/stores/memory/memory-store.ts";
 import { type Store, StoreError } from "../../src/stores/store.ts";
 import * as given from "../contract/store-fixtures.ts";
-import { Chance } from "../simulation/chance.ts";
-import { SimTime } from "../simulation/sim-time.ts";
+import { Chance } from "../support/chance.ts";
+import { SimTime } from "../support/sim-time.ts";
 
 /** A message as a receiver got it. */
 export interface Received {

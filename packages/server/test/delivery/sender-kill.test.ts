@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import type { OutboxRow } from "../../src/stores/store.ts";
 import { merchantA } from "../contract/store-fixtures.ts";
-import { Chance } from "../simulation/chance.ts";
+import { Chance } from "../support/chance.ts";
 import { until } from "../until.ts";
 
 const child = fileURLToPath(new URL("sender-child.ts", import.meta.url));

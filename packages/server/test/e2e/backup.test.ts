@@ -17,8 +17,8 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { cleanEnvironment } from "../command.ts";
-import { CofreProcess } from "../lanes/support/cofre-process.ts";
-import { WireClient } from "../lanes/support/wire-client.ts";
+import { CofreProcess } from "../support/cofre-process.ts";
+import { WireClient } from "../support/wire-client.ts";
 import { directBody, integrationKey } from "../world.ts";
 import { until } from "../until.ts";
 

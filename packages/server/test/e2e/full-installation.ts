@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { WireClient } from "../lanes/support/wire-client.ts";
+import type { WireClient } from "../support/wire-client.ts";
 import { directBody, integrationKey, testCard } from "../world.ts";
 
 type Fields = Readonly<Record<string, unknown>>;

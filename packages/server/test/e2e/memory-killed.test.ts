@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { CofreProcess } from "../lanes/support/cofre-process.ts";
-import { serverRoot } from "../lanes/support/planted-copy.ts";
+import { CofreProcess } from "../support/cofre-process.ts";
+import { serverRoot } from "../support/planted-copy.ts";
 
 const keepsNames = process.platform === "win32" ? "an open file keeps its name on Windows" : false;
 

@@ -9,11 +9,11 @@ import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Client } from "pg";
-import { CofreProcess } from "../lanes/support/cofre-process.ts";
-import { WireClient } from "../lanes/support/wire-client.ts";
+import { CofreProcess } from "../support/cofre-process.ts";
+import { WireClient } from "../support/wire-client.ts";
 import { query, TestDatabases, testUrl } from "../postgres/databases.ts";
 import { dueTables } from "../postgres/due-tables.ts";
-import { Chance } from "../simulation/chance.ts";
+import { Chance } from "../support/chance.ts";
 import { directBody, integrationKey } from "../world.ts";
 import {
   answersOf,

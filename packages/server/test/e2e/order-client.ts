@@ -1,4 +1,4 @@
-import type { Chance } from "../simulation/chance.ts";
+import type { Chance } from "../support/chance.ts";
 import { directBody, integrationKey, testCard, type World } from "../world.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;

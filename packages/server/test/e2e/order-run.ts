@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Scheduler } from "../../src/kernel/scheduler.ts";
 import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
-import { Chance } from "../simulation/chance.ts";
+import { Chance } from "../support/chance.ts";
 import { integrationKey, startWorld, type World, type WorldOptions } from "../world.ts";
 import {
   askAgain,

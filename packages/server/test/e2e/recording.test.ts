@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { KnownNumbers } from "../../src/scan/known-numbers.ts";
-import { canaries, wayOf } from "../lanes/support/leak-load.ts";
-import { scanForSecurityCodes } from "../lanes/support/leak-scanner.ts";
-import { WireClient } from "../lanes/support/wire-client.ts";
-import { Chance } from "../simulation/chance.ts";
+import { canaries, wayOf } from "../support/leak-load.ts";
+import { scanForSecurityCodes } from "../support/leak-scanner.ts";
+import { WireClient } from "../support/wire-client.ts";
+import { Chance } from "../support/chance.ts";
 import {
   directBody,
   integrationKey,

@@ -3,8 +3,8 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import type { startCofre } from "../../src/app.ts";
-import { plantedCopy } from "../lanes/support/planted-copy.ts";
-import type { PlantedBug } from "../simulation/planted-bugs.ts";
+import { plantedCopy } from "../support/planted-copy.ts";
+import type { PlantedBug } from "../support/planted-bug.ts";
 import { type OrdersReport, playOrders } from "./order-run.ts";
 
 /** Set COFRE_ORDER_SEED for another sequence, COFRE_ORDERS for more orders. */

@@ -1,4 +1,4 @@
-import type { Chance } from "../simulation/chance.ts";
+import type { Chance } from "../support/chance.ts";
 import type { Fault } from "./fault-proxy.ts";
 
 const answer = (status: string, body: string, headers = ""): string =>

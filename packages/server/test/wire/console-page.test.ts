@@ -12,7 +12,7 @@ import { declineReasons } from "../../src/payment/payment.ts";
 import { brands } from "../../src/vault/brand.ts";
 import { startWorld, type World } from "../world.ts";
 
-/** What a browser makes of it is in test/lanes/console.lane.ts. */
+/** What a browser makes of it is in packages/proof/lanes/console.lane.ts. */
 const folder = fileURLToPath(new URL("../../../console/src/", import.meta.url));
 const textOf = (name: string): string => readFileSync(folder + name, "utf8");
 /** The page's own module; its types are in comments. */

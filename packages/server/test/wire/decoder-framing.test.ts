@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { framingErrors } from "../../src/wire/decode/framing-errors.ts";
-import { refusedFramings, soundFramings } from "../fuzz/framing-corpus.ts";
-import { sendRaw, startTrivialServer } from "../fuzz/trivial-server.ts";
+import { refusedFramings, soundFramings } from "../support/framing-corpus.ts";
+import { sendRaw, startTrivialServer } from "../support/trivial-server.ts";
 
 const codes: ReadonlySet<string> = new Set(Object.values(framingErrors));
 const statuses = (answer: string): string[] =>

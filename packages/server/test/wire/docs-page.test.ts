@@ -4,7 +4,7 @@ import { after, before, describe, test } from "node:test";
 import type { OpenApi } from "../../src/api-docs/types.ts";
 import { startWorld, type World } from "../world.ts";
 
-/** The page in a browser is tested in test/lanes/browser.lane.ts. */
+/** The page in a browser is tested in packages/proof/lanes/browser.lane.ts. */
 let world: World;
 let response: Response;
 let page: string;

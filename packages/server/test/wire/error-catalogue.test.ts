@@ -425,8 +425,9 @@ describe("the catalogue of errors", () => {
 
   test("has another test for each code that no single request can provoke", () => {
     const here = fileURLToPath(import.meta.url);
-    const files = globSync("{src,test}/**/*.{test,lane}.ts", { cwd: join(here, "../../..") }).map(
-      (file) => join(here, "../../..", file),
+    const packages = join(here, "../../../..");
+    const files = globSync("{server/{src,test},proof}/**/*.{test,lane}.ts", { cwd: packages }).map(
+      (file) => join(packages, file),
     );
     const tests = files.filter((file) => file !== here).map((file) => readFileSync(file, "utf8"));
     const held = new Set([

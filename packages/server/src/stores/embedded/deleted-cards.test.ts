@@ -18,7 +18,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test, type TestContext } from "node:test";
-import { SmallDisk, whyNoSmallDisk } from "../../../test/lanes/support/small-disk.ts";
+import { SmallDisk, whyNoSmallDisk } from "../../../test/support/small-disk.ts";
 import type { MerchantId, TokenDigest } from "../../kernel/ids.ts";
 import { instant, laterBy, minute } from "../../kernel/instant.ts";
 import { allSlots } from "../../kernel/slot-assignment.ts";

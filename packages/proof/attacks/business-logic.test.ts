@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import {
+  directBody,
+  integrationKey,
+  startWorld,
+  testCard,
+  type World,
+} from "../../server/test/world.ts";
+
+/*
+ * Row 13 of the attack table: well-formed requests for what is not allowed: more than there is,
+ * less than nothing, in the wrong order. The simulation checks that no sequence of requests breaks
+ * an invariant; here each request is tested once, by its name.
+ */
+
+const key = { integration_key: integrationKey };
+
+async function pay(world: World, code: string, capture: boolean): Promise<void> {
+  const { body } = await world.postJson(
+    "/ws/direct",
+    directBody(code, { creditcard: { ...testCard, auto_capture: capture } }),
+  );
+  assert.equal(body["status"], "SUCCESS");
+}
+
+async function moneyOf(world: World, code: string): Promise<string> {
+  const { body } = await world.get("/__cofre/explain", { ...key, merchant_payment_code: code });
+  return JSON.stringify([body["state"], body["money"], body["postings"]]);
+}
+
+async function refusedWithout(
+  world: World,
+  code: string,
+  path: string,
+  body: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const before = await moneyOf(world, code);
+  const answer = await world.postJson(path, { ...key, merchant_payment_code: code, ...body });
+  assert.equal(answer.body["status"], "ERROR", JSON.stringify([path, body, answer.body]));
+  assert.equal(await moneyOf(world, code), before);
+}
+
+const noAmounts = [
+  "-1.00",
+  "-0.01",
+  "0",
+  "0.00",
+  "1e3",
+  "1e-2",
+  "0.001",
+  "NaN",
+  "Infinity",
+  "1,00",
+  "0x10",
+  "１.00",
+  " 1.00 1",
+  "99999999999999999999",
+];
+
+describe("an amount", () => {
+  test("that is none is captured by nobody", async () => {
+    await using world = await startWorld();
+    await world.get("/__cofre/settings", { ...key, "settings[partialCapture]": "true" });
+    await pay(world, "held", false);
+    // Zero means the whole amount here, like a missing amount: some clients always send it
+    // (docs/wire/parity.md).
+    const amounts = [...noAmounts.filter((amount) => !/^[0.]+$/.test(amount)), "100.01"];
+    for (const amount of amounts) await refusedWithout(world, "held", "/ws/capture", { amount });
+    // The control: a part of the held amount can be captured.
+    assert.equal(
+      (
+        await world.postJson("/ws/capture", {
+          ...key,
+          merchant_payment_code: "held",
+          amount: "99.99",
+        })
+      ).body["status"],
+      "SUCCESS",
+    );
+  });
+
+  test("that is none is given back to nobody, and never more than was taken", async () => {
+    await using world = await startWorld();
+    await pay(world, "paid", true);
+    const refund = { operation: "request", description: "x" };
+    for (const amount of [...noAmounts, "100.01"])
+      await refusedWithout(world, "paid", "/ws/refund", { ...refund, amount });
+    const half = { ...key, merchant_payment_code: "paid", ...refund, amount: "60.00" };
+    assert.equal((await world.postJson("/ws/refund", half)).body["status"], "SUCCESS");
+    await refusedWithout(world, "paid", "/ws/refund", { ...refund, amount: "60.00" });
+  });
+
+  test("that is none is charged to nobody", async () => {
+    await using world = await startWorld();
+    for (const [index, amount_total] of noAmounts.entries()) {
+      const { body } = await world.postJson(
+        "/ws/direct",
+        directBody(`none-${index}`, { amount_total }),
+      );
+      assert.equal(body["status"], "ERROR", amount_total);
+    }
+  });
+});
+
+describe("out of turn", () => {
+  test("nothing follows a cancellation", async () => {
+    await using world = await startWorld();
+    await pay(world, "given-up", false);
+    assert.equal(
+      (await world.postJson("/ws/cancel", { ...key, merchant_payment_code: "given-up" })).body[
+        "status"
+      ],
+      "SUCCESS",
+    );
+    await refusedWithout(world, "given-up", "/ws/capture", {});
+    await refusedWithout(world, "given-up", "/ws/refund", {
+      operation: "request",
+      amount: "1.00",
+      description: "x",
+    });
+    await refusedWithout(world, "given-up", "/__cofre/payment", { action: "chargeback" });
+  });
+
+  test("nothing is given back of what the issuer has taken back", async () => {
+    await using world = await startWorld();
+    await pay(world, "disputed", true);
+    const disputed = await world.postJson("/__cofre/payment", {
+      ...key,
+      merchant_payment_code: "disputed",
+      action: "chargeback",
+    });
+    assert.equal(disputed.body["status"], "SUCCESS");
+    await refusedWithout(world, "disputed", "/ws/refund", {
+      operation: "request",
+      amount: "1.00",
+      description: "x",
+    });
+    await refusedWithout(world, "disputed", "/ws/cancel", {});
+  });
+
+  test("a paid payment is not paid, held or cancelled again, and its currency stays", async () => {
+    await using world = await startWorld();
+    await pay(world, "paid", true);
+    await refusedWithout(world, "paid", "/ws/capture", {});
+    await refusedWithout(world, "paid", "/ws/direct", {
+      ...directBody("paid", { currency_code: "BRL", amount_total: "1.00" }),
+    });
+    const before = await moneyOf(world, "paid");
+    // A currency beside an amount is ignored: the payment's own applies.
+    await world.postJson("/ws/refund", {
+      ...key,
+      merchant_payment_code: "paid",
+      operation: "request",
+      amount: "1.00",
+      currency_code: "BRL",
+      description: "x",
+    });
+    assert.equal(await moneyOf(world, "paid"), before);
+    assert.match(before, /"currency":"USD"/);
+  });
+});

@@ -1,0 +1,686 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { request as httpsRequest } from "node:https";
+import type { IncomingMessage } from "node:http";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { readConfig } from "../../server/src/config/read-config.ts";
+import { createLog } from "../../server/src/logging/log.ts";
+import { temporaryFolder } from "../../server/test/command.ts";
+import {
+  ask,
+  codeOf,
+  type ConsolePeople,
+  cookieOf,
+  type Headers,
+  type Signed,
+  startWithPeople,
+} from "../../server/test/console-people.ts";
+import { directBody, integrationKey, startWorld, testCard } from "../../server/test/world.ts";
+
+/*
+ * Row 19 of the attack table: requests forged by another page, framing of the page, fixed sessions;
+ * and other ways to take over a user: guessing, other users' links, data in logs and records.
+ */
+
+let people: ConsolePeople;
+let admin: Signed;
+let operator: Signed;
+let codes = 0;
+
+before(async () => {
+  people = await startWithPeople({ seed: "logins" });
+  admin = await people.firstAdmin();
+  operator = await people.invited(admin, "Olga", "operator");
+});
+after(() => people.world[Symbol.asyncDispose]());
+
+async function held(): Promise<string> {
+  const { body } = await people.world.postJson(
+    "/ws/direct",
+    directBody(`logins-${(codes += 1)}`, { creditcard: { ...testCard, auto_capture: false } }),
+  );
+  return (body["payment"] as { readonly hash: string }).hash;
+}
+
+async function wireStatus(hash: string): Promise<unknown> {
+  const { body } = await people.world.get("/ws/query", { integration_key: integrationKey, hash });
+  return (body["payment"] as Record<string, unknown>)["status"];
+}
+
+describe("a request that another page causes", () => {
+  const own = (): Headers => ({ Cookie: operator.cookie, "X-Cofre-CSRF": operator.csrf });
+  const tries: Readonly<Record<string, () => Headers>> = {
+    "without the header": () => ({ Cookie: operator.cookie }),
+    "with an empty header": () => ({ ...own(), "X-Cofre-CSRF": "" }),
+    "with the header of another session": () => ({ ...own(), "X-Cofre-CSRF": admin.csrf }),
+    "with the header and one letter more": () => ({
+      ...own(),
+      "X-Cofre-CSRF": `${operator.csrf}0`,
+    }),
+    "of another site": () => ({ ...own(), "Sec-Fetch-Site": "cross-site" }),
+    "of another host of the same site": () => ({ ...own(), "Sec-Fetch-Site": "same-site" }),
+    "that somebody typed": () => ({ ...own(), "Sec-Fetch-Site": "none" }),
+    "of another origin": () => ({ ...own(), Origin: "https://shop.example" }),
+    "of no origin that can be told": () => ({ ...own(), Origin: "null" }),
+    "of another port": () => ({ ...own(), Origin: "http://127.0.0.1:1" }),
+    "that says two things of where it comes from": () => ({
+      ...own(),
+      "Sec-Fetch-Site": ["same-origin", "cross-site"],
+    }),
+    "with two cookies": () => ({ ...own(), Cookie: `${operator.cookie}; ${admin.cookie}` }),
+    "with the cookie of another session": () => ({ ...own(), Cookie: admin.cookie }),
+  };
+  for (const [name, headers] of Object.entries(tries)) {
+    test(`${name} is refused, and nothing is done`, async () => {
+      const hash = await held();
+      for (const path of [
+        "/ws/capture",
+        "/__cofre/payments",
+        "/__cofre/password",
+        "/__cofre/people",
+        "/__cofre/audit",
+      ]) {
+        const reply = await ask(people.world, path, { hash }, headers());
+        assert.equal(codeOf(reply), "COFRE-112", path);
+        assert.equal(reply.headers["access-control-allow-origin"], undefined);
+      }
+      assert.equal(await wireStatus(hash), "PE");
+    });
+  }
+
+  test("control: of the page itself it is carried out, with what browsers say of it and without", async () => {
+    for (const headers of [{}, { "Sec-Fetch-Site": "same-origin", Origin: people.world.url }]) {
+      const hash = await held();
+      assert.equal(codeOf(await operator.call("/ws/capture", { hash }, headers)), "SUCCESS");
+      assert.equal(await wireStatus(hash), "CO");
+    }
+  });
+
+  test("a link that captures does nothing with the cookie alone", async () => {
+    const hash = await held();
+    const reply = await ask(people.world, `/ws/capture?hash=${hash}`, undefined, {
+      Cookie: operator.cookie,
+    });
+    assert.equal(codeOf(reply), "COFRE-112");
+    assert.equal(await wireStatus(hash), "PE");
+  });
+
+  test("nobody is signed in, or out, or enrolled by another page", async () => {
+    const fields = {
+      do: "sign_in",
+      name: operator.name,
+      password: operator.password,
+      code: people.code(operator.secret),
+    };
+    for (const headers of [
+      {},
+      { "X-Cofre-CSRF": "none", Origin: "https://shop.example" },
+      { "X-Cofre-CSRF": "none", "Sec-Fetch-Site": "cross-site" },
+    ]) {
+      for (const path of ["/__cofre/session", "/__cofre/enrolment"]) {
+        const reply = await ask(people.world, path, fields, headers);
+        assert.equal(codeOf(reply), "COFRE-112");
+        assert.equal(cookieOf(reply), undefined);
+      }
+    }
+    await ask(people.world, "/__cofre/session", { do: "sign_out" }, { Cookie: operator.cookie });
+    assert.equal(codeOf(await operator.call("/__cofre/session", {})), "SUCCESS");
+  });
+
+  test("what is asked for by GET is not answered: an address would hold it", async () => {
+    const query = new URLSearchParams({
+      do: "sign_in",
+      name: operator.name,
+      password: operator.password,
+    }).toString();
+    for (const path of [
+      "/__cofre/session",
+      "/__cofre/enrolment",
+      "/__cofre/password",
+      "/__cofre/people",
+      "/__cofre/audit",
+    ]) {
+      assert.equal(codeOf(await operator.call(`${path}?${query}`, undefined)), "COFRE-112", path);
+    }
+  });
+
+  test("no other origin's page may ask whether it may ask", async () => {
+    for (const path of ["/ws/capture", "/__cofre/session", "/ws/token"]) {
+      const response = await fetch(`${people.world.url}${path}`, { method: "OPTIONS" });
+      // Shops' pages call /ws/token, without the header that a session needs and without its
+      // cookie.
+      assert.doesNotMatch(response.headers.get("access-control-allow-headers") ?? "", /cofre|\*/i);
+      assert.equal(response.headers.get("access-control-allow-credentials"), null);
+    }
+  });
+});
+
+describe("a role that was changed", () => {
+  test("is in the head of the next answer, beside what the session has left, and refuses at once", async () => {
+    const nina = await people.invited(await people.signIn(admin), "Nina", "operator");
+    assert.equal((await nina.call("/__cofre/payments", {})).headers["x-cofre-role"], "operator");
+    await (
+      await people.signIn(admin)
+    ).call("/__cofre/people", { do: "set_role", id: nina.id, role: "viewer" });
+    assert.equal(codeOf(await nina.call("/ws/capture", { hash: await held() })), "COFRE-113");
+    for (const path of ["/__cofre/session", "/__cofre/payments"]) {
+      const { headers } = await nina.call(path, {});
+      assert.equal(headers["x-cofre-role"], "viewer", path);
+    }
+    // A request without a session, or with a key, gets no information about roles.
+    const byKey = await ask(
+      people.world,
+      "/ws/query",
+      { integration_key: integrationKey },
+      { Cookie: nina.cookie },
+    );
+    assert.equal(byKey.headers["x-cofre-role"], undefined);
+    assert.equal(
+      (await ask(people.world, "/__cofre/session", {}, { "X-Cofre-CSRF": "none" })).headers[
+        "x-cofre-role"
+      ],
+      undefined,
+    );
+  });
+});
+
+describe("a session", () => {
+  test("is in a cookie that no script and no other site's request has, and that ends with the browser", async () => {
+    const again = await people.signIn(operator);
+    people.world.clock.advance(30_000);
+    const fields = {
+      do: "sign_in",
+      name: again.name,
+      password: again.password,
+      code: people.code(again.secret),
+    };
+    const plain = await ask(people.world, "/__cofre/session", fields, { "X-Cofre-CSRF": "none" });
+    assert.match(
+      plain.headers["set-cookie"]?.[0] ?? "",
+      /^cofre_session=[\x21-\x3a\x3c-\x7e]{20,}; Path=\/; HttpOnly; SameSite=Strict$/,
+    );
+    people.world.clock.advance(30_000);
+    // As a proxy that terminates TLS forwards it.
+    const { port } = people.world;
+    const proxied = await ask(
+      people.world,
+      "/__cofre/session",
+      { ...fields, code: people.code(again.secret) },
+      { "X-Cofre-CSRF": "none", Origin: `https://127.0.0.1:${port}` },
+    );
+    assert.match(
+      proxied.headers["set-cookie"]?.[0] ?? "",
+      /^__Host-cofre_session=[^;]{20,}; Path=\/; HttpOnly; SameSite=Strict; Secure$/,
+    );
+  });
+
+  test("by TLS is in a cookie that no other host can set, and no other name is read there", async (context) => {
+    const environment = {
+      COFRE_TLS: "true",
+      COFRE_TLS_PORT: "0",
+      COFRE_DATA_DIR: join(temporaryFolder(context), "data"),
+    };
+    const others = await startWithPeople({ environment });
+    await using world = others.world;
+    const first = await others.firstAdmin();
+    const ca = readFileSync(join(environment.COFRE_DATA_DIR, "tls", "authority.pem"));
+    const byTls = async (
+      fields: object,
+      headers: Record<string, string>,
+    ): Promise<{ code: unknown; cookie: string | undefined }> => {
+      const { port = 0 } = world.cofre.tlsAddress ?? {};
+      const sent = httpsRequest({
+        host: "127.0.0.1",
+        port,
+        path: "/__cofre/session",
+        method: "POST",
+        headers,
+        ca,
+        rejectUnauthorized: false,
+        agent: false,
+      });
+      sent.end(JSON.stringify(fields));
+      const [response] = (await once(sent, "response")) as [IncomingMessage];
+      let text = "";
+      for await (const piece of response.setEncoding("utf8")) text += String(piece);
+      return {
+        code: codeOf({ body: JSON.parse(text) as Record<string, unknown> }),
+        cookie: response.headers["set-cookie"]?.[0],
+      };
+    };
+    world.clock.advance(30_000);
+    const { name, password } = first;
+    const { cookie = "" } = await byTls(
+      { do: "sign_in", name, password, code: others.code(first.secret) },
+      { "X-Cofre-CSRF": "none" },
+    );
+    assert.match(
+      cookie,
+      /^__Host-cofre_session=[^;]+; Path=\/; HttpOnly; SameSite=Strict; Secure$/,
+    );
+    const value = cookie.split(";")[0] ?? "";
+    assert.equal((await byTls({}, { Cookie: value, "X-Cofre-CSRF": "none" })).code, "SUCCESS");
+    assert.equal(
+      (await byTls({}, { Cookie: value.replace("__Host-", ""), "X-Cofre-CSRF": "none" })).code,
+      "COFRE-110",
+    );
+  });
+
+  test("that was there before its person is not taken over, and the one before ends", async () => {
+    const planted = "cofre_session=planted-by-somebody-else-0123456789abcdef";
+    const signed = await people.signIn(operator, { Cookie: planted });
+    assert.notEqual(signed.cookie, planted);
+    assert.equal(
+      codeOf(
+        await ask(
+          people.world,
+          "/__cofre/session",
+          {},
+          { Cookie: planted, "X-Cofre-CSRF": "none" },
+        ),
+      ),
+      "COFRE-110",
+    );
+    const next = await people.signIn(operator, { Cookie: signed.cookie });
+    assert.notEqual(next.cookie, signed.cookie);
+    assert.notEqual(next.csrf, signed.csrf);
+    assert.equal(codeOf(await signed.call("/__cofre/payments", {})), "COFRE-110");
+    assert.equal(codeOf(await next.call("/__cofre/payments", {})), "SUCCESS");
+  });
+
+  test("opens nothing after it was signed out of", async () => {
+    const signed = await people.signIn(operator);
+    const reply = await signed.call("/__cofre/session", { do: "sign_out" });
+    assert.match(reply.headers["set-cookie"]?.[0] ?? "", /^cofre_session=; .*Max-Age=0$/);
+    for (const path of ["/__cofre/session", "/__cofre/payments", "/ws/query"]) {
+      assert.equal(codeOf(await signed.call(path, {})), "COFRE-110", path);
+    }
+  });
+
+  test("ends when nobody has done anything for a quarter of an hour, however often the page asks by itself", async () => {
+    const signed = await people.signIn(operator);
+    const minute = 60_000;
+    for (let minutes = 0; minutes < 14; minutes += 1) {
+      people.world.clock.advance(minute);
+      const reply = await signed.call("/__cofre/payments", {}, { "X-Cofre-Background": "yes" });
+      assert.equal(codeOf(reply), "SUCCESS", `${minutes}`);
+      assert.equal(reply.headers["x-cofre-session-seconds"], String((14 - minutes) * 60));
+    }
+    people.world.clock.advance(2 * minute);
+    assert.equal(
+      codeOf(await signed.call("/__cofre/payments", {}, { "X-Cofre-Background": "yes" })),
+      "COFRE-110",
+    );
+    // Control: activity extends the session.
+    const busy = await people.signIn(operator);
+    for (let minutes = 0; minutes < 40; minutes += 10) {
+      people.world.clock.advance(10 * minute);
+      assert.equal(codeOf(await busy.call("/__cofre/payments", {})), "SUCCESS");
+    }
+  });
+});
+
+describe("somebody who guesses", () => {
+  test("is locked out after too many wrong tries, also with what is right, until an admin says otherwise", async () => {
+    const target = await people.invited(await people.signIn(admin), "Vera", "viewer");
+    for (let tries = 0; tries < 11; tries += 1) {
+      people.world.clock.advance(30_000);
+      const fields = {
+        do: "sign_in",
+        name: target.name,
+        password: `wrong password ${tries}`,
+        code: people.code(target.secret),
+      };
+      assert.equal(
+        codeOf(await ask(people.world, "/__cofre/session", fields, { "X-Cofre-CSRF": "none" })),
+        "COFRE-111",
+      );
+    }
+    people.world.clock.advance(30_000);
+    const right = {
+      do: "sign_in",
+      name: target.name,
+      password: target.password,
+      code: people.code(target.secret),
+    };
+    assert.equal(
+      codeOf(await ask(people.world, "/__cofre/session", right, { "X-Cofre-CSRF": "none" })),
+      "COFRE-111",
+    );
+    const keeper = await people.signIn(admin);
+    const { body } = await keeper.call("/__cofre/people", {});
+    const locked = (
+      body["people"] as readonly { readonly id: string; readonly locked_until: string | null }[]
+    ).find(({ id }) => id === target.id);
+    assert.equal(typeof locked?.locked_until, "string");
+    assert.equal(
+      codeOf(await keeper.call("/__cofre/people", { do: "unlock", id: target.id })),
+      "SUCCESS",
+    );
+    await people.signIn(target);
+  });
+
+  test("is told the same of a wrong name, a wrong password and a wrong code", async () => {
+    const { name, password, secret } = operator;
+    const code = (): string => people.code(secret);
+    const answers = new Set<string>();
+    for (const given of [
+      { name: "Nobody" },
+      { password: "not it, but long" },
+      { code: "000000" },
+      { code: "" },
+      { name: "x".repeat(300) },
+    ]) {
+      people.world.clock.advance(30_000);
+      const fields = { do: "sign_in", name, password, code: code(), ...given };
+      answers.add(
+        JSON.stringify(
+          (await ask(people.world, "/__cofre/session", fields, { "X-Cofre-CSRF": "none" })).body,
+        ),
+      );
+    }
+    assert.equal(answers.size, 1, [...answers].join(" "));
+    await people.signIn(operator);
+  });
+
+  test("gets nothing from an invitation that was used", async () => {
+    const invitation = people.world.cofre.consoleInvitation?.reveal() ?? "";
+    for (const fields of [
+      { invitation },
+      { invitation, password: "another password", code: "123456" },
+      { invitation: "0".repeat(64) },
+      {},
+    ]) {
+      assert.equal(
+        codeOf(await ask(people.world, "/__cofre/enrolment", fields, { "X-Cofre-CSRF": "none" })),
+        "COFRE-114",
+      );
+    }
+  });
+});
+
+describe("somebody who tries without end", () => {
+  const guess = (at: ConsolePeople, name: string, headers: Headers = {}) =>
+    ask(
+      at.world,
+      "/__cofre/session",
+      { do: "sign_in", name, password: "none of anybody's", code: "000000" },
+      { "X-Cofre-CSRF": "none", ...headers },
+    );
+  const entriesOf = async (by: Signed): Promise<readonly Readonly<Record<string, unknown>>[]> =>
+    (await by.call("/__cofre/audit", { limit: 200 })).body["entries"] as readonly Readonly<
+      Record<string, unknown>
+    >[];
+
+  test("is held back with a status and a time, alike for every name; who has signed in before is not", async () => {
+    const own = await startWithPeople();
+    await using world = own.world;
+    const first = await own.firstAdmin();
+    const answers = await Promise.all(
+      Array.from({ length: 18 }, (_, number) =>
+        guess(own, number % 2 === 0 ? first.name : "nobody"),
+      ),
+    );
+    assert.deepEqual(new Set(answers.map(codeOf)), new Set(["COFRE-111"]));
+    for (let tries = 0; tries < 2; tries += 1) await guess(own, "nobody");
+    const held = [
+      await guess(own, first.name),
+      await guess(own, "nobody"),
+      await guess(own, "x".repeat(300)),
+    ];
+    for (const { status, headers, body } of held) {
+      assert.deepEqual([status, headers["retry-after"]], [429, "30"]);
+      assert.equal(headers["set-cookie"], undefined);
+      assert.deepEqual(body, held[0]?.body);
+      assert.equal(body["status_code"], "COFRE-123");
+    }
+    // A request's origin is not taken from a header that any client can write.
+    assert.equal(
+      codeOf(
+        await guess(own, "nobody", { "X-Forwarded-For": "192.0.2.1", Forwarded: "for=192.0.2.1" }),
+      ),
+      "COFRE-123",
+    );
+    assert.equal(
+      (await entriesOf(first)).filter(({ detail }) => String(detail).startsWith("held_back"))
+        .length,
+      1,
+    );
+
+    const fields = () => ({
+      do: "sign_in",
+      name: first.name,
+      password: first.password,
+      code: own.code(first.secret),
+    });
+    // Less than the time until a network may make another attempt.
+    world.clock.advance(29_000);
+    const known = await ask(world, "/__cofre/session", fields(), {
+      "X-Cofre-CSRF": "none",
+      Cookie: String(first.browser),
+    });
+    assert.equal(codeOf(known), "SUCCESS");
+    assert.equal(
+      codeOf(await ask(world, "/__cofre/session", fields(), { "X-Cofre-CSRF": "none" })),
+      "COFRE-123",
+    );
+  });
+
+  test("from ever new addresses behind a proxy writes no more than so much", async () => {
+    const own = await startWithPeople({
+      environment: { COFRE_CLIENT_IP_HEADER: "X-Forwarded-For" },
+    });
+    await using _ = own.world;
+    const first = await own.firstAdmin();
+    const codesOfTries = new Map<unknown, number>();
+    for (let tries = 0; tries < 130; tries += 1) {
+      // Addresses that the client has written itself come before the one that its proxy adds.
+      const reply = await guess(own, "nobody", {
+        "X-Forwarded-For": `192.0.2.1, 2001:db8::${tries.toString(16)}:0:0:0:1`,
+      });
+      codesOfTries.set(codeOf(reply), (codesOfTries.get(codeOf(reply)) ?? 0) + 1);
+    }
+    assert.deepEqual(Object.fromEntries(codesOfTries), { "COFRE-111": 100, "COFRE-123": 30 });
+    const entries = (await entriesOf(first)).filter(({ who }) => who === "nobody");
+    assert.equal(entries.length, 101);
+    assert.equal(entries[100]?.["origin"], "2001:db8::0:0:0:0:1");
+  });
+
+  test("behind a proxy is one address each, the last one of the last header, and the connection's where there is none", async () => {
+    const own = await startWithPeople({
+      environment: { COFRE_CLIENT_IP_HEADER: "x-forwarded-for" },
+    });
+    await using _ = own.world;
+    const first = await own.firstAdmin();
+    const given: readonly Headers[] = [
+      { "X-Forwarded-For": "198.51.100.7" },
+      { "x-forwarded-for": ["198.51.100.1", "198.51.100.2,  203.0.113.9 "] },
+      { "X-Forwarded-For": "198.51.100.7, unknown" },
+      { "X-Forwarded-For": "198.51.100.7," },
+      { "X-Forwarded-For": "4111111111111111" },
+      { "X-Real-IP": "198.51.100.7" },
+    ];
+    for (const headers of given) await guess(own, "nobody", headers);
+    const origins = (await entriesOf(first))
+      .filter(({ who }) => who === "nobody")
+      .map(({ origin }) => origin);
+    assert.deepEqual(origins.toReversed(), [
+      "198.51.100.7",
+      "203.0.113.9",
+      "127.0.0.1",
+      "127.0.0.1",
+      "127.0.0.1",
+      "127.0.0.1",
+    ]);
+  });
+
+  test("all at once gets two looked at, sixteen in the line, and the rest a plain answer", async () => {
+    const own = await startWithPeople({
+      environment: { COFRE_CLIENT_IP_HEADER: "X-Forwarded-For" },
+    });
+    await using _ = own.world;
+    await own.firstAdmin();
+    const replies = await Promise.all(
+      Array.from({ length: 60 }, (_each, number) =>
+        guess(own, "nobody", { "X-Forwarded-For": `192.0.2.${number}` }),
+      ),
+    );
+    const turnedAway = replies.filter((reply) => codeOf(reply) === "COFRE-12");
+    assert.ok(turnedAway.length > 0, JSON.stringify(replies.map(codeOf)));
+    for (const { status, headers } of turnedAway)
+      assert.deepEqual([status, headers["retry-after"]], [503, "1"]);
+    assert.ok(replies.every((reply) => ["COFRE-12", "COFRE-111"].includes(String(codeOf(reply)))));
+  });
+
+  test("finds nothing in a browser's mark: no script reads it, it opens nothing, and those of others who use the browser stay", async () => {
+    const own = await startWithPeople();
+    await using world = own.world;
+    const first = await own.firstAdmin();
+    const second = await own.invited(first, "Bea", "viewer");
+    const mark = String(first.browser);
+    assert.match(mark, /^cofre_browser=[0-9a-f]{16}\.[0-9a-f]{24}\.\d+\.[\w-]{43}$/);
+    assert.equal(
+      codeOf(await ask(world, "/__cofre/session", {}, { "X-Cofre-CSRF": "none", Cookie: mark })),
+      "COFRE-110",
+    );
+    world.clock.advance(30_000);
+    const fields = {
+      do: "sign_in",
+      name: second.name,
+      password: second.password,
+      code: own.code(second.secret),
+    };
+    const both = await ask(world, "/__cofre/session", fields, {
+      "X-Cofre-CSRF": "none",
+      Cookie: mark,
+    });
+    const given = both.headers["set-cookie"]?.[1] ?? "";
+    assert.match(
+      given,
+      /^cofre_browser=[^;]+; Path=\/; HttpOnly; SameSite=Strict; Max-Age=7776000$/,
+    );
+    assert.deepEqual(
+      given
+        .slice("cofre_browser=".length, given.indexOf(";"))
+        .split("~")
+        .map((each) => each.slice(0, 16)),
+      [second.id, first.id],
+    );
+    // Longer than the limit, or more of them than are kept.
+    const many = Array.from(
+      { length: 5 },
+      (_each, number) => `${String(number).repeat(16)}.x`,
+    ).join("~");
+    for (const odd of [
+      `cofre_browser=${"~".repeat(400)}`,
+      `cofre_browser=${"x".repeat(3_000)}`,
+      `cofre_browser=${many}`,
+    ]) {
+      world.clock.advance(30_000);
+      const again = { ...fields, code: own.code(second.secret) };
+      assert.equal(
+        codeOf(
+          await ask(world, "/__cofre/session", again, { "X-Cofre-CSRF": "none", Cookie: odd }),
+        ),
+        "SUCCESS",
+        odd.slice(0, 40),
+      );
+    }
+  });
+});
+
+test("no password, code, invitation, cookie or header of a session is in a log, a record, a timeline or the audit log", async () => {
+  const keeper = await people.signIn(admin);
+  const { body: invitedBody } = await keeper.call("/__cofre/people", {
+    do: "invite",
+    name: "Ines",
+    role: "operator",
+  });
+  const ines = await people.accept(String(invitedBody["invitation"]));
+  const hash = await held();
+  assert.equal(codeOf(await ines.call("/ws/capture", { hash })), "SUCCESS");
+  await ines.call("/__cofre/password", {
+    password: ines.password,
+    code: "000000",
+    new_password: "a new password of hers",
+  });
+  people.world.clock.advance(30_000);
+  const code = people.code(ines.secret);
+  assert.equal(
+    codeOf(
+      await ines.call("/__cofre/password", {
+        password: ines.password,
+        code,
+        new_password: "a new password of hers",
+      }),
+    ),
+    "SUCCESS",
+  );
+  const lines: string[] = [];
+  const log = createLog({
+    level: "debug",
+    format: "json",
+    clock: people.world.clock,
+    destination: { write: (line) => void lines.push(line) },
+  });
+  for (const event of people.world.events) log.write(event);
+  const kept = [
+    lines.join(""),
+    ...(await Promise.all(
+      ["/__cofre/requests", "/__cofre/timeline", "/__cofre/audit", "/__cofre/people"].map(
+        async (path) =>
+          JSON.stringify((await keeper.call(path, path.endsWith("timeline") ? { hash } : {})).body),
+      ),
+    )),
+  ].join("\n");
+  assert.ok(
+    kept.includes("/__cofre/session") && kept.includes(hash) && kept.includes("Ines"),
+    "control: it is about them",
+  );
+  const { cookie, csrf, password, secret } = ines;
+  const values = [
+    cookie.slice(cookie.indexOf("=") + 1),
+    csrf,
+    password,
+    secret,
+    "a new password of hers",
+    String(invitedBody["invitation"]),
+  ];
+  for (const [place, value] of values.entries())
+    assert.ok(!kept.includes(value), `value ${place} is kept`);
+  assert.doesNotMatch(kept, /"(?:password|new_password|invitation|csrf)":/);
+});
+
+describe("the page", () => {
+  test("where people sign in has no page around it, says so in its head, and takes no key", async () => {
+    const response = await fetch(`${people.world.url}/`);
+    assert.match(response.headers.get("content-security-policy") ?? "", /frame-ancestors 'none'/);
+    assert.match(await response.text(), /<meta name="cofre-console" content="login" \/>/);
+  });
+
+  test("is not there where it is off, and there are no people where it takes a key", async () => {
+    await using off = await startWorld({ environment: { COFRE_CONSOLE: "off" } });
+    assert.equal((await fetch(`${off.url}/`)).status, 404);
+    await using keyed = await startWorld();
+    assert.match(
+      await (await fetch(`${keyed.url}/`)).text(),
+      /<meta name="cofre-console" content="key" \/>/,
+    );
+    for (const world of [off, keyed]) {
+      assert.equal(world.cofre.consoleInvitation, undefined);
+      for (const path of ["/__cofre/session", "/__cofre/people"])
+        assert.equal((await world.postJson(path, {})).status, 404);
+    }
+  });
+
+  test("makes no production of a sandbox", () => {
+    const reading = readConfig({
+      environment: { COFRE_ENVIRONMENT: "production", COFRE_CONSOLE: "login" },
+      flags: new Map(),
+      readFile: () => ({ problem: "is not read in tests" }),
+    });
+    assert.ok("problems" in reading);
+  });
+});

@@ -1,0 +1,546 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { directBody, integrationKey, testCard, type World } from "../../../server/test/world.ts";
+import { until } from "../../../server/test/until.ts";
+
+/**
+ * What the lane provides for its tests: one server, a receiver of notifications, and windows with
+ * the page.
+ */
+export interface ConsoleGiven {
+  readonly world: () => World;
+  /** Answers 410 while `isGone`. */
+  readonly receiver: () => {
+    readonly url: string;
+    readonly heard: readonly string[];
+    isGone: boolean;
+  };
+  readonly made: (
+    changes?: Readonly<Record<string, unknown>>,
+  ) => Promise<{ readonly code: string; readonly hash: string }>;
+  /**
+   * A window with the key entered, at an address behind the `#`. Checks at the end that there was
+   * no error and no request to another origin.
+   */
+  readonly inConsole: (
+    address: string,
+    work: (page: Page) => Promise<void>,
+    options?: BrowserContextOptions,
+  ) => Promise<void>;
+  readonly picture: (page: Page, name: string) => Promise<void>;
+}
+
+/** As when the page becomes visible again: it refreshes at once. */
+export async function look(page: Page): Promise<void> {
+  await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+}
+
+/** Tests of the views other than payments. */
+export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): void {
+  const navigation = (page: Page) => page.getByRole("navigation", { name: "Console" });
+  const heading = (page: Page, name: string) =>
+    page.getByRole("heading", { name, exact: true, level: 1 });
+  /** The section of a view with this heading. */
+  const part = (page: Page, name: string) =>
+    page
+      .locator("section")
+      .filter({ has: page.getByRole("heading", { name, exact: true, level: 2 }) });
+  const focused = (page: Page) => page.evaluate("document.activeElement.textContent");
+
+  async function post(
+    path: string,
+    fields: Readonly<Record<string, unknown>>,
+  ): Promise<Readonly<Record<string, unknown>>> {
+    const { body } = await world().postJson(path, { integration_key: integrationKey, ...fields });
+    assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
+    return body;
+  }
+
+  test("views are reached by link, keyboard and the browser's back, and say which they are", async () => {
+    const { hash } = await made();
+    await inConsole("#/payments", async (page) => {
+      const link = (name: string) => navigation(page).getByRole("link", { name, exact: true });
+      await page.getByRole("table").waitFor();
+      await link("Notifications").focus();
+      await page.keyboard.press("Enter");
+      await heading(page, "Notifications").waitFor();
+      assert.equal(await focused(page), "Notifications", "whoever cannot see it hears it");
+      assert.equal(await page.title(), "Notifications · Cofre");
+      assert.equal(await link("Notifications").getAttribute("aria-current"), "page");
+      assert.equal(await link("Payments").getAttribute("aria-current"), null);
+      await page.goBack();
+      await heading(page, "Payments").waitFor();
+      assert.equal(await focused(page), "Payments");
+      assert.equal(await link("Payments").getAttribute("aria-current"), "page");
+      await page.goto(`${world().url}/#/payment/${hash}`);
+      await heading(page, "Payment").waitFor();
+      assert.equal(await link("Payments").getAttribute("aria-current"), "true");
+      await page.goto(`${world().url}/#/constructor`);
+      await heading(page, "Payments").waitFor();
+      const skip = page.getByRole("link", { name: "Skip to the content" });
+      await skip.focus();
+      await page.keyboard.press("Enter");
+      assert.equal(await page.evaluate("document.activeElement.id"), "main");
+      await heading(page, "Payments").waitFor();
+    });
+  });
+
+  test("all notifications show with their deliveries, and failed ones are sent again", async () => {
+    receiver().isGone = true;
+    const own = await made({ notification_url: `${receiver().url}gone` });
+    await inConsole("#/notifications", async (page) => {
+      const rowOf = (hash: string) =>
+        page.getByRole("row").filter({ has: page.locator(`a[href="#/payment/${hash}"]`) });
+      const row = rowOf(own.hash);
+      await row.filter({ hasText: /failed, 1 attempt, 410/ }).waitFor();
+      const later = await made();
+      await look(page);
+      await rowOf(later.hash)
+        .filter({ hasText: /delivered, 1 attempt, 200/ })
+        .waitFor();
+      const told = page.getByRole("table", { name: "Notifications, newest first" });
+      const [first = ""] = await told.locator("tbody tr").allTextContents();
+      assert.ok(first.includes(`…${later.hash.slice(-8)}`), "the newest stands first");
+      await page.getByLabel("Delivery state").focus();
+      await page.getByLabel("Delivery state").selectOption("failed");
+      await page.getByText("1 notification", { exact: true }).waitFor();
+      assert.equal(new URL(page.url()).hash, "#/notifications?state=failed");
+      assert.equal(await page.evaluate("document.activeElement.name"), "state");
+      await row.waitFor();
+      receiver().isGone = false;
+      await page.getByRole("button", { name: "Resend failed" }).click();
+      await page.getByRole("status").filter({ hasText: "1 resent." }).waitFor();
+      await page.getByText("0 notifications", { exact: true }).waitFor();
+      await page.getByRole("button", { name: "Resend failed" }).click();
+      await page
+        .getByRole("status")
+        .filter({ hasText: "There are no failed deliveries." })
+        .waitFor();
+      const heard = () => receiver().heard.filter((body) => body.includes(later.hash)).length;
+      assert.equal(heard(), 1);
+      await page.getByLabel("Delivery state").selectOption("delivered");
+      await rowOf(later.hash)
+        .getByRole("button", { name: /^Resend number \d+$/ })
+        .click();
+      await page.getByRole("status").filter({ hasText: "1 resent." }).waitFor();
+      for (let look = 0; look < 1_000 && heard() < 2; look += 1)
+        await new Promise((resolve) => void setTimeout(resolve, 20));
+      assert.equal(heard(), 2);
+      await row.getByRole("link").click();
+      await heading(page, "Payment").waitFor();
+      await page.getByText(own.code, { exact: true }).waitFor();
+      assert.equal(await page.title(), `${own.code} · Cofre`);
+    });
+    await post("/__cofre/notifications", { replay: "failed" });
+  });
+
+  test("receivers show with their state, and one that has answered 410 is switched on again", async () => {
+    receiver().isGone = true;
+    await post("/__cofre/settings", {
+      settings: { notificationEndpoints: [{ id: "shop", url: `${receiver().url}gone` }] },
+    });
+    const kept = await made();
+    await inConsole("#/notifications", async (page) => {
+      const row = (name: string) =>
+        page.getByRole("table", { name: "Receivers" }).getByRole("row").filter({ hasText: name });
+      const heard = () => receiver().heard.filter((body) => body.includes(kept.hash)).length;
+      const said = (text: string) => page.getByRole("status").filter({ hasText: text }).waitFor();
+      await row("account-url").getByText("enabled", { exact: true }).waitFor();
+      await row("shop")
+        .filter({
+          hasText:
+            /gone It answered 410 at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(UTC\)\. Its notifications are kept\./,
+        })
+        .waitFor();
+      const before = heard();
+      receiver().isGone = false;
+      await page.getByRole("button", { name: "Enable shop" }).focus();
+      await page.keyboard.press("Enter");
+      await said("shop is enabled. Its kept notifications are sent.");
+      await row("shop").getByText("enabled", { exact: true }).waitFor();
+      assert.equal(await focused(page), "Disable", "whoever pressed stays there");
+      for (let looks = 0; looks < 1_000 && heard() === before; looks += 1)
+        await new Promise((resolve) => void setTimeout(resolve, 20));
+      assert.equal(heard(), before + 1);
+      await page.getByRole("button", { name: "Disable account-url" }).click();
+      await row("account-url")
+        .filter({
+          hasText:
+            /disabled It was disabled at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(UTC\)\. Its notifications are kept\./,
+        })
+        .waitFor();
+      await page.getByRole("button", { name: "Enable account-url" }).click();
+      await row("account-url").getByText("enabled", { exact: true }).waitFor();
+      await post("/__cofre/settings", { settings: { notificationEndpoints: [] } });
+      await look(page);
+      await row("shop").waitFor({ state: "detached" });
+      await page.route("**/__cofre/notifications", async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({
+          response,
+          json: { ...((await response.json()) as object), endpoints: [] },
+        });
+      });
+      await look(page);
+      await page.getByText("This account has no receivers").waitFor();
+    });
+  });
+
+  test("a list that takes its time says that it looks, and an answer that does not come is told instead", async () => {
+    await inConsole("#/try", async (page) => {
+      const asked = Promise.withResolvers<void>();
+      await page.route("**/__cofre/payments", async (route) => {
+        await asked.promise;
+        await route.fulfill({
+          json: { status: "ERROR", status_code: "COFRE-1", status_message: "Not now" },
+        });
+      });
+      await page.goto(`${world().url}/#/payments?search=slow`);
+      const looking = page.getByText("Loading…", { exact: true });
+      await looking.waitFor();
+      asked.resolve();
+      await page.getByRole("alert").filter({ hasText: "Not now" }).first().waitFor();
+      assert.equal(await looking.count(), 0);
+    });
+  });
+
+  test("what tells by colour or shadow alone still tells in forced colours", async () => {
+    const { hash } = await made({ creditcard: { ...testCard, auto_capture: false } });
+    await inConsole(
+      `#/payment/${hash}`,
+      async (page) => {
+        const bar = page.getByRole("img", { name: /^Authorized/ });
+        await bar.waitFor();
+        const colourOf = (what: string) =>
+          page.evaluate(`getComputedStyle(document.querySelector("${what}")).backgroundColor`);
+        assert.notEqual(await colourOf(".part.held"), await colourOf(".bar"));
+        const lineOf = (what: string) =>
+          page.evaluate(`getComputedStyle(document.querySelector("${what}")).textDecorationLine`);
+        assert.equal(await lineOf("nav a[aria-current]"), "underline");
+        assert.equal(await lineOf("nav a:not([aria-current])"), "none", "control");
+      },
+      { forcedColors: "active" },
+    );
+  });
+
+  test("charts show volume and approval, the same as tables, and what happens meanwhile", async () => {
+    const amex = { ...testCard, card_number: "378282246310005", card_cvv: "1234" };
+    await made({ creditcard: amex });
+    await made({ creditcard: { ...amex, card_number: "378568775709157" } });
+    await inConsole("#/charts", async (page) => {
+      const line = (brand: string) =>
+        part(page, "Approval by brand").getByRole("listitem").filter({ hasText: brand });
+      await line("amex").getByText("50.0 %, 1 of 2").waitFor();
+      const { periods } = (await post("/__cofre/figures", {})) as {
+        readonly periods: readonly { readonly payments: number }[];
+      };
+      const sum = periods.reduce((total, { payments }) => total + payments, 0);
+      const drawing = page.getByRole("img", {
+        name: new RegExp(`^${sum} payments by hour: \\d+ approved, \\d+ declined$`),
+      });
+      await drawing.waitFor();
+      assert.ok((await drawing.locator("rect").count()) >= 2);
+      const summary = page.getByText("Approval by brand, as a table");
+      await summary.click();
+      const row = page
+        .getByRole("table", { name: "Approval by brand" })
+        .getByRole("row")
+        .filter({ hasText: "amex" });
+      assert.deepEqual(await row.getByRole("cell").allInnerTexts(), [
+        "amex",
+        "2",
+        "1",
+        "1",
+        "50.0 %",
+      ]);
+      await made({ creditcard: amex });
+      await look(page);
+      await row.filter({ hasText: "66.7 %" }).waitFor();
+      assert.equal(
+        await page.evaluate("document.activeElement.textContent"),
+        "Approval by brand, as a table",
+        "it stays open, and who was there stays",
+      );
+      const latency = part(page, "Request latency");
+      await latency
+        .getByRole("listitem")
+        .filter({ hasText: /^\/ws\/direct/ })
+        .getByText(/^median \d[\d.]* ms, p95 \d[\d.]* ms, requests \d+$/)
+        .waitFor();
+      await latency.getByText("Latency by path, as a table").click();
+      await latency.getByRole("row").filter({ hasText: "/ws/direct" }).waitFor();
+      await page.getByLabel("Period (UTC)").selectOption("day");
+      await page.getByRole("img", { name: /payments by day/ }).waitFor();
+      assert.equal(new URL(page.url()).hash, "#/charts?per=day");
+      assert.equal(await page.getByText(/^Only the newest/).count(), 0);
+      await page.route("**/__cofre/figures", async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({
+          response,
+          json: { ...((await response.json()) as object), looked_at: 10_000, complete: false },
+        });
+      });
+      await look(page);
+      await page.getByText("Only the newest 10,000 payments are counted.").waitFor();
+    });
+  });
+
+  test("stored cards show by mask, brand and time, are found, and nowhere is a token", async () => {
+    const token = `token-of-a-card-in-the-console-${"a".repeat(20)}`;
+    const card = { ...testCard, card_number: "6362970000457013" };
+    await post("/ws/token", {
+      payment_type_code: "creditcard",
+      country: "br",
+      token,
+      creditcard: card,
+    });
+    await inConsole("#/tokens", async (page) => {
+      const rows = page.getByRole("table", { name: "Stored cards, newest first" }).getByRole("row");
+      const elo = rows.filter({ hasText: "elo 636297xxxxxx7013" });
+      await elo.waitFor();
+      const times = () => elo.getByRole("cell").allInnerTexts();
+      const [, stored = "", used = ""] = await times();
+      assert.equal(used, stored);
+      await made({ creditcard: { token } });
+      await look(page);
+      await elo.filter({ hasNotText: new RegExp(`${stored}[^]*${stored}`) }).waitFor();
+      const [, storedStill, usedLater = "", worksUntil = ""] = await times();
+      assert.equal(storedStill, stored);
+      assert.ok(usedLater > used);
+      assert.match(worksUntil, /^2028-01-25 /, "fourteen months later");
+      await page.getByLabel("First or last digits").fill("6362 9700 0045 7013");
+      await page.keyboard.press("Enter");
+      await page.getByText("1 stored card", { exact: true }).waitFor();
+      assert.equal(new URL(page.url()).hash, "#/tokens?card=636297xxxxxx7013");
+      await page.getByLabel("Brand").selectOption("visa");
+      await page.getByText("0 stored cards", { exact: true }).waitFor();
+      assert.equal(new URL(page.url()).hash, "#/tokens?card=636297xxxxxx7013&brand=visa");
+      assert.ok(!(await page.content()).includes(token));
+    });
+  });
+
+  test("switches show with what they do, are changed together, and what is not allowed is said", async () => {
+    const settingsNow = async () =>
+      (await post("/__cofre/settings", {}))["settings"] as Readonly<Record<string, unknown>>;
+    const before = await settingsNow();
+    await inConsole("#/settings", async (page) => {
+      const reviews = page.getByLabel("reviewAboveUsd");
+      await reviews.waitFor();
+      await page.getByText("No unsaved changes.").waitFor();
+      for (const name of Object.keys(before).filter(
+        (each) => each !== "simulator" && each !== "notificationChaos",
+      ))
+        assert.equal(await page.getByLabel(name, { exact: true }).count(), 1, name);
+      assert.match(
+        await page.evaluate<string>(
+          "document.getElementById(document.querySelector('[name=reviewAboveUsd]').getAttribute('aria-describedby')).textContent",
+        ),
+        /wait for a reviewer; 0 for none\. \(a whole number from 0 to 1000000000; default 0\)/,
+      );
+      const save = page.getByRole("button", { name: "Save" });
+      assert.equal(await save.isDisabled(), true);
+      await reviews.fill("much");
+      await page.getByLabel("strictRefundCancel").selectOption("true");
+      await page.getByLabel("simulator.latencyMs").fill("7");
+      await page.getByText("Unsaved changes: 3.").waitFor();
+      await save.click();
+      await page
+        .getByRole("alert")
+        .filter({ hasText: "reviewAboveUsd must be a whole number" })
+        .waitFor();
+      assert.deepEqual(await settingsNow(), before, "all or nothing");
+      await reviews.fill("0");
+      await page.getByLabel("routes").fill("[{]");
+      await save.click();
+      await page.getByRole("alert").filter({ hasText: "routes must be a list in JSON." }).waitFor();
+      await page.getByLabel("routes").fill("[]");
+      // Probabilities are shown and entered in percent; the server stores thousandths.
+      const lost = page.getByLabel("simulator.loseAnswer");
+      assert.equal(await lost.inputValue(), "0%");
+      for (const wrong of ["0.3", "300", "100.1%", "0.25%"]) {
+        await lost.fill(wrong);
+        await save.click();
+        await page
+          .getByRole("alert")
+          .filter({ hasText: "simulator.loseAnswer must be from 0% to 100%" })
+          .waitFor();
+        assert.deepEqual(await settingsNow(), before, wrong);
+      }
+      await lost.fill("12.5 %");
+      await save.click();
+      await page.getByRole("status").filter({ hasText: "Saved." }).waitFor();
+      const simulator = { ...(before["simulator"] as object), latencyMs: 7, loseAnswer: 125 };
+      assert.deepEqual(await settingsNow(), { ...before, strictRefundCancel: true, simulator });
+      await page.getByText("No unsaved changes.").waitFor();
+      // A change by another user appears; text that is being entered stays.
+      await page.getByLabel("descriptor").fill("HALF WRIT");
+      await post("/__cofre/settings", {
+        settings: {
+          strictRefundCancel: false,
+          simulator: before["simulator"],
+          descriptor: "ELSEWHERE",
+        },
+      });
+      await look(page);
+      const latency = page.getByLabel("simulator.latencyMs");
+      await until(
+        "the page shows the other change",
+        async () => (await latency.inputValue()) === "0",
+      );
+      assert.equal(await lost.inputValue(), "0%");
+      assert.equal(await page.getByLabel("descriptor").inputValue(), "HALF WRIT");
+      await post("/__cofre/settings", { settings: { descriptor: before["descriptor"] } });
+    });
+    assert.deepEqual(await settingsNow(), before);
+  });
+
+  test("a world is made, its time is moved, it is kept, restored, begun anew and let go", async () => {
+    await inConsole("#/worlds", async (page) => {
+      const own = part(page, "Open account");
+      const said = (text: string | RegExp) =>
+        page.getByRole("status").filter({ hasText: text }).waitFor();
+      const confirm = (name: string) =>
+        page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
+      await own.getByText("This account is not a world").waitFor();
+      assert.equal(await page.getByRole("button", { name: "Advance" }).count(), 0);
+      await page.getByLabel("Name", { exact: true }).fill("tried by hand");
+      await page.getByLabel("Seed").fill("7");
+      await page.getByLabel("Starts at (UTC)").fill("someday");
+      await page.getByRole("button", { name: "Create and open" }).click();
+      await page.getByRole("alert").filter({ hasText: "COFRE-73" }).waitFor();
+      await page.getByLabel("Starts at (UTC)").fill("2026-03-01 12:00:00");
+      await page.getByRole("button", { name: "Create and open" }).click();
+      await said("The world tried by hand is open.");
+      await own.getByText("2026-03-01T12:00:00.000Z").first().waitFor();
+      assert.equal(await page.locator("#tag").innerText(), "world: tried by hand");
+
+      const key = await own.getByText(/^test_ik_/).innerText();
+      const inWorld = async (path: string, fields: Readonly<Record<string, unknown>>) =>
+        (await world().postJson(path, { ...fields, integration_key: key })).body as {
+          readonly payment: { readonly hash: string; readonly status: string };
+        };
+      const { payment } = await inWorld(
+        "/ws/direct",
+        directBody("by-hand", { creditcard: { ...testCard, auto_capture: false } }),
+      );
+      const status = async () =>
+        (await inWorld("/ws/query", { hash: payment.hash })).payment?.status;
+      await look(page);
+      await own.getByText("2026-03-05T12:00:00.000Z").waitFor();
+      await page.getByLabel("Snapshot name").fill("held");
+      await page.getByRole("button", { name: "Take snapshot" }).click();
+      await said("Snapshot taken.");
+      await page.getByRole("button", { name: "To the next due event" }).click();
+      await said(/The time is 2026-03-05T12:00:00\.000Z\. Processed: [1-9]/);
+      assert.equal(await status(), "CA", "nobody captured in time");
+      await page.getByRole("button", { name: "Restore…" }).click();
+      await confirm("Restore");
+      await said("Restored.");
+      assert.equal(await status(), "PE");
+      await page.getByLabel("Advance by").fill("3d");
+      await page.getByRole("button", { name: "Advance", exact: true }).click();
+      await said(/The time is 2026-03-04T12:00:00\.000Z/);
+      await page.getByLabel("Set the time to (UTC)").fill("2026-03-02");
+      await page.getByRole("button", { name: "Set", exact: true }).click();
+      await said(/The time is 2026-03-02T00:00:00\.000Z/);
+      await page.getByRole("button", { name: "Start clock" }).click();
+      await said("The clock is running.");
+      await page.getByRole("button", { name: "Pause clock" }).click();
+      await said("The clock is paused.");
+      await page.getByRole("button", { name: "Reset…" }).click();
+      await page.keyboard.press("Escape");
+      assert.equal(await status(), "PE");
+      await page.getByRole("button", { name: "Reset…" }).click();
+      await confirm("Reset");
+      await said("World reset.");
+      assert.equal(await status(), undefined, "the payment was never made");
+
+      // Back and forth, then deleted.
+      await page.getByRole("button", { name: "Back to the previous account" }).click();
+      await own.getByText("This account is not a world").waitFor();
+      assert.equal(await page.locator("#tag").innerText(), "sandbox");
+      await page.getByRole("button", { name: "Open the world tried by hand" }).click();
+      await heading(page, "Payments").waitFor();
+      await page.getByText("0 payments", { exact: true }).waitFor();
+      await page.goto(`${world().url}/#/charts`);
+      await part(page, "Volume").getByText("There are no payments in this period.").waitFor();
+      await page.goto(`${world().url}/#/payments?state=voided`);
+      await page.getByText("No entries match.").waitFor();
+      await page.getByRole("link", { name: "Show all" }).click();
+      await page.getByText("There are no payments yet. Try it sends one from here").waitFor();
+      await page.getByRole("main").getByRole("link", { name: "Try it" }).click();
+      await heading(page, "Try it").waitFor();
+      await inWorld("/__cofre/clock", { set: "2049-06-01" });
+      await page.getByRole("button", { name: "Store and charge the card" }).click();
+      await page.getByText("OK: Accepted").waitFor();
+      await page.goto(`${world().url}/#/worlds`);
+      await page.getByRole("button", { name: "Delete…" }).click();
+      await confirm("Delete");
+      await said("World deleted.");
+      await own.getByText("This account is not a world").waitFor();
+      await page.getByText("0 worlds", { exact: true }).waitFor();
+    });
+  });
+
+  test("faults are asked for, meet the requests that they fit, and are taken away", async () => {
+    await inConsole("#/faults", async (page) => {
+      const row = (text: RegExp) => page.getByRole("row").filter({ hasText: text });
+      const add = page.getByRole("button", { name: "Add", exact: true });
+      const kind = page.getByLabel("Kind of fault");
+      await page.getByText("0 faults", { exact: true }).waitFor();
+      assert.equal(await page.getByLabel("Decline reason").isVisible(), false);
+      await kind.selectOption("Slow");
+      await page.getByLabel("Delay in milliseconds").waitFor();
+      await kind.selectOption("Declined");
+      await page.getByLabel("Decline reason").selectOption("expired card");
+      assert.equal(await page.getByLabel("Delay in milliseconds").isVisible(), false);
+      await page.getByText("The issuer declines with the chosen reason.").waitFor();
+      await page.getByLabel("Number of requests; 0 for all").fill("many");
+      await add.click();
+      await page.getByRole("alert").filter({ hasText: "COFRE-91" }).waitFor();
+      await page.getByLabel("Number of requests; 0 for all").fill("2");
+      await page.getByLabel("Only this path").selectOption("/ws/direct");
+      await page.getByLabel("Only this payment code").fill("meant");
+      await add.click();
+      await page.getByRole("status").filter({ hasText: "Fault added." }).waitFor();
+      await row(/Declined, expired_card[^]*0 of 2 affected[^]*\/ws\/direct, meant/).waitFor();
+      const other = await post("/ws/direct", directBody("not-meant"));
+      assert.equal((other["payment"] as { readonly status: string }).status, "CO");
+      const meant = await post("/ws/direct", directBody("meant"));
+      assert.equal((meant["payment"] as { readonly status: string }).status, "CA");
+      await look(page);
+      await row(/1 of 2 affected/).waitFor();
+
+      await kind.selectOption("Late response");
+      await page.getByLabel("Number of requests; 0 for all").fill("0");
+      await page.getByLabel("Only this path").selectOption("");
+      await page.getByLabel("Only this payment code").fill("never");
+      await page.getByLabel("Delay in milliseconds").fill("70");
+      await add.click();
+      await row(/Late response, 70 ms[^]*0 affected, all until removed/).waitFor();
+      await page.getByText("2 faults", { exact: true }).waitFor();
+      await row(/Declined/)
+        .getByRole("button", { name: /^Remove f\d+$/ })
+        .click();
+      await page.getByText("1 fault", { exact: true }).waitFor();
+      await row(/Late response/).waitFor();
+      await page.getByRole("button", { name: "Remove all" }).click();
+      await page.getByText("0 faults", { exact: true }).waitFor();
+      assert.deepEqual((await post("/__cofre/faults", {}))["faults"], []);
+    });
+  });
+
+  test("what a server does not have is said, and not asked for", async () => {
+    await inConsole("#/payments", async (page) => {
+      await page.route("**/openapi.json", (route) => route.fulfill({ json: { paths: {} } }));
+      await page.goto(`${world().url}/#/faults`);
+      await page.getByText("This server does not offer fault injection.").waitFor();
+      await page.goto(`${world().url}/#/worlds`);
+      await page.getByText("This server does not offer worlds.").waitFor();
+      await page.goto(`${world().url}/#/charts`);
+      await part(page, "Approval by brand").waitFor();
+      assert.equal(await page.getByRole("heading", { name: "Request latency" }).count(), 0);
+    });
+  });
+}
