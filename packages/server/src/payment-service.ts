@@ -4,7 +4,6 @@ import type { MerchantId, PaymentIds } from "./kernel/ids.ts";
 import type { Instant } from "./kernel/instant.ts";
 import { JobReads, type ReadReport } from "./kernel/job-reads.ts";
 import type { ElapsedMs } from "./kernel/elapsed.ts";
-import type { Pace } from "./kernel/pace.ts";
 import type { Random } from "./kernel/random.ts";
 import type { Scheduler } from "./kernel/scheduler.ts";
 import type { SlotAssignment } from "./kernel/slot-assignment.ts";
@@ -22,7 +21,7 @@ import type { Sender } from "./delivery/sender.ts";
 import type { Signable, SignedHeaders } from "./delivery/signature.ts";
 import type { Payment } from "./payment/payment.ts";
 import { CardExpiryJob } from "./recovery/card-expiry-job.ts";
-import { RecoveryJob } from "./recovery/recovery-job.ts";
+import { RecoveryJob, type RecoveryPace } from "./recovery/recovery-job.ts";
 import { RetentionJob, type RetentionPeriods } from "./recovery/retention-job.ts";
 import type { Store } from "./stores/store.ts";
 import { CvvPocket } from "./vault/cvv-pocket.ts";
@@ -59,7 +58,7 @@ export interface PaymentServiceParts {
   readonly scheduler: Scheduler;
   readonly slotAssignment: SlotAssignment;
   /** Without it, recovery starts everything that is due at once. */
-  readonly recoveryPace?: Pace;
+  readonly recoveryPace?: RecoveryPace;
   readonly sender: Sender;
   readonly sign: (message: Signable) => Promise<SignedHeaders>;
   /** The installation's name in message ids; never changes. */

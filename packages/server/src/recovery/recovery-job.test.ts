@@ -31,7 +31,7 @@ import {
   createMemoryKeyProvider,
   createMemoryWrappedKeyStore,
 } from "../vault/memory-key-provider.ts";
-import { RecoveryJob, type RecoveryProgress } from "./recovery-job.ts";
+import { RecoveryJob, type RecoveryPace, type RecoveryProgress } from "./recovery-job.ts";
 
 const account = {
   id: "0000000a" as MerchantId,
@@ -39,6 +39,11 @@ const account = {
   name: "Shop",
   settings: defaultAccountSettings(),
 };
+
+const paced = (time: StillTime): RecoveryPace => ({
+  payments: new Pace(time, 4, 5),
+  pages: new Pace(time, 1, 20),
+});
 
 function same(store: WorldStore): Store {
   return store;
@@ -48,7 +53,7 @@ async function given(
   names: readonly string[] = ["simulator"],
   slotAssignment = allSlots,
   around: (store: WorldStore) => Store = same,
-  paceOf: (time: StillTime) => Pace | undefined = () => undefined,
+  paceOf: (time: StillTime) => RecoveryPace | undefined = () => undefined,
 ) {
   const time = new StillTime();
   const random = new SeededRandom("recovery job");
@@ -322,12 +327,7 @@ function countingBegins(begunAt: Map<number, number>) {
 test("at a pace, thousands that are due at one moment are begun a few in each period, whichever acquirer they belong to", async () => {
   const begunAt = new Map<number, number>();
   const slotAssignment = { ...allSlots, isAlone: false };
-  const parts = await given(
-    ["one", "other"],
-    slotAssignment,
-    countingBegins(begunAt),
-    (time) => new Pace(time, 4, 5),
-  );
+  const parts = await given(["one", "other"], slotAssignment, countingBegins(begunAt), paced);
   const { time, store, job } = parts;
   for (let number = 1; number <= 2_000; number += 1)
     await dueOf(parts, number, number % 2 === 0 ? "one" : "other", account.id);
@@ -343,8 +343,35 @@ test("at a pace, thousands that are due at one moment are begun a few in each pe
   await job.stop();
 });
 
+test("at a pace, pages are read one at a time with a pause, also while an acquirer's payments are all waiting", async () => {
+  const readAt: number[] = [];
+  const counted = (store: WorldStore): Store =>
+    withCalls(store, {
+      paymentsDue: (...values) => {
+        readAt.push(time.now());
+        return store.paymentsDue(...values);
+      },
+    });
+  const slotAssignment = { ...allSlots, isAlone: false };
+  const parts = await given(["slow"], slotAssignment, counted, paced);
+  const { time, store, job } = parts;
+  const change = { at: time.now(), facts: [], entries: [], notifications: [] };
+  const slowAccount = { ...account, version: 2, settings: withLatency(25_000) };
+  await store.commit({
+    ...change,
+    merchantId: account.id,
+    account: { next: slowAccount, replaces: 1, keys: [] },
+  });
+  for (let number = 1; number <= 1_000; number += 1) await dueOf(parts, number, "slow", account.id);
+  await job.start();
+  await time.pass(5_000);
+  assert.ok(readAt.length > 1_000 / 50);
+  const pauses = readAt.slice(1).map((at, index) => at - (readAt[index] ?? 0));
+  assert.equal(Math.min(...pauses), 20);
+});
+
 test("a job that stops at a pace does not wait until what it has in hand might be begun", async () => {
-  const parts = await given(["simulator"], allSlots, same, (time) => new Pace(time, 4, 5));
+  const parts = await given(["simulator"], allSlots, same, paced);
   const { time, job } = parts;
   for (let number = 1; number <= 2_000; number += 1)
     await dueOf(parts, number, "simulator", account.id);

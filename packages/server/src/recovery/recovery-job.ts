@@ -30,11 +30,17 @@ export interface RecoveryParts {
   readonly report: (progress: RecoveryProgress) => void;
   /** Called with the reads of the store that find due payments. */
   readonly reads?: ReadReport;
-  /**
-   * Limits when payments are begun and pages are read. Without it all begin at once: the clock of a
-   * world waits until its jobs have done what is due.
-   */
-  readonly pace?: Pace | undefined;
+  /** Without it all begin at once: the clock of a world waits until its jobs have done what is due. */
+  readonly pace?: RecoveryPace | undefined;
+}
+
+/**
+ * Limits when payments begin and when pages are read. Pages have their own, because a round reads
+ * many pages of payments whose acquirers are busy: one after the other they would delay requests.
+ */
+export interface RecoveryPace {
+  readonly payments: Pace;
+  readonly pages: Pace;
 }
 
 export interface RecoveryProgress {
@@ -169,7 +175,7 @@ export class RecoveryJob {
     for (const lane of this.#lanes.values()) lane.failures = 0;
     for (let page = 0; page < pagesPerRound && slots.size > 0; page += 1) {
       const after = this.#position;
-      if (this.#pace !== undefined) await this.#pace.turn();
+      if (this.#pace !== undefined) await this.#pace.pages.turn();
       const { due, fresh } = await this.#readDue(now, slots, after);
       taken.push(...this.#takeUp(fresh, keepUp, leases, mostInHand, after));
       this.#position = due.length < pageSize ? undefined : due.at(-1);
@@ -254,12 +260,12 @@ export class RecoveryJob {
           if (lane.failures < mostFailures && inHandOf(lane) <= mostInHand / 2) this.#refill(lane);
         });
       if (this.#pace === undefined) begin();
-      else this.#pace.begin(begin);
+      else this.#pace.payments.begin(begin);
     }
   }
 
   /** After the job is stopped, the remaining tasks only end and need no pacing. */
-  get #pace(): Pace | undefined {
+  get #pace(): RecoveryPace | undefined {
     return this.#stopped ? undefined : this.#parts.pace;
   }
 
@@ -288,7 +294,7 @@ export class RecoveryJob {
     let after = from;
     for (let page = 0; page < pagesPerRefill && inHandOf(lane) < mostInHand; page += 1) {
       if (leases.size === 0) return taken;
-      if (this.#pace !== undefined) await this.#pace.turn();
+      if (this.#pace !== undefined) await this.#pace.pages.turn();
       const { due, fresh } = await this.#readDue(now, new Set(leases.keys()), after);
       taken.push(...this.#takeUp(fresh, keepUp, leases, mostInHand, after));
       if (inHandOf(lane) >= mostInHand) break;

@@ -17,6 +17,7 @@ import {
 import { day } from "../kernel/instant.ts";
 import { systemElapsed } from "../kernel/system-elapsed.ts";
 import { Pace } from "../kernel/pace.ts";
+import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Log } from "../logging/log-event.ts";
 import { watchFigures } from "../recovery/database-figures.ts";
 import { PaymentServices } from "../sandbox/payment-services.ts";
@@ -60,12 +61,14 @@ export interface Services {
 }
 
 /**
- * Payments that recovery starts, or pages that it reads, in each period: at most 800 a second. Each
- * takes a node about as long as a charge, and thousands may be due at one moment; processing them
- * in one batch would delay requests.
+ * Recovery starts at most 4 payments in 5 ms and reads at most one page in 20 ms. A payment takes a
+ * node about as long as a charge, a page of 50 takes it 2 ms, and thousands may be due at one
+ * moment; processing them in one batch would delay requests.
  */
-const recoveryBegins = 4;
-const recoveryPeriodMs = 5;
+const recoveryPaceOf = (scheduler: Scheduler) => ({
+  payments: new Pace(scheduler, 4, 5),
+  pages: new Pace(scheduler, 1, 20),
+});
 
 /** Opens the acquirers, creates the services and starts the jobs. */
 export async function openServices(
@@ -189,7 +192,7 @@ async function openOwnService(
     deliveryRandom: ownRandom,
     secretRandom: random,
     slotAssignment,
-    recoveryPace: new Pace(scheduler, recoveryBegins, recoveryPeriodMs),
+    recoveryPace: recoveryPaceOf(scheduler),
     epoch: () => incarnation?.keeper.epoch ?? 0,
     stampedAhead: (merchantId) => setBack.stampedAhead(merchantId),
   });
