@@ -30,7 +30,7 @@ async function ask(path: string, fields: Readonly<Record<string, unknown>>): Pro
 }
 
 const order = { merchant_payment_code: "order-1042" };
-await world.simulator.next({ next: "lose_answer", of: "authorize" });
+await world.simulator.next({ next: "lose_answer", message: "authorize" });
 await ask("/ws/direct", {
   operation: "request",
   payment: {

@@ -7,7 +7,7 @@ import { order, say, Shop } from "./shop.ts";
 
 await using shop = await Shop.open();
 for (const reason of ["insufficient_funds", "invalid_card", "expired_card"]) {
-  await shop.world.simulator.next({ next: "decline", reason, of: "authorize" });
+  await shop.world.simulator.next({ next: "decline", reason, message: "authorize" });
   const { status, transaction_status: told } = await shop.pay(`declined-${reason}`);
   assert.equal(status, "CA");
   say(`${reason}: ${JSON.stringify(told)}`);

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { say, Shop } from "./shop.ts";
 
 await using shop = await Shop.open();
-await shop.world.simulator.next({ next: "lose_request", of: "authorize" });
+await shop.world.simulator.next({ next: "lose_request", message: "authorize" });
 assert.equal((await shop.pay("order-1")).status, "PE");
 say("right after the charge: PE");
 

@@ -23,7 +23,7 @@ for (let month = 2; month <= 12; month += 1) {
     await shop.world.simulator.next({
       next: "decline",
       reason: "insufficient_funds",
-      of: "authorize",
+      message: "authorize",
     });
   let { status } = await shop.pay(`month-${month}`, renewal, stored);
   if (status === "CA") {

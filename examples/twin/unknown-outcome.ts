@@ -10,7 +10,7 @@ import { Receiver, say, Shop } from "./shop.ts";
 await using receiver = await Receiver.open();
 await using shop = await Shop.open({ settings: { notificationEndpoints: receiver.endpoints } });
 
-await shop.world.simulator.next({ next: "lose_answer", of: "authorize" });
+await shop.world.simulator.next({ next: "lose_answer", message: "authorize" });
 const payment = await shop.pay("order-1");
 assert.equal(payment.status, "PE");
 say(`right after the charge: ${payment.status}`);

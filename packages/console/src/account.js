@@ -39,7 +39,7 @@ export async function accountView(main) {
 
 export async function signOut() {
   // Also when the server does not answer: nothing more is shown after signing out.
-  await call("/__cofre/session", { do: "sign_out" }).catch(() => undefined);
+  await call("/__cofre/session", { action: "sign_out" }).catch(() => undefined);
   end();
   keepAccount(undefined);
   sessionStorage.clear();

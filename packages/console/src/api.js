@@ -162,7 +162,7 @@ export function nameWorld(name) {
  * @property {string} instalments
  * @property {boolean} charged_back
  * @property {boolean} disputed
- * @property {boolean} waits_for_acquirer
+ * @property {boolean} in_flight
  * @property {boolean} needs_review
  */
 /** @typedef {{ payments: Listed[], next: string | null }} Page */
@@ -174,7 +174,7 @@ export function nameWorld(name) {
  * @typedef {{ at: string, kind: string, text: string, data: Readonly<Record<string, unknown>> & {
  * postings?: Posting[] } }} Entry
  */
-/** @typedef {{ since: string | null, complete: boolean, left_out: number }} Recording */
+/** @typedef {{ since: string | null, complete: boolean, omitted: number }} Recording */
 /**
  * @typedef {{ entries: Entry[], recording: Recording, price: { of: string, text: string }[],
  * problems: string[], payment: Payment }} Timeline

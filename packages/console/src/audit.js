@@ -10,13 +10,13 @@ import { shortHash } from "./words.js";
  * @typedef {object} AuditEntry
  * @property {number} number
  * @property {string} at
- * @property {string} who
- * @property {boolean} is_person
+ * @property {string} actor
+ * @property {"user" | "key" | "server" | "anonymous"} actor_type
  * @property {string | null} origin
- * @property {string} act
+ * @property {string} action
  * @property {string | null} target
- * @property {"asked" | "done" | "refused" | "unknown"} result
- * @property {number | null} of
+ * @property {"started" | "done" | "refused" | "unknown"} result
+ * @property {number | null} completes
  * @property {string | null} detail
  */
 
@@ -26,7 +26,7 @@ const digits = 15;
 const pageSize = 50;
 
 /** @type {Readonly<Record<AuditEntry["result"], string>>} */
-const colours = { asked: "waiting", done: "good", refused: "bad", unknown: "held" };
+const colours = { started: "waiting", done: "good", refused: "bad", unknown: "held" };
 
 /** @type {import("./main.js").View} */
 export async function auditView(main, _words, _query, signal) {
@@ -36,10 +36,10 @@ export async function auditView(main, _words, _query, signal) {
     check.disabled = true;
     try {
       const { verified } =
-        /** @type {{ verified: { entries: number, first_bad: number | null, head: string | null } }} */ (
+        /** @type {{ verified: { entries: number, first_invalid: number | null, head: string | null } }} */ (
           await call("/__cofre/audit", { verify: true })
         );
-      const { entries, first_bad: bad, head } = verified;
+      const { entries, first_invalid: bad, head } = verified;
       if (bad !== null) {
         verdict.replaceChildren(
           problem(
@@ -66,14 +66,12 @@ export async function auditView(main, _words, _query, signal) {
     }
   };
   main.append(
-    h("p", {}, "Each change is recorded twice: before it begins (asked), and with its result."),
+    h("p", {}, "Each change is recorded twice: before it begins (started), and with its result."),
     h("p", { class: "actions" }, check),
     verdict,
   );
-  const { people } = /** @type {{ people: readonly Person[] }} */ (
-    await call("/__cofre/people", {})
-  );
-  const names = new Map(people.map(({ id, name }) => [id, name]));
+  const { users } = /** @type {{ users: readonly Person[] }} */ (await call("/__cofre/users", {}));
+  const names = new Map(users.map(({ id, name }) => [id, name]));
   await liveList(main, signal, {
     caption: "The audit log, newest first",
     heads,
@@ -101,19 +99,19 @@ function keyOf(number) {
  * @param {ReadonlyMap<string, string>} names
  */
 function cells(
-  { number, at, who, is_person: isPerson, origin, act, target, result, of, detail },
+  { number, at, actor, actor_type: type, origin, action, target, result, completes, detail },
   names,
 ) {
   const more = [
     detail ?? "",
-    of === null ? "" : `result of ${of}`,
+    completes === null ? "" : `result of ${completes}`,
     origin === null ? "" : `from ${origin}`,
   ].filter((each) => each !== "");
   return [
     String(number),
     h("time", { datetime: at }, shown(at.replace("T", " ").replace(/(?:\.\d+)?Z$/, ""))),
-    isPerson ? foreign(who) : who === "server" ? "the server" : "not signed in",
-    foreign(act.replaceAll("_", " ")),
+    type === "user" ? foreign(actor) : type === "anonymous" ? "not signed in" : `the ${type}`,
+    foreign(action.replaceAll("_", " ")),
     targetOf(target, names),
     h("span", { class: `mark ${colours[result]}` }, shown(result)),
     foreign(more.join("; ")),

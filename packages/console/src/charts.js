@@ -14,7 +14,7 @@ import { answerTimes } from "./latency.js";
 /** @typedef {Tally & { from: string }} PeriodTally */
 /** @typedef {Tally & { brand: string }} BrandTally */
 /**
- * @typedef {{ periods: PeriodTally[], brands: BrandTally[], looked_at: number, complete: boolean }}
+ * @typedef {{ periods: PeriodTally[], brands: BrandTally[], payments_read: number, complete: boolean }}
  * Figures
  */
 
@@ -80,7 +80,7 @@ export async function chartsView(main, _words, query, signal) {
  * @param {string} per
  * @param {Figures} figures
  */
-function volume(per, { periods, looked_at: lookedAt, complete }) {
+function volume(per, { periods, payments_read: lookedAt, complete }) {
   const most = Math.max(1, ...periods.map(({ payments }) => payments));
   const sum = (/** @type {(tally: Tally) => number} */ of) =>
     periods.reduce((total, tally) => total + of(tally), 0);

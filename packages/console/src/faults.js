@@ -6,7 +6,7 @@ import { mayDo } from "./session.js";
 import { declineOptions, faultOptions, faultWords } from "./words.js";
 
 /**
- * @typedef {{ id: string, kind: string, times: number, met: number, path?: string,
+ * @typedef {{ id: string, kind: string, times: number, injected: number, path?: string,
  * merchant_payment_code?: string, delay_ms?: number, reason?: string }} Fault
  */
 
@@ -93,7 +93,7 @@ export async function faultsView(main, _words, _query, signal) {
  * @param {() => void} clear
  */
 function cells(
-  { id, kind, times, met, path, merchant_payment_code: code, delay_ms: delay, reason },
+  { id, kind, times, injected, path, merchant_payment_code: code, delay_ms: delay, reason },
   clear,
 ) {
   const what = [
@@ -105,7 +105,7 @@ function cells(
   return [
     foreign(id),
     foreign(what.join(", ")),
-    times === 0 ? `${met} affected, all until removed` : `${met} of ${times} affected`,
+    times === 0 ? `${injected} affected, all until removed` : `${injected} of ${times} affected`,
     only.length === 0 ? "any request" : foreign(only.join(", ")),
     ...(mayDo("admin")
       ? [

@@ -242,7 +242,7 @@ async function letIn(why, mayBe = !wasAsked) {
     begin(session);
     invitation = "";
     const typed =
-      left?.person === session.person.id && left.address === location.hash ? left.typed : undefined;
+      left?.person === session.user.id && left.address === location.hash ? left.typed : undefined;
     left = undefined;
     void show().then(() => typed !== undefined && putBack(main, typed));
   };

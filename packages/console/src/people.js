@@ -37,11 +37,11 @@ export async function peopleView(main, _words, _query, signal) {
    */
   const act = async (fields, words) => {
     try {
-      const { invitation, person } = /** @type {{ invitation?: string, person: Person }} */ (
-        await call("/__cofre/people", fields)
+      const { invitation, user } = /** @type {{ invitation?: string, user: Person }} */ (
+        await call("/__cofre/users", fields)
       );
       trouble.replaceChildren();
-      link.replaceChildren(...(invitation === undefined ? [] : invited(person.name, invitation)));
+      link.replaceChildren(...(invitation === undefined ? [] : invited(user.name, invitation)));
       say(words);
       await refresh();
     } catch (error) {
@@ -55,10 +55,10 @@ export async function peopleView(main, _words, _query, signal) {
     noun: ["user", "users"],
     isFiltered: false,
     page: async () => {
-      const { people } = /** @type {{ people: Person[] }} */ (await call("/__cofre/people", {}));
+      const { users } = /** @type {{ users: Person[] }} */ (await call("/__cofre/users", {}));
       // The list begins with the greatest key.
       return {
-        items: people.map((person, place) => ({ ...person, place: people.length - place })),
+        items: users.map((user, place) => ({ ...user, place: users.length - place })),
         next: null,
       };
     },
@@ -96,7 +96,7 @@ function inviteForm(act) {
   });
   const role = select("role", roleOptions, "viewer");
   const send = async () => {
-    await act({ do: "invite", name: name.value.trim(), role: role.value }, "Invited.");
+    await act({ action: "invite", name: name.value.trim(), role: role.value }, "Invited.");
     name.value = "";
   };
   return h(
@@ -148,7 +148,7 @@ function cells(person, act) {
           { class: "buttons" },
           ...others.map((each) => {
             const make = () =>
-              void act({ do: "set_role", id, role: each }, `Role changed to ${each}.`);
+              void act({ action: "set_role", id, role: each }, `Role changed to ${each}.`);
             if (each !== "admin") return button(`Make ${each}`, make);
             return button("Make admin…", () =>
               ask(
@@ -158,12 +158,13 @@ function cells(person, act) {
               ),
             );
           }),
-          locked !== null && button("Unlock", () => void act({ do: "unlock", id }, "Unlocked.")),
+          locked !== null &&
+            button("Unlock", () => void act({ action: "unlock", id }, "Unlocked.")),
           button("Invite again…", () =>
             ask(
               `Remove the password and authenticator of ${shown(name)} and create a new invitation link?`,
               "Invite again",
-              () => void act({ do: "invite_again", id }, "Invited again."),
+              () => void act({ action: "reinvite", id }, "Invited again."),
             ),
           ),
           state !== "disabled" &&
@@ -171,7 +172,7 @@ function cells(person, act) {
               ask(
                 `Disable ${shown(name)}? A disabled user cannot sign in.`,
                 "Disable",
-                () => void act({ do: "disable", id }, "Disabled."),
+                () => void act({ action: "disable", id }, "Disabled."),
               ),
             ),
         ),

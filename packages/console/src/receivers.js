@@ -4,8 +4,8 @@ import { foreign, h, keepingFocus, problem, say, shown, table } from "./dom.js";
 import { mayDo } from "./session.js";
 
 /**
- * `off`: disabled, at `off_at` if known; `gone`: it has answered 410, at `gone_at`.
- * @typedef {{ id: string, url: string, state: "on" | "off" | "gone", off_at?: string, gone_at?:
+ * `disabled`: at `disabled_at` if known; `gone`: it has answered 410, at `gone_at`.
+ * @typedef {{ id: string, url: string, state: "enabled" | "disabled" | "gone", disabled_at?: string, gone_at?:
  * string }} Receiver
  */
 
@@ -35,10 +35,10 @@ export function receiversPart() {
   /** @param {Receiver} receiver */
   const turn = async ({ id, state }) => {
     try {
-      const isOn = state === "on";
+      const isOn = state === "enabled";
       const { endpoints } = /** @type {{ endpoints: Receiver[] }} */ (
         await call("/__cofre/notifications", {
-          [isOn ? "switch_off" : "switch_on"]: id,
+          [isOn ? "disable" : "enable"]: id,
           order: "newest",
           limit: 1,
         })
@@ -88,14 +88,16 @@ function listOf(receivers, turn) {
 }
 
 /** @param {Receiver} receiver */
-function stateOf({ state, off_at: offAt, gone_at: goneAt }) {
-  if (state === "on") return h("span", { class: "mark good" }, "enabled");
+function stateOf({ state, disabled_at: disabledAt, gone_at: goneAt }) {
+  if (state === "enabled") return h("span", { class: "mark good" }, "enabled");
   const why =
-    state === "off" ? ["It was disabled", ...at(offAt)] : ["It answered 410", ...at(goneAt)];
+    state === "disabled"
+      ? ["It was disabled", ...at(disabledAt)]
+      : ["It answered 410", ...at(goneAt)];
   return h(
     "span",
     {},
-    h("span", { class: "mark bad" }, state === "off" ? "disabled" : state),
+    h("span", { class: "mark bad" }, state),
     " ",
     ...why,
     ". Its notifications are kept.",
@@ -114,7 +116,7 @@ function at(time) {
  * @param {() => void} turn
  */
 function switchOf({ id, state }, turn) {
-  const words = state === "on" ? "Disable" : "Enable";
+  const words = state === "enabled" ? "Disable" : "Enable";
   return h(
     "button",
     {

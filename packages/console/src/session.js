@@ -11,7 +11,7 @@
  * @property {string | null} last_signed_in_at
  * @property {string | null} locked_until
  */
-/** @typedef {{ person: Person, csrf: string }} Session */
+/** @typedef {{ user: Person, csrf: string }} Session */
 
 /** @type {readonly Role[]} */
 export const roles = ["viewer", "operator", "admin"];
@@ -36,7 +36,7 @@ export function isLogin() {
 }
 
 export function personOfPage() {
-  return session?.person;
+  return session?.user;
 }
 
 export function personBefore() {
@@ -49,8 +49,7 @@ export function personBefore() {
  */
 export function mayDo(role) {
   return (
-    !isLogin() ||
-    (session !== undefined && roles.indexOf(session.person.role) >= roles.indexOf(role))
+    !isLogin() || (session !== undefined && roles.indexOf(session.user.role) >= roles.indexOf(role))
   );
 }
 
@@ -60,7 +59,7 @@ export function begin(begun) {
 }
 
 export function end() {
-  before = session?.person.id;
+  before = session?.user.id;
   session = undefined;
   endsAt = Number.POSITIVE_INFINITY;
 }
@@ -103,8 +102,8 @@ export function hear({ headers }) {
     endsAt = heardAt + Number(seconds) * 1_000;
   }
   const role = roles.find((each) => each === headers.get("X-Cofre-Role"));
-  if (session === undefined || role === undefined || role === session.person.role) return;
-  session = { ...session, person: { ...session.person, role } };
+  if (session === undefined || role === undefined || role === session.user.role) return;
+  session = { ...session, user: { ...session.user, role } };
   dispatchEvent(new Event(roleChanged));
 }
 

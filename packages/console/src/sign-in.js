@@ -6,7 +6,7 @@ import { end, isTouched, personOfPage, secondsLeft, secondsSilent, touch } from 
 /** @import { Role, Session } from "./session.js" */
 
 /**
- * @typedef {{ name: string, role: Role, secret: string, uri: string, squares: string, size: number
+ * @typedef {{ name: string, role: Role, secret: string, uri: string, qr_path: string, qr_size: number
  * }} Enrolment
  */
 
@@ -96,7 +96,9 @@ export function askToSignIn(main, why, entered) {
     const given = { name: name.value.trim(), password: password.value, code: code.value.trim() };
     // Right or wrong, a code can be used once.
     code.value = "";
-    entered(/** @type {Session} */ (await call("/__cofre/session", { do: "sign_in", ...given })));
+    entered(
+      /** @type {Session} */ (await call("/__cofre/session", { action: "sign_in", ...given })),
+    );
   };
   main.replaceChildren(
     h("h1", { tabindex: "-1" }, "Sign in"),
@@ -183,7 +185,7 @@ export async function acceptInvitation(main, invitation, entered, leave) {
  * The secret as a QR code, for a phone's camera.
  * @param {Enrolment} enrolment
  */
-function picture({ squares, size }) {
+function picture({ qr_path: path, qr_size: size }) {
   return h(
     "p",
     { class: "qr" },
@@ -195,7 +197,7 @@ function picture({ squares, size }) {
         "aria-label": "The secret as a QR code",
       },
       shape("rect", { x: -4, y: -4, width: size + 8, height: size + 8, class: "paper" }),
-      shape("path", { d: squares, class: "ink" }),
+      shape("path", { d: path, class: "ink" }),
     ),
   );
 }

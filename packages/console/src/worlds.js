@@ -26,7 +26,7 @@ import { mayDo } from "./session.js";
  * @property {readonly string[]} snapshots
  */
 /** @typedef {{ now: string, running: boolean, next_due?: string | null }} Clock */
-/** @typedef {{ payments: number, deliveries: number, cards: number }} Done */
+/** @typedef {{ payments: number, deliveries: number, cards: number }} Processed */
 
 const heads = ["World", "Seed", "Time (UTC)", "Payments", "Open"];
 /** Limits the list, because there may be thousands. */
@@ -139,7 +139,7 @@ async function openWorld(section, trouble, signal) {
       const answer = await call(path, fields, subject);
       trouble.replaceChildren();
       say(words(answer));
-      if (fields["do"] === "delete") {
+      if (fields["action"] === "delete") {
         leaveWorld();
         dispatchEvent(new HashChangeEvent("hashchange"));
         say(words(answer));
@@ -250,7 +250,7 @@ function makeControls(place, act) {
     pattern: "[\\w.\\-]+",
   });
   const world = (/** @type {string} */ what, /** @type {string} */ words, name = "") =>
-    act("/__cofre/world", name === "" ? { do: what } : { do: what, name }, () => words);
+    act("/__cofre/world", name === "" ? { action: what } : { action: what, name }, () => words);
   const snapshots = h("select", { name: "kept" });
   const restore = h("form", {
     class: "search",
@@ -336,10 +336,11 @@ function makeControls(place, act) {
 
 /** @param {unknown} answer */
 function movedWords(answer) {
-  const { clock, done, complete } =
-    /** @type {{ clock: Clock, done?: Done, complete?: boolean }} */ (answer);
-  if (done === undefined) return clock.running ? "The clock is running." : "The clock is paused.";
-  const words = `The time is ${clock.now}. Processed: ${done.payments} payment changes, ${done.deliveries} delivery attempts, ${done.cards} deleted cards.`;
+  const { clock, processed, complete } =
+    /** @type {{ clock: Clock, processed?: Processed, complete?: boolean }} */ (answer);
+  if (processed === undefined)
+    return clock.running ? "The clock is running." : "The clock is paused.";
+  const words = `The time is ${clock.now}. Processed: ${processed.payments} payment changes, ${processed.deliveries} delivery attempts, ${processed.cards} deleted cards.`;
   return complete === false ? `${words} More is due: advance again.` : words;
 }
 

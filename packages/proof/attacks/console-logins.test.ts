@@ -79,7 +79,7 @@ describe("a request that another page causes", () => {
         "/ws/capture",
         "/__cofre/payments",
         "/__cofre/password",
-        "/__cofre/people",
+        "/__cofre/users",
         "/__cofre/audit",
       ]) {
         const reply = await ask(people.world, path, { hash }, headers());
@@ -109,7 +109,7 @@ describe("a request that another page causes", () => {
 
   test("nobody is signed in, or out, or enrolled by another page", async () => {
     const fields = {
-      do: "sign_in",
+      action: "sign_in",
       name: operator.name,
       password: operator.password,
       code: people.code(operator.secret),
@@ -125,13 +125,18 @@ describe("a request that another page causes", () => {
         assert.equal(cookieOf(reply), undefined);
       }
     }
-    await ask(people.world, "/__cofre/session", { do: "sign_out" }, { Cookie: operator.cookie });
+    await ask(
+      people.world,
+      "/__cofre/session",
+      { action: "sign_out" },
+      { Cookie: operator.cookie },
+    );
     assert.equal(codeOf(await operator.call("/__cofre/session", {})), "SUCCESS");
   });
 
   test("what is asked for by GET is not answered: an address would hold it", async () => {
     const query = new URLSearchParams({
-      do: "sign_in",
+      action: "sign_in",
       name: operator.name,
       password: operator.password,
     }).toString();
@@ -139,7 +144,7 @@ describe("a request that another page causes", () => {
       "/__cofre/session",
       "/__cofre/enrolment",
       "/__cofre/password",
-      "/__cofre/people",
+      "/__cofre/users",
       "/__cofre/audit",
     ]) {
       assert.equal(codeOf(await operator.call(`${path}?${query}`, undefined)), "COFRE-112", path);
@@ -163,7 +168,7 @@ describe("a role that was changed", () => {
     assert.equal((await nina.call("/__cofre/payments", {})).headers["x-cofre-role"], "operator");
     await (
       await people.signIn(admin)
-    ).call("/__cofre/people", { do: "set_role", id: nina.id, role: "viewer" });
+    ).call("/__cofre/users", { action: "set_role", id: nina.id, role: "viewer" });
     assert.equal(codeOf(await nina.call("/ws/capture", { hash: await held() })), "COFRE-113");
     for (const path of ["/__cofre/session", "/__cofre/payments"]) {
       const { headers } = await nina.call(path, {});
@@ -191,7 +196,7 @@ describe("a session", () => {
     const again = await people.signIn(operator);
     people.world.clock.advance(30_000);
     const fields = {
-      do: "sign_in",
+      action: "sign_in",
       name: again.name,
       password: again.password,
       code: people.code(again.secret),
@@ -253,7 +258,7 @@ describe("a session", () => {
     world.clock.advance(30_000);
     const { name, password } = first;
     const { cookie = "" } = await byTls(
-      { do: "sign_in", name, password, code: others.code(first.secret) },
+      { action: "sign_in", name, password, code: others.code(first.secret) },
       { "X-Cofre-CSRF": "none" },
     );
     assert.match(
@@ -292,7 +297,7 @@ describe("a session", () => {
 
   test("opens nothing after it was signed out of", async () => {
     const signed = await people.signIn(operator);
-    const reply = await signed.call("/__cofre/session", { do: "sign_out" });
+    const reply = await signed.call("/__cofre/session", { action: "sign_out" });
     assert.match(reply.headers["set-cookie"]?.[0] ?? "", /^cofre_session=; .*Max-Age=0$/);
     for (const path of ["/__cofre/session", "/__cofre/payments", "/ws/query"]) {
       assert.equal(codeOf(await signed.call(path, {})), "COFRE-110", path);
@@ -328,7 +333,7 @@ describe("somebody who guesses", () => {
     for (let tries = 0; tries < 11; tries += 1) {
       people.world.clock.advance(30_000);
       const fields = {
-        do: "sign_in",
+        action: "sign_in",
         name: target.name,
         password: `wrong password ${tries}`,
         code: people.code(target.secret),
@@ -340,7 +345,7 @@ describe("somebody who guesses", () => {
     }
     people.world.clock.advance(30_000);
     const right = {
-      do: "sign_in",
+      action: "sign_in",
       name: target.name,
       password: target.password,
       code: people.code(target.secret),
@@ -350,13 +355,13 @@ describe("somebody who guesses", () => {
       "COFRE-111",
     );
     const keeper = await people.signIn(admin);
-    const { body } = await keeper.call("/__cofre/people", {});
+    const { body } = await keeper.call("/__cofre/users", {});
     const locked = (
-      body["people"] as readonly { readonly id: string; readonly locked_until: string | null }[]
+      body["users"] as readonly { readonly id: string; readonly locked_until: string | null }[]
     ).find(({ id }) => id === target.id);
     assert.equal(typeof locked?.locked_until, "string");
     assert.equal(
-      codeOf(await keeper.call("/__cofre/people", { do: "unlock", id: target.id })),
+      codeOf(await keeper.call("/__cofre/users", { action: "unlock", id: target.id })),
       "SUCCESS",
     );
     await people.signIn(target);
@@ -374,7 +379,7 @@ describe("somebody who guesses", () => {
       { name: "x".repeat(300) },
     ]) {
       people.world.clock.advance(30_000);
-      const fields = { do: "sign_in", name, password, code: code(), ...given };
+      const fields = { action: "sign_in", name, password, code: code(), ...given };
       answers.add(
         JSON.stringify(
           (await ask(people.world, "/__cofre/session", fields, { "X-Cofre-CSRF": "none" })).body,
@@ -406,7 +411,7 @@ describe("somebody who tries without end", () => {
     ask(
       at.world,
       "/__cofre/session",
-      { do: "sign_in", name, password: "none of anybody's", code: "000000" },
+      { action: "sign_in", name, password: "none of anybody's", code: "000000" },
       { "X-Cofre-CSRF": "none", ...headers },
     );
   const entriesOf = async (by: Signed): Promise<readonly Readonly<Record<string, unknown>>[]> =>
@@ -444,13 +449,13 @@ describe("somebody who tries without end", () => {
       "COFRE-123",
     );
     assert.equal(
-      (await entriesOf(first)).filter(({ detail }) => String(detail).startsWith("held_back"))
+      (await entriesOf(first)).filter(({ detail }) => String(detail).startsWith("rate_limited"))
         .length,
       1,
     );
 
     const fields = () => ({
-      do: "sign_in",
+      action: "sign_in",
       name: first.name,
       password: first.password,
       code: own.code(first.secret),
@@ -483,7 +488,7 @@ describe("somebody who tries without end", () => {
       codesOfTries.set(codeOf(reply), (codesOfTries.get(codeOf(reply)) ?? 0) + 1);
     }
     assert.deepEqual(Object.fromEntries(codesOfTries), { "COFRE-111": 100, "COFRE-123": 30 });
-    const entries = (await entriesOf(first)).filter(({ who }) => who === "nobody");
+    const entries = (await entriesOf(first)).filter(({ actor }) => actor === "anonymous");
     assert.equal(entries.length, 101);
     assert.equal(entries[100]?.["origin"], "2001:db8::0:0:0:0:1");
   });
@@ -504,7 +509,7 @@ describe("somebody who tries without end", () => {
     ];
     for (const headers of given) await guess(own, "nobody", headers);
     const origins = (await entriesOf(first))
-      .filter(({ who }) => who === "nobody")
+      .filter(({ actor }) => actor === "anonymous")
       .map(({ origin }) => origin);
     assert.deepEqual(origins.toReversed(), [
       "198.51.100.7",
@@ -547,7 +552,7 @@ describe("somebody who tries without end", () => {
     );
     world.clock.advance(30_000);
     const fields = {
-      do: "sign_in",
+      action: "sign_in",
       name: second.name,
       password: second.password,
       code: own.code(second.secret),
@@ -593,8 +598,8 @@ describe("somebody who tries without end", () => {
 
 test("no password, code, invitation, cookie or header of a session is in a log, a record, a timeline or the audit log", async () => {
   const keeper = await people.signIn(admin);
-  const { body: invitedBody } = await keeper.call("/__cofre/people", {
-    do: "invite",
+  const { body: invitedBody } = await keeper.call("/__cofre/users", {
+    action: "invite",
     name: "Ines",
     role: "operator",
   });
@@ -629,7 +634,7 @@ test("no password, code, invitation, cookie or header of a session is in a log, 
   const kept = [
     lines.join(""),
     ...(await Promise.all(
-      ["/__cofre/requests", "/__cofre/timeline", "/__cofre/audit", "/__cofre/people"].map(
+      ["/__cofre/requests", "/__cofre/timeline", "/__cofre/audit", "/__cofre/users"].map(
         async (path) =>
           JSON.stringify((await keeper.call(path, path.endsWith("timeline") ? { hash } : {})).body),
       ),
@@ -670,7 +675,7 @@ describe("the page", () => {
     );
     for (const world of [off, keyed]) {
       assert.equal(world.cofre.consoleInvitation, undefined);
-      for (const path of ["/__cofre/session", "/__cofre/people"])
+      for (const path of ["/__cofre/session", "/__cofre/users"])
         assert.equal((await world.postJson(path, {})).status, 404);
     }
   });

@@ -53,7 +53,7 @@ const rows: Readonly<Record<string, Row>> = {
 const closedRows: Readonly<Record<string, Row>> = {
   "/__cofre/worlds": { account: "all", world: "refused", publicKey: "refused", nobody: "refused" },
   ...Object.fromEntries(
-    ["session", "enrolment", "password", "people", "audit"].map((name) => [
+    ["session", "enrolment", "password", "users", "audit"].map((name) => [
       `/__cofre/${name}`,
       { account: "refused", world: "refused", publicKey: "refused", nobody: "refused" },
     ]),
@@ -152,7 +152,8 @@ async function settle(owner: Owner, world: World): Promise<void> {
     ...key,
     add: { kind: "slow", merchant_payment_code: `${word}-later` },
   });
-  if (kind === "world") await sent(world, "/__cofre/world", { ...key, do: "snapshot", name: word });
+  if (kind === "world")
+    await sent(world, "/__cofre/world", { ...key, action: "snapshot", name: word });
 }
 
 function keysOf(owner: Owner): readonly (readonly [keyof Row, Record<string, string>])[] {

@@ -471,7 +471,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
         .click();
       await page.locator("#tag").getByText("world: linked").waitFor();
     });
-    await world.postJson("/__cofre/world", { integration_key: key, do: "delete" });
+    await world.postJson("/__cofre/world", { integration_key: key, action: "delete" });
   });
 
   test("a payment is voided, after a question that can be left", async () => {
@@ -654,7 +654,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
         [0, false],
       );
     });
-    await world.postJson("/__cofre/world", { integration_key: keyOfWorld, do: "delete" });
+    await world.postJson("/__cofre/world", { integration_key: keyOfWorld, action: "delete" });
   });
 
   test("everything is done with the keyboard alone", async () => {

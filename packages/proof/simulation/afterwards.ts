@@ -280,14 +280,14 @@ export async function upset(
     time.set((back ? -1 : 1) * chance.pick([1, second, 30 * second, 5 * minute, hour]));
     return;
   }
-  const of = chance.pick(["capture", "void", "refund", "refund"] as const);
+  const message = chance.pick(["capture", "void", "refund", "refund"] as const);
   // A refusal of the repeated request says nothing about a refund that is still on its way.
-  if (of === "refund" && plan.simulator.lateAnswer > 0)
-    installation.simulator.instruct(shop.account.id, { next: "late_answer", times: 1, of });
+  if (message === "refund" && plan.simulator.lateAnswer > 0)
+    installation.simulator.instruct(shop.account.id, { next: "late_answer", times: 1, message });
   installation.simulator.instruct(shop.account.id, {
     next: { decline: "not_accepted" },
     times: 1,
-    of,
+    message,
   });
 }
 

@@ -49,7 +49,7 @@ test("a verification is a use of the stored card before the acquirer has answere
     }));
     assert.ok(stored !== undefined);
     time.jump(day);
-    simulator.instruct(shop.account.id, { next: "lose_answer", times: 1, of: "verify" });
+    simulator.instruct(shop.account.id, { next: "lose_answer", times: 1, message: "verify" });
     void ask(verifyCard, () => verificationOf(stored.token));
     await time.sleep(1_000);
     const card = await store.cardByToken(shop.account.id, stored.card.tokenDigest);

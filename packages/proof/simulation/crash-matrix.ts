@@ -131,7 +131,7 @@ export const scenarios: readonly Scenario[] = [
       installation.simulator.instruct(shop.account.id, {
         next: "lose_answer",
         times: 1,
-        of: "authorize",
+        message: "authorize",
       });
       await pay();
     },
@@ -142,7 +142,7 @@ export const scenarios: readonly Scenario[] = [
       installation.simulator.instruct(shop.account.id, {
         next: "lose_request",
         times: 1,
-        of: "authorize",
+        message: "authorize",
       });
       await pay();
     },
@@ -153,7 +153,7 @@ export const scenarios: readonly Scenario[] = [
       installation.simulator.instruct(shop.account.id, {
         next: "late_answer",
         times: 1,
-        of: "authorize",
+        message: "authorize",
       });
       await pay();
     },
@@ -164,7 +164,7 @@ export const scenarios: readonly Scenario[] = [
       installation.simulator.instruct(shop.account.id, {
         next: "double_request",
         times: 1,
-        of: "authorize",
+        message: "authorize",
       });
       await pay();
     },
@@ -246,7 +246,7 @@ export const scenarios: readonly Scenario[] = [
     installation.simulator.instruct(shop.account.id, {
       next: "lose_answer",
       times: 1,
-      of: "capture",
+      message: "capture",
     });
     await ask(capture, () => ({ selector: { hash }, amount: undefined }));
   }),
@@ -256,7 +256,7 @@ export const scenarios: readonly Scenario[] = [
       installation.simulator.instruct(shop.account.id, {
         next: "late_answer",
         times: 1,
-        of: "capture",
+        message: "capture",
       });
       await ask(capture, () => ({ selector: { hash }, amount: "3.33" }));
     },
@@ -265,7 +265,7 @@ export const scenarios: readonly Scenario[] = [
     installation.simulator.instruct(shop.account.id, {
       next: "double_request",
       times: 1,
-      of: "capture",
+      message: "capture",
     });
     await ask(capture, () => ({ selector: { hash }, amount: "3.33" }));
   }),
@@ -273,7 +273,7 @@ export const scenarios: readonly Scenario[] = [
     installation.simulator.instruct(shop.account.id, {
       next: "double_request",
       times: 1,
-      of: "void",
+      message: "void",
     });
     await ask(cancel, () => ({ hash }));
   }),
@@ -340,7 +340,7 @@ export const scenarios: readonly Scenario[] = [
     installation.simulator.instruct(shop.account.id, {
       next: "lose_answer",
       times: 1,
-      of: "refund",
+      message: "refund",
     });
     await ask(refund, () => ({
       selector: { hash },
@@ -357,7 +357,7 @@ export const scenarios: readonly Scenario[] = [
       installation.simulator.instruct(shop.account.id, {
         next: "late_answer",
         times: 1,
-        of: "refund",
+        message: "refund",
       });
       await ask(refund, () => ({
         selector: { hash },
@@ -373,7 +373,7 @@ export const scenarios: readonly Scenario[] = [
     installation.simulator.instruct(shop.account.id, {
       next: "double_request",
       times: 1,
-      of: "refund",
+      message: "refund",
     });
     await ask(refund, () => ({
       selector: { hash },

@@ -23,7 +23,7 @@ type NetworkFault = "lose_request" | "lose_answer" | "late_answer" | "double_req
 export interface Instruction {
   readonly next: NetworkFault | { readonly decline: DeclineReason };
   readonly times: number;
-  readonly of: MessageKind;
+  readonly message: MessageKind;
 }
 
 /** A request on the network. */
@@ -71,7 +71,7 @@ export class Network {
 
   /** Queues instructions for this merchant's next messages of a kind. */
   instruct(merchantId: MerchantId, instruction: Instruction): void {
-    const key = `${merchantId} ${instruction.of}`;
+    const key = `${merchantId} ${instruction.message}`;
     const queue = this.#instructions.get(key) ?? [];
     this.#instructions.set(key, [
       ...queue,

@@ -37,7 +37,7 @@ export interface WaitingFault extends FaultToAdd {
   readonly id: string;
   readonly times: number;
   /** Number of requests affected so far. */
-  readonly met: number;
+  readonly injected: number;
 }
 
 export interface Faults {

@@ -148,7 +148,7 @@ export type SimulatorInstruction = {
   /** Default 1. */
   readonly times?: number;
   /** Only messages of this kind; by default any. */
-  readonly of?: "authorize" | "verify" | "capture" | "void" | "refund" | "reverse" | "inquire";
+  readonly message?: "authorize" | "verify" | "capture" | "void" | "refund" | "reverse" | "inquire";
 } & (
   | {
       readonly next:
@@ -218,7 +218,7 @@ export interface ExplainedPayment {
  * The conversion of an amount (of the payment, captured, or returned) into the country's currency.
  */
 export interface PaymentPrice {
-  readonly of: "payment" | "captured" | "returned";
+  readonly part: "payment" | "captured" | "returned";
   /** Decimal text, like `local`. */
   readonly amount: string;
   readonly currency: string;
@@ -241,7 +241,7 @@ export interface PaymentTimeline {
     /** True when nothing about the payment is missing. */
     readonly complete: boolean;
     /** Number of older recorded entries of this payment that are not shown. */
-    readonly left_out: number;
+    readonly omitted: number;
   };
   readonly entries: readonly TimelineEntry[];
   readonly price: readonly PaymentPrice[];
@@ -276,12 +276,12 @@ export interface TimelineRequest {
    * characters of tokens.
    */
   readonly parameters: Readonly<Record<string, unknown>>;
-  readonly parameters_left_out: number;
+  readonly parameters_omitted: number;
   readonly hash: string | null;
   readonly merchant_payment_code: string | null;
   /** null while there is none, and when it exceeds the recording limit. */
-  readonly answer: Readonly<Record<string, unknown>> | null;
-  readonly answer_begins?: string;
+  readonly response: Readonly<Record<string, unknown>> | null;
+  readonly response_prefix?: string;
   readonly http_status?: number;
   /** Only of a refusal. */
   readonly status_code?: string | null;
@@ -342,7 +342,7 @@ export interface TimelineAttempt {
   readonly attempt: number;
   /** An HTTP status, or a word. */
   readonly outcome: string;
-  readonly verdict: "delivered" | "again" | "given_up" | "gone";
+  readonly verdict: "delivered" | "retry" | "failed" | "gone";
   readonly due_at?: string;
 }
 
@@ -506,10 +506,10 @@ function worldOf(
     const sum = { payments: 0, deliveries: 0, cards: 0 };
     for (let next: Readonly<Record<string, unknown>> | undefined = fields; next !== undefined;) {
       const answer = await client.clock(next);
-      const done = answer["done"] as AdvanceResult;
-      for (const name of ["payments", "deliveries", "cards"] as const) sum[name] += done[name];
+      const processed = answer["processed"] as AdvanceResult;
+      for (const name of ["payments", "deliveries", "cards"] as const) sum[name] += processed[name];
       // More work fell due than one call does.
-      next = answer["complete"] === false ? { set: answer["to"] } : undefined;
+      next = answer["complete"] === false ? { set: answer["target"] } : undefined;
     }
     return sum;
   };
@@ -524,9 +524,9 @@ function worldOf(
       set: async (to) => move({ set: textOf(to) }),
       run: async (running) => void (await client.clock({ run: required({ running }).running })),
     },
-    reset: async () => void (await client.world({ do: "reset" })),
-    snapshot: async (kept) => void (await client.world({ do: "snapshot", name: kept })),
-    restore: async (kept) => void (await client.world({ do: "restore", name: kept })),
+    reset: async () => void (await client.world({ action: "reset" })),
+    snapshot: async (kept) => void (await client.world({ action: "snapshot", name: kept })),
+    restore: async (kept) => void (await client.world({ action: "restore", name: kept })),
     delete: () => client.deleteWorld(),
   };
 }

@@ -80,7 +80,7 @@ export class ConsolePeople {
   }
 
   async invited(admin: Signed, name: string, role: Role): Promise<Signed> {
-    const { body } = await admin.call("/__cofre/people", { do: "invite", name, role });
+    const { body } = await admin.call("/__cofre/users", { action: "invite", name, role });
     assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
     return this.accept(String(body["invitation"]));
   }
@@ -106,7 +106,7 @@ export class ConsolePeople {
     headers: Headers = {},
   ): Promise<Signed> {
     this.world.clock.advance(30_000);
-    const fields = { do: "sign_in", name, password, code: this.code(secret) };
+    const fields = { action: "sign_in", name, password, code: this.code(secret) };
     return this.#signed(
       await ask(this.world, "/__cofre/session", fields, { "X-Cofre-CSRF": "none", ...headers }),
       {
@@ -127,7 +127,7 @@ export class ConsolePeople {
     const cookie = cookieOf(reply);
     assert.ok(cookie !== undefined);
     const csrf = String(reply.body["csrf"]);
-    const { id } = reply.body["person"] as { readonly id: string };
+    const { id } = reply.body["user"] as { readonly id: string };
     const call = (
       path: string,
       fields: Fields | undefined,

@@ -181,7 +181,7 @@ describe("startCofre of the package", () => {
     await cofre.simulator.next({
       next: "decline",
       reason: "insufficient_funds",
-      of: "authorize",
+      message: "authorize",
       times: 1,
     });
     assert.equal((await pay(cofre, "declined")).status, "CA");
@@ -200,7 +200,7 @@ describe("startCofre of the package", () => {
         id: "f1",
         kind: "drop_after_commit",
         times: 1,
-        met: 0,
+        injected: 0,
         path: "/ws/direct",
         code: "order-1",
       },
@@ -210,7 +210,7 @@ describe("startCofre of the package", () => {
     assert.equal((await cofre.payments.explain("order-1")).state, "captured");
     assert.equal((await pay(cofre, "control")).status, "CO");
     assert.deepEqual(await cofre.faults.list(), [
-      { id: "f2", kind: "slow", times: 0, met: 1, delayMs: 10 },
+      { id: "f2", kind: "slow", times: 0, injected: 1, delayMs: 10 },
     ]);
     await assert.rejects(cofre.faults.clear("f1"), /COFRE-97/);
     assert.deepEqual(

@@ -204,7 +204,10 @@ await import("cofre").then(({ startCofre }) => console.log(typeof startCofre), (
         "tsconfig.json",
       );
 
-    writeFileSync(join(folder, "program.ts"), program('{ next: "lose_answer", of: "capture" }'));
+    writeFileSync(
+      join(folder, "program.ts"),
+      program('{ next: "lose_answer", message: "capture" }'),
+    );
     const checked = await check();
     assert.equal(checked.child.exitCode, 0, checked.stdout);
     const { child, stderr } = await run(context, process.execPath, "program.ts");

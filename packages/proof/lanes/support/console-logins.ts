@@ -351,7 +351,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       const [world] = body["worlds"] as readonly { readonly integration_key: string }[];
       await people.world.postJson("/__cofre/world", {
         integration_key: world?.integration_key,
-        do: "delete",
+        action: "delete",
       });
       await look(page);
       await page.getByText("sandbox", { exact: true }).waitFor();
@@ -388,7 +388,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     const make = async (fields: object): Promise<void> => {
       const { body } = await (
         await people.signIn(staff.admin)
-      ).call("/__cofre/people", { id: rita.id, ...fields });
+      ).call("/__cofre/users", { id: rita.id, ...fields });
       assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
     };
     await inWindow(async (page) => {
@@ -397,7 +397,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await page.evaluate("globalThis.wasLoadedAnew = false");
       const capture = page.getByRole("button", { name: "Capture…" });
       await capture.click();
-      await make({ do: "set_role", role: "viewer" });
+      await make({ action: "set_role", role: "viewer" });
       await look(page);
       await navigation(page).getByText("Rita, viewer").waitFor();
       await capture.waitFor({ state: "detached" });
@@ -408,7 +408,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await page.evaluate("location.hash = '#/payments'");
       await heading(page, "Payments").waitFor();
       await page.getByRole("searchbox").fill("not looked for yet");
-      await make({ do: "set_role", role: "admin" });
+      await make({ action: "set_role", role: "admin" });
       await look(page);
       await navigation(page).getByText("Rita, admin").waitFor();
       await navigation(page).getByRole("link", { name: "Audit log" }).waitFor();
@@ -419,7 +419,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await page.evaluate("location.hash = '#/settings'");
       await page.getByLabel("simulator.latencyMs").fill("7");
       await page.getByText("Unsaved changes: 1.").waitFor();
-      await make({ do: "set_role", role: "viewer" });
+      await make({ action: "set_role", role: "viewer" });
       await look(page);
       await page.getByText("Only admins can change settings.").waitFor();
       assert.equal(await page.getByLabel("simulator.latencyMs").isDisabled(), true);
@@ -428,11 +428,11 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       // This view sends no requests by itself.
       await page.evaluate("location.hash = '#/account'");
       await page.getByLabel("New password").fill("half of a passw");
-      await make({ do: "set_role", role: "operator" });
+      await make({ action: "set_role", role: "operator" });
       await navigation(page).getByText("Rita, operator").waitFor();
       await page.getByRole("status").filter({ hasText: "Your role is operator now." }).waitFor();
       assert.equal(await page.getByLabel("New password").inputValue(), "half of a passw");
-      await make({ do: "disable" });
+      await make({ action: "disable" });
       await heading(page, "Sign in").waitFor();
       assert.equal(await navigation(page).isVisible(), false);
       assert.equal(
@@ -451,7 +451,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await page.getByRole("button", { name: "Store and charge the card" }).waitFor();
       await (
         await people.signIn(staff.admin)
-      ).call("/__cofre/people", { do: "set_role", id: ruth.id, role: "viewer" });
+      ).call("/__cofre/users", { action: "set_role", id: ruth.id, role: "viewer" });
       await page.getByRole("button", { name: "Store and charge the card" }).click();
       await page.getByText("Your role does not allow this.").first().waitFor();
       await navigation(page).getByText("Ruth, viewer").waitFor();
@@ -620,7 +620,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     test(`its views have names for all that they have, contrast, and no wider page than the screen: ${name}`, async () => {
       const { body } = await (
         await people.signIn(staff.admin)
-      ).call("/__cofre/people", { do: "invite", name: `for-${name}`, role: "viewer" });
+      ).call("/__cofre/users", { action: "invite", name: `for-${name}`, role: "viewer" });
       const looked = async (page: Page, view: string): Promise<void> => {
         assert.equal(
           await page.evaluate("document.documentElement.scrollWidth <= innerWidth"),

@@ -278,7 +278,7 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
         const response = await route.fetch();
         await route.fulfill({
           response,
-          json: { ...((await response.json()) as object), looked_at: 10_000, complete: false },
+          json: { ...((await response.json()) as object), payments_read: 10_000, complete: false },
         });
       });
       await look(page);

@@ -99,7 +99,7 @@ const scenarios: readonly Scenario[] = [
   ["a sale", (run) => run.pay({})],
   [
     "a sale that fails at the acquirer",
-    (run) => run.pay({}, { next: "decline", reason: "insufficient_funds", of: "authorize" }),
+    (run) => run.pay({}, { next: "decline", reason: "insufficient_funds", message: "authorize" }),
   ],
   [
     "a hold and its capture",
@@ -128,7 +128,7 @@ const scenarios: readonly Scenario[] = [
   ["a code that is no code", (run) => run.pay({ card_cvv: `${run.secret.cvv.slice(1)}x` })],
   ["a code that is too long", (run) => run.pay({ card_cvv: run.secret.cvv.repeat(3) })],
   ["a card that is out of date", (run) => run.pay({ card_due_date: "12/2020" })],
-  [losingAnswers, (run) => run.pay({}, { next: "lose_answer", of: "authorize" })],
+  [losingAnswers, (run) => run.pay({}, { next: "lose_answer", message: "authorize" })],
   ["a named request, sent twice", (run) => run.payNamed(), (run) => run.payNamed()],
   ["a body that is cut", (run) => run.sendCut()],
   ...echoingAcquirers.flatMap(

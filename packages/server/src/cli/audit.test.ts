@@ -112,7 +112,7 @@ describe("cofre audit", () => {
   const somewhere = { COFRE_DATA_DIR: "/nowhere/at/all" };
   const misuses: readonly (readonly [args: readonly string[], said: RegExp])[] = [
     [["show"], /^audit takes only list or verify or head or due, but was given: show$/],
-    [["verify", "--person", "ana"], /^--person is for `cofre audit list`, not for verify\.$/m],
+    [["verify", "--user", "ana"], /^--user is for `cofre audit list`, not for verify\.$/m],
     [["--head", `1:${"0".repeat(64)}`], /^--head is for `cofre audit verify`, not for list\.$/m],
     [["head", "--heads", "x"], /^--heads is for `cofre audit verify`, not for head\.$/m],
     [["--since", "yesterday"], /^--since needs a time/m],
@@ -169,8 +169,8 @@ describe("cofre audit", () => {
         "2  admin  enrol  done  ID  role admin; from 127.0.0.1",
         "3  admin  invite  done  ID  role operator; from 127.0.0.1",
         "4  Bob  enrol  done  ID  role operator; from 127.0.0.1",
-        "5  nobody  sign_in  refused  ID  wrong_code; from 127.0.0.1",
-        "6  Bob  capture  asked  /ws/capture  account 0a1b2c3d; from 127.0.0.1",
+        "5  anonymous  sign_in  refused  ID  wrong_code; from 127.0.0.1",
+        "6  Bob  capture  started  /ws/capture  account 0a1b2c3d; from 127.0.0.1",
       ],
     );
     assert.match(lines[0] ?? "", /^1 {2}2026-11-28T12:00:00\.000Z {2}server/);
@@ -190,17 +190,17 @@ describe("cofre audit", () => {
             .split("\n")
             .map((line) => (JSON.parse(line) as { readonly number: number }).number);
     };
-    assert.deepEqual(await numbers("--person", "bob"), [3, 4, 5, 6], "what was done to him too");
-    assert.deepEqual(await numbers("--act", "enrol"), [2, 4]);
-    assert.deepEqual(await numbers("--act", "enrol", "--person", "Bob"), [4]);
+    assert.deepEqual(await numbers("--user", "bob"), [3, 4, 5, 6], "what was done to him too");
+    assert.deepEqual(await numbers("--action", "enrol"), [2, 4]);
+    assert.deepEqual(await numbers("--action", "enrol", "--user", "Bob"), [4]);
     assert.deepEqual(await numbers("--since", "2026-11-28T12:10:00Z"), [3, 4, 5, 6]);
     assert.deepEqual(await numbers("--until", "2026-11-28T12:10:30Z"), [1, 2]);
     assert.deepEqual(await numbers("--since", "2026-11-29"), []);
     assert.deepEqual(await numbers("--after", "4"), [5, 6]);
     assert.deepEqual(await numbers("--after", "400"), []);
-    const nobody = await run(["--person", "eve"], environment);
+    const nobody = await run(["--user", "eve"], environment);
     assert.deepEqual([nobody.code, nobody.problems], [1, "No user has this name.\n"]);
-    assert.equal((await run(["--act", "dance"], environment)).problems, "No entries match.\n");
+    assert.equal((await run(["--action", "dance"], environment)).problems, "No entries match.\n");
   });
 
   test("goes through a log of many pieces", async (context) => {

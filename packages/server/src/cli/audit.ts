@@ -27,7 +27,7 @@ const piece = 1_000;
 /** Enough for some hundred years with one head per hour; a larger file is not a list of heads. */
 const longestHeads = 128 * 1024 * 1024;
 
-const filters = ["--person", "--act", "--since", "--until", "--after"] as const;
+const filters = ["--user", "--action", "--since", "--until", "--after"] as const;
 const witnesses = ["--head", "--heads"] as const;
 const wordOf: ReadonlyMap<string, string> = new Map([
   ...filters.map((flag) => [flag, "list"] as const),
@@ -40,8 +40,8 @@ export const auditCommand: ClientCommand = {
     "print the console's audit log, oldest first; verify it; print its head, to be stored elsewhere; find due payments that the jobs would miss",
   words: ["list", "verify", "head", "due"],
   options: {
-    "--person": { form: "NAME", doc: "list: only actions by this user or on this user" },
-    "--act": { form: "ACT", doc: "list: only this action, such as sign_in or capture" },
+    "--user": { form: "NAME", doc: "list: only actions by this user or on this user" },
+    "--action": { form: "ACTION", doc: "list: only this action, such as sign_in or capture" },
     "--since": {
       form: "TIME",
       doc: "list: only from this time on, such as 2026-01-31 or 2026-01-31T12:00:00Z",
@@ -60,8 +60,8 @@ export const auditCommand: ClientCommand = {
     "--json": { doc: "print one JSON object per line" },
   },
   examples: [
-    "cofre audit --since 2026-01-31 --person ana",
-    "cofre audit --act sign_in --json",
+    "cofre audit --since 2026-01-31 --user ana",
+    "cofre audit --action sign_in --json",
     "cofre audit head",
     "cofre audit verify",
     "cofre audit verify --heads noted-heads",
@@ -129,8 +129,8 @@ function askedOf(flags: ReadonlyMap<string, string>): Asked {
     return at;
   };
   return {
-    person: flags.get("--person"),
-    act: flags.get("--act"),
+    person: flags.get("--user"),
+    act: flags.get("--action"),
     since: time("--since"),
     until: time("--until"),
     after: Number(after),
@@ -181,17 +181,18 @@ function fits(
  * 16; from 192.0.2.1`.
  */
 function lineOf(entry: AuditEntry): string {
-  const { number, at, who, act, result, target, detail, of, origin } = shownEntry(entry);
+  const { number, at, actor, action, result, target, detail, completes, origin } =
+    shownEntry(entry);
   const more = [
     printable(detail),
-    of === null ? "" : `result of ${of}`,
+    completes === null ? "" : `result of ${completes}`,
     origin === null ? "" : `from ${printable(origin)}`,
   ];
   const words = [
     number,
     at,
-    printable(who),
-    printable(act),
+    printable(actor),
+    printable(action),
     result,
     printable(target ?? "-"),
     more.filter((each) => each !== "").join("; "),

@@ -43,23 +43,23 @@ export const clockCommand: ClientCommand = {
         run,
       });
       if (flags.has("--json")) {
-        const { clock, done, complete, to } = answer;
-        host.print(JSON.stringify({ clock, done, complete, to }));
+        const { clock, processed, complete, target } = answer;
+        host.print(JSON.stringify({ clock, processed, complete, target }));
         return exitCodes.done;
       }
-      const { clock, done, complete, to } = answer;
+      const { clock, processed, complete, target } = answer;
       host.print(clockLine(clock));
-      if (isRecord(done)) {
-        const counts = Object.entries(done).map(
+      if (isRecord(processed)) {
+        const counts = Object.entries(processed).map(
           ([name, count]) => `${printable(name)} ${Number(count)}`,
         );
-        host.print(`  done      ${counts.join(", ")}`);
+        host.print(`  processed ${counts.join(", ")}`);
       }
       const next = isRecord(clock) ? printable(clock["next_due"]) : "";
       if (next !== "") host.print(`  next due  ${next}`);
       if (complete === false)
         host.say(
-          `The due work is not complete after a minute: \`cofre clock --set ${printable(to)}\` continues.`,
+          `The due work is not complete after a minute: \`cofre clock --set ${printable(target)}\` continues.`,
         );
       return exitCodes.done;
     }),
@@ -78,14 +78,14 @@ async function moved(client: CofreClient, host: CommandHost, asked: Answer): Pro
       client.clock(next),
       async () => `on the way: ${timeOf(await client.clock())}`,
     );
-    if (!isRecord(answer["done"])) return answer;
-    for (const [name, count] of Object.entries(answer["done"]))
+    if (!isRecord(answer["processed"])) return answer;
+    for (const [name, count] of Object.entries(answer["processed"]))
       sum.set(name, (sum.get(name) ?? 0) + Number(count));
     const at = timeOf(answer);
     if (answer["complete"] !== false || at === before)
-      return { ...answer, done: Object.fromEntries(sum) };
+      return { ...answer, processed: Object.fromEntries(sum) };
     before = at;
-    next = { set: answer["to"] };
+    next = { set: answer["target"] };
   }
 }
 

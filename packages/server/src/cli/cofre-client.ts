@@ -190,7 +190,7 @@ export class CofreClient {
   }
 
   async deleteWorld(): Promise<void> {
-    await this.#call("/__cofre/world", { do: "delete" });
+    await this.#call("/__cofre/world", { action: "delete" });
   }
 
   /** The account's time, or the result of moving it; the answer of `/__cofre/clock`. */

@@ -114,7 +114,7 @@ function lineOf({
   id,
   kind,
   times,
-  met,
+  injected,
   path,
   merchant_payment_code: code,
   delay_ms: delayMs,
@@ -128,7 +128,7 @@ function lineOf({
   ].filter((fact) => fact !== "");
   const count =
     Number(times) === 0
-      ? `affected ${Number(met)}, until it is cleared`
-      : `affected ${Number(met)} of ${Number(times)}`;
+      ? `affected ${Number(injected)}, until it is cleared`
+      : `affected ${Number(injected)} of ${Number(times)}`;
   return `${printable(id)}  ${printable(kind).padEnd(25)}  ${count}  ${facts.join(", ")}`.trimEnd();
 }

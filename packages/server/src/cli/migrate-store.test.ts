@@ -56,8 +56,8 @@ describe("cofre migrate-store", () => {
     said: RegExp,
   ])[] = [
     [[], {}, /^COFRE_DATABASE_URL is not set\.$/m],
-    [["--verify", "--back"], someDatabase, /^--verify and --back cannot be combined/],
-    [["--discard-newer"], someDatabase, /^--discard-newer needs --back\.$/m],
+    [["--verify", "--rollback"], someDatabase, /^--verify and --rollback cannot be combined/],
+    [["--discard-changes"], someDatabase, /^--discard-changes needs --rollback\.$/m],
     [["--data-dir", ":memory:"], {}, /^COFRE_DATA_DIR is :memory:, which keeps nothing/],
     [[], { COFRE_DATABASE_URL: "mysql://x" }, /COFRE_DATABASE_URL/],
     [["now"], someDatabase, /^migrate-store takes no arguments/],

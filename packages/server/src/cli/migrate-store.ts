@@ -23,24 +23,29 @@ export const migrateStoreCommand: ClientCommand = {
     "--verify": {
       doc: "compare the database with the file that was moved there, and change neither",
     },
-    "--back": {
+    "--rollback": {
       doc: "use the file again, and give up the database, unless it has changed since the move",
     },
-    "--discard-newer": { doc: "with --back: discard changes in the database since the move" },
+    "--discard-changes": { doc: "with --rollback: discard changes in the database since the move" },
     "--json": { doc: "print one JSON object per line" },
   },
-  examples: ["cofre migrate-store", "cofre migrate-store --verify", "cofre migrate-store --back"],
+  examples: [
+    "cofre migrate-store",
+    "cofre migrate-store --verify",
+    "cofre migrate-store --rollback",
+  ],
   async run({ flags }, host) {
     const say = speaker(host, flags.has("--json"));
     const misused = (problem: string): ExitCode => {
       host.say(problem);
       return exitCodes.misused;
     };
-    const [verify, back, discard] = ["--verify", "--back", "--discard-newer"].map((flag) =>
+    const [verify, back, discard] = ["--verify", "--rollback", "--discard-changes"].map((flag) =>
       flags.has(flag),
     );
-    if (verify === true && back === true) return misused("--verify and --back cannot be combined.");
-    if (discard === true && back !== true) return misused("--discard-newer needs --back.");
+    if (verify === true && back === true)
+      return misused("--verify and --rollback cannot be combined.");
+    if (discard === true && back !== true) return misused("--discard-changes needs --rollback.");
     const directory = flags.get("--data-dir");
     const reading = host.config(
       new Map(directory === undefined ? [] : [["--data-dir", directory]]),

@@ -48,7 +48,9 @@ function linesOf({ hash, state, facts, money, price, problems }: Fields): string
       );
       return `    ${printable(currency)}  ${shown.join("  ")}`;
     }),
-    ...recordsIn(price).map(({ of, text }) => `    ${printable(of).padEnd(8)}  ${printable(text)}`),
+    ...recordsIn(price).map(
+      ({ part, text }) => `    ${printable(part).padEnd(8)}  ${printable(text)}`,
+    ),
     "  timeline",
     ...recordsIn(facts).map(({ version, at, fact, attempt, by, ...detail }) => {
       const more = Object.entries({ by, attempt, ...detail }).flatMap(([name, value]) =>

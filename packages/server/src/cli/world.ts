@@ -121,7 +121,7 @@ async function act(call: CommandCall, host: CommandHost): Promise<ExitCode> {
     host.say("The world was deleted.");
     return exitCodes.done;
   }
-  show(call, host, await client.world({ do: word, name }));
+  show(call, host, await client.world({ action: word, name }));
   return exitCodes.done;
 }
 

@@ -49,7 +49,7 @@ describe("an attempt at a delivery", () => {
   });
 
   test("is made again after any other answer, and after none", () => {
-    const again = { verdict: "again", restUntil: undefined };
+    const again = { verdict: "retry", restUntil: undefined };
     for (const status of [199, 300, 302, 400, 404, 409, 411, 500, 503]) {
       const next = deliveryOf({
         version: 5,
@@ -68,20 +68,20 @@ describe("an attempt at a delivery", () => {
       const { next, verdict, restUntil } = decide(answered(503, retryAfter));
       return [verdict, next.dueAt - now, restUntil === undefined ? undefined : restUntil - now];
     };
-    assert.deepEqual(rests("60"), ["again", 30 * minute, 60 * second]);
-    assert.deepEqual(rests("1800"), ["again", 30 * minute, 30 * minute]);
-    assert.deepEqual(rests("1801"), ["again", 1_801 * second, 1_801 * second]);
-    assert.deepEqual(rests("9999999"), ["again", day, day]);
+    assert.deepEqual(rests("60"), ["retry", 30 * minute, 60 * second]);
+    assert.deepEqual(rests("1800"), ["retry", 30 * minute, 30 * minute]);
+    assert.deepEqual(rests("1801"), ["retry", 1_801 * second, 1_801 * second]);
+    assert.deepEqual(rests("9999999"), ["retry", day, day]);
   });
 
   test("was the last one of the schedule: it has failed, and is asked for no more", () => {
     const last = decide(answered(500, "60"), { attempts: maximumAttempts - 1 });
     assert.deepEqual(
       [last.verdict, last.next.state, last.next.attempts, last.next.dueAt],
-      ["given_up", "failed", maximumAttempts, now],
+      ["failed", "failed", maximumAttempts, now],
     );
     assert.equal(last.restUntil, laterBy(now, 60 * second));
-    assert.equal(decide(answered(500), { attempts: maximumAttempts - 2 }).verdict, "again");
+    assert.equal(decide(answered(500), { attempts: maximumAttempts - 2 }).verdict, "retry");
   });
 
   test("has found the receiver gone: it waits, uncounted, for the endpoint to be switched on; a payment's own address has no switch", () => {
@@ -100,7 +100,7 @@ describe("an attempt at a delivery", () => {
         dueAt: now,
         endpoint,
       }),
-      verdict: "given_up",
+      verdict: "failed",
       restUntil: undefined,
     });
   });

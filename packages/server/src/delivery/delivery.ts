@@ -12,7 +12,7 @@ const gone = 410;
 export interface Decided {
   readonly next: Delivery;
   /** `gone`: the endpoint must be disabled; its deliveries are kept. */
-  readonly verdict: "delivered" | "again" | "given_up" | "gone";
+  readonly verdict: "delivered" | "retry" | "failed" | "gone";
   /** The receiver wants no messages before this time. */
   readonly restUntil: Instant | undefined;
 }
@@ -43,7 +43,7 @@ export function decideDelivery(
     if (isUrlEndpoint(delivery.endpoint))
       return {
         next: { ...tried, state: "failed", dueAt: now },
-        verdict: "given_up",
+        verdict: "failed",
         restUntil: undefined,
       };
     return {
@@ -55,9 +55,9 @@ export function decideDelivery(
   const restUntil = outcome.kind === "answered" ? retryAfter(outcome.retryAfter, now) : undefined;
   const again = nextAttemptAt(attempts, now, random);
   if (again === undefined)
-    return { next: { ...tried, state: "failed", dueAt: now }, verdict: "given_up", restUntil };
+    return { next: { ...tried, state: "failed", dueAt: now }, verdict: "failed", restUntil };
   const dueAt = restUntil !== undefined && restUntil > again ? restUntil : again;
-  return { next: { ...tried, dueAt }, verdict: "again", restUntil };
+  return { next: { ...tried, dueAt }, verdict: "retry", restUntil };
 }
 
 /** Ends a delivery without another attempt: its endpoint was removed. */

@@ -89,7 +89,7 @@ export interface DispatcherParts extends CourierParts {
 }
 
 export interface DeliveryEvent extends EndpointKey {
-  readonly kind: "delivered" | "again" | "given_up" | "gone" | "resting";
+  readonly kind: "delivered" | "retry" | "failed" | "gone" | "resting";
   readonly paymentId: string;
   readonly number: number;
   readonly attempts: number;
@@ -490,7 +490,7 @@ export class Dispatcher {
       fresh.filter((each) => isExpired(each, now)),
     ];
     if (expired.length === 0) return fresh;
-    for (const each of await this.#book.end(expired, decideExpired)) this.#report("given_up", each);
+    for (const each of await this.#book.end(expired, decideExpired)) this.#report("failed", each);
     if (left.length === 0) this.#endMore(lane);
     return left;
   }

@@ -32,15 +32,15 @@ const bare = {
   "/ws/documentbalance": read,
   "/ws/merchantIntegrationProperties/get": read,
   "/ws/token": act("operator", "card_stored"),
-  "/ws/token/setCVV": act("operator", "security_code_left"),
+  "/ws/token/setCVV": act("operator", "security_code_set"),
   "/ws/verifycard": act("operator", "card_verified"),
   "/ws/cardverify": act("operator", "card_verified"),
-  "/ws/direct": act("operator", "payment_made"),
+  "/ws/direct": act("operator", "payment_created"),
   "/ws/capture": act("operator", "capture"),
   "/ws/cancel": act("operator", "cancel"),
   "/ws/refund": act("operator", "refund"),
   "/ws/refundOrCancel": act("operator", "refund_or_cancel"),
-  "/ws/everest/resendNotification": act("operator", "notification_sent_again"),
+  "/ws/everest/resendNotification": act("operator", "notification_resent"),
   "/ws/merchantIntegrationProperties/edit": act("admin", "settings_changed"),
   "/__cofre/explain": look,
   "/__cofre/timeline": look,
@@ -52,9 +52,9 @@ const bare = {
   "/__cofre/notifications": look,
   "/__cofre/payment": act("operator", "payment_changed"),
   "/__cofre/settings": read,
-  "/__cofre/simulator": act("admin", "simulator_told"),
+  "/__cofre/simulator": act("admin", "simulator_instructed"),
   "/__cofre/faults": read,
-  "/__cofre/worlds": act("admin", "world_made"),
+  "/__cofre/worlds": act("admin", "world_created"),
   "/__cofre/world": read,
   "/__cofre/clock": read,
 };
@@ -69,19 +69,19 @@ describe("what a console user needs", () => {
 
   test("is more when a parameter is there, whatever it says", () => {
     for (const value of ["", "0", {}, []]) {
-      for (const name of ["switch_on", "switch_off"]) {
+      for (const name of ["enable", "disable"]) {
         assert.deepEqual(
           need("/__cofre/notifications", { [name]: value }),
-          act("admin", "receiver_switched"),
+          act("admin", "endpoint_changed"),
         );
       }
       assert.deepEqual(
-        need("/__cofre/notifications", { replay: value, switch_off: value }),
-        act("admin", "receiver_switched"),
+        need("/__cofre/notifications", { replay: value, disable: value }),
+        act("admin", "endpoint_changed"),
       );
       assert.deepEqual(
         need("/__cofre/notifications", { replay: value }),
-        act("operator", "notification_sent_again"),
+        act("operator", "notification_resent"),
       );
       assert.deepEqual(
         need("/__cofre/settings", { settings: value }),
@@ -92,7 +92,7 @@ describe("what a console user needs", () => {
           need("/__cofre/faults", { [name]: value }),
           act("admin", "faults_changed"),
         );
-      assert.deepEqual(need("/__cofre/world", { do: value }), act("admin", "world_changed"));
+      assert.deepEqual(need("/__cofre/world", { action: value }), act("admin", "world_changed"));
       for (const name of ["set", "advance", "run"]) {
         assert.deepEqual(need("/__cofre/clock", { [name]: value }), act("admin", "clock_moved"));
       }
@@ -129,13 +129,13 @@ describe("what the audit log records of an action", () => {
   });
 
   test("is which action, receiver and settings, in words of ours", () => {
-    assert.equal(detail("/__cofre/world", { do: "Reset" }), "reset");
-    assert.equal(detail("/__cofre/world", { do: visa }), undefined);
+    assert.equal(detail("/__cofre/world", { action: "Reset" }), "reset");
+    assert.equal(detail("/__cofre/world", { action: visa }), undefined);
     assert.equal(detail("/__cofre/payment", { action: "ACCEPT_review" }), "accept_review");
     assert.equal(detail("/__cofre/payment", { action: "accepted" }), undefined);
-    assert.equal(detail("/__cofre/notifications", { switch_on: "hook-1" }), "switch_on hook-1");
-    assert.equal(detail("/__cofre/notifications", { switch_off: "hook-1" }), "switch_off hook-1");
-    assert.equal(detail("/__cofre/notifications", { switch_off: visa }), undefined);
+    assert.equal(detail("/__cofre/notifications", { enable: "hook-1" }), "enable hook-1");
+    assert.equal(detail("/__cofre/notifications", { disable: "hook-1" }), "disable hook-1");
+    assert.equal(detail("/__cofre/notifications", { disable: visa }), undefined);
     assert.equal(
       detail("/__cofre/settings", {
         settings: { profile: "X", [visa]: "1", toString: "1", country: "br" },

@@ -52,7 +52,7 @@ describe("signing up", () => {
     assert.equal(await office.people.inviteFirstAdmin(false), undefined);
     assert.deepEqual(await actsOf(office), [
       "server invite done role admin",
-      "server invite_again done role admin",
+      "server reinvite done role admin",
       "person enrol done role admin",
     ]);
   });
@@ -573,11 +573,11 @@ describe("tries that are wrong", () => {
     const before = (await actsOf(office)).length;
     for (const name of ["admin", "nobody", "x".repeat(10_000)]) {
       const error = (await from(name, network(1))) as PeopleError;
-      assert.deepEqual([error.code, error.waitMs], ["held_back", 30 * second]);
+      assert.deepEqual([error.code, error.waitMs], ["rate_limited", 30 * second]);
     }
     for (let tries = 0; tries < 500; tries += 1) await from("nobody", network(1));
     assert.equal(hashed, 20);
-    assert.deepEqual((await actsOf(office)).slice(before), ["nobody sign_in refused held_back"]);
+    assert.deepEqual((await actsOf(office)).slice(before), ["nobody sign_in refused rate_limited"]);
     assert.equal(
       ((await from("nobody", network(2))) as PeopleError).code,
       "sign_in_refused",
@@ -587,7 +587,7 @@ describe("tries that are wrong", () => {
     for (let tries = 0; tries < 25; tries += 1) await from("nobody", network(1));
     assert.equal(
       (await actsOf(office)).at(-1),
-      "nobody sign_in refused held_back, 502 more since the entry before",
+      "nobody sign_in refused rate_limited, 502 more since the entry before",
     );
   });
 
@@ -612,12 +612,12 @@ describe("tries that are wrong", () => {
     for (let tries = 0; tries < 20; tries += 1) await from();
     failure = new StoreError("unavailable");
     for (let tries = 0; tries < 3; tries += 1)
-      assert.equal(((await from()) as PeopleError).code, "held_back");
+      assert.equal(((await from()) as PeopleError).code, "rate_limited");
     failure = undefined;
     await from();
     assert.equal(
       (await actsOf(office)).at(-1),
-      "nobody sign_in refused held_back, 3 more since the entry before",
+      "nobody sign_in refused rate_limited, 3 more since the entry before",
     );
     office.clock.advance(10 * minute);
     for (let tries = 0; tries < 25; tries += 1) await from();
@@ -650,7 +650,7 @@ describe("tries that are wrong", () => {
     );
     await assert.rejects(
       right(office, admin, ""),
-      refusedWith("held_back"),
+      refusedWith("rate_limited"),
       "control: a stranger waits",
     );
     await right(office, admin, admin.mark);
@@ -877,7 +877,7 @@ describe("passwords", () => {
     for (let tries = 0; tries < 30; tries += 1)
       await assert.rejects(change("a wholly new password"), refusedWith("sign_in_refused"));
     for (let tries = 0; tries < 100; tries += 1)
-      await assert.rejects(change("a wholly new password"), refusedWith("held_back"));
+      await assert.rejects(change("a wholly new password"), refusedWith("rate_limited"));
     // Thirty attempts, the lock of the name, and the rate-limited attempts.
     assert.equal((await actsOf(office)).length - before, 32);
   });

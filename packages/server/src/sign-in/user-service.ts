@@ -361,7 +361,7 @@ class StoredPeople implements People {
     const allowed = this.#limits.take(origin, key);
     if ("waitMs" in allowed) {
       await this.#holdBack(origin);
-      throw new PeopleError("held_back", allowed.waitMs);
+      throw new PeopleError("rate_limited", allowed.waitMs);
     }
     try {
       const done = await work(allowed.isKnown);
@@ -423,7 +423,8 @@ class StoredPeople implements People {
       return;
     }
     this.#heldBack = { tries: 0, writtenAt: now };
-    const detail = tries === 0 ? "held_back" : `held_back, ${tries} more since the entry before`;
+    const detail =
+      tries === 0 ? "rate_limited" : `rate_limited, ${tries} more since the entry before`;
     try {
       await this.#commit(now, {
         acts: [actOf({ kind: "nobody" }, origin, "sign_in", undefined, detail, "refused")],
@@ -613,7 +614,7 @@ class StoredPeople implements People {
     const next = nextOf(person, { ...fields, role });
     return {
       change: {
-        acts: [actOf(actor, origin, "invite_again", person.id, `role ${role}`)],
+        acts: [actOf(actor, origin, "reinvite", person.id, `role ${role}`)],
         person: { next, replaces: person.version },
         ends: { of: person.id, except: undefined },
       },

@@ -16,7 +16,7 @@ export class PeopleError extends Error {
     /**
      * Rate-limited: too many failed attempts from this network, or in total. Nothing was verified.
      */
-    | "held_back"
+    | "rate_limited"
     | "no_invitation"
     /**
      * Shorter than 12 characters, longer than 128, contains the name, or is one of the last four.
@@ -30,7 +30,7 @@ export class PeopleError extends Error {
     /** The last active admin cannot be disabled or demoted. */
     | "last_admin";
 
-  /** For `held_back`: time until the next attempt can be accepted. */
+  /** For `rate_limited`: time until the next attempt can be accepted. */
   readonly waitMs: number | undefined;
 
   constructor(code: PeopleError["code"], waitMs?: number) {
@@ -80,7 +80,7 @@ export interface Enrolment {
  */
 export interface People {
   /**
-   * `marks`: the browser's device cookies from earlier sign-ins. `held_back` is returned before
+   * `marks`: the browser's device cookies from earlier sign-ins. `rate_limited` is returned before
    * anything is verified.
    */
   signIn(given: {

@@ -107,7 +107,8 @@ function endpointsParts(
 ): EndpointsParts {
   const { own, paymentServices, policies, simulatorNames, instruct } = services;
   const sandboxDeps: SandboxDeps = {
-    loseNextAuthorization: (id) => instruct(id, { next: "lose_answer", times: 1, of: "authorize" }),
+    loseNextAuthorization: (id) =>
+      instruct(id, { next: "lose_answer", times: 1, message: "authorize" }),
   };
   const names = [config.host, ...(config.ownNames ?? [])].map((name) => name.toLowerCase());
   return {

@@ -88,19 +88,19 @@ export async function verifyMove(options: CompareOptions): Promise<Compared> {
 
 /**
  * Makes the file servable again. The database must be as the move left it; it is marked as
- * returned, so that no Cofre starts on it. With `discardNewer` the database may have changed, or
+ * returned, so that no Cofre starts on it. With `discardChanges` the database may have changed, or
  * may be gone: an empty database, another returned one or none is then accepted in its place.
  * Changes since the move are lost. Resolves with whether the database is known to be marked; if
  * not, only the operator can keep a Cofre from using it.
  */
 export async function moveBack(
   { target, ...rest }: MoveBackOptions,
-  discardNewer: boolean,
+  discardChanges: boolean,
 ): Promise<boolean> {
   const { source } = rest;
   if (source.mark.state === "free") throw new TransferError("not_moved");
   const isGone =
-    target !== undefined && (await giveUp({ ...rest, target }, source.mark, discardNewer));
+    target !== undefined && (await giveUp({ ...rest, target }, source.mark, discardChanges));
   await source.setMark({ state: "free" });
   return isGone;
 }
@@ -108,7 +108,7 @@ export async function moveBack(
 async function giveUp(
   options: CompareOptions,
   mark: MoveMark,
-  discardNewer: boolean,
+  discardChanges: boolean,
 ): Promise<boolean> {
   const { target } = options;
   try {
@@ -117,12 +117,13 @@ async function giveUp(
       const before = isGivenUp(mark, holding);
       // A commit that never took effect has left nothing to mark.
       const nothing = holding.state === "empty" && mark.state === "moving";
-      const mayBeGone = discardNewer && (holding.state === "empty" || holding.state === "returned");
+      const mayBeGone =
+        discardChanges && (holding.state === "empty" || holding.state === "returned");
       if (!nothing && !before && !mayBeGone) throw new TransferError("elsewhere");
       await target.rollback();
       return before;
     }
-    if (!discardNewer) await compareUnchanged(options);
+    if (!discardChanges) await compareUnchanged(options);
     await target.note("returned", holdingMove(holding));
   } catch (error) {
     await target.rollback();

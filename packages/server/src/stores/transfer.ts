@@ -282,10 +282,10 @@ const transferRefusals = {
   occupied: "the database contains other data than that of this file: use an empty database",
   served: "a Cofre uses the database: stop it first",
   elsewhere:
-    "the file was moved already, but not into this database, or the database is empty again; name the database that it was moved into, or, if that is lost, use the file again without COFRE_DATABASE_URL: cofre migrate-store --back --discard-newer",
+    "the file was moved already, but not into this database, or the database is empty again; name the database that it was moved into, or, if that is lost, use the file again without COFRE_DATABASE_URL: cofre migrate-store --rollback --discard-changes",
   not_moved: "the file was not moved: it is still in use",
   changed:
-    "the database has changed since the file was moved: going back would lose the changes; to go back and discard them: cofre migrate-store --back --discard-newer",
+    "the database has changed since the file was moved: going back would lose the changes; to go back and discard them: cofre migrate-store --rollback --discard-changes",
   unreadable: "the file could not be read or written completely",
   unavailable:
     "the database closed the connection or refused a statement; nothing was changed there",

@@ -1,17 +1,26 @@
 import { formatInstant } from "../kernel/calendar.ts";
-import type { AuditEntry } from "./audit.ts";
+import type { Actor, AuditEntry } from "./audit.ts";
+
+const actorTypes = {
+  person: "user",
+  key: "key",
+  server: "server",
+  nobody: "anonymous",
+} as const satisfies Record<Actor["kind"], string>;
 
 /** The JSON format of an entry, at `/__cofre/audit` and in `cofre audit --json`. */
 export interface ShownEntry {
   readonly number: number;
   readonly at: string;
-  readonly who: string;
-  readonly is_person: boolean;
+  /** The name of a user, or `key`, `server` or `anonymous`. */
+  readonly actor: string;
+  readonly actor_type: (typeof actorTypes)[Actor["kind"]];
   readonly origin: string | null;
-  readonly act: string;
+  readonly action: string;
   readonly target: string | null;
-  readonly result: AuditEntry["result"];
-  readonly of: number | null;
+  readonly result: Exclude<AuditEntry["result"], "asked"> | "started";
+  /** The number of the `started` entry that this entry completes. */
+  readonly completes: number | null;
   readonly detail: string | null;
   readonly digest: string;
 }
@@ -31,13 +40,13 @@ export function shownEntry({
   return {
     number,
     at: formatInstant(at),
-    who: actor.kind === "person" ? actor.name : actor.kind,
-    is_person: actor.kind === "person",
+    actor: actor.kind === "person" ? actor.name : actorTypes[actor.kind],
+    actor_type: actorTypes[actor.kind],
     origin: origin ?? null,
-    act,
+    action: act,
     target: target ?? null,
-    result,
-    of: of ?? null,
+    result: result === "asked" ? "started" : result,
+    completes: of ?? null,
     detail: detail ?? null,
     digest,
   };

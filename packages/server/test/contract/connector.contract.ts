@@ -524,7 +524,7 @@ export function describeConnectorContract(
         ["a-r1", "lose_answer"],
         ["a-r2", "lose_request"],
       ] as const) {
-        await harness.instruct(merchant.id, { next, times: 1, of: "refund" });
+        await harness.instruct(merchant.id, { next, times: 1, message: "refund" });
         const pending = merchant.refund(reference, sale, 30_00n, harness.patienceMs);
         await harness.pass(harness.patienceMs);
         assert.deepEqual(await pending, timedOut);

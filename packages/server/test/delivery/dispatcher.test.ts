@@ -145,7 +145,7 @@ describe("a receiver that fails", () => {
       [delivery?.state, delivery?.attempts, delivery?.outcome],
       ["failed", 10, "500"],
     );
-    assert.equal(office.events.at(-1)?.kind, "given_up");
+    assert.equal(office.events.at(-1)?.kind, "failed");
     await office.stop();
   });
 

@@ -45,7 +45,7 @@ async function tryToSignIn(port: number): Promise<void> {
   });
   sent.end(
     JSON.stringify({
-      do: "sign_in",
+      action: "sign_in",
       name: "nobody",
       password: "none of anybody's",
       code: "000000",
@@ -73,7 +73,7 @@ describe("cofre audit", () => {
     first.server.child.kill("SIGKILL");
     await first.server.exited;
 
-    const listed = await audit(context, ["--act", "sign_in", "--json"], environment);
+    const listed = await audit(context, ["--action", "sign_in", "--json"], environment);
     assert.equal(
       listed.stdout.trimEnd().split("\n").length,
       3,
@@ -129,7 +129,7 @@ if (testUrl === undefined) {
     const unkeyed =
       "There are no keys in COFRE_DATA_DIR, so the MACs of the entries were not checked.\n";
     assert.deepEqual([whole.child.exitCode, whole.stderr], [0, unkeyed]);
-    const listed = await audit(context, ["--person", "ADMIN"], environment);
+    const listed = await audit(context, ["--user", "ADMIN"], environment);
     assert.match(listed.stdout, /^1 .*\n2 .*\n3 .* admin {2}invite {2}done .*\n$/);
     await query(
       url,

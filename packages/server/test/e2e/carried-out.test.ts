@@ -220,7 +220,7 @@ describe("a request under a key takes only its own work for its own", () => {
     await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "200" } });
     await admin(world, "settings", { settings: { partialCapture: true } });
     await hold(world, "held");
-    await admin(world, "simulator", { next: "lose_answer", of: "capture" });
+    await admin(world, "simulator", { next: "lose_answer", message: "capture" });
     assert.equal((await send(world, "/ws/capture", about("held")))?.["status_code"], "COFRE-22");
     const part = about("held", { amount: "40.00" });
     assert.equal((await send(world, "/ws/capture", part, "part"))?.["status_code"], "COFRE-20");
@@ -245,7 +245,7 @@ describe("a request under a key takes only its own work for its own", () => {
       // No answer was stored: the acquirer's was lost, and recovery resolved the outcome.
       await admin(world, "simulator", {
         next: "lose_answer",
-        of: path === "/ws/capture" ? "capture" : "void",
+        message: path === "/ws/capture" ? "capture" : "void",
       });
       assert.equal(
         (await send(world, path, about(code, fields), `key-${index}`))?.["status_code"],
@@ -265,7 +265,7 @@ describe("a request under a key takes only its own work for its own", () => {
   test("a cancellation that did nothing is refused when another one gave the payment up", async () => {
     await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "200" } });
     await hold(world, "held");
-    await admin(world, "simulator", { next: "lose_answer", of: "void" });
+    await admin(world, "simulator", { next: "lose_answer", message: "void" });
     assert.equal((await send(world, "/ws/cancel", about("held")))?.["status_code"], "COFRE-22");
     assert.equal(
       (await send(world, "/ws/cancel", about("held"), "late"))?.["status_code"],

@@ -94,7 +94,7 @@ describe("a clock that is ahead for a moment and is set back", () => {
       integration_key: integrationKey,
       next: "lose_answer",
       times: 1,
-      of: "authorize",
+      message: "authorize",
     });
     assert.equal(asked.body["status"], "SUCCESS", JSON.stringify(asked.body));
     const { body } = await world.postJson("/ws/direct", directBody("lost"));

@@ -232,7 +232,7 @@ describe("cofre clock", () => {
     assert.match(stderr, /^(?:on the way: 2026-01-01T00:00:\d\d\.000Z\n)+$/);
     assert.match(
       stdout,
-      /^2026-01-02T00:00:00\.000Z paused\n {2}done {6}payments \d+, deliveries 1, cards 0\n$/,
+      /^2026-01-02T00:00:00\.000Z paused\n {2}processed {1}payments \d+, deliveries 1, cards 0\n$/,
     );
 
     const quick = await run(context, world, "clock", "--advance", "1d", "--key", key);
@@ -248,12 +248,12 @@ describe("cofre clock", () => {
         asked.push(fields);
         const now = `${times[asked.length - 1]}T00:00:00.000Z`;
         const to = "2027-01-01T00:00:00.000Z";
-        const left = asked.length === 3 ? { complete: true } : { complete: false, to };
+        const left = asked.length === 3 ? { complete: true } : { complete: false, target: to };
         response.end(
           JSON.stringify({
             status: "SUCCESS",
             clock: { now, running: false, next_due: null },
-            done: { payments: 1, deliveries: 2, cards: 0 },
+            processed: { payments: 1, deliveries: 2, cards: 0 },
             ...left,
           }),
         );
@@ -265,7 +265,7 @@ describe("cofre clock", () => {
     const first = await run(context, { port }, "clock", "--advance", "12months", "--json");
     assert.deepEqual(JSON.parse(first.stdout), {
       clock: { now: "2026-04-01T00:00:00.000Z", running: false, next_due: null },
-      done: { payments: 3, deliveries: 6, cards: 0 },
+      processed: { payments: 3, deliveries: 6, cards: 0 },
       complete: true,
     });
     const to = "2027-01-01T00:00:00.000Z";
@@ -276,7 +276,7 @@ describe("cofre clock", () => {
     const second = await run(context, { port }, "clock", "--set", to);
     assert.match(
       second.stdout,
-      /^2026-05-01T00:00:00\.000Z paused\n {2}done {6}payments 2, deliveries 4, cards 0\n$/,
+      /^2026-05-01T00:00:00\.000Z paused\n {2}processed {1}payments 2, deliveries 4, cards 0\n$/,
     );
     assert.match(
       second.stderr,
@@ -486,7 +486,7 @@ describe("cofre fault", () => {
       id: "f2",
       kind: "decline",
       times: 0,
-      met: 0,
+      injected: 0,
       reason: "high_risk",
     });
     await pay(world, "order-1");

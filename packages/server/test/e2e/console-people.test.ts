@@ -54,11 +54,11 @@ const held = (): Promise<string> => made({ ...testCard, auto_capture: false });
 
 interface Entry {
   readonly number: number;
-  readonly who: string;
-  readonly act: string;
+  readonly actor: string;
+  readonly action: string;
   readonly target: string | null;
   readonly result: string;
-  readonly of: number | null;
+  readonly completes: number | null;
   readonly detail: string | null;
 }
 
@@ -101,8 +101,8 @@ const asked: readonly (readonly [path: string, fields: Fields | undefined, role:
   ["/__cofre/notifications", {}, "viewer"],
   ["/__cofre/notifications", { replay: "failed" }, "operator"],
   ["/__cofre/notifications", { replay: ["failed"] }, "operator"],
-  ["/__cofre/notifications", { switch_on: "shop" }, "admin"],
-  ["/__cofre/notifications", { switch_off: ["shop"] }, "admin"],
+  ["/__cofre/notifications", { enable: "shop" }, "admin"],
+  ["/__cofre/notifications", { disable: ["shop"] }, "admin"],
   ["/__cofre/payment", {}, "operator"],
   ["/__cofre/settings", {}, "viewer"],
   ["/__cofre/settings", { settings: {} }, "admin"],
@@ -113,13 +113,13 @@ const asked: readonly (readonly [path: string, fields: Fields | undefined, role:
   ["/__cofre/worlds", undefined, "viewer"],
   ["/__cofre/worlds", { colour: "none" }, "admin"],
   ["/__cofre/world", {}, "viewer"],
-  ["/__cofre/world", { do: "reset" }, "admin"],
+  ["/__cofre/world", { action: "reset" }, "admin"],
   ["/__cofre/clock", {}, "viewer"],
   ["/__cofre/clock", { advance: "1d" }, "admin"],
   ["/__cofre/clock", { set: "2030-01-01" }, "admin"],
   ["/__cofre/clock", { run: "false" }, "admin"],
-  ["/__cofre/people", {}, "admin"],
-  ["/__cofre/people", { do: "invite" }, "admin"],
+  ["/__cofre/users", {}, "admin"],
+  ["/__cofre/users", { action: "invite" }, "admin"],
   ["/__cofre/audit", {}, "admin"],
   ["/__cofre/audit", { verify: true }, "admin"],
 ];
@@ -134,7 +134,7 @@ describe("what each role may", () => {
     const said = new Set(
       asked
         .map(([path]) => path)
-        .filter((path) => path !== "/__cofre/people" && path !== "/__cofre/audit"),
+        .filter((path) => path !== "/__cofre/users" && path !== "/__cofre/audit"),
     );
     assert.deepEqual(keyed.toSorted(), [...said].toSorted());
   });
@@ -165,8 +165,8 @@ describe("what each role may", () => {
     );
     assert.equal(
       codeOf(
-        await staff.admin.call("/__cofre/people", {
-          do: "set_role",
+        await staff.admin.call("/__cofre/users", {
+          action: "set_role",
           id: paula.id,
           role: "operator",
         }),
@@ -178,7 +178,7 @@ describe("what each role may", () => {
       "SUCCESS",
     );
     assert.equal(
-      codeOf(await staff.admin.call("/__cofre/people", { do: "disable", id: paula.id })),
+      codeOf(await staff.admin.call("/__cofre/users", { action: "disable", id: paula.id })),
       "SUCCESS",
     );
     assert.equal(codeOf(await paula.call("/__cofre/notifications", {})), "COFRE-110");
@@ -188,42 +188,44 @@ describe("what each role may", () => {
     const { admin } = staff;
     const own = { id: admin.id };
     assert.equal(
-      codeOf(await admin.call("/__cofre/people", { do: "disable", ...own })),
+      codeOf(await admin.call("/__cofre/users", { action: "disable", ...own })),
       "COFRE-118",
     );
     assert.equal(
-      codeOf(await admin.call("/__cofre/people", { do: "set_role", role: "viewer", ...own })),
+      codeOf(await admin.call("/__cofre/users", { action: "set_role", role: "viewer", ...own })),
       "COFRE-118",
     );
     for (const [fields, said] of [
-      [{ do: "explode" }, "Parameter id is invalid"],
-      [{ do: "explode", ...own }, "Parameter do is invalid"],
-      [{ do: "set_role", role: "emperor", ...own }, "Parameter role is invalid"],
-      [{ do: "unlock", id: "0000000000000000" }, "Parameter id is invalid"],
+      [{ action: "explode" }, "Parameter id is invalid"],
+      [{ action: "explode", ...own }, "Parameter action is invalid"],
+      [{ action: "set_role", role: "emperor", ...own }, "Parameter role is invalid"],
+      [{ action: "unlock", id: "0000000000000000" }, "Parameter id is invalid"],
       [
-        { do: "invite", name: "olga", role: "viewer" },
+        { action: "invite", name: "olga", role: "viewer" },
         "A name must have 3 to 64 letters, digits or . _ @ + - and must not be in use",
       ],
       [
-        { do: "invite", name: "", role: "viewer" },
+        { action: "invite", name: "", role: "viewer" },
         "A name must have 3 to 64 letters, digits or . _ @ + - and must not be in use",
       ],
     ] as const) {
-      assert.equal((await admin.call("/__cofre/people", fields)).body["status_message"], said);
+      assert.equal((await admin.call("/__cofre/users", fields)).body["status_message"], said);
     }
     assert.equal(
-      codeOf(await admin.call("/__cofre/people", { do: "invite", name: "olga", role: "viewer" })),
+      codeOf(
+        await admin.call("/__cofre/users", { action: "invite", name: "olga", role: "viewer" }),
+      ),
       "COFRE-117",
     );
     for (const fields of [{ limit: 0 }, { limit: 201 }, { before: "last" }]) {
       assert.equal(codeOf(await admin.call("/__cofre/audit", fields)), "COFRE-119");
     }
-    assert.equal(codeOf(await admin.call("/__cofre/session", { do: "dance" })), "COFRE-119");
+    assert.equal(codeOf(await admin.call("/__cofre/session", { action: "dance" })), "COFRE-119");
   });
 
   test("is not taken on with six digits that are wrong, and is with the right ones by the same invitation", async () => {
-    const { body } = await staff.admin.call("/__cofre/people", {
-      do: "invite",
+    const { body } = await staff.admin.call("/__cofre/users", {
+      action: "invite",
       name: "Wanda",
       role: "viewer",
     });
@@ -385,7 +387,10 @@ describe("accounts of people", () => {
       assert.doesNotMatch(JSON.stringify(reply.body), /test_[ip]k_|secret/);
     }
     assert.equal(codeOf(await admin.call("/__cofre/clock", { advance: "1d" }, inWorld)), "SUCCESS");
-    assert.equal(codeOf(await admin.call("/__cofre/world", { do: "delete" }, inWorld)), "SUCCESS");
+    assert.equal(
+      codeOf(await admin.call("/__cofre/world", { action: "delete" }, inWorld)),
+      "SUCCESS",
+    );
   });
 });
 
@@ -408,17 +413,24 @@ describe("the audit log", () => {
     assert.deepEqual(
       entries
         .slice(0, 6)
-        .map(({ who, act, target, result, of, detail }) => [who, act, target, result, of, detail]),
+        .map(({ actor, action, target, result, completes, detail }) => [
+          actor,
+          action,
+          target,
+          result,
+          completes,
+          detail,
+        ]),
       [
-        ["Olga", "capture", hash, "asked", null, `${account}, amount 100.00`],
+        ["Olga", "capture", hash, "started", null, `${account}, amount 100.00`],
         ["Olga", "capture", hash, "done", asked1, `${account}, status 200`],
-        ["Olga", "capture", hash, "asked", null, account],
+        ["Olga", "capture", hash, "started", null, account],
         ["Olga", "capture", hash, "refused", asked2, `${account}, status 200, BP-CAP-4`],
         [
           staff.admin.name,
           "settings_changed",
           "/__cofre/settings",
-          "asked",
+          "started",
           null,
           `${account}, partialCapture`,
         ],
@@ -439,7 +451,10 @@ describe("the audit log", () => {
     const { body } = await staff.operator.call("/ws/direct", fields);
     const { hash } = body["payment"] as { readonly hash: string };
     const ended = (await audit()).at(-1);
-    assert.deepEqual([ended?.act, ended?.target, ended?.result], ["payment_made", hash, "done"]);
+    assert.deepEqual(
+      [ended?.action, ended?.target, ended?.result],
+      ["payment_created", hash, "done"],
+    );
     const lost = await held();
     const fault = { kind: "error_after_commit", path: "/ws/capture" };
     assert.equal(codeOf(await staff.admin.call("/__cofre/faults", { add: fault })), "SUCCESS");
@@ -454,7 +469,7 @@ describe("the audit log", () => {
     const vera = await people.signIn(staff.viewer);
     const looks = async (): Promise<readonly (string | null)[]> =>
       (await audit())
-        .filter(({ act, who }) => act === "looked" && who === "Vera")
+        .filter(({ action, actor }) => action === "viewed" && actor === "Vera")
         .map(({ target }) => target);
     const known = (await looks()).length;
     const hash = await made();
@@ -495,9 +510,10 @@ describe("the audit log", () => {
     const refused = async (): Promise<readonly unknown[]> =>
       (await audit())
         .filter(
-          ({ result, who, act }) => result === "refused" && who === "Vera" && act !== "sign_in",
+          ({ result, actor, action }) =>
+            result === "refused" && actor === "Vera" && action !== "sign_in",
         )
-        .map(({ act, target, detail }) => [act, target, detail]);
+        .map(({ action, target, detail }) => [action, target, detail]);
     const known = (await refused()).length;
     const hash = await held();
     for (let times = 0; times < 3; times += 1) {
@@ -526,10 +542,10 @@ describe("the audit log", () => {
     const { body } = await staff.admin.call("/__cofre/audit", { verify: true });
     const verified = body["verified"] as {
       readonly entries: number;
-      readonly first_bad: number | null;
+      readonly first_invalid: number | null;
       readonly head: string;
     };
-    const { entries: count, first_bad: bad } = verified;
+    const { entries: count, first_invalid: bad } = verified;
     assert.equal(bad, null);
     assert.ok(count >= (entries[0]?.number ?? 0));
     const newest = await staff.admin.call("/__cofre/audit", { limit: 1, before: count + 1 });
@@ -638,7 +654,7 @@ test(
     assert.equal(codeOf(await operator.call("/ws/query", { hash })), "SUCCESS");
     assert.equal(
       codeOf(
-        await admin.call("/__cofre/people", { do: "set_role", id: operator.id, role: "viewer" }),
+        await admin.call("/__cofre/users", { action: "set_role", id: operator.id, role: "viewer" }),
       ),
       "SUCCESS",
     );
@@ -653,9 +669,9 @@ test(
       ),
     );
     const { verified } = (await admin.call("/__cofre/audit", { verify: true })).body as {
-      readonly verified: { readonly first_bad: unknown };
+      readonly verified: { readonly first_invalid: unknown };
     };
-    assert.equal(verified.first_bad, null);
+    assert.equal(verified.first_invalid, null);
     assert.equal(
       first.cofre.consoleInvitation === undefined,
       false,
@@ -700,7 +716,7 @@ test("what cannot be written down is not done, and what was done is answered tho
   }
   assert.notEqual(
     codeOf(
-      await admin.call("/__cofre/people", { do: "set_role", id: operator.id, role: "viewer" }),
+      await admin.call("/__cofre/users", { action: "set_role", id: operator.id, role: "viewer" }),
     ),
     "SUCCESS",
   );

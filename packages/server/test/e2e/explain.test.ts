@@ -53,7 +53,7 @@ test("an explanation tells every fact of a partly captured payment and accounts 
   ]);
   assert.deepEqual(body["price"], [
     {
-      of: "payment",
+      part: "payment",
       amount: "100.00",
       currency: "USD",
       local: "585.22",
@@ -61,7 +61,7 @@ test("an explanation tells every fact of a partly captured payment and accounts 
       text: "100.00 USD at a rate of 5.8300 are 583.00 BRL, rounded half up; with a tax of 2.22 BRL the customer pays 585.22 BRL.",
     },
     {
-      of: "captured",
+      part: "captured",
       amount: "40.00",
       currency: "USD",
       local: "234.09",

@@ -562,7 +562,7 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
 });
 
 describe("/__cofre/faults", () => {
-  test("lists what waits with how often it has met, and clears one or all", async () => {
+  test("lists what waits with how often it was injected, and clears one or all", async () => {
     await using world = await startWorld();
     await add(world, { kind: "throttle", times: 3, path: "/WS/Query/" });
     await add(world, {
@@ -574,16 +574,16 @@ describe("/__cofre/faults", () => {
     await add(world, { kind: "decline", reason: "high_risk" });
     await query(world, "any");
     const all = [
-      { id: "f1", kind: "throttle", times: 3, met: 1, path: "/ws/query" },
+      { id: "f1", kind: "throttle", times: 3, injected: 1, path: "/ws/query" },
       {
         id: "f2",
         kind: "late_answer",
         times: 0,
-        met: 0,
+        injected: 0,
         merchant_payment_code: "order-1",
         delay_ms: 40,
       },
-      { id: "f3", kind: "decline", times: 1, met: 0, reason: "high_risk" },
+      { id: "f3", kind: "decline", times: 1, injected: 0, reason: "high_risk" },
     ];
     assert.deepEqual((await faults(world)).body, { faults: all, status: "SUCCESS" });
     assert.deepEqual((await faults(world, { clear: "f1" })).body, {
@@ -612,7 +612,7 @@ describe("/__cofre/faults", () => {
     ).json()) as {
       readonly faults: readonly Fields[];
     };
-    assert.deepEqual(listed, [{ id: "f1", kind: "slow", times: 1, met: 0, delay_ms: 1 }]);
+    assert.deepEqual(listed, [{ id: "f1", kind: "slow", times: 1, injected: 0, delay_ms: 1 }]);
     for (const key of ["test_pk_world", "nobody's"])
       assert.equal((await faults(world, { integration_key: key })).body["status_code"], "BP-SA-2");
   });
@@ -631,7 +631,7 @@ describe("/__cofre/faults", () => {
     );
     assert.equal((await fetch(`${world.url}/healthz`)).status, 200);
     assert.equal((await query(world, "any")).status, 500);
-    assert.equal(((await faults(world)).body["faults"] as readonly Fields[])[0]?.["met"], 1);
+    assert.equal(((await faults(world)).body["faults"] as readonly Fields[])[0]?.["injected"], 1);
   });
 
   const card = "4111111111111111";
@@ -773,7 +773,7 @@ describe("a fault of a world", { timeout: 60_000 }, () => {
       );
     }
     assert.equal(
-      (await world.postJson("/__cofre/world", { integration_key: one, do: "reset" })).body[
+      (await world.postJson("/__cofre/world", { integration_key: one, action: "reset" })).body[
         "status"
       ],
       "SUCCESS",
@@ -782,14 +782,18 @@ describe("a fault of a world", { timeout: 60_000 }, () => {
     assert.equal(paidBy(await payIn(world, one, "order-1")), "CO");
   });
 
-  for (const act of [{ do: "reset" }, { do: "restore", name: "before" }, { do: "delete" }]) {
-    test(`keeps no request for what the world is after ${act.do}`, async () => {
+  for (const act of [
+    { action: "reset" },
+    { action: "restore", name: "before" },
+    { action: "delete" },
+  ]) {
+    test(`keeps no request for what the world is after ${act.action}`, async () => {
       await using world = await startWorld();
       const key = await newWorld(world);
       const other = await newWorld(world);
       await world.postJson("/__cofre/world", {
         integration_key: key,
-        do: "snapshot",
+        action: "snapshot",
         name: "before",
       });
       for (const each of [key, other]) {
@@ -809,7 +813,7 @@ describe("a fault of a world", { timeout: 60_000 }, () => {
         [503, "COFRE-21"],
       );
       assert.equal(paidBy(await bystander), "CO");
-      if (act.do !== "delete") assert.equal(await stateIn(world, key, "slow"), undefined);
+      if (act.action !== "delete") assert.equal(await stateIn(world, key, "slow"), undefined);
     });
   }
 

@@ -70,11 +70,11 @@ describe("people of the version before", () => {
     const admin = await people.signIn(earlier.admin);
     await people.signIn(earlier.viewer);
     await people.accept(earlier.invitation);
-    assert.equal((await admin.call("/__cofre/people", {})).body["status"], "SUCCESS");
+    assert.equal((await admin.call("/__cofre/users", {})).body["status"], "SUCCESS");
     const { body } = await admin.call("/__cofre/audit", { verify: "true" });
     assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
     assert.ok(
-      JSON.stringify(body).includes('"first_bad":null') || body["whole"] === true,
+      JSON.stringify(body).includes('"first_invalid":null') || body["whole"] === true,
       JSON.stringify(body).slice(-300),
     );
     await world[Symbol.asyncDispose]();
@@ -100,14 +100,14 @@ describe("what a program does with a key while people sign in", () => {
     await world.postJson("/ws/direct", directBody("by-key"));
     const { body } = await admin.call("/__cofre/audit", {});
     const entries = body["entries"] as readonly {
-      readonly who: string;
-      readonly act: string;
+      readonly actor: string;
+      readonly action: string;
       readonly result: string;
     }[];
     const byKey = entries
-      .filter(({ who }) => who === "key")
-      .map(({ act, result }) => `${act} ${result}`);
-    assert.deepEqual(byKey, ["settings_changed done", "settings_changed asked"]);
+      .filter(({ actor }) => actor === "key")
+      .map(({ action, result }) => `${action} ${result}`);
+    assert.deepEqual(byKey, ["settings_changed done", "settings_changed started"]);
   });
 });
 
@@ -120,7 +120,7 @@ describe("a program that writes the database without the keys", () => {
     const cookie = earlier.admin.cookie.replace(/=.*/, `=${secret}`);
     const reply = await ask(
       world,
-      "/__cofre/people",
+      "/__cofre/users",
       {},
       { Cookie: cookie, "X-Cofre-CSRF": "none" },
     );
@@ -142,7 +142,7 @@ describe("a program that writes the database without the keys", () => {
     await using world = await start(folder);
     const reply = await ask(
       world,
-      "/__cofre/people",
+      "/__cofre/users",
       {},
       { Cookie: viewer.cookie, "X-Cofre-CSRF": viewer.csrf },
     );
@@ -212,7 +212,7 @@ describe("a program that writes the database without the keys", () => {
     const body = JSON.stringify({
       at: earlier.clock,
       actor: { kind: "server" },
-      act: "looked",
+      act: "viewed",
       result: "done",
     });
     const next = createHash("sha256")
@@ -235,7 +235,7 @@ describe("a program that writes the database without the keys", () => {
     }[];
     let digestBefore = "0".repeat(64);
     for (const { no, body } of rows) {
-      const changed = no === 2 ? body.replace(/"act":"[^"]*"/, '"act":"looked"') : body;
+      const changed = no === 2 ? body.replace(/"act":"[^"]*"/, '"act":"viewed"') : body;
       digestBefore = createHash("sha256").update(`${digestBefore} ${no} ${changed}`).digest("hex");
       database
         .prepare("UPDATE audit_entry SET body = ?, digest = unhex(?) WHERE no = ?")

@@ -160,7 +160,7 @@ export class Filling {
       connector: "main",
       next: "decline",
       reason: "no_acquirer_response",
-      of: "authorize",
+      message: "authorize",
     });
     await this.#pay("rerouted");
     await this.#client.send({
@@ -176,7 +176,7 @@ export class Filling {
     await this.#done("/__cofre/simulator", {
       connector: "main",
       next: "lose_answer",
-      of: "authorize",
+      message: "authorize",
     });
     void this.#client.send({
       port: this.#port,

@@ -114,7 +114,7 @@ describe("an Idempotency-Key", () => {
     await world.postJson("/__cofre/simulator", {
       integration_key: integrationKey,
       next: "lose_answer",
-      of: "authorize",
+      message: "authorize",
     });
     const pending = await send(world, "/ws/direct", directBody("open"), "open-key");
     assert.match(pending.text, /"status":"PE"/);

@@ -151,7 +151,7 @@ function describeMoves(databases: TestDatabases): void {
     assert.equal(result?.["cardsOpened"], counts["card"], "so few cards are opened all");
     assert.ok(Number(result?.["balances"]) >= 5);
 
-    assert.match(await refusedStart(data), /moved to PostgreSQL.*COFRE_DATABASE_URL.*--back/);
+    assert.match(await refusedStart(data), /moved to PostgreSQL.*COFRE_DATABASE_URL.*--rollback/);
     const { cofre, port } = await start(data, on(url));
     assert.ok(port !== undefined, readFileSync(cofre.stderrFile, "utf8"));
     const there = await answersOf(client, port);
@@ -412,20 +412,20 @@ function describeMoves(databases: TestDatabases): void {
     );
     // Neither database exists any more.
     assert.equal(
-      (await migrate(data, undefined, ["--back"])).code,
+      (await migrate(data, undefined, ["--rollback"])).code,
       2,
       "a way back that may lose something is asked for in full",
     );
     const third = await databases.create();
     assert.equal((await migrate(copyOfModel(), third)).code, 0);
-    const elsewhere = await migrate(data, third, ["--back", "--discard-newer"]);
+    const elsewhere = await migrate(data, third, ["--rollback", "--discard-changes"]);
     assert.deepEqual(
       [elsewhere.code, elsewhere.lines.at(-1)?.["code"]],
       [1, "elsewhere"],
       "what another file was moved into is no place to go back from",
     );
     assert.match(await refusedStart(data), /moved to PostgreSQL/);
-    const child = spawnMove(data, undefined, ["--back", "--discard-newer"]);
+    const child = spawnMove(data, undefined, ["--rollback", "--discard-changes"]);
     let said = "";
     child.stdout?.setEncoding("utf8").on("data", (text: string) => (said += text));
     await once(child, "close");
@@ -441,7 +441,7 @@ function describeMoves(databases: TestDatabases): void {
   test("a database that is gone may have an empty one in its place, or one that was given up, for who says so in full", async () => {
     const [data, gone, empty] = [copyOfModel(), await databases.create(), await databases.create()];
     assert.equal((await migrate(data, gone)).code, 0);
-    const refused = await migrate(data, empty, ["--back"]);
+    const refused = await migrate(data, empty, ["--rollback"]);
     assert.deepEqual(
       [refused.code, refused.lines.at(-1)?.["code"]],
       [1, "elsewhere"],
@@ -449,10 +449,13 @@ function describeMoves(databases: TestDatabases): void {
     );
     assert.match(await refusedStart(data), /moved to PostgreSQL/);
 
-    assert.deepEqual((await migrate(data, empty, ["--back", "--discard-newer"])).lines.at(-1), {
-      givenUp: false,
-      result: "back",
-    });
+    assert.deepEqual(
+      (await migrate(data, empty, ["--rollback", "--discard-changes"])).lines.at(-1),
+      {
+        givenUp: false,
+        result: "back",
+      },
+    );
     const { cofre, port } = await start(data);
     assert.ok(port !== undefined, "the file is served again");
     const there = await answersOf(client, port);
@@ -462,7 +465,7 @@ function describeMoves(databases: TestDatabases): void {
     // The empty database is unchanged: the file can be moved into it, and back.
     assert.equal((await migrate(data, empty)).lines.at(-1)?.["result"], "moved");
     assert.equal((await migrate(data, empty, ["--verify"])).lines.at(-1)?.["result"], "same");
-    assert.deepEqual((await migrate(data, empty, ["--back"])).lines.at(-1), {
+    assert.deepEqual((await migrate(data, empty, ["--rollback"])).lines.at(-1), {
       givenUp: true,
       result: "back",
     });
@@ -470,12 +473,15 @@ function describeMoves(databases: TestDatabases): void {
     // A database that was given up does not belong to a later move: moving back from it is refused.
     const other = await databases.create();
     assert.equal((await migrate(data, other)).code, 0);
-    const named = await migrate(data, empty, ["--back"]);
+    const named = await migrate(data, empty, ["--rollback"]);
     assert.deepEqual([named.code, named.lines.at(-1)?.["code"]], [1, "elsewhere"]);
-    assert.deepEqual((await migrate(data, empty, ["--back", "--discard-newer"])).lines.at(-1), {
-      givenUp: false,
-      result: "back",
-    });
+    assert.deepEqual(
+      (await migrate(data, empty, ["--rollback", "--discard-changes"])).lines.at(-1),
+      {
+        givenUp: false,
+        result: "back",
+      },
+    );
     // The database that still exists does not know of the rollback: only the user stated that it
     // was gone.
     assert.match(await refusedStart(data, on(empty)), /given back to its file/);
@@ -488,7 +494,7 @@ function describeMoves(databases: TestDatabases): void {
       assert.equal(code, 1);
       return lines.at(-1)?.["code"];
     };
-    assert.equal(await refusal(url, ["--back"]), "not_moved");
+    assert.equal(await refusal(url, ["--rollback"]), "not_moved");
     assert.equal(await refusal(url, ["--verify"]), "not_moved");
 
     const { cofre, port } = await start(data);
@@ -546,7 +552,7 @@ function describeMoves(databases: TestDatabases): void {
   test("a move is taken back while nothing has changed since, and then the database is given up", async () => {
     const [data, url] = [copyOfModel(), await databases.create()];
     assert.equal((await migrate(data, url)).code, 0);
-    assert.deepEqual((await migrate(data, url, ["--back"])).lines.at(-1), {
+    assert.deepEqual((await migrate(data, url, ["--rollback"])).lines.at(-1), {
       givenUp: true,
       result: "back",
     });
@@ -569,18 +575,21 @@ function describeMoves(databases: TestDatabases): void {
       (await client.ask(serving.port, "/ws/direct", directBody("newer")))?.["status"],
       "SUCCESS",
     );
-    const served = await migrate(data, other, ["--back"]);
+    const served = await migrate(data, other, ["--rollback"]);
     assert.deepEqual([served.code, served.lines.at(-1)?.["code"]], [1, "served"]);
     await serving.cofre.end("SIGTERM");
     await until("the server's sessions are gone", async () => !(await isServed(other)));
-    const changed = await migrate(data, other, ["--back"]);
+    const changed = await migrate(data, other, ["--rollback"]);
     assert.deepEqual([changed.code, changed.lines.at(-1)?.["code"]], [1, "changed"]);
     assert.match(await refusedStart(data), /moved to PostgreSQL/);
 
-    assert.deepEqual((await migrate(data, other, ["--back", "--discard-newer"])).lines.at(-1), {
-      givenUp: true,
-      result: "back",
-    });
+    assert.deepEqual(
+      (await migrate(data, other, ["--rollback", "--discard-changes"])).lines.at(-1),
+      {
+        givenUp: true,
+        result: "back",
+      },
+    );
     const back = await start(data);
     assert.ok(back.port !== undefined);
     assert.equal(await statusOf(client, back.port, "newer"), undefined);

@@ -74,17 +74,17 @@ describe("notifications of the whole server", () => {
       };
       return endpoints[0] ?? {};
     };
-    assert.equal((await endpoint())["state"], "on");
+    assert.equal((await endpoint())["state"], "enabled");
     await world.postJson("/ws/direct", directBody("kept"));
     await until("the receiver is gone", async () => (await endpoint())["state"] === "gone");
     assert.match(String((await endpoint())["gone_at"]), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
     assert.equal((await endpoint())["enabled"], false);
 
     for (const wrong of [
-      { switch_on: "nobody" },
+      { enable: "nobody" },
 
-      { switch_on: "shop", switch_off: "shop" },
-      { switch_off: "shop", replay: "failed" },
+      { enable: "shop", disable: "shop" },
+      { disable: "shop", replay: "failed" },
     ])
       assert.equal(
         (await told(world, wrong as Record<string, string>))["status_code"],
@@ -93,9 +93,9 @@ describe("notifications of the whole server", () => {
       );
     assert.equal((await endpoint())["state"], "gone");
 
-    const off = await endpoint({ switch_off: "shop" });
-    assert.equal(off["state"], "off");
-    assert.match(String(off["off_at"]), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+    const off = await endpoint({ disable: "shop" });
+    assert.equal(off["state"], "disabled");
+    assert.match(String(off["disabled_at"]), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
     world.clock.advance(60_000);
     const settings = await world.postJson("/__cofre/settings", { integration_key: integrationKey });
     await world.postJson("/__cofre/settings", {
@@ -103,15 +103,15 @@ describe("notifications of the whole server", () => {
       settings: settings.body["settings"],
     });
     assert.equal(
-      (await endpoint())["off_at"],
-      off["off_at"],
+      (await endpoint())["disabled_at"],
+      off["disabled_at"],
       "settings that are read and written back change nothing",
     );
     assert.equal(heard.length, 1);
-    const after = await endpoint({ switch_on: "shop" });
+    const after = await endpoint({ enable: "shop" });
     assert.deepEqual(
-      [after["state"], after["off_at"], after["gone_at"], after["enabled"]],
-      ["on", undefined, undefined, true],
+      [after["state"], after["disabled_at"], after["gone_at"], after["enabled"]],
+      ["enabled", undefined, undefined, true],
     );
     await until("the receiver is called twice", () => heard.length === 2);
   });

@@ -23,15 +23,15 @@ interface Recorded {
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly http_status?: number;
   readonly status_code?: string | null;
-  readonly answer: Readonly<Record<string, unknown>> | null;
-  readonly answer_begins?: string;
+  readonly response: Readonly<Record<string, unknown>> | null;
+  readonly response_prefix?: string;
   readonly replayed?: boolean;
 }
 
 interface Page {
   readonly requests: readonly Recorded[];
   readonly next: number | null;
-  readonly recording: { readonly since: string | null; readonly keeps: number };
+  readonly recording: { readonly since: string | null; readonly capacity: number };
 }
 
 async function page(world: World, asked: Readonly<Record<string, string>> = {}): Promise<Page> {
@@ -78,7 +78,7 @@ describe("/__cofre/requests", () => {
     assert.deepEqual(await page(world), {
       requests: [],
       next: null,
-      recording: { since: null, keeps: 1_000 },
+      recording: { since: null, capacity: 1_000 },
       status: "SUCCESS",
     });
     const stored = {
@@ -112,7 +112,7 @@ describe("/__cofre/requests", () => {
         [5, "/ws/query", "secret", "BP-QRY-2"],
       ],
     );
-    assert.deepEqual(requests[1]?.answer, body);
+    assert.deepEqual(requests[1]?.response, body);
     const parameters = requests[1]?.parameters as {
       readonly payment: Readonly<Record<string, unknown>>;
     };
@@ -147,7 +147,7 @@ describe("/__cofre/requests", () => {
     }
     const [first, second] = await all(world);
     assert.deepEqual([first?.replayed, second?.replayed], [false, true]);
-    assert.deepEqual(second?.answer, first?.answer);
+    assert.deepEqual(second?.response, first?.response);
   });
 
   test("keeps the newest thousand, and of a long answer its beginning", async () => {
@@ -164,7 +164,7 @@ describe("/__cofre/requests", () => {
     }
     const cut = (await all(world)).at(-1);
     assert.deepEqual(
-      [cut?.answer, cut?.answer_begins?.length, cut?.merchant_payment_code],
+      [cut?.response, cut?.response_prefix?.length, cut?.merchant_payment_code],
       [null, 4_096, "long"],
     );
     const ask = (): Promise<unknown> =>
@@ -219,7 +219,7 @@ describe("/__cofre/requests", () => {
       "BP-QRY-2",
     );
 
-    await world.postJson("/__cofre/world", { integration_key: key, do: "reset" });
+    await world.postJson("/__cofre/world", { integration_key: key, action: "reset" });
     assert.deepEqual([await recorded(key), await recorded(worlds[1] ?? "")], [0, 3]);
   });
 
@@ -293,7 +293,7 @@ describe("/__cofre/requests", () => {
     );
     // Each separately: the scan takes a number beside the word for a security code.
     const pieces = requests
-      .flatMap(({ parameters, answer }) => [parameters, answer])
+      .flatMap(({ parameters, response }) => [parameters, response])
       .map((piece) => JSON.stringify(piece));
     assert.deepEqual(
       scanForSecurityCodes("what is recorded", Buffer.from(pieces.join("\u0001"))),
@@ -333,5 +333,5 @@ test("after a restart a timeline has facts and notifications, and says that the 
     entries.map(({ kind, data }) => data["fact"] ?? kind),
     ["authorization_sent", "sale_approved", "notification"],
   );
-  assert.deepEqual(body["recording"], { since: null, complete: false, left_out: 0 });
+  assert.deepEqual(body["recording"], { since: null, complete: false, omitted: 0 });
 });

@@ -104,7 +104,7 @@ describe("refunds over HTTP", { timeout: 60_000 }, () => {
   test("that the acquirer declines are CA, and their amount is free again", async () => {
     await using world = await startWorld();
     const hash = await sale(world, "declined");
-    const decline = { next: "decline", reason: "not_accepted", of: "refund" };
+    const decline = { next: "decline", reason: "not_accepted", message: "refund" };
     await world.postJson("/__cofre/simulator", { integration_key: integrationKey, ...decline });
     await refund(world, hash, { amount: "100.00" });
     const isCancelled = async (): Promise<boolean> => {

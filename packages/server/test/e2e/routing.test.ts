@@ -39,7 +39,7 @@ describe("an account's routes", () => {
       await instruct(world, "backup", {
         next: "decline",
         reason: "insufficient_funds",
-        of: "authorize",
+        message: "authorize",
         times: 9,
       });
       assert.equal((await pay(world, "fits", fits))["status"], "CA");
@@ -53,7 +53,7 @@ describe("an account's routes", () => {
     await instruct(world, "backup", {
       next: "decline",
       reason: "insufficient_funds",
-      of: "authorize",
+      message: "authorize",
       times: 9,
     });
     assert.equal((await pay(world, "visa"))["status"], "CO");
@@ -102,7 +102,7 @@ describe("an acquirer that certainly did nothing", () => {
     await instruct(world, "main", {
       next: "decline",
       reason: "no_acquirer_response",
-      of: "authorize",
+      message: "authorize",
     });
     const paid = await pay(world, "rerouted", { creditcard: { ...testCard, auto_capture: false } });
     assert.deepEqual([paid["status"], paid["pre_approved"]], ["PE", true]);
@@ -143,7 +143,7 @@ describe("an acquirer that certainly did nothing", () => {
     await instruct(world, "main", {
       next: "decline",
       reason: "insufficient_funds",
-      of: "authorize",
+      message: "authorize",
     });
     assert.equal((await pay(world, "declined"))["status"], "CA");
   });
@@ -154,12 +154,12 @@ describe("an acquirer that certainly did nothing", () => {
     await instruct(world, "main", {
       next: "decline",
       reason: "no_acquirer_response",
-      of: "authorize",
+      message: "authorize",
     });
     await instruct(world, "backup", {
       next: "decline",
       reason: "insufficient_funds",
-      of: "authorize",
+      message: "authorize",
     });
     const paid = await pay(world, "nobody");
     assert.equal(paid["status"], "CA");
@@ -173,7 +173,7 @@ describe("an acquirer that certainly did nothing", () => {
     for (const next of ["lose_request", "lose_answer"]) {
       await using world = await startWorld({ environment: two });
       await routes(world, bothWays);
-      await instruct(world, "main", { next, of: "authorize" });
+      await instruct(world, "main", { next, message: "authorize" });
       const paid = await pay(world, next);
       assert.equal(paid["status"], "PE");
       assert.ok(!(await facts(world, paid)).some(({ fact }) => fact === "authorization_rerouted"));

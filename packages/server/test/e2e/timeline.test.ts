@@ -27,7 +27,7 @@ interface Timeline {
   readonly recording: {
     readonly since: string;
     readonly complete: boolean;
-    readonly left_out: number;
+    readonly omitted: number;
   };
   readonly entries: readonly Entry[];
   readonly payment: Readonly<Record<string, unknown>>;
@@ -123,7 +123,7 @@ describe("the timeline of a payment", () => {
       await world.postJson("/__cofre/simulator", {
         integration_key: integrationKey,
         next: "lose_answer",
-        of: "authorize",
+        message: "authorize",
       }),
     );
     const paid = directBody("order-1", {
@@ -182,7 +182,7 @@ describe("the timeline of a payment", () => {
       "attempt 1 of 4 200",
     ]);
     assert.deepEqual(
-      [state, payment["status"], recording.complete, recording.left_out],
+      [state, payment["status"], recording.complete, recording.omitted],
       ["captured", "CO", true, 0],
     );
     const times = entries.map(({ at }) => at);
@@ -208,7 +208,7 @@ describe("the timeline of a payment", () => {
       [direct?.data["method"], direct?.data["key"], direct?.data["http_status"]],
       ["POST", "secret", 200],
     );
-    const answer = direct?.data["answer"] as { readonly payment: { readonly hash: string } };
+    const answer = direct?.data["response"] as { readonly payment: { readonly hash: string } };
     assert.equal(answer.payment.hash, hash);
     assert.match(
       lost?.text ?? "",
@@ -225,7 +225,7 @@ describe("the timeline of a payment", () => {
       refunded?.text ?? "",
       /^The acquirer gave the money back, .*booked: refund of 40\.00 USD \(234\.09 BRL\)\.$/,
     );
-    assert.deepEqual([failed?.data["url"], failed?.data["verdict"]], [url, "again"]);
+    assert.deepEqual([failed?.data["url"], failed?.data["verdict"]], [url, "retry"]);
 
     // It contains every posting of the books once.
     const explained = succeeded(

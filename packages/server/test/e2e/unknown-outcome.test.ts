@@ -77,11 +77,11 @@ describe("an acquirer whose answer does not come", () => {
   });
 });
 
-async function instruct(world: World, next: string, of: string): Promise<void> {
+async function instruct(world: World, next: string, message: string): Promise<void> {
   const { body } = await world.postJson("/__cofre/simulator", {
     integration_key: integrationKey,
     next,
-    of,
+    message,
   });
   assert.equal(body["status"], "SUCCESS");
 }

@@ -118,7 +118,7 @@ class Player {
       case 7:
         return world.simulator.next({
           next: this.#one(faults),
-          of: this.#one(kinds),
+          message: this.#one(kinds),
         } as SimulatorInstruction);
       case 8:
         return void (await world.settings.set({

@@ -130,7 +130,7 @@ describe("what is asked of a world at the same time", () => {
       readonly world: { readonly integration_key: string };
     };
     const key = { integrationKey: world.integration_key };
-    await post(server, key, "/__cofre/simulator", { next: "lose_answer", of: "authorize" });
+    await post(server, key, "/__cofre/simulator", { next: "lose_answer", message: "authorize" });
     const before = (await post(server, { integrationKey }, "/__cofre/stats", {}))["store"] as {
       readonly changes?: number;
     };
@@ -140,7 +140,7 @@ describe("what is asked of a world at the same time", () => {
     const both = [named(), named()];
     await isAsked(server, key);
     assert.equal(
-      (await post(server, key, "/__cofre/world", { do: "delete" }))["status"],
+      (await post(server, key, "/__cofre/world", { action: "delete" }))["status"],
       "SUCCESS",
     );
     const answers = await Promise.all(both);
@@ -160,13 +160,16 @@ describe("what is asked of a world at the same time", () => {
       readonly world: { readonly integration_key: string };
     };
     const key = { integrationKey: world.integration_key };
-    await post(server, key, "/__cofre/simulator", { next: "lose_answer", of: "authorize" });
+    await post(server, key, "/__cofre/simulator", { next: "lose_answer", message: "authorize" });
     // The acquirer's answer never comes, and the second request waits for the first.
     const named = () =>
       post(server, key, "/ws/direct", orderOf("order"), { "idempotency-key": "one" });
     const both = [named(), named()];
     await isAsked(server, key);
-    assert.equal((await post(server, key, "/__cofre/world", { do: "reset" }))["status"], "SUCCESS");
+    assert.equal(
+      (await post(server, key, "/__cofre/world", { action: "reset" }))["status"],
+      "SUCCESS",
+    );
     const codes = (await Promise.all(both)).map(({ status_code: code }) => code);
     assert.deepEqual(new Set(codes), new Set(["COFRE-21", undefined]));
     const shown = (await post(server, key, "/__cofre/world", {}))["world"] as {
@@ -456,6 +459,6 @@ describe("an anonymous world whose acquirer is slow", () => {
       "the world itself is served",
     );
     // Otherwise the server waits for the acquirer when it stops.
-    await post(server, own, "/__cofre/world", { do: "delete" });
+    await post(server, own, "/__cofre/world", { action: "delete" });
   });
 });

@@ -117,7 +117,7 @@ describe("worlds", () => {
     const receiver = await startReceiver(context, 5);
     const settings = { notificationEndpoints: [{ id: "shop", url: receiver.url }] };
     const world = await cofre.worlds.create({ seed: "order", settings });
-    await world.simulator.next({ next: "lose_answer", of: "authorize", times: 12 });
+    await world.simulator.next({ next: "lose_answer", message: "authorize", times: 12 });
     for (let index = 0; index < 12; index += 1) await pay(cofre, world, `order-${index}`);
     // Recovery resolves all of them at one moment.
     await world.clock.advance("90min");
@@ -235,7 +235,7 @@ describe("worlds", () => {
           await ask(pay(cofre, world, "b", { auto_capture: false, create_token: true })),
         );
         await ask(pay(cofre, world, "c", { card_number: "4000000000000002" }));
-        await world.simulator.next({ next: "lose_answer", of: "authorize" });
+        await world.simulator.next({ next: "lose_answer", message: "authorize" });
         await ask(pay(cofre, world, "d"));
         await world.clock.advance("90min");
         await ask(post(cofre, world, "/ws/query", { merchant_payment_code: "d" }));
@@ -337,7 +337,11 @@ describe("worlds", () => {
     await using cofre = await startCofre();
     const world = await cofre.worlds.create({ seed: "kept" });
     const hash = hashOf(await pay(cofre, world, "order", { auto_capture: false }));
-    await world.simulator.next({ next: "decline", reason: "insufficient_funds", of: "authorize" });
+    await world.simulator.next({
+      next: "decline",
+      reason: "insufficient_funds",
+      message: "authorize",
+    });
     await world.snapshot("held");
     const capture = (): Promise<Answer> => post(cofre, world, "/ws/capture", { hash });
     const captured = await capture();
@@ -482,7 +486,7 @@ describe("a world's time", () => {
     await using cofre = await startCofre();
     const world = await cofre.worlds.create({ seed: "lost" });
     for (const next of ["lose_answer", "lose_request", "late_answer"] as const) {
-      await world.simulator.next({ next, of: "authorize" });
+      await world.simulator.next({ next, message: "authorize" });
       const began = performance.now();
       const { body, text } = await pay(cofre, world, next);
       assert.equal(body["status"], "SUCCESS", text);
@@ -674,7 +678,7 @@ describe("the calls that make and move worlds", () => {
         ["/__cofre/clock", "advance"],
         ["/__cofre/clock", "set"],
         ["/__cofre/clock", "run"],
-        ["/__cofre/world", "do"],
+        ["/__cofre/world", "action"],
       ] as const) {
         const { body, text } = await post(cofre, world, path, { [name]: value });
         assert.match(

@@ -69,7 +69,7 @@ describe("an acquirer that repeats the card in its answers leaves none of it beh
         await world.postJson("/__cofre/simulator", {
           ...key,
           next: "lose_answer",
-          of: "authorize",
+          message: "authorize",
           times: "7",
         });
         const creditcard = { ...testCard, card_number: pan, card_cvv: cvv };
@@ -102,7 +102,7 @@ describe("an acquirer that repeats the card in its answers leaves none of it beh
     const { body } = await world.postJson("/__cofre/simulator", {
       ...key,
       next: "echo_card",
-      of: "capture",
+      message: "capture",
     });
     assert.equal(body["status_code"], "COFRE-35");
   });

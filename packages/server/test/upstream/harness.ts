@@ -110,7 +110,8 @@ export async function upstreamHarness(): Promise<ConnectorHarness> {
   proxy.plan = ({ path }) => {
     const next = planned[0];
     const kind = paths[path ?? ""];
-    if (next === undefined || (next.of !== undefined && next.of !== kind)) return { kind: "none" };
+    if (next === undefined || (next.message !== undefined && next.message !== kind))
+      return { kind: "none" };
     if (left === 0) left = next.times;
     left -= 1;
     if (left === 0) planned.shift();

@@ -159,8 +159,8 @@ describe("merchants are told of", { timeout: 60_000 }, () => {
   test("an outcome that nobody was answered, once it is found out, also where the payment stays PE", async () => {
     await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" } });
     const shop = await shopIn(world);
-    const lost = async (of: string, ask: () => Promise<string>): Promise<string> => {
-      await done(shop.post("/__cofre/simulator", { next: "lose_answer", of }));
+    const lost = async (message: string, ask: () => Promise<string>): Promise<string> => {
+      await done(shop.post("/__cofre/simulator", { next: "lose_answer", message }));
       return ask();
     };
     const foundOut: readonly (readonly [name: string, payment: Fields, told: readonly string[]])[] =

@@ -192,7 +192,7 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "BP-CAP-6": async () => post("/ws/capture", { hash: await hold(), amount: "100.01" }),
   "BP-CAP-7": async () => {
     const hash = await hold();
-    await instruct({ next: "decline", reason: "not_accepted", of: "capture" });
+    await instruct({ next: "decline", reason: "not_accepted", message: "capture" });
     return post("/ws/capture", { hash });
   },
   "BP-CAP-11": async () => post("/ws/capture", { hash: await hold(), amount: "99.99" }),
@@ -202,7 +202,7 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "BP-CAN-3": async () => post("/ws/cancel", { hash: await sale() }),
   "BP-CAN-4": async () => {
     const hash = await hold();
-    await instruct({ next: "decline", reason: "not_accepted", of: "void" });
+    await instruct({ next: "decline", reason: "not_accepted", message: "void" });
     return post("/ws/cancel", { hash });
   },
 
@@ -263,7 +263,7 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "COFRE-11": () => raw("/nothing", {}),
   "COFRE-20": async () => {
     const hash = await hold();
-    await instruct({ next: "lose_request", of: "capture" });
+    await instruct({ next: "lose_request", message: "capture" });
     await post("/ws/capture", { hash });
     return post("/ws/cancel", { hash });
   },
@@ -275,7 +275,7 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
     }),
   "COFRE-22": async () => {
     const hash = await hold();
-    await instruct({ next: "lose_answer", of: "capture" });
+    await instruct({ next: "lose_answer", message: "capture" });
     return post("/ws/capture", { hash });
   },
   "COFRE-23": () => post("/ws/request"),
@@ -299,10 +299,10 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "COFRE-30": () => post("/__cofre/settings", { settings: "all" }),
   "COFRE-31": () => post("/__cofre/settings", { settings: { nothing: 1 } }),
   "COFRE-32": () => post("/__cofre/simulator", { next: "explode" }),
-  "COFRE-33": () => post("/__cofre/simulator", { next: "lose_answer", of: "explode" }),
+  "COFRE-33": () => post("/__cofre/simulator", { next: "lose_answer", message: "explode" }),
   "COFRE-34": () => post("/__cofre/simulator", { next: "lose_answer", times: 0 }),
   "COFRE-35": () =>
-    post("/__cofre/simulator", { next: "decline", reason: "timeout", of: "reverse" }),
+    post("/__cofre/simulator", { next: "decline", reason: "timeout", message: "reverse" }),
   "COFRE-50": () => post("/__cofre/simulator", { next: "lose_answer", connector: "nowhere" }),
   "COFRE-36": () => act("00", "explode"),
   "COFRE-37": async () => act(await hold(), "accept_review"),
@@ -342,21 +342,21 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "COFRE-71": () => post("/__cofre/worlds", { new_integration_key: integrationKey }),
   "COFRE-73": () => post("/__cofre/worlds", { clock: "yesterday" }),
   "COFRE-74": () => post("/__cofre/clock", { advance: "4d" }),
-  "COFRE-75": async () => inWorld("/__cofre/world", { do: "explode" }),
+  "COFRE-75": async () => inWorld("/__cofre/world", { action: "explode" }),
   "COFRE-76": async () => {
     const key = await newWorld();
     for (let kept = 0; kept < 10; kept += 1)
       await done(
-        post("/__cofre/world", { integration_key: key, do: "snapshot", name: `at-${kept}` }),
+        post("/__cofre/world", { integration_key: key, action: "snapshot", name: `at-${kept}` }),
       );
-    return post("/__cofre/world", { integration_key: key, do: "snapshot", name: "one-more" });
+    return post("/__cofre/world", { integration_key: key, action: "snapshot", name: "one-more" });
   },
-  "COFRE-77": async () => inWorld("/__cofre/world", { do: "restore", name: "never" }),
+  "COFRE-77": async () => inWorld("/__cofre/world", { action: "restore", name: "never" }),
   "COFRE-78": async () => inWorld("/__cofre/clock", { advance: "4d", run: true }),
   "COFRE-85": () => post("/__cofre/requests", { after: "the last" }),
   "COFRE-60": () => post("/__cofre/notifications", { order: "newest", state: "lost" }),
   "COFRE-61": () => post("/__cofre/notifications", { order: "newest", limit: 101 }),
-  "COFRE-145": () => post("/__cofre/notifications", { switch_on: "nobody" }),
+  "COFRE-145": () => post("/__cofre/notifications", { enable: "nobody" }),
   "COFRE-62": () => post("/__cofre/figures", { per: "week" }),
   "COFRE-63": () => post("/__cofre/figures", { from: "2026-01-01", to: "2026-02-01" }),
   "COFRE-64": () => post("/__cofre/tokens", { limit: 1_001 }),

@@ -33,7 +33,7 @@ describe("/__cofre/figures", () => {
   test("counts by hour and brand what was approved and declined, and what it came to", async () => {
     const nothing = await ask("/__cofre/figures");
     assert.deepEqual(
-      [nothing["looked_at"], nothing["brands"], (nothing["periods"] as unknown[]).length],
+      [nothing["payments_read"], nothing["brands"], (nothing["periods"] as unknown[]).length],
       [0, [], 24],
     );
     await pay({});
@@ -80,7 +80,7 @@ describe("/__cofre/figures", () => {
         ["mastercard", 1, 1, 0],
       ],
     );
-    assert.deepEqual([body["looked_at"], body["complete"]], [5, true]);
+    assert.deepEqual([body["payments_read"], body["complete"]], [5, true]);
     const days = await ask("/__cofre/figures", {
       per: "day",
       from: "2026-11-24",

@@ -111,7 +111,7 @@ describe("/__cofre/payments", () => {
       instalments: "1",
       charged_back: false,
       disputed: false,
-      waits_for_acquirer: false,
+      in_flight: false,
       needs_review: false,
     });
   });

@@ -341,7 +341,7 @@ describe("the acquirer's server", () => {
     await connector.instruct(merchantId, {
       next: { decline: "high_risk" },
       times: 1,
-      of: "authorize",
+      message: "authorize",
     });
     await assert.rejects(connector.instruct(merchantId, { next: "lose_answer", times: 0 }));
 

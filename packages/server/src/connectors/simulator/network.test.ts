@@ -170,7 +170,7 @@ describe("instructions", () => {
 
   test("can be for one kind of message and wait for it", () => {
     const world = networkWith();
-    world.network.instruct(merchantId, { next: "lose_request", times: 1, of: "inquire" });
+    world.network.instruct(merchantId, { next: "lose_request", times: 1, message: "inquire" });
     assert.equal(seen(world, "a", calm), undefined);
     assert.equal(inquire(world, "a"), undefined);
     assert.notEqual(inquire(world, "a"), undefined);
@@ -187,7 +187,7 @@ describe("instructions", () => {
         declined.reason === "high_risk" &&
         declined.responseCode === "59",
     );
-    const approved = { next: "double_request", times: 1, of: "void" } as const;
+    const approved = { next: "double_request", times: 1, message: "void" } as const;
     world.network.instruct(merchantId, approved);
     const original = {
       reference: "a",
@@ -211,8 +211,8 @@ describe("instructions", () => {
       { next: "lose_answer", times: 0 },
       { next: "lose_answer", times: 1.5 },
       { next: "lose_answer", times: 10_001 },
-      { next: { decline: "high_risk" }, times: 1, of: "inquire" },
-      { next: { decline: "high_risk" }, times: 1, of: "reverse" },
+      { next: { decline: "high_risk" }, times: 1, message: "inquire" },
+      { next: { decline: "high_risk" }, times: 1, message: "reverse" },
     ];
     for (const instruction of nonsense)
       assert.throws(() => network.instruct(merchantId, instruction), {

@@ -66,7 +66,7 @@ export interface Instruction {
    * Only messages of this kind. By default, any message that it can apply to. Reversals and
    * inquiries are not declined, and only messages with a card are echoed.
    */
-  readonly of?: MessageKind;
+  readonly message?: MessageKind;
 }
 
 export interface NetworkOptions {
@@ -206,19 +206,19 @@ export class SimulatedNetwork {
    * Queues an instruction for this merchant's next messages, after those already queued. Throws
    * InstructionRefused.
    */
-  instruct(merchantId: MerchantId, { next, times, of }: Instruction): void {
+  instruct(merchantId: MerchantId, { next, times, message }: Instruction): void {
     if (!Number.isInteger(times) || times < 1 || times > timesAtMost)
       throw new InstructionRefused("times is a whole number from 1 to 10000");
-    if (typeof next === "object" && of !== undefined && !canBeDeclined(of))
+    if (typeof next === "object" && message !== undefined && !canBeDeclined(message))
       throw new InstructionRefused("reversals and inquiries are never declined");
-    if (next === "echo_card" && of !== undefined && !bringsCard(of))
+    if (next === "echo_card" && message !== undefined && !bringsCard(message))
       throw new InstructionRefused("only what brings a card is echoed");
     const queue = this.#instructions.get(merchantId) ?? [];
     if (queue.length >= instructionsPerMerchant)
       throw new InstructionRefused("this merchant has 100 instructions waiting");
     if (queue.length === 0 && this.#instructions.size >= merchantsRemembered)
       throw new InstructionRefused("too many merchants have instructions waiting");
-    queue.push({ kind: of, next, left: times });
+    queue.push({ kind: message, next, left: times });
     this.#instructions.set(merchantId, queue);
   }
 

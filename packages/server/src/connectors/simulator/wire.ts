@@ -107,7 +107,7 @@ export function readInstruction(value: unknown): {
   readonly merchantId: MerchantId;
   readonly instruction: Instruction;
 } {
-  const { merchantId, next, times, of } = fields(value);
+  const { merchantId, next, times, message } = fields(value);
   return {
     merchantId: readMerchantId(merchantId),
     instruction: {
@@ -116,7 +116,7 @@ export function readInstruction(value: unknown): {
           ? { decline: oneOf(declineReasons, fields(next)["decline"]) }
           : oneOf(instructable, next),
       times: wholeNumber(times),
-      ...(of === undefined ? {} : { of: oneOf(messageKinds, of) }),
+      ...(message === undefined ? {} : { message: oneOf(messageKinds, message) }),
     },
   };
 }

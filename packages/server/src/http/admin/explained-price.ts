@@ -7,7 +7,7 @@ import { json } from "../../wire/schema.ts";
 
 export const pricesSchema = json.list(
   json.object({
-    of: json.oneOf(["payment", "captured", "returned"]),
+    part: json.oneOf(["payment", "captured", "returned"]),
     amount: json.amount,
     currency: json.text,
     local: json.amount,
@@ -18,7 +18,7 @@ export const pricesSchema = json.list(
 
 /** How an amount of a payment was converted to the country's currency. Amounts are decimal text. */
 export interface ExplainedPrice {
-  readonly of: "payment" | "captured" | "returned";
+  readonly part: "payment" | "captured" | "returned";
   readonly amount: string;
   readonly currency: string;
   readonly local: string;
@@ -38,19 +38,22 @@ export function explainedPrices(
   const { amount, pricing } = order;
   const money = (minor: bigint): Money => ({ minor, currency: amount.currency });
   const row = (
-    of: ExplainedPrice["of"],
+    part: ExplainedPrice["part"],
     minor: bigint,
     local: Money,
     words: string,
   ): ExplainedPrice => ({
-    of,
+    part,
     ...textOf(money(minor)),
     local: textOf(local).amount,
     local_currency: local.currency,
     text: words,
   });
-  const priced = (of: ExplainedPrice["of"], minor: bigint, parts: LocalAmounts): ExplainedPrice =>
-    row(of, minor, parts.total, sumText(money(minor), pricing.rate, parts));
+  const priced = (
+    part: ExplainedPrice["part"],
+    minor: bigint,
+    parts: LocalAmounts,
+  ): ExplainedPrice => row(part, minor, parts.total, sumText(money(minor), pricing.rate, parts));
   const rows = [priced("payment", amount.minor, pricing)];
   if (captured === 0n) return rows;
   const price = priceOfPart(pricing, amount, captured);

@@ -35,7 +35,7 @@ const fault = json.object(
     id: json.text,
     kind: json.oneOf(faultKindNames),
     times: { ...json.integer, description: "0: until it is cleared." },
-    met: { ...json.integer, description: "The number of requests that it was injected into." },
+    injected: { ...json.integer, description: "The number of requests that it was injected into." },
   },
   {
     path: json.text,
@@ -188,10 +188,10 @@ function listing(
   };
 }
 
-function shown({ id, kind, times, met, path, code, delayMs, reason }: WaitingFault): object {
+function shown({ id, kind, times, injected, path, code, delayMs, reason }: WaitingFault): object {
   const delay = rowOf(kind).waits ? { delay_ms: delayMs } : {};
   // JSON omits undefined members.
-  return { id, kind, times, met, path, merchant_payment_code: code, ...delay, reason };
+  return { id, kind, times, injected, path, merchant_payment_code: code, ...delay, reason };
 }
 
 /** Throws a WireError that quotes nothing of the request. */

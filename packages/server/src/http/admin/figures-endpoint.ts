@@ -63,7 +63,7 @@ const answerSchema = new NamedSchema(
       description:
         "The number of accepted names that looked like a card number, since the process started.",
     },
-    looked_at: json.integer,
+    payments_read: json.integer,
     complete: {
       ...json.flag,
       description: "false: there are more than 10,000 payments, and the oldest are not counted.",
@@ -177,7 +177,7 @@ function figuresBody(
     })),
     brands: brands.map(({ brand, tally }) => ({ brand, ...shown(tally) })),
     card_like_names: cardLikeNames,
-    looked_at: lookedAt,
+    payments_read: lookedAt,
     complete,
     status: "SUCCESS",
   });

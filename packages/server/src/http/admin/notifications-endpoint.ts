@@ -45,11 +45,11 @@ export interface NotificationsDeps extends ReplayParts {
 }
 
 /**
- * The receiver that a request switches, when the text can be an id: other text stays out of the
- * log.
+ * The endpoint that a request enables or disables, when the text can be an id: other text stays out
+ * of the log.
  */
-function switchIn(params: TreeObject): string | undefined {
-  const name = ["switch_on", "switch_off"].find((each) => params[each] !== undefined) ?? "";
+function changeIn(params: TreeObject): string | undefined {
+  const name = changes.find((each) => params[each] !== undefined) ?? "";
   const id = textOf(params, name) ?? "";
   return isEndpointName(id) ? `${name} ${id}` : undefined;
 }
@@ -65,7 +65,7 @@ const answerSchema = new NamedSchema(
       endpoints: {
         ...json.list(json.anyObject),
         description:
-          "The account's endpoints: id, url, enabled, and state: on, off (disabled, at `off_at`) or gone (it answered 410, at `gone_at`); with a key also secret.",
+          "The account's endpoints: id, url, enabled, and state: enabled, disabled (at `disabled_at`) or gone (it answered 410, at `gone_at`); with a key also secret.",
       },
       payment_url_secret: json.text,
       public_key: json.text,
@@ -113,12 +113,12 @@ const doc: EndpointDoc = {
     },
     { name: "to", type: "whole", note: "The last number, for `range`." },
     {
-      name: "switch_on",
+      name: "enable",
       type: "text",
       note: "The id of the endpoint to enable, also after it answered 410. Notifications kept for it are sent. COFRE-145 for an unknown id.",
     },
     {
-      name: "switch_off",
+      name: "disable",
       type: "text",
       note: "The id of the endpoint to disable. Its notifications are kept. COFRE-145 for an unknown id.",
     },
@@ -150,17 +150,17 @@ const doc: EndpointDoc = {
  * `/__cofre/notifications`, with the secret key: the account's notifications after the number
  * `after` (of one payment with `hash`), each with its deliveries, and the keys with which receivers
  * verify them. `order=newest` lists from the newest down instead. `replay=failed` (from number
- * `from`), `replay=payment` (`hash`) or `replay=range` (`from`, `to`) delivers again. `switch_on`
- * and `switch_off` take the id of an endpoint and return the list. A signed-in user is shown no
+ * `from`), `replay=payment` (`hash`) or `replay=range` (`from`, `to`) delivers again. `enable`
+ * and `disable` take the id of an endpoint and return the list. A signed-in user is shown no
  * secret: with it, receivers could be sent forged notifications.
  */
 export function notificationsEndpoint(of: (account: Account) => NotificationsDeps): Endpoint {
   const answerTo = async ({ params, account, person }: WireRequest): Promise<WireAnswer> => {
     const deps = of(account);
-    const asked = switches.filter((name) => params[name] !== undefined);
+    const asked = changes.filter((name) => params[name] !== undefined);
     if (asked.length > 0) {
-      const switched = await switchedTo(deps, params, account, asked);
-      return "body" in switched ? switched : list(deps, params, switched, person);
+      const changed = await endpointChanged(deps, params, account, asked);
+      return "body" in changed ? changed : list(deps, params, changed, person);
     }
     return textOf(params, "replay") === undefined
       ? list(deps, params, account, person)
@@ -170,9 +170,9 @@ export function notificationsEndpoint(of: (account: Account) => NotificationsDep
     path: "/__cofre/notifications",
     doc,
     permission: whenGiven(
-      ["switch_on", "switch_off"],
-      acting("admin", "receiver_switched", switchIn),
-      whenGiven(["replay"], acting("operator", "notification_sent_again"), viewing),
+      ["enable", "disable"],
+      acting("admin", "endpoint_changed", changeIn),
+      whenGiven(["replay"], acting("operator", "notification_resent"), viewing),
     ),
     recorded: false,
     key: "secret",
@@ -248,7 +248,7 @@ async function list(
     url: shownAddress(each.url),
     enabled: each.enabled && each.goneAt === undefined,
     state: stateOf(each),
-    ...(each.offAt === undefined ? {} : { off_at: formatTimestamp(each.offAt) }),
+    ...(each.offAt === undefined ? {} : { disabled_at: formatTimestamp(each.offAt) }),
     ...(each.goneAt === undefined ? {} : { gone_at: formatTimestamp(each.goneAt) }),
     ...(person === undefined
       ? { secret: receiverSecret(keys, name, secretName(each, each.secretVersion)) }
@@ -269,26 +269,26 @@ async function list(
 }
 
 /**
- * `off`: disabled by a user; `gone`: it has answered 410. Its notifications are kept in both cases.
+ * `disabled` by a user; `gone`: it has answered 410. Its notifications are kept in both cases.
  */
-function stateOf({ enabled, goneAt }: NotificationEndpoint): "on" | "off" | "gone" {
-  if (!enabled) return "off";
-  return goneAt === undefined ? "on" : "gone";
+function stateOf({ enabled, goneAt }: NotificationEndpoint): "enabled" | "disabled" | "gone" {
+  if (!enabled) return "disabled";
+  return goneAt === undefined ? "enabled" : "gone";
 }
 
-const switches = ["switch_on", "switch_off"] as const;
+const changes = ["enable", "disable"] as const;
 
 /**
  * Enables or disables one of the account's endpoints and returns the account, or the refusal.
  * Notifications that were kept for it are sent at once.
  */
-async function switchedTo(
+async function endpointChanged(
   { change, nudge }: NotificationsDeps,
   params: TreeObject,
   { settings }: Account,
-  asked: readonly (typeof switches)[number][],
+  asked: readonly (typeof changes)[number][],
 ): Promise<Account | WireAnswer> {
-  const [name = "switch_on"] = asked;
+  const [name = "enable"] = asked;
   const id = textOf(params, name) ?? "";
   if (
     asked.length > 1 ||
@@ -300,7 +300,7 @@ async function switchedTo(
   const account = await change((current) => ({
     ...current,
     notificationEndpoints:
-      endpointsSwitched(current, id, name === "switch_on") ?? current.notificationEndpoints,
+      endpointsSwitched(current, id, name === "enable") ?? current.notificationEndpoints,
   }));
   nudge();
   return account;

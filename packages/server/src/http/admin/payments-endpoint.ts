@@ -45,7 +45,7 @@ const listedPayment = json.object({
   instalments: json.text,
   charged_back: { ...json.flag, description: "A chargeback is open." },
   disputed: { ...json.flag, description: "There was a chargeback, reversed or not." },
-  waits_for_acquirer: json.flag,
+  in_flight: json.flag,
   needs_review: {
     ...json.flag,
     description: "An invariant of the payment was violated; needs investigation.",
@@ -212,7 +212,7 @@ function listed({
     instalments: String(instalments),
     charged_back: chargeback?.state === "opened",
     disputed: chargeback !== undefined,
-    waits_for_acquirer: attempt !== undefined,
+    in_flight: attempt !== undefined,
     needs_review: needsReview,
   };
 }

@@ -36,13 +36,13 @@ const answerSchema = new NamedSchema(
             ...json.anyObject,
             description: "Only parameters of the allow list; card numbers are masked.",
           },
-          parameters_left_out: json.number,
+          parameters_omitted: json.number,
           hash: json.textOrNull,
           merchant_payment_code: json.textOrNull,
-          answer: {
+          response: {
             type: ["object", "array", "null"],
             items: {},
-            description: "null while there is no answer, or when it is too long to be kept.",
+            description: "null while there is none, or when it is too long to be kept.",
           },
         },
         {
@@ -50,7 +50,10 @@ const answerSchema = new NamedSchema(
           status_code: json.textOrNull,
           duration_ms: json.number,
           replayed: json.flag,
-          answer_begins: { ...json.text, description: "The beginning of a longer answer." },
+          response_prefix: {
+            ...json.text,
+            description: "The beginning of a response that is too long.",
+          },
         },
       ),
     ),
@@ -58,7 +61,7 @@ const answerSchema = new NamedSchema(
       type: ["number", "null"],
       description: "The value of `after` for the next page; null on the last page.",
     },
-    recording: json.object({ since: json.textOrNull, keeps: json.number }),
+    recording: json.object({ since: json.textOrNull, capacity: json.number }),
     status: json.success,
   }),
 );
@@ -123,7 +126,7 @@ export function requestsEndpoint(recorder: Pick<Recorder, "of">): Endpoint {
         next: wanted.length > page.length ? (page.at(-1)?.number ?? null) : null,
         recording: {
           since: since === undefined ? null : formatInstant(since),
-          keeps: recordingBounds.requests,
+          capacity: recordingBounds.requests,
         },
         status: "SUCCESS",
       };

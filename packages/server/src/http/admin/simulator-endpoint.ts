@@ -29,7 +29,7 @@ const messages = [
 export interface SimulatorInstruction {
   readonly next: (typeof faults)[number] | { readonly decline: DeclineReason };
   readonly times: number;
-  readonly of?: (typeof messages)[number];
+  readonly message?: (typeof messages)[number];
 }
 
 /**
@@ -63,7 +63,7 @@ const doc: EndpointDoc = {
       note: `The simulated issuer's reason: ${declineReasons.join(", ")}.`,
     },
     {
-      name: "of",
+      name: "message",
       type: "text",
       values: messages,
       note: "Only messages of this kind. Any other value: COFRE-33.",
@@ -82,20 +82,20 @@ const doc: EndpointDoc = {
   ],
   answer: doneSchema,
   codes: ["COFRE-32", "COFRE-33", "COFRE-34", "COFRE-35", "COFRE-50"],
-  example: { ...exampleKey, next: "decline", reason: "insufficient_funds", of: "authorize" },
+  example: { ...exampleKey, next: "decline", reason: "insufficient_funds", message: "authorize" },
 };
 
 /**
  * `/__cofre/simulator`, in the sandbox only: instructions for the account's next messages to the
  * simulated acquirer. `next`: `lose_request`, `lose_answer`, `late_answer`, `double_request`,
- * `echo_card` or `decline` with a `reason`; `times`: default 1; `of`: only messages of this kind;
+ * `echo_card` or `decline` with a `reason`; `times`: default 1; `message`: only messages of this kind;
  * `connector`: which simulator if there are several, default the first.
  */
 export function simulatorEndpoint(instruct: Instruct, names: readonly string[]): Endpoint {
   return {
     path: "/__cofre/simulator",
     doc,
-    permission: acting("admin", "simulator_told"),
+    permission: acting("admin", "simulator_instructed"),
     recorded: true,
     key: "secret",
     family: "parameters",
@@ -113,9 +113,9 @@ export function simulatorEndpoint(instruct: Instruct, names: readonly string[]):
           list: faults.join(", "),
           reasons: declineReasons.join(", "),
         });
-      const asked = textOf(params, "of");
-      const of = messages.find((name) => name === asked);
-      if (asked !== undefined && of === undefined)
+      const asked = textOf(params, "message");
+      const message = messages.find((name) => name === asked);
+      if (asked !== undefined && message === undefined)
         return refusalAnswer("COFRE-33", { list: messages.join(", ") });
       const times = textOf(params, "times") ?? "1";
       if (!/^[1-9]\d{0,3}$/.test(times)) return refusalAnswer("COFRE-34");
@@ -126,7 +126,7 @@ export function simulatorEndpoint(instruct: Instruct, names: readonly string[]):
       try {
         await instruct(
           account.id,
-          { next, times: Number(times), ...(of === undefined ? {} : { of }) },
+          { next, times: Number(times), ...(message === undefined ? {} : { message }) },
           connector,
         );
       } catch {

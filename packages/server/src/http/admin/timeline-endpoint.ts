@@ -46,7 +46,7 @@ const answerSchema = new NamedSchema(
           "Requests, calls and attempts before this time may be missing; null: none was recorded.",
       },
       complete: { ...json.flag, description: "Nothing about this payment is missing." },
-      left_out: {
+      omitted: {
         ...json.number,
         description:
           "The number of older recorded requests, calls and attempts of this payment that are not shown.",
@@ -116,7 +116,7 @@ export function timelineEndpoint({ runner, storeOf, recorder }: TimelineDeps): E
             since: since === undefined ? null : formatInstant(since),
             // Everything about the payment was recorded, and is shown.
             complete: since !== undefined && since <= payment.createdAt && leftOut === 0,
-            left_out: leftOut,
+            omitted: leftOut,
           },
           entries,
           price: explainedPrices(payment, explained.explanation),

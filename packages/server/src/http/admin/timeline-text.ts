@@ -169,8 +169,8 @@ export function notificationText(
 
 const verdicts = {
   delivered: "",
-  again: ", and is retried",
-  given_up: ", and the delivery has failed",
+  retry: ", and is retried",
+  failed: ", and the delivery has failed",
   gone: ", and the endpoint was disabled",
 } as const satisfies Record<RecordedAttempt["verdict"], string>;
 

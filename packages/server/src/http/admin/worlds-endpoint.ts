@@ -139,7 +139,7 @@ const worldDoc: EndpointDoc = {
   fields: [
     secretKey,
     {
-      name: "do",
+      name: "action",
       type: "text",
       values: worldActions,
       note: "Without it: returns the world, or null for an account that is not a world. Any other value: COFRE-75.",
@@ -172,7 +172,7 @@ const clockAnswer = new NamedSchema(
       status: json.success,
     },
     {
-      done: json.object({
+      processed: json.object({
         payments: { ...json.integer, description: "Changes of payments." },
         deliveries: { ...json.integer, description: "Attempts to deliver notifications." },
         cards: { ...json.integer, description: "Stored cards that were deleted." },
@@ -180,9 +180,9 @@ const clockAnswer = new NamedSchema(
       complete: {
         ...json.flag,
         description:
-          "false: more work fell due than one call performs. Repeat the request with `set` to `to`.",
+          "false: more work fell due than one call performs. Repeat the request with `set` to `target`.",
       },
-      to: { ...json.instant, description: "The requested time, when it is not reached." },
+      target: { ...json.instant, description: "The requested time, when it is not reached." },
     },
   ),
 );
@@ -220,7 +220,7 @@ const clockDoc: EndpointDoc = {
  * - `/__cofre/worlds`: POST creates one, GET lists all. Takes no key, because any client that
  *   reaches a sandbox may create worlds in it. If the console has logins, or the request may come
  *   from a page of another site, it requires a secret key of the server's own accounts.
- * - `/__cofre/world`, with the world's secret key: shows it; `do`: `reset`, `snapshot`, `restore`,
+ * - `/__cofre/world`, with the world's secret key: shows it; `action`: `reset`, `snapshot`, `restore`,
  *   `delete`.
  * - `/__cofre/clock`, with the secret key: shows the account's time; `set`, `advance` and `run`
  *   change that of a world.
@@ -242,7 +242,9 @@ export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
           ...all,
           key: "secret",
           permission: (request) =>
-            request.method === "POST" ? acting("admin", "world_made")(request) : reading(request),
+            request.method === "POST"
+              ? acting("admin", "world_created")(request)
+              : reading(request),
           recorded: false,
           ofServer: true,
           // A world's key opens that world, and shows no others.
@@ -261,8 +263,8 @@ export function worldsEndpoints(deps: WorldsDeps): readonly Endpoint[] {
       path: "/__cofre/world",
       doc: worldDoc,
       permission: whenGiven(
-        ["do"],
-        acting("admin", "world_changed", wordIn("do", worldActions)),
+        ["action"],
+        acting("admin", "world_changed", wordIn("action", worldActions)),
         reading,
       ),
       recorded: false,
@@ -442,7 +444,7 @@ async function changeWorld(
   person: Person,
 ): Promise<WireAnswer> {
   const world = worlds.of(id);
-  const asked = params["do"];
+  const asked = params["action"];
   if (asked === undefined)
     return answer({ world: world === undefined ? null : shown(world, person) });
   if (world === undefined) return noWorld;
@@ -493,8 +495,8 @@ async function clock(deps: WorldsDeps, params: TreeObject, { id }: Account): Pro
   const { result: done, left, isCancelled } = moved;
   if (isCancelled) return refusalAnswer("COFRE-162");
   const rest =
-    left === undefined ? { complete: true } : { complete: false, to: formatInstant(left) };
-  return answer({ clock: clockOf(world), done, ...rest });
+    left === undefined ? { complete: true } : { complete: false, target: formatInstant(left) };
+  return answer({ clock: clockOf(world), processed: done, ...rest });
 }
 
 /**

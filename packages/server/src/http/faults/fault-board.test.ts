@@ -19,8 +19,8 @@ describe("a board of faults", () => {
     const board = new FaultBoard();
     board.add(one, { ...plain, times: 2 });
     board.add(one, { ...plain, kind: "slow" });
-    const met = Array.from({ length: 4 }, () => board.take(one, "/ws/direct", undefined)?.id);
-    assert.deepEqual(met, ["f1", "f1", "f2", undefined]);
+    const injected = Array.from({ length: 4 }, () => board.take(one, "/ws/direct", undefined)?.id);
+    assert.deepEqual(injected, ["f1", "f1", "f2", undefined]);
     assert.equal(board.waitsFor(one), false);
   });
 
@@ -29,7 +29,7 @@ describe("a board of faults", () => {
     board.add(one, { ...plain, times: 0 });
     for (let request = 0; request < 2_000; request += 1)
       assert.equal(board.take(one, "/ws/query", undefined)?.id, "f1");
-    assert.equal(board.list(one)[0]?.met, 2_000);
+    assert.equal(board.list(one)[0]?.injected, 2_000);
   });
 
   test("passes over what is for another operation or another payment", () => {

@@ -20,7 +20,7 @@ export interface Fault {
 
 export interface WaitingFault extends Fault {
   /** Requests that it has matched. */
-  readonly met: number;
+  readonly injected: number;
 }
 
 export const mostTimes = 1_000;
@@ -50,7 +50,7 @@ export class FaultBoard {
     const entry = this.#entries.get(merchantId) ?? this.#open(merchantId);
     if (entry === undefined || entry.waiting.length >= mostFaults) return undefined;
     entry.made += 1;
-    const added = { ...fault, id: `f${entry.made}`, met: 0 };
+    const added = { ...fault, id: `f${entry.made}`, injected: 0 };
     entry.waiting = [...entry.waiting, added];
     return added;
   }
@@ -91,10 +91,10 @@ export class FaultBoard {
       (each) => meetsPath(each, path) && (each.code === undefined || each.code === code),
     );
     if (entry === undefined || fault === undefined) return undefined;
-    const met = fault.met + 1;
-    const isOver = met === fault.times;
+    const injected = fault.injected + 1;
+    const isOver = injected === fault.times;
     entry.waiting = entry.waiting.flatMap((each) =>
-      each !== fault ? [each] : isOver ? [] : [{ ...fault, met }],
+      each !== fault ? [each] : isOver ? [] : [{ ...fault, injected }],
     );
     return fault;
   }

@@ -90,7 +90,7 @@ describe("faults", () => {
     assert.equal((await ask("/ws/direct", { integration_key: "Bea" })).status, 200);
     assert.equal((await ask("/ws/direct", { integration_key: "Ana" })).status, 429);
     assert.equal((await ask("/ws/direct", { integration_key: "Bea" })).status, 200);
-    assert.deepEqual([handled, board.list(ana.id)[0]?.met], [["Bea", "Bea"], 1]);
+    assert.deepEqual([handled, board.list(ana.id)[0]?.injected], [["Bea", "Bea"], 1]);
   });
 
   test("of the acquirer are told with one request, and the account is not changed", async (context) => {
@@ -111,7 +111,7 @@ describe("faults", () => {
     const { board, ask } = await serving(context);
     board.add(ana.id, { ...plain, times: 0 });
     assert.equal((await ask("/__cofre/any", { integration_key: "Ana" })).status, 200);
-    assert.equal(board.list(ana.id)[0]?.met, 0);
+    assert.equal(board.list(ana.id)[0]?.injected, 0);
   });
 
   test("are used up by a request that is refused for a reason of its own", async (context) => {

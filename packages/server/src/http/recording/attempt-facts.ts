@@ -23,6 +23,6 @@ export function attemptFactsOf({
     attempt,
     outcome: outcome ?? "nothing",
     verdict,
-    dueAt: state === "waiting" && verdict === "again" ? dueAt : undefined,
+    dueAt: state === "waiting" && verdict === "retry" ? dueAt : undefined,
   };
 }

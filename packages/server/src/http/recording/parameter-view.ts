@@ -60,7 +60,7 @@ const rows: ReadonlyMap<string, Showing> = new Map([
     ],
     ["cof_type", "initiator", "trans_type", "transType", "mandate_id"],
     ["threeds_eci", "threeds_version", "threeds_trxid", "threeds_xid"],
-    ["action", "next", "reason", "times", "of", "connector"],
+    ["action", "next", "reason", "times", "message", "connector"],
     ["set", "advance", "run", "kind", "path", "delay_ms", "clear"],
   ),
   // Stored unchanged elsewhere, and searched by the whole name.

@@ -61,11 +61,11 @@ export function requestView(request: RecordedRequest): Readonly<Record<string, u
     path,
     key,
     parameters: objectOf(parameters),
-    parameters_left_out: leftOut,
+    parameters_omitted: leftOut,
     hash: hash ?? null,
     merchant_payment_code: code ?? null,
     ...(answer === undefined
-      ? { answer: null }
+      ? { response: null }
       : {
           http_status: answer.status,
           status_code: answer.code ?? null,
@@ -78,11 +78,11 @@ export function requestView(request: RecordedRequest): Readonly<Record<string, u
 
 /** The beginning of a longer body is no longer valid JSON. */
 function answerView({ body, isCut }: AnswerFacts): Readonly<Record<string, unknown>> {
-  if (isCut) return { answer: null, answer_begins: body };
+  if (isCut) return { response: null, response_prefix: body };
   try {
-    return { answer: JSON.parse(body) as unknown };
+    return { response: JSON.parse(body) as unknown };
   } catch {
-    return { answer: null, answer_begins: body };
+    return { response: null, response_prefix: body };
   }
 }
 

@@ -123,7 +123,7 @@ describe("who is let in without a key", () => {
         gate.admit(keyedEndpoint("/ws/refund"), refund, caller(over)),
         refusedWith(code),
       );
-      await assert.rejects(gate.admin("/__cofre/people", caller(over)));
+      await assert.rejects(gate.admin("/__cofre/users", caller(over)));
     }
     assert.deepEqual(await written(), []);
   });
@@ -364,20 +364,20 @@ describe("what a role does not allow", () => {
   test("is people and their audit log, for all but admins", async () => {
     const { gate, caller, callerOf, admin, written } = await openGate();
     await assert.rejects(gate.admin(auditPath, caller()), refusedWith("COFRE-113"));
-    assert.equal((await gate.admin("/__cofre/people", callerOf(admin))).person.name, admin.name);
+    assert.equal((await gate.admin("/__cofre/users", callerOf(admin))).person.name, admin.name);
     assert.deepEqual(await written(), [
       ["request", auditPath, "refused", undefined, "role operator"],
     ]);
     await gate.admin(auditPath, callerOf(admin));
     assert.deepEqual((await written()).slice(1), [
-      ["looked", auditPath, "done", undefined, undefined],
+      ["viewed", auditPath, "done", undefined, undefined],
     ]);
   });
 });
 
 describe("a look", () => {
   const look = (account: MerchantId = first): unknown[] => [
-    "looked",
+    "viewed",
     hash,
     "done",
     undefined,
@@ -404,7 +404,7 @@ describe("a look", () => {
     assert.equal((await written()).length, 4);
     await gate.admit(keyedEndpoint("/ws/query"), { method: "GET", params: {} }, caller());
     assert.deepEqual((await written()).slice(4), [
-      ["looked", "/ws/query", "done", undefined, `account ${first}`],
+      ["viewed", "/ws/query", "done", undefined, `account ${first}`],
     ]);
     // A clock that was set back does not prevent the entry.
     clock.advance(-1 * minute);

@@ -187,9 +187,9 @@ export class PeopleGate {
       throw peopleError("role");
     }
     if (path === auditPath)
-      await this.#seldom(signedIn, "looked", {
+      await this.#seldom(signedIn, "viewed", {
         ...by,
-        act: "looked",
+        act: "viewed",
         result: "done",
         detail: undefined,
       });
@@ -210,7 +210,7 @@ export class PeopleGate {
     if (need.kind === "look") {
       await this.#seldom(signedIn, account.id, {
         ...by,
-        act: "looked",
+        act: "viewed",
         result: "done",
         detail: detailOf(account.id),
       });

@@ -27,12 +27,12 @@ const mostEntries = 200;
 /**
  * The console's calls about users (docs/wire/sandbox.md), if it has logins. POST only, so that no
  * parameter is in an address.
- * - `/__cofre/session`: the signed-in user; `do`: `sign_in` with `name`, `password` and `code`,
+ * - `/__cofre/session`: the signed-in user; `action`: `sign_in` with `name`, `password` and `code`,
  *   `sign_out`.
  * - `/__cofre/enrolment`: shows an `invitation`; `password` and `code` accept it.
  * - `/__cofre/password`: changes the user's own; `password`, `code` and `new_password`.
- * - `/__cofre/people`, admins only: all users; `do`: `invite` with `name` and `role`, and with an
- *   `id` `invite_again`, `set_role`, `disable`, `unlock`.
+ * - `/__cofre/users`, admins only: all users; `action`: `invite` with `name` and `role`, and with an
+ *   `id` `reinvite`, `set_role`, `disable`, `unlock`.
  * - `/__cofre/audit`, admins only: entries, newest first; `verify` checks whether the chain is
  *   whole.
  */
@@ -62,7 +62,7 @@ export function peopleEndpoints(deps: PeopleDeps): readonly PeopleEndpoint[] {
 }
 
 function session(deps: PeopleDeps, request: PeopleRequest): Promise<WireAnswer> {
-  switch (textOf(request.params, "do")) {
+  switch (textOf(request.params, "action")) {
     case undefined:
       return whoIsIt(deps, request);
     case "sign_in":
@@ -70,7 +70,7 @@ function session(deps: PeopleDeps, request: PeopleRequest): Promise<WireAnswer> 
     case "sign_out":
       return signOut(deps, request);
     default:
-      throw invalid("Parameter", "do");
+      throw invalid("Parameter", "action");
   }
 }
 
@@ -114,7 +114,8 @@ async function enrolment(
   const invitation = textIn(params, "invitation");
   if (params["password"] === undefined && params["code"] === undefined) {
     const { name, role, secret, uri } = await people.enrolment(invitation);
-    return answer({ name, role, secret, uri, ...(await qrCode(uri)) });
+    const { path, size } = await qrCode(uri);
+    return answer({ name, role, secret, uri, qr_path: path, qr_size: size });
   }
   const given = { invitation, password: textIn(params, "password"), code: textIn(params, "code") };
   return begunAnswer(
@@ -139,7 +140,7 @@ async function password(
   return answer({}, ...sessionHeaders(signedIn, clock));
 }
 
-const peoplePath = "/__cofre/people";
+const peoplePath = "/__cofre/users";
 
 async function peopleList(
   { people, gate, clock }: PeopleDeps,
@@ -148,9 +149,9 @@ async function peopleList(
   const by = await gate.admin(peoplePath, caller);
   const headers = sessionHeaders(by, clock);
   const { address: origin } = caller;
-  const asked = textOf(params, "do");
-  if (params["do"] === undefined)
-    return answer({ people: (await people.list()).map(shown) }, ...headers);
+  const asked = textOf(params, "action");
+  if (params["action"] === undefined)
+    return answer({ users: (await people.list()).map(shown) }, ...headers);
   if (asked === "invite") {
     const role = roleIn(params);
     return invited(
@@ -160,19 +161,19 @@ async function peopleList(
   }
   const id = idIn(params);
   switch (asked) {
-    case "invite_again":
+    case "reinvite":
       return invited(await people.inviteAgain(by, id, origin), headers);
     case "set_role":
       return answer(
-        { person: shown(await people.setRole(by, id, roleIn(params), origin)) },
+        { user: shown(await people.setRole(by, id, roleIn(params), origin)) },
         ...headers,
       );
     case "disable":
-      return answer({ person: shown(await people.disable(by, id, origin)) }, ...headers);
+      return answer({ user: shown(await people.disable(by, id, origin)) }, ...headers);
     case "unlock":
-      return answer({ person: shown(await people.unlock(by, id, origin)) }, ...headers);
+      return answer({ user: shown(await people.unlock(by, id, origin)) }, ...headers);
     default:
-      throw invalid("Parameter", "do");
+      throw invalid("Parameter", "action");
   }
 }
 
@@ -187,7 +188,7 @@ async function audit(
       {
         verified: {
           entries,
-          first_bad: firstBad ?? null,
+          first_invalid: firstBad ?? null,
           head: head.number === 0 ? null : headText(head),
         },
       },
@@ -221,7 +222,7 @@ async function begunAnswer(
 
 function signedInAnswer(signedIn: SignedIn, clock: Clock): WireAnswer {
   return answer(
-    { person: shown(signedIn.person), csrf: signedIn.csrf },
+    { user: shown(signedIn.person), csrf: signedIn.csrf },
     ...sessionHeaders(signedIn, clock),
   );
 }
@@ -230,7 +231,7 @@ function invited(
   { person, invitation }: { readonly person: PersonView; readonly invitation: Secret<string> },
   headers: ReturnType<typeof sessionHeaders>,
 ): WireAnswer {
-  return answer({ person: shown(person), invitation: invitation.reveal() }, ...headers);
+  return answer({ user: shown(person), invitation: invitation.reveal() }, ...headers);
 }
 
 function shown({

@@ -10,7 +10,7 @@ const peopleErrors = {
   not_signed_in: "COFRE-110",
   sign_in_refused: "COFRE-111",
   busy: "COFRE-12",
-  held_back: "COFRE-123",
+  rate_limited: "COFRE-123",
   no_invitation: "COFRE-114",
   password_refused: "COFRE-115",
   code_refused: "COFRE-116",

@@ -8,9 +8,9 @@ const uri = (length: number): string =>
 
 /** The rows of a QR code, read from its path. */
 async function drawn(text: string): Promise<readonly string[]> {
-  const { squares, size } = await qrCode(text);
-  assert.match(squares, /^(?:M\d+ \d+h1v1h-1z)+$/);
-  const dark = new Set(Array.from(squares.matchAll(/M(\d+) (\d+)h/g), ([, x, y]) => `${x} ${y}`));
+  const { path, size } = await qrCode(text);
+  assert.match(path, /^(?:M\d+ \d+h1v1h-1z)+$/);
+  const dark = new Set(Array.from(path.matchAll(/M(\d+) (\d+)h/g), ([, x, y]) => `${x} ${y}`));
   return Array.from({ length: size }, (_row, y) =>
     Array.from({ length: size }, (_, x) => (dark.has(`${x} ${y}`) ? "#" : ".")).join(""),
   );

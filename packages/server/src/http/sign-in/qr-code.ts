@@ -2,7 +2,7 @@
  * A QR code as an SVG path, one unit per dark square, and the number of squares in each direction.
  */
 export interface QrCode {
-  readonly squares: string;
+  readonly path: string;
   readonly size: number;
 }
 
@@ -10,8 +10,8 @@ export interface QrCode {
 export async function qrCode(text: string): Promise<QrCode> {
   const { encode } = await import("uqr");
   const { data, size } = encode(text, { ecc: "L", border: 0 });
-  const squares = data
+  const path = data
     .map((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : "")).join(""))
     .join("");
-  return { squares, size };
+  return { path, size };
 }

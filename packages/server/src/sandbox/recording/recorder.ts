@@ -130,7 +130,7 @@ export interface AttemptFacts {
   readonly attempt: number;
   /** An HTTP status, or an outcome from delivery/delivery.ts. */
   readonly outcome: string;
-  readonly verdict: "delivered" | "again" | "given_up" | "gone";
+  readonly verdict: "delivered" | "retry" | "failed" | "gone";
   /** Time of the next attempt. */
   readonly dueAt: Instant | undefined;
 }

@@ -28,7 +28,7 @@ const openRefusals = {
   foreign_log:
     "this is a copy that cofre backup made, but its directory has the -wal file of another database, which would damage it: remove cofre.db-wal and cofre.db-shm, or restore with cofre restore",
   moved:
-    "the data of this file was moved to PostgreSQL, or the move is not complete: start with the COFRE_DATABASE_URL of that database; cofre migrate-store completes an interrupted move, and cofre migrate-store --back reverts a move",
+    "the data of this file was moved to PostgreSQL, or the move is not complete: start with the COFRE_DATABASE_URL of that database; cofre migrate-store completes an interrupted move, and cofre migrate-store --rollback reverts a move",
   cannot_open: "the file cannot be opened or created here",
   full: "the disk is full",
   no_room:

@@ -35,7 +35,7 @@ export const postgresRefusals = {
   other_keys:
     "the database belongs to other keys than those in COFRE_DATA_DIR, which cannot decrypt its cards: restore the keys that belong to it, or name the right database",
   returned:
-    "the data of this database was given back to its file (cofre migrate-store --back): use the file, or an empty database",
+    "the data of this database was given back to its file (cofre migrate-store --rollback): use the file, or an empty database",
   moving: "cofre migrate-store is running on this database: start again when it has ended",
   clock: "the server's clock and this machine's differ by more than 2 seconds",
   changed: "a migration of this database differs from the one of this version of Cofre",

@@ -51,7 +51,7 @@ export function directEndpoint({
   return {
     path: "/ws/direct",
     doc,
-    permission: acting("operator", "payment_made"),
+    permission: acting("operator", "payment_created"),
     recorded: true,
     key: "secret",
     family: "json",

@@ -29,7 +29,7 @@ export function resendNotificationEndpoint({ runner }: EndpointDeps): Endpoint {
   return {
     path: "/ws/everest/resendNotification",
     doc,
-    permission: acting("operator", "notification_sent_again"),
+    permission: acting("operator", "notification_resent"),
     recorded: true,
     key: "secret",
     family: "parameters",

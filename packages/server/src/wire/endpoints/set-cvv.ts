@@ -56,7 +56,7 @@ export function setCvvEndpoint(deps: EndpointDeps): Endpoint {
   return {
     path: "/ws/token/setCVV",
     doc,
-    permission: acting("operator", "security_code_left"),
+    permission: acting("operator", "security_code_set"),
     recorded: true,
     key: "public",
     family: "json",

@@ -640,7 +640,10 @@ export const errorTable = {
     message: "Parameter next must be one of {list}, or decline with a reason: {reasons}",
     condition: "/__cofre/simulator",
   },
-  "COFRE-33": { message: "Parameter of must be one of {list}", condition: "/__cofre/simulator" },
+  "COFRE-33": {
+    message: "Parameter message must be one of {list}",
+    condition: "/__cofre/simulator",
+  },
   "COFRE-34": {
     message: "Parameter times must be a whole number from 1 to 9999",
     condition: "/__cofre/simulator",
@@ -726,7 +729,7 @@ export const errorTable = {
     message: "This account is not a world: its clock is the system clock, and it cannot be reset",
     condition: "/__cofre/world, /__cofre/clock",
   },
-  "COFRE-75": { message: "Parameter do must be one of {list}", condition: "/__cofre/world" },
+  "COFRE-75": { message: "Parameter action must be one of {list}", condition: "/__cofre/world" },
   "COFRE-76": {
     message: "The maximum number of snapshots is reached",
     condition:
@@ -807,7 +810,7 @@ export const errorTable = {
   },
   "COFRE-145": {
     message:
-      "Parameter switch_on or switch_off must be the id of an endpoint of this account, and cannot be given with replay",
+      "Parameter enable or disable must be the id of an endpoint of this account, and cannot be given with replay",
     condition: "/__cofre/notifications",
   },
   "COFRE-62": { message: "Parameter per must be one of {list}", condition: "/__cofre/figures" },
@@ -868,19 +871,19 @@ export const errorTable = {
   },
   "COFRE-117": {
     message: "A name must have 3 to 64 letters, digits or . _ @ + - and must not be in use",
-    condition: "/__cofre/people",
+    condition: "/__cofre/users",
     tested: "elsewhere",
   },
   "COFRE-118": {
     message: "At least one active admin is required: make another user an admin first",
-    condition: "/__cofre/people",
+    condition: "/__cofre/users",
     tested: "elsewhere",
   },
   "COFRE-119": {
     message: "{kind} {name} is invalid",
     choices: { kind: ["Parameter", "Header"] },
     condition:
-      "/__cofre/session, /__cofre/people, /__cofre/audit; an unknown account in X-Cofre-Account",
+      "/__cofre/session, /__cofre/users, /__cofre/audit; an unknown account in X-Cofre-Account",
     tested: "elsewhere",
   },
   "COFRE-123": {
