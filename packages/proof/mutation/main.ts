@@ -102,8 +102,8 @@ const groups: readonly Group[] = [
   { name: "route", mutate: ["operations/route", "merchant/routing"], tests: ["operations/route"] },
   {
     name: "retries",
-    mutate: ["notification/backoff", "delivery/circuit"],
-    tests: ["notification/backoff", "delivery/circuit"],
+    mutate: ["notification/backoff", "kernel/circuit-breaker"],
+    tests: ["notification/backoff", "kernel/circuit-breaker"],
   },
   {
     name: "delivery",

@@ -1,5 +1,6 @@
+import { CircuitBreaker } from "../kernel/circuit-breaker.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { type Instant, laterBy, second } from "../kernel/instant.ts";
+import { second } from "../kernel/instant.ts";
 import type { Connector, NotSent, Unknown } from "./connector.ts";
 
 export interface CircuitOptions {
@@ -16,11 +17,11 @@ export interface CircuitOptions {
   }) => void;
 }
 
-/** The circuit opens after this number of consecutive messages, of any kind, without an answer. */
-const failuresToOpen = 20;
-/** The first open interval, doubled each time the probe is not answered either. */
-const firstRestMs = 5 * second;
-const longestRestMs = 60 * second;
+const acquirerCircuit = {
+  failuresToOpen: 20,
+  firstOpenMs: 5 * second,
+  longestOpenMs: 60 * second,
+};
 
 const notSent: NotSent = { kind: "not_sent" };
 const leftAlone: Unknown = { kind: "unknown", cause: "connection" };
@@ -28,17 +29,15 @@ const leftAlone: Unknown = { kind: "unknown", cause: "connection" };
 /**
  * A circuit breaker around a connector, so that requests do not wait for an acquirer that is dead
  * or slow: an authorization that is certainly not sent can go to another acquirer or be refused at
- * once, and recovery inquires about what was sent. After the open interval one probe at a time is
- * let through; the first answer closes the circuit. Owns a count of failures and of messages in
- * flight.
+ * once, and recovery inquires about what was sent. Messages of any kind without an answer count as
+ * failures. After the open interval one probe at a time is let through; the first answer closes the
+ * circuit. Owns a circuit breaker and a count of messages in flight.
  */
 export function withCircuit(
   connector: Connector,
   { name, clock, mostUnderWay, report }: CircuitOptions,
 ): Connector {
-  let failures = 0;
-  let restMs = firstRestMs;
-  let restsUntil: Instant | undefined;
+  const circuit = new CircuitBreaker(acquirerCircuit);
   let isProbing = false;
   let underWay = 0;
 
@@ -46,39 +45,27 @@ export function withCircuit(
     ask: () => Promise<Outcome>,
     left: Left,
   ): Promise<Outcome | Left> {
-    const isProbe = restsUntil !== undefined;
-    if (restsUntil !== undefined && (isProbing || rests(restsUntil))) return left;
+    const state = circuit.stateAt(clock.now());
+    const isProbe = state === "half_open";
+    if (state === "open" || (isProbe && isProbing)) return left;
     if (isProbe) isProbing = true;
     try {
       const outcome = await ask();
       if (outcome.kind === "unknown" || outcome.kind === "not_sent") failed(isProbe);
-      else succeeded();
+      else if (circuit.succeeded()) report({ kind: "closed", connector: name });
       return outcome;
     } finally {
       if (isProbe) isProbing = false;
     }
   }
 
-  /** Never longer than the interval itself: the clock may have been set back since. */
-  function rests(until: Instant): boolean {
-    const leftMs = until - clock.now();
-    return leftMs > 0 && leftMs <= restMs;
-  }
-
   function failed(isProbe: boolean): void {
-    failures += 1;
+    const now = clock.now();
+    const wasClosed = circuit.stateAt(now) === "closed";
     // Messages that were in flight when the circuit opened do not count again.
-    if (restsUntil !== undefined ? !isProbe : failures < failuresToOpen) return;
-    if (isProbe) restMs = Math.min(restMs * 2, longestRestMs);
-    else report({ kind: "open", connector: name });
-    restsUntil = laterBy(clock.now(), restMs);
-  }
-
-  function succeeded(): void {
-    if (restsUntil !== undefined) report({ kind: "closed", connector: name });
-    failures = 0;
-    restMs = firstRestMs;
-    restsUntil = undefined;
+    if (!wasClosed && !isProbe) return;
+    if (circuit.failed(now, undefined, isProbe) && wasClosed)
+      report({ kind: "open", connector: name });
   }
 
   async function bounded<Outcome extends { readonly kind: string }>(

@@ -1,16 +1,23 @@
-import type { Instant } from "../kernel/instant.ts";
+import { CircuitBreaker } from "../kernel/circuit-breaker.ts";
+import { type Instant, minute, second } from "../kernel/instant.ts";
 import type { SlotLease } from "../kernel/slot-assignment.ts";
-import { Circuit } from "./circuit.ts";
 import type { NotificationSettings, Target } from "../notification/endpoint.ts";
 import type { Delivery, QueueKey } from "../notification/events.ts";
 
 /** Maximum number of queues with state; beyond that, the state of the oldest is dropped. */
 export const mostLanes = 4_096;
 
+/** While the circuit of a receiver is open, no attempts are counted against deliveries. */
+const receiverCircuit = {
+  failuresToOpen: 5,
+  firstOpenMs: 30 * second,
+  longestOpenMs: 5 * minute,
+};
+
 /** The state of one queue in this process. */
 export interface QueueLane {
   readonly key: QueueKey;
-  readonly circuit: Circuit;
+  readonly circuit: CircuitBreaker;
   /** Read from the store but not begun; each may be tried now. */
   queue: readonly Delivery[];
   /**
@@ -65,7 +72,7 @@ export class QueueLanes {
   restsUntil(now: Instant): Instant | undefined {
     let first: Instant | undefined;
     for (const { circuit } of this.#lanes.values()) {
-      const until = circuit.restUntil;
+      const until = circuit.openUntil;
       if (until !== undefined && until > now && (first === undefined || until < first))
         first = until;
     }
@@ -96,7 +103,7 @@ export class QueueLanes {
 function newLane({ merchantId, queue }: QueueKey): QueueLane {
   return {
     key: { merchantId, queue },
-    circuit: new Circuit(),
+    circuit: new CircuitBreaker(receiverCircuit),
     queue: [],
     lease: undefined,
     underWay: new Set(),
