@@ -11,6 +11,7 @@ import { connectUpstream } from "../../server/src/connectors/upstream/upstream-c
 import type { Clock } from "../../server/src/kernel/clock.ts";
 import type { MerchantId } from "../../server/src/kernel/ids.ts";
 import { Secret } from "../../server/src/kernel/secret.ts";
+import { defaultAccountSettings } from "../../server/src/merchant/settings.ts";
 import type { DeclineReason } from "../../server/src/payment/payment.ts";
 import { AcquirerBook } from "./acquirer-book.ts";
 import type { SimulatedAcquirer } from "./acquirer-link.ts";
@@ -352,14 +353,7 @@ export class UpstreamServer implements Pick<
       merchantId,
       reference,
       deadline: this.#time.now(),
-      simulator: {
-        seed: "",
-        latencyMs: 0,
-        loseAnswer: 0,
-        loseRequest: 0,
-        lateAnswer: 0,
-        doubleRequest: 0,
-      },
+      settings: defaultAccountSettings(),
       original: {
         reference: original,
         amount,

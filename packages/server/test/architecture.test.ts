@@ -389,6 +389,14 @@ const chanceOwners = [
 /** Modules that may use a known seed: worlds of the sandbox. Tests and the simulation inject it. */
 const mayReplay: readonly string[] = ["sandbox/world.ts"];
 
+// --- Concepts that a file does not know ---------------------------------------------------------
+
+/** Words that must not occur in a file, not even in its comments. */
+const foreignWords: readonly { readonly in: string; readonly words: RegExp }[] = [
+  // The contract of a link to an acquirer has nothing that only the sandbox has.
+  { in: "connectors/connector.ts", words: /sandbox|simulat|\bfault|treatment/i },
+];
+
 // --- Rules, as functions of the files, so that the controls below can apply them to others ------
 
 function fits(path: string, row: string): boolean {
@@ -467,6 +475,17 @@ function importCycles(files: readonly SourceFile[]): string[] {
   return [...imports.keys()].filter((path) => reachable(path).has(path));
 }
 
+function foreignWordsIn(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path, source }) =>
+    foreignWords
+      .filter((row) => fits(path, row.in))
+      .flatMap(({ words }) => {
+        const [word] = words.exec(source) ?? [];
+        return word === undefined ? [] : [`${path}: must not mention ${word}`];
+      }),
+  );
+}
+
 function importersOf(module: string, files: readonly SourceFile[]): string[] {
   return files
     .filter(({ path, source }) =>
@@ -540,6 +559,17 @@ describe("architecture", () => {
 
   test("time, chance, timers, environment, files, sockets and packages are reached through the one file that owns each", () => {
     assert.deepEqual(brokenOwnership(production), []);
+  });
+
+  test("no file mentions a concept that it does not know", () => {
+    assert.deepEqual(foreignWordsIn(production), []);
+    const planted = [
+      { path: "connectors/connector.ts", source: "readonly simulator: SimulatorSettings;" },
+      { path: "connectors/circuit.ts", source: "// A fault of the simulator." },
+    ];
+    assert.deepEqual(foreignWordsIn(planted), [
+      "connectors/connector.ts: must not mention simulat",
+    ]);
   });
 
   test("repeatable chance is reached only by what belongs to a sandbox", () => {

@@ -31,7 +31,7 @@ function given(mostUnderWay = 1_000) {
     merchantId,
     reference: `payment-${(number += 1)}-1`,
     deadline: laterBy(time.now(), timeoutMs),
-    simulator: defaultAccountSettings().simulator,
+    settings: defaultAccountSettings(),
     amount: { minor: 100n, currency: "USD" },
     capture: true,
     instalments: 1,

@@ -1,7 +1,7 @@
 import type { MerchantId } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Money } from "../kernel/money.ts";
-import type { SimulatorTreatment } from "../merchant/account.ts";
+import type { AccountSettings } from "../merchant/account.ts";
 import type {
   Customer,
   DeclineReason,
@@ -129,7 +129,8 @@ interface AcquirerRequest {
   readonly reference: string;
   /** An answer after this time makes the outcome unknown. */
   readonly deadline: Instant;
-  readonly simulator: SimulatorTreatment;
+  /** Settings of the merchant's account; a connector reads those that concern its acquirer. */
+  readonly settings: AccountSettings;
 }
 
 export interface AuthorizeRequest extends AcquirerRequest {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { instant } from "../kernel/instant.ts";
 import type { MerchantId } from "../kernel/ids.ts";
+import { defaultAccountSettings } from "../merchant/settings.ts";
 import type { DeclineReason } from "../payment/payment.ts";
 import { Cvv, Pan } from "../vault/pan.ts";
 import { connectorsOf } from "./connector-set.ts";
@@ -20,20 +21,12 @@ function cardInHand(code = "837"): CardToAuthorize {
   };
 }
 
-const simulator = {
-  seed: "s",
-  latencyMs: 0,
-  loseAnswer: 0,
-  loseRequest: 0,
-  lateAnswer: 0,
-  doubleRequest: 0,
-};
 const amount = { minor: 100_00n, currency: "USD" };
 const address = {
   merchantId: "00000001" as MerchantId,
   reference: "p-1",
   deadline: instant(1),
-  simulator,
+  settings: defaultAccountSettings(),
 };
 const card = { brand: "visa", maskedPan: "411111xxxxxx1111", tokenDigest: undefined } as const;
 const authorization = {

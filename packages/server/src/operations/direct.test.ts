@@ -171,38 +171,6 @@ const orderOf = (over: Partial<DirectInput["order"]>): DirectInput["order"] => (
 });
 
 describe("a payment by card", () => {
-  test("of Brazil's debit cards asks for 3-D Secure where the account says so", async () => {
-    const world = await open({ settings: { requireDebitThreeDSecure: true } });
-    const order = orderOf({
-      ...given.newPayment(1).order,
-      country: "br",
-      paymentType: "debit",
-      threeDSecure: undefined,
-      softDescriptor: undefined,
-      manualReview: false,
-    });
-    const faultOf = async (
-      asking: typeof world,
-      over: Partial<DirectInput["order"]> = {},
-    ): Promise<unknown> => {
-      await asking.pay({ order: { ...order, ...over, code: `debit-${asking.asked.length}` } });
-      return asking.asked.at(-1)?.[1].simulator.fault;
-    };
-    assert.deepEqual(await faultOf(world), { decline: "three_d_secure_required" });
-    // Controls: with 3-D Secure, with a credit card, in another country, and in an account without
-    // the requirement.
-    const threeDSecure = {
-      eci: "05",
-      version: undefined,
-      transactionId: undefined,
-      xid: undefined,
-    };
-    assert.equal(await faultOf(world, { threeDSecure }), undefined);
-    assert.equal(await faultOf(world, { paymentType: "credit" }), undefined);
-    assert.equal(await faultOf(world, { country: "mx" }), undefined);
-    assert.equal(await faultOf(await open({})), undefined);
-  });
-
   test("asks the acquirer once, with all that was asked for, after what is about to be sent was written down", async () => {
     const states: (string | undefined)[] = [];
     const world = await open({
@@ -226,7 +194,7 @@ describe("a payment by card", () => {
       merchantId: given.merchantA,
       reference: `${payment.id}-1`,
       deadline: laterBy(sentAt, 30_000),
-      simulator: world.account.settings.simulator,
+      settings: world.account.settings,
       amount: order.amount,
       capture: true,
       instalments: 3,

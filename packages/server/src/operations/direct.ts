@@ -13,7 +13,6 @@ import type { PaymentChange } from "../decisions/steps.ts";
 import { assert } from "../kernel/assert.ts";
 import type { Instant } from "../kernel/instant.ts";
 import { ServiceError } from "../payment/service-error.ts";
-import type { AccountSettings, SimulatorTreatment } from "../merchant/account.ts";
 import { countryOf } from "../payment/countries.ts";
 import { offeredInstalments } from "../payment/instalments.ts";
 import {
@@ -21,7 +20,6 @@ import {
   attemptReference,
   type OrderCard,
   type Payment,
-  type PaymentOrder,
   type Pricing,
 } from "../payment/payment.ts";
 import { priceOrder } from "../payment/pricing.ts";
@@ -283,7 +281,7 @@ function authorizeRequest(context: OperationContext, payment: Payment): Authoriz
     merchantId: payment.merchantId,
     reference: attemptReference(payment.id, attempt.number),
     deadline: attempt.answerBy,
-    simulator: treatmentOf(order, context.account.settings),
+    settings: context.account.settings,
     amount: order.amount,
     capture: attempt.kind === "sale",
     instalments: order.instalments,
@@ -295,24 +293,6 @@ function authorizeRequest(context: OperationContext, payment: Payment): Authoriz
     customer: order.customer,
     paymentType: order.paymentType,
   };
-}
-
-/**
- * The simulated issuer declines Brazilian debit cards without 3-D Secure if the account requires
- * it, unless an injected fault takes precedence.
- */
-function treatmentOf(
-  { country, paymentType, threeDSecure }: PaymentOrder,
-  settings: AccountSettings,
-): SimulatorTreatment {
-  const isDeclined =
-    settings.requireDebitThreeDSecure &&
-    country === "br" &&
-    paymentType === "debit" &&
-    threeDSecure === undefined;
-  return isDeclined
-    ? { fault: { decline: "three_d_secure_required" }, ...settings.simulator }
-    : settings.simulator;
 }
 
 /** Refuses a token that is already taken, before money moves. */

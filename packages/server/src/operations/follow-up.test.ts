@@ -472,7 +472,7 @@ describe("what the acquirer is asked after the authorization", () => {
             merchantId: given.merchantA,
             reference: `${first.id}-2`,
             deadline: laterBy(sentAt, 30_000),
-            simulator: world.account.settings.simulator,
+            settings: world.account.settings,
             original: {
               reference: `${first.id}-1`,
               amount: first.order.amount,

@@ -40,7 +40,7 @@ export function followUpRequest(
     merchantId: payment.merchantId,
     reference: attemptReference(payment.id, attempt.number),
     deadline: attempt.answerBy,
-    simulator: account.settings.simulator,
+    settings: account.settings,
     original: originalOf(payment),
     amount: { minor: attempt.amount, currency: order.amount.currency },
     attemptNumber: attempt.number,

@@ -136,12 +136,11 @@ async function undoAuthorization(
   };
   for (let tries = 0; tries < undoTries; tries += 1) {
     const reference = undoReference(sent, attempt);
-    const { simulator } = context.account.settings;
     const outcome = await connectorFor(context, sent).reverse({
       merchantId,
       reference,
       deadline: context.answerBy(),
-      simulator,
+      settings: context.account.settings,
       original,
     });
     if (outcome.kind !== "unknown") return outcome.kind === "reversed";
@@ -181,7 +180,7 @@ async function giveBack(
   const request = {
     merchantId: payment.merchantId,
     reference: undoReference(payment, attempt.number),
-    simulator: context.account.settings.simulator,
+    settings: context.account.settings,
     original: originalOf(payment),
     amount: { minor: attempt.amount, currency: payment.order.amount.currency },
   };

@@ -23,7 +23,7 @@ export const verifyCard = defineOperation<VerifyInput, VerifyOutcome>({
     return withCard(context, source, async (card, toAuthorize) => {
       const request = {
         merchantId: account.id,
-        simulator: account.settings.simulator,
+        settings: account.settings,
         country,
         currency,
         card,

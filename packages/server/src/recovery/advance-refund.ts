@@ -139,7 +139,7 @@ function requestFor(context: OperationContext, payment: Payment, refund: Refund)
     merchantId: payment.merchantId,
     reference: refundReference(payment.id, refund),
     deadline: refund.answerBy,
-    simulator: context.account.settings.simulator,
+    settings: context.account.settings,
     original: originalOf(payment),
     amount: { minor: refund.amount, currency: payment.order.amount.currency },
   };

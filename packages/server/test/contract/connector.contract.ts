@@ -16,6 +16,7 @@ import type { Instruction } from "../../src/connectors/simulator/network.ts";
 import type { MerchantId } from "../../src/kernel/ids.ts";
 import { laterBy } from "../../src/kernel/instant.ts";
 import type { Instant } from "../../src/kernel/instant.ts";
+import { defaultAccountSettings } from "../../src/merchant/settings.ts";
 import type { StoredCredential, ThreeDSecure } from "../../src/payment/payment.ts";
 import type { Brand } from "../../src/vault/brand.ts";
 import { maskOf } from "../../src/vault/mask.ts";
@@ -51,14 +52,7 @@ export interface ConnectorHarness {
 const approving = "4111111111111111";
 const insufficientFunds = "4716909774636285";
 const longEnoughMs = 30_000;
-const simulator = {
-  seed: "contract",
-  latencyMs: 0,
-  loseAnswer: 0,
-  loseRequest: 0,
-  lateAnswer: 0,
-  doubleRequest: 0,
-};
+const settings = defaultAccountSettings();
 const brl = (minor: bigint) => ({ minor, currency: "BRL" });
 const timedOut = { kind: "unknown", cause: "timeout" };
 
@@ -841,7 +835,7 @@ class Merchant {
       merchantId: this.id,
       reference,
       deadline: laterBy(this.#harness.now(), patienceMs),
-      simulator,
+      settings,
     };
   }
 }

@@ -12,20 +12,14 @@ import type { Scheduler } from "../../src/kernel/scheduler.ts";
 import { Secret } from "../../src/kernel/secret.ts";
 import { systemClock } from "../../src/kernel/system-clock.ts";
 import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
+import { defaultAccountSettings } from "../../src/merchant/settings.ts";
 import { Cvv } from "../../src/vault/pan.ts";
 import { merchantId } from "../contract/store-fixtures.ts";
 import { cardOf } from "../vectors/cards.ts";
 import { testCustomer } from "./test-customer.ts";
 
 export const upstreamKey = "test_ik_upstream_unit";
-const simulator = {
-  seed: "upstream",
-  latencyMs: 0,
-  loseAnswer: 0,
-  loseRequest: 0,
-  lateAnswer: 0,
-  doubleRequest: 0,
-};
+const settings = defaultAccountSettings();
 const ofMerchant = merchantId(0xab_cdef);
 
 /** The connector to a server at this address. */
@@ -51,7 +45,7 @@ export function authorizeRequest(
     merchantId: ofMerchant,
     reference,
     deadline: laterBy(systemClock.now(), 30_000),
-    simulator,
+    settings,
     amount: { minor: 12_34n, currency: "USD" },
     capture: true,
     instalments: 1,
@@ -81,7 +75,7 @@ export function followUpRequest(
     merchantId: ofMerchant,
     reference,
     deadline,
-    simulator,
+    settings,
     original: followed,
     amount: { ...amount, minor },
   };

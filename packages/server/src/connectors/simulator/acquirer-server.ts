@@ -207,8 +207,8 @@ function echoedInquiry(
 }
 
 /** The account's latency is spent on the answer (see network.ts). */
-function spoken<Answer>({ simulator }: Personal, heard: Heard<Answer>): Reply {
-  return heard === undefined ? undefined : { body: heard, afterMs: simulator.latencyMs };
+function spoken<Answer>({ settings }: Personal, heard: Heard<Answer>): Reply {
+  return heard === undefined ? undefined : { body: heard, afterMs: settings.simulator.latencyMs };
 }
 
 /** Reads the whole body into one buffer that the caller wipes; the chunks are wiped here. */

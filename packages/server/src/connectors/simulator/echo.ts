@@ -23,7 +23,7 @@ export function echoOf(card: Pick<Card, "pan">, cvv: Cvv | undefined, request: A
 export function lastingEcho(
   { pan }: Pick<Card, "pan">,
   cvv: Cvv | undefined,
-  { reference, simulator }: Addressed,
+  { reference, settings }: Addressed,
 ): Echo {
   const digits = Buffer.from(pan.reveal()).toString("latin1");
   const code = cvv === undefined ? "" : Buffer.from(cvv.reveal()).toString("latin1");
@@ -37,7 +37,7 @@ export function lastingEcho(
     Buffer.from(digits).toString("base64url"),
   ];
   // A different spelling in each field and for each request, and the same ones in each run.
-  const turn = draw(simulator.seed, `echo\n${reference}`);
+  const turn = draw(settings.simulator.seed, `echo\n${reference}`);
   const echoed = (field: number): string => spellings[(turn + field) % spellings.length] ?? digits;
   return (answer) => {
     if (answer.kind === "declined")

@@ -11,6 +11,7 @@ import { laterBy } from "../../kernel/instant.ts";
 import { systemClock } from "../../kernel/system-clock.ts";
 import { systemScheduler } from "../../kernel/system-scheduler.ts";
 import type { SimulatorTreatment } from "../../merchant/account.ts";
+import { defaultAccountSettings } from "../../merchant/settings.ts";
 import type { AuthorizeRequest, Connector } from "../connector.ts";
 import { startAcquirerServer } from "./acquirer-server.ts";
 import { connectSimulator } from "./link-http.ts";
@@ -24,14 +25,7 @@ function requestWith(deadlineMs: number): AuthorizeRequest {
     merchantId,
     reference: "a-1",
     deadline: laterBy(systemClock.now(), deadlineMs),
-    simulator: {
-      seed: "one",
-      latencyMs: 0,
-      loseAnswer: 0,
-      loseRequest: 0,
-      lateAnswer: 0,
-      doubleRequest: 0,
-    },
+    settings: defaultAccountSettings(),
     amount: { minor: 100_00n, currency: "BRL" },
     capture: false,
     instalments: 1,
@@ -45,9 +39,11 @@ function requestWith(deadlineMs: number): AuthorizeRequest {
 
 function authorize(connector: Connector, deadlineMs = 30_000, fault?: SimulatorTreatment["fault"]) {
   const request = requestWith(deadlineMs);
-  const simulator = fault === undefined ? request.simulator : { ...request.simulator, fault };
+  const { settings } = request;
+  const simulator: SimulatorTreatment =
+    fault === undefined ? settings.simulator : { ...settings.simulator, fault };
   return connector.authorize(
-    { ...request, simulator },
+    { ...request, settings: { ...settings, simulator } },
     { card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined },
   );
 }
@@ -197,8 +193,10 @@ test("a connector is not made when nobody answers", async () => {
 });
 
 describe("the acquirer's server", () => {
+  const { settings, ...request } = requestWith(30_000);
   const message = JSON.stringify({
-    ...requestWith(30_000),
+    ...request,
+    simulator: settings.simulator,
     amount: { minor: "10000", currency: "BRL" },
     expiry: { expiryMonth: 12, expiryYear: 2060 },
   });
@@ -315,6 +313,39 @@ describe("the acquirer's server", () => {
     });
   });
 
+  test("declines debit payments as the account's rules say", async (context) => {
+    const connector = await connectSimulator({
+      ...ports,
+      address: `http://127.0.0.1:${await started(context)}`,
+    });
+    context.after(() => connector.close());
+    const settings = { ...defaultAccountSettings(), requireDebitThreeDSecure: true };
+    const outcome = await connector.authorize(
+      { ...requestWith(30_000), settings, paymentType: "debit" },
+      { card: cardOf("4111111111111111"), cvv: undefined, cryptogram: undefined },
+    );
+    assert.ok(outcome.kind === "declined" && outcome.reason === "three_d_secure_required");
+  });
+
+  test("sends none of the account's settings but the simulator's", async (context) => {
+    const bodies: Buffer[] = [];
+    const { connector } = await impostor(context, (request, response) => {
+      request.on("data", (piece: Buffer) => bodies.push(piece)).on("end", () => response.end("{}"));
+    });
+    const settings = { ...defaultAccountSettings(), notificationUrl: "https://shop.example/hook" };
+    const { deadline, reference, amount } = requestWith(30_000);
+    const original = {
+      reference,
+      amount,
+      authorizationCode: undefined,
+      acquirerReference: undefined,
+    };
+    await connector.void({ merchantId, reference: "a-2", deadline, settings, original, amount });
+    const sent = Buffer.concat(bodies).toString();
+    assert.ok(sent.includes('"simulator":{"seed":'));
+    assert.ok(!sent.includes("shop.example"));
+  });
+
   test("refuses a reference that named another request before", async (context) => {
     const connector = await connectSimulator({
       ...ports,
@@ -324,9 +355,9 @@ describe("the acquirer's server", () => {
     const held = await authorize(connector);
     assert.ok(held.kind === "approved");
     const { authorizationCode, acquirerReference } = held;
-    const { amount, reference, deadline, simulator } = requestWith(30_000);
+    const { amount, reference, deadline, settings } = requestWith(30_000);
     const original = { reference, amount, authorizationCode, acquirerReference };
-    const followUp = { merchantId, reference: "a-2", deadline, simulator, original, amount };
+    const followUp = { merchantId, reference: "a-2", deadline, settings, original, amount };
     assert.deepEqual(await connector.void(followUp), { kind: "approved" });
     assert.deepEqual(await connector.capture(followUp), { kind: "declined", responseCode: "94" });
     assert.deepEqual(await connector.void(followUp), { kind: "approved" });

@@ -3,10 +3,10 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
-import type { SimulatorTreatment } from "../../merchant/account.ts";
 import type { Card } from "../../vault/card.ts";
 import type { AuthorizeRequest, Connector, NotSent, Unknown, VerifyRequest } from "../connector.ts";
-import type { AcquirerBooks } from "./messages-and-books.ts";
+import { withIssuerRules } from "./issuer-rules.ts";
+import type { AcquirerBooks, Personal } from "./messages-and-books.ts";
 import { traitsOf } from "./magic-cards.ts";
 import type { Instruction } from "./network.ts";
 import {
@@ -43,7 +43,7 @@ export interface RemoteSimulator extends Connector {
   close(): void;
 }
 
-type Timed = { readonly deadline: Instant; readonly simulator: SimulatorTreatment };
+type Timed = Personal & { readonly deadline: Instant };
 type Told = { readonly kind: "told"; readonly body: unknown };
 
 /** An inquiry returns up to 400 refund references (follow-up-answers.ts) of 64 characters each. */
@@ -119,7 +119,7 @@ export async function connectSimulator({
     request: Timed,
     read: (body: unknown) => Outcome,
   ): Promise<Outcome | Unknown> {
-    const heard = await ask(path, request, () => Buffer.from(encode(request)), read);
+    const heard = await ask(path, request, () => Buffer.from(encode(messageOf(request))), read);
     return isNotSent(heard) ? disconnected : heard;
   }
 
@@ -135,7 +135,12 @@ export async function connectSimulator({
     name: "remote_simulator",
     capabilities,
     authorize: (request, { card }) =>
-      ask("/authorize", request, () => letterOf(request, card), readAuthorizeOutcome),
+      ask(
+        "/authorize",
+        request,
+        () => letterOf(withIssuerRules(request), card),
+        readAuthorizeOutcome,
+      ),
     verify: (request, { card }) =>
       ask("/verify", request, () => letterOf(request, card), readVerifyOutcome),
     capture: (request) => follow("/capture", request, readFollowUpOutcome),
@@ -155,16 +160,21 @@ export async function connectSimulator({
 
 /** The body of a request with a card, as bytes that include the PAN. */
 function letterOf(
-  request: AuthorizeRequest | VerifyRequest,
+  request: (AuthorizeRequest | VerifyRequest) & Personal,
   { pan, expiryMonth, expiryYear }: Card,
 ): Buffer {
   const digits = pan.reveal();
-  const json = encode({ ...request, expiry: { expiryMonth, expiryYear } });
+  const json = encode({ ...messageOf(request), expiry: { expiryMonth, expiryYear } });
   const letter = Buffer.alloc(1 + digits.length + Buffer.byteLength(json));
   letter[0] = digits.length;
   letter.set(digits, 1);
   letter.write(json, 1 + digits.length);
   return letter;
+}
+
+/** Of the account's settings, only those of the simulator are sent. */
+function messageOf({ settings, ...message }: Personal): object {
+  return { ...message, simulator: settings.simulator };
 }
 
 interface Exchange {

@@ -136,5 +136,5 @@ export type OriginalMessage = Pick<
   "merchantId" | "reference" | "original"
 >;
 
-/** The network's behaviour towards the account of a message. */
-export type Personal = { readonly simulator: SimulatorTreatment };
+/** Of the account's settings, the behaviour of the network towards this message. */
+export type Personal = { readonly settings: { readonly simulator: SimulatorTreatment } };

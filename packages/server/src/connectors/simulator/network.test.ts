@@ -46,7 +46,7 @@ function authorize({ network }: World, reference: string, simulator = calm, merc
     {
       merchantId: merchant,
       reference,
-      simulator,
+      settings: { simulator },
       amount,
       capture: false,
       card,
@@ -64,7 +64,12 @@ function inquire({ network }: World, reference: string, simulator = calm) {
     authorizationCode: undefined,
     acquirerReference: undefined,
   };
-  return network.inquire({ merchantId, reference: `${reference}-i`, simulator, original });
+  return network.inquire({
+    merchantId,
+    reference: `${reference}-i`,
+    settings: { simulator },
+    original,
+  });
 }
 
 function approvals({ acquirer }: World, reference: string): number {
@@ -196,7 +201,13 @@ describe("instructions", () => {
       acquirerReference: undefined,
     };
     assert.deepEqual(
-      world.network.capture({ merchantId, reference: "a-2", simulator: calm, original, amount }),
+      world.network.capture({
+        merchantId,
+        reference: "a-2",
+        settings: { simulator: calm },
+        original,
+        amount,
+      }),
       {
         kind: "declined",
         responseCode: "59",

@@ -229,7 +229,7 @@ export class SimulatedNetwork {
     echo?: <Said extends Answer>(said: Said) => Said,
   ): Heard<Answer> {
     const next =
-      request.simulator.fault ??
+      request.settings.simulator.fault ??
       this.#instructed(kind, request.merchantId) ??
       this.#drawn(kind, request);
     if (next === undefined) return work(this.#acquirer, undefined);
@@ -275,7 +275,7 @@ export class SimulatedNetwork {
     const half = Math.floor(this.#lateArrivalMs / 2);
     return (
       this.#lateArrivalMs -
-      (draw(request.simulator.seed, `delay\n${kind}\n${request.reference}`) % (half + 1))
+      (draw(request.settings.simulator.seed, `delay\n${kind}\n${request.reference}`) % (half + 1))
     );
   }
 
@@ -297,7 +297,7 @@ export class SimulatedNetwork {
    * time.
    */
   #drawn(kind: MessageKind, request: Addressed): NetworkFault | undefined {
-    const { seed, loseRequest, loseAnswer, lateAnswer, doubleRequest } = request.simulator;
+    const { seed, loseRequest, loseAnswer, lateAnswer, doubleRequest } = request.settings.simulator;
     if (loseRequest + loseAnswer + lateAnswer + doubleRequest === 0) return undefined;
     const message = `${request.merchantId}\n${kind}\n${request.reference}`;
     const sent = this.#sendings.get(message);

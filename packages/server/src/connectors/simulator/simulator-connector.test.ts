@@ -5,7 +5,8 @@ import { StillTime } from "../../../test/contract/connector-harness.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { laterBy } from "../../kernel/instant.ts";
 import type { SimulatorSettings } from "../../merchant/account.ts";
-import type { AuthorizeOutcome } from "../connector.ts";
+import { defaultAccountSettings } from "../../merchant/settings.ts";
+import type { AuthorizeOutcome, AuthorizeRequest } from "../connector.ts";
 import { createSimulator } from "./simulator-connector.ts";
 
 const merchantId = "0000000a" as MerchantId;
@@ -26,12 +27,15 @@ function given() {
   const card = cardOf("4111111111111111");
 
   /** Sends; the outcome is in `answered` once there is one. */
-  function send(settings: SimulatorSettings = calm): Promise<void> {
-    const request = {
+  function send(
+    settings: SimulatorSettings = calm,
+    change: Partial<AuthorizeRequest> = {},
+  ): Promise<void> {
+    const request: AuthorizeRequest = {
       merchantId,
       reference: "a-1",
       deadline: laterBy(time.now(), deadlineMs),
-      simulator: settings,
+      settings: { ...defaultAccountSettings(), simulator: settings },
       amount: { minor: 100_00n, currency: "BRL" },
       capture: false,
       instalments: 1,
@@ -40,7 +44,8 @@ function given() {
       card: { brand: "visa", maskedPan: "411111xxxxxx1111", tokenDigest: undefined },
       storedCredential: undefined,
       threeDSecure: undefined,
-    } as const;
+      ...change,
+    };
     return simulator
       .authorize(request, { card, cvv: undefined, cryptogram: undefined })
       .then((outcome) => void answered.push(outcome));
@@ -110,6 +115,14 @@ describe("the simulator's connector", () => {
     assert.equal(held(), 100_00n);
     assert.deepEqual(answered, [{ kind: "unknown", cause: "timeout" }]);
     assert.equal(time.waiting, 0);
+  });
+
+  test("declines debit payments as the account's rules say", async () => {
+    const { answered, send } = given();
+    const settings = { ...defaultAccountSettings(), requireDebitThreeDSecure: true };
+    await send(calm, { settings, country: "br", paymentType: "debit" });
+    const [outcome] = answered;
+    assert.ok(outcome?.kind === "declined" && outcome.reason === "three_d_secure_required");
   });
 
   test("reads the card and keeps nothing of it but the mask", async () => {

@@ -2,10 +2,10 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
-import type { SimulatorTreatment } from "../../merchant/account.ts";
 import type { Connector, Unknown } from "../connector.ts";
-import type { AcquirerBooks } from "./messages-and-books.ts";
+import type { AcquirerBooks, Personal } from "./messages-and-books.ts";
 import { echoOf } from "./echo.ts";
+import { withIssuerRules } from "./issuer-rules.ts";
 import { traitsOf } from "./magic-cards.ts";
 import type { Heard, Instruction } from "./network.ts";
 import { buildAcquirer, defaultPersonality } from "./personality.ts";
@@ -30,7 +30,7 @@ export interface Simulator extends Connector {
   copy(ports: SimulatorPorts): Simulator;
 }
 
-type Timed = { readonly deadline: Instant; readonly simulator: SimulatorTreatment };
+type Timed = Personal & { readonly deadline: Instant };
 
 const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
 
@@ -60,7 +60,7 @@ function simulatorOf(
     const left = request.deadline - clock.now();
     if (left <= 0) return Promise.resolve(timedOut);
     const answer = send();
-    const { latencyMs, waits = (wait) => wait } = request.simulator;
+    const { latencyMs, waits = (wait) => wait } = request.settings.simulator;
     if (answer === undefined || latencyMs > left)
       return waits(scheduler.sleep(left)).then(() => timedOut);
     return latencyMs === 0
@@ -73,7 +73,11 @@ function simulatorOf(
     capabilities,
     authorize: (request, { card, cvv }) =>
       exchange(request, () =>
-        network.authorize(request, judgeCard(card, clock.now()), echoOf(card, cvv, request)),
+        network.authorize(
+          withIssuerRules(request),
+          judgeCard(card, clock.now()),
+          echoOf(card, cvv, request),
+        ),
       ),
     verify: (request, { card, cvv }) =>
       exchange(request, () =>

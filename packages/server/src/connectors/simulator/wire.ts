@@ -313,7 +313,7 @@ function readAddress({
   return {
     merchantId: readMerchantId(merchantId),
     reference: text(reference),
-    simulator: readTreatment(fields(simulator)),
+    settings: { simulator: readTreatment(fields(simulator)) },
   };
 }
 
