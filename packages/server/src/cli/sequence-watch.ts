@@ -1,3 +1,5 @@
+import { BoundedMap } from "../kernel/bounded-map.ts";
+
 /** Most numbers and ids in memory; the oldest are dropped first. */
 const most = 10_000;
 
@@ -13,7 +15,7 @@ export interface Seen {
  * so a gap may still be filled.
  */
 export class SequenceWatch {
-  readonly #missing = new Set<number>();
+  readonly #missing = new BoundedMap<number, true>(most);
   #highest: number | undefined;
 
   see(number: number): Seen {
@@ -22,27 +24,18 @@ export class SequenceWatch {
     this.#highest = number;
     if (number === highest + 1) return { gap: undefined, late: false };
     for (let missing = Math.max(highest + 1, number - most); missing < number; missing += 1)
-      remember(this.#missing, missing);
+      this.#missing.set(missing, true);
     return { gap: [highest + 1, number - 1], late: false };
   }
 }
 
 /** Whether a message was received before, by its id. */
 export class RepeatWatch {
-  readonly #ids = new Set<string>();
+  readonly #ids = new BoundedMap<string, true>(most);
 
   isRepeat(id: string): boolean {
     if (this.#ids.has(id)) return true;
-    remember(this.#ids, id);
+    this.#ids.set(id, true);
     return false;
-  }
-}
-
-function remember<T>(into: Set<T>, value: T): void {
-  into.add(value);
-  if (into.size <= most) return;
-  for (const oldest of into) {
-    into.delete(oldest);
-    return;
   }
 }

@@ -1,4 +1,5 @@
 import { assert, BrokenInvariant } from "../kernel/assert.ts";
+import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { day, type Instant, instant, laterBy, second } from "../kernel/instant.ts";
 import { reported, type ReadReport } from "../kernel/job-reads.ts";
@@ -159,7 +160,10 @@ export class Dispatcher {
   /** Places of lanes that hold deliveries or read them. */
   readonly #lookAhead = new Shares(places);
   /** By merchant and origin: receivers with messages under way, or recently used ones. */
-  readonly #limits = new Map<string, ReceiverLimit>();
+  readonly #limits = new BoundedMap<string, ReceiverLimit>(
+    mostLimits,
+    ({ underWay }) => underWay === 0,
+  );
   readonly #courier: Courier;
   readonly #book: DeliveryBook;
   readonly #tasks = new Set<Promise<void>>();
@@ -596,14 +600,6 @@ export class Dispatcher {
     const name = `${lane.key.merchantId} ${originOf(lane)}`;
     const known = this.#limits.get(name);
     if (known !== undefined) return known;
-    // The oldest one without messages under way; there are no more others than places.
-    if (this.#limits.size >= mostLimits) {
-      for (const [other, oldest] of this.#limits) {
-        this.#limits.delete(other);
-        if (oldest.underWay === 0) break;
-        this.#limits.set(other, oldest);
-      }
-    }
     const limit = new ReceiverLimit();
     this.#limits.set(name, limit);
     return limit;

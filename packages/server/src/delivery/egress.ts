@@ -1,5 +1,6 @@
 import { lookup } from "node:dns/promises";
 import type { Agent, buildConnector, Dispatcher } from "undici";
+import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import {
   type Destination,
@@ -83,12 +84,10 @@ const addressesReady = 256;
 
 /** Memoizes the function for recent arguments. */
 function remembering<Value>(read: (text: string) => Value): (text: string) => Value {
-  const ready = new Map<string, Value>();
+  const ready = new BoundedMap<string, Value>(addressesReady);
   return (text) => {
     const known = ready.get(text);
     if (known !== undefined) return known;
-    const [oldest] = ready.keys();
-    if (oldest !== undefined && ready.size >= addressesReady) ready.delete(oldest);
     const value = read(text);
     ready.set(text, value);
     return value;

@@ -9,6 +9,7 @@ import {
 } from "node:crypto";
 import { promisify } from "node:util";
 import { assert } from "../kernel/assert.ts";
+import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { day, laterBy } from "../kernel/instant.ts";
@@ -149,7 +150,7 @@ class Keys implements NotificationKeys {
   readonly rsa: KeyObject;
   readonly certificate: Certificate;
   readonly #root: KeyObject;
-  readonly #ed25519 = new Map<MerchantId, KeyObject>();
+  readonly #ed25519 = new BoundedMap<MerchantId, KeyObject>(keysReady);
 
   constructor(rsa: KeyObject, certificate: Certificate, root: KeyObject) {
     this.rsa = rsa;
@@ -167,8 +168,6 @@ class Keys implements NotificationKeys {
     const der = Buffer.concat([ed25519Prefix, this.#derive("ed25519", merchantId, "")]);
     const key = createPrivateKey({ key: der, format: "der", type: "pkcs8" });
     der.fill(0);
-    const [oldest] = this.#ed25519.keys();
-    if (oldest !== undefined && this.#ed25519.size >= keysReady) this.#ed25519.delete(oldest);
     this.#ed25519.set(merchantId, key);
     return key;
   }

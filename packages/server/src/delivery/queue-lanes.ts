@@ -1,3 +1,4 @@
+import { BoundedMap } from "../kernel/bounded-map.ts";
 import { CircuitBreaker } from "../kernel/circuit-breaker.ts";
 import { type Instant, minute, second } from "../kernel/instant.ts";
 import type { SlotLease } from "../kernel/slot-assignment.ts";
@@ -48,7 +49,8 @@ export interface QueueLane {
 
 /** The lanes of all queues with state, all of which may be lost at any moment. */
 export class QueueLanes {
-  readonly #lanes = new Map<string, QueueLane>();
+  /** Places and look-ahead limit the number of busy lanes to fewer than are kept. */
+  readonly #lanes = new BoundedMap<string, QueueLane>(mostLanes, isIdle);
 
   get size(): number {
     return this.#lanes.size;
@@ -58,7 +60,6 @@ export class QueueLanes {
     const name = laneName(key);
     const known = this.#lanes.get(name);
     if (known !== undefined) return known;
-    if (this.#lanes.size >= mostLanes) this.#forgetOldest();
     const lane = newLane(key);
     this.#lanes.set(name, lane);
     return lane;
@@ -84,18 +85,6 @@ export class QueueLanes {
     for (const [name, lane] of this.#lanes) {
       lane.stuck = false;
       if (isIdle(lane) && lane.circuit.calm && !lane.catchingUp) this.#lanes.delete(name);
-    }
-  }
-
-  /**
-   * Drops the oldest idle lane; places and look-ahead limit the number of busy ones to fewer than
-   * are kept.
-   */
-  #forgetOldest(): void {
-    for (const [name, lane] of this.#lanes) {
-      this.#lanes.delete(name);
-      if (isIdle(lane)) return;
-      this.#lanes.set(name, lane);
     }
   }
 }

@@ -1,5 +1,6 @@
 import { createHmac, sign } from "node:crypto";
 import { promisify } from "node:util";
+import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
 import { type SignatureKind, signatureKinds } from "../notification/endpoint.ts";
@@ -44,15 +45,13 @@ const signaturesReady = 1_024;
 export function createSigner(
   keys: NotificationKeys,
 ): (message: Signable) => Promise<SignedHeaders> {
-  const ready = new Map<string, Promise<string>>();
+  const ready = new BoundedMap<string, Promise<string>>(signaturesReady);
   const rsaOf = (body: string): Promise<string> => {
     const known = ready.get(body);
     if (known !== undefined) return known;
     const made = signAside("RSA-SHA1", Buffer.from(body), keys.rsa).then((signature) =>
       signature.toString("base64"),
     );
-    const [oldest] = ready.keys();
-    if (oldest !== undefined && ready.size >= signaturesReady) ready.delete(oldest);
     ready.set(body, made);
     return made;
   };

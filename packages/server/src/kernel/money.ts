@@ -1,4 +1,5 @@
 import { assert } from "./assert.ts";
+import { BoundedMap } from "./bounded-map.ts";
 import { scaleOf, type CurrencyCode } from "./currency.ts";
 
 /**
@@ -75,15 +76,13 @@ interface Fraction {
 /**
  * Cache of rates as fractions: they come from a few tables, and each charge multiplies by several.
  */
-const fractions = new Map<string, Fraction>();
-const mostFractions = 1_000;
+const fractions = new BoundedMap<string, Fraction>(1_000);
 
 function fractionOf(rate: string): Fraction {
   assert(/^\d+(\.\d+)?$/.test(rate), "a rate is plain decimal text");
   const point = rate.indexOf(".");
   const decimals = point < 0 ? 0 : rate.length - point - 1;
   const fraction = { factor: BigInt(rate.replace(".", "")), divisor: 10n ** BigInt(decimals) };
-  if (fractions.size >= mostFractions) fractions.clear();
   fractions.set(rate, fraction);
   return fraction;
 }

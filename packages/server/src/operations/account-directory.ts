@@ -1,3 +1,4 @@
+import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import type { KeyDigest, MerchantId } from "../kernel/ids.ts";
@@ -103,7 +104,9 @@ export class AccountDirectory {
  */
 class Remembered<Key, Value> {
   readonly #clock: Clock;
-  readonly #values = new Map<Key, { readonly value: Value; readonly readAt: Instant }>();
+  readonly #values = new BoundedMap<Key, { readonly value: Value; readonly readAt: Instant }>(
+    maximumCached,
+  );
   readonly #underWay = new Map<Key, Promise<Value | undefined>>();
   /**
    * Number of `forget` calls. A read that was running during one may have an old value and is not
@@ -145,12 +148,8 @@ class Remembered<Key, Value> {
     const [forgotten, readAt] = [this.#forgotten, this.#clock.now()];
     const value = await reading();
     if (forgotten !== this.#forgotten) return value;
-    // Reinserted at the end: the entry that was read first is evicted first.
-    this.#values.delete(key);
-    if (value === undefined) return undefined;
-    const [oldest] = this.#values.keys();
-    if (this.#values.size >= maximumCached && oldest !== undefined) this.#values.delete(oldest);
-    this.#values.set(key, { value, readAt });
+    if (value === undefined) this.#values.delete(key);
+    else this.#values.set(key, { value, readAt });
     return value;
   }
 }

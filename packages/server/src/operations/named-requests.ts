@@ -1,4 +1,5 @@
 import { ServiceError } from "../payment/service-error.ts";
+import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { second } from "../kernel/instant.ts";
@@ -44,7 +45,7 @@ export class NamedRequests {
    * Claims of this process. Requests of one key run one at a time, so a claim in this set has ended
    * when the next request runs.
    */
-  readonly #claims = new Set<string>();
+  readonly #claims = new BoundedMap<string, true>(mostClaims);
 
   constructor(store: Store, clock: Clock, slotAssignment: Pick<SlotAssignment, "isAlone">) {
     this.#store = store;
@@ -103,9 +104,7 @@ export class NamedRequests {
   }
 
   #remember(claim: string): void {
-    const [oldest] = this.#claims;
-    if (this.#claims.size >= mostClaims && oldest !== undefined) this.#claims.delete(oldest);
-    this.#claims.add(claim);
+    this.#claims.set(claim, true);
   }
 
   async #write(

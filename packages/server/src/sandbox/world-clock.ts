@@ -1,3 +1,4 @@
+import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { type Instant, laterBy } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
@@ -10,13 +11,18 @@ export interface WorldTime {
 
 const maxTimers = 1_000;
 
+interface Timer {
+  readonly at: Instant;
+  readonly task: () => void;
+}
+
 /** A world's clock. Owns the world's timers; the code that moves the time fires them. */
 export class WorldClock implements Clock {
   readonly #system: Clock;
   /** The world's time at the system time `since`; the clock is paused if `since` is undefined. */
   #at: Instant;
   #since: Instant | undefined;
-  readonly #timers = new Set<{ readonly at: Instant; readonly task: () => void }>();
+  readonly #timers = new BoundedMap<Timer, true>(maxTimers);
   /** Pending sleeps in the world's time. */
   readonly #sleepers = new Set<AbortController>();
   #isFrozen = false;
@@ -82,14 +88,14 @@ export class WorldClock implements Clock {
   /** Time of the first timer. */
   get nextTimer(): Instant | undefined {
     let first: Instant | undefined;
-    for (const { at } of this.#timers) if (first === undefined || at < first) first = at;
+    for (const [{ at }] of this.#timers) if (first === undefined || at < first) first = at;
     return first;
   }
 
   /** Runs the timers that are due, in order. */
   fireTimers(): void {
     const now = this.now();
-    const due = [...this.#timers]
+    const due = Array.from(this.#timers, ([timer]) => timer)
       .filter(({ at }) => at <= now)
       .toSorted((left, right) => left.at - right.at);
     for (const timer of due) {
@@ -118,10 +124,8 @@ export class WorldClock implements Clock {
         }
       },
       after: (ms, task) => {
-        const [oldest] = this.#timers;
-        if (this.#timers.size >= maxTimers && oldest !== undefined) this.#timers.delete(oldest);
         const timer = { at: laterBy(this.now(), ms), task };
-        this.#timers.add(timer);
+        this.#timers.set(timer, true);
         return () => void this.#timers.delete(timer);
       },
     };

@@ -1,3 +1,4 @@
+import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { type Instant, laterBy, minute, second } from "../kernel/instant.ts";
 import { networkOf } from "../kernel/network-address.ts";
@@ -43,10 +44,10 @@ export class SignInLimits {
   /** When each network's bucket is full again. */
   readonly #networks = new Map<string, Instant>();
   /** Ordered by the last attempt, oldest first. */
-  readonly #browsers = new Map<
+  readonly #browsers = new BoundedMap<
     string,
     { readonly failures: number; readonly restsUntil: Instant | undefined }
-  >();
+  >(mostBrowsers);
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -89,13 +90,10 @@ export class SignInLimits {
   }
 
   #keep(browser: string, failures: number, now: Instant): void {
-    this.#browsers.delete(browser);
     this.#browsers.set(browser, {
       failures,
       restsUntil: failures >= mostOfBrowser ? laterBy(now, restMs) : undefined,
     });
-    const [oldest] = this.#browsers.keys();
-    if (this.#browsers.size > mostBrowsers && oldest !== undefined) this.#browsers.delete(oldest);
   }
 
   #ofStranger(network: string, now: Instant): Try | { readonly waitMs: number } {

@@ -1,4 +1,5 @@
 import { createSecretKey, type KeyObject } from "node:crypto";
+import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
 import { type Instant, laterBy, minute } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
@@ -25,7 +26,7 @@ interface Sealed {
 export class CvvPocket {
   readonly #random: Random;
   readonly #key: KeyObject;
-  readonly #codes = new Map<string, Sealed>();
+  readonly #codes = new BoundedMap<string, Sealed>(mostKept);
 
   constructor(random: Random) {
     this.#random = random;
@@ -39,8 +40,6 @@ export class CvvPocket {
     const nonce = this.#random.bytes(nonceLength);
     const encrypted = encryptGcm(this.#key, nonce, Buffer.from(merchantId + token), cvv.reveal());
     this.forgetOld(now);
-    this.#makeRoom();
-    this.#codes.delete(merchantId + token);
     this.#codes.set(merchantId + token, { nonce, encrypted, until: laterBy(now, keptMs) });
   }
 
@@ -76,10 +75,5 @@ export class CvvPocket {
       if (until > now && until - now <= keptMs + minute) return;
       this.#codes.delete(key);
     }
-  }
-
-  #makeRoom(): void {
-    const [oldest] = this.#codes.keys();
-    if (this.#codes.size >= mostKept && oldest !== undefined) this.#codes.delete(oldest);
   }
 }

@@ -1,5 +1,6 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
 import { assert } from "../kernel/assert.ts";
+import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
@@ -111,13 +112,14 @@ export class Keyring {
   #current: EpochKey | undefined;
   /** Wraps by the current epoch that are reserved in its record and not used yet. */
   #wrapsLeft = 0;
-  readonly #merchantKeys = new Map<MerchantId, KeyObject>();
+  readonly #merchantKeys: BoundedMap<MerchantId, KeyObject>;
   /** Serializes changes of the stored keys. */
   #lastChange: Promise<unknown> = Promise.resolve();
 
   private constructor(options: SettledOptions) {
     this.environment = options.environment;
     this.#options = options;
+    this.#merchantKeys = new BoundedMap(options.limits.fingerprintKeysReady);
   }
 
   /**
@@ -264,12 +266,6 @@ export class Keyring {
       .digest();
     const key = createSecretKey(derived);
     derived.fill(0);
-    const [oldest] = this.#merchantKeys.keys();
-    if (
-      oldest !== undefined &&
-      this.#merchantKeys.size >= this.#options.limits.fingerprintKeysReady
-    )
-      this.#merchantKeys.delete(oldest);
     this.#merchantKeys.set(merchantId, key);
     return key;
   }

@@ -1,5 +1,6 @@
 import { createHmac, createSecretKey } from "node:crypto";
 import { assert } from "../kernel/assert.ts";
+import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Card } from "./card.ts";
@@ -139,15 +140,13 @@ function fieldsOf({
 /** One key per merchant: equal tokens of two merchants have different digests. */
 function digestKeysOf(keyring: Keyring): (merchantId: MerchantId) => HmacSha256 {
   const root = keyring.derivedKey("token digest 1");
-  const ready = new Map<MerchantId, HmacSha256>();
+  const ready = new BoundedMap<MerchantId, HmacSha256>(digestKeysReady);
   return (merchantId) => {
     const known = ready.get(merchantId);
     if (known !== undefined) return known;
     const derived = createHmac("sha256", root).update(merchantId).digest();
     const key = new HmacSha256(createSecretKey(derived), unkeyedLength);
     derived.fill(0);
-    const [oldest] = ready.keys();
-    if (oldest !== undefined && ready.size >= digestKeysReady) ready.delete(oldest);
     ready.set(merchantId, key);
     return key;
   };

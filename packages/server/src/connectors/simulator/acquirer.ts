@@ -1,10 +1,10 @@
+import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Money } from "../../kernel/money.ts";
 import type { DeclineReason } from "../../payment/payment.ts";
 import type { Approval, Decline, OriginalAuthorization } from "../connector.ts";
 import type { Brand } from "../../vault/brand.ts";
-import { BoundedMap } from "./bounded-map.ts";
 import { draw } from "./draw.ts";
 import {
   captureAnswer,
@@ -84,8 +84,10 @@ export class SimulatedAcquirer {
   readonly #clock: Clock;
   readonly #seed: string;
   readonly #personality: AcquirerPersonality;
-  #authorizations: BoundedMap<Authorization & { readonly merchantId: MerchantId }>;
-  #ledgers = new BoundedMap<Ledger & { readonly merchantId: MerchantId }>(merchantsRemembered);
+  #authorizations: BoundedMap<string, Authorization & { readonly merchantId: MerchantId }>;
+  #ledgers = new BoundedMap<MerchantId, Ledger & { readonly merchantId: MerchantId }>(
+    merchantsRemembered,
+  );
   #forgotten = 0;
 
   constructor(options: AcquirerOptions) {
@@ -387,7 +389,7 @@ export class SimulatedAcquirer {
       duplicates: 0,
       followUps: undefined,
     };
-    if (this.#authorizations.add(keyOf(merchantId, reference), authorization)) this.#forgotten += 1;
+    if (this.#authorizations.set(keyOf(merchantId, reference), authorization)) this.#forgotten += 1;
     return authorization;
   }
 
@@ -436,7 +438,7 @@ export class SimulatedAcquirer {
       },
       money: new Map<string, { held: bigint; taken: bigint; givenBack: bigint }>(),
     };
-    this.#ledgers.add(merchantId, ledger);
+    this.#ledgers.set(merchantId, ledger);
     return ledger;
   }
 }

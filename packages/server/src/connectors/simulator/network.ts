@@ -1,4 +1,5 @@
 import { assert } from "../../kernel/assert.ts";
+import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { type Instant, laterBy } from "../../kernel/instant.ts";
@@ -17,7 +18,6 @@ import type {
   VerifyMessage,
   Personal,
 } from "./messages-and-books.ts";
-import { BoundedMap } from "./bounded-map.ts";
 import { draw } from "./draw.ts";
 import type { Echo } from "./echo.ts";
 import { issuerDecline } from "./magic-cards.ts";
@@ -129,8 +129,8 @@ export class SimulatedNetwork {
   readonly #acquirer: SimulatedAcquirer;
   readonly #lateArrivalMs: number;
   readonly #instructions = new Map<MerchantId, Planned[]>();
-  readonly #late = new Set<Late>();
-  #sendings = new BoundedMap<{ times: number }>(sendingsRemembered);
+  readonly #late = new BoundedMap<Late, true>(lateRemembered);
+  #sendings = new BoundedMap<string, { times: number }>(sendingsRemembered);
 
   constructor(options: NetworkOptions) {
     assert(
@@ -199,7 +199,7 @@ export class SimulatedNetwork {
         queue.map((planned) => ({ ...planned })),
       );
     this.#sendings = other.#sendings.copy((sent) => ({ ...sent }));
-    for (const late of other.#late) this.#arriveLate(late);
+    for (const [late] of other.#late) this.#arriveLate(late);
   }
 
   /**
@@ -261,9 +261,7 @@ export class SimulatedNetwork {
   }
 
   #arriveLate(late: Late): void {
-    const [oldest] = this.#late;
-    if (this.#late.size >= lateRemembered && oldest !== undefined) this.#late.delete(oldest);
-    this.#late.add(late);
+    this.#late.set(late, true);
     this.#scheduler.after(Math.max(0, late.at - this.#clock.now()), () => {
       this.#late.delete(late);
       late.work(this.#acquirer, undefined);
@@ -301,7 +299,7 @@ export class SimulatedNetwork {
     if (loseRequest + loseAnswer + lateAnswer + doubleRequest === 0) return undefined;
     const message = `${request.merchantId}\n${kind}\n${request.reference}`;
     const sent = this.#sendings.get(message);
-    if (sent === undefined) this.#sendings.add(message, { times: 1 });
+    if (sent === undefined) this.#sendings.set(message, { times: 1 });
     else sent.times += 1;
     let thousandth = draw(seed, `fault\n${message}\n${sent?.times ?? 1}`) % 1_000;
     if (thousandth < loseRequest) return "lose_request";

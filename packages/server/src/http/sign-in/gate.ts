@@ -1,4 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
+import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { type Instant, minute } from "../../kernel/instant.ts";
 import { ServiceError } from "../../payment/service-error.ts";
@@ -63,7 +64,10 @@ const openCodes: ReadonlySet<string> = new Set<ErrorCode>(["COFRE-14", "COFRE-22
  */
 export class PeopleGate {
   readonly #parts: PeopleGateParts;
-  readonly #looks = new Map<string, { readonly at: Instant; readonly written: Promise<number> }>();
+  readonly #looks = new BoundedMap<
+    string,
+    { readonly at: Instant; readonly written: Promise<number> }
+  >(mostLooks);
 
   constructor(parts: PeopleGateParts) {
     this.#parts = parts;
@@ -242,10 +246,7 @@ export class PeopleGate {
       return;
     }
     const look = { at: now, written: this.#before({ ...act, of: undefined }) };
-    this.#looks.delete(key);
     this.#looks.set(key, look);
-    const [oldest] = this.#looks.keys();
-    if (this.#looks.size > mostLooks && oldest !== undefined) this.#looks.delete(oldest);
     try {
       await look.written;
     } catch (error) {
