@@ -1,5 +1,6 @@
 import { CircuitBreaker } from "../kernel/circuit-breaker.ts";
 import type { Clock } from "../kernel/clock.ts";
+import { ConcurrencyLimit } from "../kernel/concurrency-limit.ts";
 import { second } from "../kernel/instant.ts";
 import type { Connector, NotSent, Unknown } from "./connector.ts";
 
@@ -31,7 +32,7 @@ const leftAlone: Unknown = { kind: "unknown", cause: "connection" };
  * or slow: an authorization that is certainly not sent can go to another acquirer or be refused at
  * once, and recovery inquires about what was sent. Messages of any kind without an answer count as
  * failures. After the open interval one probe at a time is let through; the first answer closes the
- * circuit. Owns a circuit breaker and a count of messages in flight.
+ * circuit. Owns a circuit breaker and a limit of messages in flight.
  */
 export function withCircuit(
   connector: Connector,
@@ -39,7 +40,8 @@ export function withCircuit(
 ): Connector {
   const circuit = new CircuitBreaker(acquirerCircuit);
   let isProbing = false;
-  let underWay = 0;
+  const inFlight = new ConcurrencyLimit(mostUnderWay, 0);
+  const refused = (): NotSent => notSent;
 
   async function through<Outcome extends { readonly kind: string }, Left>(
     ask: () => Promise<Outcome>,
@@ -68,24 +70,14 @@ export function withCircuit(
       report({ kind: "open", connector: name });
   }
 
-  async function bounded<Outcome extends { readonly kind: string }>(
-    ask: () => Promise<Outcome>,
-  ): Promise<Outcome | NotSent> {
-    if (underWay >= mostUnderWay) return notSent;
-    underWay += 1;
-    try {
-      return await through(ask, notSent);
-    } finally {
-      underWay -= 1;
-    }
-  }
-
   const { cardTraits } = connector;
   return {
     name,
     capabilities: connector.capabilities,
-    authorize: (request, card) => bounded(() => connector.authorize(request, card)),
-    verify: (request, card) => bounded(() => connector.verify(request, card)),
+    authorize: (request, card) =>
+      inFlight.run(() => through(() => connector.authorize(request, card), notSent), refused),
+    verify: (request, card) =>
+      inFlight.run(() => through(() => connector.verify(request, card), notSent), refused),
     capture: (request) => through(() => connector.capture(request), leftAlone),
     void: (request) => through(() => connector.void(request), leftAlone),
     refund: (request) => through(() => connector.refund(request), leftAlone),

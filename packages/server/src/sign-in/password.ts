@@ -1,4 +1,5 @@
 import { argon2, timingSafeEqual } from "node:crypto";
+import { ConcurrencyLimit } from "../kernel/concurrency-limit.ts";
 import type { Random } from "../kernel/random.ts";
 import { PeopleError } from "./users.ts";
 
@@ -53,23 +54,23 @@ export function holdsName(password: string, name: string): boolean {
 
 /** Hashes two passwords at a time and queues up to sixteen. */
 export function createPasswords({ random }: { readonly random: Random }): Passwords {
-  const line = new Line();
+  const limit = new ConcurrencyLimit(mostAtOnce, mostWaiting);
   return {
     hash: (password) =>
-      line.pass(async () => {
+      limit.run(async () => {
         const salt = random.bytes(saltLength);
         return phcOf({
           ...today,
           salt,
           tag: await derive(password, { ...today, salt }, tagLength),
         });
-      }),
+      }, refuse),
     matches: (password, hash) =>
-      line.pass(async () => {
+      limit.run(async () => {
         const kept = hash === undefined ? nobodys : partsOf(hash);
         const tag = await derive(password, kept, kept.tag.length);
         return timingSafeEqual(tag, kept.tag) && hash !== undefined;
-      }),
+      }, refuse),
     isOld(hash) {
       const { memory, passes, parallelism } = partsOf(hash);
       return memory < today.memory || passes < today.passes || parallelism < today.parallelism;
@@ -139,27 +140,6 @@ function base64Of(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString("base64").replaceAll("=", "");
 }
 
-/**
- * Runs a few tasks at a time and queues the others in order; refuses tasks when the queue is full.
- */
-class Line {
-  readonly #waiting: (() => void)[] = [];
-  #passing = 0;
-
-  async pass<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#passing >= mostAtOnce) {
-      if (this.#waiting.length >= mostWaiting) throw new PeopleError("busy");
-      await new Promise<void>((resolve) => void this.#waiting.push(resolve));
-    } else {
-      this.#passing += 1;
-    }
-    try {
-      return await work();
-    } finally {
-      // The slot goes to the next task, or is free.
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#passing -= 1;
-      else next();
-    }
-  }
+function refuse(): never {
+  throw new PeopleError("busy");
 }
