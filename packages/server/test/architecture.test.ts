@@ -74,6 +74,7 @@ const arrows: readonly {
   { from: "logging/", to: ["kernel/"] },
   { from: "config/", to: ["kernel/"] },
   { from: "certificates/", to: ["kernel/"] },
+  { from: "http-client/", to: ["kernel/"] },
   { from: "notification/events.ts", to: ["kernel/", "payment/"] },
   { from: "notification/", to: [...domain, ...contracts] },
   { from: "connectors/connector.ts", to: [...domain], own: false },
@@ -112,7 +113,13 @@ const arrows: readonly {
   },
   {
     from: "connectors/*/",
-    to: [...domain, "connectors/connector.ts", "connectors/response-codes.ts", ...logging],
+    to: [
+      ...domain,
+      "connectors/connector.ts",
+      "connectors/response-codes.ts",
+      "http-client/",
+      ...logging,
+    ],
   },
   // Decisions of operations and recovery: pure, from outcomes and records to a Change.
   { from: "decisions/", to: [...domain, ...contracts] },
@@ -236,6 +243,7 @@ const arrows: readonly {
       ...auditShown,
       "operations/",
       "config/",
+      "http-client/",
       // Only a table: the help shows it.
       "http/faults/fault-kinds.ts",
       "scan/",
@@ -356,14 +364,13 @@ const ownedModules: Readonly<Record<string, readonly string[]>> = {
     "http/request-pipeline.ts",
     "http/request-body.ts",
     "http/response-writer.ts",
-    "connectors/simulator/link-http.ts",
     "connectors/simulator/acquirer-server.ts",
-    "connectors/upstream/exchange.ts",
-    // Commands that connect to a running Cofre, over loopback only.
+    "http-client/exchange.ts",
+    // Receivers of notifications and a proxy, over loopback only.
     "cli/http.ts",
     "cli/connect-proxy.ts",
   ],
-  "node:https": ["connectors/upstream/exchange.ts"],
+  "node:https": ["http-client/exchange.ts"],
   // The kernel checks with it whether a text is an address.
   "node:net": [
     "http/server.ts",

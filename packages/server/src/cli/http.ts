@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { openExchanges } from "../http-client/exchange.ts";
 import { isLoopbackHost } from "../config/readers.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 
@@ -6,7 +7,7 @@ import type { Scheduler } from "../kernel/scheduler.ts";
  * As in http/server.ts: an import would read every export, and with one of them load a WebSocket
  * client.
  */
-const { createServer, request } = process.getBuiltinModule("node:http");
+const { createServer } = process.getBuiltinModule("node:http");
 
 export interface Exchange {
   readonly method: "GET" | "POST";
@@ -34,34 +35,23 @@ export async function exchange(
   scheduler: Scheduler,
   { method, url, headers, body, timeoutMs }: Exchange,
 ): Promise<Exchanged> {
-  const controller = new AbortController();
-  const cancel = scheduler.after(timeoutMs, () => controller.abort());
-  try {
-    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-    const asked = request(url, {
-      method,
-      headers: [...headers, "Content-Length", String(body.length)],
-      agent: false,
-      signal: controller.signal,
-    });
-    asked.on("response", resolve).on("error", reject);
-    asked.end(body);
-    const answer = await promise;
-    const content = await contentOf(answer, longestAnswer);
-    if (content === undefined) return { failure: "cut" };
-    return { status: answer.statusCode ?? 0, headers: answer.headers, body: content };
-  } catch (error) {
-    if (controller.signal.aborted) return { failure: "timeout" };
-    return { failure: isRefusal(error) ? "refused" : "cut" };
-  } finally {
-    cancel();
-  }
-}
-
-/** A name such as localhost has several addresses, each with its own error. */
-function isRefusal(error: unknown): boolean {
-  if (error instanceof AggregateError) return error.errors.every(isRefusal);
-  return error instanceof Error && "code" in error && error.code === "ECONNREFUSED";
+  const exchanges = openExchanges({
+    scheduler,
+    protocol: "http:",
+    keepsConnections: false,
+    mostSockets: 1,
+  });
+  const outcome = await exchanges.exchange({
+    method,
+    url,
+    headers: [...headers, "Content-Length", String(body.length)],
+    body,
+    leftMs: timeoutMs,
+    largestAnswer: longestAnswer,
+  });
+  if (outcome.kind === "answered") return outcome;
+  const { cause } = outcome;
+  return { failure: cause === "timeout" || cause === "refused" ? cause : "cut" };
 }
 
 export interface Received {

@@ -1,4 +1,4 @@
-import type { Agent, ClientRequest, IncomingMessage } from "node:http";
+import { type HttpExchanges, openExchanges } from "../../http-client/exchange.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { Instant } from "../../kernel/instant.ts";
@@ -20,9 +20,6 @@ import {
   readReverseOutcome,
   readVerifyOutcome,
 } from "./wire.ts";
-
-/** Not an import: see http/server.ts. */
-const http = process.getBuiltinModule("node:http");
 
 export interface RemoteSimulatorOptions {
   readonly clock: Clock;
@@ -65,8 +62,13 @@ export async function connectSimulator({
   scheduler,
   address,
 }: RemoteSimulatorOptions): Promise<RemoteSimulator> {
-  const agent = new http.Agent({ keepAlive: true, maxSockets: mostSockets });
-  const exchange = exchangeOver(agent, scheduler, address);
+  const exchanges = openExchanges({
+    scheduler,
+    protocol: "http:",
+    keepsConnections: true,
+    mostSockets,
+  });
+  const exchange = exchangeOver(exchanges, address);
 
   async function housekeeping(
     method: "GET" | "POST",
@@ -127,7 +129,7 @@ export async function connectSimulator({
   try {
     capabilities = readCapabilities(await housekeeping("GET", "/capabilities"));
   } catch (failure) {
-    agent.destroy();
+    exchanges.close();
     throw failure;
   }
 
@@ -154,7 +156,7 @@ export async function connectSimulator({
       await housekeeping("POST", "/instruct", Buffer.from(encode({ merchantId, ...instruction })));
     },
     books: async () => readBooks(await housekeeping("GET", "/books")),
-    close: () => agent.destroy(),
+    close: () => exchanges.close(),
   };
 }
 
@@ -186,68 +188,38 @@ interface Exchange {
   readonly largestAnswer: number;
 }
 
-/**
- * Sends one request once: node:http does not retry by itself, and neither does this. Never rejects.
- */
+/** Sends one request once. Never rejects. */
 function exchangeOver(
-  agent: Agent,
-  scheduler: Scheduler,
+  exchanges: HttpExchanges,
   address: string,
 ): (exchange: Exchange) => Promise<Told | NotSent | Unknown> {
-  return ({ method, path, body, leftMs, largestAnswer }) =>
-    new Promise((resolve) => {
-      const headers =
-        body === undefined
-          ? {}
-          : { "content-type": "application/octet-stream", "content-length": body.length };
-      const request: ClientRequest = http.request(new URL(path, address), {
-        agent,
-        method,
-        headers,
-      });
-      const cancel = scheduler.after(leftMs, () => settle(timedOut));
-      let settled = false;
-      // What is written before the connection is established stays in this process.
-      let isConnected = false;
-      request.on("socket", (socket) => {
-        if (!socket.connecting) isConnected = true;
-        else socket.once("connect", () => (isConnected = true));
-      });
-
-      function settle(heard: Told | Unknown): void {
-        if (settled) return;
-        settled = true;
-        cancel();
-        // After an incomplete answer the connection is closed, so that no later request uses it.
-        if (heard.kind === "unknown") request.destroy();
-        body?.fill(0);
-        resolve(heard.kind === "unknown" && !isConnected ? notSent : heard);
-      }
-
-      request.on("error", () => settle(disconnected));
-      // Once an answer has begun, `collect` decides whether it is complete.
-      request.on("response", (response: IncomingMessage) => {
-        collect(response, largestAnswer).then(settle, () => settle(disconnected));
-      });
-      request.end(body);
+  return async ({ path, body, ...request }) => {
+    const headers =
+      body === undefined
+        ? {}
+        : {
+            "content-type": "application/octet-stream",
+            "content-length": String(body.length),
+          };
+    const outcome = await exchanges.exchange({
+      ...request,
+      url: new URL(path, address),
+      headers,
+      body,
     });
-}
-
-async function collect(response: IncomingMessage, largest: number): Promise<Told | Unknown> {
-  const pieces: Buffer[] = [];
-  let length = 0;
-  for await (const piece of response) {
-    if (!Buffer.isBuffer(piece)) return garbled;
-    length += piece.length;
-    if (length > largest) return garbled;
-    pieces.push(piece);
-  }
-  if (response.statusCode !== 200) return garbled;
-  try {
-    return { kind: "told", body: decode(Buffer.concat(pieces).toString("utf8")) };
-  } catch {
-    return garbled;
-  }
+    body?.fill(0);
+    if (outcome.kind === "failed") {
+      if (!outcome.isConnected) return notSent;
+      if (outcome.cause === "timeout") return timedOut;
+      return outcome.cause === "too_long" ? garbled : disconnected;
+    }
+    if (outcome.status !== 200) return garbled;
+    try {
+      return { kind: "told", body: decode(outcome.body.toString("utf8")) };
+    } catch {
+      return garbled;
+    }
+  };
 }
 
 function isNotSent(heard: unknown): heard is NotSent {
