@@ -1,4 +1,6 @@
 import type { Config } from "./config/settings.ts";
+import type { HttpServer } from "./http/server.ts";
+import type { Scheduler } from "./kernel/scheduler.ts";
 import type { Secret } from "./kernel/secret.ts";
 import { WatchedClock } from "./kernel/watched-clock.ts";
 import type { Log } from "./logging/log-event.ts";
@@ -7,7 +9,7 @@ import { openFoundation } from "./start/foundation.ts";
 import { listenWithTls } from "./start/listen-with-tls.ts";
 import { type Ports, systemPorts, type WatchedPorts } from "./start/ports.ts";
 import { openServer } from "./start/server.ts";
-import { openServices } from "./start/services.ts";
+import { openServices, type Services } from "./start/services.ts";
 import type { StoreStats } from "./stores/store.ts";
 
 /** A running Cofre. */
@@ -82,17 +84,29 @@ export async function startCofre(
     ...shown,
     stats: () => store.stats(),
     async close() {
-      // After the grace period the remaining connections are closed. Their work continues, and
-      // recovery resumes it at the next start.
-      let ended: "drained" | "cut" = "drained";
-      const cancel = ports.scheduler.after(config.shutdownTimeoutMs, () => {
-        ended = "cut";
-        server.closeAllConnections();
-      });
-      await Promise.all([server.close(), services.worlds.endMoves()]);
-      cancel();
+      const ended = await drain(server, services, ports.scheduler, config.shutdownTimeoutMs);
       await running.disposeAsync();
       return ended;
     },
   };
+}
+
+/**
+ * Finishes requests in flight. After the grace period the remaining connections are closed. Their
+ * work continues, and recovery resumes it at the next start.
+ */
+async function drain(
+  server: HttpServer,
+  { worlds }: Services,
+  scheduler: Scheduler,
+  graceMs: number,
+): Promise<"drained" | "cut"> {
+  let ended: "drained" | "cut" = "drained";
+  const cancel = scheduler.after(graceMs, () => {
+    ended = "cut";
+    server.closeAllConnections();
+  });
+  await Promise.all([server.close(), worlds.endMoves()]);
+  cancel();
+  return ended;
 }

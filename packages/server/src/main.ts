@@ -1,5 +1,5 @@
 import manifest from "../package.json" with { type: "json" };
-import { startCofre } from "./app.ts";
+import { type Cofre, startCofre } from "./app.ts";
 import { backUp, beginIncarnation, openAudit, openMoveSides, restore } from "./start/commands.ts";
 import { firstStartBanner, invitationLines, laterStartLines, tlsLines } from "./cli/banner.ts";
 import { type ClientCommand, type CommandCall, exitCodes } from "./cli/command.ts";
@@ -141,14 +141,7 @@ async function serve({
   empty,
 }: Extract<ConfigReading, { readonly config: Config }>): Promise<void> {
   const output = standardOutput();
-  const format =
-    config.logFormat === "auto" ? (process.stdout.isTTY ? "text" : "json") : config.logFormat;
-  const log = createLog({
-    level: config.logLevel,
-    format,
-    clock: systemClock,
-    destination: output,
-  });
+  const log = openLog(config, output);
   const end = (code: number): never => {
     output.flushSync();
     process.exit(code);
@@ -186,12 +179,32 @@ async function serve({
     log.write({ event: "shutdown_forced", reason: "signal_during_start" });
     return end(failed);
   }
+  showStarted(app, config, log);
+
+  const signal = await stopAsked;
+  log.write({ event: "stopping", signal, graceMs });
+  const late = systemScheduler.sleep(graceMs + drainMarginMs).then(() => "cut" as const);
+  if ((await Promise.race([app.close(), late])) === "cut") {
+    log.write({ event: "shutdown_forced", reason: "grace_over" });
+    end(failed);
+  }
+  log.write({ event: "stopped" });
+  end(0);
+}
+
+function openLog(config: Config, destination: ReturnType<typeof standardOutput>): Log {
+  const format =
+    config.logFormat === "auto" ? (process.stdout.isTTY ? "text" : "json") : config.logFormat;
+  return createLog({ level: config.logLevel, format, clock: systemClock, destination });
+}
+
+function showStarted(app: Cofre, config: Config, log: Log): void {
   // Programs that wait for `listening` find this line before it.
   if (app.tlsAddress !== undefined)
     log.write({
       event: "listening_tls",
       ...app.tlsAddress,
-      authority: tlsFiles(dataDirectory).authority,
+      authority: tlsFiles(config.dataDirectory).authority,
     });
   log.write({ event: "listening", ...app.address });
   if (app.firstStart !== undefined)
@@ -204,16 +217,6 @@ async function serve({
     );
   }
   if (app.tlsAddress !== undefined) process.stderr.write(tlsLines(app.tlsAddress.port));
-
-  const signal = await stopAsked;
-  log.write({ event: "stopping", signal, graceMs });
-  const late = systemScheduler.sleep(graceMs + drainMarginMs).then(() => "cut" as const);
-  if ((await Promise.race([app.close(), late])) === "cut") {
-    log.write({ event: "shutdown_forced", reason: "grace_over" });
-    end(failed);
-  }
-  log.write({ event: "stopped" });
-  end(0);
 }
 
 /** Resolves with the first stop signal; the second one calls `onSecond`. */

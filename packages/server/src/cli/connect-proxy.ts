@@ -69,31 +69,7 @@ export async function openConnectProxy(
       );
       return;
     }
-    const upstream = connect(to.port, to.host);
-    open.add(upstream);
-    let isThrough = false;
-    upstream.once("connect", () => {
-      isThrough = true;
-      client.write("HTTP/1.1 200 Connection established\r\n\r\n");
-      upstream.write(head);
-      client.pipe(upstream).pipe(client);
-    });
-    upstream.on("error", () => {
-      if (isThrough) client.destroy();
-      else {
-        say(`nothing answers at ${to.host}:${to.port}: \`cofre start --tls\` starts what should`);
-        refuse(
-          client,
-          "502 Cofre Does Not Listen",
-          `Nothing answers at ${to.host}:${to.port}: cofre start --tls starts what should.`,
-        );
-      }
-    });
-    upstream.once("close", () => {
-      open.delete(upstream);
-      if (isThrough) client.destroy();
-    });
-    client.once("close", () => upstream.destroy());
+    openTunnel(client, head, to, open, say);
   });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", reject).listen(port, "127.0.0.1", resolve);
@@ -108,6 +84,41 @@ export async function openConnectProxy(
       await closed.promise;
     },
   };
+}
+
+/** Connects the client to the server; `open` has the sockets to close at the end. */
+function openTunnel(
+  client: Socket,
+  head: Buffer,
+  to: ProxyOptions["to"],
+  open: Set<Socket>,
+  say: ProxyOptions["say"],
+): void {
+  const upstream = connect(to.port, to.host);
+  open.add(upstream);
+  let isThrough = false;
+  upstream.once("connect", () => {
+    isThrough = true;
+    client.write("HTTP/1.1 200 Connection established\r\n\r\n");
+    upstream.write(head);
+    client.pipe(upstream).pipe(client);
+  });
+  upstream.on("error", () => {
+    if (isThrough) client.destroy();
+    else {
+      say(`nothing answers at ${to.host}:${to.port}: \`cofre start --tls\` starts what should`);
+      refuse(
+        client,
+        "502 Cofre Does Not Listen",
+        `Nothing answers at ${to.host}:${to.port}: cofre start --tls starts what should.`,
+      );
+    }
+  });
+  upstream.once("close", () => {
+    open.delete(upstream);
+    if (isThrough) client.destroy();
+  });
+  client.once("close", () => upstream.destroy());
 }
 
 /** Whether a server listens there. */

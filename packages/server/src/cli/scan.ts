@@ -38,15 +38,9 @@ async function scan(
   asked: Asked,
   { clock, input, print, say }: Pick<CommandHost, "clock" | "input" | "print" | "say">,
 ): Promise<ExitCode> {
-  // Standard input can be only one of them.
-  if (asked.known === "-" && asked.paths.includes("-")) {
-    say("Standard input can be searched or hold the known numbers, not both.");
-    return exitCodes.misused;
-  }
-  const search =
-    asked.known === undefined ? new PlausibleNumbers() : await knownNumbers(asked.known, input);
+  const search = await searchFor(asked, input);
   if (typeof search === "string") {
-    say(`${printable(asked.known)}: ${search}`);
+    say(search);
     return exitCodes.misused;
   }
   let [files, bytes, hits, problemCount] = [0, 0, 0, 0];
@@ -98,6 +92,19 @@ async function scan(
       `${files} files, ${bytes} bytes: ${hits} findings${problemCount > 0 ? `, ${problemCount} not read` : ""}`,
     );
   return problemCount > 0 ? exitCodes.misused : hits > 0 ? exitCodes.failed : exitCodes.done;
+}
+
+/** A string: why there is no search. */
+async function searchFor(
+  { paths, known }: Asked,
+  input: AsyncIterable<Uint8Array>,
+): Promise<Search | string> {
+  // Standard input can be only one of them.
+  if (known === "-" && paths.includes("-"))
+    return "Standard input can be searched or hold the known numbers, not both.";
+  if (known === undefined) return new PlausibleNumbers();
+  const search = await knownNumbers(known, input);
+  return typeof search === "string" ? `${printable(known)}: ${search}` : search;
 }
 
 /** The file's name comes from outside. */

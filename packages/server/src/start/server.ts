@@ -35,8 +35,8 @@ export async function openServer(
   { clock, scheduler }: WatchedPorts,
   parts: AsyncDisposableStack,
 ): Promise<{ readonly server: HttpServer; readonly people: ConsolePeople | undefined }> {
-  const { store, slotAssignment, keys } = foundation;
-  const { own, paymentServices, recording, users } = services;
+  const { store, keys } = foundation;
+  const { own, paymentServices, users } = services;
   const byKey = (key: string) => paymentServices.byKey(key);
   const needs = {
     accountOf: async (asked: string | undefined) => {
@@ -59,14 +59,7 @@ export async function openServer(
     clock,
     log,
     health: {
-      state: () =>
-        !isReady()
-          ? "starting"
-          : slotAssignment.isClockOff
-            ? "clock_off"
-            : store.isWriting
-              ? "ready"
-              : "not_writing",
+      state: () => (isReady() ? stateOf(foundation) : "starting"),
       failingJobs: () => own.failingJobs(),
     },
     faults: services.faults,
@@ -80,21 +73,28 @@ export async function openServer(
     },
     people: people?.gate,
     clientIpHeader: config.clientIpHeader,
-    recorder:
-      recording === undefined
-        ? undefined
-        : createRequestRecorder(
-            recording,
-            (id) => paymentServices.of(id).clock,
-            (id, token) =>
-              (paymentServices.isOwn(id) ? keys.vault : keys.worldVault).tokenDigests(id, token)[0],
-          ),
+    recorder: recorderOf(services, keys),
   });
   parts.defer(async () => {
     server.closeAllConnections();
     await server.close();
   });
   return { server, people };
+}
+
+function recorderOf({ recording, paymentServices }: Services, keys: Foundation["keys"]) {
+  if (recording === undefined) return undefined;
+  return createRequestRecorder(
+    recording,
+    (id) => paymentServices.of(id).clock,
+    (id, token) =>
+      (paymentServices.isOwn(id) ? keys.vault : keys.worldVault).tokenDigests(id, token)[0],
+  );
+}
+
+function stateOf({ store, slotAssignment }: Foundation): "clock_off" | "ready" | "not_writing" {
+  if (slotAssignment.isClockOff) return "clock_off";
+  return store.isWriting ? "ready" : "not_writing";
 }
 
 function endpointsParts(

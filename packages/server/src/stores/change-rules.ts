@@ -11,16 +11,7 @@ const largestRefundId = 2 ** 31 - 1;
 
 /** The rules that every store checks before it reads stored data. Throws BrokenInvariant. */
 export function assertChangeIsSound(change: Change): void {
-  const {
-    payment,
-    card,
-    cardUse,
-    account,
-    request,
-    deliverTo,
-    gatherFor = [],
-    deliveries,
-  } = change;
+  const { payment, cardUse, request, account, deliverTo, gatherFor = [], deliveries } = change;
   assert(isHex(change.merchantId, 8), "a merchant id is 8 hex characters");
   if (payment === undefined) {
     assert(
@@ -35,13 +26,33 @@ export function assertChangeIsSound(change: Change): void {
       assert(paymentId === payment.next.id, "a notification belongs to the payment of its change");
     for (const entry of change.entries) assertEntryBalances(entry);
   }
-  if (card !== undefined) {
-    assert(card.next.merchantId === change.merchantId, "a change belongs to one merchant");
-    assert(isHex(card.next.tokenDigest, 64), "a token's digest is 64 hex characters");
-    assertFollows(card.next.version, card.replaces);
-  }
+  assertCardIsSound(change);
   if (cardUse !== undefined)
     assert(isHex(cardUse.tokenDigest, 64), "a token's digest is 64 hex characters");
+  assertDeletionsAreSound(change);
+  if (request !== undefined) assertRequestIsSound(change, request);
+  if (account !== undefined) {
+    assert(account.next.id === change.merchantId, "a change belongs to one merchant");
+    assertFollows(account.next.version, account.replaces);
+    for (const { digest } of account.keys)
+      assert(isHex(digest, 64), "a key's digest is 64 hex characters");
+  }
+  if (deliverTo !== undefined) assertEndpointsAreSound(deliverTo);
+  for (const endpoint of gatherFor)
+    assert(deliverTo?.includes(endpoint) === true, "what is gathered for an endpoint is for it");
+  if (deliveries !== undefined) assertDeliveriesAreSound(change, deliveries);
+  if (change.parking !== undefined) assertParkingIsSound(change, change.parking);
+}
+
+function assertCardIsSound({ merchantId, card }: Change): void {
+  if (card === undefined) return;
+  assert(card.next.merchantId === merchantId, "a change belongs to one merchant");
+  assert(isHex(card.next.tokenDigest, 64), "a token's digest is 64 hex characters");
+  assertFollows(card.next.version, card.replaces);
+}
+
+function assertDeletionsAreSound(change: Change): void {
+  const { payment, card, cardUse, account, request, deliveries } = change;
   if (change.cardErasure !== undefined) {
     assert(isHex(change.cardErasure.tokenDigest, 64), "a token's digest is 64 hex characters");
     assert(
@@ -71,39 +82,36 @@ export function assertChangeIsSound(change: Change): void {
       "deliveries are deleted by a change of their own",
     );
   }
-  if (request !== undefined) {
-    assert(
-      (payment ?? card ?? cardUse ?? account) === undefined,
-      "a named request is a change of its own",
-    );
-    assert(isHex(request.next.digest, 64), "a request's digest is 64 hex characters");
-    assert(
-      (request.next.answer === undefined) === (request.replaces === "nothing"),
-      "a request is claimed first and answered then",
-    );
-  }
-  if (account !== undefined) {
-    assert(account.next.id === change.merchantId, "a change belongs to one merchant");
-    assertFollows(account.next.version, account.replaces);
-    for (const { digest } of account.keys)
-      assert(isHex(digest, 64), "a key's digest is 64 hex characters");
-  }
-  if (deliverTo !== undefined) assertEndpointsAreSound(deliverTo);
-  for (const endpoint of gatherFor)
-    assert(deliverTo?.includes(endpoint) === true, "what is gathered for an endpoint is for it");
-  if (deliveries !== undefined) assertDeliveriesAreSound(change, deliveries);
-  if (change.parking !== undefined) {
-    const { queue, until, accountVersion } = change.parking;
-    assert(endpointPattern.test(queue), "a queue's name is of letters, digits and dashes");
-    assert(
-      Number.isSafeInteger(until) && Number.isSafeInteger(accountVersion),
-      "a queue is parked until a moment",
-    );
-    assert(
-      (payment ?? card ?? cardUse ?? account ?? request) === undefined,
-      "a queue is parked by a change of its own",
-    );
-  }
+}
+
+function assertRequestIsSound(
+  { payment, card, cardUse, account }: Change,
+  request: NonNullable<Change["request"]>,
+): void {
+  assert(
+    (payment ?? card ?? cardUse ?? account) === undefined,
+    "a named request is a change of its own",
+  );
+  assert(isHex(request.next.digest, 64), "a request's digest is 64 hex characters");
+  assert(
+    (request.next.answer === undefined) === (request.replaces === "nothing"),
+    "a request is claimed first and answered then",
+  );
+}
+
+function assertParkingIsSound(
+  { payment, card, cardUse, account, request }: Change,
+  { queue, until, accountVersion }: NonNullable<Change["parking"]>,
+): void {
+  assert(endpointPattern.test(queue), "a queue's name is of letters, digits and dashes");
+  assert(
+    Number.isSafeInteger(until) && Number.isSafeInteger(accountVersion),
+    "a queue is parked until a moment",
+  );
+  assert(
+    (payment ?? card ?? cardUse ?? account ?? request) === undefined,
+    "a queue is parked by a change of its own",
+  );
 }
 
 function assertEndpointsAreSound(endpoints: NonNullable<Change["deliverTo"]>): void {

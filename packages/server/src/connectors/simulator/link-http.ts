@@ -57,25 +57,67 @@ const notSent: NotSent = { kind: "not_sent" };
 /**
  * Connects to an acquirer process and requests its capabilities. Rejects when there is no answer.
  */
-export async function connectSimulator({
-  clock,
-  scheduler,
-  address,
-}: RemoteSimulatorOptions): Promise<RemoteSimulator> {
-  const exchanges = openExchanges({
-    scheduler,
-    protocol: "http:",
-    keepsConnections: true,
-    mostSockets,
-  });
-  const exchange = exchangeOver(exchanges, address);
+export async function connectSimulator(options: RemoteSimulatorOptions): Promise<RemoteSimulator> {
+  const link = new Link(options);
+  let capabilities;
+  try {
+    capabilities = readCapabilities(await link.housekeeping("GET", "/capabilities"));
+  } catch (failure) {
+    link.close();
+    throw failure;
+  }
 
-  async function housekeeping(
-    method: "GET" | "POST",
-    path: string,
-    body?: Buffer,
-  ): Promise<unknown> {
-    const heard = await exchange({
+  return {
+    name: "remote_simulator",
+    capabilities,
+    authorize: (request, { card }) =>
+      link.ask(
+        "/authorize",
+        request,
+        () => letterOf(withIssuerRules(request), card),
+        readAuthorizeOutcome,
+      ),
+    verify: (request, { card }) =>
+      link.ask("/verify", request, () => letterOf(request, card), readVerifyOutcome),
+    capture: (request) => link.follow("/capture", request, readFollowUpOutcome),
+    void: (request) => link.follow("/void", request, readFollowUpOutcome),
+    refund: (request) => link.follow("/refund", request, readFollowUpOutcome),
+    reverse: (request) => link.follow("/reverse", request, readReverseOutcome),
+    inquire: (request) => link.follow("/inquire", request, readInquiryOutcome),
+    // The acquirer uses the same tables.
+    cardTraits: traitsOf,
+    instruct: async (merchantId, instruction) => {
+      const body = Buffer.from(encode({ merchantId, ...instruction }));
+      await link.housekeeping("POST", "/instruct", body);
+    },
+    books: async () => readBooks(await link.housekeeping("GET", "/books")),
+    close: () => link.close(),
+  };
+}
+
+/** The connections to an acquirer process. */
+class Link {
+  readonly #clock: Clock;
+  readonly #address: string;
+  readonly #exchanges: HttpExchanges;
+
+  constructor({ clock, scheduler, address }: RemoteSimulatorOptions) {
+    this.#clock = clock;
+    this.#address = address;
+    this.#exchanges = openExchanges({
+      scheduler,
+      protocol: "http:",
+      keepsConnections: true,
+      mostSockets,
+    });
+  }
+
+  close(): void {
+    this.#exchanges.close();
+  }
+
+  async housekeeping(method: "GET" | "POST", path: string, body?: Buffer): Promise<unknown> {
+    const heard = await this.#exchange({
       method,
       path,
       body,
@@ -89,15 +131,15 @@ export async function connectSimulator({
     return heard.body;
   }
 
-  async function ask<Outcome>(
+  async ask<Outcome>(
     path: string,
     request: Timed,
     body: () => Buffer,
     read: (body: unknown) => Outcome,
   ): Promise<Outcome | NotSent | Unknown> {
-    const leftMs = request.deadline - clock.now();
+    const leftMs = request.deadline - this.#clock.now();
     if (leftMs <= 0) return timedOut;
-    const heard = await exchange({
+    const heard = await this.#exchange({
       method: "POST",
       path,
       body: body(),
@@ -116,48 +158,40 @@ export async function connectSimulator({
    * A follow-up that was not sent stays open: recovery inquires, and sends it again where that is
    * safe.
    */
-  async function follow<Outcome>(
+  async follow<Outcome>(
     path: string,
     request: Timed,
     read: (body: unknown) => Outcome,
   ): Promise<Outcome | Unknown> {
-    const heard = await ask(path, request, () => Buffer.from(encode(messageOf(request))), read);
+    const body = (): Buffer => Buffer.from(encode(messageOf(request)));
+    const heard = await this.ask(path, request, body, read);
     return isNotSent(heard) ? disconnected : heard;
   }
 
-  let capabilities;
-  try {
-    capabilities = readCapabilities(await housekeeping("GET", "/capabilities"));
-  } catch (failure) {
-    exchanges.close();
-    throw failure;
+  /** Sends one request once. Never rejects. */
+  async #exchange({ path, body, ...request }: Exchange): Promise<Told | NotSent | Unknown> {
+    const headers =
+      body === undefined
+        ? {}
+        : {
+            "content-type": "application/octet-stream",
+            "content-length": String(body.length),
+          };
+    const url = new URL(path, this.#address);
+    const outcome = await this.#exchanges.exchange({ ...request, url, headers, body });
+    body?.fill(0);
+    if (outcome.kind === "failed") {
+      if (!outcome.isConnected) return notSent;
+      if (outcome.cause === "timeout") return timedOut;
+      return outcome.cause === "too_long" ? garbled : disconnected;
+    }
+    if (outcome.status !== 200) return garbled;
+    try {
+      return { kind: "told", body: decode(outcome.body.toString("utf8")) };
+    } catch {
+      return garbled;
+    }
   }
-
-  return {
-    name: "remote_simulator",
-    capabilities,
-    authorize: (request, { card }) =>
-      ask(
-        "/authorize",
-        request,
-        () => letterOf(withIssuerRules(request), card),
-        readAuthorizeOutcome,
-      ),
-    verify: (request, { card }) =>
-      ask("/verify", request, () => letterOf(request, card), readVerifyOutcome),
-    capture: (request) => follow("/capture", request, readFollowUpOutcome),
-    void: (request) => follow("/void", request, readFollowUpOutcome),
-    refund: (request) => follow("/refund", request, readFollowUpOutcome),
-    reverse: (request) => follow("/reverse", request, readReverseOutcome),
-    inquire: (request) => follow("/inquire", request, readInquiryOutcome),
-    // The acquirer uses the same tables.
-    cardTraits: traitsOf,
-    instruct: async (merchantId, instruction) => {
-      await housekeeping("POST", "/instruct", Buffer.from(encode({ merchantId, ...instruction })));
-    },
-    books: async () => readBooks(await housekeeping("GET", "/books")),
-    close: () => exchanges.close(),
-  };
 }
 
 /** The body of a request with a card, as bytes that include the PAN. */
@@ -186,40 +220,6 @@ interface Exchange {
   readonly body: Buffer | undefined;
   readonly leftMs: number;
   readonly largestAnswer: number;
-}
-
-/** Sends one request once. Never rejects. */
-function exchangeOver(
-  exchanges: HttpExchanges,
-  address: string,
-): (exchange: Exchange) => Promise<Told | NotSent | Unknown> {
-  return async ({ path, body, ...request }) => {
-    const headers =
-      body === undefined
-        ? {}
-        : {
-            "content-type": "application/octet-stream",
-            "content-length": String(body.length),
-          };
-    const outcome = await exchanges.exchange({
-      ...request,
-      url: new URL(path, address),
-      headers,
-      body,
-    });
-    body?.fill(0);
-    if (outcome.kind === "failed") {
-      if (!outcome.isConnected) return notSent;
-      if (outcome.cause === "timeout") return timedOut;
-      return outcome.cause === "too_long" ? garbled : disconnected;
-    }
-    if (outcome.status !== 200) return garbled;
-    try {
-      return { kind: "told", body: decode(outcome.body.toString("utf8")) };
-    } catch {
-      return garbled;
-    }
-  };
 }
 
 function isNotSent(heard: unknown): heard is NotSent {

@@ -232,16 +232,7 @@ async function list(
     notification_type: kind,
     hash: paymentId,
     at: formatTimestamp(at),
-    deliveries: deliveries
-      .filter((each) => each.number === number)
-      .map(({ endpoint, state, attempts, outcome, dueAt, message = openMessage }) => ({
-        endpoint,
-        state,
-        attempts,
-        outcome,
-        ...(state === "waiting" ? { due_at: formatTimestamp(dueAt) } : {}),
-        ...(message === openMessage ? {} : { message }),
-      })),
+    deliveries: deliveries.filter((each) => each.number === number).map(shownDelivery),
   }));
   const endpoints = endpointsOf(account.settings).map((each) => ({
     id: each.id,
@@ -266,6 +257,24 @@ async function list(
     status: "SUCCESS",
   };
   return { status: 200, body: JSON.stringify(body) };
+}
+
+function shownDelivery({
+  endpoint,
+  state,
+  attempts,
+  outcome,
+  dueAt,
+  message = openMessage,
+}: Delivery): object {
+  return {
+    endpoint,
+    state,
+    attempts,
+    outcome,
+    ...(state === "waiting" ? { due_at: formatTimestamp(dueAt) } : {}),
+    ...(message === openMessage ? {} : { message }),
+  };
 }
 
 /**

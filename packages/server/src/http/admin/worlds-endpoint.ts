@@ -348,18 +348,8 @@ function readPlan(
       return invalid(name, textForm);
   }
   const seed = textOf(params, "seed");
-  const at = textOf(params, "clock");
-  const now =
-    at === undefined
-      ? seed === undefined
-        ? clock.now()
-        : seededStart
-      : worldTime(parseInstant(at));
-  if (now === undefined) return invalid("clock", timeForm);
-  const running = booleanOf(
-    textOf(params, "running") ?? (seed === undefined && at === undefined ? "true" : "false"),
-  );
-  if (running === undefined) return invalid("running", "true or false");
+  const time = readTime(clock, params, seed);
+  if (!("now" in time)) return time;
   const integrationKey = textOf(params, "new_integration_key") ?? newKey("test_ik_", random);
   const publicIntegrationKey =
     textOf(params, "new_public_integration_key") ?? newKey("test_pk_", random);
@@ -391,11 +381,31 @@ function readPlan(
     plan: {
       name,
       seed: seed ?? hexOf(random.bytes(8)),
-      time: { now, running },
+      time,
       account,
       keys: { integrationKey, publicIntegrationKey },
     },
   };
+}
+
+/** The time of a new world. With a seed it starts at a fixed time and is paused by default. */
+function readTime(
+  clock: Clock,
+  params: TreeObject,
+  seed: string | undefined,
+): WorldPlan["time"] | WireAnswer {
+  const at = textOf(params, "clock");
+  const now =
+    at === undefined
+      ? seed === undefined
+        ? clock.now()
+        : seededStart
+      : worldTime(parseInstant(at));
+  if (now === undefined) return invalid("clock", timeForm);
+  const running = booleanOf(
+    textOf(params, "running") ?? (seed === undefined && at === undefined ? "true" : "false"),
+  );
+  return running === undefined ? invalid("running", "true or false") : { now, running };
 }
 
 const creating = [

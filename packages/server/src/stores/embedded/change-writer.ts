@@ -158,51 +158,9 @@ export class ChangeWriter {
     deliveries: DeliveriesPart,
   ): Outcome {
     const id = part[paymentIndex.id];
-    const replaces = part[paymentIndex.replaces];
     const version = part[paymentIndex.version];
-    const rare = part[paymentIndex.rare];
-    const [columns, refunds] = rare ?? [[], []];
-    const { insert, update } = rare === undefined ? this.#ordinary : this.#rare;
-    // The columns that every version of a payment sets, in the order of both statements.
-    const moving = [
-      version,
-      part[paymentIndex.state],
-      part[paymentIndex.statusAt],
-      part[paymentIndex.capturedAt],
-      part[paymentIndex.captureBy],
-      part[paymentIndex.authorized],
-      part[paymentIndex.captured],
-      part[paymentIndex.attempts],
-      part[paymentIndex.attempt],
-      part[paymentIndex.dueAt],
-      part[paymentIndex.verdict],
-      part[paymentIndex.needsReview],
-    ] as const;
-    let no: number | bigint;
-    if (replaces === undefined) {
-      const code = part[paymentIndex.code];
-      const createdAt = part[paymentIndex.createdAt];
-      const orderJson = part[paymentIndex.orderJson];
-      assert(
-        code !== undefined && createdAt !== undefined && orderJson !== undefined,
-        "a payment that is new brings its fixed columns",
-      );
-      const inserted = insert.run(...columns, merchant, id, code, createdAt, orderJson, ...moving);
-      if (Number(inserted.changes) === 0) {
-        return this.#paymentCodeTaken.get(merchant, code) === undefined
-          ? "payment_id"
-          : "payment_code";
-      }
-      no = inserted.lastInsertRowid;
-    } else {
-      // A look-up first, because the temporary table that SQLite builds for RETURNING costs more
-      // than this statement.
-      const stored = this.#paymentNo.get(merchant, id);
-      if (stored === undefined) return "stale";
-      no = Number(stored["no"]);
-      const updated = update.run(...columns, ...moving, no, replaces);
-      if (Number(updated.changes) === 0) return "stale";
-    }
+    const no = this.#writeRow(merchant, part);
+    if (typeof no === "string") return no;
     this.#insertHistory.run(
       no,
       version,
@@ -221,11 +179,56 @@ export class ChangeWriter {
         deliveries,
       );
     }
-    for (const refund of refunds) {
+    for (const refund of part[paymentIndex.rare]?.[1] ?? []) {
       const outcome = this.#nameRefund(merchant, no, refund);
       if (outcome !== "committed") return outcome;
     }
     return "committed";
+  }
+
+  /** Returns the number of the payment's row, or why it was not written. */
+  #writeRow(merchant: string, part: PaymentPart): number | bigint | Outcome {
+    const id = part[paymentIndex.id];
+    const replaces = part[paymentIndex.replaces];
+    const rare = part[paymentIndex.rare];
+    const columns = rare?.[0] ?? [];
+    const { insert, update } = rare === undefined ? this.#ordinary : this.#rare;
+    // The columns that every version of a payment sets, in the order of both statements.
+    const moving = [
+      part[paymentIndex.version],
+      part[paymentIndex.state],
+      part[paymentIndex.statusAt],
+      part[paymentIndex.capturedAt],
+      part[paymentIndex.captureBy],
+      part[paymentIndex.authorized],
+      part[paymentIndex.captured],
+      part[paymentIndex.attempts],
+      part[paymentIndex.attempt],
+      part[paymentIndex.dueAt],
+      part[paymentIndex.verdict],
+      part[paymentIndex.needsReview],
+    ] as const;
+    if (replaces === undefined) {
+      const code = part[paymentIndex.code];
+      const createdAt = part[paymentIndex.createdAt];
+      const orderJson = part[paymentIndex.orderJson];
+      assert(
+        code !== undefined && createdAt !== undefined && orderJson !== undefined,
+        "a payment that is new brings its fixed columns",
+      );
+      const inserted = insert.run(...columns, merchant, id, code, createdAt, orderJson, ...moving);
+      if (Number(inserted.changes) > 0) return inserted.lastInsertRowid;
+      return this.#paymentCodeTaken.get(merchant, code) === undefined
+        ? "payment_id"
+        : "payment_code";
+    }
+    // A look-up first, because the temporary table that SQLite builds for RETURNING costs more than
+    // this statement.
+    const stored = this.#paymentNo.get(merchant, id);
+    if (stored === undefined) return "stale";
+    const no = Number(stored["no"]);
+    const updated = update.run(...columns, ...moving, no, replaces);
+    return Number(updated.changes) === 0 ? "stale" : no;
   }
 
   /**

@@ -22,14 +22,10 @@ export interface BatchMessage {
   readonly isGuarded: boolean;
 }
 
-/**
- * JSON has no bytes, and the database does not know the initial values of a delivery: bytes become
- * hex, and the initial values are included.
- */
 export function batchMessageOf(message: ChangeMessage): BatchMessage {
   const [
     merchant,
-    at,
+    ,
     payment,
     card,
     cardUse,
@@ -41,22 +37,6 @@ export function batchMessageOf(message: ChangeMessage): BatchMessage {
     requestDeletion,
     deliveryDeletion,
   ] = message;
-  const json = JSON.stringify([
-    merchant,
-    at,
-    payment,
-    card?.map(withHex),
-    cardUse,
-    account?.map((value) =>
-      Array.isArray(value) ? value.map((key: readonly unknown[]) => key.map(withHex)) : value,
-    ),
-    request,
-    cardErasure,
-    deliveries === undefined ? undefined : withBeginning(deliveries, at as Instant),
-    parking,
-    requestDeletion,
-    deliveryDeletion,
-  ]);
   const moved = deliveries?.[1] ?? [];
   const isBare =
     (card ??
@@ -82,11 +62,47 @@ export function batchMessageOf(message: ChangeMessage): BatchMessage {
     (payment !== undefined && (card !== undefined || payment[paymentIndex.rare] !== undefined));
   return {
     merchant,
-    json,
+    json: jsonOf(message),
     plain: isPlain ? { id: payment[paymentIndex.id], code: payment[paymentIndex.code] } : undefined,
     isMove,
     isGuarded,
   };
+}
+
+/**
+ * JSON has no bytes, and the database does not know the initial values of a delivery: bytes become
+ * hex, and the initial values are included.
+ */
+function jsonOf([
+  merchant,
+  at,
+  payment,
+  card,
+  cardUse,
+  account,
+  request,
+  cardErasure,
+  deliveries,
+  parking,
+  requestDeletion,
+  deliveryDeletion,
+]: ChangeMessage): string {
+  return JSON.stringify([
+    merchant,
+    at,
+    payment,
+    card?.map(withHex),
+    cardUse,
+    account?.map((value) =>
+      Array.isArray(value) ? value.map((key: readonly unknown[]) => key.map(withHex)) : value,
+    ),
+    request,
+    cardErasure,
+    deliveries === undefined ? undefined : withBeginning(deliveries, at as Instant),
+    parking,
+    requestDeletion,
+    deliveryDeletion,
+  ]);
 }
 
 function withHex(value: unknown): unknown {

@@ -314,8 +314,6 @@ function readingOf(
   const currency = fieldOf(payment, "currency_code")?.toUpperCase();
   const amountText = fieldOf(payment, "amount_total");
   const amount = amountIn(amountText, currency, account);
-  const canPrice =
-    amount !== undefined && country !== undefined && country.currencies.has(amount.currency);
   const typeText = fieldOf(payment, "payment_type_code");
   const birthDateText = fieldOf(payment, "birth_date");
   const documentText = fieldOf(payment, "document");
@@ -327,10 +325,8 @@ function readingOf(
     account,
     now,
     local,
-    operation: hasWrongShape(params, "operation")
-      ? ""
-      : (fieldOf(params, "operation") ?? "request"),
-    mode: hasWrongShape(params, "mode") ? "" : fieldOf(params, "mode"),
+    operation: plainTextIn(params, "operation") ?? "request",
+    mode: plainTextIn(params, "mode"),
     hasPayment: node !== undefined,
     payment,
     code: codeIn(payment),
@@ -339,19 +335,11 @@ function readingOf(
     currency,
     amountText,
     amount,
-    pricing: canPrice
-      ? priceOrder(amount, country.code, now, pricingOf(account, local))
-      : undefined,
+    pricing: pricingIn(amount, country, now, account, local),
     instalmentsText,
     instalments: instalmentsOf(instalmentsText, payment),
     typeText,
-    // A card node is enough to determine the payment type (interface 3.2).
-    type:
-      typeText === undefined
-        ? card === undefined
-          ? undefined
-          : paymentTypeOf("creditcard")
-        : paymentTypeOf(typeText),
+    type: typeIn(typeText, card),
     userValues: userValuesIn(payment),
     birthDateText,
     birthDate: birthDateText === undefined ? undefined : parseWireDate(birthDateText),
@@ -362,9 +350,7 @@ function readingOf(
         : documentOf(country, documentText, local, payment),
     phoneText,
     phone: phoneOf(phoneText),
-    personType: hasWrongShape(payment, "person_type")
-      ? ""
-      : (fieldOf(payment, "person_type")?.toLowerCase() ?? "personal"),
+    personType: plainTextIn(payment, "person_type")?.toLowerCase() ?? "personal",
     responsible: nodeOf(payment, "responsible"),
     card,
     // A charge of stored credentials has no security code to send (interface 3.6).
@@ -373,6 +359,29 @@ function readingOf(
     createToken,
     newToken: createToken ? fieldOf(payment, "token") : undefined,
   };
+}
+
+/** Empty, which no rule allows, if the value is not a text. */
+function plainTextIn(node: TreeObject, name: string): string | undefined {
+  return hasWrongShape(node, name) ? "" : fieldOf(node, name);
+}
+
+/** A card node is enough to determine the payment type (interface 3.2). */
+function typeIn(text: string | undefined, card: CardReading | undefined): DirectReading["type"] {
+  if (text !== undefined) return paymentTypeOf(text);
+  return card === undefined ? undefined : paymentTypeOf("creditcard");
+}
+
+function pricingIn(
+  amount: DirectReading["amount"],
+  country: DirectReading["country"],
+  now: Instant,
+  account: Account,
+  local: boolean,
+): DirectReading["pricing"] {
+  return amount !== undefined && country !== undefined && country.currencies.has(amount.currency)
+    ? priceOrder(amount, country.code, now, pricingOf(account, local))
+    : undefined;
 }
 
 /** Local processing does not cross a border and bears no tax for it (interface 8). */
