@@ -4,7 +4,7 @@ import { errorAnswer, type WireAnswer } from "../../server/src/wire/answers/answ
 import { decodeRequest } from "../../server/src/wire/decode/decode.ts";
 import type { EndpointDeps } from "../../server/src/wire/endpoints/deps.ts";
 import { wireEndpoints } from "../../server/src/wire/endpoints/index.ts";
-import { wireErrorOf } from "../../server/src/wire/answers/errors.ts";
+import { readErrors, wireErrorOf } from "../../server/src/wire/answers/errors.ts";
 import { resolveHolder } from "../../server/src/wire/key-check.ts";
 import { WireError } from "../../server/src/wire/decode/wire-error.ts";
 import { ServiceError } from "../../server/src/payment/service-error.ts";
@@ -55,6 +55,6 @@ async function holderOf(
   try {
     return await find(key);
   } catch (error) {
-    throw error instanceof ServiceError ? wireErrorOf(error, "query") : error;
+    throw error instanceof ServiceError ? wireErrorOf(error, readErrors) : error;
   }
 }

@@ -1,5 +1,4 @@
 import { type DocumentedError, documentedErrors } from "../wire/errors/error-reference.ts";
-import { rowsOf } from "../wire/answers/errors.ts";
 import type { ErrorCode } from "../wire/errors/refusal.ts";
 import { exampleDueDate } from "../kernel/calendar.ts";
 import type { Instant } from "../kernel/instant.ts";
@@ -228,8 +227,9 @@ export function codesOf(endpoint: ServedEndpoint, doc: EndpointDoc): readonly st
   const keyCodes =
     endpoint.key === "none" ? [] : ["BP-SA-1", endpoint.family === "json" ? "DA-1" : "BP-SA-2"];
   const rules = (doc.rules ?? []).map(({ code }) => `BP-DR-${code}`);
-  const rows = doc.family === undefined ? {} : rowsOf(doc.family);
-  const ends = (doc.runs ?? []).flatMap(({ errors }) => errors.map((name) => rows[name]?.code));
+  const ends = (doc.runs ?? []).flatMap(({ errors }) =>
+    errors.map((name) => doc.errors?.[name]?.code),
+  );
   const all = new Set([
     ...keyCodes,
     ...rules,

@@ -4,7 +4,7 @@ import { errorFacts } from "../logging/error-facts.ts";
 import type { Log } from "../logging/log-event.ts";
 import type { KeyHolder } from "../operations/account-directory.ts";
 import type { WireAnswer } from "../wire/answers/answer.ts";
-import { wireErrorOf } from "../wire/answers/errors.ts";
+import { readErrors, wireErrorOf } from "../wire/answers/errors.ts";
 import { answerOf } from "../wire/answers/refusal-answer.ts";
 import { decodeRequest, type DecodedRequest } from "../wire/decode/decode.ts";
 import { repeatedHeader, requestError } from "../wire/decode/request-errors.ts";
@@ -330,6 +330,6 @@ async function readable(found: Promise<KeyHolder | undefined>): Promise<KeyHolde
   try {
     return await found;
   } catch (error) {
-    throw error instanceof ServiceError ? wireErrorOf(error, "query") : error;
+    throw error instanceof ServiceError ? wireErrorOf(error, readErrors) : error;
   }
 }

@@ -1,5 +1,5 @@
 import type { Operation } from "../operations/operation.ts";
-import type { ErrorFamily } from "./answers/errors.ts";
+import type { ErrorMappings } from "./answers/errors.ts";
 import type { ErrorCode } from "./errors/refusal.ts";
 import type { Field } from "./field.ts";
 import type { NamedSchema } from "./schema.ts";
@@ -31,8 +31,8 @@ export interface EndpointDoc {
   readonly idempotent?: true;
   /** Other headers that the endpoint reads. */
   readonly headers?: readonly { readonly name: string; readonly note: string }[];
-  /** The error codes of the operations in `runs`, by error name. */
-  readonly family?: ErrorFamily;
+  /** The wire errors of the operations in `runs`, by error name. */
+  readonly errors?: ErrorMappings;
   /** The operations that the endpoint runs. Their errors are errors of the endpoint. */
   readonly runs?: readonly Pick<Operation<never, unknown>, "errors">[];
   /** The validation rules. Each has a BP-DR code. */

@@ -47,6 +47,11 @@ export interface KeyedEndpoint extends EndpointRow {
   readonly recorded: boolean;
   /** true: belongs to the server, not to an account; X-Cofre-Account is ignored. */
   readonly ofServer?: true;
+  /**
+   * The merchant_payment_code that a request gives to a new payment. Undefined where the code only
+   * identifies an existing payment.
+   */
+  readonly newPaymentCode?: (params: TreeObject) => string | undefined;
   handle(request: WireRequest): Promise<WireAnswer>;
 }
 

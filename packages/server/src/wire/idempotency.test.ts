@@ -18,6 +18,7 @@ import {
   createMemoryWrappedKeyStore,
 } from "../vault/memory-key-provider.ts";
 import type { WireRequest } from "./endpoint.ts";
+import { commonErrors } from "./answers/errors.ts";
 import { idempotent } from "./idempotency.ts";
 import type { TreeObject } from "./decode/tree.ts";
 
@@ -56,7 +57,7 @@ async function namesAt(
     cors: false,
     handle,
   } as const;
-  const endpoint = idempotent(row, "direct", {
+  const endpoint = idempotent(row, commonErrors, {
     requests: new NamedRequests(store, clock, { isAlone: true }),
     runner,
   });

@@ -6,7 +6,7 @@ import type { WireAnswer } from "./answers/answer.ts";
 import { holdsCardNumber } from "./decode/card-like.ts";
 import { answeringAnswer, type EndpointDeps } from "./endpoints/deps.ts";
 import type { KeyedEndpoint, WireRequest } from "./endpoint.ts";
-import type { ErrorFamily } from "./answers/errors.ts";
+import type { ErrorMappings } from "./answers/errors.ts";
 import { cardNodeOf, fieldOf, hashOf, nodeOf } from "./requests/fields.ts";
 import { codeOf } from "./requests/payment-request.ts";
 import { refusal } from "./errors/refusal.ts";
@@ -19,7 +19,7 @@ import { Lifted, textOf, type Tree, type TreeObject } from "./decode/tree.ts";
  */
 export function idempotent(
   endpoint: KeyedEndpoint,
-  family: ErrorFamily,
+  errors: ErrorMappings,
   { requests, runner }: Pick<EndpointDeps, "requests" | "runner">,
 ): KeyedEndpoint {
   assert(endpoint.key === "secret", "only a key that may move money names requests");
@@ -39,7 +39,7 @@ export function idempotent(
         throw refusal("COFRE-151");
       };
       const digest = sha256Hex(`${endpoint.path}\n${canonical(request.params)}`);
-      return answeringAnswer(family, async () => {
+      return answeringAnswer(errors, async () => {
         const run = async () => {
           const made = await endpoint.handle({
             ...request,

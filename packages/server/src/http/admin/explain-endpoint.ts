@@ -7,6 +7,7 @@ import type { Endpoint } from "../../wire/endpoint.ts";
 import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
 import { explainedPrices, pricesSchema } from "./explained-price.ts";
 import { readSelector } from "../../wire/requests/payment-request.ts";
+import { readErrors } from "../../wire/answers/errors.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
 import { json, NamedSchema } from "../../wire/schema.ts";
 import { query } from "../../operations/query.ts";
@@ -34,7 +35,7 @@ const doc: EndpointDoc = {
     "Every fact, every posting, the position of its money, and how its amounts were calculated.",
   fields: paymentFields,
   answer: answerSchema,
-  family: "query",
+  errors: readErrors,
   runs: [query],
   codes: ["BP-QRY-1"],
   example: exampleOrder,
@@ -55,7 +56,7 @@ export function explainEndpoint(runner: OperationRunner): Endpoint {
     family: "parameters",
     cors: false,
     handle: ({ params, account }) =>
-      answering("query", async () =>
+      answering(readErrors, async () =>
         explanationBody(await runner.run(explainPayment, account, readSelector(params, "query"))),
       ),
   };

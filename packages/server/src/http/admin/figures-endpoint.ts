@@ -19,6 +19,7 @@ import { answering, type EndpointDeps } from "../../wire/endpoints/deps.ts";
 import { fieldOf } from "../../wire/requests/fields.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import type { TreeObject } from "../../wire/decode/tree.ts";
+import { readErrors } from "../../wire/answers/errors.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
 import { json, NamedSchema } from "../../wire/schema.ts";
 import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
@@ -98,7 +99,7 @@ const doc: EndpointDoc = {
     },
   ],
   answer: answerSchema,
-  family: "query",
+  errors: readErrors,
   runs: [countPayments],
   codes: ["COFRE-62", "COFRE-63"],
   example: { ...exampleKey, per: "day" },
@@ -123,7 +124,7 @@ export function figuresEndpoint({ runner, clockOf, cardLikeNames }: FiguresDeps)
     async handle({ params, account }) {
       const input = inputOf(params, clockOf(account).now());
       if ("status" in input) return input;
-      return answering("query", async () => {
+      return answering(readErrors, async () => {
         const counted = await runner.run(countPayments, account, input);
         return figuresBody(input, counted, countsOf(cardLikeNames, account.id));
       });

@@ -25,6 +25,7 @@ import { answeringAnswer } from "../../wire/endpoints/deps.ts";
 import { hashOf } from "../../wire/requests/fields.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { textOf, type TreeObject } from "../../wire/decode/tree.ts";
+import { readErrors } from "../../wire/answers/errors.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
 import { json, NamedSchema } from "../../wire/schema.ts";
 import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
@@ -178,7 +179,7 @@ export function notificationsEndpoint(of: (account: Account) => NotificationsDep
     key: "secret",
     family: "parameters",
     cors: false,
-    handle: (request) => answeringAnswer("query", () => answerTo(request)),
+    handle: (request) => answeringAnswer(readErrors, () => answerTo(request)),
   };
 }
 

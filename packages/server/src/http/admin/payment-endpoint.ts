@@ -13,6 +13,9 @@ import { fieldOf } from "../../wire/requests/fields.ts";
 import { paymentAnswer } from "../../wire/answers/payment-answer.ts";
 import { readSelector } from "../../wire/requests/payment-request.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
+import { type ErrorMappings, mapTo, readErrors } from "../../wire/answers/errors.ts";
+import { cancelErrors } from "../../wire/endpoints/cancel.ts";
+import { captureErrors } from "../../wire/endpoints/capture.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
 import { paymentAnswerSchema } from "../../wire/answers/payment-schema.ts";
 import { exampleOrder, paymentFields } from "../../wire/endpoints/shared-docs.ts";
@@ -47,6 +50,14 @@ export const actionNames = Object.keys(actions) as ActionName[];
 
 const longestDescription = 500;
 
+const errors: ErrorMappings = {
+  ...captureErrors,
+  ...cancelErrors,
+  ...readErrors,
+  payment_not_in_review: mapTo("COFRE-37"),
+  payment_not_disputable: mapTo("COFRE-38"),
+};
+
 const doc: EndpointDoc = {
   id: "actOnPayment",
   tag: "Sandbox",
@@ -70,7 +81,7 @@ const doc: EndpointDoc = {
     },
   ],
   answer: paymentAnswerSchema,
-  family: "admin",
+  errors,
   runs: [acceptReview, rejectReview, openChargeback, creditChargeback, capture, cancel],
   codes: ["COFRE-36", "BP-QRY-1"],
   example: { ...exampleOrder, action: "confirm" },
@@ -96,7 +107,7 @@ export function paymentEndpoint(runner: OperationRunner): Endpoint {
       const name = actionNames.find((each) => each === asked);
       if (name === undefined) return refusalAnswer("COFRE-36", { list: actionNames.join(", ") });
       const act: Act = actions[name];
-      return answering("admin", async () => {
+      return answering(errors, async () => {
         const description = maskedText(fieldOf(params, "description") ?? "", longestDescription);
         return paymentAnswer(
           await act(runner, account, readSelector(params, "query"), description),

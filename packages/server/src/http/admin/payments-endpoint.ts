@@ -16,6 +16,7 @@ import { fieldOf } from "../../wire/requests/fields.ts";
 import { wireStatusOf } from "../../wire/answers/payment-answer.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import type { TreeObject } from "../../wire/decode/tree.ts";
+import { readErrors } from "../../wire/answers/errors.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
 import { json, NamedSchema } from "../../wire/schema.ts";
 import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
@@ -97,7 +98,7 @@ const doc: EndpointDoc = {
     { name: "before", type: "text", note: "The `next` of the previous page." },
   ],
   answer: answerSchema,
-  family: "query",
+  errors: readErrors,
   runs: [listPayments],
   codes: ["COFRE-55", "COFRE-56", "COFRE-57"],
   example: { ...exampleKey, search: "ana.lima@example.com", limit: 10 },
@@ -124,7 +125,7 @@ export function paymentsEndpoint(runner: OperationRunner): Endpoint {
     async handle({ params, account }) {
       const input = inputOf(params);
       if ("status" in input) return input;
-      return answering("query", async () => {
+      return answering(readErrors, async () => {
         const { payments, next } = await runner.run(listPayments, account, input);
         return JSON.stringify({
           payments: payments.map(listed),

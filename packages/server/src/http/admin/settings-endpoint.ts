@@ -15,6 +15,7 @@ import { flagOf } from "../../wire/requests/fields.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { isTreeObject, type TreeObject } from "../../wire/decode/tree.ts";
 import { cardInSettings, holdsCard, typedSettings } from "./typed-settings.ts";
+import { readErrors } from "../../wire/answers/errors.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
 import { json, NamedSchema } from "../../wire/schema.ts";
 import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
@@ -106,7 +107,7 @@ export function settingsEndpoint(
       // Routes that were stored before the configuration changed stay unchanged.
       if (changes["routes"] !== undefined && !leadTo(checked.settings, connectorNames))
         return unknownConnector(connectorNames);
-      return answering("query", async () => {
+      return answering(readErrors, async () => {
         const changed = await runner.run(changeSettings, account, (current) => {
           const again = validateSettings(changes, current, check);
           return "settings" in again ? again.settings : current;

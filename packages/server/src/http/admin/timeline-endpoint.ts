@@ -12,6 +12,7 @@ import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
 import { renderPayment } from "../../wire/answers/payment-answer.ts";
 import { readSelector } from "../../wire/requests/payment-request.ts";
 import { timelineKinds, timelineOf } from "./timeline-entries.ts";
+import { readErrors } from "../../wire/answers/errors.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
 import { paymentSchema } from "../../wire/answers/payment-schema.ts";
 import { json, NamedSchema } from "../../wire/schema.ts";
@@ -78,7 +79,7 @@ const doc: EndpointDoc = {
     "Requests, facts with their postings, acquirer calls, notifications and delivery attempts, as one list in order of time. Requests, calls and attempts are kept in memory only, since `recording.since`.",
   fields: paymentFields,
   answer: answerSchema,
-  family: "query",
+  errors: readErrors,
   runs: [query],
   codes: ["BP-QRY-1"],
   example: exampleOrder,
@@ -101,7 +102,7 @@ export function timelineEndpoint({ runner, storeOf, recorder }: TimelineDeps): E
     family: "parameters",
     cors: false,
     handle: ({ params, account }) =>
-      answering("query", async () => {
+      answering(readErrors, async () => {
         const explained = await runner.run(explainPayment, account, readSelector(params, "query"));
         const { payment } = explained;
         const recording = recorder.of(account.id);

@@ -12,6 +12,7 @@ import { answering, type OperationRunner } from "../../wire/endpoints/deps.ts";
 import { fieldOf } from "../../wire/requests/fields.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import type { TreeObject } from "../../wire/decode/tree.ts";
+import { readErrors } from "../../wire/answers/errors.ts";
 import type { EndpointDoc } from "../../wire/endpoint-doc.ts";
 import { json, NamedSchema } from "../../wire/schema.ts";
 import { exampleKey, secretKey } from "../../wire/endpoints/shared-docs.ts";
@@ -77,7 +78,7 @@ const doc: EndpointDoc = {
     { name: "after", type: "text", note: "The `next` of the previous page." },
   ],
   answer: answerSchema,
-  family: "query",
+  errors: readErrors,
   runs: [listCards],
   codes: ["COFRE-56", "COFRE-64"],
   example: { ...exampleKey, brand: "visa" },
@@ -103,7 +104,7 @@ export function tokensEndpoint(runner: OperationRunner): Endpoint {
     async handle({ params, account }) {
       const input = inputOf(params);
       if ("status" in input) return input;
-      return answering("query", async () => {
+      return answering(readErrors, async () => {
         const { cards, found, next } = await runner.run(listCards, account, input);
         return JSON.stringify({
           tokens: cards.map(shown),

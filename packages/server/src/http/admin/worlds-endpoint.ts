@@ -13,7 +13,7 @@ import { WorldRefused, type Worlds } from "../../sandbox/worlds.ts";
 import { holdsTestNumber } from "../../vault/test-numbers.ts";
 import type { WireAnswer } from "../../wire/answers/answer.ts";
 import type { Endpoint, OpenRequest, WireRequest } from "../../wire/endpoint.ts";
-import { wireErrorOf } from "../../wire/answers/errors.ts";
+import { readErrors, wireErrorOf } from "../../wire/answers/errors.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { isTreeObject, textOf, type TreeObject } from "../../wire/decode/tree.ts";
 import { leadTo, unknownConnector } from "./settings-endpoint.ts";
@@ -300,7 +300,7 @@ async function answered<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;
   } catch (error) {
-    throw wireErrorOf(error, "admin");
+    throw wireErrorOf(error, readErrors);
   }
 }
 

@@ -11,7 +11,7 @@ import type { LogEvent } from "../../logging/log-event.ts";
 import type { Act } from "../../user/audit.ts";
 import type { Role } from "../../user/user.ts";
 import { errorAnswer, type WireAnswer } from "../../wire/answers/answer.ts";
-import { wireErrorOf } from "../../wire/answers/errors.ts";
+import { readErrors, wireErrorOf } from "../../wire/answers/errors.ts";
 import {
   type Admitted,
   auditPath,
@@ -231,7 +231,7 @@ describe("what a person does", () => {
 
   test("does not happen when it cannot be written down; of a disk that is full the log is not told again", async () => {
     const { gate, caller, fail, log } = await openGate();
-    const { statusCode } = wireErrorOf(new ServiceError("store_unavailable"), "query");
+    const { statusCode } = wireErrorOf(new ServiceError("store_unavailable"), readErrors);
     fail(new ServiceError("store_unavailable"));
     await assert.rejects(
       gate.admit(keyedEndpoint("/ws/refund"), refund, caller()),

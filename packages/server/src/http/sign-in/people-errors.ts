@@ -1,7 +1,7 @@
 import { ServiceError } from "../../payment/service-error.ts";
 import { PeopleError } from "../../sign-in/users.ts";
 import type { WireAnswer } from "../../wire/answers/answer.ts";
-import { wireErrorOf } from "../../wire/answers/errors.ts";
+import { readErrors, wireErrorOf } from "../../wire/answers/errors.ts";
 import { answerOf } from "../../wire/answers/refusal-answer.ts";
 import { type ErrorCode, type PlainCode, refusal } from "../../wire/errors/refusal.ts";
 import { WireError } from "../../wire/decode/wire-error.ts";
@@ -62,6 +62,6 @@ export function refusalOf(error: unknown): WireError {
     const code = peopleErrors[error.code];
     return code === "COFRE-119" ? invalid("Parameter", "id") : refusal(code);
   }
-  if (error instanceof ServiceError) return wireErrorOf(error, "query");
+  if (error instanceof ServiceError) return wireErrorOf(error, readErrors);
   throw error;
 }

@@ -4,7 +4,6 @@ import { withWarnings } from "../answers/answer.ts";
 import { namesCard } from "./card-like.ts";
 import { isOfKnownBrand } from "../requests/direct-request.ts";
 import type { KeyedEndpoint, WireRequest } from "../endpoint.ts";
-import { nodeOf } from "../requests/fields.ts";
 import { textOf } from "./tree.ts";
 
 /** The names that merchants choose and that are stored unchanged (docs/decisions/0007). */
@@ -59,13 +58,12 @@ export function warningOfNames(endpoint: KeyedEndpoint, names: CardLikeNames): K
 
 function nameIn(
   { params, headers }: WireRequest,
-  { path }: KeyedEndpoint,
+  { newPaymentCode }: KeyedEndpoint,
   name: KeptName,
 ): string | undefined {
   if (name === "Idempotency-Key") return headers.idempotencyKey;
   if (name === "merchant_refund_code") return textOf(params, name);
-  // On other paths the code only identifies an existing payment.
-  return path === "/ws/direct" ? textOf(nodeOf(params, "payment") ?? params, name) : undefined;
+  return newPaymentCode?.(params);
 }
 
 function isCardLike(name: string | undefined, { settings }: Account): boolean {

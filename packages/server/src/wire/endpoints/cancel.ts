@@ -4,10 +4,18 @@ import type { KeyedEndpoint } from "../endpoint.ts";
 import { paymentAnswer } from "../answers/payment-answer.ts";
 import { readSelector } from "../requests/payment-request.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
+import { commonErrors, type ErrorMappings, mapTo } from "../answers/errors.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
 import { paymentSchema } from "../answers/payment-schema.ts";
 import { json, NamedSchema } from "../schema.ts";
 import { exampleOrder, secretKey, selectorFor } from "./shared-docs.ts";
+
+export const cancelErrors = {
+  ...commonErrors,
+  payment_not_found: mapTo("BP-CAN-2"),
+  payment_not_voidable: mapTo("BP-CAN-3"),
+  void_declined: mapTo("BP-CAN-4"),
+} as const satisfies ErrorMappings;
 
 const answerSchema = new NamedSchema(
   "CancelAnswer",
@@ -26,7 +34,7 @@ const doc: EndpointDoc = {
   fields: [secretKey, ...selectorFor("cancel")],
   answer: answerSchema,
   idempotent: true,
-  family: "cancel",
+  errors: cancelErrors,
   runs: [cancel],
   codes: ["BP-CAN-1"],
   example: exampleOrder,
@@ -44,7 +52,7 @@ export function cancelEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
     family: "parameters",
     cors: false,
     handle: ({ params, account, named }) =>
-      answering("cancel", async () => {
+      answering(cancelErrors, async () => {
         const input = { ...readSelector(params, "cancel"), request: named?.digest };
         return paymentAnswer(await runner.run(cancel, account, input), account, {
           operation: "cancel",

@@ -6,9 +6,26 @@ import type { KeyedEndpoint } from "../endpoint.ts";
 import { paymentAnswer } from "../answers/payment-answer.ts";
 import { readCapture } from "../requests/payment-request.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
+import { commonErrors, type ErrorMappings, mapTo } from "../answers/errors.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
 import { paymentAnswerSchema } from "../answers/payment-schema.ts";
 import { exampleOrder, secretKey, selectorFor } from "./shared-docs.ts";
+
+/** Errors of every capture. */
+export const captureErrors = {
+  payment_cancelled: mapTo("BP-CAP-3"),
+  payment_already_captured: mapTo("BP-CAP-4"),
+  payment_not_capturable: mapTo("BP-CAP-5"),
+  capture_declined: mapTo("BP-CAP-7"),
+} as const satisfies ErrorMappings;
+
+const errors: ErrorMappings = {
+  ...commonErrors,
+  ...captureErrors,
+  payment_not_found: mapTo("BP-CAP-2"),
+  capture_amount_invalid: mapTo("BP-CAP-6"),
+  partial_capture_disabled: mapTo("BP-CAP-11"),
+};
 
 const doc: EndpointDoc = {
   id: "capture",
@@ -28,7 +45,7 @@ const doc: EndpointDoc = {
   ],
   answer: paymentAnswerSchema,
   idempotent: true,
-  family: "capture",
+  errors,
   runs: [capture],
   codes: ["BP-CAP-1", "BP-CAP-6"],
   example: exampleOrder,
@@ -46,7 +63,7 @@ export function captureEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
     family: "parameters",
     cors: false,
     handle: async ({ params, account, named }) => {
-      const answer = await answering("capture", async () => {
+      const answer = await answering(errors, async () => {
         const input = { ...readCapture(params, account), request: named?.digest };
         return paymentAnswer(await runner.run(capture, account, input), account);
       });

@@ -10,7 +10,7 @@ import type { Operation } from "../../operations/operation.ts";
 import { StoreError } from "../../stores/store.ts";
 import type { WireAnswer } from "../answers/answer.ts";
 import type { CardLikeNames } from "../decode/card-like-names.ts";
-import { wireErrorOf, type ErrorFamily } from "../answers/errors.ts";
+import { type ErrorMappings, wireErrorOf } from "../answers/errors.ts";
 import { answerOf } from "../answers/refusal-answer.ts";
 import { WireError } from "../decode/wire-error.ts";
 
@@ -50,16 +50,16 @@ export interface OperationRunner {
 }
 
 /**
- * Answers 200 with the body, or the refusal in the family's codes. Any other error is an internal
+ * Answers 200 with the body, or the refusal in the endpoint's codes. Any other error is an internal
  * failure, which is rethrown for the server to log.
  */
-export function answering(family: ErrorFamily, work: () => Promise<string>): Promise<WireAnswer> {
-  return answeringAnswer(family, async () => ({ status: 200, body: await work() }));
+export function answering(errors: ErrorMappings, work: () => Promise<string>): Promise<WireAnswer> {
+  return answeringAnswer(errors, async () => ({ status: 200, body: await work() }));
 }
 
 /** As `answering`, for work that returns more than a body. */
 export async function answeringAnswer(
-  family: ErrorFamily,
+  errors: ErrorMappings,
   work: () => Promise<WireAnswer>,
 ): Promise<WireAnswer> {
   try {
@@ -69,7 +69,7 @@ export async function answeringAnswer(
       !(error instanceof WireError || error instanceof ServiceError || error instanceof StoreError)
     )
       throw error;
-    const refusal = answerOf(wireErrorOf(error, family));
+    const refusal = answerOf(wireErrorOf(error, errors));
     // A refusal that a retry may change is not final.
     const open =
       error instanceof StoreError ||

@@ -3,6 +3,7 @@ import { findPayment } from "../../operations/carried-out.ts";
 import { PaymentCodeTaken } from "../../operations/payment-code-taken.ts";
 import { direct, type Direct } from "../../operations/direct.ts";
 import type { DirectInput } from "../../operations/direct-input.ts";
+import { formatTimestamp } from "../../kernel/calendar.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { Account } from "../../merchant/account.ts";
 import type { AddressCheck } from "../../merchant/receiver-address.ts";
@@ -20,14 +21,21 @@ import {
 } from "../requests/direct-request.ts";
 import type { KeyedEndpoint, WireRequest } from "../endpoint.ts";
 import { nodeOf } from "../requests/fields.ts";
-import { paymentAnswer } from "../answers/payment-answer.ts";
+import { paymentAnswer, wireStatusOf } from "../answers/payment-answer.ts";
+import { echoName } from "../decode/card-like.ts";
+import { refusal } from "../errors/refusal.ts";
+import { offeredInstalments } from "../../payment/instalments.ts";
+import { ServiceError } from "../../payment/service-error.ts";
+import { brands } from "../../vault/brand.ts";
 import { simulatedError } from "../answers/simulated-error.ts";
+import { textOf } from "../decode/tree.ts";
 import { WireError } from "../decode/wire-error.ts";
 import { answeringAnswer, type EndpointDeps } from "./deps.ts";
 import type { Field } from "../field.ts";
+import { cardErrors, type ErrorMappings, internalFailure, mapTo } from "../answers/errors.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
 import { paymentAnswerSchema } from "../answers/payment-schema.ts";
-import type { RuleCode } from "../requests/rules.ts";
+import { rangeOf, type RuleCode } from "../requests/rules.ts";
 import { type CountryField, countryCodes, countryOf } from "../../payment/countries.ts";
 import {
   cardFields,
@@ -56,6 +64,8 @@ export function directEndpoint({
     key: "secret",
     family: "json",
     cors: false,
+    newPaymentCode: (params) =>
+      textOf(nodeOf(params, "payment") ?? params, "merchant_payment_code"),
     async handle(request) {
       const { params, account, headers, named } = request;
       const { simulateInternalError: asked } = headers;
@@ -63,7 +73,7 @@ export function directEndpoint({
         asked === undefined ? undefined : await simulatedError(asked, account.id, sandbox);
       if (simulated !== undefined) return simulated;
       const warnings: string[] = [];
-      const answer = await answeringAnswer("direct", async () => {
+      const answer = await answeringAnswer(errors, async () => {
         const now = clockOf(account).now();
         const read = await readUnlessMade(runner, request, now);
         if ("payment" in read) return answerOf(read, account);
@@ -138,6 +148,48 @@ function answerOf({ payment, token }: Direct, account: Account): WireAnswer {
   const body = paymentAnswer(payment, account, token === undefined ? {} : { token });
   return { status: 200, body, keep: token === undefined && payment.attempt === undefined };
 }
+
+/**
+ * Names the payment that has the code, so that a client that lost the first answer can query it.
+ */
+function paymentExists(error: unknown): WireError {
+  if (!(error instanceof PaymentCodeTaken)) return internalFailure.toWireError(error);
+  const { order, createdAt, state } = error.existing;
+  return refusal("BP-DR-0", {
+    code: echoName(order.code),
+    time: formatTimestamp(createdAt),
+    status: wireStatusOf(state),
+  });
+}
+
+/**
+ * As for a card number in direct-request.ts: the number and the token of one card get the same
+ * text.
+ */
+function planNotOffered(error: unknown): WireError {
+  const detail = error instanceof ServiceError ? error.detail : {};
+  const country = countryOf(String(detail["country"]));
+  if (country === undefined) return internalFailure.toWireError(error);
+  const brand = brands.find((name) => name === detail["brand"]);
+  return refusal("BP-DR-34", {
+    count: String(detail["count"]),
+    range: rangeOf(offeredInstalments(country, brand)),
+  });
+}
+
+const errors: ErrorMappings = {
+  ...cardErrors,
+  payment_code_holds_card: mapTo("BP-DR-9", { problem: "invalid" }),
+  payment_code_taken: { code: "BP-DR-0", toWireError: paymentExists },
+  instalments_not_offered: { code: "BP-DR-34", toWireError: planNotOffered },
+  card_foreign: mapTo("BP-DR-83"),
+  instalments_on_prepaid: mapTo("BP-DR-97"),
+  instalments_on_debit: mapTo("BP-DR-100"),
+  card_not_eligible: mapTo("BP-DR-101"),
+  card_exhausted: mapTo("BP-DR-102"),
+  mandate_mismatch: mapTo("COFRE-28"),
+  outcome_unknown: mapTo("BP-DR-119"),
+};
 
 /** Countries in which a payment must have the field, whatever the account's profile is. */
 function countriesThatAskFor(field: CountryField): readonly string[] {
@@ -456,7 +508,7 @@ const doc: EndpointDoc = {
     },
     { name: "X-EBANX-API-Processing-Type", note: "local: processed in the country." },
   ],
-  family: "direct",
+  errors,
   runs: [direct],
   rules: directRules,
   codes: ["BP-DR-119", "COFRE-26", "COFRE-27"],

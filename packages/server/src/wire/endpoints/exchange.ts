@@ -9,6 +9,7 @@ import { fieldOf } from "../requests/fields.ts";
 import { refusal } from "../errors/refusal.ts";
 import { isTreeObject, type Tree, type TreeObject } from "../decode/tree.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
+import { readErrors } from "../answers/errors.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
 import { json, NamedSchema } from "../schema.ts";
 import { exampleKey, secretKey } from "./shared-docs.ts";
@@ -86,7 +87,7 @@ export function exchangeEndpoint({ clockOf }: EndpointDeps): Endpoint {
     family: "parameters",
     cors: false,
     handle: ({ params, account }) =>
-      answering("query", async () => exchangeBody(params, account, clockOf(account).now())),
+      answering(readErrors, async () => exchangeBody(params, account, clockOf(account).now())),
   };
 }
 
@@ -137,7 +138,7 @@ export function currencyRatesEndpoint({ clockOf }: EndpointDeps): Endpoint {
     family: "parameters",
     cors: false,
     handle: ({ params, account }) =>
-      answering("query", async () => ratesBody(params, account, clockOf(account).now())),
+      answering(readErrors, async () => ratesBody(params, account, clockOf(account).now())),
   };
 }
 

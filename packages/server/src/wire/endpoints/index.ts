@@ -1,6 +1,6 @@
 import { warningOfNames } from "../decode/card-like-names.ts";
 import type { Endpoint, KeyedEndpoint } from "../endpoint.ts";
-import type { ErrorFamily } from "../answers/errors.ts";
+import { commonErrors } from "../answers/errors.ts";
 import { idempotent } from "../idempotency.ts";
 import { cancelEndpoint } from "./cancel.ts";
 import { captureEndpoint } from "./capture.ts";
@@ -21,18 +21,16 @@ import { verifyCardEndpoints } from "./verify-card.ts";
 
 /** Every operation of the wire, one line each. */
 export function wireEndpoints(deps: EndpointDeps): readonly Endpoint[] {
-  const named = (endpoint: KeyedEndpoint, family: ErrorFamily): Endpoint =>
-    warningOfNames(idempotent(endpoint, family, deps), deps.cardLikeNames);
-  return [
+  const endpoints: readonly Endpoint[] = [
     tokenEndpoint(deps),
     setCvvEndpoint(deps),
     misspeltSetCvvEndpoint,
-    named(directEndpoint(deps), "direct"),
+    directEndpoint(deps),
     ...verifyCardEndpoints(deps),
-    named(captureEndpoint(deps), "capture"),
-    named(cancelEndpoint(deps), "cancel"),
-    named(refundEndpoint(deps), "refund"),
-    named(refundOrCancelEndpoint(deps), "refund_or_cancel"),
+    captureEndpoint(deps),
+    cancelEndpoint(deps),
+    refundEndpoint(deps),
+    refundOrCancelEndpoint(deps),
     queryEndpoint(deps),
     exchangeEndpoint(deps),
     currencyRatesEndpoint(deps),
@@ -44,4 +42,15 @@ export function wireEndpoints(deps: EndpointDeps): readonly Endpoint[] {
     ...fingerprintEndpoints(deps),
     ...notAvailableEndpoints,
   ];
+  return endpoints.map((endpoint) =>
+    endpoint.key === "none" ? endpoint : withIdempotencyKey(endpoint, deps),
+  );
+}
+
+/** The endpoint with an Idempotency-Key, if it is documented to accept one. */
+function withIdempotencyKey(endpoint: KeyedEndpoint, deps: EndpointDeps): KeyedEndpoint {
+  const { doc } = endpoint;
+  if (typeof doc === "string" || doc.idempotent !== true) return endpoint;
+  const idempotentOne = idempotent(endpoint, doc.errors ?? commonErrors, deps);
+  return warningOfNames(idempotentOne, deps.cardLikeNames);
 }

@@ -9,6 +9,7 @@ import { fieldOf } from "../requests/fields.ts";
 import { refusal } from "../errors/refusal.ts";
 import type { TreeObject } from "../decode/tree.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
+import { readErrors } from "../answers/errors.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
 import { json, NamedSchema } from "../schema.ts";
 import { exampleKey, secretKey } from "./shared-docs.ts";
@@ -103,7 +104,7 @@ export function integrationPropertiesEndpoints({
       family: "parameters",
       cors: false,
       handle: ({ params, account }) =>
-        answering("query", async () => {
+        answering(readErrors, async () => {
           const changes = changesIn(params, account, addressCheck(account));
           const changed = await runner.run(changeSettings, account, (current) => ({
             ...current,

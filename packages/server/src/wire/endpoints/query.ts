@@ -4,6 +4,7 @@ import type { Endpoint } from "../endpoint.ts";
 import { paymentAnswer } from "../answers/payment-answer.ts";
 import { readSelector } from "../requests/payment-request.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
+import { readErrors } from "../answers/errors.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
 import { paymentAnswerSchema } from "../answers/payment-schema.ts";
 import { exampleOrder, paymentFields } from "./shared-docs.ts";
@@ -15,7 +16,7 @@ const doc: EndpointDoc = {
   description: "Use it when an answer was lost.",
   fields: paymentFields,
   answer: paymentAnswerSchema,
-  family: "query",
+  errors: readErrors,
   runs: [query],
   codes: ["BP-QRY-1"],
   example: exampleOrder,
@@ -33,7 +34,7 @@ export function queryEndpoint({ runner }: EndpointDeps): Endpoint {
     family: "parameters",
     cors: false,
     handle: ({ params, account }) =>
-      answering("query", async () =>
+      answering(readErrors, async () =>
         paymentAnswer(await runner.run(query, account, readSelector(params, "query")), account),
       ),
   };

@@ -15,6 +15,8 @@ import {
 import { refusal } from "../errors/refusal.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
 import type { Field } from "../field.ts";
+import { commonErrors, type ErrorMappings, internalFailure, mapTo } from "../answers/errors.ts";
+import { cancelErrors } from "./cancel.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
 import { paymentSchema, refundSchema } from "../answers/payment-schema.ts";
 import { json, NamedSchema } from "../schema.ts";
@@ -36,6 +38,23 @@ const refundTexts: readonly Field[] = [
     source: "5.3",
   },
 ];
+
+const refundErrors: ErrorMappings = {
+  ...commonErrors,
+  // `handled` sends it, because it knows the name by which the payment was searched.
+  payment_not_found: { code: "BP-REF-CAN-2", toWireError: internalFailure.toWireError },
+  refund_amount_invalid: mapTo("BP-REF-4"),
+  refund_amount_too_high: mapTo("BP-REF-5"),
+  payment_not_refundable: mapTo("BP-REF-7"),
+  refund_not_found: mapTo("BP-REF-9"),
+  refund_not_cancellable: mapTo("BP-REF-10"),
+  refund_code_holds_card: mapTo("COFRE-47"),
+  refund_code_taken: mapTo("BP-REF-11"),
+  payment_already_refunded: mapTo("BP-REF-12"),
+  refund_window_over: mapTo("COFRE-24"),
+  refund_limit_reached: mapTo("COFRE-43"),
+  payment_charged_back: mapTo("COFRE-25"),
+};
 
 const refundAnswer = new NamedSchema(
   "RefundAnswer",
@@ -81,7 +100,7 @@ const refundDoc: EndpointDoc = {
   ],
   answer: refundAnswer,
   idempotent: true,
-  family: "refund",
+  errors: refundErrors,
   runs: [refund, cancelRefund],
   codes: ["BP-REF-1", "BP-REF-2", "BP-REF-3", "BP-REF-4", "BP-REF-6", "BP-REF-8", "COFRE-47"],
   example: {
@@ -106,7 +125,7 @@ export function refundEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
     family: "parameters",
     cors: false,
     handle: async ({ params, account, named }) => {
-      const answer = await answering("refund", async () => {
+      const answer = await answering(refundErrors, async () => {
         const asked = readRefundRequest(params, account);
         const done =
           asked.kind === "cancel"
@@ -121,6 +140,8 @@ export function refundEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
     },
   };
 }
+
+const refundOrCancelErrors: ErrorMappings = { ...cancelErrors, ...refundErrors };
 
 const refundOrCancelAnswer = new NamedSchema(
   "RefundOrCancelAnswer",
@@ -142,7 +163,7 @@ const refundOrCancelDoc: EndpointDoc = {
   fields: [secretKey, ...selectorFor("refund"), ...refundTexts],
   answer: refundOrCancelAnswer,
   idempotent: true,
-  family: "refund_or_cancel",
+  errors: refundOrCancelErrors,
   runs: [refundOrCancel],
   codes: ["BP-REF-1", "BP-REF-6", "COFRE-47"],
   example: { ...exampleOrder, description: "the order was cancelled" },
@@ -160,7 +181,7 @@ export function refundOrCancelEndpoint({ runner }: EndpointDeps): KeyedEndpoint 
     family: "parameters",
     cors: false,
     handle: ({ params, account, named }) =>
-      answering("refund_or_cancel", async () => {
+      answering(refundOrCancelErrors, async () => {
         const input = { ...readRefundOrCancel(params), request: named?.digest };
         const { payment, refund: made } = await naming(
           input.selector,

@@ -4,9 +4,16 @@ import type { Endpoint } from "../endpoint.ts";
 import { paymentAnswer } from "../answers/payment-answer.ts";
 import { readSelector } from "../requests/payment-request.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
+import { commonErrors, type ErrorMappings, mapTo } from "../answers/errors.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
 import { paymentAnswerSchema } from "../answers/payment-schema.ts";
 import { exampleOrder, paymentFields } from "./shared-docs.ts";
+
+const errors: ErrorMappings = {
+  ...commonErrors,
+  payment_not_found: mapTo("BP-QRY-2"),
+  nothing_to_resend: mapTo("COFRE-29"),
+};
 
 const doc: EndpointDoc = {
   id: "resendNotification",
@@ -15,7 +22,7 @@ const doc: EndpointDoc = {
   description: "Sends the payment's last notification again.",
   fields: paymentFields,
   answer: paymentAnswerSchema,
-  family: "resend",
+  errors,
   runs: [resendNotification],
   codes: ["BP-QRY-1"],
   example: exampleOrder,
@@ -35,7 +42,7 @@ export function resendNotificationEndpoint({ runner }: EndpointDeps): Endpoint {
     family: "parameters",
     cors: false,
     handle: ({ params, account }) =>
-      answering("resend", async () =>
+      answering(errors, async () =>
         paymentAnswer(
           await runner.run(resendNotification, account, readSelector(params, "query")),
           account,

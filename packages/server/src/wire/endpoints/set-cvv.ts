@@ -7,6 +7,7 @@ import { refusalAnswer } from "../answers/refusal-answer.ts";
 import { readSetCvv } from "../requests/set-cvv-request.ts";
 import type { TreeObject } from "../decode/tree.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
+import { cardErrors } from "../answers/errors.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
 import { json, NamedSchema } from "../schema.ts";
 import { eitherKey, rule } from "./shared-docs.ts";
@@ -41,7 +42,7 @@ const doc: EndpointDoc = {
     },
   ],
   answer: answerSchema,
-  family: "set_cvv",
+  errors: cardErrors,
   runs: [setCvv],
   codes: ["BP-DR-54", "BP-DR-55", "BP-DR-64"],
   example: { public_integration_key: "$PUBLIC_KEY", token: "$TOKEN", card_cvv: "123" },
@@ -70,7 +71,7 @@ export function answerSetCvv(
   account: Account,
   params: TreeObject,
 ): Promise<WireAnswer> {
-  return answering("set_cvv", async () => {
+  return answering(cardErrors, async () => {
     const input = readSetCvv(params);
     try {
       const { maskedPan } = await runner.run(setCvv, account, input);

@@ -10,6 +10,7 @@ import {
 import { isSetCvv } from "../requests/set-cvv-request.ts";
 import { answerSetCvv } from "./set-cvv.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
+import { cardErrors } from "../answers/errors.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
 import { json, NamedSchema } from "../schema.ts";
 import {
@@ -65,7 +66,7 @@ const doc: EndpointDoc = {
     },
   ],
   answer: answerSchema,
-  family: "token",
+  errors: cardErrors,
   runs: [tokenize],
   rules: tokenRules,
   example: {
@@ -90,7 +91,7 @@ export function tokenEndpoint(deps: EndpointDeps): Endpoint {
     cors: true,
     handle: async ({ params, account, grants }) => {
       if (isSetCvv(params)) return answerSetCvv(deps, account, params);
-      return answering("token", async () => {
+      return answering(cardErrors, async () => {
         const input = readToken(params, account, clockOf(account).now(), grants);
         try {
           const { token, card } = await runner.run(tokenize, account, input);

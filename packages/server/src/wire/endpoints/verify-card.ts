@@ -6,6 +6,7 @@ import { verdictCode, verdictDescription } from "../answers/payment-answer.ts";
 import { readVerify, verifyRules, longestVerifyHolderName } from "../requests/verify-request.ts";
 import { acting } from "../permission.ts";
 import { answering, type EndpointDeps } from "./deps.ts";
+import { cardErrors } from "../answers/errors.ts";
 import type { EndpointDoc } from "../endpoint-doc.ts";
 import { json, NamedSchema } from "../schema.ts";
 import {
@@ -81,7 +82,7 @@ const doc: Omit<EndpointDoc, "id"> = {
     storedCredential,
   ],
   answer: answerSchema,
-  family: "verify",
+  errors: cardErrors,
   runs: [verifyCard],
   rules: verifyRules,
   codes: ["COFRE-26", "COFRE-27"],
@@ -99,7 +100,7 @@ export function verifyCardEndpoints({ runner, clockOf }: EndpointDeps): readonly
     family: "json",
     cors: false,
     handle: ({ params, account }) =>
-      answering("verify", async () => {
+      answering(cardErrors, async () => {
         const { input, typeText } = readVerify(params, account, clockOf(account).now());
         try {
           const outcome = await runner.run(verifyCard, account, input);
