@@ -57,7 +57,9 @@ export function explainEndpoint(runner: OperationRunner): Endpoint {
     cors: false,
     handle: ({ params, account }) =>
       answering(readErrors, async () =>
-        explanationBody(await runner.run(explainPayment, account, readSelector(params, "query"))),
+        explanationBody(
+          await runner.run(explainPayment, account, readSelector(params, "BP-QRY-1")),
+        ),
       ),
   };
 }

@@ -110,7 +110,7 @@ export function paymentEndpoint(runner: OperationRunner): Endpoint {
       return answering(errors, async () => {
         const description = maskedText(fieldOf(params, "description") ?? "", longestDescription);
         return paymentAnswer(
-          await act(runner, account, readSelector(params, "query"), description),
+          await act(runner, account, readSelector(params, "BP-QRY-1"), description),
           account,
         );
       });

@@ -103,7 +103,11 @@ export function timelineEndpoint({ runner, storeOf, recorder }: TimelineDeps): E
     cors: false,
     handle: ({ params, account }) =>
       answering(readErrors, async () => {
-        const explained = await runner.run(explainPayment, account, readSelector(params, "query"));
+        const explained = await runner.run(
+          explainPayment,
+          account,
+          readSelector(params, "BP-QRY-1"),
+        );
         const { payment } = explained;
         const recording = recorder.of(account.id);
         const { since } = recording;

@@ -31,7 +31,7 @@ const doc: EndpointDoc = {
   tag: "Payments",
   summary: "Cancel an authorization",
   description: "Voids a payment that is not captured. Use a refund for a captured payment.",
-  fields: [secretKey, ...selectorFor("cancel")],
+  fields: [secretKey, ...selectorFor("BP-CAN-1")],
   answer: answerSchema,
   idempotent: true,
   errors: cancelErrors,
@@ -53,7 +53,7 @@ export function cancelEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
     cors: false,
     handle: ({ params, account, named }) =>
       answering(cancelErrors, async () => {
-        const input = { ...readSelector(params, "cancel"), request: named?.digest };
+        const input = { ...readSelector(params, "BP-CAN-1"), request: named?.digest };
         return paymentAnswer(await runner.run(cancel, account, input), account, {
           operation: "cancel",
         });

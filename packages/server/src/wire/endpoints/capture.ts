@@ -34,7 +34,7 @@ const doc: EndpointDoc = {
   description: "Each authorization is captured once. A partial capture releases the rest.",
   fields: [
     secretKey,
-    ...selectorFor("capture"),
+    ...selectorFor("BP-CAP-1"),
     {
       name: "amount",
       type: "decimal",

@@ -35,7 +35,7 @@ export function queryEndpoint({ runner }: EndpointDeps): Endpoint {
     cors: false,
     handle: ({ params, account }) =>
       answering(readErrors, async () =>
-        paymentAnswer(await runner.run(query, account, readSelector(params, "query")), account),
+        paymentAnswer(await runner.run(query, account, readSelector(params, "BP-QRY-1")), account),
       ),
   };
 }

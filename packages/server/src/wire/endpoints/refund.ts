@@ -81,7 +81,7 @@ const refundDoc: EndpointDoc = {
       note: "Default: request. Any other value: BP-REF-2.",
       source: "5.3",
     },
-    ...selectorFor("refund"),
+    ...selectorFor("BP-REF-1"),
     {
       name: "amount",
       type: "decimal",
@@ -160,7 +160,7 @@ const refundOrCancelDoc: EndpointDoc = {
   tag: "Refunds",
   summary: "Undo a payment",
   description: "Cancels a payment that is not captured, and refunds the rest of a captured one.",
-  fields: [secretKey, ...selectorFor("refund"), ...refundTexts],
+  fields: [secretKey, ...selectorFor("BP-REF-1"), ...refundTexts],
   answer: refundOrCancelAnswer,
   idempotent: true,
   errors: refundOrCancelErrors,

@@ -44,7 +44,7 @@ export function resendNotificationEndpoint({ runner }: EndpointDeps): Endpoint {
     handle: ({ params, account }) =>
       answering(errors, async () =>
         paymentAnswer(
-          await runner.run(resendNotification, account, readSelector(params, "query")),
+          await runner.run(resendNotification, account, readSelector(params, "BP-QRY-1")),
           account,
         ),
       ),

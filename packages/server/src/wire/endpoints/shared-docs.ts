@@ -1,6 +1,6 @@
 import type { Field } from "../field.ts";
 import type { RuleCode } from "../requests/rules.ts";
-import { unnamedCodes } from "../requests/payment-request.ts";
+import type { UnnamedCode } from "../requests/payment-request.ts";
 import { credentialLongest, initiators, uses } from "../requests/credential-nodes.ts";
 import { countryCodes } from "../../payment/countries.ts";
 import { storedCredentialReasons } from "../../payment/payment.ts";
@@ -28,12 +28,12 @@ export const eitherKey: readonly Field[] = [
   },
 ];
 
-export function selectorFor(operation: keyof typeof unnamedCodes): readonly Field[] {
+export function selectorFor(unnamed: UnnamedCode): readonly Field[] {
   return [
     {
       name: "hash",
       type: "text",
-      required: { code: unnamedCodes[operation], or: ["merchant_payment_code"] },
+      required: { code: unnamed, or: ["merchant_payment_code"] },
       note: "The payment's id from answers. Takes precedence over merchant_payment_code.",
       source: "5",
     },
@@ -47,7 +47,7 @@ export function selectorFor(operation: keyof typeof unnamedCodes): readonly Fiel
 }
 
 /** A payment, and the key of its account. */
-export const paymentFields: readonly Field[] = [secretKey, ...selectorFor("query")];
+export const paymentFields: readonly Field[] = [secretKey, ...selectorFor("BP-QRY-1")];
 
 export function cardFields(prefix: { readonly longestName: number }): readonly Field[] {
   const withNumber = "the request has neither a token nor a network token";

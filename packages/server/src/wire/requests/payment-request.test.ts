@@ -21,17 +21,17 @@ function params(query: string, body = ""): ReturnType<typeof decodeRequest>["par
 
 describe("which payment a request is about", () => {
   test("the hash, the merchant's code, and the hash when both are given", () => {
-    assert.deepEqual(readSelector(params(`hash=${hash}`), "query"), { hash });
-    assert.deepEqual(readSelector(params("merchant_payment_code=ord-1"), "query"), {
+    assert.deepEqual(readSelector(params(`hash=${hash}`), "BP-QRY-1"), { hash });
+    assert.deepEqual(readSelector(params("merchant_payment_code=ord-1"), "BP-QRY-1"), {
       code: "ord-1",
     });
-    assert.deepEqual(readSelector(params(`merchant_payment_code=ord-1&hash=${hash}`), "query"), {
+    assert.deepEqual(readSelector(params(`merchant_payment_code=ord-1&hash=${hash}`), "BP-QRY-1"), {
       hash,
     });
-    assert.deepEqual(readSelector(params("hash=&merchant_payment_code=ord-1"), "query"), {
+    assert.deepEqual(readSelector(params("hash=&merchant_payment_code=ord-1"), "BP-QRY-1"), {
       code: "ord-1",
     });
-    assert.deepEqual(readSelector(params("", `{"merchant_payment_code":4238067283}`), "query"), {
+    assert.deepEqual(readSelector(params("", `{"merchant_payment_code":4238067283}`), "BP-QRY-1"), {
       code: "4238067283",
     });
   });
@@ -40,16 +40,16 @@ describe("which payment a request is about", () => {
     // "Not found" made customers pay again: a hash from a file has a line end, one from a split
     // list a blank.
     for (const around of [`%20${hash}`, `${hash}%0A`, `${hash}%0D%0A`, `%09${hash}%C2%A0`]) {
-      assert.deepEqual(readSelector(params(`hash=${around}`), "query"), { hash }, around);
+      assert.deepEqual(readSelector(params(`hash=${around}`), "BP-QRY-1"), { hash }, around);
     }
-    assert.deepEqual(readSelector(params("merchant_payment_code=%0Aord-1%0D%0A"), "query"), {
+    assert.deepEqual(readSelector(params("merchant_payment_code=%0Aord-1%0D%0A"), "BP-QRY-1"), {
       code: "ord-1",
     });
-    assert.deepEqual(readSelector(params("hash=%0A&merchant_payment_code=ord-1"), "query"), {
+    assert.deepEqual(readSelector(params("hash=%0A&merchant_payment_code=ord-1"), "BP-QRY-1"), {
       code: "ord-1",
     });
     // Control: a blank is a part of a code.
-    assert.deepEqual(readSelector(params("merchant_payment_code=ord-1%20"), "query"), {
+    assert.deepEqual(readSelector(params("merchant_payment_code=ord-1%20"), "BP-QRY-1"), {
       code: "ord-1 ",
     });
   });
@@ -59,21 +59,17 @@ describe("which payment a request is about", () => {
       "hash[]=x&merchant_payment_code=ord-1",
       `hash=${hash}&merchant_payment_code[a]=x`,
     ]) {
-      assert.throws(() => readSelector(params(query), "capture"), {
+      assert.throws(() => readSelector(params(query), "BP-CAP-1"), {
         name: "WireError",
         statusCode: "BP-CAP-1",
       });
     }
   });
 
-  for (const [operation, code] of [
-    ["capture", "BP-CAP-1"],
-    ["cancel", "BP-CAN-1"],
-    ["query", "BP-QRY-1"],
-  ] as const) {
-    test(`${operation} of none is ${code}`, () => {
+  for (const code of ["BP-CAP-1", "BP-CAN-1", "BP-QRY-1", "BP-REF-1"] as const) {
+    test(`a request that names none is refused with the code of its operation: ${code}`, () => {
       for (const none of ["", "hash=&merchant_payment_code=%20", "merchant_payment_code[]=1"]) {
-        assert.throws(() => readSelector(params(none), operation), {
+        assert.throws(() => readSelector(params(none), code), {
           name: "WireError",
           statusCode: code,
           message: "Parameters hash or merchant_payment_code not informed",

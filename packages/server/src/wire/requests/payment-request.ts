@@ -9,34 +9,22 @@ import { isTreeObject, textOf, type Tree, type TreeObject } from "../decode/tree
 import type { WireError } from "../decode/wire-error.ts";
 
 /**
- * The codes for a request that names no payment: number 1 of each operation's own series; the
- * series of query is Cofre's own (interface 5).
+ * The code for a request that names no payment: number 1 of each operation's own series; the series
+ * of query is Cofre's own (interface 5).
  */
-export const unnamedCodes = {
-  capture: "BP-CAP-1",
-  cancel: "BP-CAN-1",
-  query: "BP-QRY-1",
-  refund: "BP-REF-1",
-} as const;
+export type UnnamedCode = "BP-CAP-1" | "BP-CAN-1" | "BP-QRY-1" | "BP-REF-1";
 
 /** The payment that a request refers to. The hash wins if both names are given (interface 5.1). */
-export function readSelector(
-  params: TreeObject,
-  operation: keyof typeof unnamedCodes,
-): PaymentSelector {
+export function readSelector(params: TreeObject, unnamed: UnnamedCode): PaymentSelector {
   // A name of the wrong shape is not ignored in favour of the other name: that might be another
   // payment.
   if (hasWrongShape(params, "hash") || hasWrongShape(params, "merchant_payment_code"))
-    throw unnamed(operation);
+    throw refusal(unnamed);
   const hash = hashOf(params);
   if (hash !== undefined) return { hash };
   const code = codeOf(params);
   if (code !== undefined) return { code };
-  throw unnamed(operation);
-}
-
-function unnamed(operation: keyof typeof unnamedCodes): WireError {
-  return refusal(unnamedCodes[operation]);
+  throw refusal(unnamed);
 }
 
 /** The name by which the payment of a refund was searched (interface 5.3). */
@@ -57,7 +45,7 @@ export function codeOf(params: TreeObject): string | undefined {
 
 export function readCapture(params: TreeObject, account: Account): CaptureInput {
   if (hasOtherAmount(params) || hasAmountInValue(params)) throw amountInvalid();
-  return { selector: readSelector(params, "capture"), amount: amountOf(params, account) };
+  return { selector: readSelector(params, "BP-CAP-1"), amount: amountOf(params, account) };
 }
 
 /**

@@ -25,7 +25,7 @@ export function readRefundRequest(params: TreeObject, account: Account): RefundR
   const operation = fieldOf(params, "operation")?.toLowerCase() ?? "request";
   if (operation === "cancel") return { kind: "cancel", selector: refundNamed(params) };
   if (operation !== "request") throw refusal("BP-REF-2");
-  const selector = readSelector(params, "refund");
+  const selector = readSelector(params, "BP-REF-1");
   return {
     kind: "request",
     input: { selector, amount: amountToRefund(params, account), ...textsOf(params) },
@@ -34,7 +34,7 @@ export function readRefundRequest(params: TreeObject, account: Account): RefundR
 
 /** /ws/refundOrCancel refunds everything: an amount in the request is ignored (interface 5.4). */
 export function readRefundOrCancel(params: TreeObject): RefundInput {
-  return { selector: readSelector(params, "refund"), amount: undefined, ...textsOf(params) };
+  return { selector: readSelector(params, "BP-REF-1"), amount: undefined, ...textsOf(params) };
 }
 
 /**
