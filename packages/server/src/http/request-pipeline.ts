@@ -266,7 +266,7 @@ export class RequestPipeline {
   ): Promise<Delivery | undefined> {
     const { path } = endpoint;
     const { id: merchantId } = request.account;
-    const fault = isInterfacePath(path) ? await faults.meet(path, request) : undefined;
+    const fault = isInterfacePath(path) ? await faults.meet(endpoint, request) : undefined;
     if (fault === undefined) return undefined;
     this.#parts.log.write({
       event: "fault_injected",

@@ -7,6 +7,12 @@ import type { Permission } from "./permission.ts";
 import type { Charset } from "./decode/text.ts";
 import type { TreeObject } from "./decode/tree.ts";
 
+/** Kinds of the sandbox's faults that are injected into a call to the acquirer. */
+export type AcquirerFaultKind =
+  | "decline"
+  | "acquirer_unknown_then_yes"
+  | "acquirer_unknown_then_no";
+
 /** An operation of the wire, or a page. */
 export type Endpoint = KeyedEndpoint | OpenEndpoint;
 
@@ -45,6 +51,8 @@ export interface KeyedEndpoint extends EndpointRow {
    * left out.
    */
   readonly recorded: boolean;
+  /** The acquirer faults that apply to its requests. Default: none. */
+  readonly acquirerFaults?: readonly AcquirerFaultKind[];
   /** true: belongs to the server, not to an account; X-Cofre-Account is ignored. */
   readonly ofServer?: true;
   /**

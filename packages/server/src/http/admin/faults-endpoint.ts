@@ -10,10 +10,16 @@ import {
   mostTimes,
   type WaitingFault,
 } from "../faults/fault-board.ts";
-import { type FaultKind, faultKindNames, rowOf } from "../faults/fault-kinds.ts";
+import {
+  appliesTo,
+  type FaultKind,
+  faultKindNames,
+  type FaultTarget,
+  rowOf,
+} from "../faults/fault-kinds.ts";
 import { isInterfacePath } from "../routes.ts";
 import type { WireAnswer } from "../../wire/answers/answer.ts";
-import type { Endpoint } from "../../wire/endpoint.ts";
+import type { Endpoint, KeyedEndpoint } from "../../wire/endpoint.ts";
 import { lengthOf } from "../../wire/requests/fields.ts";
 import { refusalAnswer } from "../../wire/answers/refusal-answer.ts";
 import { refusal } from "../../wire/errors/refusal.ts";
@@ -148,9 +154,10 @@ export function faultsEndpoint(
   operations: readonly Endpoint[],
   isSimulated: (merchantId: MerchantId) => boolean,
 ): Endpoint {
-  const paths = operations
-    .filter(({ key, path }) => key !== "none" && isInterfacePath(path))
-    .map(({ path }) => path);
+  const targets = operations.filter(
+    (endpoint): endpoint is KeyedEndpoint =>
+      endpoint.key !== "none" && isInterfacePath(endpoint.path),
+  );
   return {
     path: "/__cofre/faults",
     doc,
@@ -165,7 +172,7 @@ export function faultsEndpoint(
       if (add !== undefined && clear !== undefined) return refusalAnswer("COFRE-98");
       if (add !== undefined) {
         if (!isTreeObject(add)) throw refusal("COFRE-90", { list: faultKindNames.join(", ") });
-        const added = board.add(account.id, readFault(add, paths));
+        const added = board.add(account.id, readFault(add, targets));
         if (added === undefined) return refusalAnswer("COFRE-96", { most: mostFaults });
         return listing(board.list(account.id), { fault: shown(added) });
       }
@@ -195,7 +202,7 @@ function shown({ id, kind, times, injected, path, code, delayMs, reason }: Waiti
 }
 
 /** Throws a WireError that quotes nothing of the request. */
-function readFault(add: TreeObject, paths: readonly string[]): Omit<Fault, "id"> {
+function readFault(add: TreeObject, targets: readonly FaultTarget[]): Omit<Fault, "id"> {
   const unknown = Object.keys(add).some((name) => !members.some((member) => member === name));
   if (unknown) throw refusal("COFRE-99", { list: members.join(", ") });
   const kind = faultKindNames.find((name) => name === textOf(add, "kind"));
@@ -203,7 +210,10 @@ function readFault(add: TreeObject, paths: readonly string[]): Omit<Fault, "id">
   return {
     kind,
     times: readTimes(add),
-    path: readPath(add, rowOf(kind).paths ?? paths),
+    path: readPath(
+      add,
+      targets.filter((target) => appliesTo(kind, target)).map(({ path }) => path),
+    ),
     code: readCode(add),
     delayMs: readDelay(add, kind),
     reason: readReason(add, kind),

@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { MerchantId } from "../../kernel/ids.ts";
+import { keyedEndpoint } from "../../../test/keyed-endpoints.ts";
 import { type Fault, FaultBoard, mostFaults } from "./fault-board.ts";
 
 const one = "0000000a" as MerchantId;
 const other = "0000000b" as MerchantId;
+const charge = keyedEndpoint("/ws/direct");
+const capture = keyedEndpoint("/ws/capture");
+const query = keyedEndpoint("/ws/query");
 const plain: Omit<Fault, "id"> = {
   kind: "throttle",
   times: 1,
@@ -19,7 +23,7 @@ describe("a board of faults", () => {
     const board = new FaultBoard();
     board.add(one, { ...plain, times: 2 });
     board.add(one, { ...plain, kind: "slow" });
-    const injected = Array.from({ length: 4 }, () => board.take(one, "/ws/direct", undefined)?.id);
+    const injected = Array.from({ length: 4 }, () => board.take(one, charge, undefined)?.id);
     assert.deepEqual(injected, ["f1", "f1", "f2", undefined]);
     assert.equal(board.waitsFor(one), false);
   });
@@ -28,7 +32,7 @@ describe("a board of faults", () => {
     const board = new FaultBoard();
     board.add(one, { ...plain, times: 0 });
     for (let request = 0; request < 2_000; request += 1)
-      assert.equal(board.take(one, "/ws/query", undefined)?.id, "f1");
+      assert.equal(board.take(one, query, undefined)?.id, "f1");
     assert.equal(board.list(one)[0]?.injected, 2_000);
   });
 
@@ -36,27 +40,27 @@ describe("a board of faults", () => {
     const board = new FaultBoard();
     board.add(one, { ...plain, path: "/ws/capture" });
     board.add(one, { ...plain, code: "order-1" });
-    assert.equal(board.take(one, "/ws/direct", "order-2"), undefined);
-    assert.equal(board.take(one, "/ws/direct", undefined), undefined);
-    assert.equal(board.asksForCode(one, "/ws/direct"), true);
-    assert.equal(board.take(one, "/ws/direct", "order-1")?.id, "f2");
-    assert.equal(board.asksForCode(one, "/ws/capture"), false);
-    assert.equal(board.take(one, "/ws/capture", undefined)?.id, "f1");
+    assert.equal(board.take(one, charge, "order-2"), undefined);
+    assert.equal(board.take(one, charge, undefined), undefined);
+    assert.equal(board.asksForCode(one, charge), true);
+    assert.equal(board.take(one, charge, "order-1")?.id, "f2");
+    assert.equal(board.asksForCode(one, capture), false);
+    assert.equal(board.take(one, capture, undefined)?.id, "f1");
   });
 
   test("keeps what is for the acquirer for those operations that speak with it", () => {
     const board = new FaultBoard();
     board.add(one, { ...plain, kind: "acquirer_unknown_then_no" });
-    for (const path of ["/ws/query", "/ws/capture", "/ws/token"])
-      assert.equal(board.take(one, path, undefined), undefined);
-    assert.equal(board.take(one, "/ws/direct", undefined)?.id, "f1");
+    for (const endpoint of [query, capture, keyedEndpoint("/ws/token")])
+      assert.equal(board.take(one, endpoint, undefined), undefined);
+    assert.equal(board.take(one, charge, undefined)?.id, "f1");
   });
 
   test("has nothing for another account", () => {
     const board = new FaultBoard();
     board.add(one, plain);
     assert.deepEqual(
-      [board.waitsFor(other), board.take(other, "/ws/direct", undefined), board.clear(other)],
+      [board.waitsFor(other), board.take(other, charge, undefined), board.clear(other)],
       [false, undefined, 0],
     );
     assert.deepEqual(board.list(other), []);

@@ -1,6 +1,6 @@
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { DeclineReason } from "../../payment/payment.ts";
-import { type FaultKind, rowOf } from "./fault-kinds.ts";
+import { appliesTo, type FaultKind, type FaultTarget } from "./fault-kinds.ts";
 
 /** A fault for requests of one account. */
 export interface Fault {
@@ -75,9 +75,9 @@ export class FaultBoard {
   }
 
   /** Whether a fault that matches requests of this operation requires a certain payment. */
-  asksForCode(merchantId: MerchantId, path: string): boolean {
+  asksForCode(merchantId: MerchantId, endpoint: FaultTarget): boolean {
     return this.list(merchantId).some(
-      (fault) => fault.code !== undefined && meetsPath(fault, path),
+      (fault) => fault.code !== undefined && matches(fault, endpoint),
     );
   }
 
@@ -85,10 +85,10 @@ export class FaultBoard {
    * The fault that matches a request of this operation about the payment with this code, if any.
    * Counts the match.
    */
-  take(merchantId: MerchantId, path: string, code: string | undefined): Fault | undefined {
+  take(merchantId: MerchantId, endpoint: FaultTarget, code: string | undefined): Fault | undefined {
     const entry = this.#entries.get(merchantId);
     const fault = entry?.waiting.find(
-      (each) => meetsPath(each, path) && (each.code === undefined || each.code === code),
+      (each) => matches(each, endpoint) && (each.code === undefined || each.code === code),
     );
     if (entry === undefined || fault === undefined) return undefined;
     const injected = fault.injected + 1;
@@ -112,6 +112,6 @@ export class FaultBoard {
   }
 }
 
-function meetsPath({ kind, path }: Fault, asked: string): boolean {
-  return path === undefined ? (rowOf(kind).paths?.includes(asked) ?? true) : path === asked;
+function matches({ kind, path }: Fault, endpoint: FaultTarget): boolean {
+  return path === undefined ? appliesTo(kind, endpoint) : path === endpoint.path;
 }

@@ -1,13 +1,13 @@
+import type { AcquirerFaultKind, KeyedEndpoint } from "../../wire/endpoint.ts";
+
 interface FaultKindRow {
   /**
    * What is done with the request: nothing, all of it, or all of it with a fault on the way to the
-   * acquirer.
+   * acquirer, if the endpoint declares that the kind applies to it.
    */
   readonly work: "none" | "done" | "acquirer";
   /** Takes `delay_ms`. */
   readonly waits: boolean;
-  /** Operations whose requests the fault can match; all operations if there is no list. */
-  readonly paths?: readonly string[];
   /**
    * What the client sees, what the books contain then, and what a good client does: one cell each
    * of the table in docs/wire/sandbox.md.
@@ -96,7 +96,6 @@ export const faultKinds = {
   decline: {
     work: "acquirer",
     waits: false,
-    paths: ["/ws/direct", "/ws/verifycard", "/ws/cardverify", "/ws/capture", "/ws/cancel"],
     seen: "a charge that is CA with the `reason`, an invalid card; BP-CAP-7 or BP-CAN-4",
     books: "`declined`; the authorization is unchanged",
     advice: "another card, under a new `merchant_payment_code`",
@@ -104,7 +103,6 @@ export const faultKinds = {
   acquirer_unknown_then_yes: {
     work: "acquirer",
     waits: false,
-    paths: ["/ws/direct", "/ws/capture", "/ws/cancel"],
     seen: "after the acquirer's time limit, a charge that is PE; COFRE-22 for a capture or a cancel",
     books:
       "in flight (`authorizing`, `capturing`, `voiding`) until recovery has asked, some seconds later; then done",
@@ -113,12 +111,12 @@ export const faultKinds = {
   acquirer_unknown_then_no: {
     work: "acquirer",
     waits: false,
-    paths: ["/ws/direct"],
     seen: "after the acquirer's time limit, a charge that is PE",
     books: "`authorizing` for half a minute, until recovery is certain; then `voided` (CA)",
     advice: "wait for CA, then charge again under a new code",
   },
-} as const satisfies Readonly<Record<string, FaultKindRow>>;
+} as const satisfies Readonly<Record<string, FaultKindRow>> &
+  Readonly<Record<AcquirerFaultKind, FaultKindRow & { readonly work: "acquirer" }>>;
 
 export type FaultKind = keyof typeof faultKinds;
 
@@ -126,6 +124,14 @@ export const faultKindNames = Object.keys(faultKinds) as readonly FaultKind[];
 
 export function rowOf(kind: FaultKind): FaultKindRow {
   return faultKinds[kind];
+}
+
+/** What decides whether a fault matches the requests of an endpoint. */
+export type FaultTarget = Pick<KeyedEndpoint, "path" | "acquirerFaults">;
+
+/** Whether faults of this kind can match requests of the endpoint. */
+export function appliesTo(kind: FaultKind, { acquirerFaults = [] }: FaultTarget): boolean {
+  return rowOf(kind).work !== "acquirer" || acquirerFaults.some((each) => each === kind);
 }
 
 /** The kinds as a Markdown table for docs/wire/sandbox.md. */

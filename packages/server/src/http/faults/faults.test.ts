@@ -48,6 +48,7 @@ async function serving(context: TestContext) {
       {
         ...row,
         path: "/ws/direct",
+        acquirerFaults: ["decline", "acquirer_unknown_then_yes", "acquirer_unknown_then_no"],
         async handle({ account }: WireRequest) {
           handled.push(account.name);
           return {

@@ -11,7 +11,7 @@ import { answerWithOtherStatus, refusalAnswer } from "../../wire/answers/refusal
 import { hashOf } from "../../wire/requests/fields.ts";
 import { isTreeObject, textOf, type TreeObject } from "../../wire/decode/tree.ts";
 import type { Fault, FaultBoard } from "./fault-board.ts";
-import type { FaultKind } from "./fault-kinds.ts";
+import type { FaultKind, FaultTarget } from "./fault-kinds.ts";
 
 interface FaultParts {
   readonly board: FaultBoard;
@@ -56,12 +56,12 @@ export class Faults {
   }
 
   /** The fault that matches this request, if any. */
-  async meet(path: string, { account, params }: WireRequest): Promise<Fault | undefined> {
+  async meet(endpoint: FaultTarget, { account, params }: WireRequest): Promise<Fault | undefined> {
     const { board } = this.#parts;
-    const code = board.asksForCode(account.id, path)
+    const code = board.asksForCode(account.id, endpoint)
       ? await this.#codeIn(params, account)
       : undefined;
-    return board.take(account.id, path, code);
+    return board.take(account.id, endpoint, code);
   }
 
   /**

@@ -51,6 +51,7 @@ export function cancelEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
     key: "secret",
     family: "parameters",
     cors: false,
+    acquirerFaults: ["decline", "acquirer_unknown_then_yes"],
     handle: ({ params, account, named }) =>
       answering(cancelErrors, async () => {
         const input = { ...readSelector(params, "BP-CAN-1"), request: named?.digest };

@@ -62,6 +62,7 @@ export function captureEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
     key: "secret",
     family: "parameters",
     cors: false,
+    acquirerFaults: ["decline", "acquirer_unknown_then_yes"],
     handle: async ({ params, account, named }) => {
       const answer = await answering(errors, async () => {
         const input = { ...readCapture(params, account), request: named?.digest };

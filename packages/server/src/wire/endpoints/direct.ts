@@ -64,6 +64,7 @@ export function directEndpoint({
     key: "secret",
     family: "json",
     cors: false,
+    acquirerFaults: ["decline", "acquirer_unknown_then_yes", "acquirer_unknown_then_no"],
     newPaymentCode: (params) =>
       textOf(nodeOf(params, "payment") ?? params, "merchant_payment_code"),
     async handle(request) {

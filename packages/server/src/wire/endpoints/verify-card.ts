@@ -99,6 +99,7 @@ export function verifyCardEndpoints({ runner, clockOf }: EndpointDeps): readonly
     key: "secret",
     family: "json",
     cors: false,
+    acquirerFaults: ["decline"],
     handle: ({ params, account }) =>
       answering(cardErrors, async () => {
         const { input, typeText } = readVerify(params, account, clockOf(account).now());
