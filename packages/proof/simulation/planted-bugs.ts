@@ -54,7 +54,7 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
     name: "an acquirer that has not heard of an authorization is believed at once",
     file: recover,
     find: `    return conclusive ? claimAndReverse(context, payment, attempt, conclusive) : checkLater(context, payment, attempt);`,
-    replace: `    return settleAuthorization(context, payment, attempt, { kind: "declined", reason: "timeout", responseCode: "91", adviceCode: undefined, refusedBeforeIssuer: false });`,
+    replace: `    return applyAuthorizationOutcome(context, payment, attempt, { kind: "declined", reason: "timeout", responseCode: "91", adviceCode: undefined, refusedBeforeIssuer: false });`,
   },
   {
     name: "a second payment with the same code is accepted",
@@ -175,14 +175,14 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   {
     name: "whether a capture or a void can still arrive is looked at after the acquirer has answered",
     file: recover,
-    find: `  const conclusive = arrivalIsPast(context, payment, attempt);
+    find: `  const conclusive = canNoLongerArrive(context, payment, attempt);
   const inquiry: InquiryOutcome = capabilities.answersInquiries
     ? await inquire(context, payment)
     : { kind: "unknown", cause: "refused_to_say" };`,
     replace: `  const inquiry: InquiryOutcome = capabilities.answersInquiries
     ? await inquire(context, payment)
     : { kind: "unknown", cause: "refused_to_say" };
-  const conclusive = arrivalIsPast(context, payment, attempt);`,
+  const conclusive = canNoLongerArrive(context, payment, attempt);`,
   },
   {
     name: "the capture window of what recovery finds begins with the payment",
@@ -233,7 +233,7 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   },
   {
     name: "an authorization lapses without a word to the acquirer",
-    file: "recovery/lapse.ts",
+    file: "recovery/expire-authorization.ts",
     find: `  const outcome = await connectorFor(context, sent).void(request);`,
     replace: `  const outcome = { kind: "approved" } as const;`,
   },

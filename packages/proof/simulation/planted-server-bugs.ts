@@ -1,6 +1,6 @@
 import type { PlantedBug } from "../../server/test/support/planted-bug.ts";
 
-const setBack = "recovery/set-back-job.ts";
+const setBack = "recovery/clock-set-back-job.ts";
 
 /**
  * Plausible mistakes where several servers share a store, clocks are set, or an acquirer gives
@@ -66,8 +66,8 @@ export const plantedServerBugs: readonly PlantedBug[] = [
   {
     name: "a payment waits for the time of a clock that was wrong",
     file: setBack,
-    find: `      if (!isTooLate(payment, clock.now())) continue;`,
-    replace: `      if (!isTooLate(payment, laterBy(clock.now(), 24 * hour))) continue;`,
+    find: `      if (!isRecheckTooLate(payment, clock.now())) continue;`,
+    replace: `      if (!isRecheckTooLate(payment, laterBy(clock.now(), 24 * hour))) continue;`,
   },
   {
     name: "what an earlier process noted of a clock that was wrong is not used",
@@ -90,9 +90,9 @@ export const plantedServerBugs: readonly PlantedBug[] = [
   {
     name: "later notifications of a payment wait for the time of a clock that was wrong",
     file: setBack,
-    find: `stampedAhead(merchantId: MerchantId): void {
-    this.#stamped.add(merchantId);`,
-    replace: `stampedAhead(merchantId: MerchantId): void {
-    this.#stamped.delete(merchantId);`,
+    find: `onFutureTimestamp(merchantId: MerchantId): void {
+    this.#withFutureTimestamps.add(merchantId);`,
+    replace: `onFutureTimestamp(merchantId: MerchantId): void {
+    this.#withFutureTimestamps.delete(merchantId);`,
   },
 ];

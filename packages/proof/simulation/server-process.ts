@@ -16,7 +16,7 @@ import { targetsOf } from "../../server/src/notification/endpoint.ts";
 import type { Sender } from "../../server/src/delivery/sender.ts";
 import { CardExpiryJob } from "../../server/src/recovery/card-expiry-job.ts";
 import { RecoveryJob } from "../../server/src/recovery/recovery-job.ts";
-import { SetBackJob } from "../../server/src/recovery/set-back-job.ts";
+import { ClockSetBackJob } from "../../server/src/recovery/clock-set-back-job.ts";
 import { SlotLeaseKeeper } from "../../server/src/recovery/slot-lease-keeper.ts";
 import type { Store } from "../../server/src/stores/store.ts";
 import { CvvPocket } from "../../server/src/vault/cvv-pocket.ts";
@@ -116,7 +116,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     epoch,
     deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
     told: (_, { at, merchantId, deliverTo }) => {
-      if (at > clock.now() + clockToleranceMs) setBack?.stampedAhead(merchantId);
+      if (at > clock.now() + clockToleranceMs) setBack?.onFutureTimestamp(merchantId);
       dispatcher.nudge(merchantId, deliverTo);
       return undefined;
     },
@@ -125,7 +125,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
   const setBack =
     outside.setBack === undefined
       ? undefined
-      : new SetBackJob({
+      : new ClockSetBackJob({
           store,
           clock,
           scheduler: {

@@ -69,7 +69,7 @@ export interface PaymentServiceParts {
    */
   readonly epoch?: () => number;
   /** Called when a change with notifications is stamped later than now: they are due now. */
-  readonly stampedAhead?: (merchantId: MerchantId) => void;
+  readonly onFutureTimestamp?: (merchantId: MerchantId) => void;
   /** The merchant's name in message ids and for its keys, if it is not the merchant id. */
   readonly nameOf?: (merchantId: MerchantId) => MerchantId;
   readonly acquirerTimeoutMs: number;
@@ -185,7 +185,7 @@ export function createPaymentService(parts: PaymentServiceParts): PaymentService
     deliverTo: ({ settings }, { order }) => targetsOf(endpointsOf(settings), order.notificationUrl),
     gatherFor: ({ settings }, deliverTo) => gatheringOf(endpointsOf(settings), deliverTo),
     told: ({ settings }, change) => {
-      if (change.at > clock.now() + clockToleranceMs) parts.stampedAhead?.(change.merchantId);
+      if (change.at > clock.now() + clockToleranceMs) parts.onFutureTimestamp?.(change.merchantId);
       dispatcher.nudge(change.merchantId, change.deliverTo);
       // This process does not see the end of deliveries that another process sends.
       return dispatcher.sendsFor(change.merchantId)
@@ -202,7 +202,7 @@ export function createPaymentService(parts: PaymentServiceParts): PaymentService
     elapsedMs: parts.elapsedMs,
     scheduler,
     slotAssignment,
-    report: (progress) => log.write({ event: "cards_expired", ...progress }),
+    report: ({ deleted, seen }) => log.write({ event: "cards_expired", forgotten: deleted, seen }),
   });
   const retention = new RetentionJob({
     store,

@@ -43,7 +43,7 @@ export async function advanceRefund(
 async function send(context: OperationContext, payment: Payment, id: RefundId): Promise<Payment> {
   const refund = refundOf(payment, id);
   const outcome = await connectorFor(context, payment).refund(requestFor(context, payment, refund));
-  return settle(context, payment, refund, outcome);
+  return applyOutcome(context, payment, refund, outcome);
 }
 
 async function recover(
@@ -69,16 +69,16 @@ async function recover(
   const request = requestFor(context, payment, refund);
   const inquiry = await connector.inquire({ ...request, deadline: context.answerBy() });
   if (inquiry.kind === "found" && inquiry.refunds.includes(request.reference)) {
-    return settle(context, payment, refund, { kind: "approved" });
+    return applyOutcome(context, payment, refund, { kind: "approved" });
   }
   if (inquiry.kind !== "unknown" && capabilities.repeatsFollowUps)
     return repeat(context, payment, refund, mayArrive);
   if (inquiry.kind === "found" && conclusive) {
-    return decide(context, payment, (current) =>
+    return applyDecision(context, payment, (current) =>
       decideRefundNotDone(current, refund.id, refund.attempts, context.clock.now()),
     );
   }
-  return settle(context, payment, refund, { kind: "unknown", cause: "refused_to_say" });
+  return applyOutcome(context, payment, refund, { kind: "unknown", cause: "refused_to_say" });
 }
 
 /** `earlier`: a sending that may still arrive, so a refusal of the repeat is not final. */
@@ -103,14 +103,14 @@ async function repeat(
     requestFor(context, claimed, repeated),
   );
   if (outcome.kind === "declined" && earlier !== undefined) {
-    return decide(context, claimed, (current) =>
+    return applyDecision(context, claimed, (current) =>
       decideRefundRepeatRefused(current, refund.id, refund.attempts, earlier, context.clock.now()),
     );
   }
-  return settle(context, claimed, repeated, outcome);
+  return applyOutcome(context, claimed, repeated, outcome);
 }
 
-async function settle(
+async function applyOutcome(
   context: OperationContext,
   payment: Payment,
   refund: Refund,
@@ -125,7 +125,7 @@ async function settle(
   return meetLateApproval(context, payment, { kind: "refund", id, attempt }, by);
 }
 
-async function decide(
+async function applyDecision(
   context: OperationContext,
   payment: Payment,
   decision: (payment: Payment) => PaymentChange | undefined,

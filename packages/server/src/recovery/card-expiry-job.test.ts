@@ -55,7 +55,7 @@ describe("the job that forgets cards", () => {
       scheduler,
       slotAssignment: allSlots,
       clock: { now: () => now },
-      report: ({ forgotten }) => void reports.push(forgotten),
+      report: ({ deleted }) => void reports.push(deleted),
     });
 
     await job.runOnce();
@@ -127,17 +127,17 @@ describe("the job that forgets cards", () => {
     const used = instant(Date.UTC(2025, 0, 1));
     for (let number = 1; number <= 2_500; number += 1)
       await storeCard(store, number, instant(used + (number % 2) * 700 * 86_400_000));
-    let forgotten = 0;
+    let deleted = 0;
     const clock = { now: () => instant(Date.UTC(2026, 10, 28)) };
     const job = new CardExpiryJob({
       store,
       scheduler,
       slotAssignment: allSlots,
       clock,
-      report: (progress) => (forgotten = progress.forgotten),
+      report: (progress) => (deleted = progress.deleted),
     });
     await job.runOnce();
-    assert.equal(forgotten, 1_250);
+    assert.equal(deleted, 1_250);
     assert.equal((await store.cardsAfter(0, 10_000)).length, 1_250);
   });
 

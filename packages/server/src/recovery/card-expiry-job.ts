@@ -19,12 +19,12 @@ export interface CardExpiryParts {
   /** The holder of the first slot deletes the expired cards of all merchants. */
   readonly slotAssignment: SlotAssignment;
   /** Called after a round that deleted cards. */
-  readonly report: (progress: { readonly forgotten: number; readonly seen: number }) => void;
+  readonly report: (progress: { readonly deleted: number; readonly seen: number }) => void;
   /** Called with the result of each read of the store. */
   readonly reads?: ReadReport;
 }
 
-const slotOfRounds = 0;
+const jobSlot = 0;
 const checkMs = minute;
 const roundMs = day;
 /**
@@ -36,8 +36,8 @@ const graceMs = hour;
  * Cards per read, and the pause after it: a million cards take a few seconds a day, a few
  * milliseconds at a time.
  */
-const usualPieces = { size: 1_000, pauseMs: 20 };
-const wholePiece: typeof usualPieces = { size: Number.MAX_SAFE_INTEGER, pauseMs: 0 };
+const defaultBatches = { size: 1_000, pauseMs: 20 };
+const unlimitedBatch: typeof defaultBatches = { size: Number.MAX_SAFE_INTEGER, pauseMs: 0 };
 
 /**
  * Deletes stored cards that were not used for 14 calendar months (interface 2.1; PCI DSS 3.2.1:
@@ -69,7 +69,7 @@ export class CardExpiryJob {
    * next one starts from the beginning.
    */
   runOnce(): Promise<void> {
-    return this.#lookThrough(() => true, usualPieces);
+    return this.#runRound(() => true, defaultBatches);
   }
 
   /**
@@ -77,44 +77,44 @@ export class CardExpiryJob {
    * caller lets other requests run in between.
    */
   runDue(): Promise<void> {
-    return this.#lookThrough(() => true, wholePiece);
+    return this.#runRound(() => true, unlimitedBatch);
   }
 
-  async #lookThrough(
+  async #runRound(
     mayDelete: () => boolean,
-    { size, pauseMs }: typeof usualPieces,
+    { size, pauseMs }: typeof defaultBatches,
   ): Promise<void> {
     const { store, scheduler, slotAssignment, report, pocket, clock } = this.#parts;
     pocket?.forgetOld(clock.now());
-    const lease = slotAssignment.leases().get(slotOfRounds);
-    let [position, seen, forgotten] = [0, 0, 0];
-    let isWhole = false;
+    const lease = slotAssignment.leases().get(jobSlot);
+    let [position, seen, deleted] = [0, 0, 0];
+    let isComplete = false;
     /**
      * Earliest last use of a card that stays: cards used at that time or later stay too, without
      * counting months.
      */
-    let staysFrom = Number.POSITIVE_INFINITY;
+    let keptFrom = Number.POSITIVE_INFINITY;
     while (!this.#stopped) {
       const end = lease?.begin();
       // Another process has taken over and starts at the first card.
       if (end === undefined) break;
       try {
-        const piece = await reported(
+        const batch = await reported(
           this.#parts.reads,
           "cardsAfter",
           store.cardsAfter(position, size),
         );
-        for (const card of piece) {
-          if (card.lastUsedAt >= staysFrom) continue;
+        for (const card of batch) {
+          if (card.lastUsedAt >= keptFrom) continue;
           if (this.#stopped || !mayDelete()) break;
-          if (!(await this.#forget(card))) staysFrom = card.lastUsedAt;
+          if (!(await this.#deleteIfExpired(card))) keptFrom = card.lastUsedAt;
           // The memory store never yields to the event loop, so other requests run here.
-          else if ((forgotten += 1) % usualPieces.size === 0) await scheduler.sleep(0);
+          else if ((deleted += 1) % defaultBatches.size === 0) await scheduler.sleep(0);
         }
-        seen += piece.length;
-        const last = piece.at(-1);
-        if (last === undefined || piece.length < size) {
-          isWhole = true;
+        seen += batch.length;
+        const last = batch.at(-1);
+        if (last === undefined || batch.length < size) {
+          isComplete = true;
           break;
         }
         position = last.position;
@@ -124,8 +124,8 @@ export class CardExpiryJob {
       await scheduler.sleep(pauseMs);
     }
     // After each round, because sessions and keys are deleted too.
-    if (isWhole || forgotten > 0) await store.eraseRemains();
-    if (forgotten > 0) report({ forgotten, seen });
+    if (isComplete || deleted > 0) await store.eraseRemains();
+    if (deleted > 0) report({ deleted, seen });
   }
 
   /** Resolves when the current round has ended; no other follows. */
@@ -149,20 +149,20 @@ export class CardExpiryJob {
     const isSteady = this.#isSteady();
     const now = this.#parts.clock.now();
     this.#parts.pocket?.forgetOld(now);
-    const lease = this.#parts.slotAssignment.leases().get(slotOfRounds);
+    const lease = this.#parts.slotAssignment.leases().get(jobSlot);
     if (!isSteady || lease === undefined) return;
     const sinceMs = this.#last?.lease === lease ? now - this.#last.at : roundMs;
     // If the clock was set back, the time since the last round is unknown.
     if (0 <= sinceMs && sinceMs < roundMs) return;
     this.#last = { lease, at: now };
-    await this.#lookThrough(() => this.#isSteady(), usualPieces);
+    await this.#runRound(() => this.#isSteady(), defaultBatches);
   }
 
   #isSteady(): boolean {
     return this.#steady?.isSteady() !== false;
   }
 
-  async #forget({ merchantId, tokenDigest, lastUsedAt }: CardAge): Promise<boolean> {
+  async #deleteIfExpired({ merchantId, tokenDigest, lastUsedAt }: CardAge): Promise<boolean> {
     const { store, clock } = this.#parts;
     const now = clock.now();
     if (laterBy(tokenExpiresAt(lastUsedAt), graceMs) > now) return false;

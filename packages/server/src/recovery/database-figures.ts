@@ -16,12 +16,12 @@ const readMs = hour;
  * In transactions. PostgreSQL refuses transactions at about 2,100 million; by default it vacuums
  * against wraparound at 200 million.
  */
-const mostFrozenAge = 1_500_000_000;
+const maxFrozenAge = 1_500_000_000;
 /**
  * In transactions whose rows no vacuum can remove: about 1.7 hours of 800 batches a second with two
  * transactions each.
  */
-const mostSnapshotAge = 10_000_000;
+const maxSnapshotAge = 10_000_000;
 
 /**
  * Reads the database's figures each hour; after a failure again an hour later. Owns one timer,
@@ -35,8 +35,7 @@ export function watchFigures({ figures, scheduler, report, warn }: FiguresParts)
     if (isOver) return;
     report(found);
     const { frozenAge, snapshotAge } = found;
-    if (frozenAge > mostFrozenAge || snapshotAge > mostSnapshotAge)
-      warn({ frozenAge, snapshotAge });
+    if (frozenAge > maxFrozenAge || snapshotAge > maxSnapshotAge) warn({ frozenAge, snapshotAge });
   };
   const next = (waitMs: number): void => {
     cancel = scheduler.after(waitMs, () => {

@@ -4,7 +4,7 @@ import { StillTime } from "../../test/contract/connector-harness.ts";
 import { instant } from "../kernel/instant.ts";
 import type { Identity, IncarnationNote } from "../stores/identity.ts";
 import { openEmbeddedStore } from "../stores/embedded/embedded-store.ts";
-import { IncarnationKeeper, nextEpoch, putBackBecause } from "./incarnation-keeper.ts";
+import { IncarnationKeeper, nextEpoch, restoreReason } from "./incarnation-keeper.ts";
 
 const known: Identity = {
   keys: "k",
@@ -76,7 +76,7 @@ describe("a database is taken for one that was put back", () => {
   ];
   for (const [what, identity, note, place, reason] of cases) {
     test(`${what}: ${reason ?? "no"}`, () =>
-      assert.equal(putBackBecause(identity, note, place), reason));
+      assert.equal(restoreReason(identity, note, place), reason));
   }
 });
 

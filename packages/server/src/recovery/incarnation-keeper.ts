@@ -7,7 +7,7 @@ import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Identity, IdentityStore, IncarnationNote } from "../stores/identity.ts";
 
 /** Why a database is considered restored from an older copy. */
-export type PutBack =
+export type RestoreReason =
   | "backup_copy"
   | "older_than_noted"
   | "copied_file"
@@ -32,35 +32,35 @@ export interface IncarnationParts {
   readonly clock: Clock;
   readonly scheduler: Scheduler;
   /** Called when a new incarnation begins here. Never throws. */
-  readonly report: (reason: PutBack, epoch: number) => void;
+  readonly report: (reason: RestoreReason, epoch: number) => void;
 }
 
-const lookMs = second;
+const checkMs = second;
 /**
  * An epoch is the second in which it began, counted from here, so its numbers are above all
  * attempts of earlier epochs.
  */
-const epochsBegin = startOfDay({ year: 2026, month: 1, day: 1 });
+const firstEpochAt = startOfDay({ year: 2026, month: 1, day: 1 });
 /** Minimum distance of two epochs, if the clock was set back. */
-const leastStep = 1_000;
+const minEpochStep = 1_000;
 /** The stores count attempts in 31 bits. */
-const highestEpoch = 2_000_000_000;
+const maxEpoch = 2_000_000_000;
 
 /** undefined: no restore is detected; the database is the one that was served last. */
-export function putBackBecause(
+export function restoreReason(
   known: Identity,
   note: IncarnationNote | undefined,
   place: string | undefined,
-): PutBack | undefined {
+): RestoreReason | undefined {
   if (known.isCopy) return "backup_copy";
   if (known.beat === 0 && note === undefined) return undefined;
-  if (note === undefined) return place === undefined ? serverBecause(known) : "no_note";
+  if (note === undefined) return place === undefined ? otherServerReason(known) : "no_note";
   if (note.beat > known.beat) return "older_than_noted";
   if (place !== undefined && note.place !== undefined && place !== note.place) return "copied_file";
-  return serverBecause(known);
+  return otherServerReason(known);
 }
 
-function serverBecause({ server, presentServer }: Identity): PutBack | undefined {
+function otherServerReason({ server, presentServer }: Identity): RestoreReason | undefined {
   return server !== undefined && presentServer !== undefined && server !== presentServer
     ? "other_server"
     : undefined;
@@ -69,10 +69,10 @@ function serverBecause({ server, presentServer }: Identity): PutBack | undefined
 /** An epoch above every attempt of other incarnations. */
 export function nextEpoch(clock: Clock, ...known: readonly number[]): number {
   const epoch = Math.max(
-    Math.floor((clock.now() - epochsBegin) / second),
-    Math.max(...known) + leastStep,
+    Math.floor((clock.now() - firstEpochAt) / second),
+    Math.max(...known) + minEpochStep,
   );
-  assert(epoch <= highestEpoch, "an epoch leaves room for the attempts that follow it");
+  assert(epoch <= maxEpoch, "an epoch leaves room for the attempts that follow it");
   return epoch;
 }
 
@@ -114,7 +114,7 @@ export class IncarnationKeeper {
     const known = await identity.read();
     const noted = isNew ? undefined : note.read();
     this.#notedAt = noted?.at;
-    const reason = isNew ? undefined : putBackBecause(known, noted, place);
+    const reason = isNew ? undefined : restoreReason(known, noted, place);
     const beat = Math.max(known.beat, noted?.beat ?? 0);
     // Before the first beat, so that no start finds a database with a beat but no note.
     if (noted === undefined) this.#write({ epoch: known.epoch, beat: 0, place }, true);
@@ -133,32 +133,32 @@ export class IncarnationKeeper {
     if (this.#cancelTimer === undefined) return;
     this.#cancelTimer();
     await this.#round;
-    await this.#look();
+    await this.#check();
     this.#write({ epoch: this.#epoch, beat: this.#beat, place: this.#parts.place }, true);
   }
 
   #schedule(): void {
     if (this.#stopped) return;
-    this.#cancelTimer = this.#parts.scheduler.after(lookMs, () => {
-      this.#round = this.#look();
+    this.#cancelTimer = this.#parts.scheduler.after(checkMs, () => {
+      this.#round = this.#check();
       void this.#round.then(() => this.#schedule());
     });
   }
 
   /** Never rejects: the store reports its failures itself. */
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const { identity, isShared, commits, clock } = this.#parts;
-    const made = commits();
-    if (made === this.#commits && !isShared) return;
+    const commitCount = commits();
+    if (commitCount === this.#commits && !isShared) return;
     try {
       const known =
-        made === this.#commits ? await identity.read() : await identity.raise({ beat: 0 });
-      this.#commits = made;
+        commitCount === this.#commits ? await identity.read() : await identity.raise({ beat: 0 });
+      this.#commits = commitCount;
       // Other processes may raise the beat as well; it never decreases without a restore.
       if (known.beat >= this.#beat && known.epoch >= this.#epoch) {
         // A promoted standby that has all commits is the same database.
         this.#adopt(
-          serverBecause(known) === undefined ? known : await identity.raise({ isServed: true }),
+          otherServerReason(known) === undefined ? known : await identity.raise({ isServed: true }),
           false,
         );
         return;

@@ -51,7 +51,7 @@ const recoverers = {
   lapse: recoverFollowUp,
   reject: recoverFollowUp,
   reverse: (context, payment, attempt) =>
-    reverse(context, payment, attempt, arrivalIsPast(context, payment, attempt)),
+    reverse(context, payment, attempt, canNoLongerArrive(context, payment, attempt)),
   undo: (context, payment) => undoLateCapture(context, payment, "recovery"),
 } satisfies Record<AttemptKind, Recoverer>;
 
@@ -61,7 +61,7 @@ async function recoverAuthorization(
   attempt: Attempt,
 ): Promise<Payment> {
   // Without inquiries, a reversal is the only way to be sure that nothing is held.
-  const conclusive = arrivalIsPast(context, payment, attempt);
+  const conclusive = canNoLongerArrive(context, payment, attempt);
   if (!connectorFor(context, payment).capabilities.answersInquiries)
     return claimAndReverse(context, payment, attempt, conclusive);
   const inquiry = await inquire(context, payment);
@@ -73,14 +73,14 @@ async function recoverAuthorization(
       : checkLater(context, payment, attempt);
   }
   if (inquiry.kind === "unknown") return checkLater(context, payment, attempt);
-  const outcome = adoptable(payment, attempt, inquiry);
+  const outcome = matchingOutcome(payment, attempt, inquiry);
   return outcome === undefined
     ? claimAndReverse(context, payment, attempt, conclusive)
-    : settleAuthorization(context, payment, attempt, outcome);
+    : applyAuthorizationOutcome(context, payment, attempt, outcome);
 }
 
 /** The acquirer's outcome if it matches the request exactly; anything else is reversed. */
-function adoptable(
+function matchingOutcome(
   payment: Payment,
   attempt: Attempt,
   found: Extract<InquiryOutcome, { kind: "found" }>,
@@ -90,7 +90,7 @@ function adoptable(
   return !found.voided && found.captured === captured ? found.authorization : undefined;
 }
 
-function settleAuthorization(
+function applyAuthorizationOutcome(
   context: OperationContext,
   payment: Payment,
   attempt: Attempt,
@@ -98,7 +98,7 @@ function settleAuthorization(
 ): Promise<Payment> {
   const { captureWindowDays } = context.account.settings;
   const options = { attempt: attempt.number, notify: true, captureWindowDays };
-  return settle(context, payment, (current) =>
+  return applyDecision(context, payment, (current) =>
     decideAuthorizeOutcome(current, outcome, context.clock.now(), "recovery", options),
   );
 }
@@ -133,7 +133,9 @@ async function reverse(
   // "Unknown original" counts only if the original could not arrive any more when the reversal was
   // sent (reliability 3.2, W8).
   if (outcome.kind === "reversed" || (outcome.kind === "unknown_original" && conclusive)) {
-    return settle(context, payment, (current) => decideReversed(current, context.clock.now()));
+    return applyDecision(context, payment, (current) =>
+      decideReversed(current, context.clock.now()),
+    );
   }
   assert(outcome.kind !== "refused", "an acquirer undoes what was never captured for the merchant");
   return checkLater(context, payment, attempt);
@@ -149,14 +151,14 @@ async function recoverFollowUp(
     capabilities.answersInquiries || capabilities.repeatsFollowUps,
     "an acquirer answers inquiries or takes a request again",
   );
-  const conclusive = arrivalIsPast(context, payment, attempt);
+  const conclusive = canNoLongerArrive(context, payment, attempt);
   const inquiry: InquiryOutcome = capabilities.answersInquiries
     ? await inquire(context, payment)
     : { kind: "unknown", cause: "refused_to_say" };
   if (inquiry.kind === "found" && isDone(attempt, inquiry))
-    return settleFollowUp(context, payment, attempt, { kind: "approved" });
+    return applyFollowUpOutcome(context, payment, attempt, { kind: "approved" });
   if (inquiry.kind === "found" && isExcluded(attempt, inquiry)) {
-    return settleFollowUp(context, payment, attempt, {
+    return applyFollowUpOutcome(context, payment, attempt, {
       kind: "declined",
       responseCode: notDoneCode,
     });
@@ -166,7 +168,7 @@ async function recoverFollowUp(
   if (capabilities.repeatsFollowUps) return repeat(context, payment, attempt, conclusive);
   // It was not done, and cannot arrive any more: the merchant may request it again.
   if (inquiry.kind === "found" && conclusive) {
-    return settleFollowUp(context, payment, attempt, {
+    return applyFollowUpOutcome(context, payment, attempt, {
       kind: "declined",
       responseCode: notDoneCode,
     });
@@ -214,14 +216,14 @@ async function repeat(
       answerBy: attempt.answerBy,
       mayArriveUntil: laterBy(attempt.answerBy, connector.capabilities.lateArrivalMs),
     };
-    return settle(context, claimed, (current) =>
+    return applyDecision(context, claimed, (current) =>
       decideRepeatRefused(current, attempt.number, earlier, context.clock.now()),
     );
   }
-  return settleFollowUp(context, claimed, attempt, outcome);
+  return applyFollowUpOutcome(context, claimed, attempt, outcome);
 }
 
-async function settleFollowUp(
+async function applyFollowUpOutcome(
   context: OperationContext,
   payment: Payment,
   attempt: Attempt,
@@ -245,12 +247,12 @@ function checkLater(
   payment: Payment,
   attempt: Attempt,
 ): Promise<Payment> {
-  return settle(context, payment, (current) =>
+  return applyDecision(context, payment, (current) =>
     decideUnanswered(current, attempt.number, context.clock.now(), "recovery"),
   );
 }
 
-async function settle(
+async function applyDecision(
   context: OperationContext,
   payment: Payment,
   decide: (payment: Payment) => PaymentChange | undefined,
@@ -267,7 +269,7 @@ function inquire(context: OperationContext, payment: Payment): ReturnType<Connec
  * `answerBy`, and takes at most the connector's `lateArrivalMs`. Evaluated before the inquiry,
  * because the answer describes the moment of the inquiry and not that of its arrival.
  */
-function arrivalIsPast(
+function canNoLongerArrive(
   context: OperationContext,
   payment: Payment,
   { answerBy }: Pick<Attempt, "answerBy">,

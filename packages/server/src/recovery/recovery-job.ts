@@ -12,7 +12,7 @@ import type { OperationContext } from "../operations/operation.ts";
 import type { Runner } from "../operations/runner.ts";
 import { carrierOf, type Payment } from "../payment/payment.ts";
 import type { Store } from "../stores/store.ts";
-import { keepUp } from "./keep-up.ts";
+import { doDueWork } from "./due-work.ts";
 import { recoverPayment } from "./recover-payment.ts";
 
 export interface RecoveryParts {
@@ -56,54 +56,54 @@ const pollMs = 1_000;
 const pageSize = 50;
 /** Maximum per round; the next round continues from there. */
 const pagesPerRound = 40;
-/** Maximum per refill of a lane that has room again; the next refill continues from there. */
+/** Maximum per refill of a queue that has room again; the next refill continues from there. */
 const pagesPerRefill = 2;
 /** Per acquirer, so that a slow or dead acquirer does not delay payments of others. */
 const concurrency = 16;
 /**
- * Per acquirer, including those under way. Further payments are passed over: they are read again
+ * Per acquirer, including those under way. Further payments are skipped: they are read again
  * when half of these are done, and by later rounds, after all others.
  */
-const mostInHand = 64;
+const maxInProgress = 64;
 /** Per acquirer and round: single payments that always fail do not delay others. */
-const mostFailures = concurrency;
+const maxFailures = concurrency;
 /**
  * After this many checks (over an hour) a payment that is still in flight raises an alarm, at each
  * further check.
  */
 const overdueChecks = checksPerHour;
 /**
- * Maximum number of payments taken up immediately at start; the others follow when they are due.
+ * Maximum number of payments enqueued immediately at start; the others follow when they are due.
  */
-const maximumAtStart = 10_000;
+const maxAtStart = 10_000;
 
 /** The work on one acquirer's payments, in order. */
-interface Lane {
+interface AcquirerQueue {
   readonly waiting: (() => Promise<void>)[];
   running: number;
   /**
-   * Where reading continues when the lane has room again: after this payment, or at the beginning.
-   * undefined: no payment was passed over.
+   * Where reading continues when the queue has room again: after this payment, or at the beginning.
+   * undefined: no payment was skipped.
    */
-  passedOver: { readonly after: Payment | undefined } | undefined;
+  skipped: { readonly after: Payment | undefined } | undefined;
   isRefilling: boolean;
   /**
-   * Failures since the last round began. After `mostFailures`, passed-over payments wait for the
+   * Failures since the last round began. After `maxFailures`, skipped payments wait for the
    * next round, so that a store that is down is not queried continuously.
    */
   failures: number;
 }
 
 /**
- * Performs the due work of payments: resolves attempts without an answer, lets authorizations
- * lapse, sends refunds. Owns one timer, a lane for each acquirer, and the payments in hand, each
- * only once.
+ * Performs the due work of payments: resolves attempts without an answer, expires authorizations,
+ * sends refunds. Owns one timer, a queue for each acquirer, and the payments in progress, each only
+ * once.
  */
 export class RecoveryJob {
   readonly #parts: RecoveryParts;
-  readonly #lanes = new Map<string | undefined, Lane>();
+  readonly #queues = new Map<string | undefined, AcquirerQueue>();
   /** By merchant and id; each resolves when its work is done. */
-  readonly #inHand = new Map<string, Promise<void>>();
+  readonly #inProgress = new Map<string, Promise<void>>();
   #cancelTimer: (() => void) | undefined;
   /**
    * The payment that was read last, in due order; undefined: the next round reads from the
@@ -111,10 +111,10 @@ export class RecoveryJob {
    */
   #position: Payment | undefined;
   #round: Promise<unknown> = Promise.resolve();
-  /** Each resolves when the payments that it took up are done. */
+  /** Each resolves when the payments that it enqueued are done. */
   readonly #refills = new Set<Promise<unknown>>();
   /** The tasks that waited for the store, while they run. */
-  #later: Promise<void> | undefined;
+  #deferredTasks: Promise<void> | undefined;
   #stopped = false;
 
   constructor(parts: RecoveryParts) {
@@ -122,9 +122,9 @@ export class RecoveryJob {
   }
 
   /**
-   * If no other process uses the store, takes up everything in flight at once, due or not: the
+   * If no other process uses the store, enqueues everything in flight at once, due or not: the
    * process that sent those requests has ended. With other processes, requests in flight may be
-   * theirs and are taken up when due. Resolves when those payments are known; only then may
+   * theirs and are enqueued when due. Resolves when those payments are known; only then may
    * requests be served. Polls from then on.
    */
   async start(): Promise<void> {
@@ -132,16 +132,16 @@ export class RecoveryJob {
     if (slotAssignment.isAlone) {
       const leases = slotAssignment.leases();
       const left = await this.#read("paymentsInFlight", (store) =>
-        store.paymentsInFlight(maximumAtStart),
+        store.paymentsInFlight(maxAtStart),
       );
-      void this.#takeUp(left, recoverPayment, leases, maximumAtStart);
+      void this.#enqueue(left, recoverPayment, leases, maxAtStart);
     }
     this.#schedule();
   }
 
   /** Recovers what is due now; resolves when that is done. */
   async runDue(): Promise<void> {
-    await Promise.all(await this.#takeUpDue());
+    await Promise.all(await this.#enqueueDue());
     while (this.#refills.size > 0) await Promise.all(this.#refills);
   }
 
@@ -150,41 +150,43 @@ export class RecoveryJob {
     this.#stopped = true;
     this.#cancelTimer?.();
     await this.#round;
-    await Promise.all([...this.#refills, ...this.#inHand.values(), this.#later]);
+    await Promise.all([...this.#refills, ...this.#inProgress.values(), this.#deferredTasks]);
     this.#parts.runner.giveUpLater();
   }
 
   #schedule(): void {
     if (this.#stopped) return;
     this.#cancelTimer = this.#parts.scheduler.after(pollMs, () => {
-      this.#later ??= this.#parts.runner.doLater().finally(() => (this.#later = undefined));
-      this.#round = this.#takeUpDue().then(() => this.#schedule());
+      this.#deferredTasks ??= this.#parts.runner
+        .doLater()
+        .finally(() => (this.#deferredTasks = undefined));
+      this.#round = this.#enqueueDue().then(() => this.#schedule());
     });
   }
 
   /**
    * Continues reading due payments where the last round ended, and starts over after the end. So
-   * every payment is reached, however many belong to an acquirer whose lane is full.
+   * every payment is reached, however many belong to an acquirer whose queue is full.
    */
-  async #takeUpDue(): Promise<readonly Promise<void>[]> {
+  async #enqueueDue(): Promise<readonly Promise<void>[]> {
     const { clock, slotAssignment } = this.#parts;
     const now = clock.now();
     const leases = slotAssignment.leases();
     const slots = new Set(leases.keys());
-    const taken: Promise<void>[] = [];
-    for (const lane of this.#lanes.values()) lane.failures = 0;
+    const enqueued: Promise<void>[] = [];
+    for (const queue of this.#queues.values()) queue.failures = 0;
     for (let page = 0; page < pagesPerRound && slots.size > 0; page += 1) {
       const after = this.#position;
       if (this.#pace !== undefined) await this.#pace.pages.turn();
       const { due, fresh } = await this.#readDue(now, slots, after);
-      taken.push(...this.#takeUp(fresh, keepUp, leases, mostInHand, after));
+      enqueued.push(...this.#enqueue(fresh, doDueWork, leases, maxInProgress, after));
       this.#position = due.length < pageSize ? undefined : due.at(-1);
       if (this.#position !== undefined) continue;
-      // The last round may have ended at the last due payment and have passed over earlier ones: an
+      // The last round may have ended at the last due payment and have skipped earlier ones: an
       // empty page after it does not mean that all are done.
-      if (after === undefined || taken.length > 0) break;
+      if (after === undefined || enqueued.length > 0) break;
     }
-    return taken;
+    return enqueued;
   }
 
   async #read(
@@ -200,64 +202,66 @@ export class RecoveryJob {
   }
 
   /**
-   * Puts payments that are not in hand into their lanes, as long as a lane has fewer than `most`.
-   * `after`: they were read after this payment. The returned promises never reject.
+   * Puts payments that are not in progress into their queues, as long as a queue has fewer than
+   * `limit`. `after`: they were read after this payment. The returned promises never reject.
    */
-  #takeUp(
+  #enqueue(
     payments: readonly Payment[],
     work: Work,
     leases: ReadonlyMap<number, SlotLease>,
-    most: number,
+    limit: number,
     after?: Payment,
   ): readonly Promise<void>[] {
     return payments.flatMap((payment) => {
       const key = keyOf(payment);
-      const known = this.#inHand.get(key);
+      const known = this.#inProgress.get(key);
       if (known !== undefined) return [known];
       const lease = leases.get(slotOf(payment.merchantId));
-      const lane = this.#laneOf(carrierOf(payment).connector);
+      const queue = this.#queueOf(carrierOf(payment).connector);
       if (lease === undefined) return [];
-      if (inHandOf(lane) >= most) {
-        lane.passedOver ??= { after };
+      if (inProgressOf(queue) >= limit) {
+        queue.skipped ??= { after };
         return [];
       }
       const { promise, resolve } = Promise.withResolvers<void>();
-      lane.waiting.push(async () => {
+      queue.waiting.push(async () => {
         const end = this.#stopped ? undefined : lease.begin();
-        if (end !== undefined && !(await this.#one(payment, work).finally(end))) lane.failures += 1;
-        this.#inHand.delete(key);
+        if (end !== undefined && !(await this.#process(payment, work).finally(end)))
+          queue.failures += 1;
+        this.#inProgress.delete(key);
         resolve();
       });
-      this.#inHand.set(key, promise);
-      this.#pump(lane);
+      this.#inProgress.set(key, promise);
+      this.#startWork(queue);
       return [promise];
     });
   }
 
-  #laneOf(connector: string | undefined): Lane {
-    const known = this.#lanes.get(connector);
+  #queueOf(connector: string | undefined): AcquirerQueue {
+    const known = this.#queues.get(connector);
     if (known !== undefined) return known;
-    const lane: Lane = {
+    const queue: AcquirerQueue = {
       waiting: [],
       running: 0,
-      passedOver: undefined,
+      skipped: undefined,
       isRefilling: false,
       failures: 0,
     };
-    this.#lanes.set(connector, lane);
-    return lane;
+    this.#queues.set(connector, queue);
+    return queue;
   }
 
-  #pump(lane: Lane): void {
-    while (lane.running < concurrency) {
-      const task = lane.waiting.shift();
+  #startWork(queue: AcquirerQueue): void {
+    while (queue.running < concurrency) {
+      const task = queue.waiting.shift();
       if (task === undefined) return;
-      lane.running += 1;
+      queue.running += 1;
       const begin = (): void =>
         void task().then(() => {
-          lane.running -= 1;
-          this.#pump(lane);
-          if (lane.failures < mostFailures && inHandOf(lane) <= mostInHand / 2) this.#refill(lane);
+          queue.running -= 1;
+          this.#startWork(queue);
+          if (queue.failures < maxFailures && inProgressOf(queue) <= maxInProgress / 2)
+            this.#refill(queue);
         });
       if (this.#pace === undefined) begin();
       else this.#pace.payments.begin(begin);
@@ -270,58 +274,63 @@ export class RecoveryJob {
   }
 
   /**
-   * Takes up the passed-over payments, starting at their position: earlier ones belong to other
+   * Enqueues the skipped payments, starting at their position: earlier ones belong to other
    * acquirers, which may be dead.
    */
-  #refill(lane: Lane): void {
-    const { passedOver } = lane;
-    if (passedOver === undefined || lane.isRefilling || this.#stopped) return;
-    lane.passedOver = undefined;
-    lane.isRefilling = true;
-    const refill = this.#takeUpFor(lane, passedOver.after)
-      .finally(() => (lane.isRefilling = false))
-      .then((taken) => Promise.all(taken))
+  #refill(queue: AcquirerQueue): void {
+    const { skipped } = queue;
+    if (skipped === undefined || queue.isRefilling || this.#stopped) return;
+    queue.skipped = undefined;
+    queue.isRefilling = true;
+    const refill = this.#refillFrom(queue, skipped.after)
+      .finally(() => (queue.isRefilling = false))
+      .then((enqueued) => Promise.all(enqueued))
       .finally(() => this.#refills.delete(refill));
     this.#refills.add(refill);
   }
 
-  /** Reads until the lane is full, and records the position in it. */
-  async #takeUpFor(lane: Lane, from: Payment | undefined): Promise<readonly Promise<void>[]> {
+  /** Reads until the queue is full, and records the position in it. */
+  async #refillFrom(
+    queue: AcquirerQueue,
+    from: Payment | undefined,
+  ): Promise<readonly Promise<void>[]> {
     const { clock, slotAssignment } = this.#parts;
     const now = clock.now();
     const leases = slotAssignment.leases();
-    const taken: Promise<void>[] = [];
+    const enqueued: Promise<void>[] = [];
     let after = from;
-    for (let page = 0; page < pagesPerRefill && inHandOf(lane) < mostInHand; page += 1) {
-      if (leases.size === 0) return taken;
+    for (let page = 0; page < pagesPerRefill && inProgressOf(queue) < maxInProgress; page += 1) {
+      if (leases.size === 0) return enqueued;
       if (this.#pace !== undefined) await this.#pace.pages.turn();
       const { due, fresh } = await this.#readDue(now, new Set(leases.keys()), after);
-      taken.push(...this.#takeUp(fresh, keepUp, leases, mostInHand, after));
-      if (inHandOf(lane) >= mostInHand) break;
-      if (due.length < pageSize) return taken;
+      enqueued.push(...this.#enqueue(fresh, doDueWork, leases, maxInProgress, after));
+      if (inProgressOf(queue) >= maxInProgress) break;
+      if (due.length < pageSize) return enqueued;
       after = due.at(-1);
     }
-    lane.passedOver = { after };
-    return taken;
+    queue.skipped = { after };
+    return enqueued;
   }
 
   /**
-   * A page of due payments, and those of them that were not in hand during the read: the page may
-   * have an old state of the others.
+   * A page of due payments, and those of them that were not in progress during the read: the page
+   * may have an old state of the others.
    */
   async #readDue(now: Instant, slots: ReadonlySet<number>, after: Payment | undefined) {
-    const busy = new Set(this.#inHand.keys());
+    const busy = new Set(this.#inProgress.keys());
     const due = await this.#read("paymentsDue", (store) =>
       store.paymentsDue(now, pageSize, slots, after),
     );
     return {
       due,
-      fresh: due.filter((payment) => !busy.has(keyOf(payment)) || this.#inHand.has(keyOf(payment))),
+      fresh: due.filter(
+        (payment) => !busy.has(keyOf(payment)) || this.#inProgress.has(keyOf(payment)),
+      ),
     };
   }
 
   /** Resolves with whether the work succeeded. Never rejects. */
-  async #one(payment: Payment, work: Work): Promise<boolean> {
+  async #process(payment: Payment, work: Work): Promise<boolean> {
     const { accounts, runner, report } = this.#parts;
     try {
       const account = await accounts.byId(payment.merchantId);
@@ -357,8 +366,8 @@ export class RecoveryJob {
   }
 }
 
-function inHandOf(lane: Lane): number {
-  return lane.waiting.length + lane.running;
+function inProgressOf(queue: AcquirerQueue): number {
+  return queue.waiting.length + queue.running;
 }
 
 function keyOf({ merchantId, id }: Payment): string {

@@ -36,15 +36,15 @@ export interface Deleted {
   readonly deliveries: number;
 }
 
-const slotOfRounds = 0;
+const jobSlot = 0;
 const checkMs = minute;
 const roundMs = hour;
 /** Records per read, and the pause after it, in which other changes are written. */
-const usualPieces = { size: 200, pauseMs: 20 };
-const wholePiece: typeof usualPieces = { size: Number.MAX_SAFE_INTEGER, pauseMs: 0 };
+const defaultBatches = { size: 200, pauseMs: 20 };
+const unlimitedBatch: typeof defaultBatches = { size: Number.MAX_SAFE_INTEGER, pauseMs: 0 };
 /** Maximum number of records per change, and of concurrent changes. */
-const mostOfChange = 100;
-const mostTogether = 8;
+const maxRecordsPerChange = 100;
+const maxConcurrentChanges = 8;
 
 /**
  * Deletes Idempotency-Keys and deliveries that are older than their period. One process does it,
@@ -77,7 +77,7 @@ export class RetentionJob {
    * clock is moved on purpose.
    */
   runDue(): Promise<void> {
-    return this.#deleteOld(() => true, wholePiece);
+    return this.#deleteOld(() => true, unlimitedBatch);
   }
 
   /** Resolves when the current round has ended; no other follows. */
@@ -100,16 +100,16 @@ export class RetentionJob {
     // Each minute, to distinguish a step of the clock from its drift.
     const isSteady = this.#steady.isSteady();
     const now = this.#parts.clock.now();
-    const lease = this.#parts.slotAssignment.leases().get(slotOfRounds);
+    const lease = this.#parts.slotAssignment.leases().get(jobSlot);
     if (!isSteady || lease === undefined) return;
     const sinceMs = this.#last?.lease === lease ? now - this.#last.at : roundMs;
     // If the clock was set back, the time since the last round is unknown.
     if (0 <= sinceMs && sinceMs < roundMs) return;
     this.#last = { lease, at: now };
-    await this.#deleteOld(() => this.#steady.isSteady(), usualPieces);
+    await this.#deleteOld(() => this.#steady.isSteady(), defaultBatches);
   }
 
-  async #deleteOld(mayDelete: () => boolean, pieces: typeof usualPieces): Promise<void> {
+  async #deleteOld(mayDelete: () => boolean, batches: typeof defaultBatches): Promise<void> {
     const { report, periods, clock } = this.#parts;
     const now = clock.now();
     const [claimedBefore, endedBefore] = [
@@ -118,10 +118,10 @@ export class RetentionJob {
     ];
     const [requests, deliveries] = [{ count: 0 }, { count: 0 }];
     try {
-      await this.#inPieces(mayDelete, pieces, requests, (limit) =>
+      await this.#inBatches(mayDelete, batches, requests, (limit) =>
         this.#deleteRequests(claimedBefore, limit),
       );
-      await this.#inPieces(mayDelete, pieces, deliveries, (limit) =>
+      await this.#inBatches(mayDelete, batches, deliveries, (limit) =>
         this.#deleteDeliveries(endedBefore, limit),
       );
     } finally {
@@ -131,23 +131,23 @@ export class RetentionJob {
   }
 
   /**
-   * `deletePiece` resolves with the number of records that it read; fewer than the limit means the
+   * `deleteBatch` resolves with the number of records that it read; fewer than the limit means the
    * end.
    */
-  async #inPieces(
+  async #inBatches(
     mayDelete: () => boolean,
-    { size, pauseMs }: typeof usualPieces,
+    { size, pauseMs }: typeof defaultBatches,
     deleted: { count: number },
-    deletePiece: (limit: number) => Promise<number>,
+    deleteBatch: (limit: number) => Promise<number>,
   ): Promise<void> {
     const { scheduler, slotAssignment } = this.#parts;
-    const lease = slotAssignment.leases().get(slotOfRounds);
+    const lease = slotAssignment.leases().get(jobSlot);
     while (!this.#stopped && mayDelete()) {
       const end = lease?.begin();
       // Another process holds the slot now.
       if (end === undefined) return;
       try {
-        const count = await deletePiece(size);
+        const count = await deleteBatch(size);
         deleted.count += count;
         if (count < size) return;
       } finally {
@@ -164,9 +164,9 @@ export class RetentionJob {
       "answeredRequests",
       store.answeredRequests(claimedBefore, limit),
     );
-    await this.#commitEach(found, (merchantId, some) => ({
+    await this.#commitEach(found, (merchantId, records) => ({
       merchantId,
-      requestDeletion: { keys: some.map(({ key }) => key), claimedBefore },
+      requestDeletion: { keys: records.map(({ key }) => key), claimedBefore },
     }));
     return found.length;
   }
@@ -178,35 +178,37 @@ export class RetentionJob {
       "endedDeliveries",
       store.endedDeliveries(endedBefore, limit),
     );
-    await this.#commitEach(found, (merchantId, some) => ({
+    await this.#commitEach(found, (merchantId, records) => ({
       merchantId,
-      deliveryDeletion: { deliveries: some, endedBefore },
+      deliveryDeletion: { deliveries: records, endedBefore },
     }));
     return found.length;
   }
 
-  /** One change per merchant, several if it has more than `mostOfChange` records. */
+  /** One change per merchant, several if it has more than `maxRecordsPerChange` records. */
   async #commitEach<T extends { readonly merchantId: MerchantId }>(
     found: readonly T[],
     deletion: (
       merchantId: MerchantId,
-      some: readonly T[],
+      records: readonly T[],
     ) => Pick<Change, "merchantId" | "requestDeletion" | "deliveryDeletion">,
   ): Promise<void> {
     const { store, clock } = this.#parts;
     const changes: Change[] = [];
     for (const [merchantId, all] of Map.groupBy(found, (each) => each.merchantId)) {
-      for (let at = 0; at < all.length; at += mostOfChange)
+      for (let at = 0; at < all.length; at += maxRecordsPerChange)
         changes.push({
-          ...deletion(merchantId, all.slice(at, at + mostOfChange)),
+          ...deletion(merchantId, all.slice(at, at + maxRecordsPerChange)),
           at: clock.now(),
           facts: [],
           entries: [],
           notifications: [],
         });
     }
-    for (let at = 0; at < changes.length; at += mostTogether)
-      await Promise.all(changes.slice(at, at + mostTogether).map((change) => store.commit(change)));
+    for (let at = 0; at < changes.length; at += maxConcurrentChanges)
+      await Promise.all(
+        changes.slice(at, at + maxConcurrentChanges).map((change) => store.commit(change)),
+      );
   }
 }
 

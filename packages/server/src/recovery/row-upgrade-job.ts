@@ -52,18 +52,18 @@ export interface RowUpgradeParts {
 
 const checkMs = 5 * second;
 /** Pause before the upgrade goes through all payments again. */
-const againMs = 10 * minute;
-const pieceOfCards = 100;
+const nextPassMs = 10 * minute;
+const batchSize = 100;
 const pauseMs = 5;
 /**
  * Longer than other nodes need to notice, after this one, that no older node is left. The upgrade
  * must find the rows that they still write in the earlier form, because that form is not read
  * afterwards.
  */
-const settleWritesMs = 3 * checkMs;
+const drainWritesMs = 3 * checkMs;
 /** A row that was changed concurrently is left for the next pass. */
-const mostPasses = 1_000;
-const mostPassesOfCards = 10;
+const maxPasses = 1_000;
+const maxCardPasses = 10;
 
 /**
  * Moves the rows of an earlier version to keyed token digests and MACs: every card is encrypted
@@ -92,7 +92,7 @@ export class RowUpgradeJob {
     if (this.#parts.upgrade.earlier !== "none") this.#next(0);
   }
 
-  /** Resolves when the current piece has ended. */
+  /** Resolves when the current batch has ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer?.();
@@ -103,7 +103,7 @@ export class RowUpgradeJob {
     if (this.#stopped) return;
     this.#cancelTimer = this.#parts.scheduler.after(waitMs, () => {
       // After a store failure the read is repeated.
-      this.#work = this.#tick().catch(() => this.#next(checkMs));
+      this.#work = this.#waitForOlderNodes().catch(() => this.#next(checkMs));
     });
   }
 
@@ -111,7 +111,7 @@ export class RowUpgradeJob {
     return reported(this.#parts.reads, read, reading);
   }
 
-  async #tick(): Promise<void> {
+  async #waitForOlderNodes(): Promise<void> {
     const { store, upgrade, settleMs } = this.#parts;
     if (await this.#read("hasOlderNodes", store.hasOlderNodes())) {
       upgrade.earlier = "written";
@@ -119,7 +119,7 @@ export class RowUpgradeJob {
       return;
     }
     // Another node is further, and may no longer read what is written in the earlier form.
-    if (upgrade.earlier === "written" && (await this.#hasBegunElsewhere()))
+    if (upgrade.earlier === "written" && (await this.#hasStartedElsewhere()))
       upgrade.earlier = "read";
     this.#cancelTimer = this.#parts.scheduler.after(settleMs, () => {
       this.#work = this.#upgrade().catch(() => this.#next(checkMs));
@@ -134,7 +134,7 @@ export class RowUpgradeJob {
     }
     if (upgrade.earlier === "written") {
       upgrade.earlier = "read";
-      await scheduler.sleep(settleWritesMs);
+      await scheduler.sleep(drainWritesMs);
     }
     for (const { id } of await this.#read("accounts", store.accounts()))
       await store.dropTokenDigests(id);
@@ -144,14 +144,14 @@ export class RowUpgradeJob {
     if (this.#stopped) return;
     // Some rows change continuously, or another card already has the new digest.
     if (unreadable === undefined) {
-      this.#next(againMs);
+      this.#next(nextPassMs);
       return;
     }
     if (unreadable !== this.#unreadable && unreadable > 0) this.#parts.unreadable(unreadable);
     this.#unreadable = unreadable;
     await store.eraseRemains();
     if (unreadable > 0) {
-      this.#next(againMs);
+      this.#next(nextPassMs);
       return;
     }
     const { number: lastUnkeyedEntry } = await this.#read("auditHead", people.auditHead());
@@ -165,7 +165,7 @@ export class RowUpgradeJob {
    * Keys get their MACs when no older node is left; in an installation that older nodes have served
    * they have none before.
    */
-  async #hasBegunElsewhere(): Promise<boolean> {
+  async #hasStartedElsewhere(): Promise<boolean> {
     return (await this.#read("accountKeys", this.#parts.store.accountKeys())).every(
       ({ mac }) => mac !== undefined,
     );
@@ -176,7 +176,7 @@ export class RowUpgradeJob {
    * could not be moved.
    */
   async #adoptCards(): Promise<number | undefined> {
-    for (let pass = 0; pass < mostPassesOfCards && !this.#stopped; pass += 1) {
+    for (let pass = 0; pass < maxCardPasses && !this.#stopped; pass += 1) {
       let [unreadable, missed] = [0, 0];
       for (const { id } of await this.#read("accounts", this.#parts.store.accounts())) {
         const left = await this.#adoptCardsOf(id);
@@ -195,16 +195,16 @@ export class RowUpgradeJob {
     let [unreadable, missed] = [0, 0];
     let after: TokenDigest | undefined;
     while (!this.#stopped) {
-      const piece = await this.#read(
+      const batch = await this.#read(
         "cardsWithoutMac",
-        store.cardsWithoutMac(merchantId, after, pieceOfCards),
+        store.cardsWithoutMac(merchantId, after, batchSize),
       );
-      const done = await Promise.all(piece.map((card) => this.#adoptCard(card)));
+      const done = await Promise.all(batch.map((card) => this.#adoptCard(card)));
       unreadable += done.filter((outcome) => outcome === "unreadable").length;
       missed += done.filter((outcome) => outcome === "missed").length;
       this.#cards += done.filter((outcome) => outcome === "done").length;
-      after = piece.at(-1)?.tokenDigest;
-      if (piece.length < pieceOfCards) break;
+      after = batch.at(-1)?.tokenDigest;
+      if (batch.length < batchSize) break;
       await scheduler.sleep(pauseMs);
     }
     return { unreadable, missed };
@@ -227,7 +227,7 @@ export class RowUpgradeJob {
 
   async #adoptKeys(): Promise<void> {
     const { store, withKeyMac } = this.#parts;
-    for (let pass = 0; pass < mostPasses && !this.#stopped; pass += 1) {
+    for (let pass = 0; pass < maxPasses && !this.#stopped; pass += 1) {
       const [key] = (await this.#read("accountKeys", store.accountKeys())).filter(
         ({ mac }) => mac === undefined,
       );
@@ -246,7 +246,7 @@ export class RowUpgradeJob {
   /** Their sessions end with the upgrade. */
   async #adoptPeople(): Promise<void> {
     const { people, clock } = this.#parts;
-    for (let pass = 0; pass < mostPasses && !this.#stopped; pass += 1) {
+    for (let pass = 0; pass < maxPasses && !this.#stopped; pass += 1) {
       const [person] = (await this.#read("people", people.people())).filter(
         ({ mac }) => mac === undefined,
       );

@@ -3,7 +3,7 @@ import type { ReadReport } from "../kernel/job-reads.ts";
 import type { Log } from "../logging/log-event.ts";
 import { withKeyMac } from "../operations/account-directory.ts";
 import { RowUpgradeJob } from "../recovery/row-upgrade-job.ts";
-import { SetBackJob } from "../recovery/set-back-job.ts";
+import { ClockSetBackJob } from "../recovery/clock-set-back-job.ts";
 import { CheckedPeople } from "../sign-in/checked-users.ts";
 import type { RunningStore } from "../stores/store.ts";
 import { noPayment, unreadableCards } from "./log-events.ts";
@@ -26,19 +26,19 @@ export async function startJobs(jobs: readonly Job[], parts: AsyncDisposableStac
   }
 }
 
-interface SetBackNeeds {
+interface ClockSetBackNeeds {
   readonly store: RunningStore;
   readonly incarnation: Incarnation | undefined;
   /** Counts failed reads. */
   readonly reads: ReadReport;
 }
 
-export function setBackJob(
-  { store, incarnation, reads }: SetBackNeeds,
+export function clockSetBackJob(
+  { store, incarnation, reads }: ClockSetBackNeeds,
   { clock, scheduler }: WatchedPorts,
   log: Log,
-): SetBackJob {
-  return new SetBackJob({
+): ClockSetBackJob {
+  return new ClockSetBackJob({
     store,
     clock,
     scheduler,

@@ -31,7 +31,7 @@ import { isTestNumber } from "../vault/test-numbers.ts";
 import { refusal } from "../wire/errors/refusal.ts";
 import { type EgressPolicies, egressPolicies } from "./address-policies.ts";
 import type { Foundation } from "./foundation.ts";
-import { checkedUsers, rowUpgradeJob, setBackJob, startJobs } from "./jobs.ts";
+import { checkedUsers, rowUpgradeJob, clockSetBackJob, startJobs } from "./jobs.ts";
 import { droppedValues, type OpenConnectors, openConnectors } from "./open-connectors.ts";
 import { ownRandom, type WatchedPorts } from "./ports.ts";
 
@@ -194,10 +194,10 @@ async function openOwnService(
     slotAssignment,
     recoveryPace: recoveryPaceOf(scheduler),
     epoch: () => incarnation?.keeper.epoch ?? 0,
-    stampedAhead: (merchantId) => setBack.stampedAhead(merchantId),
+    onFutureTimestamp: (merchantId) => setBack.onFutureTimestamp(merchantId),
   });
   const setBackReads = own.readsOf("clock_set_back");
-  const setBack = setBackJob({ store, incarnation, reads: setBackReads }, ports, log);
+  const setBack = clockSetBackJob({ store, incarnation, reads: setBackReads }, ports, log);
   const users = checkedUsers(store, keys, log);
   const upgradeNeeds = { store, keys, users, reads: own.readsOf("row_upgrade") };
   const rowUpgrade = rowUpgradeJob(config, upgradeNeeds, ports, log);

@@ -95,10 +95,9 @@ describe("what a deleted card leaves in the files of the embedded store", () => 
       "control: the cards are in the files at first",
     );
 
-    let forgotten = 0;
+    let deleted = 0;
     const scheduler = { sleep: () => Promise.resolve(), after: () => () => undefined };
-    const report = (round: { readonly forgotten: number }): void =>
-      void (forgotten = round.forgotten);
+    const report = (round: { readonly deleted: number }): void => void (deleted = round.deleted);
     await new CardExpiryJob({
       store,
       scheduler,
@@ -107,7 +106,7 @@ describe("what a deleted card leaves in the files of the embedded store", () => 
       report,
     }).runOnce();
 
-    assert.equal(forgotten, 300);
+    assert.equal(deleted, 300);
     assert.deepEqual([readable(folder, expired), readable(folder, kept)], [0, 300]);
   });
 

@@ -2,21 +2,21 @@ import type { OperationContext } from "../operations/operation.ts";
 import { lapsesAt } from "../payment/due.ts";
 import type { Payment } from "../payment/payment.ts";
 import { advanceRefund } from "./advance-refund.ts";
-import { lapse } from "./lapse.ts";
+import { expireAuthorization } from "./expire-authorization.ts";
 import { recoverPayment } from "./recover-payment.ts";
 
 /**
- * Performs the due work of a payment, one step each: recovery of a missing answer, lapse of an
+ * Performs the due work of a payment, one step each: recovery of a missing answer, expiry of an
  * authorization, refunds.
  */
-export async function keepUp(context: OperationContext, seen: Payment): Promise<Payment> {
+export async function doDueWork(context: OperationContext, seen: Payment): Promise<Payment> {
   const now = context.clock.now();
   let payment = seen;
   if (payment.needsReview) return payment;
   if (payment.attempt !== undefined && payment.attempt.recheckAt <= now)
     payment = await recoverPayment(context, payment);
   else if ((lapsesAt(payment) ?? Number.POSITIVE_INFINITY) <= now)
-    payment = await lapse(context, payment);
+    payment = await expireAuthorization(context, payment);
   for (const { id, dueAt } of seen.refunds) {
     if (dueAt !== undefined && dueAt <= now) payment = await advanceRefund(context, payment, id);
   }

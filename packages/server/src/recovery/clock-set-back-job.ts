@@ -13,7 +13,7 @@ import type { Delivery } from "../notification/events.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { Store } from "../stores/store.ts";
 
-export interface SetBackParts {
+export interface ClockSetBackParts {
   readonly store: Store;
   readonly clock: Clock & Pick<WatchedClock, "highest">;
   readonly scheduler: Scheduler;
@@ -22,19 +22,19 @@ export interface SetBackParts {
   /**
    * Called when the clock was set back and the affected records were made due again. Never throws.
    */
-  readonly report: (found: SetBack) => void;
+  readonly report: (found: ClockSetBack) => void;
   /** Called after each of its reads of the store. */
   readonly reads?: ReadReport;
 }
 
-export interface SetBack {
+export interface ClockSetBack {
   /** The latest time of the clock minus its current time. */
   readonly byMs: number;
   readonly payments: number;
   readonly deliveries: number;
 }
 
-const lookMs = second;
+const checkMs = second;
 /** The second sweep finds what was being written while the clock was set back. */
 const sweepsAfterMs: readonly number[] = [0, 10 * second, 5 * minute];
 const laterSweepsMs = hour;
@@ -45,10 +45,10 @@ const laterSweepsMs = hour;
 const slackMs = 5 * minute;
 /** Maximum of the acquirer timeout setting. */
 const longestAnswerMs = 10 * minute;
-const mostInFlight = 10_000;
+const maxInFlight = 10_000;
 const pageSize = 200;
 /** Deliveries per change. */
-const mostTogether = 50;
+const maxDeliveriesPerChange = 50;
 
 /**
  * Finds records that wait for a time that the clock showed by mistake. A clock that was ahead and
@@ -59,25 +59,25 @@ const mostTogether = 50;
  * The merchant's slot does not matter: only due times are written, and the node that holds the slot
  * finds them. Owns one timer.
  */
-export class SetBackJob {
-  readonly #parts: SetBackParts;
+export class ClockSetBackJob {
+  readonly #parts: ClockSetBackParts;
   /** Set while the clock counts as set back. */
   #sweeps: { readonly from: Instant; count: number } | undefined;
   /**
    * Merchants whose deliveries were stamped ahead of the clock since the last round, or could not
    * be read.
    */
-  #stamped = new Set<MerchantId>();
+  #withFutureTimestamps = new Set<MerchantId>();
   #cancelTimer: (() => void) | undefined;
   #round: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  constructor(parts: SetBackParts) {
+  constructor(parts: ClockSetBackParts) {
     this.#parts = parts;
   }
 
   start(): void {
-    this.#round = this.#look();
+    this.#round = this.#check();
     void this.#round.then(() => this.#schedule());
   }
 
@@ -86,8 +86,8 @@ export class SetBackJob {
    * that the clock showed by mistake and nothing ends before it began. Its notifications are due
    * now nevertheless.
    */
-  stampedAhead(merchantId: MerchantId): void {
-    this.#stamped.add(merchantId);
+  onFutureTimestamp(merchantId: MerchantId): void {
+    this.#withFutureTimestamps.add(merchantId);
   }
 
   /** Resolves when the current round has ended. */
@@ -99,17 +99,17 @@ export class SetBackJob {
 
   #schedule(): void {
     if (this.#stopped) return;
-    this.#cancelTimer = this.#parts.scheduler.after(lookMs, () => {
-      this.#round = this.#look();
+    this.#cancelTimer = this.#parts.scheduler.after(checkMs, () => {
+      this.#round = this.#check();
       void this.#round.then(() => this.#schedule());
     });
   }
 
   /** Never rejects: the next round repeats what failed. */
-  async #look(): Promise<void> {
-    const stamped = this.#stamped;
-    this.#stamped = new Set();
-    for (const merchantId of stamped) await this.#readableDeliveriesOf(merchantId);
+  async #check(): Promise<void> {
+    const merchantIds = this.#withFutureTimestamps;
+    this.#withFutureTimestamps = new Set();
+    for (const merchantId of merchantIds) await this.#readableDeliveriesOf(merchantId);
     try {
       await this.#sweepIfSetBack();
     } catch {
@@ -146,16 +146,16 @@ export class SetBackJob {
     let count = 0;
     for (const payment of await this.#read(
       "paymentsInFlight",
-      store.paymentsInFlight(mostInFlight),
+      store.paymentsInFlight(maxInFlight),
     )) {
       if (this.#stopped) break;
-      if (!isTooLate(payment, clock.now())) continue;
+      if (!isRecheckTooLate(payment, clock.now())) continue;
       await changePayment(
         { store, change: (decide) => commitDecision(store, decide) },
         payment,
         (current) => {
           const now = clock.now();
-          if (current.attempt === undefined || !isTooLate(current, now)) return undefined;
+          if (current.attempt === undefined || !isRecheckTooLate(current, now)) return undefined;
           // No attempt under way is sent later than this, so recovery does not wait for the time
           // that the clock showed when the attempt began.
           const { answerBy } = current.attempt;
@@ -188,7 +188,7 @@ export class SetBackJob {
     try {
       return await this.#deliveriesOf(merchantId);
     } catch {
-      this.#stamped.add(merchantId);
+      this.#withFutureTimestamps.add(merchantId);
       return 0;
     }
   }
@@ -206,8 +206,8 @@ export class SetBackJob {
         store.deliveriesOf(merchantId, from, pageSize, "waiting", "job"),
       );
       const late = page.filter((delivery) => isDeliveryTooLate(delivery, clock.now()));
-      for (let at = 0; at < late.length; at += mostTogether)
-        count += await this.#dueNow(late.slice(at, at + mostTogether));
+      for (let at = 0; at < late.length; at += maxDeliveriesPerChange)
+        count += await this.#dueNow(late.slice(at, at + maxDeliveriesPerChange));
       const last = page.at(-1);
       if (last === undefined || page.length < pageSize) break;
       // Several endpoints share a number: those of the last one may continue on the next page.
@@ -237,7 +237,7 @@ export class SetBackJob {
 }
 
 /** Later than any check could have scheduled it. */
-function isTooLate({ attempt, needsReview }: Payment, now: Instant): boolean {
+function isRecheckTooLate({ attempt, needsReview }: Payment, now: Instant): boolean {
   if (attempt === undefined || needsReview) return false;
   return (
     attempt.recheckAt > laterBy(recheckAfter(now, attempt.checks), slackMs) ||

@@ -9,7 +9,10 @@ import type { Payment } from "../payment/payment.ts";
  * Voids an authorization whose capture window is over, at the acquirer too. If the outcome is
  * unknown, recovery resolves it.
  */
-export async function lapse(context: OperationContext, payment: Payment): Promise<Payment> {
+export async function expireAuthorization(
+  context: OperationContext,
+  payment: Payment,
+): Promise<Payment> {
   const { payment: sent, change } = await changePayment(context, payment, (current) =>
     decideLapse(current, context.clock.now(), context.answerBy()),
   );

@@ -8,7 +8,7 @@ import type { MerchantId } from "../kernel/ids.ts";
 import type { EndpointId } from "../notification/events.ts";
 import { createMemoryStore, type ReadMethod } from "../stores/memory/memory-store.ts";
 import type { Store } from "../stores/store.ts";
-import { SetBackJob } from "./set-back-job.ts";
+import { ClockSetBackJob } from "./clock-set-back-job.ts";
 
 const { merchantA, merchantB } = given;
 
@@ -39,7 +39,7 @@ async function setBack(context: TestContext) {
   const failures: ReadFailure[] = [];
   const reads = new JobReads(time, (failure) => void failures.push(failure));
   const start = async (over: Partial<Store> = {}): Promise<void> => {
-    const job = new SetBackJob({
+    const job = new ClockSetBackJob({
       store: over.deliveriesOf === undefined ? store : withDeliveriesOf(store, over.deliveriesOf),
       clock: { now: () => time.now(), highest: ahead },
       scheduler: time,
