@@ -59,7 +59,7 @@ describe("controls: a program that tells is caught", () => {
   })[] = [
     {
       name: "one digit of the security code is kept in the mask",
-      file: "operations/card-in-hand.ts",
+      file: "operations/with-card.ts",
       find: mask,
       replace:
         'maskedPan: maskOf(source.card.pan).replace("x", String.fromCharCode(cvv?.reveal()[1] ?? 120)), tokenDigest: undefined',
@@ -78,7 +78,7 @@ describe("controls: a program that tells is caught", () => {
     },
     {
       name: "chance is drawn once more when the security code is odd",
-      file: "operations/card-in-hand.ts",
+      file: "operations/with-card.ts",
       find: '  if (source.kind !== "token") {',
       replace:
         '  if ((cvv?.reveal()[1] ?? 0) % 2 === 1) context.random.bytes(1);\n  if (source.kind !== "token") {',

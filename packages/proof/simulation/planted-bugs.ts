@@ -293,7 +293,7 @@ const plantedPaymentBugs: readonly PlantedBug[] = [
   },
   {
     name: "an expired token is charged",
-    file: "operations/card-in-hand.ts",
+    file: "operations/with-card.ts",
     find: `  if (stored === undefined || tokenExpiresAt(stored.lastUsedAt) <= context.clock.now()) throw new ServiceError("token_not_found");`,
     replace: `  if (stored === undefined || tokenExpiresAt(stored.lastUsedAt) <= 0) throw new ServiceError("token_not_found");`,
   },

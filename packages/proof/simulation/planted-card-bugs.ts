@@ -59,13 +59,13 @@ export const plantedCardBugs: readonly PlantedBug[] = [
   {
     name: "a card is opened with the key that seals now",
     file: "vault/local-vault.ts",
-    find: `keyring.epochKey(id);`,
-    replace: `keyring.epochKey(Math.max(id, keyring.currentEpoch));`,
+    find: `keyring.kek(id);`,
+    replace: `keyring.kek(Math.max(id, keyring.currentKeyVersion));`,
   },
   {
     name: "a new epoch takes the place of the one before",
     file: "vault/keyring.ts",
-    find: `    const next = [...this.#epochs.values(), await this.#create("epoch", this.currentEpoch + 1)];`,
-    replace: `    const next = [await this.#create("epoch", this.currentEpoch + 1)];`,
+    find: `    const next = [...this.#keks.values(), await this.#create("epoch", this.currentKeyVersion + 1)];`,
+    replace: `    const next = [await this.#create("epoch", this.currentKeyVersion + 1)];`,
   },
 ];

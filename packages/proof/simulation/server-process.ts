@@ -19,7 +19,7 @@ import { RecoveryJob } from "../../server/src/recovery/recovery-job.ts";
 import { ClockSetBackJob } from "../../server/src/recovery/clock-set-back-job.ts";
 import { SlotLeaseKeeper } from "../../server/src/recovery/slot-lease-keeper.ts";
 import type { Store } from "../../server/src/stores/store.ts";
-import { CvvPocket } from "../../server/src/vault/cvv-pocket.ts";
+import { CvvCache } from "../../server/src/vault/cvv-cache.ts";
 import type { Vault } from "../../server/src/vault/vault.ts";
 import type { Auditor } from "./auditor.ts";
 import { CardLikeNames } from "../../server/src/wire/decode/card-like-names.ts";
@@ -109,7 +109,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
     store,
     vault: outside.vault,
     connectors: outside.connectors,
-    pocket: new CvvPocket(random),
+    cvvCache: new CvvCache(random),
     clock,
     random,
     acquirerTimeoutMs,

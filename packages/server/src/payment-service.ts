@@ -24,7 +24,7 @@ import { CardExpiryJob } from "./recovery/card-expiry-job.ts";
 import { RecoveryJob, type RecoveryPace } from "./recovery/recovery-job.ts";
 import { RetentionJob, type RetentionPeriods } from "./recovery/retention-job.ts";
 import type { Store } from "./stores/store.ts";
-import { CvvPocket } from "./vault/cvv-pocket.ts";
+import { CvvCache } from "./vault/cvv-cache.ts";
 import type { RowMacs } from "./vault/row-mac.ts";
 import type { Pan } from "./vault/pan.ts";
 import type { Vault } from "./vault/vault.ts";
@@ -169,12 +169,12 @@ export function createPaymentService(parts: PaymentServiceParts): PaymentService
       }),
     attempted: (attempt) => recording?.attempted(attempt, clock.now()),
   });
-  const pocket = new CvvPocket(parts.secretRandom);
+  const cvvCache = new CvvCache(parts.secretRandom);
   const runner = new Runner({
     store,
     vault: parts.vault,
     connectors: recording?.connectors(parts.connectors, clock) ?? parts.connectors,
-    pocket,
+    cvvCache,
     clock,
     random,
     ...(parts.paymentIds === undefined ? {} : { paymentIds: parts.paymentIds }),
@@ -197,7 +197,7 @@ export function createPaymentService(parts: PaymentServiceParts): PaymentService
   const cardExpiry = new CardExpiryJob({
     store,
     reads: reads.of("card_expiry"),
-    pocket,
+    cvvCache,
     clock,
     elapsedMs: parts.elapsedMs,
     scheduler,

@@ -26,7 +26,7 @@ import type { Account } from "../merchant/account.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
 import type { Change } from "../stores/change.ts";
 import { type CommitFault, createMemoryStore } from "../stores/memory/memory-store.ts";
-import { CvvPocket } from "../vault/cvv-pocket.ts";
+import { CvvCache } from "../vault/cvv-cache.ts";
 import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault } from "../vault/local-vault.ts";
 import {
@@ -126,7 +126,7 @@ async function open({
     store,
     vault,
     connectors: connectorsOf(connectors),
-    pocket: new CvvPocket(random),
+    cvvCache: new CvvCache(random),
     acquirerTimeoutMs: 30_000,
     deliverTo: () => [],
     told: () => undefined,

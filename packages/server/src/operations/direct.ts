@@ -25,7 +25,7 @@ import {
 import { priceOrder } from "../payment/pricing.ts";
 import { needsReview } from "../payment/review-rules.ts";
 import type { Brand } from "../vault/brand.ts";
-import { cardByToken, withCard } from "./card-in-hand.ts";
+import { cardByToken, withCard } from "./with-card.ts";
 import { factsOf, madeUnder, unlessCarriedOut } from "./carried-out.ts";
 import { read } from "./commit.ts";
 import { withoutOwnNumber } from "./own-number-in-order.ts";

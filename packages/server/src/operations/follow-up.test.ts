@@ -19,7 +19,7 @@ import type { Account } from "../merchant/account.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { Change } from "../stores/change.ts";
 import { type CommitFault, createMemoryStore } from "../stores/memory/memory-store.ts";
-import { CvvPocket } from "../vault/cvv-pocket.ts";
+import { CvvCache } from "../vault/cvv-cache.ts";
 import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault } from "../vault/local-vault.ts";
 import {
@@ -138,7 +138,7 @@ async function open({
     store,
     vault: createLocalVault({ keyring, environment: "test", random }),
     connectors: connectorsOf([connector]),
-    pocket: new CvvPocket(random),
+    cvvCache: new CvvCache(random),
     acquirerTimeoutMs: 30_000,
     epoch: () => epoch,
     deliverTo: () => [],

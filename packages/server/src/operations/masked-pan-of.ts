@@ -1,6 +1,6 @@
 import { isPaymentId } from "../kernel/ids.ts";
 import type { Payment } from "../payment/payment.ts";
-import { cardByToken } from "./card-in-hand.ts";
+import { cardByToken } from "./with-card.ts";
 import { read } from "./commit.ts";
 import type { PaymentSelector, RefundSelector } from "./direct-input.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";

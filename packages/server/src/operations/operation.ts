@@ -9,7 +9,7 @@ import type { Account } from "../merchant/account.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { Change } from "../stores/change.ts";
 import type { Store } from "../stores/store.ts";
-import type { CvvPocket } from "../vault/cvv-pocket.ts";
+import type { CvvCache } from "../vault/cvv-cache.ts";
 import type { Pan } from "../vault/pan.ts";
 import type { Vault } from "../vault/vault.ts";
 
@@ -25,7 +25,7 @@ export interface OperationContext {
   readonly vault: Vault;
   readonly connectors: Connectors;
   /** Security codes in memory, for the next payment with their token. */
-  readonly pocket: CvvPocket;
+  readonly cvvCache: CvvCache;
   /**
    * Whether a card with this number may be stored and charged here: the sandbox refuses live cards.
    */

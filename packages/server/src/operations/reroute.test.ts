@@ -15,7 +15,7 @@ import { RecoveryJob } from "../recovery/recovery-job.ts";
 import type { Change } from "../stores/change.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import { type Store, StoreError } from "../stores/store.ts";
-import { CvvPocket } from "../vault/cvv-pocket.ts";
+import { CvvCache } from "../vault/cvv-cache.ts";
 import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault } from "../vault/local-vault.ts";
 import {
@@ -64,7 +64,7 @@ async function given(storeOver: (store: Store) => Store = (store) => store) {
     store,
     vault: createLocalVault({ keyring, environment: "test", random }),
     connectors: connectorsOf([first, second]),
-    pocket: new CvvPocket(random),
+    cvvCache: new CvvCache(random),
     acquirerTimeoutMs: 30_000,
     deliverTo: () => [],
     told: () => undefined,

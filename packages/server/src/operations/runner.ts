@@ -13,7 +13,7 @@ import type { EndpointId } from "../notification/events.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { Change } from "../stores/change.ts";
 import type { Store } from "../stores/store.ts";
-import type { CvvPocket } from "../vault/cvv-pocket.ts";
+import type { CvvCache } from "../vault/cvv-cache.ts";
 import type { Pan } from "../vault/pan.ts";
 import type { Vault } from "../vault/vault.ts";
 import { commitDecision } from "./commit.ts";
@@ -43,7 +43,7 @@ export interface RunnerParts {
   readonly store: Store;
   readonly vault: Vault;
   readonly connectors: Connectors;
-  readonly pocket: CvvPocket;
+  readonly cvvCache: CvvCache;
   readonly clock: Clock;
   readonly random: Random;
   /** By default, ids increase from the start of this runner only. */
@@ -174,7 +174,7 @@ class Context implements OperationContext {
   readonly store: Store;
   readonly vault: Vault;
   readonly connectors: Connectors;
-  readonly pocket: CvvPocket;
+  readonly cvvCache: CvvCache;
   /**
    * The payment that this operation committed last: it is marked for review if an invariant breaks.
    */
@@ -206,7 +206,7 @@ class Context implements OperationContext {
     this.store = parts.store;
     this.vault = parts.vault;
     this.connectors = parts.connectors;
-    this.pocket = parts.pocket;
+    this.cvvCache = parts.cvvCache;
     this.#acquirerTimeoutMs = parts.acquirerTimeoutMs;
     this.#epoch = parts.epoch ?? (() => 0);
     this.#mutex = mutex;

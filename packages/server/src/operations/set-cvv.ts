@@ -1,6 +1,6 @@
 import type { StoredCard } from "../vault/stored-card.ts";
 import type { Cvv } from "../vault/pan.ts";
-import { usableCard } from "./card-in-hand.ts";
+import { usableCard } from "./with-card.ts";
 import { defineOperation } from "./operation.ts";
 
 /**
@@ -13,7 +13,7 @@ export const setCvv = defineOperation<{ readonly token: string; readonly cvv: Cv
 
   async run(context, { token, cvv }) {
     const stored = await usableCard(context, token);
-    context.pocket.put(stored.merchantId, stored.tokenDigest, cvv, context.clock.now());
+    context.cvvCache.put(stored.merchantId, stored.tokenDigest, cvv, context.clock.now());
     return stored;
   },
 });

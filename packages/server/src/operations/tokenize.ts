@@ -4,7 +4,7 @@ import type { StoredCard } from "../vault/stored-card.ts";
 import type { Card } from "../vault/card.ts";
 import { newToken } from "../vault/token.ts";
 import { ServiceError } from "../payment/service-error.ts";
-import { cardByToken, refuseLiveCard } from "./card-in-hand.ts";
+import { cardByToken, refuseLiveCard } from "./with-card.ts";
 import type { TokenizeInput } from "./direct-input.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";
 

@@ -3,7 +3,7 @@ import { assert } from "../kernel/assert.ts";
 import { newPaymentId, type TokenDigest } from "../kernel/ids.ts";
 import { countryOf } from "../payment/countries.ts";
 import type { OrderCard } from "../payment/payment.ts";
-import { withCard } from "./card-in-hand.ts";
+import { withCard } from "./with-card.ts";
 import type { VerifyInput } from "./direct-input.ts";
 import { routeFor } from "./route.ts";
 import { defineOperation, type OperationContext } from "./operation.ts";

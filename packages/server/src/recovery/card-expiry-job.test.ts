@@ -7,7 +7,7 @@ import { type SlotAssignment, allSlots } from "../kernel/slot-assignment.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
 import type { Store } from "../stores/store.ts";
 import { Cvv } from "../vault/pan.ts";
-import { CvvPocket } from "../vault/cvv-pocket.ts";
+import { CvvCache } from "../vault/cvv-cache.ts";
 import { SystemRandom } from "../kernel/system-random.ts";
 import { CardExpiryJob } from "./card-expiry-job.ts";
 import { SlotLeaseKeeper } from "./slot-lease-keeper.ts";
@@ -143,11 +143,11 @@ describe("the job that forgets cards", () => {
 
   test("forgets security codes that are over their time each minute, also where another process forgets the cards", async (context) => {
     const time = new StillTime();
-    const pocket = new CvvPocket(new SystemRandom());
+    const cvvCache = new CvvCache(new SystemRandom());
     const nobody: SlotAssignment = { ...allSlots, leases: () => new Map() };
     const job = new CardExpiryJob({
       store: createMemoryStore(),
-      pocket,
+      cvvCache,
       scheduler: time,
       clock: time,
       slotAssignment: nobody,
@@ -157,12 +157,12 @@ describe("the job that forgets cards", () => {
     context.after(() => job.stop());
     const cvv = Cvv.from(Buffer.from("123"));
     assert.ok(cvv !== undefined);
-    pocket.put(merchantId, digest(1), cvv, time.now());
+    cvvCache.put(merchantId, digest(1), cvv, time.now());
 
     await time.pass(14 * minute);
-    assert.equal(pocket.size, 1);
+    assert.equal(cvvCache.size, 1);
     await time.pass(3 * minute);
-    assert.equal(pocket.size, 0, "it stayed until the next code came");
+    assert.equal(cvvCache.size, 0, "it stayed until the next code came");
   });
 
   test("deletes nothing for an hour after the clock was set ahead, when a card cannot come back", async (context) => {

@@ -11,7 +11,7 @@ import { tokenExpiresAt } from "../vault/token.ts";
 export interface CardExpiryParts {
   readonly store: Pick<Store, "cardsAfter" | "commit" | "eraseRemains">;
   /** Security codes in memory; expired ones are deleted each minute. */
-  readonly pocket?: { readonly forgetOld: (now: Instant) => void };
+  readonly cvvCache?: { readonly deleteExpired: (now: Instant) => void };
   readonly clock: Clock;
   /** Rounds need a clock that has agreed with it for an hour; without it every clock is trusted. */
   readonly elapsedMs?: ElapsedMs;
@@ -84,8 +84,8 @@ export class CardExpiryJob {
     mayDelete: () => boolean,
     { size, pauseMs }: typeof defaultBatches,
   ): Promise<void> {
-    const { store, scheduler, slotAssignment, report, pocket, clock } = this.#parts;
-    pocket?.forgetOld(clock.now());
+    const { store, scheduler, slotAssignment, report, cvvCache, clock } = this.#parts;
+    cvvCache?.deleteExpired(clock.now());
     const lease = slotAssignment.leases().get(jobSlot);
     let [position, seen, deleted] = [0, 0, 0];
     let isComplete = false;
@@ -148,7 +148,7 @@ export class CardExpiryJob {
     // Each minute, to distinguish a step of the clock from its drift.
     const isSteady = this.#isSteady();
     const now = this.#parts.clock.now();
-    this.#parts.pocket?.forgetOld(now);
+    this.#parts.cvvCache?.deleteExpired(now);
     const lease = this.#parts.slotAssignment.leases().get(jobSlot);
     if (!isSteady || lease === undefined) return;
     const sinceMs = this.#last?.lease === lease ? now - this.#last.at : roundMs;

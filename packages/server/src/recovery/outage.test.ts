@@ -17,7 +17,7 @@ import { direct } from "../operations/direct.ts";
 import { Runner } from "../operations/runner.ts";
 import type { Payment } from "../payment/payment.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
-import { CvvPocket } from "../vault/cvv-pocket.ts";
+import { CvvCache } from "../vault/cvv-cache.ts";
 import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault } from "../vault/local-vault.ts";
 import {
@@ -61,7 +61,7 @@ async function given() {
     store,
     vault: createLocalVault({ keyring, environment: "test", random }),
     connectors: connectorsOf([inCircuit("sick", sick), inCircuit("well", well)]),
-    pocket: new CvvPocket(random),
+    cvvCache: new CvvCache(random),
     acquirerTimeoutMs,
     deliverTo: () => [],
     told: () => undefined,

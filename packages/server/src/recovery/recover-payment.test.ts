@@ -13,7 +13,7 @@ import { SeededRandom } from "../kernel/seeded-random.ts";
 import { Runner } from "../operations/runner.ts";
 import type { Payment } from "../payment/payment.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
-import { CvvPocket } from "../vault/cvv-pocket.ts";
+import { CvvCache } from "../vault/cvv-cache.ts";
 import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault } from "../vault/local-vault.ts";
 import {
@@ -189,7 +189,7 @@ async function open({ sent, says, capabilities }: Case) {
     store,
     vault: createLocalVault({ keyring, environment: "test", random }),
     connectors: connectorsOf([connector]),
-    pocket: new CvvPocket(random),
+    cvvCache: new CvvCache(random),
     acquirerTimeoutMs: 30_000,
     deliverTo: () => [],
     told: () => undefined,

@@ -24,7 +24,7 @@ import type { Payment } from "../payment/payment.ts";
 import { type Store, StoreError } from "../stores/store.ts";
 import type { WorldStore } from "../stores/world-store.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
-import { CvvPocket } from "../vault/cvv-pocket.ts";
+import { CvvCache } from "../vault/cvv-cache.ts";
 import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault } from "../vault/local-vault.ts";
 import {
@@ -70,7 +70,7 @@ async function given(
     store,
     vault: createLocalVault({ keyring, environment: "test", random }),
     connectors: connectorsOf([{ ...simulator, name: names[0] ?? "" }, ...others]),
-    pocket: new CvvPocket(random),
+    cvvCache: new CvvCache(random),
     acquirerTimeoutMs: 30_000,
     deliverTo: () => [],
     told: () => undefined,
