@@ -25,7 +25,7 @@ export class Keys {
 
   constructor({ seed, ownKeys }: Pick<Plan, "seed" | "ownKeys">) {
     this.#open = ownKeys
-      ? keysOf(`simulation keys ${seed}`, { wrapsPerEpoch: 2, wrapsPerReservation: 1 })
+      ? keysOf(`simulation keys ${seed}`, { wrapsPerKeyVersion: 2, wrapsPerReservation: 1 })
       : () => (shared ??= sharedKeys());
   }
 
@@ -49,7 +49,7 @@ const sharedKeys = keysOf("simulation vault", {});
 
 function keysOf(
   seed: string,
-  limits: { readonly wrapsPerEpoch?: number; readonly wrapsPerReservation?: number },
+  limits: { readonly wrapsPerKeyVersion?: number; readonly wrapsPerReservation?: number },
 ): () => Promise<Vault> {
   const random = new SeededRandom(seed);
   const [provider, store] = [createMemoryKeyProvider(random), createMemoryWrappedKeyStore()];

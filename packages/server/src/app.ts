@@ -67,7 +67,7 @@ export async function startCofre(
     // An invitation that is lost can be made again by the next start; keys can't.
     const consoleInvitation = await people?.inviteFirstAdmin(config.consoleRecoverAdmin === "true");
     const firstStart = await openAccount();
-    if (known.length === 0) await incarnation?.keeper.start(keys.mark, true);
+    if (known.length === 0) await incarnation?.keeper.start(keys.keySetId, true);
     return { consoleInvitation, firstStart };
   };
   const shown = await finish().catch((error: unknown) => {

@@ -1,7 +1,7 @@
 import { ServiceError } from "../payment/service-error.ts";
 import type { Account } from "../merchant/account.ts";
 import { maskOf } from "../vault/mask.ts";
-import { holdsPan } from "../vault/own-number.ts";
+import { containsPan } from "../vault/contains-pan.ts";
 import type { Pan } from "../vault/pan.ts";
 import type { DirectOrder } from "./direct-input.ts";
 
@@ -16,9 +16,9 @@ export function withoutOwnNumber(
   pan: Pan,
   { settings }: Pick<Account, "settings">,
 ): DirectOrder {
-  if (settings.refuseCardLikeCodes && holdsPan(order.code, pan))
+  if (settings.refuseCardLikeCodes && containsPan(order.code, pan))
     throw new ServiceError("payment_code_holds_card");
-  const isOwn = (text: string | undefined): boolean => text !== undefined && holdsPan(text, pan);
+  const isOwn = (text: string | undefined): boolean => text !== undefined && containsPan(text, pan);
   const masked = <Text extends string | undefined>(text: Text): Text | string =>
     isOwn(text) ? maskOf(pan) : text;
   const { customer, storedCredential, threeDSecure } = order;

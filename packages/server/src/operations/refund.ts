@@ -8,7 +8,7 @@ import { ServiceError } from "../payment/service-error.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { Refund, RefundId } from "../payment/refund.ts";
-import { holdsMasked } from "../vault/own-number.ts";
+import { containsMaskedPan } from "../vault/contains-pan.ts";
 import { cancel } from "./cancel.ts";
 import { carriedOutOn, traces, unlessCarriedOut } from "./carried-out.ts";
 import { read } from "./commit.ts";
@@ -49,7 +49,7 @@ export const refund = defineOperation<RefundInput, Refunded>({
       const isRefused =
         context.account.settings.refuseCardLikeCodes &&
         code !== undefined &&
-        holdsMasked(code, current.order.card.maskedPan);
+        containsMaskedPan(code, current.order.card.maskedPan);
       if (isRefused) throw new ServiceError("refund_code_holds_card");
       return decideRefund(
         current,

@@ -58,8 +58,8 @@ export async function openFoundation(
   // Keys are created once, before anything is sealed. Lost keys must be restored from a backup: new
   // ones never replace them.
   const keys = await openKeys(config, ports, isNew, pair);
-  const { vault, upgrade, mark } = keys;
-  if (!isNew) await refuseOtherKeys(config, store, vault, mark);
+  const { vault, upgrade, keySetId } = keys;
+  if (!isNew) await refuseOtherKeys(config, store, vault, keySetId);
   // A node of the previous version may return before the upgrade begins.
   if (upgrade.earlier !== "none" && config.databaseUrl !== undefined) upgrade.earlier = "written";
   await refuseOlderBackup(store, upgrade);
@@ -67,7 +67,7 @@ export async function openFoundation(
   const hadKeys = pair === undefined;
   if (isNew && hadKeys && incarnation?.isNoted === true)
     throw new StoreOpenError("missing", databaseFileOf(config.dataDirectory));
-  if (!isNew) await incarnation?.keeper.start(mark, false);
+  if (!isNew) await incarnation?.keeper.start(keySetId, false);
   parts.defer(() => incarnation?.keeper.stop());
   return { store, slotAssignment, known, keys, incarnation };
 }

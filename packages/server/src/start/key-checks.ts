@@ -20,10 +20,10 @@ export async function refuseOtherKeys(
   config: Config,
   store: RunningStore,
   vault: Vault,
-  mark: string,
+  keySetId: string,
 ): Promise<void> {
   const { keys } = await store.identity.read();
-  if (keys === mark || (keys === undefined && (await opensACard(store, vault)))) return;
+  if (keys === keySetId || (keys === undefined && (await opensACard(store, vault)))) return;
   if (config.databaseUrl === undefined)
     throw new StoreOpenError("other_keys", databaseFileOf(config.dataDirectory));
   const { PostgresOpenError } = await import("../stores/postgres/open-error.ts");

@@ -34,7 +34,7 @@ export interface Keys {
   /** For secrets in the store, such as users'. */
   readonly sealing: Sealing;
   /** Identifies the keys that cards are sealed with. */
-  readonly mark: string;
+  readonly keySetId: string;
 }
 
 /**
@@ -88,7 +88,7 @@ export async function openKeys(
     macs: new RowMacs((label) => keyring.derivedKey(label), upgrade),
     upgrade,
     completeUpgrade,
-    mark: keyring.mark,
+    keySetId: keyring.keySetId,
     notificationKeys: await openNotificationKeys({
       kept,
       environment,

@@ -135,7 +135,7 @@ function intervalOf(prefixes: Prefixes): Interval {
   };
 }
 
-function holds(intervals: readonly Interval[], prefix: number): boolean {
+function contains(intervals: readonly Interval[], prefix: number): boolean {
   return intervals.some(({ first, last }) => first <= prefix && prefix <= last);
 }
 
@@ -166,7 +166,7 @@ function compile(table: readonly BrandRule[]): Lookup {
   const brands: (Brand | undefined)[] = [];
   for (const start of starts) {
     const fitting = read.filter(
-      (rule) => holds(rule.include, start) && !holds(rule.exclude, start),
+      (rule) => contains(rule.include, start) && !contains(rule.exclude, start),
     );
     for (let length = shortestPan; length <= longestPan; length += 1) {
       brands.push(fitting.find((rule) => rule.fitting.includes(length))?.brand);

@@ -2,7 +2,7 @@ import type { Card } from "./card.ts";
 import type { Cryptogram, Cvv } from "./pan.ts";
 
 /** The card data of one request, while it is in memory. */
-export interface CardInHand {
+export interface PlaintextCard {
   readonly card: Pick<Card, "pan">;
   readonly cvv: Cvv | undefined;
   readonly cryptogram: Cryptogram | undefined;
@@ -32,7 +32,7 @@ const namedCode = /(?:cvv|cvc|cvn|csc|cid|cav)2?[^A-Za-z0-9]*\d{3,4}(?!\d)/i;
  * code or its cryptogram, as digits with any separators, reversed, in hexadecimal or in base64. The
  * card's digits are compared as bytes and never become a string. Runs four times per charge.
  */
-export function repeatsCard(text: string, { card, cvv, cryptogram }: CardInHand): boolean {
+export function repeatsCard(text: string, { card, cvv, cryptogram }: PlaintextCard): boolean {
   // Too short for a code, and for a hidden part of a number.
   if (text.length < 3) return false;
   const digits = digitsOf(text);

@@ -1,4 +1,5 @@
 import { createSecretKey, type KeyObject } from "node:crypto";
+import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
 import { type Instant, laterBy, minute } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
@@ -25,7 +26,7 @@ interface Sealed {
 export class CvvCache {
   readonly #random: Random;
   readonly #key: KeyObject;
-  readonly #codes = new Map<string, Sealed>();
+  readonly #codes = new BoundedMap<string, Sealed>(maxCodes);
 
   constructor(random: Random) {
     this.#random = random;
@@ -39,8 +40,6 @@ export class CvvCache {
     const nonce = this.#random.bytes(nonceLength);
     const encrypted = encryptGcm(this.#key, nonce, Buffer.from(merchantId + token), cvv.reveal());
     this.deleteExpired(now);
-    this.#evictOldest();
-    this.#codes.delete(merchantId + token);
     this.#codes.set(merchantId + token, { nonce, encrypted, until: laterBy(now, ttlMs) });
   }
 
@@ -76,10 +75,5 @@ export class CvvCache {
       if (until > now && until - now <= ttlMs + minute) return;
       this.#codes.delete(key);
     }
-  }
-
-  #evictOldest(): void {
-    const [oldest] = this.#codes.keys();
-    if (this.#codes.size >= maxCodes && oldest !== undefined) this.#codes.delete(oldest);
   }
 }

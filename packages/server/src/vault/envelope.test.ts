@@ -7,12 +7,12 @@ import { watchWipes } from "../../test/vectors/wipes.ts";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
 import { decryptGcm, encryptGcm, wrapKey } from "./aes.ts";
 import type { Card } from "./card.ts";
-import { epochOf, openCard, resealCard, sealCard, type CardPlace } from "./envelope.ts";
+import { keyVersionOf, openCard, resealCard, sealCard, type CardBinding } from "./envelope.ts";
 import type { CardRef } from "./stored-card.ts";
 
 const random = { bytes: (length: number): Uint8Array => Uint8Array.from(randomBytes(length)) };
-const epoch = { id: 7, key: createSecretKey(Buffer.alloc(32, 7)) };
-const place: CardPlace = {
+const kek = { id: 7, key: createSecretKey(Buffer.alloc(32, 7)) };
+const binding: CardBinding = {
   environment: "sandbox",
   owner: {
     merchantId: "0a1b2c3d" as MerchantId,
@@ -20,8 +20,8 @@ const place: CardPlace = {
     recordVersion: 1,
   },
 };
-const oneEpoch = (id: number): KeyObject | undefined => (id === epoch.id ? epoch.key : undefined);
-const anyEpoch = (): KeyObject => epoch.key;
+const oneKek = (id: number): KeyObject | undefined => (id === kek.id ? kek.key : undefined);
+const anyKek = (): KeyObject => kek.key;
 
 /** A card that was valid when the golden value below was made. */
 function cardOf(digits: string, holderName?: string): Card {
@@ -59,14 +59,14 @@ test("a sealed card opens in its place, whatever its digits and its name", () =>
     "🂡".repeat(64),
   ]) {
     for (const [digits] of testCards) {
-      const ref = sealCard(cardOf(digits, name), place, epoch, random);
-      assert.equal(textOf(openCard(ref, place, oneEpoch)), `${digits} 12/2031 ${name}`);
+      const ref = sealCard(cardOf(digits, name), binding, kek, random);
+      assert.equal(textOf(openCard(ref, binding, oneKek)), `${digits} 12/2031 ${name}`);
     }
   }
 });
 
 test("the sealed form of a usual card stays under 150 bytes and shows neither digits nor name", () => {
-  const ref = sealCard(cardOf("4111111111111111"), place, epoch, random);
+  const ref = sealCard(cardOf("4111111111111111"), binding, kek, random);
   assert.equal(ref.length, 138);
   for (const text of ["1111", "JOSE"]) assert.equal(Buffer.from(ref).indexOf(text), -1);
 });
@@ -75,7 +75,7 @@ test("no two sealed forms share a data key, a nonce or any ciphertext, even of o
   const card = cardOf("4111111111111111");
   const parts = new Set<string>();
   for (let count = 0; count < 1_000; count += 1) {
-    const ref = Buffer.from(sealCard(card, place, epoch, random));
+    const ref = Buffer.from(sealCard(card, binding, kek, random));
     for (const [start, end] of [
       [5, 37],
       [37, 77],
@@ -100,53 +100,54 @@ const golden =
 
 test("a card that was sealed by an earlier version opens", () => {
   const counting = { bytes: (length: number) => Uint8Array.from({ length }, (_, index) => index) };
-  const ref = sealCard(cardOf("4111111111111111"), place, epoch, counting);
+  const ref = sealCard(cardOf("4111111111111111"), binding, kek, counting);
   assert.equal(Buffer.from(ref).toString("hex"), golden);
   assert.equal(
-    textOf(openCard(Buffer.from(golden, "hex"), place, oneEpoch)),
+    textOf(openCard(Buffer.from(golden, "hex"), binding, oneKek)),
     "4111111111111111 12/2031 JOSE DA SILVA",
   );
 });
 
 test("every single-bit change of a sealed card is refused", () => {
-  const ref = sealCard(cardOf("4111111111111111"), place, epoch, random);
+  const ref = sealCard(cardOf("4111111111111111"), binding, kek, random);
   for (let bit = 0; bit < ref.length * 8; bit += 1) {
     const changed = Uint8Array.from(ref);
     changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7));
-    // Every epoch has the same key here, so that a changed epoch number must be detected itself.
-    refuses(() => openCard(changed, place, anyEpoch), `bit ${bit}`);
+    // Every key version has the same key here, so that a changed key version number must be
+    // detected itself.
+    refuses(() => openCard(changed, binding, anyKek), `bit ${bit}`);
   }
-  openCard(ref, place, anyEpoch);
+  openCard(ref, binding, anyKek);
 });
 
 test("a sealed card that is cut, extended or made up is refused", () => {
-  const ref = sealCard(cardOf("4111111111111111"), place, epoch, random);
+  const ref = sealCard(cardOf("4111111111111111"), binding, kek, random);
   for (let length = 0; length < ref.length; length += 1)
-    refuses(() => openCard(ref.subarray(0, length), place, anyEpoch), `${length} bytes`);
+    refuses(() => openCard(ref.subarray(0, length), binding, anyKek), `${length} bytes`);
   for (const extra of [1, 16, 1_000])
-    refuses(() => openCard(Buffer.concat([ref, Buffer.alloc(extra)]), place, anyEpoch));
+    refuses(() => openCard(Buffer.concat([ref, Buffer.alloc(extra)]), binding, anyKek));
   for (let count = 0; count < 1_000; count += 1)
-    refuses(() => openCard(randomBytes(count % 200), place, anyEpoch));
+    refuses(() => openCard(randomBytes(count % 200), binding, anyKek));
 });
 
 test("a sealed card opens nowhere but in its place: token, merchant, record version and environment are bound", () => {
-  const owner = place.owner;
-  const places: readonly CardPlace[] = [
-    place,
-    { ...place, environment: "production" },
-    { ...place, environment: "sandbo" },
-    { ...place, owner: { ...owner, merchantId: "0a1b2c3e" as MerchantId } },
-    { ...place, owner: { ...owner, tokenDigest: hash("sha256", "other") as TokenDigest } },
-    { ...place, owner: { ...owner, recordVersion: 2 } },
-    { ...place, owner: { ...owner, recordVersion: 0x0100_0000 } },
+  const owner = binding.owner;
+  const places: readonly CardBinding[] = [
+    binding,
+    { ...binding, environment: "production" },
+    { ...binding, environment: "sandbo" },
+    { ...binding, owner: { ...owner, merchantId: "0a1b2c3e" as MerchantId } },
+    { ...binding, owner: { ...owner, tokenDigest: hash("sha256", "other") as TokenDigest } },
+    { ...binding, owner: { ...owner, recordVersion: 2 } },
+    { ...binding, owner: { ...owner, recordVersion: 0x0100_0000 } },
     // The same characters in sequence, split differently.
     { environment: "sandbox0", owner: { ...owner, merchantId: "a1b2c3d" as MerchantId } },
     { environment: "sandbo", owner: { ...owner, merchantId: "x0a1b2c3d" as MerchantId } },
   ];
-  const refs = places.map((each) => sealCard(cardOf("4111111111111111"), each, epoch, random));
+  const refs = places.map((each) => sealCard(cardOf("4111111111111111"), each, kek, random));
   for (const [sealedAt, ref] of refs.entries()) {
     for (const [openedAt, each] of places.entries()) {
-      const open = (): Card => openCard(ref, each, oneEpoch);
+      const open = (): Card => openCard(ref, each, oneKek);
       if (sealedAt === openedAt)
         assert.equal(textOf(open()), "4111111111111111 12/2031 JOSE DA SILVA");
       else refuses(open, `sealed at ${sealedAt}, opened at ${openedAt}`);
@@ -154,36 +155,39 @@ test("a sealed card opens nowhere but in its place: token, merchant, record vers
   }
 });
 
-test("a sealed card opens under its epoch only, even if another epoch had the same key and the commitment were made to fit", () => {
-  const ref = Buffer.from(sealCard(cardOf("4111111111111111"), place, epoch, random));
-  refuses(() => openCard(ref, place, () => undefined), "unknown epoch");
-  refuses(() => openCard(ref, place, () => createSecretKey(randomBytes(32))), "another key");
+test("a sealed card opens under its key version only, even if another key version had the same key and the commitment were made to fit", () => {
+  const ref = Buffer.from(sealCard(cardOf("4111111111111111"), binding, kek, random));
+  refuses(() => openCard(ref, binding, () => undefined), "unknown key version");
+  refuses(() => openCard(ref, binding, () => createSecretKey(randomBytes(32))), "another key");
   const moved = Buffer.from(ref);
   moved.writeUInt32BE(8, 1);
-  refuses(() => openCard(moved, place, anyEpoch), "another epoch in the header");
+  refuses(() => openCard(moved, binding, anyKek), "another key version in the header");
   const counting = { bytes: (length: number) => Uint8Array.from({ length }, (_, index) => index) };
-  const known = Buffer.from(sealCard(cardOf("4111111111111111"), place, epoch, counting));
+  const known = Buffer.from(sealCard(cardOf("4111111111111111"), binding, kek, counting));
   const dataKey = counting.bytes(44).subarray(12);
   known.set(commitmentFor(7, dataKey), 5);
-  openCard(known, place, anyEpoch);
+  openCard(known, binding, anyKek);
   known.writeUInt32BE(8, 1);
   known.set(commitmentFor(8, dataKey), 5);
-  refuses(() => openCard(known, place, anyEpoch), "another epoch, with a commitment that fits");
+  refuses(
+    () => openCard(known, binding, anyKek),
+    "another key version, with a commitment that fits",
+  );
 });
 
 /** The commitment and the authenticated data as computed by an attacker who has read the source. */
-function commitmentFor(epochId: number, dataKey: Uint8Array): Buffer {
+function commitmentFor(keyVersion: number, dataKey: Uint8Array): Buffer {
   return hash(
     "sha256",
-    Buffer.concat([Buffer.from("cofre data key 1"), bigEndian(epochId), dataKey]),
+    Buffer.concat([Buffer.from("cofre data key 1"), bigEndian(keyVersion), dataKey]),
     "buffer",
   );
 }
 
-function aadFor({ environment, owner }: CardPlace, epochId: number): Buffer {
+function aadFor({ environment, owner }: CardBinding, keyVersion: number): Buffer {
   const fields = [
     ...["card", environment, owner.merchantId, owner.tokenDigest].map((text) => Buffer.from(text)),
-    ...[owner.recordVersion, 1, epochId].map(bigEndian),
+    ...[owner.recordVersion, 1, keyVersion].map(bigEndian),
   ];
   return Buffer.concat(fields.flatMap((field) => [Buffer.of(0, field.length), field]));
 }
@@ -197,7 +201,7 @@ function bigEndian(value: number): Buffer {
 test("a ciphertext that is crafted to open under two data keys opens under the one that it is committed to only", () => {
   const [first, second] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
   const nonce = Buffer.alloc(12, 3);
-  const aad = aadFor(place, epoch.id);
+  const aad = aadFor(binding, kek.id);
   // A card of three blocks, the last of which is within the name, so that it can be chosen freely.
   const plaintext = Buffer.concat([
     Buffer.of(16),
@@ -236,20 +240,20 @@ test("a ciphertext that is crafted to open under two data keys opens under the o
   const refWith = (committed: Buffer, wrapped: Buffer): CardRef =>
     Buffer.concat([
       Buffer.of(1),
-      bigEndian(epoch.id),
-      commitmentFor(epoch.id, committed),
-      wrapKey(epoch.key, wrapped),
+      bigEndian(kek.id),
+      commitmentFor(kek.id, committed),
+      wrapKey(kek.key, wrapped),
       nonce,
       ciphertext,
       tag,
     ]);
   assert.match(
-    textOf(openCard(refWith(first, first), place, oneEpoch)),
+    textOf(openCard(refWith(first, first), binding, oneKek)),
     /^4111111111111111 12\/2031 AAAA/,
   );
-  refuses(() => openCard(refWith(first, second), place, oneEpoch));
+  refuses(() => openCard(refWith(first, second), binding, oneKek));
   refuses(
-    () => openCard(refWith(second, first), place, oneEpoch),
+    () => openCard(refWith(second, first), binding, oneKek),
     "the key of the card, committed to the other",
   );
 });
@@ -262,10 +266,10 @@ test("the data key is wiped once the card is sealed; so is all of the plaintext 
       return drawn;
     },
   };
-  const ref = sealCard(cardOf("4111111111111111"), place, epoch, watched);
+  const ref = sealCard(cardOf("4111111111111111"), binding, kek, watched);
   assert.ok(drawn.subarray(12).length === 32 && drawn.subarray(12).every((byte) => byte === 0));
 
-  const card = openCard(ref, place, oneEpoch);
+  const card = openCard(ref, binding, oneKek);
   const memory = new Uint8Array(card.pan.reveal().buffer);
   assert.ok(
     Buffer.from(memory).includes("4111111111111111"),
@@ -298,7 +302,7 @@ test("every copy of a data key and of a card that sealing and opening make is wi
   const times = (wiped: readonly string[], text: string): number =>
     wiped.filter((each) => each.includes(text)).length;
   let ref: CardRef = new Uint8Array(0);
-  const sealing = wipedBy(context, () => void (ref = sealCard(card, place, epoch, counted)));
+  const sealing = wipedBy(context, () => void (ref = sealCard(card, binding, kek, counted)));
   // The data key itself, and its copy in the commitment's input; the plaintext.
   assert.deepEqual([times(sealing, countedKeyHex), times(sealing, digitsHex)], [2, 1]);
   assert.equal(
@@ -307,16 +311,16 @@ test("every copy of a data key and of a card that sealing and opening make is wi
     "the caller's card is left alone",
   );
 
-  const opening = wipedBy(context, () => void openCard(ref, place, oneEpoch));
+  const opening = wipedBy(context, () => void openCard(ref, binding, oneKek));
   assert.deepEqual([times(opening, countedKeyHex), times(opening, digitsHex)], [2, 0]);
   assert.equal(times(opening, Buffer.from("JOSE DA SILVA").toString("hex")), 1);
 
-  const resealing = wipedBy(context, () => void resealCard(ref, place, oneEpoch, epoch, random));
+  const resealing = wipedBy(context, () => void resealCard(ref, binding, oneKek, kek, random));
   // Both the opened and the resealed plaintext are wiped, also on failure.
   assert.equal(times(resealing, digitsHex), 2);
   const failing = wipedBy(context, () => {
     const noChance = { bytes: () => assert.fail("no chance") };
-    assert.throws(() => resealCard(ref, place, oneEpoch, epoch, noChance), {
+    assert.throws(() => resealCard(ref, binding, oneKek, kek, noChance), {
       message: "no chance",
     });
   });
@@ -326,12 +330,12 @@ test("every copy of a data key and of a card that sealing and opening make is wi
 test("what opens and is no card is refused and wiped", (context) => {
   const sealed = (plaintext: Buffer): CardRef => {
     const nonce = counted.bytes(12);
-    const { ciphertext, tag } = encryptGcm(countedKey, nonce, aadFor(place, epoch.id), plaintext);
+    const { ciphertext, tag } = encryptGcm(countedKey, nonce, aadFor(binding, kek.id), plaintext);
     const head = [
       Buffer.of(1),
-      bigEndian(epoch.id),
-      commitmentFor(epoch.id, countedKey),
-      wrapKey(epoch.key, countedKey),
+      bigEndian(kek.id),
+      commitmentFor(kek.id, countedKey),
+      wrapKey(kek.key, countedKey),
       nonce,
     ];
     return Buffer.concat([...head, ciphertext, tag]);
@@ -340,7 +344,7 @@ test("what opens and is no card is refused and wiped", (context) => {
     Buffer.concat([Buffer.of(length), Buffer.from(digits), Buffer.from(rest)]);
   const expiry = [12, 2031 >> 8, 2031 & 255];
   assert.equal(
-    textOf(openCard(sealed(plain(16, "4111111111111111", expiry)), place, oneEpoch)),
+    textOf(openCard(sealed(plain(16, "4111111111111111", expiry)), binding, oneKek)),
     "4111111111111111 12/2031 ",
   );
   for (const plaintext of [
@@ -352,7 +356,7 @@ test("what opens and is no card is refused and wiped", (context) => {
     plain(0, "", []),
   ]) {
     const wiped = wipedBy(context, () =>
-      refuses(() => openCard(sealed(plaintext), place, oneEpoch)),
+      refuses(() => openCard(sealed(plaintext), binding, oneKek)),
     );
     // The whole plaintext, not only its digits, which are wiped like those of an invalid card.
     assert.ok(
@@ -362,42 +366,42 @@ test("what opens and is no card is refused and wiped", (context) => {
   }
 });
 
-test("the epoch of a sealed card is read from one that is long enough and of a known format only", () => {
+test("the key version of a sealed card is read from one that is long enough and of a known format only", () => {
   const ref = Buffer.from(golden, "hex");
-  assert.equal(epochOf(ref), 7);
-  assert.equal(epochOf(ref.subarray(0, 106)), 7);
+  assert.equal(keyVersionOf(ref), 7);
+  assert.equal(keyVersionOf(ref.subarray(0, 106)), 7);
   for (const length of [105, 89, 73, 5, 1, 0])
-    assert.equal(epochOf(ref.subarray(0, length)), undefined, `${length} bytes`);
-  assert.equal(epochOf(Buffer.concat([Buffer.of(2), ref.subarray(1)])), undefined);
+    assert.equal(keyVersionOf(ref.subarray(0, length)), undefined, `${length} bytes`);
+  assert.equal(keyVersionOf(Buffer.concat([Buffer.of(2), ref.subarray(1)])), undefined);
 });
 
-test("sealed again, a card is the next version of its record under the new epoch, and the old form stays what it was", () => {
+test("sealed again, a card is the next version of its record under the new key version, and the old form stays what it was", () => {
   const next = { id: 8, key: createSecretKey(randomBytes(32)) };
-  const both = (id: number): KeyObject | undefined => (id === next.id ? next.key : oneEpoch(id));
-  const old = sealCard(cardOf("4111111111111111"), place, epoch, random);
-  const { ref, owner } = resealCard(old, place, both, next, random);
-  assert.deepEqual(owner, { ...place.owner, recordVersion: 2 });
-  assert.deepEqual([epochOf(old), epochOf(ref)], [7, 8]);
+  const both = (id: number): KeyObject | undefined => (id === next.id ? next.key : oneKek(id));
+  const old = sealCard(cardOf("4111111111111111"), binding, kek, random);
+  const { ref, owner } = resealCard(old, binding, both, next, random);
+  assert.deepEqual(owner, { ...binding.owner, recordVersion: 2 });
+  assert.deepEqual([keyVersionOf(old), keyVersionOf(ref)], [7, 8]);
   assert.equal(
-    textOf(openCard(ref, { ...place, owner }, both)),
+    textOf(openCard(ref, { ...binding, owner }, both)),
     "4111111111111111 12/2031 JOSE DA SILVA",
   );
-  refuses(() => openCard(ref, place, both), "the new form as the old version");
-  refuses(() => openCard(old, { ...place, owner }, both), "the old form as the new version");
-  // Once the old epoch's key is destroyed, only the resealed card can be read.
+  refuses(() => openCard(ref, binding, both), "the new form as the old version");
+  refuses(() => openCard(old, { ...binding, owner }, both), "the old form as the new version");
+  // Once the old key version's key is destroyed, only the resealed card can be read.
   const afterwards = (id: number): KeyObject | undefined => (id === next.id ? next.key : undefined);
-  refuses(() => openCard(old, place, afterwards));
-  openCard(ref, { ...place, owner }, afterwards);
+  refuses(() => openCard(old, binding, afterwards));
+  openCard(ref, { ...binding, owner }, afterwards);
 });
 
 test("a card that cannot be right is not sealed, nor bound to what no row can be", () => {
   const card = cardOf("4111111111111111");
-  const seal = (sealed: Card, at: CardPlace) => () => sealCard(sealed, at, epoch, random);
-  const version = (recordVersion: number): CardPlace => ({
-    ...place,
-    owner: { ...place.owner, recordVersion },
+  const seal = (sealed: Card, at: CardBinding) => () => sealCard(sealed, at, kek, random);
+  const version = (recordVersion: number): CardBinding => ({
+    ...binding,
+    owner: { ...binding.owner, recordVersion },
   });
-  const named = (environment: string): CardPlace => ({ ...place, environment });
+  const named = (environment: string): CardBinding => ({ ...binding, environment });
   for (const wrong of [
     { ...card, expiryMonth: 0 },
     { ...card, expiryMonth: 13 },
@@ -405,7 +409,7 @@ test("a card that cannot be right is not sealed, nor bound to what no row can be
     { ...card, expiryYear: 10_000 },
     { ...card, holderName: "🂡".repeat(65) },
   ]) {
-    assert.throws(seal(wrong, place), { name: "BrokenInvariant" });
+    assert.throws(seal(wrong, binding), { name: "BrokenInvariant" });
   }
   for (const wrong of [version(-1), version(1.5), version(2 ** 32), named("e".repeat(65))]) {
     assert.throws(seal(card, wrong), { name: "BrokenInvariant" });
@@ -415,7 +419,7 @@ test("a card that cannot be right is not sealed, nor bound to what no row can be
     { ...card, expiryMonth: 1, expiryYear: 1_000 },
     { ...card, expiryMonth: 12, expiryYear: 9_999 },
   ]) {
-    assert.doesNotThrow(seal(right, place));
+    assert.doesNotThrow(seal(right, binding));
   }
   for (const right of [version(0), version(2 ** 32 - 1), named("e".repeat(64))])
     assert.doesNotThrow(seal(card, right));

@@ -20,8 +20,8 @@ import { VaultError, type CardOwner } from "./vault.ts";
  * A sealed card, as bytes:
  *
  *     0   1  format: 1 = AES-256-GCM, data key wrapped by AES-KW, SHA-256 commitment
- *     1   4  epoch key that wraps the data key
- *     5  32  commitment to epoch and data key: with GCM alone a ciphertext may open under two keys
+ *     1   4  key encryption key that wraps the data key
+ *     5  32  commitment to key version and data key: with GCM alone a ciphertext may open under two keys
  *    37  40  data key, wrapped
  *    77  12  nonce
  *    89   n  ciphertext: number of digits, PAN in ASCII, month, year, holder name in UTF-8
@@ -31,7 +31,7 @@ import { VaultError, type CardOwner } from "./vault.ts";
  * bytes: it is authenticated with them, so a card opens only in the place that it was sealed for.
  */
 const format = 1;
-const epochAt = 1;
+const keyVersionAt = 1;
 const commitmentAt = 5;
 const wrappedKeyAt = 37;
 const nonceAt = wrappedKeyAt + wrappedKeyLength;
@@ -46,37 +46,42 @@ const fixedCardBytes = 4;
 const longestName = 256;
 const highestVersion = 0xffff_ffff;
 
-export interface EpochKey {
+export interface VersionedKek {
   /** 1 to 2^32 - 1. */
   readonly id: number;
   readonly key: KeyObject;
 }
 
 /** What a sealed card is bound to: the environment of the installation, and the row. */
-export interface CardPlace {
+export interface CardBinding {
   readonly environment: string;
   readonly owner: CardOwner;
 }
 
 /**
- * Finds an epoch key by its number in the header. The header names exactly one; others are never
- * tried.
+ * Finds a key encryption key by its number in the header. The header names exactly one; others are
+ * never tried.
  */
-export type EpochLookup = (id: number) => KeyObject | undefined;
+export type KekLookup = (id: number) => KeyObject | undefined;
 
 /** Seals a card and binds it to its place. The caller still owns the card. */
-export function sealCard(card: Card, place: CardPlace, epoch: EpochKey, random: Random): CardRef {
+export function sealCard(
+  card: Card,
+  binding: CardBinding,
+  kek: VersionedKek,
+  random: Random,
+): CardRef {
   const chance = random.bytes(nonceLength + keyLength);
   const nonce = chance.subarray(0, nonceLength);
   const dataKey = chance.subarray(nonceLength);
   const plaintext = encode(card);
   try {
-    const { ciphertext, tag } = encryptGcm(dataKey, nonce, aadOf(place, epoch.id), plaintext);
+    const { ciphertext, tag } = encryptGcm(dataKey, nonce, aadOf(binding, kek.id), plaintext);
     const ref = Buffer.alloc(ciphertextAt + ciphertext.length + tagLength);
     ref[0] = format;
-    ref.writeUInt32BE(epoch.id, epochAt);
-    ref.write(commitmentTo(epoch.id, dataKey), commitmentAt, "latin1");
-    ref.set(wrapKey(epoch.key, dataKey), wrappedKeyAt);
+    ref.writeUInt32BE(kek.id, keyVersionAt);
+    ref.write(commitmentTo(kek.id, dataKey), commitmentAt, "latin1");
+    ref.set(wrapKey(kek.key, dataKey), wrappedKeyAt);
     ref.set(nonce, nonceAt);
     ref.set(ciphertext, ciphertextAt);
     ref.set(tag, ciphertextAt + ciphertext.length);
@@ -91,11 +96,11 @@ export function sealCard(card: Card, place: CardPlace, epoch: EpochKey, random: 
  * Opens a card that was sealed for this place. The caller owns the card and wipes it. Throws
  * VaultError, the same for every cause.
  */
-export function openCard(ref: CardRef, place: CardPlace, epochs: EpochLookup): Card {
-  const id = epochOf(ref);
-  const epochKey = id === undefined ? undefined : epochs(id);
-  if (id === undefined || epochKey === undefined) throw new VaultError();
-  const dataKey = unwrapKey(epochKey, ref.subarray(wrappedKeyAt, nonceAt));
+export function openCard(ref: CardRef, binding: CardBinding, keks: KekLookup): Card {
+  const id = keyVersionOf(ref);
+  const kek = id === undefined ? undefined : keks(id);
+  if (id === undefined || kek === undefined) throw new VaultError();
+  const dataKey = unwrapKey(kek, ref.subarray(wrappedKeyAt, nonceAt));
   if (dataKey === undefined) throw new VaultError();
   try {
     commitmentScratch.write(commitmentTo(id, dataKey), "latin1");
@@ -106,7 +111,7 @@ export function openCard(ref: CardRef, place: CardPlace, epochs: EpochLookup): C
     const plaintext = decryptGcm(
       dataKey,
       ref.subarray(nonceAt, ciphertextAt),
-      aadOf(place, id),
+      aadOf(binding, id),
       encrypted,
     );
     const card = plaintext === undefined ? undefined : decode(plaintext);
@@ -118,30 +123,30 @@ export function openCard(ref: CardRef, place: CardPlace, epochs: EpochLookup): C
 }
 
 /**
- * The epoch that a card was sealed under; undefined when the bytes are not a sealed card of a known
- * format.
+ * The key version that a card was sealed under; undefined when the bytes are not a sealed card of a
+ * known format.
  */
-export function epochOf(ref: CardRef): number | undefined {
+export function keyVersionOf(ref: CardRef): number | undefined {
   if (ref.length <= ciphertextAt + tagLength || ref[0] !== format) return undefined;
-  return new DataView(ref.buffer, ref.byteOffset, ref.byteLength).getUint32(epochAt);
+  return new DataView(ref.buffer, ref.byteOffset, ref.byteLength).getUint32(keyVersionAt);
 }
 
 /**
- * Seals the same card as the next version of its record under another epoch, with a new data key.
- * Pure: the caller replaces the record if it still has the version that was read. Throws VaultError
- * if the card does not open.
+ * Seals the same card as the next version of its record under another key version, with a new data
+ * key. Pure: the caller replaces the record if it still has the version that was read. Throws
+ * VaultError if the card does not open.
  */
 export function resealCard(
   ref: CardRef,
-  place: CardPlace,
-  epochs: EpochLookup,
-  epoch: EpochKey,
+  binding: CardBinding,
+  keks: KekLookup,
+  kek: VersionedKek,
   random: Random,
 ): { readonly ref: CardRef; readonly owner: CardOwner } {
-  const owner = { ...place.owner, recordVersion: place.owner.recordVersion + 1 };
-  const card = openCard(ref, place, epochs);
+  const owner = { ...binding.owner, recordVersion: binding.owner.recordVersion + 1 };
+  const card = openCard(ref, binding, keks);
   try {
-    return { ref: sealCard(card, { ...place, owner }, epoch, random), owner };
+    return { ref: sealCard(card, { ...binding, owner }, kek, random), owner };
   } finally {
     card.pan.wipe();
   }
@@ -204,9 +209,9 @@ const aadScratch = Buffer.alloc(1_024);
  * As text with one character per byte: Node returns a digest as a string in half the time of a
  * buffer (measured on 26).
  */
-function commitmentTo(epoch: number, dataKey: Uint8Array): string {
+function commitmentTo(keyVersion: number, dataKey: Uint8Array): string {
   const keyAt = commitmentLabel.length + 4;
-  committedScratch.writeUInt32BE(epoch, commitmentLabel.length);
+  committedScratch.writeUInt32BE(keyVersion, commitmentLabel.length);
   committedScratch.set(dataKey, keyAt);
   const commitment = hash("sha256", committedScratch, "latin1");
   committedScratch.fill(0, keyAt);
@@ -217,7 +222,7 @@ function commitmentTo(epoch: number, dataKey: Uint8Array): string {
  * The additional authenticated data. Each field is preceded by its length, so that two places never
  * give the same bytes.
  */
-function aadOf({ environment, owner }: CardPlace, epoch: number): Uint8Array {
+function aadOf({ environment, owner }: CardBinding, keyVersion: number): Uint8Array {
   const { merchantId, tokenDigest, recordVersion } = owner;
   assert(
     Number.isInteger(recordVersion) && recordVersion >= 0 && recordVersion <= highestVersion,
@@ -229,7 +234,7 @@ function aadOf({ environment, owner }: CardPlace, epoch: number): Uint8Array {
   at = writeText(tokenDigest, at);
   at = writeNumber(recordVersion, at);
   at = writeNumber(format, at);
-  at = writeNumber(epoch, at);
+  at = writeNumber(keyVersion, at);
   return aadScratch.subarray(0, at);
 }
 

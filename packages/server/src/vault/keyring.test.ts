@@ -78,7 +78,7 @@ describe("what is refused", () => {
   test("wrapped keys that changed places, or were altered", async () => {
     const { open, options } = installation();
     const keyring = await open();
-    await keyring.addEpoch();
+    await keyring.addKeyVersion();
     const original = await kept(options.store);
     const [fingerprint, first, second] = original.keys;
     assert.ok(fingerprint !== undefined && first !== undefined && second !== undefined);
@@ -98,16 +98,16 @@ describe("what is refused", () => {
       await assert.rejects(open(), { name: "KeyringError", message: /does not unwrap/ });
     }
     for (const [keys, message] of [
-      [[first, second], /no epoch, or no fingerprint key/],
-      [[fingerprint], /no epoch, or no fingerprint key/],
-      [[fingerprint, first, first], /an epoch twice/],
+      [[first, second], /no key version, or no fingerprint key/],
+      [[fingerprint], /no key version, or no fingerprint key/],
+      [[fingerprint, first, first], /a key version twice/],
       [[fingerprint, fingerprint, first], /more than one fingerprint key/],
     ] as const) {
       await options.store.save({ ...original, keys });
       await assert.rejects(open(), { name: "KeyringError", message });
     }
     await options.store.save(original);
-    assert.equal((await open()).currentEpoch, 2);
+    assert.equal((await open()).currentKeyVersion, 2);
   });
 
   test("a key of the provider that is shorter or longer than it wrapped", async () => {
@@ -157,7 +157,7 @@ describe("what is refused", () => {
   });
 });
 
-test("a new installation has one epoch and one fingerprint key, and opens with the same ones again", async () => {
+test("a new installation has one key version and one fingerprint key, and opens with the same ones again", async () => {
   const { open } = installation();
   const first = await open();
   const again = await open();
@@ -169,34 +169,34 @@ test("a new installation has one epoch and one fingerprint key, and opens with t
     ],
   );
   assert.deepEqual(again.inventory(), first.inventory());
-  const [key, sameKey] = [first.epochKey(1), again.epochKey(1)];
+  const [key, sameKey] = [first.kek(1), again.kek(1)];
   assert.ok(key !== undefined && sameKey !== undefined && key.equals(sameKey));
   assert.ok(first.fingerprintKey(merchant).equals(again.fingerprintKey(merchant)));
 });
 
-test("exactly one epoch seals: the newest; earlier ones still open", async () => {
+test("exactly one key version seals: the newest; earlier ones still open", async () => {
   const { open } = installation();
   const keyring = await open();
   assert.equal((await keyring.nextWrap()).id, 1);
-  assert.equal(await keyring.addEpoch(), 2);
+  assert.equal(await keyring.addKeyVersion(), 2);
   assert.equal((await keyring.nextWrap()).id, 2);
-  const [old, current] = [keyring.epochKey(1), keyring.epochKey(2)];
+  const [old, current] = [keyring.kek(1), keyring.kek(2)];
   assert.ok(old !== undefined && current !== undefined && !old.equals(current));
-  assert.equal(keyring.epochKey(3), undefined);
+  assert.equal(keyring.kek(3), undefined);
   const reopened = await open();
   assert.deepEqual(
     reopened.inventory().map(({ purpose, id, status }) => `${purpose} ${id} ${status}`),
     ["fingerprint 1 current", "epoch 1 retired", "epoch 2 current"],
   );
-  assert.equal(reopened.epochKey(1)?.equals(old), true);
+  assert.equal(reopened.kek(1)?.equals(old), true);
 });
 
-test("an epoch key wraps as often as its limit allows, then the next epoch begins by itself", async () => {
+test("a key encryption key wraps as often as its limit allows, then the next key version begins by itself", async () => {
   const { open } = installation();
-  const keyring = await open({ limits: { wrapsPerEpoch: 10, wrapsPerReservation: 4 } });
+  const keyring = await open({ limits: { wrapsPerKeyVersion: 10, wrapsPerReservation: 4 } });
   const uses = new Map<number, number>();
   for (let count = 0; count < 25; count += 1) {
-    const { id } = keyring.wrapReady() ?? (await keyring.nextWrap());
+    const { id } = keyring.reservedWrap() ?? (await keyring.nextWrap());
     uses.set(id, (uses.get(id) ?? 0) + 1);
   }
   assert.deepEqual(
@@ -209,30 +209,30 @@ test("an epoch key wraps as often as its limit allows, then the next epoch begin
   );
 });
 
-test("an epoch's wraps are counted ahead 65,536 at a time unless told otherwise", async () => {
+test("a key version's wraps are counted ahead 65,536 at a time unless told otherwise", async () => {
   const keyring = await installation().open();
   const reserved = (): number | undefined =>
     keyring.inventory().find(({ purpose }) => purpose === "epoch")?.wrapsReserved;
   assert.equal(reserved(), 0);
   await keyring.nextWrap();
   assert.equal(reserved(), 65_536);
-  for (let count = 1; count < 65_536; count += 1) assert.ok(keyring.wrapReady() !== undefined);
-  assert.equal(keyring.wrapReady(), undefined);
+  for (let count = 1; count < 65_536; count += 1) assert.ok(keyring.reservedWrap() !== undefined);
+  assert.equal(keyring.reservedWrap(), undefined);
 });
 
 test("callers that wait at the same time stay within the limit too", async () => {
   const { open } = installation();
-  const keyring = await open({ limits: { wrapsPerEpoch: 10, wrapsPerReservation: 4 } });
+  const keyring = await open({ limits: { wrapsPerKeyVersion: 10, wrapsPerReservation: 4 } });
   const taken = await Promise.all(
     Array.from({ length: 100 }, async () => (await keyring.nextWrap()).id),
   );
   for (let id = 1; id <= 10; id += 1)
-    assert.equal(taken.filter((each) => each === id).length, 10, `epoch ${id}`);
+    assert.equal(taken.filter((each) => each === id).length, 10, `key version ${id}`);
 });
 
 test("what may have been used before a crash stays counted", async () => {
   const { open } = installation();
-  const limits = { wrapsPerEpoch: 10, wrapsPerReservation: 4 };
+  const limits = { wrapsPerKeyVersion: 10, wrapsPerReservation: 4 };
   let used = 0;
   for (let crash = 0; crash < 5; crash += 1) {
     const keyring = await open({ limits });
@@ -243,7 +243,7 @@ test("what may have been used before a crash stays counted", async () => {
         0) >= used,
     );
   }
-  // Blocks of 4, 4 and 2 were reserved; the fourth start found the epoch used up.
+  // Blocks of 4, 4 and 2 were reserved; the fourth start found the key version used up.
   assert.equal(used, 3);
 });
 
@@ -259,18 +259,18 @@ test("a change that could not be kept has not happened", async () => {
   };
   const keyring = await open({ store });
   full = true;
-  await assert.rejects(keyring.addEpoch(), { message: "no space left" });
+  await assert.rejects(keyring.addKeyVersion(), { message: "no space left" });
   await assert.rejects(keyring.nextWrap(), { message: "no space left" });
-  assert.equal(keyring.currentEpoch, 1);
-  assert.equal(keyring.epochKey(2), undefined);
+  assert.equal(keyring.currentKeyVersion, 1);
+  assert.equal(keyring.kek(2), undefined);
   full = false;
   assert.equal((await keyring.nextWrap()).id, 1);
-  assert.equal(await keyring.addEpoch(), 2);
+  assert.equal(await keyring.addKeyVersion(), 2);
 });
 
 test("fingerprint keys differ by merchant and by environment, and are derived again when they were dropped", async () => {
   const root = random.bytes(32);
-  const keyring = await installation(root).open({ limits: { fingerprintKeysReady: 2 } });
+  const keyring = await installation(root).open({ limits: { cachedFingerprintKeys: 2 } });
   const merchants = ["00000001", "00000002", "00000003", "00000004"] as MerchantId[];
   const hexKeys = (): string[] =>
     merchants.map((id) => keyring.fingerprintKey(id).export().toString("hex"));
@@ -285,7 +285,7 @@ test("fingerprint keys differ by merchant and by environment, and are derived ag
 });
 
 test("so many fingerprint keys are kept ready, and the oldest makes room", async () => {
-  const keyring = await installation().open({ limits: { fingerprintKeysReady: 2 } });
+  const keyring = await installation().open({ limits: { cachedFingerprintKeys: 2 } });
   const keyOf = (number: number) => keyring.fingerprintKey(`0000000${number}` as MerchantId);
   const [first, second] = [keyOf(1), keyOf(2)];
   assert.equal(keyOf(1), first, "two are kept");
@@ -300,28 +300,26 @@ test("so many fingerprint keys are kept ready, and the oldest makes room", async
 test("each key that is made, unwrapped or derived is wiped once it is a key object", async (context) => {
   const { open } = installation();
   const hexOf = (keyring: Keyring): (string | undefined)[] =>
-    [keyring.epochKey(1), keyring.fingerprintKey(merchant)].map((key) =>
-      key?.export().toString("hex"),
-    );
+    [keyring.kek(1), keyring.fingerprintKey(merchant)].map((key) => key?.export().toString("hex"));
   const made = watchWipes(context);
   // A random source that neither keeps nor wipes its output.
-  const [epoch, derived] = hexOf(
+  const [kek, derived] = hexOf(
     await open({ random: { bytes: (length: number) => Uint8Array.from(randomBytes(length)) } }),
   );
   context.mock.restoreAll();
-  assert.ok(epoch !== undefined && derived !== undefined);
-  assert.ok(made.includes(epoch) && made.includes(derived));
+  assert.ok(kek !== undefined && derived !== undefined);
+  assert.ok(made.includes(kek) && made.includes(derived));
 
   const unwrapped = watchWipes(context);
-  assert.deepEqual(hexOf(await open()), [epoch, derived]);
+  assert.deepEqual(hexOf(await open()), [kek, derived]);
   context.mock.restoreAll();
-  assert.ok(unwrapped.includes(epoch) && unwrapped.includes(derived));
+  assert.ok(unwrapped.includes(kek) && unwrapped.includes(derived));
 });
 
 test("what is kept outside holds no key, and a keyring shows none", async () => {
   const { open, options } = installation();
   const keyring = await open();
-  const keys = [keyring.epochKey(1), keyring.fingerprintKey(merchant)].map(
+  const keys = [keyring.kek(1), keyring.fingerprintKey(merchant)].map(
     (key) => key?.export().toString("hex") ?? "none",
   );
   const shown = [
@@ -361,23 +359,23 @@ describe("several processes on the same keys", () => {
     const { open, options } = installation();
     const one = await open({ store: seenBy(options.store) });
     const other = await open({ store: seenBy(options.store) });
-    assert.equal(await one.addEpoch(), 2);
-    assert.equal(await other.addEpoch(), 3);
-    assert.equal(other.currentEpoch, 3);
-    assert.equal(one.currentEpoch, 2);
+    assert.equal(await one.addKeyVersion(), 2);
+    assert.equal(await other.addKeyVersion(), 3);
+    assert.equal(other.currentKeyVersion, 3);
+    assert.equal(one.currentKeyVersion, 2);
     await one.refresh();
-    assert.equal(one.currentEpoch, 3);
+    assert.equal(one.currentKeyVersion, 3);
     assert.deepEqual(one.inventory(), other.inventory());
     // Unchanged keys are not read again before a change.
     let reads = 0;
     const store = seenBy(options.store);
     const third = await open({ store: { ...store, load: () => ((reads += 1), store.load()) } });
-    await third.addEpoch();
+    await third.addKeyVersion();
     assert.equal(reads, 1);
   });
 
   test("wraps that two count ahead are each one's own", async () => {
-    const limits = { wrapsPerEpoch: 8, wrapsPerReservation: 3 };
+    const limits = { wrapsPerKeyVersion: 8, wrapsPerReservation: 3 };
     const { open, options } = installation();
     const [one, other] = [
       await open({ store: seenBy(options.store), limits }),
@@ -410,8 +408,8 @@ describe("several processes on the same keys", () => {
           return Promise.reject(failure);
         },
       });
-      await assert.rejects(keyring.addEpoch(), failure);
-      assert.deepEqual([saves, keyring.currentEpoch], [expected, 1]);
+      await assert.rejects(keyring.addKeyVersion(), failure);
+      assert.deepEqual([saves, keyring.currentKeyVersion], [expected, 1]);
     }
   });
 
@@ -423,7 +421,7 @@ describe("several processes on the same keys", () => {
       name: "KeyringError",
       message: /the keys are missing/,
     });
-    assert.equal(keyring.currentEpoch, 1);
+    assert.equal(keyring.currentKeyVersion, 1);
     assert.equal((await keyring.nextWrap()).id, 1);
   });
 });

@@ -6,16 +6,17 @@ import type { MerchantId } from "../kernel/ids.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
 import { keyLength } from "./aes.ts";
-import type { EpochKey } from "./envelope.ts";
+import type { VersionedKek } from "./envelope.ts";
 import { KeyringError, type KeyProvider, KeysChangedElsewhere } from "./key-provider.ts";
 
+/** `epoch`: the stored name of the key encryption keys. */
 export const keyPurposes = ["epoch", "fingerprint"] as const;
 export type KeyPurpose = (typeof keyPurposes)[number];
 
 /** A stored key: wrapped by the root key and bound to environment, purpose and id. */
 export interface WrappedKey {
   readonly purpose: KeyPurpose;
-  /** Counts up from 1 within the purpose. New cards are sealed under the highest epoch. */
+  /** Counts up from 1 within the purpose. New cards are sealed under the highest key version. */
   readonly id: number;
   readonly createdAt: Instant;
   /**
@@ -45,23 +46,23 @@ export interface WrappedKeyStore {
 
 interface KeyringLimits {
   /**
-   * An epoch key wraps at most this number of data keys; then the next epoch starts automatically
-   * (reliability 2.1).
+   * A key encryption key wraps at most this number of data keys; then the next key version starts
+   * automatically (reliability 2.1).
    */
-  readonly wrapsPerEpoch: number;
+  readonly wrapsPerKeyVersion: number;
   /** Wraps reserved with one save; at most this number is lost to the count by a crash. */
   readonly wrapsPerReservation: number;
   /** Merchants' fingerprint keys that are cached; others are derived again. */
-  readonly fingerprintKeysReady: number;
+  readonly cachedFingerprintKeys: number;
 }
 
 /** Most retries of a change when other processes were faster. */
-const maxTries = 100;
+const maxAttempts = 100;
 
 const defaultLimits: KeyringLimits = {
-  wrapsPerEpoch: 2 ** 30,
+  wrapsPerKeyVersion: 2 ** 30,
   wrapsPerReservation: 2 ** 16,
-  fingerprintKeysReady: 4_096,
+  cachedFingerprintKeys: 4_096,
 };
 
 interface KeyringOptions {
@@ -79,7 +80,7 @@ interface KeyringOptions {
 }
 
 /** Public data of a key, for `keys inventory`. */
-export interface KeyFacts {
+export interface KeyInfo {
   readonly purpose: KeyPurpose;
   readonly id: number;
   readonly createdAt: Instant;
@@ -94,23 +95,23 @@ export function isEnvironmentId(text: string): boolean {
 
 type SettledOptions = KeyringOptions & { readonly limits: KeyringLimits };
 
-interface HeldKey {
+interface LoadedKey {
   readonly record: WrappedKey;
   readonly key: KeyObject;
 }
 
 /**
- * Owns the keys below the root: epoch keys, of which exactly one seals, and the key from which the
- * merchants' fingerprint keys are derived. All are held as KeyObjects from startup; outside the
- * process they are stored wrapped only.
+ * Owns the keys below the root: key encryption keys, of which exactly one seals, and the key from
+ * which the merchants' fingerprint keys are derived. All are held as KeyObjects from startup;
+ * outside the process they are stored wrapped only.
  */
 export class Keyring {
   readonly environment: string;
   readonly #options: SettledOptions;
-  #epochs: ReadonlyMap<number, HeldKey> = new Map();
-  #fingerprints: HeldKey | undefined;
-  #current: EpochKey | undefined;
-  /** Wraps by the current epoch that are reserved in its record and not used yet. */
+  #keks: ReadonlyMap<number, LoadedKey> = new Map();
+  #fingerprints: LoadedKey | undefined;
+  #current: VersionedKek | undefined;
+  /** Wraps by the current key version that are reserved in its record and not used yet. */
   #wrapsLeft = 0;
   readonly #merchantKeys: BoundedMap<MerchantId, KeyObject>;
   /** Serializes changes of the stored keys. */
@@ -119,7 +120,7 @@ export class Keyring {
   private constructor(options: SettledOptions) {
     this.environment = options.environment;
     this.#options = options;
-    this.#merchantKeys = new BoundedMap(options.limits.fingerprintKeysReady);
+    this.#merchantKeys = new BoundedMap(options.limits.cachedFingerprintKeys);
   }
 
   /**
@@ -134,7 +135,7 @@ export class Keyring {
     );
     const keyring = new Keyring({ ...options, limits: { ...defaultLimits, ...options.limits } });
     // If several processes start for the first time at once, one creates the keys.
-    await whenNobodyIsFaster(async () => await keyring.#load());
+    await retryOnConflict(async () => await keyring.#load());
     return keyring;
   }
 
@@ -161,17 +162,17 @@ export class Keyring {
       records.map(async (record) => ({ record, key: await this.#unwrap(record) })),
     );
     const fingerprints = held.filter(({ record }) => record.purpose === "fingerprint");
-    const epochs = held.filter(({ record }) => record.purpose === "epoch");
+    const keks = held.filter(({ record }) => record.purpose === "epoch");
     if (fingerprints.length > 1)
       throw new KeyringError("the keys hold more than one fingerprint key");
-    if (new Set(epochs.map(({ record }) => record.id)).size !== epochs.length)
-      throw new KeyringError("the keys hold an epoch twice");
+    if (new Set(keks.map(({ record }) => record.id)).size !== keks.length)
+      throw new KeyringError("the keys hold a key version twice");
     if (held.length > 0) {
       const [fingerprint] = fingerprints;
       // Creating the missing key again would hide that the data it protected is lost.
-      if (fingerprint === undefined || epochs.length === 0)
-        throw new KeyringError("the keys hold no epoch, or no fingerprint key");
-      this.#adopt(fingerprint, epochs);
+      if (fingerprint === undefined || keks.length === 0)
+        throw new KeyringError("the keys hold no key version, or no fingerprint key");
+      this.#adopt(fingerprint, keks);
       return;
     }
     const made = [await this.#create("fingerprint", 1), await this.#create("epoch", 1)] as const;
@@ -183,38 +184,38 @@ export class Keyring {
    * Identifies this set of keys: equal exactly for the keys that open the same data. Reveals
    * nothing of them.
    */
-  get mark(): string {
+  get keySetId(): string {
     return createHmac("sha256", this.#fingerprinting().key)
       .update(`cofre database mark 1\0${this.environment}`)
       .digest("hex")
       .slice(0, 32);
   }
 
-  /** The epoch that seals. */
-  get currentEpoch(): number {
+  /** The key version that seals. */
+  get currentKeyVersion(): number {
     return this.#sealing().id;
   }
 
-  epochKey(id: number): KeyObject | undefined {
-    return this.#epochs.get(id)?.key;
+  kek(id: number): KeyObject | undefined {
+    return this.#keks.get(id)?.key;
   }
 
   /**
-   * The current epoch's key for one wrap, taken from the reserved ones; undefined when they are
-   * used up: see nextWrap.
+   * The current key version's key for one wrap, taken from the reserved ones; undefined when they
+   * are used up: see nextWrap.
    */
-  wrapReady(): EpochKey | undefined {
+  reservedWrap(): VersionedKek | undefined {
     if (this.#wrapsLeft === 0) return undefined;
     this.#wrapsLeft -= 1;
     return this.#sealing();
   }
 
-  /** Like wrapReady, but reserves a block or starts a new epoch first if necessary. */
-  async nextWrap(): Promise<EpochKey> {
+  /** Like reservedWrap, but reserves a block or starts a new key version first if necessary. */
+  async nextWrap(): Promise<VersionedKek> {
     // Other waiting callers may take a whole block first; 1,000 blocks are more than there can be
     // waiting callers.
     for (let attempt = 0; attempt < 1_000; attempt += 1) {
-      const ready = this.wrapReady();
+      const ready = this.reservedWrap();
       if (ready !== undefined) return ready;
       await this.#exclusively(async () => {
         if (this.#wrapsLeft === 0) await this.#change(async () => await this.#reserve());
@@ -224,21 +225,21 @@ export class Keyring {
   }
 
   /**
-   * Starts a new epoch: from now on only it seals, earlier ones only open. Resolves with its
+   * Starts a new key version: from now on only it seals, earlier ones only open. Resolves with its
    * number.
    */
-  async addEpoch(): Promise<number> {
+  async addKeyVersion(): Promise<number> {
     return await this.#exclusively(
-      async () => await this.#change(async () => await this.#addEpoch()),
+      async () => await this.#change(async () => await this.#addKeyVersion()),
     );
   }
 
   /**
-   * Reads the stored keys again: another process that shares them may have started an epoch.
+   * Reads the stored keys again: another process that shares them may have started a key version.
    * Rejects with KeyringError, without any effect then.
    */
   async refresh(): Promise<void> {
-    await this.#exclusively(async () => await whenNobodyIsFaster(async () => await this.#load()));
+    await this.#exclusively(async () => await retryOnConflict(async () => await this.#load()));
   }
 
   /**
@@ -247,7 +248,7 @@ export class Keyring {
    */
   async #change<T>(change: () => Promise<T>): Promise<T> {
     let isCurrent = true;
-    return await whenNobodyIsFaster(async () => {
+    return await retryOnConflict(async () => {
       if (!isCurrent) await this.#load();
       isCurrent = false;
       return await change();
@@ -285,54 +286,56 @@ export class Keyring {
     return key;
   }
 
-  inventory(): readonly KeyFacts[] {
-    return [this.#fingerprinting(), ...this.#epochs.values()].map(({ record }) => ({
+  inventory(): readonly KeyInfo[] {
+    return [this.#fingerprinting(), ...this.#keks.values()].map(({ record }) => ({
       purpose: record.purpose,
       id: record.id,
       createdAt: record.createdAt,
       wrapsReserved: record.wrapsReserved,
       status:
-        record.purpose === "fingerprint" || record.id === this.currentEpoch ? "current" : "retired",
+        record.purpose === "fingerprint" || record.id === this.currentKeyVersion
+          ? "current"
+          : "retired",
     }));
   }
 
   async #reserve(): Promise<void> {
-    const { wrapsPerEpoch, wrapsPerReservation } = this.#options.limits;
-    const current = this.#epochs.get(this.currentEpoch);
-    assert(current !== undefined, "the epoch that seals is held");
-    const block = Math.min(wrapsPerReservation, wrapsPerEpoch - current.record.wrapsReserved);
+    const { wrapsPerKeyVersion, wrapsPerReservation } = this.#options.limits;
+    const current = this.#keks.get(this.currentKeyVersion);
+    assert(current !== undefined, "the key version that seals is held");
+    const block = Math.min(wrapsPerReservation, wrapsPerKeyVersion - current.record.wrapsReserved);
     if (block <= 0) {
-      await this.#addEpoch();
+      await this.#addKeyVersion();
       return;
     }
     const reserved = {
       ...current,
       record: { ...current.record, wrapsReserved: current.record.wrapsReserved + block },
     };
-    const next = [...this.#epochs.values()].map((held) => (held === current ? reserved : held));
+    const next = [...this.#keks.values()].map((held) => (held === current ? reserved : held));
     await this.#save([this.#fingerprinting(), ...next]);
     this.#adopt(this.#fingerprinting(), next);
     this.#wrapsLeft = block;
   }
 
-  async #addEpoch(): Promise<number> {
-    const next = [...this.#epochs.values(), await this.#create("epoch", this.currentEpoch + 1)];
+  async #addKeyVersion(): Promise<number> {
+    const next = [...this.#keks.values(), await this.#create("epoch", this.currentKeyVersion + 1)];
     await this.#save([this.#fingerprinting(), ...next]);
     this.#adopt(this.#fingerprinting(), next);
-    return this.currentEpoch;
+    return this.currentKeyVersion;
   }
 
-  #adopt(fingerprint: HeldKey, epochs: readonly HeldKey[]): void {
-    const [newest] = epochs.toSorted((one, other) => other.record.id - one.record.id);
-    assert(newest !== undefined, "a keyring has an epoch");
+  #adopt(fingerprint: LoadedKey, keks: readonly LoadedKey[]): void {
+    const [newest] = keks.toSorted((one, other) => other.record.id - one.record.id);
+    assert(newest !== undefined, "a keyring has a key version");
     this.#fingerprints = fingerprint;
-    this.#epochs = new Map(epochs.map((held) => [held.record.id, held]));
+    this.#keks = new Map(keks.map((held) => [held.record.id, held]));
     this.#current = { id: newest.record.id, key: newest.key };
     // The remainder of an earlier block stays reserved and unused.
     this.#wrapsLeft = 0;
   }
 
-  async #create(purpose: KeyPurpose, id: number): Promise<HeldKey> {
+  async #create(purpose: KeyPurpose, id: number): Promise<LoadedKey> {
     const { provider, random, clock } = this.#options;
     const bytes = random.bytes(keyLength);
     try {
@@ -359,7 +362,7 @@ export class Keyring {
     return `${this.environment}/${purpose}/${id}`;
   }
 
-  async #save(held: readonly HeldKey[]): Promise<void> {
+  async #save(held: readonly LoadedKey[]): Promise<void> {
     const { store, provider } = this.#options;
     await store.save({
       environment: this.environment,
@@ -375,23 +378,23 @@ export class Keyring {
     return await result;
   }
 
-  #sealing(): EpochKey {
+  #sealing(): VersionedKek {
     assert(this.#current !== undefined, "a keyring is loaded before it is used");
     return this.#current;
   }
 
-  #fingerprinting(): HeldKey {
+  #fingerprinting(): LoadedKey {
     assert(this.#fingerprints !== undefined, "a keyring is loaded before it is used");
     return this.#fingerprints;
   }
 }
 
-async function whenNobodyIsFaster<T>(change: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries += 1) {
+async function retryOnConflict<T>(change: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
     try {
       return await change();
     } catch (error) {
-      if (!(error instanceof KeysChangedElsewhere) || tries === maxTries) throw error;
+      if (!(error instanceof KeysChangedElsewhere) || attempt === maxAttempts) throw error;
     }
   }
 }

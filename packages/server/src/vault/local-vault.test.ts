@@ -5,7 +5,7 @@ import { cardOf, numberUnder } from "../../test/vectors/cards.ts";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
 import { instant } from "../kernel/instant.ts";
 import { SystemRandom } from "../kernel/system-random.ts";
-import { epochOf } from "./envelope.ts";
+import { keyVersionOf } from "./envelope.ts";
 import { Keyring } from "./keyring.ts";
 import { createLocalVault } from "./local-vault.ts";
 import { maskOf } from "./mask.ts";
@@ -94,11 +94,11 @@ test("a used card is whole until the call has settled and wiped then, also if th
   }
 });
 
-test("cards that were sealed in an earlier epoch open, are known to be outdated, and can be sealed again", async () => {
+test("cards that were sealed in an earlier key version open, are known to be outdated, and can be sealed again", async () => {
   const { keyring, vault } = await newVault();
   const old = await vault.put(cardOf("4111111111111111"), owner);
   assert.equal(vault.isOutdated(old), false);
-  await keyring.addEpoch();
+  await keyring.addKeyVersion();
   assert.equal(vault.isOutdated(old), true);
   const mask = async (ref: Uint8Array, at: CardOwner): Promise<string> =>
     await vault.use(ref, at, async ({ pan }) => maskOf(pan));
@@ -110,32 +110,32 @@ test("cards that were sealed in an earlier epoch open, are known to be outdated,
   await assert.rejects(vault.reseal(old, next.owner), { name: "VaultError" });
 });
 
-test("a card that another process has sealed in an epoch of its making opens, and can be sealed again", async () => {
+test("a card that another process has sealed in a key version of its making opens, and can be sealed again", async () => {
   const [provider, store] = [createMemoryKeyProvider(random), createMemoryWrappedKeyStore()];
   const [here, there] = [await newVault({}, provider, store), await newVault({}, provider, store)];
-  await there.keyring.addEpoch();
+  await there.keyring.addKeyVersion();
   const ref = await there.vault.put(cardOf("4111111111111111"), owner);
   const digits = await here.vault.use(ref, owner, async ({ pan }) =>
     Buffer.from(pan.reveal()).toString(),
   );
   assert.equal(digits, "4111111111111111");
-  assert.equal(here.keyring.currentEpoch, 2);
-  await there.keyring.addEpoch();
+  assert.equal(here.keyring.currentKeyVersion, 2);
+  await there.keyring.addKeyVersion();
   const newer = await there.vault.reseal(ref, owner);
   assert.equal((await here.vault.reseal(newer.ref, newer.owner)).owner.recordVersion, 3);
 });
 
-test("a process that meets a card of a newer epoch seals under that one from then on", async () => {
+test("a process that meets a card of a newer key version seals under that one from then on", async () => {
   const [provider, store] = [createMemoryKeyProvider(random), createMemoryWrappedKeyStore()];
   const [one, other] = [await newVault({}, provider, store), await newVault({}, provider, store)];
   await other.vault.put(cardOf("4111111111111111"), owner);
-  await one.keyring.addEpoch();
+  await one.keyring.addKeyVersion();
   const ref = await one.vault.put(cardOf("4111111111111111"), owner);
   await other.vault.use(ref, owner, async () => undefined);
-  assert.equal(epochOf(await other.vault.put(cardOf("4111111111111111"), owner)), 2);
+  assert.equal(keyVersionOf(await other.vault.put(cardOf("4111111111111111"), owner)), 2);
 });
 
-test("the keys are read again for a card of a newer epoch alone: not for one of this epoch, of one before, or for what is no card", async () => {
+test("the keys are read again for a card of a newer key version alone: not for one of this key version, of one before, or for what is no card", async () => {
   const store = createMemoryWrappedKeyStore();
   let reads = 0;
   const counted = {
@@ -148,24 +148,24 @@ test("the keys are read again for a card of a newer epoch alone: not for one of 
   const [provider, nothing] = [createMemoryKeyProvider(random), async () => undefined];
   const { keyring, vault } = await newVault({}, provider, counted);
   const old = await vault.put(cardOf("4111111111111111"), owner);
-  await keyring.addEpoch();
+  await keyring.addKeyVersion();
   const current = await vault.put(cardOf("4111111111111111"), owner);
   reads = 0;
   for (const ref of [old, current]) await vault.use(ref, owner, nothing);
   await assert.rejects(vault.use(new Uint8Array(0), owner, nothing), { name: "VaultError" });
   assert.equal(reads, 0);
   const there = await newVault({}, provider, store);
-  await there.keyring.addEpoch();
+  await there.keyring.addKeyVersion();
   await vault.use(await there.vault.put(cardOf("4111111111111111"), owner), owner, nothing);
   assert.equal(reads, 1);
 });
 
-test("an epoch that has wrapped its share gives way under concurrent puts, and every card opens", async () => {
-  const { keyring, vault } = await newVault({ wrapsPerEpoch: 8, wrapsPerReservation: 3 });
+test("a key version that has wrapped its share gives way under concurrent puts, and every card opens", async () => {
+  const { keyring, vault } = await newVault({ wrapsPerKeyVersion: 8, wrapsPerReservation: 3 });
   const refs = await Promise.all(
     Array.from({ length: 40 }, async () => await vault.put(cardOf("4111111111111111"), owner)),
   );
-  assert.equal(keyring.currentEpoch, 5);
+  assert.equal(keyring.currentKeyVersion, 5);
   for (const ref of refs)
     await vault.use(ref, owner, async ({ pan }) => assert.equal(maskOf(pan), "411111xxxxxx1111"));
 });

@@ -4,7 +4,7 @@ import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Card } from "./card.ts";
-import { epochOf, openCard, resealCard, sealCard, type EpochLookup } from "./envelope.ts";
+import { keyVersionOf, openCard, resealCard, sealCard, type KekLookup } from "./envelope.ts";
 import { HmacSha256 } from "./hmac.ts";
 import type { Keyring } from "./keyring.ts";
 import { noEarlierRows, type RowField, RowMacs, type RowUpgrade } from "./row-mac.ts";
@@ -25,11 +25,11 @@ interface LocalVaultOptions {
  * A vault within this process: seals and opens with the keyring's keys, without waiting for any.
  */
 export interface LocalVault extends Vault {
-  /** Whether the card is sealed under a retired epoch, so that it should be sealed again. */
+  /** Whether the card is sealed under a retired key version, so that it should be sealed again. */
   isOutdated(ref: CardRef): boolean;
   /**
-   * Seals the card as the next version of its record under the current epoch. Throws VaultError if
-   * it does not open.
+   * Seals the card as the next version of its record under the current key version. Throws
+   * VaultError if it does not open.
    */
   reseal(
     ref: CardRef,
@@ -43,7 +43,7 @@ export interface LocalVault extends Vault {
 }
 
 /** Keys of merchants' token digests that are cached; others are derived again. */
-const digestKeysReady = 4_096;
+const maxCachedDigestKeys = 4_096;
 
 export function createLocalVault({
   keyring,
@@ -53,23 +53,23 @@ export function createLocalVault({
 }: LocalVaultOptions): LocalVault {
   assert(keyring.environment === environment, "a vault and its keys are of one environment");
   const macs = new RowMacs((label) => keyring.derivedKey(label), upgrade);
-  const epochs: EpochLookup = (id) => keyring.epochKey(id);
+  const keks: KekLookup = (id) => keyring.kek(id);
   const digestKey = digestKeysOf(keyring);
-  /** Another process may have started an epoch since the keys were read. */
-  const isOfUnknownEpoch = (ref: CardRef): boolean => {
-    const id = epochOf(ref);
-    return id !== undefined && id > keyring.currentEpoch;
+  /** Another process may have started a key version since the keys were read. */
+  const hasUnknownKeyVersion = (ref: CardRef): boolean => {
+    const id = keyVersionOf(ref);
+    return id !== undefined && id > keyring.currentKeyVersion;
   };
   const macOf = (card: Omit<StoredCard, "mac">): Uint8Array => macs.of("card", fieldsOf(card));
   const vault: LocalVault = {
     async put(card: Card, owner: CardOwner): Promise<CardRef> {
-      const epoch = keyring.wrapReady() ?? (await keyring.nextWrap());
-      return sealCard(card, { environment, owner }, epoch, random);
+      const kek = keyring.reservedWrap() ?? (await keyring.nextWrap());
+      return sealCard(card, { environment, owner }, kek, random);
     },
 
     async use<T>(ref: CardRef, owner: CardOwner, call: (card: Card) => Promise<T>): Promise<T> {
-      if (isOfUnknownEpoch(ref)) await keyring.refresh();
-      const card = openCard(ref, { environment, owner }, epochs);
+      if (hasUnknownKeyVersion(ref)) await keyring.refresh();
+      const card = openCard(ref, { environment, owner }, keks);
       try {
         return await call(card);
       } finally {
@@ -99,13 +99,13 @@ export function createLocalVault({
     },
 
     isOutdated(ref: CardRef): boolean {
-      return epochOf(ref) !== keyring.currentEpoch;
+      return keyVersionOf(ref) !== keyring.currentKeyVersion;
     },
 
     async reseal(ref: CardRef, owner: CardOwner) {
-      if (isOfUnknownEpoch(ref)) await keyring.refresh();
-      const epoch = keyring.wrapReady() ?? (await keyring.nextWrap());
-      return resealCard(ref, { environment, owner }, epochs, epoch, random);
+      if (hasUnknownKeyVersion(ref)) await keyring.refresh();
+      const kek = keyring.reservedWrap() ?? (await keyring.nextWrap());
+      return resealCard(ref, { environment, owner }, keks, kek, random);
     },
 
     async adopt(card: StoredCard): Promise<StoredCard> {
@@ -140,7 +140,7 @@ function fieldsOf({
 /** One key per merchant: equal tokens of two merchants have different digests. */
 function digestKeysOf(keyring: Keyring): (merchantId: MerchantId) => HmacSha256 {
   const root = keyring.derivedKey("token digest 1");
-  const ready = new BoundedMap<MerchantId, HmacSha256>(digestKeysReady);
+  const ready = new BoundedMap<MerchantId, HmacSha256>(maxCachedDigestKeys);
   return (merchantId) => {
     const known = ready.get(merchantId);
     if (known !== undefined) return known;

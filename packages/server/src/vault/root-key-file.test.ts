@@ -18,7 +18,7 @@ import { cardOf } from "../../test/vectors/cards.ts";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
 import { instant } from "../kernel/instant.ts";
 import { SystemRandom } from "../kernel/system-random.ts";
-import { epochOf } from "./envelope.ts";
+import { keyVersionOf } from "./envelope.ts";
 import { KeyringError } from "./key-provider.ts";
 import { Keyring } from "./keyring.ts";
 import { createLocalVault } from "./local-vault.ts";
@@ -73,13 +73,13 @@ async function refusal(opening: Promise<unknown>, path: string, content: Buffer)
 test("a first start makes both files for their owner alone, and every later start opens the same keys", async (context) => {
   const { open, root, directory } = installation(context);
   const first = await open();
-  await first.addEpoch();
+  await first.addKeyVersion();
   const keys = join(directory, "keys.2.json");
   const rootContent = readFileSync(root);
   const again = await open({ create: false });
   assert.deepEqual(again.inventory(), first.inventory());
-  const key = first.epochKey(2);
-  assert.ok(key !== undefined && again.epochKey(2)?.equals(key) === true);
+  const key = first.kek(2);
+  assert.ok(key !== undefined && again.kek(2)?.equals(key) === true);
   assert.deepEqual(readFileSync(root), rootContent, "a root key is never written again");
   assert.deepEqual(readdirSync(directory).toSorted(), ["keys.1.json", "keys.2.json", "root.key"]);
   if (process.platform !== "win32")
@@ -215,12 +215,12 @@ test("first starts at the same time agree on one root key", async (context) => {
   assert.equal(readFileSync(root).length, 17 + 1 + 7 + 32 + 32);
 });
 
-test("two processes change the keys one after the other, and no epoch is lost", async (context) => {
+test("two processes change the keys one after the other, and no key version is lost", async (context) => {
   const { open, directory } = installation(context);
   const [one, other] = [await open(), await open()];
-  assert.equal(await one.addEpoch(), 2);
-  assert.equal(await other.addEpoch(), 3);
-  for (let id = 4; id <= 6; id += 1) assert.equal(await one.addEpoch(), id);
+  assert.equal(await one.addKeyVersion(), 2);
+  assert.equal(await other.addKeyVersion(), 3);
+  for (let id = 4; id <= 6; id += 1) assert.equal(await one.addKeyVersion(), id);
   // The file that the other process would create next has been deleted, so that it can be created
   // again.
   assert.deepEqual(readdirSync(directory).toSorted(), ["keys.5.json", "keys.6.json", "root.key"]);
@@ -229,33 +229,33 @@ test("two processes change the keys one after the other, and no epoch is lost", 
 
   const again = await open();
   for (let id = 1; id <= 6; id += 1) {
-    const key = again.epochKey(id);
-    assert.ok(key !== undefined && other.epochKey(id)?.equals(key) === true, `epoch ${id}`);
+    const key = again.kek(id);
+    assert.ok(key !== undefined && other.kek(id)?.equals(key) === true, `key version ${id}`);
   }
 });
 
-test("a process that has not heard of a new epoch seals under the one before, as often as it has counted ahead, and every card opens", async (context) => {
+test("a process that has not read a new key version seals under the one before, within its reservation, and every card opens", async (context) => {
   const { open } = installation(context);
-  const limits = { wrapsPerEpoch: 20, wrapsPerReservation: 8 };
+  const limits = { wrapsPerKeyVersion: 20, wrapsPerReservation: 8 };
   const [one, other] = [await open({ limits }), await open({ limits })];
   const vaultOf = (keyring: Keyring) =>
     createLocalVault({ keyring, environment: "sandbox", random });
   const put = (keyring: Keyring) => vaultOf(keyring).put(cardOf("4111111111111111"), owner);
   const early = [await put(one), await put(other)];
-  assert.equal(await one.addEpoch(), 2);
+  assert.equal(await one.addKeyVersion(), 2);
   const late = [];
   for (let time = 0; time < 10; time += 1) late.push(await put(other));
   // Seven were left of the block of eight.
-  assert.deepEqual(late.map(epochOf), [1, 1, 1, 1, 1, 1, 1, 2, 2, 2]);
+  assert.deepEqual(late.map(keyVersionOf), [1, 1, 1, 1, 1, 1, 1, 2, 2, 2]);
   const fresh = await open({ limits });
-  const under = [...early, ...late].filter((ref) => epochOf(ref) === 1).length;
+  const under = [...early, ...late].filter((ref) => keyVersionOf(ref) === 1).length;
   for (const keyring of [one, other, fresh]) {
     // Counted in the shared key, so that its limit holds for all processes together.
     const first = keyring.inventory().find(({ purpose, id }) => purpose === "epoch" && id === 1);
     assert.ok(
       first !== undefined &&
         under <= first.wrapsReserved &&
-        first.wrapsReserved <= limits.wrapsPerEpoch,
+        first.wrapsReserved <= limits.wrapsPerKeyVersion,
     );
     for (const ref of [...early, ...late, await put(one)]) {
       await vaultOf(keyring).use(ref, owner, async ({ pan }) =>
@@ -269,16 +269,16 @@ test("processes that count wraps ahead at the same time count each of them", asy
   const { open } = installation(context);
   const nodes = await Promise.all(Array.from({ length: 6 }, async () => await open()));
   await Promise.all(nodes.map(async (node) => await node.nextWrap()));
-  const [epoch] = (await open()).inventory().filter(({ purpose }) => purpose === "epoch");
-  assert.equal(epoch?.wrapsReserved, nodes.length * 2 ** 16);
+  const [kek] = (await open()).inventory().filter(({ purpose }) => purpose === "epoch");
+  assert.equal(kek?.wrapsReserved, nodes.length * 2 ** 16);
 });
 
 test("processes that start first at the same time have the same keys", async (context) => {
   const { open } = installation(context);
   const keyrings = await Promise.all(Array.from({ length: 8 }, async () => await open()));
-  const kept = (await open()).epochKey(1);
+  const kept = (await open()).kek(1);
   assert.ok(kept !== undefined);
-  for (const keyring of keyrings) assert.equal(keyring.epochKey(1)?.equals(kept), true);
+  for (const keyring of keyrings) assert.equal(keyring.kek(1)?.equals(kept), true);
 });
 
 test(
@@ -289,12 +289,12 @@ test(
     const keyring = await open();
     const before = readFileSync(keys);
     renameSync(directory, `${directory}.away`);
-    await assert.rejects(keyring.addEpoch(), {
+    await assert.rejects(keyring.addKeyVersion(), {
       name: "KeyringError",
       message: /keys\.2\.json could not be written \(ENOENT\)/,
     });
     renameSync(`${directory}.away`, directory);
     assert.deepEqual(readFileSync(keys), before);
-    assert.equal(await keyring.addEpoch(), 2);
+    assert.equal(await keyring.addKeyVersion(), 2);
   },
 );

@@ -21,8 +21,8 @@ import type { SecretFile } from "./sealed-secret.ts";
  * length of the environment id, the id, 32 bytes of key, and as check value an HMAC under the key
  * of everything before it. It never changes. `keys.<n>.json` holds the wrapped keys. A change
  * creates a file with the next number, which fails if it exists: two processes that change the same
- * keys never lose each other's epoch and the cards in it. The previous file is kept, earlier ones
- * are deleted. Back up both, separately from the cards.
+ * keys never lose each other's key version and the cards sealed under it. The previous file is
+ * kept, earlier ones are deleted. Back up both, separately from the cards.
  */
 interface KeyFilesOptions {
   readonly directory: string;
@@ -51,7 +51,7 @@ const { link, mkdir, open, readdir, rm } = promises;
 const magic = Buffer.from("cofre root key 1\n", "latin1");
 const checkLength = 32;
 const ownerOnly = 0o600;
-/** About 3,000 epochs; a larger file is not ours. */
+/** About 3,000 key versions; a larger file is not ours. */
 const largestKeysFile = 1_048_576;
 const largestRootFile = 1_024;
 const largestSecretFile = 65_536;

@@ -96,7 +96,7 @@ const published: ReadonlySet<string> = new Set(testNumbers);
  * Whether a text has one of the published numbers, in any spelling. Unlike a search for anything
  * that looks like a card number, it has no chance matches.
  */
-export function holdsTestNumber(text: string): boolean {
+export function containsTestNumber(text: string): boolean {
   return allDigits(text, shortest).some((written) => {
     for (let start = 0; start + shortest <= written.length; start += 1) {
       for (

@@ -10,7 +10,7 @@ import { defaultAccountSettings } from "../merchant/settings.ts";
 import { NamedRequests } from "../operations/named-requests.ts";
 import { Runner } from "../operations/runner.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
-import { CvvPocket } from "../vault/cvv-pocket.ts";
+import { CvvCache } from "../vault/cvv-cache.ts";
 import { Keyring } from "../vault/keyring.ts";
 import { createLocalVault } from "../vault/local-vault.ts";
 import {
@@ -36,7 +36,7 @@ async function namesAt(
     store,
     vault: createLocalVault({ keyring, environment: "test", random }),
     connectors: connectorsOf([createSimulator({ clock, scheduler: clock })]),
-    pocket: new CvvPocket(random),
+    cvvCache: new CvvCache(random),
     acquirerTimeoutMs: 30_000,
     deliverTo: () => [],
     told: () => undefined,

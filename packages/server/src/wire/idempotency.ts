@@ -1,7 +1,7 @@
 import { assert } from "../kernel/assert.ts";
 import { sha256Hex } from "../kernel/digest.ts";
 import { type CardNamed, maskedPanOf } from "../operations/masked-pan-of.ts";
-import { holdsDigits, holdsMasked } from "../vault/own-number.ts";
+import { containsDigits, containsMaskedPan } from "../vault/contains-pan.ts";
 import type { WireAnswer } from "./answers/answer.ts";
 import { holdsCardNumber } from "./decode/card-like.ts";
 import { answeringAnswer, type EndpointDeps } from "./endpoints/deps.ts";
@@ -70,7 +70,7 @@ async function holdsOwnNumber(
   if (holdsLifted(key, params)) return true;
   const named = holdsCardNumber(key) ? cardNamedBy(params) : undefined;
   const maskedPan = named === undefined ? undefined : await runner.run(maskedPanOf, account, named);
-  return maskedPan !== undefined && holdsMasked(key, maskedPan);
+  return maskedPan !== undefined && containsMaskedPan(key, maskedPan);
 }
 
 const shortestPan = 14;
@@ -78,7 +78,7 @@ const shortestPan = 14;
 function holdsLifted(key: string, tree: Tree): boolean {
   if (typeof tree === "string") return false;
   if (tree instanceof Lifted)
-    return tree.bytes.length >= shortestPan && holdsDigits(key, tree.bytes);
+    return tree.bytes.length >= shortestPan && containsDigits(key, tree.bytes);
   return Object.values(tree).some((member: Tree) => holdsLifted(key, member));
 }
 

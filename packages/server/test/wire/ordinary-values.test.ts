@@ -8,8 +8,8 @@ import { decodeRequest } from "../../src/wire/decode/decode.ts";
 import { readDirect, wipeSource } from "../../src/wire/requests/direct-request.ts";
 import { WireError } from "../../src/wire/decode/wire-error.ts";
 import { withoutOwnNumber } from "../../src/operations/own-number-in-order.ts";
-import { holdsMasked } from "../../src/vault/own-number.ts";
-import { holdsTestNumber } from "../../src/vault/test-numbers.ts";
+import { containsMaskedPan } from "../../src/vault/contains-pan.ts";
+import { containsTestNumber } from "../../src/vault/test-numbers.ts";
 import {
   type Chance,
   chanceOf,
@@ -136,13 +136,13 @@ describe("ordinary values are accepted", () => {
 
   test("merchant_refund_code, by the mask of the payment's card", (context) => {
     measure(context, "merchant_refund_code", codes, (code) =>
-      holdsMasked(code, "411111xxxxxx1111") ? "COFRE-47" : undefined,
+      containsMaskedPan(code, "411111xxxxxx1111") ? "COFRE-47" : undefined,
     );
   });
 
   test("the names of worlds, snapshots and of payments that a fault waits for", (context) => {
     measure(context, "a world's name", codes, (name) =>
-      holdsTestNumber(name) ? "COFRE-73" : undefined,
+      containsTestNumber(name) ? "COFRE-73" : undefined,
     );
   });
 });

@@ -2,7 +2,7 @@ import { acting, reading, whenGiven } from "../../wire/permission.ts";
 import { suggestionFor } from "../../kernel/suggestion.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import { declineReasons, type DeclineReason } from "../../payment/payment.ts";
-import { holdsTestNumber } from "../../vault/test-numbers.ts";
+import { containsTestNumber } from "../../vault/test-numbers.ts";
 import {
   type Fault,
   type FaultBoard,
@@ -255,7 +255,7 @@ function readCode(add: TreeObject): string | undefined {
     code === "" ||
     lengthOf(code) > longestFaultCode ||
     /\p{Cc}/u.test(code) ||
-    holdsTestNumber(code)
+    containsTestNumber(code)
   ) {
     throw refusal("COFRE-93", { longest: longestFaultCode });
   }

@@ -10,7 +10,7 @@ import type { AddressCheck } from "../../merchant/receiver-address.ts";
 import { newKey } from "../../operations/sandbox-account.ts";
 import type { World, WorldPlan } from "../../sandbox/world.ts";
 import { WorldRefused, type Worlds } from "../../sandbox/worlds.ts";
-import { holdsTestNumber } from "../../vault/test-numbers.ts";
+import { containsTestNumber } from "../../vault/test-numbers.ts";
 import type { WireAnswer } from "../../wire/answers/answer.ts";
 import type { Endpoint, OpenRequest, WireRequest } from "../../wire/endpoint.ts";
 import { readErrors, wireErrorOf } from "../../wire/answers/errors.ts";
@@ -427,7 +427,10 @@ const keys = ["integration_key", "public_integration_key"];
  */
 function isText(value: unknown): boolean {
   return (
-    typeof value === "string" && value.length >= 1 && value.length <= 100 && !holdsTestNumber(value)
+    typeof value === "string" &&
+    value.length >= 1 &&
+    value.length <= 100 &&
+    !containsTestNumber(value)
   );
 }
 
@@ -463,7 +466,7 @@ async function changeWorld(
   const name = textOf(params, "name") ?? "";
   if (
     (action === "snapshot" || action === "restore") &&
-    (!/^[\w.-]{1,50}$/.test(name) || holdsTestNumber(name))
+    (!/^[\w.-]{1,50}$/.test(name) || containsTestNumber(name))
   ) {
     return invalid(
       "name",

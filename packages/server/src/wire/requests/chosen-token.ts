@@ -1,5 +1,5 @@
 import { isAcceptableToken, tokenLength } from "../../vault/token.ts";
-import { holdsPan } from "../../vault/own-number.ts";
+import { containsPan } from "../../vault/contains-pan.ts";
 import type { Pan } from "../../vault/pan.ts";
 import { lengthOf } from "./fields.ts";
 import type { Broken } from "./rules.ts";
@@ -19,6 +19,7 @@ export function refuseChosenToken(
     return { field, problem: `must have between ${shortest} and ${longest} characters` };
   if (!isAcceptableToken(token)) return { field, problem: "is invalid" };
   return (
-    pan !== undefined && holdsPan(token, pan) && { field, problem: "must not hold a card number" }
+    pan !== undefined &&
+    containsPan(token, pan) && { field, problem: "must not hold a card number" }
   );
 }

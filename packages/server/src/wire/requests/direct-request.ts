@@ -25,7 +25,7 @@ import { offeredInstalments, refuseInstalments } from "../../payment/instalments
 import type { Customer, PaymentOrder, Pricing } from "../../payment/payment.ts";
 import { maximumAmount, priceOrder } from "../../payment/pricing.ts";
 import { brandOf } from "../../vault/bin.ts";
-import { holdsPan } from "../../vault/own-number.ts";
+import { containsPan } from "../../vault/contains-pan.ts";
 import { Pan } from "../../vault/pan.ts";
 import { addUpTo, amountIn } from "./amounts.ts";
 import {
@@ -433,7 +433,7 @@ function holdsOwnNumber(
   { settings }: Account,
   card: CardReading | undefined,
 ): boolean {
-  return settings.refuseCardLikeCodes && card?.pan !== undefined && holdsPan(code, card.pan);
+  return settings.refuseCardLikeCodes && card?.pan !== undefined && containsPan(code, card.pan);
 }
 
 /**

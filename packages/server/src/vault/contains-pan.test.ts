@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { cardOf } from "../../test/vectors/cards.ts";
 import { maskOf } from "./mask.ts";
-import { holdsDigits, holdsMasked, holdsPan } from "./own-number.ts";
+import { containsDigits, containsMaskedPan, containsPan } from "./contains-pan.ts";
 
 const { pan } = cardOf("4111111111111111");
 const mask = maskOf(pan);
@@ -19,7 +19,7 @@ describe("a text that holds the number of a card", () => {
       "4a1b1c1d1e1f1g1h1i1j1k1l1m1n1o1",
     ]) {
       assert.deepEqual(
-        [holdsPan(text, pan), holdsDigits(text, pan.reveal()), holdsMasked(text, mask)],
+        [containsPan(text, pan), containsDigits(text, pan.reveal()), containsMaskedPan(text, mask)],
         [true, true, true],
         text,
       );
@@ -38,7 +38,7 @@ describe("a text that holds the number of a card", () => {
       "",
     ]) {
       assert.deepEqual(
-        [holdsPan(text, pan), holdsDigits(text, pan.reveal()), holdsMasked(text, mask)],
+        [containsPan(text, pan), containsDigits(text, pan.reveal()), containsMaskedPan(text, mask)],
         [false, false, false],
         text,
       );
@@ -48,12 +48,12 @@ describe("a text that holds the number of a card", () => {
   test("is known by the mask where first six, last four, length and check digit agree, and only then", () => {
     // The hidden digits may have any values, so another number with the same mask matches too.
     assert.deepEqual(
-      [holdsPan("4111110000001111", pan), holdsMasked("4111110000001111", mask)],
+      [containsPan("4111110000001111", pan), containsMaskedPan("4111110000001111", mask)],
       [false, false],
       "another check digit",
     );
     assert.deepEqual(
-      [holdsPan("4111111812391111", pan), holdsMasked("4111111812391111", mask)],
+      [containsPan("4111111812391111", pan), containsMaskedPan("4111111812391111", mask)],
       [false, true],
       "a right one",
     );
@@ -63,9 +63,9 @@ describe("a text that holds the number of a card", () => {
       "411111181291111",
       "41111118123481111",
     ]) {
-      assert.equal(holdsMasked(text, mask), false, text);
+      assert.equal(containsMaskedPan(text, mask), false, text);
     }
     // A match that begins after a partial match.
-    assert.equal(holdsMasked("411111 4111111812391111", mask), true);
+    assert.equal(containsMaskedPan("411111 4111111812391111", mask), true);
   });
 });

@@ -10,12 +10,12 @@ import { passesLuhn, type Pan } from "./pan.ts";
 const shownFirst = 6;
 const shownLast = 4;
 
-export function holdsPan(text: string, pan: Pan): boolean {
-  return holdsDigits(text, pan.reveal());
+export function containsPan(text: string, pan: Pan): boolean {
+  return containsDigits(text, pan.reveal());
 }
 
 /** The same for ASCII digits that are not a `Pan` yet. */
-export function holdsDigits(text: string, digits: Uint8Array): boolean {
+export function containsDigits(text: string, digits: Uint8Array): boolean {
   return allDigits(text, digits.length).some((written) => {
     for (let start = 0; start + digits.length <= written.length; start += 1) {
       let same = 0;
@@ -30,7 +30,7 @@ export function holdsDigits(text: string, digits: Uint8Array): boolean {
  * The same for a card of which only the mask is known: the first six digits, last four, length and
  * check digit match.
  */
-export function holdsMasked(text: string, maskedPan: string): boolean {
+export function containsMaskedPan(text: string, maskedPan: string): boolean {
   const { length } = maskedPan;
   return allDigits(text, length).some((written) => {
     for (let start = 0; start + length <= written.length; start += 1) {
