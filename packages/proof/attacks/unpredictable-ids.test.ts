@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { newPaymentId } from "../../server/src/kernel/ids.ts";
+import { newPaymentId } from "../../server/src/payment/payment-id.ts";
 import { instant } from "../../server/src/kernel/instant.ts";
 import { SeededRandom } from "../../server/src/kernel/seeded-random.ts";
 import { SystemRandom } from "../../server/src/kernel/system-random.ts";
@@ -10,7 +10,7 @@ import { newToken } from "../../server/src/vault/token.ts";
 /*
  * Row 22 of the attack table: identifiers that can be guessed. Tokens have 512 random bits,
  * payments 144 beside their time, or 112 after another payment of the same merchant and millisecond
- * (ids.test.ts). architecture.test.ts checks that only the system's source is used; a program that
+ * (payment-id.test.ts). architecture.test.ts checks that only the system's source is used; a program that
  * serves cannot have a seeded one.
  */
 

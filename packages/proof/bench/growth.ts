@@ -3,7 +3,8 @@ import {
   decideAuthorizeOutcome,
   decideIntention,
 } from "../../server/src/decisions/payment-decisions.ts";
-import { newPaymentId, type MerchantId, type PaymentId } from "../../server/src/kernel/ids.ts";
+import type { MerchantId } from "../../server/src/kernel/ids.ts";
+import { newPaymentId, type PaymentId } from "../../server/src/payment/payment-id.ts";
 import { instant, laterBy } from "../../server/src/kernel/instant.ts";
 import { SystemRandom } from "../../server/src/kernel/system-random.ts";
 import type { RunningStore, Store } from "../../server/src/stores/store.ts";

@@ -1,4 +1,5 @@
-import type { MerchantId, PaymentId } from "../../server/src/kernel/ids.ts";
+import type { MerchantId } from "../../server/src/kernel/ids.ts";
+import type { PaymentId } from "../../server/src/payment/payment-id.ts";
 import type { Payment } from "../../server/src/payment/payment.ts";
 import type { HistoryRow } from "../../server/src/stores/change.ts";
 import type { Store } from "../../server/src/stores/store.ts";

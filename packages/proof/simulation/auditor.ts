@@ -1,5 +1,6 @@
 import type { AuthorizeRequest, CardToAuthorize } from "../../server/src/connectors/connector.ts";
-import type { MerchantId, PaymentId } from "../../server/src/kernel/ids.ts";
+import type { MerchantId } from "../../server/src/kernel/ids.ts";
+import type { PaymentId } from "../../server/src/payment/payment-id.ts";
 import type { Instant } from "../../server/src/kernel/instant.ts";
 import type { Alarm } from "../../server/src/operations/runner.ts";
 import type { Payment } from "../../server/src/payment/payment.ts";

@@ -11,7 +11,8 @@ import {
   decideReviewRejected,
 } from "../../server/src/decisions/review-decisions.ts";
 import type { PaymentChange } from "../../server/src/decisions/steps.ts";
-import type { MerchantId, PaymentId } from "../../server/src/kernel/ids.ts";
+import type { MerchantId } from "../../server/src/kernel/ids.ts";
+import type { PaymentId } from "../../server/src/payment/payment-id.ts";
 import { day, instant, laterBy } from "../../server/src/kernel/instant.ts";
 import { ServiceError } from "../../server/src/payment/service-error.ts";
 import { type Balance, balancesOf, isBalanced } from "../../server/src/ledger/balances.ts";

@@ -2,12 +2,8 @@ import type { Connector } from "../../server/src/connectors/connector.ts";
 import { connectorsOf } from "../../server/src/connectors/connector-set.ts";
 import type { WireAnswer } from "../../server/src/wire/answers/answer.ts";
 import { notBefore } from "../../server/src/decisions/steps.ts";
-import {
-  hexOf,
-  type MerchantId,
-  type PaymentId,
-  type TokenDigest,
-} from "../../server/src/kernel/ids.ts";
+import { hexOf, type MerchantId, type TokenDigest } from "../../server/src/kernel/ids.ts";
+import type { PaymentId } from "../../server/src/payment/payment-id.ts";
 import { slotCount } from "../../server/src/kernel/slot.ts";
 import { ServiceError, type ServiceErrorCode } from "../../server/src/payment/service-error.ts";
 import { SeededRandom } from "../../server/src/kernel/seeded-random.ts";

@@ -1,6 +1,7 @@
 import type { Connectors } from "./connectors/connector.ts";
 import { type Clock, clockToleranceMs } from "./kernel/clock.ts";
-import type { MerchantId, PaymentIds } from "./kernel/ids.ts";
+import type { MerchantId } from "./kernel/ids.ts";
+import type { PaymentIds } from "./payment/payment-id.ts";
 import type { Instant } from "./kernel/instant.ts";
 import { JobReads, type ReadReport } from "./kernel/job-reads.ts";
 import type { ElapsedMs } from "./kernel/elapsed.ts";

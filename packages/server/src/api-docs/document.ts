@@ -1,6 +1,6 @@
 import { type DocumentedError, documentedErrors } from "../wire/errors/error-reference.ts";
 import type { ErrorCode } from "../wire/errors/refusal.ts";
-import { exampleDueDate } from "../kernel/calendar.ts";
+import { exampleDueDate } from "../vault/card-due-date.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { ServedEndpoint } from "../wire/endpoint.ts";
 import { type HealthProbe, healthProbes, healthSchema } from "../wire/endpoints/health.ts";

@@ -1,5 +1,5 @@
 import { clientNames } from "./env.ts";
-import { exampleDueDate } from "../kernel/calendar.ts";
+import { exampleDueDate } from "../vault/card-due-date.ts";
 import type { Instant } from "../kernel/instant.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { Clock } from "../kernel/clock.ts";
-import { isPaymentId } from "../kernel/ids.ts";
+import { isPaymentId } from "../payment/payment-id.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { notificationKinds } from "../notification/events.ts";

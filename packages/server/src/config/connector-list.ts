@@ -1,4 +1,4 @@
-import { isConnectorName } from "../kernel/connector-name.ts";
+import { isConnectorName } from "../payment/connector-name.ts";
 import type { Secret } from "../kernel/secret.ts";
 import {
   type Reading,

@@ -7,7 +7,8 @@ import type {
 } from "../connectors/connector.ts";
 import { assert } from "../kernel/assert.ts";
 import { scaleOf } from "../kernel/currency.ts";
-import type { MerchantId, PaymentId } from "../kernel/ids.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import type { PaymentId } from "../payment/payment-id.ts";
 import { type Instant, day, hour, laterBy } from "../kernel/instant.ts";
 import { parseAmount } from "../kernel/money.ts";
 import { ServiceError } from "../payment/service-error.ts";

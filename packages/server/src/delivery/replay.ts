@@ -1,5 +1,6 @@
 import type { Clock } from "../kernel/clock.ts";
-import type { MerchantId, PaymentId } from "../kernel/ids.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import type { PaymentId } from "../payment/payment-id.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { OutboxRow, Store } from "../stores/store.ts";
 import { deliveryChange } from "./delivery.ts";

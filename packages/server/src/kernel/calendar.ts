@@ -27,12 +27,6 @@ export interface CivilTime extends CalendarDate {
   readonly millisecond: number;
 }
 
-/** A card's expiry as printed on it: `month` 1 to 12, `year` with four digits. */
-export interface CardDueDate {
-  readonly month: number;
-  readonly year: number;
-}
-
 function isLeapYear(year: number): boolean {
   return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
 }
@@ -105,7 +99,7 @@ export function addDays(at: Instant, days: number): Instant {
  * A date in the format of requests, `dd/mm/yyyy`, day and month with or without leading zeros
  * (interface 3.2). Undefined for another format or a day that does not exist.
  */
-export function parseWireDate(text: string): CalendarDate | undefined {
+export function parseDayMonthYear(text: string): CalendarDate | undefined {
   const match = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/.exec(text);
   if (match === null) return undefined;
   const date = { year: Number(match[3]), month: Number(match[2]), day: Number(match[1]) };
@@ -123,24 +117,12 @@ export function ageAt(birth: CalendarDate, at: Instant): number {
   return today.year - birth.year - (hadBirthday ? 0 : 1);
 }
 
-/**
- * The last instant of a card's expiry month. A card is valid as long as it is that month anywhere:
- * last in UTC-12, where the month ends twelve hours later than in UTC.
- */
+/** The last instant of a month in UTC. */
 export function endOfMonth(year: number, month: number): Instant {
   assert(month >= 1 && month <= 12, "a month is 1 to 12");
   const next =
     month === 12 ? { year: year + 1, month: 1, day: 1 } : { year, month: month + 1, day: 1 };
-  return (dayOfDate(next) * dayMs + dayMs / 2 - 1) as Instant;
-}
-
-/**
- * `mm/yyyy`, the month with or without a leading zero (interface 2.1). Undefined for another format
- * or a month that does not exist.
- */
-export function parseCardDueDate(text: string): CardDueDate | undefined {
-  const match = /^(0?[1-9]|1[0-2])\/(\d{4})$/.exec(text);
-  return match === null ? undefined : { month: Number(match[1]), year: Number(match[2]) };
+  return (dayOfDate(next) * dayMs - 1) as Instant;
 }
 
 function isDate({ year, month, day }: CalendarDate): boolean {
@@ -252,9 +234,4 @@ export function afterSpan(at: Instant, span: string): Instant | undefined {
   if (unitMs === undefined) return undefined;
   const ms = count * unitMs;
   return ms > 36_525 * dayMs ? undefined : ((at + ms) as Instant);
-}
-
-/** `mm/yyyy`, nine years from now: the expiry of an example card. */
-export function exampleDueDate(now: Instant): string {
-  return `12/${Number(formatDate(now).slice(0, 4)) + 9}`;
 }

@@ -8,10 +8,10 @@ export type CurrencyCode = string;
  * The wire prints two decimals and accepts up to two in every currency, even if ISO 4217 has none
  * (interface 8).
  */
-const wireScale = 2;
+const minScale = 2;
 
 const scales: ReadonlyMap<string, number> = new Map(
-  Object.entries(isoExponents).map(([code, exponent]) => [code, Math.max(exponent, wireScale)]),
+  Object.entries(isoExponents).map(([code, exponent]) => [code, Math.max(exponent, minScale)]),
 );
 
 export function isCurrency(code: string): code is CurrencyCode {

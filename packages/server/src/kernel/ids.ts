@@ -1,18 +1,10 @@
-import type { Instant } from "./instant.ts";
 import type { Random } from "./random.ts";
 
 declare const brand: unique symbol;
-type Branded<Name extends string> = string & { readonly [brand]: Name };
+export type Branded<Name extends string> = string & { readonly [brand]: Name };
 
 /** One merchant account: 8 lower-case hex characters. Prefix of every key in the store. */
 export type MerchantId = Branded<"MerchantId">;
-
-/**
- * One payment: 48 lower-case hex characters. The first 8 are the creation time in Unix seconds
- * (interface 3.4, measured there), so that keys grow with time and recent index pages stay cached.
- * The seconds fit until 2106-02-07; later they restart from 0, which only affects the order.
- */
-export type PaymentId = Branded<"PaymentId">;
 
 /** SHA-256 of a token, 64 lower-case hex characters: the only stored form of a token. */
 export type TokenDigest = Branded<"TokenDigest">;
@@ -20,82 +12,10 @@ export type TokenDigest = Branded<"TokenDigest">;
 /** SHA-256 of an integration key, 64 lower-case hex characters. */
 export type KeyDigest = Branded<"KeyDigest">;
 
-/** Hexadecimal digits after the time. */
-const randomDigits = 36;
-/** Random digits that a step does not use. */
-const stepSkips = 8;
-/** Minimum number of pairs of merchant and millisecond whose last id is remembered. */
-const leastMoments = 1_000;
-
-/**
- * If `above`, the id of another payment, is given, the digits after the time are greater than its
- * digits, by at least 1 and at most 2^112.
- */
-export function newPaymentId(at: Instant, random: Random, above?: PaymentId): PaymentId {
-  const drawn = hexOf(random.bytes(randomDigits / 2));
-  return (timeInId(at) +
-    (above === undefined ? drawn : beyond(above.slice(-randomDigits), drawn))) as PaymentId;
-}
-
-/** Creates the ids of payments. */
-export type PaymentIds = (merchantId: MerchantId, at: Instant) => PaymentId;
-
-/**
- * Payments of one merchant in the same millisecond get increasing ids, as long as the previous id
- * is remembered.
- */
-export function paymentIds(random: Random): PaymentIds {
-  /**
-   * The last id per merchant and millisecond. Older entries are dropped as a whole map, which
-   * avoids a search for the oldest key.
-   */
-  let last = new Map<string, PaymentId>();
-  let earlier = new Map<string, PaymentId>();
-  return (merchantId, at) => {
-    const moment = `${merchantId} ${at}`;
-    const id = newPaymentId(at, random, last.get(moment) ?? earlier.get(moment));
-    if (last.size >= leastMoments && !last.has(moment)) {
-      earlier = last;
-      last = new Map();
-    }
-    last.set(moment, id);
-    return id;
-  };
-}
-
-/** The lowest id of payments created at this moment: ids of earlier payments are lower. */
-export function leastPaymentId(at: Instant): PaymentId {
-  return timeInId(at).padEnd(48, "0") as PaymentId;
-}
-
-/**
- * A thousand steps of 112 bits exceed the 144 bits once in eight million times; this only affects
- * the order.
- */
-function beyond(digits: string, drawn: string): string {
-  const next = BigInt(`0x${digits}`) + BigInt(`0x${drawn.slice(stepSkips)}`) + 1n;
-  return next >= 1n << BigInt(randomDigits * 4)
-    ? drawn
-    : next.toString(16).padStart(randomDigits, "0");
-}
-
-function timeInId(at: Instant): string {
-  const seconds = Math.floor(at / 1_000);
-  return hexDigits(seconds % 2 ** 32, 8) + hexDigits(Math.floor(at - seconds * 1_000), 4);
-}
-
 export function newMerchantId(random: Random): MerchantId {
   return hexOf(random.bytes(4)) as MerchantId;
 }
 
-export function isPaymentId(text: string): text is PaymentId {
-  return /^[0-9a-f]{48}$/.test(text);
-}
-
 export function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
-}
-
-function hexDigits(value: number, digits: number): string {
-  return value.toString(16).padStart(digits, "0");
 }

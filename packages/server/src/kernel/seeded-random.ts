@@ -9,7 +9,7 @@ const zeros = new Uint8Array(pieceBytes);
  * Repeatable random bytes for sandbox worlds and the simulation: the same seed gives the same bytes
  * on every machine and version. The stream is AES-256 in counter mode over zeros, from counter 0,
  * with the key SHA-256(`cofre seeded random 1` NUL seed), and is read in the order of the calls.
- * The seed reveals every byte, so no secret may be drawn from it where real cards are stored: only
+ * The seed reveals every byte, so no secret may be drawn from it where real data is stored: only
  * worlds of the sandbox import this file (architecture.test.ts has the list of allowed importers),
  * and the configuration accepts only the sandbox environment.
  */

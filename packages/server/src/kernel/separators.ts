@@ -1,8 +1,7 @@
 /**
  * Characters that separate the digits of a number or surround it: typed ones, and those that
- * clipboards, word processors and mobile keyboards add. Card numbers, security codes, telephone
- * numbers, documents and zip codes are parsed without them; the search for card numbers, in
- * requests and in files, ignores them.
+ * clipboards, word processors and mobile keyboards add. Numbers, telephone numbers, documents and
+ * zip codes are parsed without them, and searches for numbers in requests and files ignore them.
  */
 
 /** Kinds of separators, as bits: each parser selects the kinds that it accepts. */

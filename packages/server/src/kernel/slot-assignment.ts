@@ -2,7 +2,7 @@ import { everySlot } from "./slot.ts";
 
 /**
  * Port: the slots that are assigned to this process, its part of the work for all merchants
- * (recovery, notifications, deletion of expired cards). It prevents several processes from doing
+ * (recovery, notifications, deletion of expired data). It prevents several processes from doing
  * the same work. Correctness does not depend on it: duplicate work fails on the versions of the
  * records that it writes.
  */

@@ -1,5 +1,5 @@
 import { ownValue } from "../kernel/own.ts";
-import { isConnectorName } from "../kernel/connector-name.ts";
+import { isConnectorName } from "../payment/connector-name.ts";
 import { countryCodes } from "../payment/countries.ts";
 import { type Brand, brands } from "../vault/brand.ts";
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { MerchantId, PaymentId } from "../kernel/ids.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import type { PaymentId } from "../payment/payment-id.ts";
 import { instant } from "../kernel/instant.ts";
 import {
   isUrlEndpoint,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { leastPaymentId } from "../kernel/ids.ts";
+import { leastPaymentId } from "../payment/payment-id.ts";
 import { day, hour, instant, laterBy } from "../kernel/instant.ts";
 import { openEmbeddedStore } from "../stores/embedded/embedded-store.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";

@@ -1,4 +1,4 @@
-import { leastPaymentId, type PaymentId } from "../kernel/ids.ts";
+import { leastPaymentId, type PaymentId } from "../payment/payment-id.ts";
 import { day, hour, type Instant, instant } from "../kernel/instant.ts";
 import type { PaymentFigure } from "../stores/store.ts";
 import type { Brand } from "../vault/brand.ts";

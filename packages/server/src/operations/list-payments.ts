@@ -1,4 +1,4 @@
-import { isPaymentId, type PaymentId } from "../kernel/ids.ts";
+import { isPaymentId, type PaymentId } from "../payment/payment-id.ts";
 import type { Payment } from "../payment/payment.ts";
 import { isAmong } from "../payment/money-outcome.ts";
 import type { PaymentFilter, PaymentList } from "../stores/store.ts";

@@ -1,4 +1,4 @@
-import { isPaymentId } from "../kernel/ids.ts";
+import { isPaymentId } from "../payment/payment-id.ts";
 import type { Payment } from "../payment/payment.ts";
 import { cardByToken } from "./with-card.ts";
 import { read } from "./commit.ts";

@@ -1,7 +1,7 @@
 import type { Connectors } from "../connectors/connector.ts";
 import type { LateApproval } from "../decisions/late-approvals.ts";
 import type { Clock } from "../kernel/clock.ts";
-import type { PaymentId } from "../kernel/ids.ts";
+import type { PaymentId } from "../payment/payment-id.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
 import type { ServiceErrorCode } from "../payment/service-error.ts";

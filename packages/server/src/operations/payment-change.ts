@@ -1,7 +1,7 @@
 import type { PaymentChange } from "../decisions/steps.ts";
 import { assert } from "../kernel/assert.ts";
 import { ServiceError } from "../payment/service-error.ts";
-import { isPaymentId } from "../kernel/ids.ts";
+import { isPaymentId } from "../payment/payment-id.ts";
 import type { Payment } from "../payment/payment.ts";
 import { read } from "./commit.ts";
 import type { PaymentSelector } from "./direct-input.ts";

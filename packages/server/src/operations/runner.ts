@@ -3,7 +3,7 @@ import type { LateApproval } from "../decisions/late-approvals.ts";
 import { decideMarkForReview } from "../decisions/payment-decisions.ts";
 import { BrokenInvariant } from "../kernel/assert.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { type PaymentId, type PaymentIds, paymentIds } from "../kernel/ids.ts";
+import { type PaymentId, type PaymentIds, paymentIds } from "../payment/payment-id.ts";
 import { type Instant, laterBy } from "../kernel/instant.ts";
 import type { Random } from "../kernel/random.ts";
 import { ServiceError } from "../payment/service-error.ts";

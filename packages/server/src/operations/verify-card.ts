@@ -1,6 +1,7 @@
 import type { CardToAuthorize, VerifyOutcome } from "../connectors/connector.ts";
 import { assert } from "../kernel/assert.ts";
-import { newPaymentId, type TokenDigest } from "../kernel/ids.ts";
+import type { TokenDigest } from "../kernel/ids.ts";
+import { newPaymentId } from "../payment/payment-id.ts";
 import { countryOf } from "../payment/countries.ts";
 import type { OrderCard } from "../payment/payment.ts";
 import { withCard } from "./with-card.ts";

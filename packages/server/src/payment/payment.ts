@@ -1,4 +1,5 @@
-import type { MerchantId, PaymentId, TokenDigest } from "../kernel/ids.ts";
+import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
+import type { PaymentId } from "./payment-id.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Money } from "../kernel/money.ts";
 import type { Brand } from "../vault/brand.ts";

@@ -1,5 +1,5 @@
 import { isCurrency } from "../kernel/currency.ts";
-import type { PaymentId } from "../kernel/ids.ts";
+import type { PaymentId } from "../payment/payment-id.ts";
 import { formatAmount, formatMoney, type Money, parseAmount } from "../kernel/money.ts";
 import { countryOf } from "../payment/countries.ts";
 import { isAmong } from "../payment/money-outcome.ts";

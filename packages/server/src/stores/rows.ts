@@ -1,4 +1,5 @@
-import type { KeyDigest, MerchantId, PaymentId } from "../kernel/ids.ts";
+import type { KeyDigest, MerchantId } from "../kernel/ids.ts";
+import type { PaymentId } from "../payment/payment-id.ts";
 import { laterBy } from "../kernel/instant.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { EntryKind, JournalEntry, LedgerAccount } from "../ledger/journal.ts";

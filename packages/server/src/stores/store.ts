@@ -1,4 +1,5 @@
-import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../kernel/ids.ts";
+import type { KeyDigest, MerchantId, TokenDigest } from "../kernel/ids.ts";
+import type { PaymentId } from "../payment/payment-id.ts";
 import type { Instant } from "../kernel/instant.ts";
 import type { Slots } from "../kernel/slot.ts";
 import type { Account } from "../merchant/account.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import { readFileSync } from "node:fs";
-import { newPaymentId } from "../../src/kernel/ids.ts";
+import { newPaymentId } from "../../src/payment/payment-id.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
 import { instant } from "../../src/kernel/instant.ts";
 import { balancesOf, isBalanced } from "../../src/ledger/balances.ts";

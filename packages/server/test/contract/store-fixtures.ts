@@ -1,4 +1,5 @@
-import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../src/kernel/ids.ts";
+import type { KeyDigest, MerchantId, TokenDigest } from "../../src/kernel/ids.ts";
+import type { PaymentId } from "../../src/payment/payment-id.ts";
 import { instant } from "../../src/kernel/instant.ts";
 import type { JournalEntry } from "../../src/ledger/journal.ts";
 import type { Account } from "../../src/merchant/account.ts";

@@ -1,5 +1,5 @@
 import { assert } from "../../kernel/assert.ts";
-import { endOfMonth } from "../../kernel/calendar.ts";
+import { endOfDueMonth } from "../../vault/card-due-date.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { DeclineReason } from "../../payment/payment.ts";
 import type { Brand } from "../../vault/brand.ts";
@@ -163,7 +163,7 @@ export function cardJudge(
       !bins.some((bin) => bin.every((digit, index) => digits[index] === digit))
     )
       return notATestCard;
-    return known?.verdict ?? (endOfMonth(expiryYear, expiryMonth) < now ? expired : undefined);
+    return known?.verdict ?? (endOfDueMonth(expiryYear, expiryMonth) < now ? expired : undefined);
   };
 }
 

@@ -1,6 +1,7 @@
 import { acting, viewing, whenGiven } from "../../wire/permission.ts";
 import { formatTimestamp } from "../../kernel/calendar.ts";
-import { isPaymentId, type MerchantId, type PaymentId } from "../../kernel/ids.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
+import { isPaymentId, type PaymentId } from "../../payment/payment-id.ts";
 import type { Account, AccountSettings } from "../../merchant/account.ts";
 import { endpointsOf, endpointsSwitched } from "../../merchant/notification-endpoints.ts";
 import { type Delivery, openMessage, deliveryStates } from "../../notification/events.ts";

@@ -1,7 +1,7 @@
 import { viewing } from "../../wire/permission.ts";
 import { formatTimestamp } from "../../kernel/calendar.ts";
 import { scaleOf } from "../../kernel/currency.ts";
-import { isPaymentId } from "../../kernel/ids.ts";
+import { isPaymentId } from "../../payment/payment-id.ts";
 import { formatAmount, formatMoney } from "../../kernel/money.ts";
 import { listPayments, type ListInput } from "../../operations/list-payments.ts";
 import { paymentStates } from "../../payment/payment-machine.ts";

@@ -1,6 +1,6 @@
 import { viewing } from "../../wire/permission.ts";
 import { formatInstant } from "../../kernel/calendar.ts";
-import { isPaymentId } from "../../kernel/ids.ts";
+import { isPaymentId } from "../../payment/payment-id.ts";
 import {
   type Recorder,
   recordingBounds,

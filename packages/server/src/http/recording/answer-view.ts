@@ -1,4 +1,5 @@
-import { isPaymentId, type TokenDigest } from "../../kernel/ids.ts";
+import type { TokenDigest } from "../../kernel/ids.ts";
+import { isPaymentId } from "../../payment/payment-id.ts";
 import type { AnswerFacts } from "../../sandbox/recording/recorder.ts";
 import type { WireAnswer } from "../../wire/answers/answer.ts";
 import { holdsCardNumber, maskCardNumbers } from "../../wire/decode/card-like.ts";

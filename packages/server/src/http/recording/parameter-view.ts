@@ -1,5 +1,5 @@
 import { shownAddress } from "../../merchant/receiver-address.ts";
-import { isPaymentId } from "../../kernel/ids.ts";
+import { isPaymentId } from "../../payment/payment-id.ts";
 import { maskOfDigits } from "../../vault/mask.ts";
 import type { ParameterList } from "../../sandbox/recording/recorder.ts";
 import {

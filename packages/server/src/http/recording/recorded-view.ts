@@ -1,5 +1,5 @@
 import { formatInstant } from "../../kernel/calendar.ts";
-import { isPaymentId } from "../../kernel/ids.ts";
+import { isPaymentId } from "../../payment/payment-id.ts";
 import type {
   AnswerFacts,
   ParameterList,

@@ -1,4 +1,5 @@
-import { isPaymentId, type MerchantId } from "../../kernel/ids.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
+import { isPaymentId } from "../../payment/payment-id.ts";
 import { textOf, type TreeObject } from "../../wire/decode/tree.ts";
 
 /**

@@ -10,7 +10,8 @@ import type {
 } from "../../connectors/connector.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { scaleOf } from "../../kernel/currency.ts";
-import { isPaymentId, type MerchantId } from "../../kernel/ids.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
+import { isPaymentId } from "../../payment/payment-id.ts";
 import { formatAmount, formatMoney, type Money } from "../../kernel/money.ts";
 import type { OrderCard } from "../../payment/payment.ts";
 import type { CallFacts, CallKind, OutcomeFacts, Recorder } from "./recorder.ts";

@@ -1,5 +1,6 @@
 import type { ElapsedMs } from "../../kernel/elapsed.ts";
-import type { MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
+import type { MerchantId, TokenDigest } from "../../kernel/ids.ts";
+import type { PaymentId } from "../../payment/payment-id.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { EndpointId } from "../../notification/events.ts";
 import { RingBuffer } from "./ring-buffer.ts";

@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
 import * as given from "../../../test/contract/store-fixtures.ts";
-import type { PaymentId } from "../../kernel/ids.ts";
+import type { PaymentId } from "../../payment/payment-id.ts";
 import type { Change } from "../change.ts";
 import { BatchWriter } from "./batch-writer.ts";
 import { sql } from "./embedded-store.ts";

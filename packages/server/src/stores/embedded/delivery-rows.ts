@@ -1,4 +1,5 @@
-import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
+import type { PaymentId } from "../../payment/payment-id.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type {
   Delivery,

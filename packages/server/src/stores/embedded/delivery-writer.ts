@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert } from "../../kernel/assert.ts";
-import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
+import type { PaymentId } from "../../payment/payment-id.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { type EndpointId, newDelivery, type NotificationKind } from "../../notification/events.ts";
 import {

@@ -1,7 +1,8 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { assert } from "../../kernel/assert.ts";
 import { endOfTurn } from "../../kernel/end-of-turn.ts";
-import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
+import type { KeyDigest, MerchantId, TokenDigest } from "../../kernel/ids.ts";
+import type { PaymentId } from "../../payment/payment-id.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { everySlot, slotCount, slotMask, type Slots } from "../../kernel/slot.ts";
 import type { Account } from "../../merchant/account.ts";

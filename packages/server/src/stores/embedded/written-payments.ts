@@ -1,5 +1,6 @@
 import { assert } from "../../kernel/assert.ts";
-import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
+import type { PaymentId } from "../../payment/payment-id.ts";
 import type { Payment } from "../../payment/payment.ts";
 import { paymentIndex, type PaymentPart, type Rare } from "../change-message.ts";
 import { paymentFromRow, type PaymentRow } from "../rows.ts";

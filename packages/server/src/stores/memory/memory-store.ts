@@ -1,5 +1,6 @@
 import { assert, unreachable } from "../../kernel/assert.ts";
-import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
+import type { KeyDigest, MerchantId, TokenDigest } from "../../kernel/ids.ts";
+import type { PaymentId } from "../../payment/payment-id.ts";
 import { type Instant, instant } from "../../kernel/instant.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";

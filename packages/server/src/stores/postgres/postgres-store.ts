@@ -1,6 +1,7 @@
 import { assert } from "../../kernel/assert.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import type { KeyDigest, MerchantId, PaymentId, TokenDigest } from "../../kernel/ids.ts";
+import type { KeyDigest, MerchantId, TokenDigest } from "../../kernel/ids.ts";
+import type { PaymentId } from "../../payment/payment-id.ts";
 import { instant, type Instant } from "../../kernel/instant.ts";
 import { everySlot, slotMask, type Slots } from "../../kernel/slot.ts";
 import type { Secret } from "../../kernel/secret.ts";

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { instant } from "../../kernel/instant.ts";
-import type { MerchantId, PaymentId } from "../../kernel/ids.ts";
+import type { MerchantId } from "../../kernel/ids.ts";
+import type { PaymentId } from "../../payment/payment-id.ts";
 import type { Account, AccountSettings } from "../../merchant/account.ts";
 import { defaultAccountSettings } from "../../merchant/settings.ts";
 import { paymentStates, type PaymentState } from "../../payment/payment-machine.ts";

@@ -1,5 +1,5 @@
 import { addDays, formatDate, formatTimestamp } from "../../kernel/calendar.ts";
-import type { PaymentId } from "../../kernel/ids.ts";
+import type { PaymentId } from "../../payment/payment-id.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { formatMoney } from "../../kernel/money.ts";
 import type { Account, AccountSettings } from "../../merchant/account.ts";

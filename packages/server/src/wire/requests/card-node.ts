@@ -1,4 +1,4 @@
-import { endOfMonth } from "../../kernel/calendar.ts";
+import { endOfDueMonth } from "../../vault/card-due-date.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { brandOf } from "../../vault/bin.ts";
 import type { Card } from "../../vault/card.ts";
@@ -137,13 +137,13 @@ function isPan(reading: CardContext): reading is CardContext & { readonly card: 
 }
 
 function isOver(due: DueDate, now: Instant): boolean {
-  return endOfMonth(due.year, due.month) < now;
+  return endOfDueMonth(due.year, due.month) < now;
 }
 
 /** Years from now until the end of the due date's year, rounded down. */
 function yearsFrom(now: Instant, due: DueDate): number {
   const meanYearMs = 31_556_952_000;
-  return Math.floor((endOfMonth(due.year, 12) - now) / meanYearMs);
+  return Math.floor((endOfDueMonth(due.year, 12) - now) / meanYearMs);
 }
 
 const hasMonth = ({ month }: DueDate): boolean => month >= 1 && month <= 12;

@@ -2,7 +2,7 @@ import { assert } from "../../kernel/assert.ts";
 import {
   ageAt,
   formatCalendarDate,
-  parseWireDate,
+  parseDayMonthYear,
   type CalendarDate,
 } from "../../kernel/calendar.ts";
 import { scaleOf } from "../../kernel/currency.ts";
@@ -342,7 +342,7 @@ function readingOf(
     type: typeIn(typeText, card),
     userValues: userValuesIn(payment),
     birthDateText,
-    birthDate: birthDateText === undefined ? undefined : parseWireDate(birthDateText),
+    birthDate: birthDateText === undefined ? undefined : parseDayMonthYear(birthDateText),
     documentText,
     document:
       documentText === undefined || country === undefined

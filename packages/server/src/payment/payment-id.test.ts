@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isPaymentId, type MerchantId, newPaymentId, type PaymentId, paymentIds } from "./ids.ts";
-import { instant } from "./instant.ts";
-import { SeededRandom } from "./seeded-random.ts";
+import type { MerchantId } from "../kernel/ids.ts";
+import { isPaymentId, newPaymentId, type PaymentId, paymentIds } from "./payment-id.ts";
+import { instant } from "../kernel/instant.ts";
+import { SeededRandom } from "../kernel/seeded-random.ts";
 
 const random = new SeededRandom("ids");
 
