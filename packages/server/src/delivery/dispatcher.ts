@@ -2,7 +2,7 @@ import { assert, BrokenInvariant } from "../kernel/assert.ts";
 import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { day, type Instant, instant, laterBy, second } from "../kernel/instant.ts";
-import { reported, type ReadReport } from "../kernel/job-reads.ts";
+import { reportRead, type ReadReport } from "../kernel/job-reads.ts";
 import type { Random } from "../kernel/random.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { ServiceError } from "../payment/service-error.ts";
@@ -354,7 +354,7 @@ export class Dispatcher {
   }
 
   #read<T>(read: string, reading: Promise<T>): Promise<T> {
-    return reported(this.#parts.reads, read, reading);
+    return reportRead(this.#parts.reads, read, reading);
   }
 
   /** Never rejects: a failed read for one merchant must not prevent those of the next merchants. */

@@ -8,9 +8,9 @@ const runs = [
   "qwertzuiop",
   "azertyuiop",
 ];
-const leastDistinct = 5;
+const minDistinct = 5;
 /** Maximum share of predictable steps from one character to the next. */
-const mostPredictable = 0.6;
+const maxPredictableShare = 0.6;
 
 /**
  * Whether a password is among the first that attackers try: blanks only, a few repeated characters,
@@ -19,13 +19,13 @@ const mostPredictable = 0.6;
  */
 export function isGuessable(text: string): boolean {
   const characters = Array.from(text.trim().toLowerCase());
-  if (new Set(characters).size < leastDistinct) return true;
+  if (new Set(characters).size < minDistinct) return true;
   if (isRepetition(characters)) return true;
   const steps = characters.length - 1;
   const predictable = characters.filter(
     (each, index) => index > 0 && areNeighbours(characters[index - 1] ?? "", each),
   ).length;
-  return predictable > steps * mostPredictable;
+  return predictable > steps * maxPredictableShare;
 }
 
 function isRepetition(characters: readonly string[]): boolean {

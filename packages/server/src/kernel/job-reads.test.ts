@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { instant, minute } from "./instant.ts";
-import { JobReads, type ReadFailure, reported } from "./job-reads.ts";
+import { JobReads, type ReadFailure, reportRead } from "./job-reads.ts";
 
 test("a job whose reads fail is reported at once and then once a minute, with how many failed", () => {
   let now = 0;
@@ -24,10 +24,10 @@ test("three failures of a read in a row make a job a failing one, until that rea
   const job = reads.of("recovery");
   for (const failing of [[], [], ["recovery"], ["recovery"]]) {
     job.failed("paymentsDue");
-    job.worked("paymentsInFlight");
+    job.succeeded("paymentsInFlight");
     assert.deepEqual(reads.failing(), failing);
   }
-  job.worked("paymentsDue");
+  job.succeeded("paymentsDue");
   assert.deepEqual(reads.failing(), []);
   job.failed("paymentsDue");
   assert.deepEqual(reads.failing(), []);
@@ -37,11 +37,11 @@ test("a read is reported, and what it brings is what it brought", async () => {
   const seen: string[] = [];
   const report = {
     failed: (read: string) => void seen.push(`${read} failed`),
-    worked: (read: string) => void seen.push(`${read} worked`),
+    succeeded: (read: string) => void seen.push(`${read} succeeded`),
   };
-  assert.equal(await reported(report, "first", Promise.resolve(7)), 7);
-  await assert.rejects(reported(report, "second", Promise.reject(new Error("down"))), {
+  assert.equal(await reportRead(report, "first", Promise.resolve(7)), 7);
+  await assert.rejects(reportRead(report, "second", Promise.reject(new Error("down"))), {
     message: "down",
   });
-  assert.deepEqual(seen, ["first worked", "second failed"]);
+  assert.deepEqual(seen, ["first succeeded", "second failed"]);
 });

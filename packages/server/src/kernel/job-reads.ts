@@ -9,18 +9,18 @@ export interface ReadReport {
    * A successful read does not reset the others: each is a separate statement, and may time out
    * alone.
    */
-  worked(read: string): void;
+  succeeded(read: string): void;
 }
 
 /** The result of `reading`, after its success or failure was reported. */
-export async function reported<T>(
+export async function reportRead<T>(
   report: ReadReport | undefined,
   read: string,
   reading: Promise<T>,
 ): Promise<T> {
   try {
     const result = await reading;
-    report?.worked(read);
+    report?.succeeded(read);
     return result;
   } catch (error) {
     report?.failed(read);
@@ -39,16 +39,16 @@ export interface ReadFailure {
  * A job counts as failing after this number of failures of one read in a row, until that read
  * succeeds.
  */
-const failuresToFail = 3;
-const silentMs = minute;
+const failureThreshold = 3;
+const reportIntervalMs = minute;
 
 /** Counts failed reads of jobs: a job that cannot read does nothing, and nothing else shows it. */
 export class JobReads {
   readonly #clock: Clock;
   readonly #report: (failure: ReadFailure) => void;
   /** Failures in a row by job and read. */
-  readonly #inARow = new Map<string, Map<string, number>>();
-  readonly #untold = new Map<string, { count: number; toldAt: Instant | undefined }>();
+  readonly #consecutiveFailures = new Map<string, Map<string, number>>();
+  readonly #unreported = new Map<string, { count: number; reportedAt: Instant | undefined }>();
 
   /** `report` is called for the first failure of each job and then at most once a minute. */
   constructor(clock: Clock, report: (failure: ReadFailure) => void) {
@@ -59,30 +59,31 @@ export class JobReads {
   of(job: string): ReadReport {
     return {
       failed: (read) => this.#failed(job, read),
-      worked: (read) => void this.#inARow.get(job)?.delete(read),
+      succeeded: (read) => void this.#consecutiveFailures.get(job)?.delete(read),
     };
   }
 
   /** Jobs with a read that has failed three times in a row. */
   failing(): readonly string[] {
-    return [...this.#inARow]
-      .filter(([, reads]) => [...reads.values()].some((count) => count >= failuresToFail))
+    return [...this.#consecutiveFailures]
+      .filter(([, reads]) => [...reads.values()].some((count) => count >= failureThreshold))
       .map(([job]) => job);
   }
 
   #failed(job: string, read: string): void {
-    const inARow = this.#inARow.get(job) ?? new Map<string, number>();
-    this.#inARow.set(job, inARow);
-    inARow.set(read, (inARow.get(read) ?? 0) + 1);
-    const untold = this.#untold.get(job) ?? { count: 0, toldAt: undefined };
-    this.#untold.set(job, untold);
-    untold.count += 1;
+    const failures = this.#consecutiveFailures.get(job) ?? new Map<string, number>();
+    this.#consecutiveFailures.set(job, failures);
+    failures.set(read, (failures.get(read) ?? 0) + 1);
+    const unreported = this.#unreported.get(job) ?? { count: 0, reportedAt: undefined };
+    this.#unreported.set(job, unreported);
+    unreported.count += 1;
     const now = this.#clock.now();
-    const sinceMs = untold.toldAt === undefined ? silentMs : now - untold.toldAt;
+    const sinceMs =
+      unreported.reportedAt === undefined ? reportIntervalMs : now - unreported.reportedAt;
     // If the clock was set back, the time since the last report is unknown.
-    if (0 <= sinceMs && sinceMs < silentMs) return;
-    this.#report({ job, read, failed: untold.count });
-    untold.count = 0;
-    untold.toldAt = now;
+    if (0 <= sinceMs && sinceMs < reportIntervalMs) return;
+    this.#report({ job, read, failed: unreported.count });
+    unreported.count = 0;
+    unreported.reportedAt = now;
   }
 }

@@ -11,7 +11,7 @@ export interface Money {
   readonly currency: CurrencyCode;
 }
 
-const largestIntegerDigits = 15;
+const maxIntegerDigits = 15;
 
 /**
  * Minor units from the decimal text of a request: `100`, `100.5`, `1.00`. Digits beyond `scale` are
@@ -22,7 +22,7 @@ const largestIntegerDigits = 15;
 export function parseAmount(text: string, scale: number): bigint | undefined {
   const match = /^(\d+)(?:\.(\d+))?$/.exec(text);
   const whole = match?.[1];
-  if (whole === undefined || whole.length > largestIntegerDigits) return undefined;
+  if (whole === undefined || whole.length > maxIntegerDigits) return undefined;
   const fraction = match?.[2] ?? "";
   if (/[^0]/.test(fraction.slice(scale))) return undefined;
   return BigInt(whole + fraction.slice(0, scale).padEnd(scale, "0"));
@@ -118,8 +118,8 @@ export function allocate(minor: bigint, weights: readonly bigint[]): readonly bi
         ? -1
         : 1,
   );
-  const lucky = new Set(byRemainder.slice(0, Number(left)).map(({ index }) => index));
-  return shares.map(({ index, floor }) => (lucky.has(index) ? floor + 1n : floor));
+  const roundedUp = new Set(byRemainder.slice(0, Number(left)).map(({ index }) => index));
+  return shares.map(({ index, floor }) => (roundedUp.has(index) ? floor + 1n : floor));
 }
 
 export function addMoney(one: Money, other: Money): Money {

@@ -1,9 +1,9 @@
 import { createCipheriv, createHash, type Cipheriv } from "node:crypto";
 import type { Random } from "./random.ts";
 
-const pieceBytes = 1_024;
-const blocksPerPiece = pieceBytes / 16;
-const zeros = new Uint8Array(pieceBytes);
+const chunkBytes = 1_024;
+const blocksPerChunk = chunkBytes / 16;
+const zeros = new Uint8Array(chunkBytes);
 
 /**
  * Repeatable random bytes for sandbox worlds and the simulation: the same seed gives the same bytes
@@ -15,7 +15,7 @@ const zeros = new Uint8Array(pieceBytes);
  */
 export class SeededRandom implements Random {
   readonly #stream: Cipheriv;
-  #piece: Uint8Array = new Uint8Array(0);
+  #chunk: Uint8Array = new Uint8Array(0);
   #used = 0;
   #position = 0;
 
@@ -25,13 +25,13 @@ export class SeededRandom implements Random {
     const counter = new Uint8Array(16);
     new DataView(counter.buffer).setBigUint64(
       8,
-      BigInt(Math.floor(position / pieceBytes) * blocksPerPiece),
+      BigInt(Math.floor(position / chunkBytes) * blocksPerChunk),
     );
     this.#stream = createCipheriv("aes-256-ctr", key, counter);
     this.#position = position;
-    if (position % pieceBytes === 0) return;
-    this.#piece = this.#stream.update(zeros);
-    this.#used = position % pieceBytes;
+    if (position % chunkBytes === 0) return;
+    this.#chunk = this.#stream.update(zeros);
+    this.#used = position % chunkBytes;
   }
 
   /** Number of bytes drawn. */
@@ -42,11 +42,11 @@ export class SeededRandom implements Random {
   bytes(length: number): Uint8Array {
     const bytes = new Uint8Array(length);
     for (let filled = 0; filled < length;) {
-      if (this.#used === this.#piece.length) {
-        this.#piece = this.#stream.update(zeros);
+      if (this.#used === this.#chunk.length) {
+        this.#chunk = this.#stream.update(zeros);
         this.#used = 0;
       }
-      const part = this.#piece.subarray(this.#used, this.#used + length - filled);
+      const part = this.#chunk.subarray(this.#used, this.#used + length - filled);
       bytes.set(part, filled);
       filled += part.length;
       this.#used += part.length;

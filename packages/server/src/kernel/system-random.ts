@@ -23,9 +23,9 @@ export class SystemRandom implements Random {
       this.#used = 0;
     }
     const end = this.#used + length;
-    const handedOut = this.#pool.slice(this.#used, end);
+    const drawn = this.#pool.slice(this.#used, end);
     this.#pool.fill(0, this.#used, end);
     this.#used = end;
-    return handedOut;
+    return drawn;
   }
 }

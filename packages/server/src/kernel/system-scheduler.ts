@@ -1,7 +1,7 @@
 import type { Scheduler } from "./scheduler.ts";
 
 /** A longer delay would overflow the timer and fire at once. */
-const longestTimerMs = 2 ** 31 - 1;
+const maxTimerMs = 2 ** 31 - 1;
 
 /** Bound when the module is loaded: test runners replace timers around a Cofre in their process. */
 const startTimer = setTimeout;
@@ -32,7 +32,7 @@ async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
 function after(ms: number, task: () => void): () => void {
   let timer: NodeJS.Timeout;
   const arm = (leftMs: number): void => {
-    const nowMs = Math.min(leftMs, longestTimerMs);
+    const nowMs = Math.min(leftMs, maxTimerMs);
     timer = startTimer(() => {
       if (leftMs > nowMs) arm(leftMs - nowMs);
       else task();

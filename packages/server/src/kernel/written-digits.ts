@@ -86,13 +86,13 @@ function digitValue(codePoint: number): number {
 
 /**
  * All digits of a text without the characters between them; if it has escapes, also with the
- * escapes decoded. Empty if there are fewer than `fewest`.
+ * escapes decoded. Empty if there are fewer than `minDigits`.
  */
-export function allDigits(text: string, fewest: number): readonly string[] {
-  if (!mayHaveDigits(text, fewest)) return [];
+export function allDigits(text: string, minDigits: number): readonly string[] {
+  if (!mayHaveDigits(text, minDigits)) return [];
   const texts = [foldedDigits(literalPieces(text))];
   if (escape.test(text)) texts.push(foldedDigits(decodedPieces(text)));
-  return texts.filter((digits) => digits.length >= fewest);
+  return texts.filter((digits) => digits.length >= minDigits);
 }
 
 function foldedDigits(pieces: Iterable<Piece>): string {
@@ -102,16 +102,16 @@ function foldedDigits(pieces: Iterable<Piece>): string {
 }
 
 /**
- * Whether a text can have at least `fewest` digits. Escaped digits are written with digits; a
+ * Whether a text can have at least `minDigits` digits. Escaped digits are written with digits; a
  * character of another script can mean two.
  */
-export function mayHaveDigits(text: string, fewest: number): boolean {
+export function mayHaveDigits(text: string, minDigits: number): boolean {
   let digits = 0;
   for (let index = 0; index < text.length; index += 1) {
     const unit = text.charCodeAt(index);
     if (unit >= 0x30 && unit <= 0x39) digits += 1;
     else if (unit > 0x7f) digits += 2;
-    if (digits >= fewest) return true;
+    if (digits >= minDigits) return true;
   }
   return false;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { leastPaymentId } from "../payment/payment-id.ts";
+import { lowestPaymentId } from "../payment/payment-id.ts";
 import { day, hour, instant, laterBy } from "../kernel/instant.ts";
 import { openEmbeddedStore } from "../stores/embedded/embedded-store.ts";
 import { createMemoryStore } from "../stores/memory/memory-store.ts";
@@ -17,7 +17,7 @@ const { merchantA, merchantB, start } = given;
  */
 function payment(afterMs: number, number: number, merchantId = merchantA) {
   const createdAt = laterBy(start, afterMs);
-  const id = (leastPaymentId(createdAt).slice(0, 12) +
+  const id = (lowestPaymentId(createdAt).slice(0, 12) +
     given.paymentId(number).slice(12)) as ReturnType<typeof given.paymentId>;
   return given.newPayment(number, { merchantId, createdAt, id });
 }

@@ -1,4 +1,4 @@
-import { leastPaymentId, type PaymentId } from "../payment/payment-id.ts";
+import { lowestPaymentId, type PaymentId } from "../payment/payment-id.ts";
 import { day, hour, type Instant, instant } from "../kernel/instant.ts";
 import type { PaymentFigure } from "../stores/store.ts";
 import type { Brand } from "../vault/brand.ts";
@@ -48,7 +48,7 @@ export const countPayments = defineOperation<CountInput, Counted>({
   async run({ store, account }, input) {
     const { from, to } = input;
     const figures: PaymentFigure[] = [];
-    let before: PaymentId | undefined = leastPaymentId(to);
+    let before: PaymentId | undefined = lowestPaymentId(to);
     const next = async (limit: number): Promise<readonly PaymentFigure[]> => {
       if (before === undefined) return [];
       const piece = await read(store.paymentFigures(account.id, before, limit));

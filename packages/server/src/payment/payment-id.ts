@@ -25,7 +25,9 @@ const maxMomentsPerMap = 1_000;
 export function newPaymentId(at: Instant, random: Random, above?: PaymentId): PaymentId {
   const drawn = hexOf(random.bytes(randomDigits / 2));
   return (timeInId(at) +
-    (above === undefined ? drawn : beyond(above.slice(-randomDigits), drawn))) as PaymentId;
+    (above === undefined
+      ? drawn
+      : randomDigitsAbove(above.slice(-randomDigits), drawn))) as PaymentId;
 }
 
 /** Creates the ids of payments. */
@@ -55,7 +57,7 @@ export function paymentIds(random: Random): PaymentIds {
 }
 
 /** The lowest id of payments created at this moment: ids of earlier payments are lower. */
-export function leastPaymentId(at: Instant): PaymentId {
+export function lowestPaymentId(at: Instant): PaymentId {
   return timeInId(at).padEnd(48, "0") as PaymentId;
 }
 
@@ -63,7 +65,7 @@ export function leastPaymentId(at: Instant): PaymentId {
  * A thousand steps of 112 bits exceed the 144 bits once in eight million times; this only affects
  * the order.
  */
-function beyond(digits: string, drawn: string): string {
+function randomDigitsAbove(digits: string, drawn: string): string {
   const next = BigInt(`0x${digits}`) + BigInt(`0x${drawn.slice(stepSkips)}`) + 1n;
   return next >= 1n << BigInt(randomDigits * 4)
     ? drawn

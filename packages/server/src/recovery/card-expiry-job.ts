@@ -1,7 +1,7 @@
 import type { Clock } from "../kernel/clock.ts";
 import type { ElapsedMs } from "../kernel/elapsed.ts";
 import { day, hour, type Instant, laterBy, minute } from "../kernel/instant.ts";
-import { reported, type ReadReport } from "../kernel/job-reads.ts";
+import { reportRead, type ReadReport } from "../kernel/job-reads.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { SlotAssignment, SlotLease } from "../kernel/slot-assignment.ts";
 import { SteadyClock } from "../kernel/steady-clock.ts";
@@ -99,7 +99,7 @@ export class CardExpiryJob {
       // Another process has taken over and starts at the first card.
       if (end === undefined) break;
       try {
-        const batch = await reported(
+        const batch = await reportRead(
           this.#parts.reads,
           "cardsAfter",
           store.cardsAfter(position, size),

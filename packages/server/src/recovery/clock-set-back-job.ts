@@ -2,7 +2,7 @@ import { recheckAfter, unanswered } from "../decisions/steps.ts";
 import { type Clock, clockToleranceMs } from "../kernel/clock.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { type Instant, hour, laterBy, minute, second } from "../kernel/instant.ts";
-import { reported, type ReadReport } from "../kernel/job-reads.ts";
+import { reportRead, type ReadReport } from "../kernel/job-reads.ts";
 import type { WatchedClock } from "../kernel/watched-clock.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import { changePayment } from "../operations/payment-change.ts";
@@ -194,7 +194,7 @@ export class ClockSetBackJob {
   }
 
   #read<T>(read: string, reading: Promise<T>): Promise<T> {
-    return reported(this.#parts.reads, read, reading);
+    return reportRead(this.#parts.reads, read, reading);
   }
 
   async #deliveriesOf(merchantId: MerchantId): Promise<number> {

@@ -1,7 +1,7 @@
 import { checksPerHour } from "../decisions/steps.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Instant } from "../kernel/instant.ts";
-import { reported, type ReadReport } from "../kernel/job-reads.ts";
+import { reportRead, type ReadReport } from "../kernel/job-reads.ts";
 import type { Pace } from "../kernel/pace.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { SlotAssignment, SlotLease } from "../kernel/slot-assignment.ts";
@@ -194,7 +194,7 @@ export class RecoveryJob {
     reading: (store: Store) => Promise<readonly Payment[]>,
   ): Promise<readonly Payment[]> {
     try {
-      return await reported(this.#parts.reads, read, reading(this.#parts.store));
+      return await reportRead(this.#parts.reads, read, reading(this.#parts.store));
     } catch {
       // The next poll reads again.
       return [];

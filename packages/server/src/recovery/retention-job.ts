@@ -2,7 +2,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { ElapsedMs } from "../kernel/elapsed.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { hour, type Instant, laterBy, minute } from "../kernel/instant.ts";
-import { reported, type ReadReport } from "../kernel/job-reads.ts";
+import { reportRead, type ReadReport } from "../kernel/job-reads.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { SlotAssignment, SlotLease } from "../kernel/slot-assignment.ts";
 import { SteadyClock } from "../kernel/steady-clock.ts";
@@ -159,7 +159,7 @@ export class RetentionJob {
 
   async #deleteRequests(claimedBefore: Instant, limit: number): Promise<number> {
     const { store, reads } = this.#parts;
-    const found = await reported(
+    const found = await reportRead(
       reads,
       "answeredRequests",
       store.answeredRequests(claimedBefore, limit),
@@ -173,7 +173,7 @@ export class RetentionJob {
 
   async #deleteDeliveries(endedBefore: Instant, limit: number): Promise<number> {
     const { store, reads } = this.#parts;
-    const found = await reported(
+    const found = await reportRead(
       reads,
       "endedDeliveries",
       store.endedDeliveries(endedBefore, limit),

@@ -1,7 +1,7 @@
 import type { Clock } from "../kernel/clock.ts";
 import type { MerchantId, TokenDigest } from "../kernel/ids.ts";
 import { minute, second } from "../kernel/instant.ts";
-import { reported, type ReadReport } from "../kernel/job-reads.ts";
+import { reportRead, type ReadReport } from "../kernel/job-reads.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { AccountKey, Change } from "../stores/change.ts";
 import type { RunningStore, StoredAccountKey } from "../stores/store.ts";
@@ -108,7 +108,7 @@ export class RowUpgradeJob {
   }
 
   #read<T>(read: string, reading: Promise<T>): Promise<T> {
-    return reported(this.#parts.reads, read, reading);
+    return reportRead(this.#parts.reads, read, reading);
   }
 
   async #waitForOlderNodes(): Promise<void> {
