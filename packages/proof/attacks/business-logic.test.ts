@@ -3,10 +3,10 @@ import { describe, test } from "node:test";
 import {
   directBody,
   integrationKey,
-  startWorld,
+  startTestServer,
   testCard,
-  type World,
-} from "../../server/test/world.ts";
+  type TestServer,
+} from "../../server/test/server.ts";
 
 /*
  * Row 13 of the attack table: well-formed requests for what is not allowed: more than there is,
@@ -16,29 +16,29 @@ import {
 
 const key = { integration_key: integrationKey };
 
-async function pay(world: World, code: string, capture: boolean): Promise<void> {
-  const { body } = await world.postJson(
+async function pay(server: TestServer, code: string, capture: boolean): Promise<void> {
+  const { body } = await server.postJson(
     "/ws/direct",
     directBody(code, { creditcard: { ...testCard, auto_capture: capture } }),
   );
   assert.equal(body["status"], "SUCCESS");
 }
 
-async function moneyOf(world: World, code: string): Promise<string> {
-  const { body } = await world.get("/__cofre/explain", { ...key, merchant_payment_code: code });
+async function moneyOf(server: TestServer, code: string): Promise<string> {
+  const { body } = await server.get("/__cofre/explain", { ...key, merchant_payment_code: code });
   return JSON.stringify([body["state"], body["money"], body["postings"]]);
 }
 
 async function refusedWithout(
-  world: World,
+  server: TestServer,
   code: string,
   path: string,
   body: Readonly<Record<string, unknown>>,
 ): Promise<void> {
-  const before = await moneyOf(world, code);
-  const answer = await world.postJson(path, { ...key, merchant_payment_code: code, ...body });
+  const before = await moneyOf(server, code);
+  const answer = await server.postJson(path, { ...key, merchant_payment_code: code, ...body });
   assert.equal(answer.body["status"], "ERROR", JSON.stringify([path, body, answer.body]));
-  assert.equal(await moneyOf(world, code), before);
+  assert.equal(await moneyOf(server, code), before);
 }
 
 const noAmounts = [
@@ -60,17 +60,17 @@ const noAmounts = [
 
 describe("an amount", () => {
   test("that is none is captured by nobody", async () => {
-    await using world = await startWorld();
-    await world.get("/__cofre/settings", { ...key, "settings[partialCapture]": "true" });
-    await pay(world, "held", false);
+    await using server = await startTestServer();
+    await server.get("/__cofre/settings", { ...key, "settings[partialCapture]": "true" });
+    await pay(server, "held", false);
     // Zero means the whole amount here, like a missing amount: some clients always send it
     // (docs/wire/parity.md).
     const amounts = [...noAmounts.filter((amount) => !/^[0.]+$/.test(amount)), "100.01"];
-    for (const amount of amounts) await refusedWithout(world, "held", "/ws/capture", { amount });
+    for (const amount of amounts) await refusedWithout(server, "held", "/ws/capture", { amount });
     // The control: a part of the held amount can be captured.
     assert.equal(
       (
-        await world.postJson("/ws/capture", {
+        await server.postJson("/ws/capture", {
           ...key,
           merchant_payment_code: "held",
           amount: "99.99",
@@ -81,20 +81,20 @@ describe("an amount", () => {
   });
 
   test("that is none is given back to nobody, and never more than was taken", async () => {
-    await using world = await startWorld();
-    await pay(world, "paid", true);
+    await using server = await startTestServer();
+    await pay(server, "paid", true);
     const refund = { operation: "request", description: "x" };
     for (const amount of [...noAmounts, "100.01"])
-      await refusedWithout(world, "paid", "/ws/refund", { ...refund, amount });
+      await refusedWithout(server, "paid", "/ws/refund", { ...refund, amount });
     const half = { ...key, merchant_payment_code: "paid", ...refund, amount: "60.00" };
-    assert.equal((await world.postJson("/ws/refund", half)).body["status"], "SUCCESS");
-    await refusedWithout(world, "paid", "/ws/refund", { ...refund, amount: "60.00" });
+    assert.equal((await server.postJson("/ws/refund", half)).body["status"], "SUCCESS");
+    await refusedWithout(server, "paid", "/ws/refund", { ...refund, amount: "60.00" });
   });
 
   test("that is none is charged to nobody", async () => {
-    await using world = await startWorld();
+    await using server = await startTestServer();
     for (const [index, amount_total] of noAmounts.entries()) {
-      const { body } = await world.postJson(
+      const { body } = await server.postJson(
         "/ws/direct",
         directBody(`none-${index}`, { amount_total }),
       );
@@ -105,50 +105,50 @@ describe("an amount", () => {
 
 describe("out of turn", () => {
   test("nothing follows a cancellation", async () => {
-    await using world = await startWorld();
-    await pay(world, "given-up", false);
+    await using server = await startTestServer();
+    await pay(server, "given-up", false);
     assert.equal(
-      (await world.postJson("/ws/cancel", { ...key, merchant_payment_code: "given-up" })).body[
+      (await server.postJson("/ws/cancel", { ...key, merchant_payment_code: "given-up" })).body[
         "status"
       ],
       "SUCCESS",
     );
-    await refusedWithout(world, "given-up", "/ws/capture", {});
-    await refusedWithout(world, "given-up", "/ws/refund", {
+    await refusedWithout(server, "given-up", "/ws/capture", {});
+    await refusedWithout(server, "given-up", "/ws/refund", {
       operation: "request",
       amount: "1.00",
       description: "x",
     });
-    await refusedWithout(world, "given-up", "/__cofre/payment", { action: "chargeback" });
+    await refusedWithout(server, "given-up", "/__cofre/payment", { action: "chargeback" });
   });
 
   test("nothing is given back of what the issuer has taken back", async () => {
-    await using world = await startWorld();
-    await pay(world, "disputed", true);
-    const disputed = await world.postJson("/__cofre/payment", {
+    await using server = await startTestServer();
+    await pay(server, "disputed", true);
+    const disputed = await server.postJson("/__cofre/payment", {
       ...key,
       merchant_payment_code: "disputed",
       action: "chargeback",
     });
     assert.equal(disputed.body["status"], "SUCCESS");
-    await refusedWithout(world, "disputed", "/ws/refund", {
+    await refusedWithout(server, "disputed", "/ws/refund", {
       operation: "request",
       amount: "1.00",
       description: "x",
     });
-    await refusedWithout(world, "disputed", "/ws/cancel", {});
+    await refusedWithout(server, "disputed", "/ws/cancel", {});
   });
 
   test("a paid payment is not paid, held or cancelled again, and its currency stays", async () => {
-    await using world = await startWorld();
-    await pay(world, "paid", true);
-    await refusedWithout(world, "paid", "/ws/capture", {});
-    await refusedWithout(world, "paid", "/ws/direct", {
+    await using server = await startTestServer();
+    await pay(server, "paid", true);
+    await refusedWithout(server, "paid", "/ws/capture", {});
+    await refusedWithout(server, "paid", "/ws/direct", {
       ...directBody("paid", { currency_code: "BRL", amount_total: "1.00" }),
     });
-    const before = await moneyOf(world, "paid");
+    const before = await moneyOf(server, "paid");
     // A currency beside an amount is ignored: the payment's own applies.
-    await world.postJson("/ws/refund", {
+    await server.postJson("/ws/refund", {
       ...key,
       merchant_payment_code: "paid",
       operation: "request",
@@ -156,7 +156,7 @@ describe("out of turn", () => {
       currency_code: "BRL",
       description: "x",
     });
-    assert.equal(await moneyOf(world, "paid"), before);
+    assert.equal(await moneyOf(server, "paid"), before);
     assert.match(before, /"currency":"USD"/);
   });
 });

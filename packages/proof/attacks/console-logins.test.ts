@@ -17,7 +17,7 @@ import {
   type Signed,
   startWithPeople,
 } from "../../server/test/console-people.ts";
-import { directBody, integrationKey, startWorld, testCard } from "../../server/test/world.ts";
+import { directBody, integrationKey, startTestServer, testCard } from "../../server/test/server.ts";
 
 /*
  * Row 19 of the attack table: requests forged by another page, framing of the page, fixed sessions;
@@ -34,10 +34,10 @@ before(async () => {
   admin = await people.firstAdmin();
   operator = await people.invited(admin, "Olga", "operator");
 });
-after(() => people.world[Symbol.asyncDispose]());
+after(() => people.server[Symbol.asyncDispose]());
 
 async function held(): Promise<string> {
-  const { body } = await people.world.postJson(
+  const { body } = await people.server.postJson(
     "/ws/direct",
     directBody(`logins-${(codes += 1)}`, { creditcard: { ...testCard, auto_capture: false } }),
   );
@@ -45,7 +45,7 @@ async function held(): Promise<string> {
 }
 
 async function wireStatus(hash: string): Promise<unknown> {
-  const { body } = await people.world.get("/ws/query", { integration_key: integrationKey, hash });
+  const { body } = await people.server.get("/ws/query", { integration_key: integrationKey, hash });
   return (body["payment"] as Record<string, unknown>)["status"];
 }
 
@@ -82,7 +82,7 @@ describe("a request that another page causes", () => {
         "/__cofre/users",
         "/__cofre/audit",
       ]) {
-        const reply = await ask(people.world, path, { hash }, headers());
+        const reply = await ask(people.server, path, { hash }, headers());
         assert.equal(codeOf(reply), "COFRE-112", path);
         assert.equal(reply.headers["access-control-allow-origin"], undefined);
       }
@@ -91,7 +91,7 @@ describe("a request that another page causes", () => {
   }
 
   test("control: of the page itself it is carried out, with what browsers say of it and without", async () => {
-    for (const headers of [{}, { "Sec-Fetch-Site": "same-origin", Origin: people.world.url }]) {
+    for (const headers of [{}, { "Sec-Fetch-Site": "same-origin", Origin: people.server.url }]) {
       const hash = await held();
       assert.equal(codeOf(await operator.call("/ws/capture", { hash }, headers)), "SUCCESS");
       assert.equal(await wireStatus(hash), "CO");
@@ -100,7 +100,7 @@ describe("a request that another page causes", () => {
 
   test("a link that captures does nothing with the cookie alone", async () => {
     const hash = await held();
-    const reply = await ask(people.world, `/ws/capture?hash=${hash}`, undefined, {
+    const reply = await ask(people.server, `/ws/capture?hash=${hash}`, undefined, {
       Cookie: operator.cookie,
     });
     assert.equal(codeOf(reply), "COFRE-112");
@@ -120,13 +120,13 @@ describe("a request that another page causes", () => {
       { "X-Cofre-CSRF": "none", "Sec-Fetch-Site": "cross-site" },
     ]) {
       for (const path of ["/__cofre/session", "/__cofre/enrolment"]) {
-        const reply = await ask(people.world, path, fields, headers);
+        const reply = await ask(people.server, path, fields, headers);
         assert.equal(codeOf(reply), "COFRE-112");
         assert.equal(cookieOf(reply), undefined);
       }
     }
     await ask(
-      people.world,
+      people.server,
       "/__cofre/session",
       { action: "sign_out" },
       { Cookie: operator.cookie },
@@ -153,7 +153,7 @@ describe("a request that another page causes", () => {
 
   test("no other origin's page may ask whether it may ask", async () => {
     for (const path of ["/ws/capture", "/__cofre/session", "/ws/token"]) {
-      const response = await fetch(`${people.world.url}${path}`, { method: "OPTIONS" });
+      const response = await fetch(`${people.server.url}${path}`, { method: "OPTIONS" });
       // Shops' pages call /ws/token, without the header that a session needs and without its
       // cookie.
       assert.doesNotMatch(response.headers.get("access-control-allow-headers") ?? "", /cofre|\*/i);
@@ -176,14 +176,14 @@ describe("a role that was changed", () => {
     }
     // A request without a session, or with a key, gets no information about roles.
     const byKey = await ask(
-      people.world,
+      people.server,
       "/ws/query",
       { integration_key: integrationKey },
       { Cookie: nina.cookie },
     );
     assert.equal(byKey.headers["x-cofre-role"], undefined);
     assert.equal(
-      (await ask(people.world, "/__cofre/session", {}, { "X-Cofre-CSRF": "none" })).headers[
+      (await ask(people.server, "/__cofre/session", {}, { "X-Cofre-CSRF": "none" })).headers[
         "x-cofre-role"
       ],
       undefined,
@@ -194,23 +194,23 @@ describe("a role that was changed", () => {
 describe("a session", () => {
   test("is in a cookie that no script and no other site's request has, and that ends with the browser", async () => {
     const again = await people.signIn(operator);
-    people.world.clock.advance(30_000);
+    people.server.clock.advance(30_000);
     const fields = {
       action: "sign_in",
       name: again.name,
       password: again.password,
       code: people.code(again.secret),
     };
-    const plain = await ask(people.world, "/__cofre/session", fields, { "X-Cofre-CSRF": "none" });
+    const plain = await ask(people.server, "/__cofre/session", fields, { "X-Cofre-CSRF": "none" });
     assert.match(
       plain.headers["set-cookie"]?.[0] ?? "",
       /^cofre_session=[\x21-\x3a\x3c-\x7e]{20,}; Path=\/; HttpOnly; SameSite=Strict$/,
     );
-    people.world.clock.advance(30_000);
+    people.server.clock.advance(30_000);
     // As a proxy that terminates TLS forwards it.
-    const { port } = people.world;
+    const { port } = people.server;
     const proxied = await ask(
-      people.world,
+      people.server,
       "/__cofre/session",
       { ...fields, code: people.code(again.secret) },
       { "X-Cofre-CSRF": "none", Origin: `https://127.0.0.1:${port}` },
@@ -228,14 +228,14 @@ describe("a session", () => {
       COFRE_DATA_DIR: join(temporaryFolder(context), "data"),
     };
     const others = await startWithPeople({ environment });
-    await using world = others.world;
+    await using server = others.server;
     const first = await others.firstAdmin();
     const ca = readFileSync(join(environment.COFRE_DATA_DIR, "tls", "authority.pem"));
     const byTls = async (
       fields: object,
       headers: Record<string, string>,
     ): Promise<{ code: unknown; cookie: string | undefined }> => {
-      const { port = 0 } = world.cofre.tlsAddress ?? {};
+      const { port = 0 } = server.cofre.tlsAddress ?? {};
       const sent = httpsRequest({
         host: "127.0.0.1",
         port,
@@ -255,7 +255,7 @@ describe("a session", () => {
         cookie: response.headers["set-cookie"]?.[0],
       };
     };
-    world.clock.advance(30_000);
+    server.clock.advance(30_000);
     const { name, password } = first;
     const { cookie = "" } = await byTls(
       { action: "sign_in", name, password, code: others.code(first.secret) },
@@ -280,7 +280,7 @@ describe("a session", () => {
     assert.equal(
       codeOf(
         await ask(
-          people.world,
+          people.server,
           "/__cofre/session",
           {},
           { Cookie: planted, "X-Cofre-CSRF": "none" },
@@ -308,12 +308,12 @@ describe("a session", () => {
     const signed = await people.signIn(operator);
     const minute = 60_000;
     for (let minutes = 0; minutes < 14; minutes += 1) {
-      people.world.clock.advance(minute);
+      people.server.clock.advance(minute);
       const reply = await signed.call("/__cofre/payments", {}, { "X-Cofre-Background": "yes" });
       assert.equal(codeOf(reply), "SUCCESS", `${minutes}`);
       assert.equal(reply.headers["x-cofre-session-seconds"], String((14 - minutes) * 60));
     }
-    people.world.clock.advance(2 * minute);
+    people.server.clock.advance(2 * minute);
     assert.equal(
       codeOf(await signed.call("/__cofre/payments", {}, { "X-Cofre-Background": "yes" })),
       "COFRE-110",
@@ -321,7 +321,7 @@ describe("a session", () => {
     // Control: activity extends the session.
     const busy = await people.signIn(operator);
     for (let minutes = 0; minutes < 40; minutes += 10) {
-      people.world.clock.advance(10 * minute);
+      people.server.clock.advance(10 * minute);
       assert.equal(codeOf(await busy.call("/__cofre/payments", {})), "SUCCESS");
     }
   });
@@ -331,7 +331,7 @@ describe("somebody who guesses", () => {
   test("is locked out after too many wrong tries, also with what is right, until an admin says otherwise", async () => {
     const target = await people.invited(await people.signIn(admin), "Vera", "viewer");
     for (let tries = 0; tries < 11; tries += 1) {
-      people.world.clock.advance(30_000);
+      people.server.clock.advance(30_000);
       const fields = {
         action: "sign_in",
         name: target.name,
@@ -339,11 +339,11 @@ describe("somebody who guesses", () => {
         code: people.code(target.secret),
       };
       assert.equal(
-        codeOf(await ask(people.world, "/__cofre/session", fields, { "X-Cofre-CSRF": "none" })),
+        codeOf(await ask(people.server, "/__cofre/session", fields, { "X-Cofre-CSRF": "none" })),
         "COFRE-111",
       );
     }
-    people.world.clock.advance(30_000);
+    people.server.clock.advance(30_000);
     const right = {
       action: "sign_in",
       name: target.name,
@@ -351,7 +351,7 @@ describe("somebody who guesses", () => {
       code: people.code(target.secret),
     };
     assert.equal(
-      codeOf(await ask(people.world, "/__cofre/session", right, { "X-Cofre-CSRF": "none" })),
+      codeOf(await ask(people.server, "/__cofre/session", right, { "X-Cofre-CSRF": "none" })),
       "COFRE-111",
     );
     const keeper = await people.signIn(admin);
@@ -378,11 +378,11 @@ describe("somebody who guesses", () => {
       { code: "" },
       { name: "x".repeat(300) },
     ]) {
-      people.world.clock.advance(30_000);
+      people.server.clock.advance(30_000);
       const fields = { action: "sign_in", name, password, code: code(), ...given };
       answers.add(
         JSON.stringify(
-          (await ask(people.world, "/__cofre/session", fields, { "X-Cofre-CSRF": "none" })).body,
+          (await ask(people.server, "/__cofre/session", fields, { "X-Cofre-CSRF": "none" })).body,
         ),
       );
     }
@@ -391,7 +391,7 @@ describe("somebody who guesses", () => {
   });
 
   test("gets nothing from an invitation that was used", async () => {
-    const invitation = people.world.cofre.consoleInvitation?.reveal() ?? "";
+    const invitation = people.server.cofre.consoleInvitation?.reveal() ?? "";
     for (const fields of [
       { invitation },
       { invitation, password: "another password", code: "123456" },
@@ -399,7 +399,7 @@ describe("somebody who guesses", () => {
       {},
     ]) {
       assert.equal(
-        codeOf(await ask(people.world, "/__cofre/enrolment", fields, { "X-Cofre-CSRF": "none" })),
+        codeOf(await ask(people.server, "/__cofre/enrolment", fields, { "X-Cofre-CSRF": "none" })),
         "COFRE-114",
       );
     }
@@ -409,7 +409,7 @@ describe("somebody who guesses", () => {
 describe("somebody who tries without end", () => {
   const guess = (at: ConsolePeople, name: string, headers: Headers = {}) =>
     ask(
-      at.world,
+      at.server,
       "/__cofre/session",
       { action: "sign_in", name, password: "none of anybody's", code: "000000" },
       { "X-Cofre-CSRF": "none", ...headers },
@@ -421,7 +421,7 @@ describe("somebody who tries without end", () => {
 
   test("is held back with a status and a time, alike for every name; who has signed in before is not", async () => {
     const own = await startWithPeople();
-    await using world = own.world;
+    await using server = own.server;
     const first = await own.firstAdmin();
     const answers = await Promise.all(
       Array.from({ length: 18 }, (_, number) =>
@@ -461,14 +461,14 @@ describe("somebody who tries without end", () => {
       code: own.code(first.secret),
     });
     // Less than the time until a network may make another attempt.
-    world.clock.advance(29_000);
-    const known = await ask(world, "/__cofre/session", fields(), {
+    server.clock.advance(29_000);
+    const known = await ask(server, "/__cofre/session", fields(), {
       "X-Cofre-CSRF": "none",
       Cookie: String(first.browser),
     });
     assert.equal(codeOf(known), "SUCCESS");
     assert.equal(
-      codeOf(await ask(world, "/__cofre/session", fields(), { "X-Cofre-CSRF": "none" })),
+      codeOf(await ask(server, "/__cofre/session", fields(), { "X-Cofre-CSRF": "none" })),
       "COFRE-123",
     );
   });
@@ -477,7 +477,7 @@ describe("somebody who tries without end", () => {
     const own = await startWithPeople({
       environment: { COFRE_CLIENT_IP_HEADER: "X-Forwarded-For" },
     });
-    await using _ = own.world;
+    await using _ = own.server;
     const first = await own.firstAdmin();
     const codesOfTries = new Map<unknown, number>();
     for (let tries = 0; tries < 130; tries += 1) {
@@ -497,7 +497,7 @@ describe("somebody who tries without end", () => {
     const own = await startWithPeople({
       environment: { COFRE_CLIENT_IP_HEADER: "x-forwarded-for" },
     });
-    await using _ = own.world;
+    await using _ = own.server;
     const first = await own.firstAdmin();
     const given: readonly Headers[] = [
       { "X-Forwarded-For": "198.51.100.7" },
@@ -525,7 +525,7 @@ describe("somebody who tries without end", () => {
     const own = await startWithPeople({
       environment: { COFRE_CLIENT_IP_HEADER: "X-Forwarded-For" },
     });
-    await using _ = own.world;
+    await using _ = own.server;
     await own.firstAdmin();
     const replies = await Promise.all(
       Array.from({ length: 60 }, (_each, number) =>
@@ -541,23 +541,23 @@ describe("somebody who tries without end", () => {
 
   test("finds nothing in a browser's mark: no script reads it, it opens nothing, and those of others who use the browser stay", async () => {
     const own = await startWithPeople();
-    await using world = own.world;
+    await using server = own.server;
     const first = await own.firstAdmin();
     const second = await own.invited(first, "Bea", "viewer");
     const mark = String(first.browser);
     assert.match(mark, /^cofre_browser=[0-9a-f]{16}\.[0-9a-f]{24}\.\d+\.[\w-]{43}$/);
     assert.equal(
-      codeOf(await ask(world, "/__cofre/session", {}, { "X-Cofre-CSRF": "none", Cookie: mark })),
+      codeOf(await ask(server, "/__cofre/session", {}, { "X-Cofre-CSRF": "none", Cookie: mark })),
       "COFRE-110",
     );
-    world.clock.advance(30_000);
+    server.clock.advance(30_000);
     const fields = {
       action: "sign_in",
       name: second.name,
       password: second.password,
       code: own.code(second.secret),
     };
-    const both = await ask(world, "/__cofre/session", fields, {
+    const both = await ask(server, "/__cofre/session", fields, {
       "X-Cofre-CSRF": "none",
       Cookie: mark,
     });
@@ -583,11 +583,11 @@ describe("somebody who tries without end", () => {
       `cofre_browser=${"x".repeat(3_000)}`,
       `cofre_browser=${many}`,
     ]) {
-      world.clock.advance(30_000);
+      server.clock.advance(30_000);
       const again = { ...fields, code: own.code(second.secret) };
       assert.equal(
         codeOf(
-          await ask(world, "/__cofre/session", again, { "X-Cofre-CSRF": "none", Cookie: odd }),
+          await ask(server, "/__cofre/session", again, { "X-Cofre-CSRF": "none", Cookie: odd }),
         ),
         "SUCCESS",
         odd.slice(0, 40),
@@ -611,7 +611,7 @@ test("no password, code, invitation, cookie or header of a session is in a log, 
     code: "000000",
     new_password: "a new password of hers",
   });
-  people.world.clock.advance(30_000);
+  people.server.clock.advance(30_000);
   const code = people.code(ines.secret);
   assert.equal(
     codeOf(
@@ -627,10 +627,10 @@ test("no password, code, invitation, cookie or header of a session is in a log, 
   const log = createLog({
     level: "debug",
     format: "json",
-    clock: people.world.clock,
+    clock: people.server.clock,
     destination: { write: (line) => void lines.push(line) },
   });
-  for (const event of people.world.events) log.write(event);
+  for (const event of people.server.events) log.write(event);
   const kept = [
     lines.join(""),
     ...(await Promise.all(
@@ -660,23 +660,23 @@ test("no password, code, invitation, cookie or header of a session is in a log, 
 
 describe("the page", () => {
   test("where people sign in has no page around it, says so in its head, and takes no key", async () => {
-    const response = await fetch(`${people.world.url}/`);
+    const response = await fetch(`${people.server.url}/`);
     assert.match(response.headers.get("content-security-policy") ?? "", /frame-ancestors 'none'/);
     assert.match(await response.text(), /<meta name="cofre-console" content="login" \/>/);
   });
 
   test("is not there where it is off, and there are no people where it takes a key", async () => {
-    await using off = await startWorld({ environment: { COFRE_CONSOLE: "off" } });
+    await using off = await startTestServer({ environment: { COFRE_CONSOLE: "off" } });
     assert.equal((await fetch(`${off.url}/`)).status, 404);
-    await using keyed = await startWorld();
+    await using keyed = await startTestServer();
     assert.match(
       await (await fetch(`${keyed.url}/`)).text(),
       /<meta name="cofre-console" content="key" \/>/,
     );
-    for (const world of [off, keyed]) {
-      assert.equal(world.cofre.consoleInvitation, undefined);
+    for (const server of [off, keyed]) {
+      assert.equal(server.cofre.consoleInvitation, undefined);
       for (const path of ["/__cofre/session", "/__cofre/users"])
-        assert.equal((await world.postJson(path, {})).status, 404);
+        assert.equal((await server.postJson(path, {})).status, 404);
     }
   });
 

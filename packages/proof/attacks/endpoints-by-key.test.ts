@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { documentedEndpoints } from "../../server/test/keyed-endpoints.ts";
-import { startWorld, type World } from "../../server/test/world.ts";
+import { startTestServer, type TestServer } from "../../server/test/server.ts";
 import { merchants, startThreeMerchants } from "./three-merchants.ts";
 
 /*
@@ -76,19 +76,19 @@ const owners: readonly Owner[] = [
 ];
 const refused = /"status_code":"(?:BP-SA-1|BP-SA-2|DA-1|COFRE-110|COFRE-112)"/;
 
-async function send(world: World, path: string, fields: Fields): Promise<string> {
+async function send(world: TestServer, path: string, fields: Fields): Promise<string> {
   return (await fetch(world.url + path, { method: "POST", body: JSON.stringify(fields) })).text();
 }
 
 async function read(
-  world: World,
+  world: TestServer,
   path: string,
   parameters: Readonly<Record<string, string>>,
 ): Promise<string> {
   return (await fetch(`${world.url}${path}?${new URLSearchParams(parameters).toString()}`)).text();
 }
 
-async function sent(world: World, path: string, fields: Fields): Promise<string> {
+async function sent(world: TestServer, path: string, fields: Fields): Promise<string> {
   const answer = await send(world, path, fields);
   assert.match(answer, /"status":"SUCCESS"/, path);
   return answer;
@@ -105,7 +105,7 @@ function asked(path: string, { word }: Owner): Record<string, string> {
   return path === "/__cofre/simulator" ? { next: "lose_answer" } : {};
 }
 
-async function live({ word, secret }: Owner, world: World, code: string): Promise<void> {
+async function live({ word, secret }: Owner, world: TestServer, code: string): Promise<void> {
   const key = { integration_key: secret };
   const creditcard = {
     card_number: "4111111111111111",
@@ -136,7 +136,7 @@ async function live({ word, secret }: Owner, world: World, code: string): Promis
   });
 }
 
-async function settle(owner: Owner, world: World): Promise<void> {
+async function settle(owner: Owner, world: TestServer): Promise<void> {
   const { kind, word, secret } = owner;
   if (kind === "world") {
     const keys = { new_integration_key: secret, new_public_integration_key: owner.public };
@@ -194,12 +194,12 @@ describe("endpoints of Cofre's own", () => {
 
   test("show each kind of key what is its own", async () => {
     await using three = await startThreeMerchants();
-    for (const owner of owners) await settle(owner, three.world);
+    for (const owner of owners) await settle(owner, three.server);
     const seen = new Map<string, string>();
     for (const [path, row] of Object.entries(rows)) {
       for (const owner of owners) {
         for (const [who, key] of keysOf(owner)) {
-          const answer = await read(three.world, path, { ...asked(path, owner), ...key });
+          const answer = await read(three.server, path, { ...asked(path, owner), ...key });
           assertSight(answer, row[who], owner, `${path} ${who} ${owner.word}`);
           if (row[who] === "own") seen.set(owner.word, `${seen.get(owner.word) ?? ""}${answer}`);
         }
@@ -211,7 +211,7 @@ describe("endpoints of Cofre's own", () => {
 
   test("answer a world the same, byte for byte, whatever anybody else does meanwhile", async () => {
     await using three = await startThreeMerchants();
-    for (const owner of owners) await settle(owner, three.world);
+    for (const owner of owners) await settle(owner, three.server);
     const [account, , watched, other] = owners;
     assert.ok(account !== undefined && watched !== undefined && other !== undefined);
     const look = async (): Promise<readonly string[]> =>
@@ -224,21 +224,21 @@ describe("endpoints of Cofre's own", () => {
               path !== "/__cofre/simulator",
           )
           .map((path) =>
-            read(three.world, path, { ...asked(path, watched), integration_key: watched.secret }),
+            read(three.server, path, { ...asked(path, watched), integration_key: watched.secret }),
           ),
       );
     const before = await look();
-    for (const neighbour of [account, other]) await live(neighbour, three.world, "meanwhile");
-    await sent(three.world, "/__cofre/clock", { integration_key: other.secret, advance: "4d" });
+    for (const neighbour of [account, other]) await live(neighbour, three.server, "meanwhile");
+    await sent(three.server, "/__cofre/clock", { integration_key: other.secret, advance: "4d" });
     assert.deepEqual(await look(), before);
     // The control: its own actions are visible.
-    await live(watched, three.world, "meanwhile");
+    await live(watched, three.server, "meanwhile");
     const after = await look();
     assert.ok(after.filter((answer, index) => answer !== before[index]).length >= 4);
   });
 
   test("show a key nothing of people or worlds, where people sign in", async () => {
-    await using world = await startWorld({ environment: { COFRE_CONSOLE: "login" } });
+    await using world = await startTestServer({ environment: { COFRE_CONSOLE: "login" } });
     const [account, , guest] = owners;
     assert.ok(account !== undefined && guest !== undefined);
     const keys = { new_integration_key: guest.secret, new_public_integration_key: guest.public };

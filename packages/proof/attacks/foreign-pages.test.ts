@@ -5,9 +5,9 @@ import { sendRaw } from "../../server/test/support/trivial-server.ts";
 import {
   integrationKey,
   publicIntegrationKey,
-  startWorld,
-  type World,
-} from "../../server/test/world.ts";
+  startTestServer,
+  type TestServer,
+} from "../../server/test/server.ts";
 
 /*
  * Endpoints without a key can be called by an open page in the user's browser: a page of another
@@ -18,7 +18,7 @@ import {
 const worldKey = "test_ik_of_a_world";
 
 function ask(
-  { port }: World,
+  { port }: TestServer,
   head: string,
   key = "",
   method: "GET" | "POST" = "GET",
@@ -58,24 +58,24 @@ const ownHeads = [
 
 describe("a page that is not this server's", () => {
   test("is shown no world's keys and makes no world; with the account's secret key it may", async () => {
-    await using world = await startWorld();
-    await world.postJson("/__cofre/worlds", { new_integration_key: worldKey });
+    await using server = await startTestServer();
+    await server.postJson("/__cofre/worlds", { new_integration_key: worldKey });
     for (const head of foreignHeads) {
       for (const key of ["", worldKey, publicIntegrationKey, "unknown"]) {
         for (const method of ["GET", "POST"] as const) {
-          const answer = await ask(world, head, key, method);
+          const answer = await ask(server, head, key, method);
           assert.match(answer, /"status_code":"COFRE-150"/, head);
           assert.ok(!answer.includes(worldKey), head);
         }
       }
-      assert.match(await ask(world, head, integrationKey), /"worlds":\[\{"id":/, head);
+      assert.match(await ask(server, head, integrationKey), /"worlds":\[\{"id":/, head);
     }
-    const { body } = await world.get("/__cofre/worlds");
+    const { body } = await server.get("/__cofre/worlds");
     assert.equal((body["worlds"] as readonly unknown[]).length, 1, "none was made");
   });
 
   test("names one host: two are refused whatever they are, and so is what is none", async () => {
-    await using world = await startWorld();
+    await using server = await startTestServer();
     const twice = [
       "Host: localhost\r\nHost: localhost",
       "Host: localhost\r\nHost: attacker.example.com",
@@ -88,7 +88,7 @@ describe("a page that is not this server's", () => {
     ]) {
       for (const key of ["", integrationKey])
         assert.match(
-          await ask(world, head, key),
+          await ask(server, head, key),
           /^HTTP\/1\.1 400 [^]*"status_code":"COFRE-160"/,
           head,
         );
@@ -96,11 +96,11 @@ describe("a page that is not this server's", () => {
   });
 
   test("control: programs and this server's own page need no key", async () => {
-    await using world = await startWorld();
-    await world.postJson("/__cofre/worlds", { new_integration_key: worldKey });
-    for (const head of ownHeads) assert.ok((await ask(world, head)).includes(worldKey), head);
+    await using server = await startTestServer();
+    await server.postJson("/__cofre/worlds", { new_integration_key: worldKey });
+    for (const head of ownHeads) assert.ok((await ask(server, head)).includes(worldKey), head);
     assert.ok(
-      (await sendRaw(world.port, Buffer.from("GET /__cofre/worlds HTTP/1.0\r\n\r\n"))).includes(
+      (await sendRaw(server.port, Buffer.from("GET /__cofre/worlds HTTP/1.0\r\n\r\n"))).includes(
         worldKey,
       ),
     );
@@ -114,10 +114,12 @@ describe("a page that is not this server's", () => {
       "cofre.local",
       "cofre.test",
     ];
-    await using world = await startWorld();
-    await using told = await startWorld({ environment: { COFRE_OWN_NAMES: names.join(", ") } });
+    await using server = await startTestServer();
+    await using told = await startTestServer({
+      environment: { COFRE_OWN_NAMES: names.join(", ") },
+    });
     for (const name of names) {
-      assert.match(await ask(world, `Host: ${name}:8787`), /"status_code":"COFRE-150"/, name);
+      assert.match(await ask(server, `Host: ${name}:8787`), /"status_code":"COFRE-150"/, name);
       assert.match(await ask(told, `Host: ${name}:8787`), /"worlds":\[\]/, name);
       assert.match(await ask(told, `Host: evil.${name}:8787`), /"status_code":"COFRE-150"/, name);
     }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createLog } from "../../server/src/logging/log.ts";
-import { directBody, integrationKey, startWorld, testCard } from "../../server/test/world.ts";
+import { directBody, integrationKey, startTestServer, testCard } from "../../server/test/server.ts";
 
 /*
  * Rows 16 and 25 of the attack table: text with a meaning for a later reader (SQL, a log's lines, a
@@ -88,17 +88,17 @@ const parameters = [
 ];
 
 test("text that means something elsewhere means nothing here, in any field", async (context) => {
-  await using world = await startWorld();
-  await world.postJson("/ws/direct", directBody("bystander"));
+  await using server = await startTestServer();
+  await server.postJson("/ws/direct", directBody("bystander"));
   const bystander = (): Promise<unknown> =>
-    world.get("/__cofre/explain", {
+    server.get("/__cofre/explain", {
       integration_key: integrationKey,
       merchant_payment_code: "bystander",
     });
   const before = await bystander();
   let count = 0;
   const send = async (path: string, body: unknown): Promise<void> => {
-    const response = await fetch(world.url + path, { method: "POST", body: JSON.stringify(body) });
+    const response = await fetch(server.url + path, { method: "POST", body: JSON.stringify(body) });
     const text = await response.text();
     assert.equal(response.status, 200, JSON.stringify(body));
     assert.ok(
@@ -138,11 +138,11 @@ test("text that means something elsewhere means nothing here, in any field", asy
     const log = createLog({
       level: "debug",
       format,
-      clock: world.clock,
+      clock: server.clock,
       destination: { write: (line) => void lines.push(line) },
     });
-    for (const event of world.events) log.write(event);
-    assert.equal(lines.length, world.events.length);
+    for (const event of server.events) log.write(event);
+    assert.equal(lines.length, server.events.length);
     for (const line of lines) {
       assert.match(line, /^[^\p{Cc}\u2028\u2029]*\n$/u);
       if (format === "json")
@@ -152,14 +152,14 @@ test("text that means something elsewhere means nothing here, in any field", asy
 });
 
 test("a text that is taken comes back as it was given", async () => {
-  await using world = await startWorld();
+  await using server = await startTestServer();
   for (const [index, note] of [
     "' OR '1'='1",
     "'; DROP TABLE payment; --",
     '","status":"x',
   ].entries()) {
-    await world.postJson("/ws/direct", directBody(`kept-${index}`, { order_number: note }));
-    const { body } = await world.get("/ws/query", {
+    await server.postJson("/ws/direct", directBody(`kept-${index}`, { order_number: note }));
+    const { body } = await server.get("/ws/query", {
       integration_key: integrationKey,
       merchant_payment_code: `kept-${index}`,
     });

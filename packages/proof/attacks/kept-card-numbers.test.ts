@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "../../server/test/command.ts";
-import { directBody, integrationKey, startWorld, testCard } from "../../server/test/world.ts";
+import { directBody, integrationKey, startTestServer, testCard } from "../../server/test/server.ts";
 
 /*
  * A card number in texts that are stored unmasked: the name of a request, and every text of the
@@ -22,7 +22,7 @@ const written = [
 
 test("names and settings that are kept hold no card number, in the answers or on disk", async (context) => {
   const folder = temporaryFolder(context);
-  await using world = await startWorld({ environment: { COFRE_DATA_DIR: folder } });
+  await using server = await startTestServer({ environment: { COFRE_DATA_DIR: folder } });
   const refused: unknown[] = [];
   for (const [index, text] of written.entries()) {
     const settings = [
@@ -39,7 +39,7 @@ test("names and settings that are kept hold no card number, in the answers or on
     ];
     for (const each of settings) {
       for (const path of ["/__cofre/settings", "/__cofre/worlds"]) {
-        const { body } = await world.postJson(
+        const { body } = await server.postJson(
           path,
           path.endsWith("worlds")
             ? { settings: each }
@@ -52,7 +52,7 @@ test("names and settings that are kept hold no card number, in the answers or on
     // Keys are compared with the card of their request: docs/decisions/0007.
     const creditcard = { ...testCard, card_number: number };
     for (const path of ["/ws/direct", "/ws/capture", "/ws/cancel", "/ws/refund"]) {
-      await fetch(world.url + path, {
+      await fetch(server.url + path, {
         method: "POST",
         headers: { "Idempotency-Key": text },
         body: JSON.stringify(
@@ -60,13 +60,13 @@ test("names and settings that are kept hold no card number, in the answers or on
         ),
       });
     }
-    await world.postJson(
+    await server.postJson(
       "/ws/direct",
       directBody(`plain-${index}`, { note: text, order_number: `control-${index}`, name: text }),
     );
   }
   assert.deepEqual(new Set(refused), new Set(["COFRE-31"]));
-  await world.cofre.close();
+  await server.cofre.close();
   const kept = readdirSync(folder).map((name) => readFileSync(join(folder, name), "latin1"));
   assert.ok(
     kept.some((text) => text.includes("control-0")),

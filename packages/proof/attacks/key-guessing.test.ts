@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SeededRandom } from "../../server/src/kernel/seeded-random.ts";
-import { integrationKey, publicIntegrationKey, startWorld } from "../../server/test/world.ts";
+import { integrationKey, publicIntegrationKey, startTestServer } from "../../server/test/server.ts";
 
 /*
  * Row 2 of the attack table: guessing keys. Keys are looked up by their SHA-256, so the time of a
@@ -11,7 +11,7 @@ import { integrationKey, publicIntegrationKey, startWorld } from "../../server/t
  */
 
 test("every wrong key gets one answer, however near it is", async (context) => {
-  await using world = await startWorld();
+  await using server = await startTestServer();
   const random = new SeededRandom("guesses");
   const near = [
     ...Array.from(integrationKey, (_, index) => integrationKey.slice(0, index)).slice(1),
@@ -45,7 +45,7 @@ test("every wrong key gets one answer, however near it is", async (context) => {
   ] as const) {
     const answers = new Set<string>();
     for (const guess of guesses) {
-      const response = await fetch(world.url + path, {
+      const response = await fetch(server.url + path, {
         method: "POST",
         body: JSON.stringify({ integration_key: guess, hash: "x" }),
       });
@@ -57,7 +57,7 @@ test("every wrong key gets one answer, however near it is", async (context) => {
   context.diagnostic(`${guesses.length} guesses at 3 operations`);
   // The control: the key itself gets another answer.
   assert.notEqual(
-    (await world.postJson("/ws/query", { integration_key: integrationKey, hash: "x" })).body[
+    (await server.postJson("/ws/query", { integration_key: integrationKey, hash: "x" })).body[
       "status_code"
     ],
     "BP-SA-2",

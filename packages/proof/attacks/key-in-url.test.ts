@@ -5,9 +5,9 @@ import {
   directBody,
   integrationKey,
   publicIntegrationKey,
-  startWorld,
+  startTestServer,
   testCard,
-} from "../../server/test/world.ts";
+} from "../../server/test/server.ts";
 
 /*
  * Row 3 of the attack table: client libraries capture, query and cancel by GET, with the key in the
@@ -15,8 +15,8 @@ import {
  */
 
 test("a request with its key in the address leaves no key in the log, is not to be kept, and redirects nowhere", async () => {
-  await using world = await startWorld();
-  const hash = await held(world, "by-address");
+  await using server = await startTestServer();
+  const hash = await held(server, "by-address");
   for (const path of [
     "/ws/query",
     "/ws/capture",
@@ -26,7 +26,7 @@ test("a request with its key in the address leaves no key in the log, is not to 
     "/__cofre/explain",
   ]) {
     const response = await fetch(
-      `${world.url}${path}?integration_key=${integrationKey}&public_integration_key=${publicIntegrationKey}&hash=${hash}`,
+      `${server.url}${path}?integration_key=${integrationKey}&public_integration_key=${publicIntegrationKey}&hash=${hash}`,
       {
         redirect: "manual",
       },
@@ -39,10 +39,10 @@ test("a request with its key in the address leaves no key in the log, is not to 
   const log = createLog({
     level: "debug",
     format: "json",
-    clock: world.clock,
+    clock: server.clock,
     destination: { write: (line) => void lines.push(line) },
   });
-  for (const event of world.events) log.write(event);
+  for (const event of server.events) log.write(event);
   const text = lines.join("");
   assert.match(text, /"event":"request"/);
   for (const secret of [integrationKey, publicIntegrationKey, hash])
@@ -50,15 +50,15 @@ test("a request with its key in the address leaves no key in the log, is not to 
 });
 
 test("a prefetch, a preflight and a method that only looks change nothing", async () => {
-  await using world = await startWorld();
-  const hash = await held(world, "looked-at");
-  const address = `${world.url}/ws/capture?integration_key=${integrationKey}&hash=${hash}`;
+  await using server = await startTestServer();
+  const hash = await held(server, "looked-at");
+  const address = `${server.url}/ws/capture?integration_key=${integrationKey}&hash=${hash}`;
   for (const method of ["HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"]) {
     const response = await fetch(address, { method });
     await response.arrayBuffer();
     assert.equal(response.headers.get("location"), null);
   }
-  const query = await world.get("/ws/query", { integration_key: integrationKey, hash });
+  const query = await server.get("/ws/query", { integration_key: integrationKey, hash });
   assert.equal((query.body["payment"] as { readonly status: string }).status, "PE");
   // The control: GET, which client libraries use for it, does capture.
   const captured = (await (await fetch(address)).json()) as {
@@ -67,8 +67,11 @@ test("a prefetch, a preflight and a method that only looks change nothing", asyn
   assert.equal(captured.payment.status, "CO");
 });
 
-async function held(world: Awaited<ReturnType<typeof startWorld>>, code: string): Promise<string> {
-  const { body } = await world.postJson(
+async function held(
+  server: Awaited<ReturnType<typeof startTestServer>>,
+  code: string,
+): Promise<string> {
+  const { body } = await server.postJson(
     "/ws/direct",
     directBody(code, { creditcard: { ...testCard, auto_capture: false } }),
   );

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { actionNames } from "../../server/src/http/admin/payment-endpoint.ts";
 import { echo } from "../../server/src/wire/decode/card-like.ts";
 import { type DocumentedEndpoint, documentedEndpoints } from "../../server/test/keyed-endpoints.ts";
-import type { World } from "../../server/test/world.ts";
+import type { TestServer } from "../../server/test/server.ts";
 import { merchants, startThreeMerchants, type MerchantKeys } from "./three-merchants.ts";
 
 /*
@@ -52,14 +52,14 @@ const nobodys: Owned = {
 const kinds = Object.keys(nobodys) as IdKind[];
 
 async function ask(
-  world: World,
+  server: TestServer,
   path: string,
   body: Fields,
   idempotencyKey?: string,
 ): Promise<string> {
   const headers: Record<string, string> =
     idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey };
-  const response = await fetch(world.url + path, {
+  const response = await fetch(server.url + path, {
     method: "POST",
     body: JSON.stringify(body),
     headers,
@@ -92,7 +92,7 @@ function payment(
 }
 
 /** The owner's captured and held payments, a refund, a stored card and a named request. */
-async function makeOwned(world: World, held: boolean): Promise<Owned> {
+async function makeOwned(server: TestServer, held: boolean): Promise<Owned> {
   const made = {
     merchant_payment_code: "order-of-another",
     token: "token-of-another-merchant".padEnd(40, "x"),
@@ -100,7 +100,7 @@ async function makeOwned(world: World, held: boolean): Promise<Owned> {
     idempotency_key: "request-of-another",
   };
   const body = payment(owner, made.merchant_payment_code, {}, { ...card, auto_capture: !held });
-  const paid = await ask(world, "/ws/direct", body, made.idempotency_key);
+  const paid = await ask(server, "/ws/direct", body, made.idempotency_key);
   const hash = /"hash":"([0-9a-f]{48})"/.exec(paid)?.[1] ?? "";
   const stored = {
     integration_key: owner.secret,
@@ -109,7 +109,7 @@ async function makeOwned(world: World, held: boolean): Promise<Owned> {
     token: made.token,
     creditcard: card,
   };
-  assert.match(await ask(world, "/ws/token", stored), /SUCCESS/);
+  assert.match(await ask(server, "/ws/token", stored), /SUCCESS/);
   let refundId = "1";
   if (!held) {
     const refund = {
@@ -119,7 +119,7 @@ async function makeOwned(world: World, held: boolean): Promise<Owned> {
       amount: "10.00",
       description: "one",
     };
-    const answer = await ask(world, "/ws/refund", {
+    const answer = await ask(server, "/ws/refund", {
       ...refund,
       merchant_refund_code: made.merchant_refund_code,
     });
@@ -130,14 +130,14 @@ async function makeOwned(world: World, held: boolean): Promise<Owned> {
 }
 
 /** Everything that the owner sees of its own data. */
-async function viewOfOwner(world: World, { hash }: Owned): Promise<readonly string[]> {
+async function viewOfOwner(server: TestServer, { hash }: Owned): Promise<readonly string[]> {
   const key = { integration_key: owner.secret };
   return [
-    await ask(world, "/ws/query", { ...key, hash }),
-    await ask(world, "/__cofre/explain", { ...key, hash }),
-    await ask(world, "/__cofre/notifications", { ...key, after: 0 }),
-    await ask(world, "/__cofre/settings", key),
-    await ask(world, "/ws/merchantIntegrationProperties/get", key),
+    await ask(server, "/ws/query", { ...key, hash }),
+    await ask(server, "/__cofre/explain", { ...key, hash }),
+    await ask(server, "/__cofre/notifications", { ...key, after: 0 }),
+    await ask(server, "/__cofre/settings", key),
+    await ask(server, "/ws/merchantIntegrationProperties/get", key),
   ];
 }
 
@@ -222,20 +222,20 @@ function comparable(answer: string, ids: Owned): string {
   );
 }
 
-/** The answer about an identifier, in a world in which the owner has its data. */
+/** The answer about an identifier, on a server on which the owner has its data. */
 async function answers(
   row: DocumentedEndpoint,
   kind: IdKind,
   ids: Owned,
   keys: MerchantKeys,
-  world: World,
+  server: TestServer,
 ): Promise<readonly string[]> {
   const texts: string[] = [];
   for (const request of requestsOf(row, kind, ids, keys)) {
     texts.push(
       comparable(
         await ask(
-          world,
+          server,
           row.path,
           request,
           kind === "idempotency_key" ? ids.idempotency_key : undefined,
@@ -252,16 +252,16 @@ for (const held of [true, false]) {
     test("answer like identifiers that nobody has, at every endpoint, and leave the owner's as it was", async (context) => {
       await using three = await startThreeMerchants();
       await using empty = await startThreeMerchants();
-      const owned = await makeOwned(three.world, held);
-      const before = await viewOfOwner(three.world, owned);
+      const owned = await makeOwned(three.server, held);
+      const before = await viewOfOwner(three.server, owned);
       let compared = 0;
       for (const row of rows) {
         for (const kind of kinds) {
           for (const stranger of strangers) {
             // The same request in an installation without any data, so that the stranger's own new
             // data is the same too.
-            const about = await answers(row, kind, owned, stranger, three.world);
-            const unknown = await answers(row, kind, owned, stranger, empty.world);
+            const about = await answers(row, kind, owned, stranger, three.server);
+            const unknown = await answers(row, kind, owned, stranger, empty.server);
             assert.deepEqual(
               about,
               unknown,
@@ -273,14 +273,14 @@ for (const held of [true, false]) {
       }
       context.diagnostic(`${compared} answers compared`);
       assert.ok(compared > 250);
-      assert.deepEqual(await viewOfOwner(three.world, owned), before);
+      assert.deepEqual(await viewOfOwner(three.server, owned), before);
     });
   });
 }
 
 test("unknown and foreign identifiers in one installation answer alike where nothing is made", async () => {
   await using three = await startThreeMerchants();
-  const owned = await makeOwned(three.world, false);
+  const owned = await makeOwned(three.server, false);
   // listRequests returns the stranger's own requests, with each identifier unchanged.
   const others = [
     "token",
@@ -294,10 +294,10 @@ test("unknown and foreign identifiers in one installation answer alike where not
   const reading = rows.filter(({ id }) => !others.includes(id));
   for (const row of reading) {
     for (const kind of kinds) {
-      const foreign = await answers(row, kind, owned, strangers[0], three.world);
+      const foreign = await answers(row, kind, owned, strangers[0], three.server);
       assert.deepEqual(
         foreign,
-        await answers(row, kind, nobodys, strangers[0], three.world),
+        await answers(row, kind, nobodys, strangers[0], three.server),
         `${row.path}, ${kind}`,
       );
     }
@@ -315,10 +315,10 @@ test("control: the owner's own identifiers answer otherwise than unknown ones", 
   };
   for (const [kind, operation] of Object.entries(asked) as [IdKind, string][]) {
     await using three = await startThreeMerchants();
-    const owned = await makeOwned(three.world, false);
+    const owned = await makeOwned(three.server, false);
     const row = documentedEndpoints().find(({ id }) => id === operation);
     assert.ok(row !== undefined);
-    const own = await answers(row, kind, owned, owner, three.world);
-    assert.notDeepEqual(own, await answers(row, kind, nobodys, owner, three.world), kind);
+    const own = await answers(row, kind, owned, owner, three.server);
+    assert.notDeepEqual(own, await answers(row, kind, nobodys, owner, three.server), kind);
   }
 });

@@ -3,10 +3,10 @@ import { describe, test } from "node:test";
 import {
   directBody,
   integrationKey,
-  startWorld,
+  startTestServer,
   testCard,
-  type World,
-} from "../../server/test/world.ts";
+  type TestServer,
+} from "../../server/test/server.ts";
 
 /*
  * Row 4 of the attack table: one parameter twice, in two places, with two values, so that a proxy
@@ -23,7 +23,7 @@ type Parameters = readonly (readonly [name: string, value: string])[];
  * The parameters of each layer, as one request. JSON beside a form is the form's `request_body`.
  */
 async function send(
-  world: World,
+  server: TestServer,
   path: string,
   of: Partial<Record<Layer, Parameters>>,
 ): Promise<string> {
@@ -36,17 +36,17 @@ async function send(
   if (json !== undefined && of.form !== undefined) form.set("request_body", json);
   const body = of.form === undefined ? json : form.toString();
   const query = new URLSearchParams((of.query ?? []).map(([name, value]) => [name, value]));
-  const response = await fetch(`${world.url}${path}?${query.toString()}`, {
+  const response = await fetch(`${server.url}${path}?${query.toString()}`, {
     method: "POST",
     ...(body === undefined ? {} : { body }),
   });
   return response.text();
 }
 
-async function twoPayments(world: World): Promise<readonly [string, string]> {
+async function twoPayments(server: TestServer): Promise<readonly [string, string]> {
   const hashes: string[] = [];
   for (const code of ["one", "other"]) {
-    const { body } = await world.postJson(
+    const { body } = await server.postJson(
       "/ws/direct",
       directBody(code, { creditcard: { ...testCard, auto_capture: false } }),
     );
@@ -55,11 +55,11 @@ async function twoPayments(world: World): Promise<readonly [string, string]> {
   return [hashes[0] ?? "", hashes[1] ?? ""];
 }
 
-async function states(world: World): Promise<readonly string[]> {
+async function states(server: TestServer): Promise<readonly string[]> {
   const read = async (code: string): Promise<string> =>
     JSON.stringify(
       (
-        await world.get("/__cofre/explain", {
+        await server.get("/__cofre/explain", {
           integration_key: integrationKey,
           merchant_payment_code: code,
         })
@@ -76,9 +76,9 @@ describe("a parameter with two values in one request", () => {
     ["/ws/refund", { operation: "request", description: "x" }],
   ] as const) {
     test(`is accepted by ${path} from no two places`, async (context) => {
-      await using world = await startWorld();
-      const [hash, otherHash] = await twoPayments(world);
-      const before = await states(world);
+      await using server = await startTestServer();
+      const [hash, otherHash] = await twoPayments(server);
+      const before = await states(server);
       const conflicts = {
         hash: [hash, otherHash],
         merchant_payment_code: ["one", "other"],
@@ -101,29 +101,29 @@ describe("a parameter with two values in one request", () => {
             const again: Parameters = [[name, second]];
             const parts =
               one === two ? { [one]: [...whole, ...again] } : { [one]: whole, [two]: again };
-            const answer = await send(world, path, parts);
+            const answer = await send(server, path, parts);
             assert.match(answer, /"status":"ERROR"/, `${name} in ${one} and ${two}: ${answer}`);
             refused += 1;
           }
         }
       }
       context.diagnostic(`${refused} refused`);
-      assert.deepEqual(await states(world), before);
+      assert.deepEqual(await states(server), before);
     });
   }
 
   test("control: each place alone, and two places with one value, are understood", async () => {
-    await using world = await startWorld();
-    const [hash, otherHash] = await twoPayments(world);
+    await using server = await startTestServer();
+    const [hash, otherHash] = await twoPayments(server);
     const [key, first, other] = [
       ["integration_key", integrationKey],
       ["hash", hash],
       ["hash", otherHash],
     ] as const;
     assert.match(
-      await send(world, "/ws/capture", { query: [key, first], json: [first] }),
+      await send(server, "/ws/capture", { query: [key, first], json: [first] }),
       /"status":"SUCCESS"/,
     );
-    assert.match(await send(world, "/ws/capture", { form: [key, other] }), /"status":"SUCCESS"/);
+    assert.match(await send(server, "/ws/capture", { form: [key, other] }), /"status":"SUCCESS"/);
   });
 });

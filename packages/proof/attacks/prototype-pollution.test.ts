@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { directBody, integrationKey, startWorld } from "../../server/test/world.ts";
+import { directBody, integrationKey, startTestServer } from "../../server/test/server.ts";
 
 /*
  * Row 6 of the attack table: names that are special to JavaScript, at each depth of a request, in
@@ -29,12 +29,12 @@ function shape(): string {
 }
 
 test("special names change no prototype and get no answer but those of the interface", async (context) => {
-  await using world = await startWorld();
+  await using server = await startTestServer();
   const before = shape();
   const evil = '{"polluted":"yes","status":"CO","toString":"x"}';
   let sent = 0;
   const look = async (path: string, body: string): Promise<void> => {
-    const response = await fetch(world.url + path, { method: "POST", body });
+    const response = await fetch(server.url + path, { method: "POST", body });
     const text = await response.text();
     assert.equal(response.status, 200, body);
     assert.match(text, /"status":"(?:SUCCESS|ERROR)"/);
@@ -73,7 +73,7 @@ test("special names change no prototype and get no answer but those of the inter
   context.diagnostic(`${sent} requests`);
   // The control: valid requests still work.
   assert.equal(
-    (await world.postJson("/ws/direct", directBody("afterwards"))).body["status"],
+    (await server.postJson("/ws/direct", directBody("afterwards"))).body["status"],
     "SUCCESS",
   );
 });

@@ -5,8 +5,8 @@ import {
   directBody,
   integrationKey,
   publicIntegrationKey,
-  startWorld,
-} from "../../server/test/world.ts";
+  startTestServer,
+} from "../../server/test/server.ts";
 
 /*
  * Row 20 of the attack table: the public key is in every shop's page, so it is known to everyone.
@@ -23,9 +23,9 @@ const browserOperations = [
 const refusals = /"status_code":"(?:BP-SA-1|BP-SA-2|DA-1)"/;
 
 test("the public key opens no operation but those of browsers", async (context) => {
-  await using world = await startWorld();
-  await world.postJson("/ws/direct", directBody("of-the-shop"));
-  const before = await world.get("/ws/query", {
+  await using server = await startTestServer();
+  await server.postJson("/ws/direct", directBody("of-the-shop"));
+  const before = await server.get("/ws/query", {
     integration_key: integrationKey,
     merchant_payment_code: "of-the-shop",
   });
@@ -41,7 +41,7 @@ test("the public key opens no operation but those of browsers", async (context) 
         merchant_payment_code: "of-the-shop",
         [name]: publicIntegrationKey,
       };
-      const post = await fetch(world.url + path, {
+      const post = await fetch(server.url + path, {
         method: "POST",
         body: JSON.stringify(request),
       });
@@ -50,14 +50,14 @@ test("the public key opens no operation but those of browsers", async (context) 
         merchant_payment_code: "of-the-shop",
         [name]: publicIntegrationKey,
       });
-      const get = await fetch(`${world.url}${path}?${query.toString()}`);
+      const get = await fetch(`${server.url}${path}?${query.toString()}`);
       assert.match(await get.text(), refusals, `${path} by ${name}, GET`);
       refused += 2;
     }
   }
   context.diagnostic(`${refused} requests refused`);
   assert.deepEqual(
-    await world.get("/ws/query", {
+    await server.get("/ws/query", {
       integration_key: integrationKey,
       merchant_payment_code: "of-the-shop",
     }),
@@ -66,7 +66,7 @@ test("the public key opens no operation but those of browsers", async (context) 
 });
 
 test("a token that the public key has made cannot be read back, chosen or used with it", async () => {
-  await using world = await startWorld();
+  await using server = await startTestServer();
   const creditcard = {
     card_number: "4111111111111111",
     card_name: "Ana Lima",
@@ -79,9 +79,9 @@ test("a token that the public key has made cannot be read back, chosen or used w
     country: "br",
     creditcard,
   };
-  const made = await world.postJson("/ws/token", request);
+  const made = await server.postJson("/ws/token", request);
   assert.equal(made.body["status"], "SUCCESS");
-  const chosen = await world.postJson("/ws/token", {
+  const chosen = await server.postJson("/ws/token", {
     ...request,
     token: "a-token-of-the-page".padEnd(40, "x"),
   });
@@ -90,10 +90,10 @@ test("a token that the public key has made cannot be read back, chosen or used w
     ...directBody("by-the-page", { creditcard: { token: made.body["token"] } }),
     integration_key: publicIntegrationKey,
   };
-  assert.equal((await world.postJson("/ws/direct", body)).body["status_code"], "DA-1");
+  assert.equal((await server.postJson("/ws/direct", body)).body["status_code"], "DA-1");
   // The control: the secret key may.
   assert.equal(
-    (await world.postJson("/ws/direct", { ...body, integration_key: integrationKey })).body[
+    (await server.postJson("/ws/direct", { ...body, integration_key: integrationKey })).body[
       "status"
     ],
     "SUCCESS",

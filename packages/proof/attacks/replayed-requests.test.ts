@@ -3,10 +3,10 @@ import { test } from "node:test";
 import {
   directBody,
   integrationKey,
-  startWorld,
+  startTestServer,
   testCard,
-  type World,
-} from "../../server/test/world.ts";
+  type TestServer,
+} from "../../server/test/server.ts";
 
 /*
  * Row 23 of the attack table: an attacker has recorded a day's requests and sends them all again,
@@ -54,14 +54,14 @@ function dayOfRequests(): Sent[] {
   return requests;
 }
 
-async function moneyOf(world: World): Promise<readonly string[]> {
+async function moneyOf(server: TestServer): Promise<readonly string[]> {
   const money: string[] = [];
   for (let number = 0; number < 40; number += 1) {
-    const { body } = await world.get("/__cofre/explain", {
+    const { body } = await server.get("/__cofre/explain", {
       ...key,
       merchant_payment_code: `day-${number}`,
     });
-    const { body: query } = await world.get("/ws/query", {
+    const { body: query } = await server.get("/ws/query", {
       ...key,
       merchant_payment_code: `day-${number}`,
     });
@@ -71,13 +71,13 @@ async function moneyOf(world: World): Promise<readonly string[]> {
 }
 
 test("a day of requests that is sent again, forwards and backwards, moves no money", async (context) => {
-  await using world = await startWorld();
+  await using server = await startTestServer();
   const requests = dayOfRequests();
-  for (const { path, body } of requests) await world.postJson(path, body);
-  const before = await moneyOf(world);
+  for (const { path, body } of requests) await server.postJson(path, body);
+  const before = await moneyOf(server);
   for (const again of [requests, requests.toReversed()]) {
-    for (const { path, body } of again) await world.postJson(path, body);
-    assert.deepEqual(await moneyOf(world), before);
+    for (const { path, body } of again) await server.postJson(path, body);
+    assert.deepEqual(await moneyOf(server), before);
   }
   context.diagnostic(`${requests.length} requests, each sent three times`);
   // The control: there was money to move.

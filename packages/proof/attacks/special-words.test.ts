@@ -20,7 +20,7 @@ import {
   paymentBody,
   startCannedServer,
 } from "../../server/test/upstream/canned-server.ts";
-import { directBody, integrationKey, startWorld } from "../../server/test/world.ts";
+import { directBody, integrationKey, startTestServer } from "../../server/test/server.ts";
 
 /*
  * Row 6 of the attack table, for values: a property name of every plain object, wherever a word is
@@ -66,8 +66,8 @@ function isBody(value: unknown): value is Body {
 }
 
 test("a special word in any member of any request gets an answer of the interface", async (context) => {
-  await using world = await startWorld();
-  const document = (await world.get("/openapi.json")).body as {
+  await using testServer = await startTestServer();
+  const document = (await testServer.get("/openapi.json")).body as {
     readonly paths: Readonly<
       Record<string, { readonly post?: { readonly requestBody?: { readonly content: Body } } }>
     >;
@@ -87,7 +87,7 @@ test("a special word in any member of any request gets an answer of the interfac
         continue;
       for (const word of words) {
         const body = JSON.stringify(withWord(example, member, word));
-        const response = await fetch(world.url + path, {
+        const response = await fetch(testServer.url + path, {
           method: "POST",
           body,
           headers: { "content-type": "application/json" },
@@ -103,7 +103,7 @@ test("a special word in any member of any request gets an answer of the interfac
   context.diagnostic(`${sent} requests`);
   assert.ok(sent > 1_000);
   assert.deepEqual(
-    world.events.filter(({ event }) => event === "alarm"),
+    testServer.events.filter(({ event }) => event === "alarm"),
     [],
   );
 });

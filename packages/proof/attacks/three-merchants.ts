@@ -12,17 +12,17 @@ import { rowMacsOf } from "../../server/test/row-macs.ts";
 import {
   integrationKey,
   publicIntegrationKey,
-  startWorld,
-  type World,
-  worldEpoch,
-} from "../../server/test/world.ts";
+  startTestServer,
+  type TestServer,
+  testEpoch,
+} from "../../server/test/server.ts";
 
 export interface MerchantKeys {
   readonly secret: string;
   readonly public: string;
 }
 
-/** The sandbox account of the world, and two more. */
+/** The sandbox account of the server, and two more. */
 export const merchants = [
   { secret: integrationKey, public: publicIntegrationKey },
   { secret: "test_ik_second", public: "test_pk_second" },
@@ -30,7 +30,7 @@ export const merchants = [
 ] as const satisfies readonly MerchantKeys[];
 
 export interface ThreeMerchants {
-  readonly world: World;
+  readonly server: TestServer;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ export interface ThreeMerchants {
 export async function startThreeMerchants(): Promise<ThreeMerchants> {
   const folder = mkdtempSync(join(tmpdir(), "cofre-three-"));
   const environment = { COFRE_DATA_DIR: folder };
-  await (await startWorld({ environment })).cofre.close();
+  await (await startTestServer({ environment })).cofre.close();
   const store = await openEmbeddedStore({ file: join(folder, "cofre.db") });
   const macs = await rowMacsOf(folder);
   for (const [index, keys] of merchants.slice(1).entries()) {
@@ -58,17 +58,17 @@ export async function startThreeMerchants(): Promise<ThreeMerchants> {
       withKeyMac(macs, id, { digest: digestOfKey(keys.public), grants: "public" }),
     ];
     assert.equal(
-      (await store.commit(accountChange(account, undefined, instant(worldEpoch), granted))).outcome,
+      (await store.commit(accountChange(account, undefined, instant(testEpoch), granted))).outcome,
       "committed",
     );
   }
   await store.close();
   // Another seed: the second start must not draw the identifiers of the first again.
-  const world = await startWorld({ environment, seed: "three merchants" });
+  const server = await startTestServer({ environment, seed: "three merchants" });
   return {
-    world,
+    server,
     [Symbol.asyncDispose]: async () => {
-      await world[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -9,14 +9,19 @@ import {
   keptFramings,
   requestOf,
 } from "./kept-inputs.ts";
-import { directBody, integrationKey, startWorld, type World } from "../../server/test/world.ts";
+import {
+  directBody,
+  integrationKey,
+  startTestServer,
+  type TestServer,
+} from "../../server/test/server.ts";
 
-async function goesOn(world: World): Promise<void> {
+async function goesOn(server: TestServer): Promise<void> {
   assert.equal(
-    (await world.postJson("/ws/direct", directBody("after the kept inputs"))).body["status"],
+    (await server.postJson("/ws/direct", directBody("after the kept inputs"))).body["status"],
     "SUCCESS",
   );
-  const failures = world.events.filter(
+  const failures = server.events.filter(
     ({ event }) => event === "alarm" || event === "request_failed" || event === "process_failed",
   );
   assert.deepEqual(failures, []);
@@ -44,22 +49,22 @@ test("control: digits of the card are found in an answer, but for what a payment
 });
 
 test("kept framings: each connection is answered as it was, and then closed", async () => {
-  await using world = await startWorld();
+  await using server = await startTestServer();
   for (const { why, bytes, answers, orFewer } of keptFramings(integrationKey)) {
-    const { told, statuses } = await exchange(world.port, [bytes]);
+    const { told, statuses } = await exchange(server.port, [bytes]);
     assert.deepEqual(statuses, orFewer ? answers.slice(0, statuses.length) : answers, why);
     assertNoDigits(told, why);
   }
-  await goesOn(world);
+  await goesOn(server);
 });
 
 test("kept bodies: each is answered as it was", async () => {
-  await using world = await startWorld();
+  await using server = await startTestServer();
   for (const input of keptBodies(integrationKey)) {
-    const { told, statuses } = await exchange(world.port, [requestOf(input)]);
+    const { told, statuses } = await exchange(server.port, [requestOf(input)]);
     assert.deepEqual(statuses, ["200"], input.why);
     assert.equal(answerOf(told), input.answer, input.why);
     assertNoDigits(told, input.why);
   }
-  await goesOn(world);
+  await goesOn(server);
 });

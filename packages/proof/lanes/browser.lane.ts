@@ -6,7 +6,12 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { chromiumFile, startChromium } from "../../server/test/browser/chromium.ts";
 import { listen } from "../../server/test/browser/listen.ts";
 import { type Shop, startShop } from "../../server/test/browser/shop.ts";
-import { publicIntegrationKey, startWorld, testCard, type World } from "../../server/test/world.ts";
+import {
+  publicIntegrationKey,
+  startTestServer,
+  testCard,
+  type TestServer,
+} from "../../server/test/server.ts";
 
 /** Folder for screenshots of the documentation, for review by a person; none are taken if unset. */
 const pictures = process.env["COFRE_SCREENSHOTS"];
@@ -17,9 +22,9 @@ const noBrowser =
 
 /** Does not need a browser. */
 test("what pages call may be read by pages of any origin, and nothing else", async () => {
-  await using world = await startWorld();
+  await using server = await startTestServer();
   const allowed = async (path: string): Promise<string | null> =>
-    (await fetch(world.url + path)).headers.get("access-control-allow-origin");
+    (await fetch(server.url + path)).headers.get("access-control-allow-origin");
   const check = "/ws/merchantIntegrationProperties/isValidPublicIntegrationKey";
   for (const path of [
     "/ws/token",
@@ -36,13 +41,13 @@ test("what pages call may be read by pages of any origin, and nothing else", asy
 });
 
 describe("in a real browser", { skip: noBrowser }, () => {
-  let world: World;
+  let server: TestServer;
   let shop: Shop;
   let browser: Browser;
 
   const parts = new AsyncDisposableStack();
   before(async () => {
-    world = parts.use(await startWorld());
+    server = parts.use(await startTestServer());
     shop = parts.use(await startShop());
     browser = parts.use(await startChromium());
   });
@@ -65,7 +70,7 @@ describe("in a real browser", { skip: noBrowser }, () => {
   }
 
   const preflights = (): number =>
-    world.events.filter((event) => event.event === "request" && event.method === "OPTIONS").length;
+    server.events.filter((event) => event.event === "request" && event.method === "OPTIONS").length;
 
   for (const way of ["fetch", "xhr"]) {
     test(`a page of another origin stores a card with ${way}, and asks nobody for permission`, async () => {
@@ -73,7 +78,7 @@ describe("in a real browser", { skip: noBrowser }, () => {
       const card = { ...testCard, card_number: 4_111_111_111_111_111, card_cvv: 123 };
       const said = (await inShop("pay", {
         way,
-        cofre: world.url,
+        cofre: server.url,
         key: publicIntegrationKey,
         card,
         country: "br",
@@ -116,7 +121,7 @@ describe("in a real browser", { skip: noBrowser }, () => {
     test(`a page of another origin reads with ${way} why a key is no good`, async () => {
       const said = await inShop("pay", {
         way,
-        cofre: world.url,
+        cofre: server.url,
         key: "nonsense",
         card: testCard,
         country: "br",
@@ -135,7 +140,7 @@ describe("in a real browser", { skip: noBrowser }, () => {
       const error = await inShop("look", {
         way,
         method: "GET",
-        url: `${world.url}/ws/query?integration_key=nonsense`,
+        url: `${server.url}/ws/query?integration_key=nonsense`,
       });
       assert.equal(error, "TypeError");
     });
@@ -145,7 +150,7 @@ describe("in a real browser", { skip: noBrowser }, () => {
     const before = preflights();
     const headers = { "Content-Type": "application/json" };
     assert.equal(
-      await inShop("look", { method: "POST", url: `${world.url}/ws/token`, headers }),
+      await inShop("look", { method: "POST", url: `${server.url}/ws/token`, headers }),
       "ERROR",
     );
     assert.equal(preflights(), before + 1);
@@ -164,14 +169,14 @@ describe("in a real browser", { skip: noBrowser }, () => {
       try {
         const page = await context.newPage();
         const { errors, requests } = listen(page);
-        await page.goto(`${world.url}/docs`, { waitUntil: "networkidle" });
+        await page.goto(`${server.url}/docs`, { waitUntil: "networkidle" });
         await page.click('a[href="#direct"]');
         assert.equal(await page.evaluate("location.hash"), "#direct");
         await page.click("#direct summary");
         assert.equal(await page.evaluate("document.querySelector('#direct details').open"), true);
         assert.deepEqual(errors, []);
         assert.deepEqual(
-          requests.filter((url) => new URL(url).origin !== world.url),
+          requests.filter((url) => new URL(url).origin !== server.url),
           [],
         );
         // The page's style sheet applies: if the policy blocked it, the font would be Times and the
@@ -202,7 +207,7 @@ describe("in a real browser", { skip: noBrowser }, () => {
   test("control: a page with a script or a picture of somebody else's is found out", async () => {
     const page = await browser.newPage();
     const { errors, requests } = listen(page);
-    await page.goto(`${world.url}/docs`);
+    await page.goto(`${server.url}/docs`);
     await page.evaluate(
       `document.body.append(Object.assign(new Image(), { src: "${shop.url}/picture" }))`,
     );
@@ -211,7 +216,7 @@ describe("in a real browser", { skip: noBrowser }, () => {
       `new Promise((done) => { const i = new Image(); i.onerror = done; i.src = "${shop.url}/picture"; })`,
     );
     assert.ok(errors.some((text) => text.includes("Content Security Policy")));
-    assert.ok(requests.some((url) => new URL(url).origin !== world.url));
+    assert.ok(requests.some((url) => new URL(url).origin !== server.url));
     await page.close();
   });
 });

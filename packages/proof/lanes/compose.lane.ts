@@ -17,7 +17,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../../server/test/free-port.ts";
 import { postgresBinaries } from "../../server/test/postgres/cluster.ts";
-import { directBody } from "../../server/test/world.ts";
+import { directBody } from "../../server/test/server.ts";
 import { serverRoot } from "../../server/test/support/planted-copy.ts";
 import { CofreProcess } from "../../server/test/support/cofre-process.ts";
 import { WireClient } from "../../server/test/support/wire-client.ts";

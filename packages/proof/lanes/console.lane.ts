@@ -18,10 +18,10 @@ import {
   directBody,
   integrationKey,
   publicIntegrationKey,
-  startWorld,
+  startTestServer,
   testCard,
-  type World,
-} from "../../server/test/world.ts";
+  type TestServer,
+} from "../../server/test/server.ts";
 import { until } from "../../server/test/until.ts";
 
 /** Folder for screenshots of the console, for review by a person; none are taken if unset. */
@@ -32,7 +32,7 @@ const noBrowser =
     : false;
 
 describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 }, () => {
-  let world: World;
+  let testServer: TestServer;
   let shop: Shop;
   let browser: Browser;
   let receiver: Receiver;
@@ -40,11 +40,11 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
 
   const parts = new AsyncDisposableStack();
   before(async () => {
-    world = parts.use(await startWorld());
+    testServer = parts.use(await startTestServer());
     shop = parts.use(await startShop());
     receiver = parts.adopt(await startReceiver(), (one) => one.close());
     browser = parts.use(await startChromium());
-    await world.postJson("/__cofre/settings", {
+    await testServer.postJson("/__cofre/settings", {
       integration_key: integrationKey,
       settings: { notificationUrl: receiver.url, partialCapture: true },
     });
@@ -57,12 +57,12 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   async function made(
     changes: Readonly<Record<string, unknown>> = {},
   ): Promise<{ readonly code: string; readonly hash: string }> {
-    world.clock.advance(1_000);
+    testServer.clock.advance(1_000);
     const code =
       typeof changes["merchant_payment_code"] === "string"
         ? changes["merchant_payment_code"]
         : `seen-${(numbers += 1)}`;
-    const { body } = await world.postJson("/ws/direct", directBody(code, changes));
+    const { body } = await testServer.postJson("/ws/direct", directBody(code, changes));
     const { hash } = (body["payment"] ?? {}) as { readonly hash?: string };
     assert.ok(hash !== undefined, JSON.stringify(body));
     return { code, hash };
@@ -70,7 +70,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   const held = () => made({ creditcard: { ...testCard, auto_capture: false } });
 
   async function wireStatus(hash: string): Promise<unknown> {
-    const { body } = await world.get("/ws/query", { integration_key: integrationKey, hash });
+    const { body } = await testServer.get("/ws/query", { integration_key: integrationKey, hash });
     return (body["payment"] as Record<string, unknown>)["status"];
   }
 
@@ -84,9 +84,9 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     options: BrowserContextOptions = {},
   ): Promise<void> {
     await inWindow(async (page) => {
-      await page.goto(`${world.url}/#key=${integrationKey}`);
+      await page.goto(`${testServer.url}/#key=${integrationKey}`);
       await page.getByRole("heading", { name: "Payments" }).waitFor();
-      await page.goto(`${world.url}/${address}`);
+      await page.goto(`${testServer.url}/${address}`);
       await work(page);
     }, options);
   }
@@ -95,7 +95,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     work: (page: Page) => Promise<void>,
     options: BrowserContextOptions = {},
   ): Promise<void> {
-    const requests = await inPage(browser, world.url, work, options);
+    const requests = await inPage(browser, testServer.url, work, options);
     assert.ok(
       !requests.some((url) => url.includes(integrationKey)),
       "no requested address has the key",
@@ -117,7 +117,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   test("asks for the secret key, refuses others, keeps it in the tabs alone and forgets it when told", async () => {
     await made();
     await inWindow(async (page) => {
-      await page.goto(world.url);
+      await page.goto(testServer.url);
       const field = page.getByLabel("Secret integration key");
       for (const wrong of ["nonsense", publicIntegrationKey]) {
         await field.fill(wrong);
@@ -132,14 +132,14 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       assert.equal(await page.evaluate("localStorage.length"), 0);
       // Another tab of the same browser gets the key from this one, and removes it independently.
       const other = await page.context().newPage();
-      await other.goto(world.url);
+      await other.goto(testServer.url);
       await other.getByRole("heading", { name: "Payments" }).waitFor();
       await other.getByRole("button", { name: "Remove key" }).click();
       await other.getByLabel("Secret integration key").waitFor();
       await page.getByRole("button", { name: "Remove key" }).click();
       await page.getByLabel("Secret integration key").waitFor();
       const last = await page.context().newPage();
-      await last.goto(world.url);
+      await last.goto(testServer.url);
       await last.getByLabel("Secret integration key").fill("kept");
       await last.waitForTimeout(1_000);
       assert.equal(
@@ -154,11 +154,11 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   test("a link with the key behind the # opens it, and the key leaves the address", async () => {
     await inConsole("#/payments", async (page) => {
       await page.getByRole("table", { name: "Payments, newest first" }).waitFor();
-      assert.equal(await page.evaluate("location.href"), `${world.url}/#/payments`);
+      assert.equal(await page.evaluate("location.href"), `${testServer.url}/#/payments`);
       await page.goBack().catch(() => undefined);
       assert.ok(!page.url().includes(integrationKey));
     });
-    const logged = JSON.stringify(world.events);
+    const logged = JSON.stringify(testServer.events);
     assert.ok(!logged.includes(integrationKey), "the log does not know it either");
     assert.ok(logged.includes('"path":"/"'), "control: the page was asked for");
   });
@@ -168,19 +168,19 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     await page.goto(shop.url);
     const body = JSON.stringify({ integration_key: integrationKey });
     const failed = await page.evaluate(
-      `look({ way: "fetch", method: "POST", url: "${world.url}/__cofre/payments", headers: { "Content-Type": "application/json" } })`,
+      `look({ way: "fetch", method: "POST", url: "${testServer.url}/__cofre/payments", headers: { "Content-Type": "application/json" } })`,
     );
     assert.equal(failed, "TypeError", body);
     assert.equal(
-      await page.evaluate(`look({ way: "fetch", method: "GET", url: "${world.url}/" })`),
+      await page.evaluate(`look({ way: "fetch", method: "GET", url: "${testServer.url}/" })`),
       "TypeError",
     );
     await page.evaluate(
-      `new Promise((done) => { const frame = document.createElement("iframe"); frame.onload = done; frame.src = "${world.url}/"; document.body.append(frame); })`,
+      `new Promise((done) => { const frame = document.createElement("iframe"); frame.onload = done; frame.src = "${testServer.url}/"; document.body.append(frame); })`,
     );
     const frame = page.frames().find((each) => each !== page.mainFrame());
     assert.notEqual(
-      frame?.url().startsWith(world.url),
+      frame?.url().startsWith(testServer.url),
       true,
       "the browser shows its own refusal in its place",
     );
@@ -221,7 +221,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await row(declined.code).waitFor();
       assert.equal(await page.getByLabel("State").inputValue(), "declined");
       assert.equal(await row(special.code).count(), 0);
-      await page.goto(`${world.url}/#/payments?brand=amex`);
+      await page.goto(`${testServer.url}/#/payments?brand=amex`);
       await page.getByText("0 payments", { exact: true }).waitFor();
       // A full card number is masked before it is shown anywhere.
       await page
@@ -230,8 +230,8 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await page.getByLabel("Brand").selectOption("");
       await row(declined.code).waitFor();
       assert.equal(new URL(page.url()).hash, "#/payments?search=471690xxxxxx6285");
-      await page.goto(`${world.url}/#/payments?search=4716.9097.7463.6285&state=declined`);
-      await page.waitForURL(`${world.url}/#/payments?search=471690xxxxxx6285&state=declined`);
+      await page.goto(`${testServer.url}/#/payments?search=4716.9097.7463.6285&state=declined`);
+      await page.waitForURL(`${testServer.url}/#/payments?search=471690xxxxxx6285&state=declined`);
       await row(declined.code).waitFor();
       assert.equal(
         await page
@@ -263,7 +263,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       assert.match(await row.innerText(), /Authorized/);
       const later = await made();
       await page.getByRole("link", { name: later.code, exact: true }).waitFor();
-      await world.get("/ws/capture", { integration_key: integrationKey, hash });
+      await testServer.get("/ws/capture", { integration_key: integrationKey, hash });
       await row.filter({ hasText: "Captured" }).waitFor();
       assert.equal(await page.evaluate("document.activeElement.textContent"), code);
     });
@@ -306,7 +306,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
           await route.fulfill({ json: { payments: [], next: end.hash, status: "SUCCESS" } });
         else await route.fulfill({ response });
       });
-      await page.goto(`${world.url}/#/payments?search=looked%40example.com`);
+      await page.goto(`${testServer.url}/#/payments?search=looked%40example.com`);
       await page.getByText("2 payments", { exact: true }).waitFor();
       isFresh = true;
       await look(page);
@@ -381,7 +381,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     const [first, second] = [await made(), await made()];
     await inConsole(`#/payment/${first.hash}`, async (page) => {
       await page.getByText(first.code, { exact: true }).waitFor();
-      await page.goto(`${world.url}/#/payment/${second.hash}`);
+      await page.goto(`${testServer.url}/#/payment/${second.hash}`);
       await page.getByText(second.code, { exact: true }).first().waitFor();
       await page.getByRole("button", { name: "Refund…" }).click();
       const dialog = page.getByRole("dialog");
@@ -396,7 +396,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await page.getByRole("button", { name: "Refund…" }).waitFor();
     });
     for (const { hash } of [first, second]) {
-      const { body } = await world.get("/ws/query", { integration_key: integrationKey, hash });
+      const { body } = await testServer.get("/ws/query", { integration_key: integrationKey, hash });
       assert.equal((body["payment"] as Record<string, unknown>)["refunds"], undefined);
     }
   });
@@ -404,7 +404,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   test("a refunded payment is not shown as captured, and is found as refunded", async () => {
     const { code, hash } = await made();
     const refund = (amount: string) =>
-      world.postJson("/ws/refund", {
+      testServer.postJson("/ws/refund", {
         integration_key: integrationKey,
         hash,
         operation: "request",
@@ -457,21 +457,24 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   });
 
   test("a link with another key asks before it opens the other account, and a world's key shows the world", async () => {
-    const { body } = await world.postJson("/__cofre/worlds", { name: "linked", seed: "linked" });
+    const { body } = await testServer.postJson("/__cofre/worlds", {
+      name: "linked",
+      seed: "linked",
+    });
     const { integration_key: key } = body["world"] as { readonly integration_key: string };
     await inConsole("#/payments", async (page) => {
       await page.getByRole("heading", { name: "Payments" }).waitFor();
-      await page.goto(`${world.url}/#key=${key}`);
+      await page.goto(`${testServer.url}/#key=${key}`);
       await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
       assert.equal(await page.locator("#tag").innerText(), "sandbox");
-      await page.goto(`${world.url}/#key=${key}`);
+      await page.goto(`${testServer.url}/#key=${key}`);
       await page
         .getByRole("dialog")
         .getByRole("button", { name: "Open the other account" })
         .click();
       await page.locator("#tag").getByText("world: linked").waitFor();
     });
-    await world.postJson("/__cofre/world", { integration_key: key, action: "delete" });
+    await testServer.postJson("/__cofre/world", { integration_key: key, action: "delete" });
   });
 
   test("a payment is voided, after a question that can be left", async () => {
@@ -571,7 +574,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await page
         .getByRole("img", { name: /^Authorized 0\.00, captured 0\.00, refunded 0\.00 PEN$/ })
         .waitFor();
-      await page.goto(`${world.url}/#/payment/${answer.payment.hash}`);
+      await page.goto(`${testServer.url}/#/payment/${answer.payment.hash}`);
       await page
         .getByText("ANA O'LIMA $(TOUCH NO)")
         .or(page.getByText("Ana O'Lima $(touch no)"))
@@ -580,7 +583,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
     });
   });
 
-  viewTests({ world: () => world, receiver: () => receiver, made, inConsole, picture });
+  viewTests({ server: () => testServer, receiver: () => receiver, made, inConsole, picture });
 
   test("what merchants and customers write stays text, in every field that is shown", async () => {
     const { hash } = await made({
@@ -588,29 +591,29 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       name: hostile.slice(0, 100),
       manual_review: true,
     });
-    await world.get("/__cofre/payment", {
+    await testServer.get("/__cofre/payment", {
       integration_key: integrationKey,
       hash,
       action: "accept_review",
     });
-    await world.postJson("/ws/refund", {
+    await testServer.postJson("/ws/refund", {
       integration_key: integrationKey,
       operation: "request",
       hash,
       amount: "1",
       description: hostile,
     });
-    await world.postJson("/ws/token", {
+    await testServer.postJson("/ws/token", {
       integration_key: integrationKey,
       payment_type_code: "creditcard",
       country: "br",
       creditcard: testCard,
     });
-    await world.postJson("/__cofre/faults", {
+    await testServer.postJson("/__cofre/faults", {
       integration_key: integrationKey,
       add: { kind: "slow", merchant_payment_code: hostile.slice(0, 100) },
     });
-    const { body: answer } = await world.postJson("/__cofre/worlds", {
+    const { body: answer } = await testServer.postJson("/__cofre/worlds", {
       name: hostile.slice(0, 100),
       seed: "7",
     });
@@ -633,7 +636,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       })) {
         if (title === "Worlds")
           await page.evaluate(`sessionStorage.setItem("cofre.integration_key", "${keyOfWorld}")`);
-        await page.goto(`${world.url}/${address}`);
+        await page.goto(`${testServer.url}/${address}`);
         await page.getByRole("heading", { name: title, exact: true, level: 1 }).waitFor();
         await page.getByText("onerror=").filter({ visible: true }).first().waitFor();
         await page.getByText("[U+202E][U+2066]abc").filter({ visible: true }).first().waitFor();
@@ -644,7 +647,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
         await picture(page, `hostile-${title.toLowerCase()}`);
       }
       // The result of a charge from the page, as far as it is possible with such a token.
-      await page.goto(`${world.url}/#/try`);
+      await page.goto(`${testServer.url}/#/try`);
       await page.getByRole("button", { name: "Store and charge the card" }).click();
       await page.getByText("onerror=").filter({ visible: true }).first().waitFor();
       assert.deepEqual(
@@ -654,7 +657,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
         [0, false],
       );
     });
-    await world.postJson("/__cofre/world", { integration_key: keyOfWorld, action: "delete" });
+    await testServer.postJson("/__cofre/world", { integration_key: keyOfWorld, action: "delete" });
   });
 
   test("everything is done with the keyboard alone", async () => {
@@ -673,7 +676,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
         }
         assert.fail(`${key} does not lead to ${until}, but to ${String(await active())}`);
       };
-      await page.goto(world.url);
+      await page.goto(testServer.url);
       await page.getByLabel("Secret integration key").waitFor();
       assert.equal(await active(), "key");
       await page.keyboard.type(integrationKey);
@@ -691,7 +694,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       await page.keyboard.press("Enter");
       await page.getByRole("heading", { name: "Timeline" }).waitFor();
       assert.equal(await active(), "Payment");
-      await page.goto(`${world.url}/#/payment/${hash}`);
+      await page.goto(`${testServer.url}/#/payment/${hash}`);
       await page.getByText(code, { exact: true }).waitFor();
       await press("Tab", "Capture");
       await page.keyboard.press("Enter");
@@ -718,7 +721,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   for (const [name, options] of Object.entries(looks)) {
     test(`every view has names for all that it has, contrast, and no wider page than the screen: ${name}`, async () => {
       const { hash } = await made({ name: `Ana ${"W".repeat(60)}` });
-      await world.postJson("/ws/refund", {
+      await testServer.postJson("/ws/refund", {
         integration_key: integrationKey,
         operation: "request",
         hash,
@@ -741,32 +744,32 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
           await page.getByRole("table").waitFor();
           papers.set(name, await page.evaluate("getComputedStyle(document.body).backgroundColor"));
           await looked("list");
-          await page.goto(`${world.url}/#/payment/${hash}`);
+          await page.goto(`${testServer.url}/#/payment/${hash}`);
           await page.getByRole("table", { name: "Refunds" }).waitFor();
           await looked("payment");
           await page.getByRole("button", { name: "Refund…" }).click();
           await looked("dialog");
           await page.keyboard.press("Escape");
-          await page.goto(`${world.url}/#/notifications`);
+          await page.goto(`${testServer.url}/#/notifications`);
           await page.getByRole("table", { name: "Notifications, newest first" }).waitFor();
           await looked("notifications");
-          await page.goto(`${world.url}/#/charts`);
+          await page.goto(`${testServer.url}/#/charts`);
           await page.getByRole("heading", { name: "Approval by brand" }).waitFor();
           for (const summary of await page.locator("summary").all()) await summary.click();
           await looked("charts");
-          await page.goto(`${world.url}/#/tokens`);
+          await page.goto(`${testServer.url}/#/tokens`);
           await page.getByText(/^\d+ stored cards?$/).waitFor();
           await looked("tokens");
-          await page.goto(`${world.url}/#/settings`);
+          await page.goto(`${testServer.url}/#/settings`);
           await page.getByLabel("simulator.latencyMs").fill("1");
           await looked("settings");
-          await page.goto(`${world.url}/#/faults`);
+          await page.goto(`${testServer.url}/#/faults`);
           await page.getByLabel("Kind of fault").selectOption("Slow");
           await page.getByLabel("Only this payment code").fill("nobody's");
           await page.getByRole("button", { name: "Add", exact: true }).click();
           await page.getByRole("table", { name: "Active faults, newest first" }).waitFor();
           await looked("faults");
-          await page.goto(`${world.url}/#/worlds`);
+          await page.goto(`${testServer.url}/#/worlds`);
           await page.getByLabel("Seed").fill(name);
           await page.getByRole("button", { name: "Create and open" }).click();
           await page.getByRole("button", { name: "Take snapshot" }).waitFor();
@@ -776,7 +779,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
           await looked("question");
           await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
           await page.getByText("This account is not a world").waitFor();
-          await page.goto(`${world.url}/#/try`);
+          await page.goto(`${testServer.url}/#/try`);
           await page.getByRole("button", { name: "Store and charge the card" }).click();
           await page.getByRole("region", { name: "Commands for a shell" }).waitFor();
           await looked("try");
@@ -838,7 +841,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
       { bypassCSP: true },
     );
     const page = await browser.newPage();
-    await page.goto(world.url);
+    await page.goto(testServer.url);
     const refused = await page.evaluate(
       `(() => { try { document.body.innerHTML = "<b>x</b>"; return "taken"; } catch (error) { return error.name; } })()`,
     );

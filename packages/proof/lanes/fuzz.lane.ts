@@ -15,7 +15,7 @@ import {
   requestOf,
 } from "../fuzz/kept-inputs.ts";
 import { Dice, mutate } from "../fuzz/mutate.ts";
-import { directBody, integrationKey, startWorld, testCard } from "../../server/test/world.ts";
+import { directBody, integrationKey, startTestServer, testCard } from "../../server/test/server.ts";
 
 const seed = Number(process.env["COFRE_FUZZ_SEED"] ?? "1");
 const bodiesToDecoderAndServer = Number(
@@ -37,10 +37,10 @@ const recordings = ["/__cofre/requests", "/__cofre/timeline"];
  * do not cover.
  */
 test(`${bodiesToProduct} mutated requests to the whole product, after those that are kept`, async (context) => {
-  await using world = await startWorld();
+  await using server = await startTestServer();
   const kept = keptBodies(integrationKey);
   for (const input of kept) {
-    const { told } = await exchange(world.port, [requestOf(input)]);
+    const { told } = await exchange(server.port, [requestOf(input)]);
     assert.equal(answerOf(told), input.answer, input.why);
     assertNoDigits(told, input.why);
   }
@@ -68,7 +68,7 @@ test(`${bodiesToProduct} mutated requests to the whole product, after those that
           (character) => `%${character.charCodeAt(0).toString(16).padStart(2, "0")}`,
         )
         .slice(0, 12_000);
-      const { status, text } = await ask(world.port, agent, path, changed);
+      const { status, text } = await ask(server.port, agent, path, changed);
       assert.ok(status === 200 || status === 409, `seed ${own}: ${status}`);
       const answer = JSON.parse(text) as {
         readonly status?: string;
@@ -83,7 +83,7 @@ test(`${bodiesToProduct} mutated requests to the whole product, after those that
   };
   await Promise.all(Array.from({ length: 8 }, worker));
 
-  const alarms = world.events.filter(
+  const alarms = server.events.filter(
     ({ event }) => event === "alarm" || event === "request_failed" || event === "process_failed",
   );
   assert.deepEqual(alarms, []);
@@ -93,7 +93,7 @@ test(`${bodiesToProduct} mutated requests to the whole product, after those that
     "control: some are still carried out",
   );
   context.diagnostic([...outcomes].map(([outcome, times]) => `${outcome} ${times}`).join(", "));
-  const after = await world.postJson("/ws/direct", directBody("after the fuzz"));
+  const after = await server.postJson("/ws/direct", directBody("after the fuzz"));
   assert.equal(after.body["status"], "SUCCESS", "the server goes on");
 });
 

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { postgresBinaries, startCluster } from "../../server/test/postgres/cluster.ts";
 import { query, TestDatabases } from "../../server/test/postgres/databases.ts";
 import { Chance } from "../../server/test/support/chance.ts";
-import { directBody } from "../../server/test/world.ts";
+import { directBody } from "../../server/test/server.ts";
 import { CofreProcess } from "../../server/test/support/cofre-process.ts";
 import { serverRoot } from "../../server/test/support/planted-copy.ts";
 import { merchants, NodeGroup, until } from "./support/node-group.ts";

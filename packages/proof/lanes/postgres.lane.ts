@@ -10,7 +10,7 @@ import { freePort } from "../../server/test/free-port.ts";
 import { postgresBinaries, startCluster } from "../../server/test/postgres/cluster.ts";
 import * as given from "../../server/test/contract/store-fixtures.ts";
 import { openStoreOn, query, TestDatabases } from "../../server/test/postgres/databases.ts";
-import { directBody, integrationKey } from "../../server/test/world.ts";
+import { directBody, integrationKey } from "../../server/test/server.ts";
 import { serverRoot } from "../../server/test/support/planted-copy.ts";
 import { CofreProcess } from "../../server/test/support/cofre-process.ts";
 import { WireClient } from "../../server/test/support/wire-client.ts";

@@ -4,7 +4,12 @@ import { test } from "node:test";
 import { fuzzCorpus } from "../fuzz/corpus.ts";
 import { assertNoDigits, exchange, keptFramings } from "../fuzz/kept-inputs.ts";
 import { Dice, mutate } from "../fuzz/mutate.ts";
-import { directBody, integrationKey, startWorld, type World } from "../../server/test/world.ts";
+import {
+  directBody,
+  integrationKey,
+  startTestServer,
+  type TestServer,
+} from "../../server/test/server.ts";
 import { amount } from "./support/amount.ts";
 import { until } from "./support/faulty-run.ts";
 import { SlowClients } from "./support/slow-clients.ts";
@@ -32,10 +37,10 @@ const framings: readonly ((body: string) => string)[] = [
 ];
 
 /** A few shops, each of which makes `payments` payments over HTTP, one after the other. */
-async function shopsAtWork(world: World, name: string, payments: number): Promise<void> {
+async function shopsAtWork(server: TestServer, name: string, payments: number): Promise<void> {
   const shop = async (own: number): Promise<void> => {
     for (let payment = 0; payment < payments; payment += 1) {
-      const { status, body } = await world.postJson(
+      const { status, body } = await server.postJson(
         "/ws/direct",
         directBody(`${name}-${own}-${payment}`),
       );
@@ -46,7 +51,7 @@ async function shopsAtWork(world: World, name: string, payments: number): Promis
 }
 
 test("kept framings, whole, in halves and byte by byte", async (context) => {
-  await using world = await startWorld();
+  await using server = await startTestServer();
   const kept = keptFramings(integrationKey);
   for (const { why, bytes, answers, orFewer } of kept) {
     const half = bytes.length >> 1;
@@ -54,7 +59,7 @@ test("kept framings, whole, in halves and byte by byte", async (context) => {
     const single =
       bytes.length > 1_000 ? [] : [Array.from(bytes, (_, at) => bytes.subarray(at, at + 1))];
     for (const pieces of [[bytes], [bytes.subarray(0, half), bytes.subarray(half)], ...single]) {
-      const { told, statuses } = await exchange(world.port, pieces);
+      const { told, statuses } = await exchange(server.port, pieces);
       // When a request is sent in pieces, valid parts may be answered before the invalid one has
       // arrived.
       assert.deepEqual(
@@ -65,12 +70,12 @@ test("kept framings, whole, in halves and byte by byte", async (context) => {
       assertNoDigits(told, why);
     }
   }
-  await shopsAtWork(world, "after the kept framings", 1);
+  await shopsAtWork(server, "after the kept framings", 1);
   context.diagnostic(`${kept.length} kept inputs`);
 });
 
 test(`${connections} connections with broken framing, alone and behind sound requests`, async (context) => {
-  await using world = await startWorld();
+  await using server = await startTestServer();
   const corpus = fuzzCorpus(integrationKey).filter(({ target }) => /^[\x21-\x7e]+$/.test(target));
   const kept = keptFramings(integrationKey).map(({ bytes }) => bytes);
   const statuses = new Map<string, number>();
@@ -95,7 +100,7 @@ test(`${connections} connections with broken framing, alone and behind sound req
       const sent = own % 2 === 0 ? whole : mutate(whole, [whole, ...kept], dice);
       const cut = own % Math.max(sent.length, 1);
       const pieces = own % 5 === 0 ? [sent.subarray(0, cut), sent.subarray(cut)] : [sent];
-      const { told, statuses: answers } = await exchange(world.port, pieces);
+      const { told, statuses: answers } = await exchange(server.port, pieces);
       for (const status of answers) {
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
         assert.ok(status < "500", `seed ${own}: ${status}`);
@@ -107,11 +112,11 @@ test(`${connections} connections with broken framing, alone and behind sound req
   context.diagnostic([...statuses].map(([status, times]) => `${status} ${times}`).join(", "));
   assert.ok((statuses.get("200") ?? 0) > connections / 50, "control: some are understood");
   assert.ok((statuses.get("400") ?? 0) > connections / 50, "control: some are refused");
-  await shopsAtWork(world, "after the fuzz", 1);
+  await shopsAtWork(server, "after the fuzz", 1);
 });
 
 test("clients that end their own side, and such that never do", async () => {
-  await using world = await startWorld();
+  await using server = await startTestServer();
   const sale = (code: string): string => {
     const body = JSON.stringify(directBody(code));
     return `POST /ws/direct HTTP/1.1\r\nHost: a\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
@@ -119,7 +124,7 @@ test("clients that end their own side, and such that never do", async () => {
   // The whole request, then the end of the stream: it is executed, so it is answered.
   const whole = await Promise.all(
     Array.from({ length: 100 }, (_, own) =>
-      exchange(world.port, [Buffer.from(sale(`half-closed-${own}`))]),
+      exchange(server.port, [Buffer.from(sale(`half-closed-${own}`))]),
     ),
   );
   for (const { told, statuses } of whole)
@@ -127,7 +132,7 @@ test("clients that end their own side, and such that never do", async () => {
   // A part of the request, then the end of the stream: nothing is executed.
   const parts = await Promise.all(
     Array.from({ length: 100 }, (_, own) =>
-      exchange(world.port, [Buffer.from(sale(`cut-off-${own}`).slice(0, 30 + own * 5))]),
+      exchange(server.port, [Buffer.from(sale(`cut-off-${own}`).slice(0, 30 + own * 5))]),
     ),
   );
   for (const { statuses } of parts)
@@ -135,14 +140,14 @@ test("clients that end their own side, and such that never do", async () => {
       statuses.every((status) => status === "400"),
       statuses.join(),
     );
-  const { body } = await world.get("/ws/query", {
+  const { body } = await server.get("/ws/query", {
     integration_key: integrationKey,
     merchant_payment_code: "cut-off-99",
   });
   assert.equal(body["status_code"], "BP-QRY-2");
   // After the server ends the connection, these clients keep their side open and continue to send.
   const stubborn = Array.from({ length: 50 }, (_, own) => {
-    const socket = connect({ host: "127.0.0.1", port: world.port, allowHalfOpen: true });
+    const socket = connect({ host: "127.0.0.1", port: server.port, allowHalfOpen: true });
     socket.on("error", () => undefined).resume();
     socket.write(sale(`stubborn-${own}`).replace("Host: a", "Host: a\r\nConnection: close"));
     return socket;
@@ -152,13 +157,13 @@ test("clients that end their own side, and such that never do", async () => {
       if (socket.readableEnded && socket.writable) socket.write("GET /ws/query HTTP/1.1\r\n");
     return stubborn.every(({ destroyed }) => destroyed);
   });
-  await shopsAtWork(world, "after the half-closed", 1);
+  await shopsAtWork(server, "after the half-closed", 1);
 });
 
 test("slow clients are cut off, and cost others nothing", async (context) => {
-  await using world = await startWorld();
+  await using server = await startTestServer();
   const head = "POST /ws/direct HTTP/1.1\r\nHost: a\r\n";
-  const each = { port: world.port, count: 50, everyMs: 200 };
+  const each = { port: server.port, count: 50, everyMs: 200 };
   using nothing = new SlowClients({ ...each, first: "", trickle: "" });
   using heads = new SlowClients({ ...each, first: head, trickle: "X: a\r\n" });
   using targets = new SlowClients({ ...each, first: "POST /ws/", trickle: "a" });
@@ -183,7 +188,7 @@ test("slow clients are cut off, and cost others nothing", async (context) => {
     all.every(({ connected }) => connected === each.count),
   );
 
-  await shopsAtWork(world, "beside slow clients", 20);
+  await shopsAtWork(server, "beside slow clients", 20);
   // 160 payments take about a second, and a slow client has ten; otherwise this would prove
   // nothing.
   context.diagnostic(
@@ -205,5 +210,5 @@ test("slow clients are cut off, and cost others nothing", async (context) => {
       assert.equal(told.includes('"COFRE-138"'), statuses.includes("408"), name);
     }
   }
-  await shopsAtWork(world, "after slow clients", 1);
+  await shopsAtWork(server, "after slow clients", 1);
 });

@@ -13,7 +13,7 @@ import { postgresBinaries, startCluster } from "../../server/test/postgres/clust
 import { query, TestDatabases } from "../../server/test/postgres/databases.ts";
 import { dueTables } from "../../server/test/postgres/due-tables.ts";
 import { until } from "../../server/test/until.ts";
-import { directBody, integrationKey } from "../../server/test/world.ts";
+import { directBody, integrationKey } from "../../server/test/server.ts";
 import { amount } from "./support/amount.ts";
 import { CofreProcess } from "../../server/test/support/cofre-process.ts";
 import { earlierCopy, earlierMigrations } from "../../server/test/support/earlier-version.ts";

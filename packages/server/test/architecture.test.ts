@@ -867,7 +867,7 @@ describe("repository", () => {
   test("control: an import from packages/proof is found", () => {
     const planted = [
       {
-        path: "packages/server/test/world.ts",
+        path: "packages/server/test/server.ts",
         source: 'import { Shop } from "../../proof/simulation/shop.ts";',
       },
       {
@@ -880,7 +880,7 @@ describe("repository", () => {
       },
     ];
     assert.deepEqual(importsOfProof(planted), [
-      "packages/server/test/world.ts:1: must not import packages/proof/simulation/shop.ts",
+      "packages/server/test/server.ts:1: must not import packages/proof/simulation/shop.ts",
       "packages/server/src/app.ts:1: must not import packages/proof/bench/product.ts",
     ]);
   });

@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { type IncomingMessage, request as httpRequest } from "node:http";
 import type { Clock } from "../src/kernel/clock.ts";
-import { startWorld, type World, type WorldOptions } from "./world.ts";
+import { startTestServer, type TestServer, type TestServerOptions } from "./server.ts";
 
 /** A server with console sign-in, and the actions of its users without a browser. */
 export interface Reply {
@@ -17,13 +17,13 @@ export type Headers = Readonly<Record<string, string | readonly string[]>>;
 
 /** Sends a request with only these headers and the host. */
 export async function ask(
-  world: World,
+  server: TestServer,
   path: string,
   fields: Fields | undefined,
   headers: Headers = {},
 ): Promise<Reply> {
   const body = fields === undefined ? undefined : JSON.stringify(fields);
-  const sent = httpRequest(`${world.url}${path}`, {
+  const sent = httpRequest(`${server.url}${path}`, {
     method: body === undefined ? "GET" : "POST",
     headers: {
       ...headers,
@@ -62,19 +62,19 @@ export interface Signed {
 export type Role = "viewer" | "operator" | "admin";
 
 export class ConsolePeople {
-  readonly world: World;
+  readonly server: TestServer;
   #passwords = 0;
 
   readonly #clock: Clock;
 
-  constructor(world: World, clock: Clock = world.clock) {
-    this.world = world;
+  constructor(server: TestServer, clock: Clock = server.clock) {
+    this.server = server;
     this.#clock = clock;
   }
 
   /** The first admin, invited by the link that the start showed. */
   async firstAdmin(): Promise<Signed> {
-    const invitation = this.world.cofre.consoleInvitation?.reveal();
+    const invitation = this.server.cofre.consoleInvitation?.reveal();
     assert.ok(invitation !== undefined, "the first start invites an admin");
     return this.accept(invitation);
   }
@@ -87,12 +87,12 @@ export class ConsolePeople {
 
   async accept(invitation: string): Promise<Signed> {
     const headers = { "X-Cofre-CSRF": "none" };
-    const shown = await ask(this.world, "/__cofre/enrolment", { invitation }, headers);
+    const shown = await ask(this.server, "/__cofre/enrolment", { invitation }, headers);
     assert.equal(shown.body["status"], "SUCCESS", JSON.stringify(shown.body));
     const [name, secret] = [String(shown.body["name"]), String(shown.body["secret"])];
     const password = `correct horse ${(this.#passwords += 1)} battery`;
     const reply = await ask(
-      this.world,
+      this.server,
       "/__cofre/enrolment",
       { invitation, password, code: this.code(secret) },
       headers,
@@ -105,10 +105,10 @@ export class ConsolePeople {
     { name, password, secret }: Pick<Signed, "name" | "password" | "secret">,
     headers: Headers = {},
   ): Promise<Signed> {
-    this.world.clock.advance(30_000);
+    this.server.clock.advance(30_000);
     const fields = { action: "sign_in", name, password, code: this.code(secret) };
     return this.#signed(
-      await ask(this.world, "/__cofre/session", fields, { "X-Cofre-CSRF": "none", ...headers }),
+      await ask(this.server, "/__cofre/session", fields, { "X-Cofre-CSRF": "none", ...headers }),
       {
         name,
         password,
@@ -133,7 +133,7 @@ export class ConsolePeople {
       fields: Fields | undefined,
       headers: Headers = {},
     ): Promise<Reply> =>
-      ask(this.world, path, fields, { Cookie: cookie, "X-Cofre-CSRF": csrf, ...headers });
+      ask(this.server, path, fields, { Cookie: cookie, "X-Cofre-CSRF": csrf, ...headers });
     return {
       ...known,
       id,
@@ -165,10 +165,10 @@ export function totp(secret: string, at: number): string {
 export async function startWithPeople({
   environment = {},
   ...options
-}: WorldOptions = {}): Promise<ConsolePeople> {
-  const world = await startWorld({
+}: TestServerOptions = {}): Promise<ConsolePeople> {
+  const server = await startTestServer({
     ...options,
     environment: { COFRE_CONSOLE: "login", ...environment },
   });
-  return new ConsolePeople(world, options.ports?.clock);
+  return new ConsolePeople(server, options.ports?.clock);
 }

@@ -9,7 +9,7 @@ import { type FaultKind, faultKindNames } from "../src/http/faults/fault-kinds.t
 import type { FaultToAdd } from "../src/library-faults.ts";
 import { type Cofre, startCofre } from "../src/library.ts";
 import { Command, temporaryFolder } from "./command.ts";
-import { directBody } from "./world.ts";
+import { directBody } from "./server.ts";
 
 async function pay(
   { url, integrationKey }: Cofre,

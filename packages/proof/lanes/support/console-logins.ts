@@ -14,7 +14,7 @@ import {
   type Signed,
   startWithPeople,
 } from "../../../server/test/console-people.ts";
-import { directBody, integrationKey, testCard } from "../../../server/test/world.ts";
+import { directBody, integrationKey, testCard } from "../../../server/test/server.ts";
 import { look } from "./console-views.ts";
 
 /** What the lane provides for these tests. */
@@ -36,7 +36,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
   before(async () => {
     people = await startWithPeople({ seed: "logins" });
   });
-  after(() => people.world[Symbol.asyncDispose]());
+  after(() => people.server[Symbol.asyncDispose]());
 
   const heading = (page: Page, name: string) =>
     page.getByRole("heading", { name, exact: true, level: 1 });
@@ -47,14 +47,14 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     work: (page: Page) => Promise<void>,
     options: BrowserContextOptions = {},
   ): Promise<void> {
-    await inPage(browser(), people.world.url, work, options);
+    await inPage(browser(), people.server.url, work, options);
   }
 
   async function fillSignIn(
     page: Page,
     { name, password, secret }: Pick<Signed, "name" | "password" | "secret">,
   ): Promise<void> {
-    people.world.clock.advance(30_000);
+    people.server.clock.advance(30_000);
     await page.getByLabel("Name").fill(name);
     await page.getByLabel("Password").fill(password);
     await page.getByLabel("Code").fill(people.code(secret));
@@ -69,7 +69,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     options: BrowserContextOptions = {},
   ): Promise<void> {
     await inWindow(async (page) => {
-      await page.goto(`${people.world.url}/${address}`);
+      await page.goto(`${people.server.url}/${address}`);
       await heading(page, "Sign in").waitFor();
       await fillSignIn(page, staff[role]);
       await navigation(page).waitFor();
@@ -78,9 +78,9 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
   }
 
   async function held(): Promise<{ readonly code: string; readonly hash: string }> {
-    people.world.clock.advance(1_000);
+    people.server.clock.advance(1_000);
     const code = `logins-${(codes += 1)}`;
-    const { body } = await people.world.postJson(
+    const { body } = await people.server.postJson(
       "/ws/direct",
       directBody(code, { creditcard: { ...testCard, auto_capture: false } }),
     );
@@ -89,11 +89,11 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
   }
 
   test("the link of the first start makes an admin, and leaves the address at once", async () => {
-    const invitation = people.world.cofre.consoleInvitation?.reveal() ?? "";
+    const invitation = people.server.cofre.consoleInvitation?.reveal() ?? "";
     const password = "a password for the very first";
     let secret = "";
     await inWindow(async (page) => {
-      await page.goto(`${people.world.url}/#invite=${invitation}`);
+      await page.goto(`${people.server.url}/#invite=${invitation}`);
       await heading(page, "Your invitation").waitFor();
       assert.ok(!page.url().includes(invitation));
       const shown = await page.locator("code.secret").innerText();
@@ -147,7 +147,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       assert.ok(!page.url().includes(invitation));
     });
     await inWindow(async (page) => {
-      await page.goto(`${people.world.url}/#invite=${invitation}`);
+      await page.goto(`${people.server.url}/#invite=${invitation}`);
       await page.getByRole("alert").filter({ hasText: "COFRE-114" }).waitFor();
       await page.getByRole("button", { name: "Go to sign-in" }).click();
       await heading(page, "Sign in").waitFor();
@@ -162,7 +162,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
 
   test("whoever signs in comes to where they wanted, and whoever signs out sees nothing more", async () => {
     await inWindow(async (page) => {
-      await page.goto(`${people.world.url}/#/tokens`);
+      await page.goto(`${people.server.url}/#/tokens`);
       await heading(page, "Sign in").waitFor();
       assert.equal(await page.evaluate("document.activeElement.name"), "name");
       const hints = await page.evaluate(
@@ -190,7 +190,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
 
   test("each role is shown what it may do, and nothing else", async () => {
     const { hash } = await held();
-    await people.world.postJson("/__cofre/settings", {
+    await people.server.postJson("/__cofre/settings", {
       integration_key: integrationKey,
       settings: { notificationEndpoints: [{ id: "shop", url: "http://127.0.0.1:3/" }] },
     });
@@ -207,10 +207,10 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
           links[role],
         );
         const [mayAct, mayChange] = [role !== "viewer", role === "admin"];
-        await page.goto(`${people.world.url}/#/payment/${hash}`);
+        await page.goto(`${people.server.url}/#/payment/${hash}`);
         await page.getByRole("img", { name: /^Authorized 100\.00/ }).waitFor();
         assert.equal(await page.getByRole("button", { name: "Capture…" }).count(), mayAct ? 1 : 0);
-        await page.goto(`${people.world.url}/#/notifications`);
+        await page.goto(`${people.server.url}/#/notifications`);
         await page.getByText(/^\d+ notifications?$/).waitFor();
         assert.equal((await page.getByRole("button", { name: /^Resend/ }).count()) > 0, mayAct);
         await page
@@ -221,17 +221,17 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
           await page.getByRole("button", { name: "Disable shop" }).count(),
           mayChange ? 1 : 0,
         );
-        await page.goto(`${people.world.url}/#/settings`);
+        await page.goto(`${people.server.url}/#/settings`);
         await page.getByLabel("simulator.latencyMs").waitFor();
         assert.equal(await page.getByLabel("simulator.latencyMs").isDisabled(), !mayChange);
         assert.equal(await page.getByRole("button", { name: "Save" }).count(), mayChange ? 1 : 0);
-        await page.goto(`${people.world.url}/#/faults`);
+        await page.goto(`${people.server.url}/#/faults`);
         await page.getByText("0 faults").waitFor();
         assert.equal(
           await page.getByRole("button", { name: "Add", exact: true }).count(),
           mayChange ? 1 : 0,
         );
-        await page.goto(`${people.world.url}/#/worlds`);
+        await page.goto(`${people.server.url}/#/worlds`);
         await page.getByText("This account is not a world").waitFor();
         assert.equal(
           await page.getByRole("button", { name: "Create and open" }).count(),
@@ -242,7 +242,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
           ["#/people", mayChange],
           ["#/audit", mayChange],
         ] as const) {
-          await page.goto(`${people.world.url}/${address}`);
+          await page.goto(`${people.server.url}/${address}`);
           if (may) await page.getByRole("button").nth(1).waitFor();
           else await page.getByText("Your role does not allow this.").waitFor();
         }
@@ -285,7 +285,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await page.getByLabel("Role").selectOption("viewer");
       await page.getByRole("button", { name: "Invite", exact: true }).click();
       const link = (await page.locator("code.link").innerText()).trim();
-      assert.ok(link.startsWith(`${people.world.url}/#invite=`));
+      assert.ok(link.startsWith(`${people.server.url}/#invite=`));
       await row("Paul").getByText("invited", { exact: true }).waitFor();
       const paul = await people.accept(link.slice(link.indexOf("=") + 1));
       await look(page);
@@ -318,7 +318,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     await as("viewer", "#/account", async (page) => {
       await heading(page, "Your password").waitFor();
       const fill = async (before: string): Promise<void> => {
-        people.world.clock.advance(30_000);
+        people.server.clock.advance(30_000);
         await page.getByLabel("Current password").fill(before);
         await page.getByLabel("New password").fill(next);
         await page.getByLabel("Code").fill(people.code(staff.viewer.secret));
@@ -340,17 +340,17 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await page.getByText("world: of people").waitFor();
       await page.getByText("open now").waitFor();
       assert.equal(await page.getByText(/test_[ip]k_/).count(), 0);
-      await page.goto(`${people.world.url}/#/try`);
+      await page.goto(`${people.server.url}/#/try`);
       await page.getByRole("button", { name: "Store and charge the card" }).click();
       await page.getByText("OK: Accepted").waitFor();
-      await page.goto(`${people.world.url}/#/payments`);
+      await page.goto(`${people.server.url}/#/payments`);
       await page.getByText("1 payment", { exact: true }).waitFor();
-      const { body } = await people.world.get("/__cofre/worlds", {
+      const { body } = await people.server.get("/__cofre/worlds", {
         integration_key: integrationKey,
       });
-      const [world] = body["worlds"] as readonly { readonly integration_key: string }[];
-      await people.world.postJson("/__cofre/world", {
-        integration_key: world?.integration_key,
+      const [server] = body["worlds"] as readonly { readonly integration_key: string }[];
+      await people.server.postJson("/__cofre/world", {
+        integration_key: server?.integration_key,
         action: "delete",
       });
       await look(page);
@@ -362,7 +362,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
   test("the page says a minute before that the session ends, goes on when told, and keeps its address when it has ended", async () => {
     await as("operator", "#/tokens", async (page) => {
       await heading(page, "Tokens").waitFor();
-      people.world.clock.advance(14 * minute + 10_000);
+      people.server.clock.advance(14 * minute + 10_000);
       await look(page);
       const warning = page
         .getByRole("alert")
@@ -370,9 +370,9 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       await warning.waitFor();
       await page.getByRole("button", { name: "Stay signed in" }).click();
       await warning.waitFor({ state: "hidden" });
-      people.world.clock.advance(14 * minute);
+      people.server.clock.advance(14 * minute);
       assert.equal(await heading(page, "Tokens").count(), 1);
-      people.world.clock.advance(2 * minute);
+      people.server.clock.advance(2 * minute);
       await look(page);
       await heading(page, "Sign in").waitFor();
       await page.getByRole("alert").filter({ hasText: "The session has ended" }).waitFor();
@@ -392,7 +392,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
     };
     await inWindow(async (page) => {
-      await page.goto(`${people.world.url}/#/payment/${hash}`);
+      await page.goto(`${people.server.url}/#/payment/${hash}`);
       await fillSignIn(page, rita);
       await page.evaluate("globalThis.wasLoadedAnew = false");
       const capture = page.getByRole("button", { name: "Capture…" });
@@ -446,7 +446,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
   test("whoever presses what their role no longer allows is told, and the page shows what it allows", async () => {
     const ruth = await people.invited(await people.signIn(staff.admin), "Ruth", "operator");
     await inWindow(async (page) => {
-      await page.goto(`${people.world.url}/#/try`);
+      await page.goto(`${people.server.url}/#/try`);
       await fillSignIn(page, ruth);
       await page.getByRole("button", { name: "Store and charge the card" }).waitFor();
       await (
@@ -464,7 +464,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
 
   test("what was typed when a session ended is there again for the same person, but for passwords, and for nobody else", async () => {
     const ended = async (page: Page): Promise<void> => {
-      people.world.clock.advance(16 * minute);
+      people.server.clock.advance(16 * minute);
       await look(page);
       await heading(page, "Sign in").waitFor();
     };
@@ -490,7 +490,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
   test("a tab goes on as whoever signs in in another one, and so does one that signed out", async () => {
     await as("viewer", "#/tokens", async (page) => {
       const other = await page.context().newPage();
-      await other.goto(`${people.world.url}/#/payments`);
+      await other.goto(`${people.server.url}/#/payments`);
       await navigation(other).getByText("Vera, viewer").waitFor();
       await other.getByRole("button", { name: "Sign out" }).click();
       await heading(other, "Sign in").waitFor();
@@ -515,12 +515,12 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
     await using shop = await startShop();
     await inContext(browser(), {}, async (context) => {
       const page = await context.newPage();
-      await page.goto(people.world.url);
+      await page.goto(people.server.url);
       await fillSignIn(page, staff.operator);
       await navigation(page).waitFor();
       const sent: Request[] = [];
       page.on("request", (request) => request.url().includes("/ws/capture") && sent.push(request));
-      const address = `${people.world.url}/ws/capture`;
+      const address = `${people.server.url}/ws/capture`;
       await page.goto(shop.url);
       await page.evaluate(
         `fetch("${address}", { method: "POST", mode: "no-cors", credentials: "include", body: JSON.stringify({ hash: "${hash}" }) }).then(() => undefined)`,
@@ -542,7 +542,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
         cookies.filter((each) => each).length >= 2,
         "control: the browser does send the session along",
       );
-      const { body } = await people.world.get("/ws/query", {
+      const { body } = await people.server.get("/ws/query", {
         integration_key: integrationKey,
         hash,
       });
@@ -557,14 +557,14 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       COFRE_DATA_DIR: join(temporaryFolder(context), "data"),
     };
     const others = await startWithPeople({ environment });
-    await using world = others.world;
+    await using server = others.server;
     const admin = await others.firstAdmin();
-    const { port } = world.cofre.tlsAddress ?? {};
+    const { port } = server.cofre.tlsAddress ?? {};
     await inContext(browser(), { ignoreHTTPSErrors: true }, async (window) => {
       const page = await window.newPage();
       const { errors } = listen(page);
       await page.goto(`https://127.0.0.1:${port}/`);
-      world.clock.advance(30_000);
+      server.clock.advance(30_000);
       await page.getByLabel("Name").fill(admin.name);
       await page.getByLabel("Password").fill(admin.password);
       await page.getByLabel("Code").fill(others.code(admin.secret));
@@ -600,7 +600,7 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
         ["Users", "#/people"],
         ["Audit log", "#/audit"],
       ] as const) {
-        await page.goto(`${people.world.url}/${address}`);
+        await page.goto(`${people.server.url}/${address}`);
         await heading(page, title).waitFor();
         await page.getByText("onerror=").filter({ visible: true }).first().waitFor();
         await page.getByText("[U+202E][U+2066]abc").filter({ visible: true }).first().waitFor();
@@ -633,10 +633,10 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
       // axe is injected into the page, which the page's policy would forbid.
       const open = { ...options, bypassCSP: true };
       await inWindow(async (page) => {
-        await page.goto(`${people.world.url}/#invite=${String(body["invitation"])}`);
+        await page.goto(`${people.server.url}/#invite=${String(body["invitation"])}`);
         await page.getByRole("img", { name: "The secret as a QR code" }).waitFor();
         await looked(page, "invitation");
-        await page.goto(people.world.url);
+        await page.goto(people.server.url);
         await page.reload();
         await heading(page, "Sign in").waitFor();
         await looked(page, "sign-in");
@@ -653,18 +653,18 @@ export function loginTests({ browser, looks, picture }: LoginsGiven): void {
           await page.getByRole("button", { name: `Disable…: by-${name}` }).click();
           await looked(page, "disable");
           await page.keyboard.press("Escape");
-          await page.goto(`${people.world.url}/#/audit`);
+          await page.goto(`${people.server.url}/#/audit`);
           await page.getByRole("button", { name: "Verify the chain" }).click();
           await page
             .getByText(/^The chain is intact/)
             .first()
             .waitFor();
           await looked(page, "audit");
-          await page.goto(`${people.world.url}/#/account`);
+          await page.goto(`${people.server.url}/#/account`);
           await heading(page, "Your password").waitFor();
           await looked(page, "account");
-          people.world.clock.advance(14 * minute + 10_000);
-          await page.goto(`${people.world.url}/#/tokens`);
+          people.server.clock.advance(14 * minute + 10_000);
+          await page.goto(`${people.server.url}/#/tokens`);
           await page
             .getByRole("alert")
             .filter({ hasText: "The session ends within a minute" })

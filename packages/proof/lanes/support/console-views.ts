@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { BrowserContextOptions, Page } from "playwright-core";
-import { directBody, integrationKey, testCard, type World } from "../../../server/test/world.ts";
+import {
+  directBody,
+  integrationKey,
+  testCard,
+  type TestServer,
+} from "../../../server/test/server.ts";
 import { until } from "../../../server/test/until.ts";
 
 /**
@@ -9,7 +14,7 @@ import { until } from "../../../server/test/until.ts";
  * the page.
  */
 export interface ConsoleGiven {
-  readonly world: () => World;
+  readonly server: () => TestServer;
   /** Answers 410 while `isGone`. */
   readonly receiver: () => {
     readonly url: string;
@@ -37,7 +42,7 @@ export async function look(page: Page): Promise<void> {
 }
 
 /** Tests of the views other than payments. */
-export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): void {
+export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): void {
   const navigation = (page: Page) => page.getByRole("navigation", { name: "Console" });
   const heading = (page: Page, name: string) =>
     page.getByRole("heading", { name, exact: true, level: 1 });
@@ -52,7 +57,7 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
     path: string,
     fields: Readonly<Record<string, unknown>>,
   ): Promise<Readonly<Record<string, unknown>>> {
-    const { body } = await world().postJson(path, { integration_key: integrationKey, ...fields });
+    const { body } = await server().postJson(path, { integration_key: integrationKey, ...fields });
     assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
     return body;
   }
@@ -73,10 +78,10 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       await heading(page, "Payments").waitFor();
       assert.equal(await focused(page), "Payments");
       assert.equal(await link("Payments").getAttribute("aria-current"), "page");
-      await page.goto(`${world().url}/#/payment/${hash}`);
+      await page.goto(`${server().url}/#/payment/${hash}`);
       await heading(page, "Payment").waitFor();
       assert.equal(await link("Payments").getAttribute("aria-current"), "true");
-      await page.goto(`${world().url}/#/constructor`);
+      await page.goto(`${server().url}/#/constructor`);
       await heading(page, "Payments").waitFor();
       const skip = page.getByRole("link", { name: "Skip to the content" });
       await skip.focus();
@@ -196,7 +201,7 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
           json: { status: "ERROR", status_code: "COFRE-1", status_message: "Not now" },
         });
       });
-      await page.goto(`${world().url}/#/payments?search=slow`);
+      await page.goto(`${server().url}/#/payments?search=slow`);
       const looking = page.getByText("Loading…", { exact: true });
       await looking.waitFor();
       asked.resolve();
@@ -417,7 +422,7 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
 
       const key = await own.getByText(/^test_ik_/).innerText();
       const inWorld = async (path: string, fields: Readonly<Record<string, unknown>>) =>
-        (await world().postJson(path, { ...fields, integration_key: key })).body as {
+        (await server().postJson(path, { ...fields, integration_key: key })).body as {
           readonly payment: { readonly hash: string; readonly status: string };
         };
       const { payment } = await inWorld(
@@ -463,9 +468,9 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       await page.getByRole("button", { name: "Open the world tried by hand" }).click();
       await heading(page, "Payments").waitFor();
       await page.getByText("0 payments", { exact: true }).waitFor();
-      await page.goto(`${world().url}/#/charts`);
+      await page.goto(`${server().url}/#/charts`);
       await part(page, "Volume").getByText("There are no payments in this period.").waitFor();
-      await page.goto(`${world().url}/#/payments?state=voided`);
+      await page.goto(`${server().url}/#/payments?state=voided`);
       await page.getByText("No entries match.").waitFor();
       await page.getByRole("link", { name: "Show all" }).click();
       await page.getByText("There are no payments yet. Try it sends one from here").waitFor();
@@ -474,7 +479,7 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
       await inWorld("/__cofre/clock", { set: "2049-06-01" });
       await page.getByRole("button", { name: "Store and charge the card" }).click();
       await page.getByText("OK: Accepted").waitFor();
-      await page.goto(`${world().url}/#/worlds`);
+      await page.goto(`${server().url}/#/worlds`);
       await page.getByRole("button", { name: "Delete…" }).click();
       await confirm("Delete");
       await said("World deleted.");
@@ -534,11 +539,11 @@ export function viewTests({ world, receiver, made, inConsole }: ConsoleGiven): v
   test("what a server does not have is said, and not asked for", async () => {
     await inConsole("#/payments", async (page) => {
       await page.route("**/openapi.json", (route) => route.fulfill({ json: { paths: {} } }));
-      await page.goto(`${world().url}/#/faults`);
+      await page.goto(`${server().url}/#/faults`);
       await page.getByText("This server does not offer fault injection.").waitFor();
-      await page.goto(`${world().url}/#/worlds`);
+      await page.goto(`${server().url}/#/worlds`);
       await page.getByText("This server does not offer worlds.").waitFor();
-      await page.goto(`${world().url}/#/charts`);
+      await page.goto(`${server().url}/#/charts`);
       await part(page, "Approval by brand").waitFor();
       assert.equal(await page.getByRole("heading", { name: "Request latency" }).count(), 0);
     });

@@ -9,10 +9,10 @@ import { HeldScheduler } from "../../../server/test/held-scheduler.ts";
 import {
   integrationKey,
   ManualClock,
-  startWorld,
-  type World,
-  worldEpoch,
-} from "../../../server/test/world.ts";
+  startTestServer,
+  type TestServer,
+  testEpoch,
+} from "../../../server/test/server.ts";
 import { Chance } from "../../../server/test/support/chance.ts";
 import { canaries } from "../../../server/test/support/leak-load.ts";
 import type { LeakStore } from "./leak-store.ts";
@@ -49,24 +49,24 @@ export async function forgetCards({
 }): Promise<DeletedCards> {
   const scheduler = new HeldScheduler((ms) => ms === minute);
   const environment = { COFRE_DATA_DIR: folder, ...store.environment };
-  const manual = new ManualClock(worldEpoch);
+  const manual = new ManualClock(testEpoch);
   let aheadMs = 0;
   const time =
     store.age === undefined
       ? { clock: manual, elapsedMs: () => Number(manual.now()) }
       : { clock: systemClock, elapsedMs: () => systemElapsed() + aheadMs };
-  const world = await startWorld({
+  const server = await startTestServer({
     environment,
     seed: "deleted cards",
     ports: { scheduler, ...time },
   });
   try {
     const numbers = canaries(each * 2, new Chance(9));
-    for (const { pan } of numbers.slice(0, each)) await keep(world, pan);
+    for (const { pan } of numbers.slice(0, each)) await keep(server, pan);
     const unused = await rowsOf(store);
     if (store.age === undefined) manual.advance(fifteenMonths);
     else await store.age(fifteenMonths);
-    for (const { pan } of numbers.slice(each)) await keep(world, pan);
+    for (const { pan } of numbers.slice(each)) await keep(server, pan);
     const used = (await rowsOf(store)).filter((row) => !unused.some((other) => other.equals(row)));
     await store.flush();
     const folders = [folder, ...store.folders];
@@ -83,16 +83,16 @@ export async function forgetCards({
       scheduler.release();
       await sleep(50);
     }
-    await settled(world);
+    await settled(server);
     await ends();
     await store.flush();
     return { before, after: readable(folders, unused), kept: readable(folders, used) };
   } finally {
-    await world[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
   }
 }
 
-async function keep(world: World, pan: string): Promise<void> {
+async function keep(server: TestServer, pan: string): Promise<void> {
   const creditcard = {
     card_number: pan,
     card_name: "Ana Lima",
@@ -105,16 +105,16 @@ async function keep(world: World, pan: string): Promise<void> {
     payment_type_code: "creditcard",
     creditcard,
   };
-  const answer = await world.postJson("/ws/token", body);
+  const answer = await server.postJson("/ws/token", body);
   if (answer.body["status"] !== "SUCCESS")
     throw new Error(`a card is stored: ${JSON.stringify(answer.body)}`);
 }
 
 /** The round reports the number of deleted cards once the write-ahead log is truncated. */
-async function settled(world: World): Promise<void> {
+async function settled(server: TestServer): Promise<void> {
   for (
     let look = 0;
-    look < 600 && !world.events.some(({ event }) => event === "cards_expired");
+    look < 600 && !server.events.some(({ event }) => event === "cards_expired");
     look += 1
   )
     await sleep(50);

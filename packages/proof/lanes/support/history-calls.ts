@@ -1,7 +1,7 @@
 import { Agent, request as openRequest } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Chance } from "../../../server/test/support/chance.ts";
-import { directBody, testCard } from "../../../server/test/world.ts";
+import { directBody, testCard } from "../../../server/test/server.ts";
 import type { Call } from "./history-checker.ts";
 import { toldPaymentOf } from "./kill-promises.ts";
 import {

@@ -15,9 +15,9 @@ import { rowMacsOf } from "../../../server/test/row-macs.ts";
 import {
   integrationKey,
   publicIntegrationKey,
-  startWorld,
-  type World,
-} from "../../../server/test/world.ts";
+  startTestServer,
+  type TestServer,
+} from "../../../server/test/server.ts";
 import { startEchoingServer } from "../../../server/test/upstream/echoing-server.ts";
 import { approvedBins, canaries } from "../../../server/test/support/leak-load.ts";
 
@@ -167,7 +167,7 @@ export async function runOnce(
   // one.
   const acquirerTimeoutMs = name === losingAnswers ? "100" : "20000";
   try {
-    const world = await startWorld({
+    const testServer = await startTestServer({
       environment: {
         COFRE_DATA_DIR: folder,
         ...acquirer.environment,
@@ -176,17 +176,17 @@ export async function runOnce(
       seed: `pair ${seed}`,
       ...(start === undefined ? {} : { start }),
     });
-    const run = new Run(world, join(folder, "cofre.db"), secret, seed, receiver);
+    const run = new Run(testServer, join(folder, "cofre.db"), secret, seed, receiver);
     try {
       if (echoing === "in this process")
         await run.ask("/__cofre/simulator", { next: "echo_card", times: "100" });
       await run.all(steps);
     } finally {
-      await world[Symbol.asyncDispose]();
+      await testServer[Symbol.asyncDispose]();
     }
     artefacts.set("answers", run.answers.join("\n"));
     artefacts.set("notifications", receiver.heardSince().join("\n"));
-    artefacts.set("log", logOf(world));
+    artefacts.set("log", logOf(testServer));
     for (const [name, bytes] of filesOf(folder)) artefacts.set(name, bytes);
     for (const [name, values] of columnsOf(join(folder, "cofre.db"))) artefacts.set(name, values);
     artefacts.set(otherCardMacs, await otherMacsOf(folder));
@@ -235,14 +235,20 @@ export function differences(one: Artefacts, other: Artefacts): readonly string[]
 class Run {
   readonly secret: Secret;
   readonly answers: string[] = [];
-  readonly #world: World;
+  readonly #testServer: TestServer;
   readonly #file: string;
   readonly #seed: number;
   readonly #receiver: Receiver;
   #token = "";
 
-  constructor(world: World, file: string, secret: Secret, seed: number, receiver: Receiver) {
-    this.#world = world;
+  constructor(
+    testServer: TestServer,
+    file: string,
+    secret: Secret,
+    seed: number,
+    receiver: Receiver,
+  ) {
+    this.#testServer = testServer;
     this.#file = file;
     this.secret = secret;
     this.#seed = seed;
@@ -271,7 +277,7 @@ class Run {
     const database = new DatabaseSync(this.#file, { readOnly: true });
     const count = database.prepare("SELECT count(*) AS count FROM delivery");
     const told = (): number =>
-      this.#world.events.filter(({ event }) => event === "notification_delivered").length;
+      this.#testServer.events.filter(({ event }) => event === "notification_delivered").length;
     for (let look = 0; look < 30_000 && told() < Number(count.get()?.["count"]); look += 1)
       await sleep(2);
     database.close();
@@ -373,7 +379,7 @@ class Run {
     body: string,
     headers: Readonly<Record<string, string>>,
   ): Promise<string> {
-    const response = await fetch(this.#world.url + path, { method: "POST", body, headers });
+    const response = await fetch(this.#testServer.url + path, { method: "POST", body, headers });
     const text = await response.text();
     // The date is the machine's.
     const told = [...response.headers]
@@ -388,7 +394,7 @@ class Run {
  * All events of all levels as lines of JSON, sorted, because the order of a payment's notification
  * and its answer depends on sockets.
  */
-function logOf({ events, clock }: World): string {
+function logOf({ events, clock }: TestServer): string {
   const lines: string[] = [];
   const log = createLog({
     level: "debug",
@@ -530,7 +536,7 @@ export class Receiver {
 
   async listen(): Promise<void> {
     await (
-      await startWorld({ environment: { COFRE_DATA_DIR: this.template }, seed: "pairs" })
+      await startTestServer({ environment: { COFRE_DATA_DIR: this.template }, seed: "pairs" })
     ).cofre.close();
     await new Promise<void>((resolve) => void this.#server.listen(0, "127.0.0.1", resolve));
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { startWorld } from "../world.ts";
+import { startTestServer } from "../server.ts";
 import { type Capture, readCaptures, send, withLiveValues } from "./replay.ts";
 
 const recordedKey = "test_ik_loopbackAAAAAAAAAA";
@@ -149,7 +149,7 @@ function expectedStatus({ name }: Capture): "CO" | "PE" | "CA" {
 
 describe("recorded requests of public clients", () => {
   test("are answered as each client needs it", async (context) => {
-    await using world = await startWorld({
+    await using server = await startTestServer({
       environment: {
         COFRE_SANDBOX_INTEGRATION_KEY: liveKey,
         COFRE_SANDBOX_PUBLIC_INTEGRATION_KEY: livePublicKey,
@@ -177,7 +177,7 @@ describe("recorded requests of public clients", () => {
       const own = answers.get(capture.name.replace("refund-cancel", "refund"))?.["refund"]?.["id"];
       if (own !== undefined) live.set(recordedRefund, textOf(own));
       await context.test(capture.name, async () => {
-        const { status, headers, text } = await send(withLiveValues(capture, live), world.port);
+        const { status, headers, text } = await send(withLiveValues(capture, live), server.port);
         assert.match(headers.get("content-type") ?? "", /^application\/json/);
         const body = JSON.parse(text) as Json;
         answers.set(capture.name, body);

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { after, before, describe, test } from "node:test";
-import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  startTestServer,
+  testCard,
+  type TestServer,
+} from "../server.ts";
 
 /** The part of the public npm package `ebanx` that is used here; it has no types of its own. */
 interface EbanxClient {
@@ -26,20 +32,20 @@ type Callback = (error: Error | null | undefined, body: string) => void;
 type Answer = { readonly [name: string]: Answer | undefined };
 
 describe("the npm package ebanx 1.5", () => {
-  let world: World;
+  let server: TestServer;
   let ebanx: EbanxClient;
 
   before(async () => {
-    world = await startWorld();
+    server = await startTestServer();
     const createClient = createRequire(import.meta.url)("ebanx") as () => EbanxClient;
     ebanx = createClient();
     ebanx.configure({ integrationKey, testMode: true });
     // The host is a constant in the client; this is its one seam (clients.md 3).
-    ebanx.settings.getEndPoint = () => `${world.url}/`;
+    ebanx.settings.getEndPoint = () => `${server.url}/`;
   });
 
   after(async () => {
-    await world[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
   });
 
   const call = (operation: CallName, parameters: unknown): Promise<Answer> =>

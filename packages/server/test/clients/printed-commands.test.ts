@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Command, temporaryFolder } from "../command.ts";
-import { integrationKey } from "../world.ts";
+import { integrationKey } from "../server.ts";
 
 const repository = fileURLToPath(new URL("../../../../", import.meta.url));
 
@@ -129,7 +129,7 @@ describe("the commands that make and move worlds, as they are printed", () => {
         repository,
       );
       assert.equal(await made.code(), 0, made.stderr);
-      const { integration_key: world } = JSON.parse(made.stdout) as {
+      const { integration_key: server } = JSON.parse(made.stdout) as {
         readonly integration_key: string;
       };
       const blocks = headings
@@ -139,7 +139,7 @@ describe("the commands that make and move worlds, as they are printed", () => {
       for (const block of blocks) {
         const shell = new Command(
           context,
-          ["sh", "-ec", block.replace("INTEGRATION_KEY=...", `INTEGRATION_KEY=${world}`)],
+          ["sh", "-ec", block.replace("INTEGRATION_KEY=...", `INTEGRATION_KEY=${server}`)],
           there,
           repository,
         );

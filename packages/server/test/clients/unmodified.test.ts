@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Command, SharedEnd, temporaryFolder } from "../command.ts";
-import { integrationKey } from "../world.ts";
+import { integrationKey } from "../server.ts";
 
 /*
  * Clients as they are: their hosts are constants, and nothing of them is changed. A Cofre with TLS,

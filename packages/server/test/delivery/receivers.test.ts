@@ -36,7 +36,7 @@ import type { Store } from "../../src/stores/store.ts";
 import * as given from "../contract/store-fixtures.ts";
 import { freePort } from "../free-port.ts";
 import { HeldScheduler } from "../held-scheduler.ts";
-import { ManualClock } from "../world.ts";
+import { ManualClock } from "../server.ts";
 import { until } from "../until.ts";
 
 const { merchantA } = given;

@@ -19,7 +19,7 @@ import { fileURLToPath } from "node:url";
 import { cleanEnvironment } from "../command.ts";
 import { CofreProcess } from "../support/cofre-process.ts";
 import { WireClient } from "../support/wire-client.ts";
-import { directBody, integrationKey } from "../world.ts";
+import { directBody, integrationKey } from "../server.ts";
 import { until } from "../until.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));

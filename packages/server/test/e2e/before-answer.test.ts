@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { describe, test, type TestContext } from "node:test";
-import { directBody, integrationKey, startWorld, type World } from "../world.ts";
+import { directBody, integrationKey, startTestServer, type TestServer } from "../server.ts";
 
 /**
  * A receiver that records notifications and answers with the status that `answer` resolves with.
@@ -28,15 +28,14 @@ async function startReceiver(
   return `http://127.0.0.1:${address.port}/hook`;
 }
 
-async function configure(world: World, url: string, beforeAnswer: number): Promise<void> {
+async function configure(testServer: TestServer, url: string, beforeAnswer: number): Promise<void> {
   const settings = {
     notificationEndpoints: [{ id: "shop", url }],
     notificationChaos: { beforeAnswer },
   };
   assert.equal(
-    (await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings })).body[
-      "status"
-    ],
+    (await testServer.postJson("/__cofre/settings", { integration_key: integrationKey, settings }))
+      .body["status"],
     "SUCCESS",
   );
 }
@@ -55,7 +54,7 @@ describe("chaos: a notification before the API's answer", () => {
     ],
   ] as const) {
     test(title, async (context) => {
-      await using world = await startWorld();
+      await using testServer = await startTestServer();
       const seen: string[] = [];
       // Without the setting the receiver answers only after the client has its answer: the control
       // needs no clock.
@@ -65,8 +64,8 @@ describe("chaos: a notification before the API's answer", () => {
         seen.push("receiver answers");
         return 200;
       });
-      await configure(world, url, beforeAnswer);
-      const { body } = await world.postJson("/ws/direct", directBody("ordered"));
+      await configure(testServer, url, beforeAnswer);
+      const { body } = await testServer.postJson("/ws/direct", directBody("ordered"));
       seen.push("answer");
       answered.resolve();
       assert.equal((body["payment"] as { readonly status: string }).status, "CO");
@@ -86,15 +85,15 @@ describe("chaos: a notification before the API's answer", () => {
   }
 
   test("a receiver that fails is no reason to wait longer, and the payment is what it is", async (context) => {
-    await using world = await startWorld();
+    await using testServer = await startTestServer();
     const seen: string[] = [];
-    await configure(world, await startReceiver(context, seen, async () => 500), 1_000);
-    const { body } = await world.postJson("/ws/direct", directBody("failing"));
+    await configure(testServer, await startReceiver(context, seen, async () => 500), 1_000);
+    const { body } = await testServer.postJson("/ws/direct", directBody("failing"));
     assert.deepEqual([seen, body["status"]], [["notification"], "SUCCESS"]);
   });
 
   test("an answer that waits for a receiver has no place among the requests that are carried out", async (context) => {
-    await using world = await startWorld({ environment: { COFRE_MAX_IN_FLIGHT: "1" } });
+    await using testServer = await startTestServer({ environment: { COFRE_MAX_IN_FLIGHT: "1" } });
     const seen: string[] = [];
     const notified = Promise.withResolvers<void>();
     const asked = Promise.withResolvers<void>();
@@ -103,13 +102,13 @@ describe("chaos: a notification before the API's answer", () => {
       await asked.promise;
       return 200;
     });
-    await configure(world, url, 1_000);
-    const waiting = world.postJson("/ws/direct", directBody("waiting")).then(({ body }) => {
+    await configure(testServer, url, 1_000);
+    const waiting = testServer.postJson("/ws/direct", directBody("waiting")).then(({ body }) => {
       seen.push("answer");
       return body["status"];
     });
     await notified.promise;
-    const other = await world.postJson("/ws/query", {
+    const other = await testServer.postJson("/ws/query", {
       integration_key: integrationKey,
       merchant_payment_code: "waiting",
     });
@@ -122,16 +121,16 @@ describe("chaos: a notification before the API's answer", () => {
   });
 
   test("a receiver that never answers does not hang the API", async (context) => {
-    await using world = await startWorld();
+    await using testServer = await startTestServer();
     const seen: string[] = [];
     await configure(
-      world,
+      testServer,
       await startReceiver(context, seen, () => new Promise(() => undefined)),
       1_000,
     );
     // The receiver's timeout is 20 seconds, but the client does not wait for it.
     const answer = await Promise.race([
-      world.postJson("/ws/direct", directBody("hanging")).then(({ body }) => body["status"]),
+      testServer.postJson("/ws/direct", directBody("hanging")).then(({ body }) => body["status"]),
       new Promise((resolve) => void setTimeout(() => resolve("no answer"), 15_000).unref()),
     ]);
     assert.deepEqual([seen, answer], [["notification"], "SUCCESS"]);

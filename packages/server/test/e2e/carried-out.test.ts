@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  startTestServer,
+  testCard,
+  type TestServer,
+} from "../server.ts";
 
 /**
  * The answer to a request is lost, something changes, and the same request is sent again. A client
@@ -15,14 +21,14 @@ const dayMs = 86_400_000;
 
 /** Returns the answer as JSON; undefined when the connection was cut. */
 async function send(
-  world: World,
+  server: TestServer,
   path: string,
   body: unknown,
   key?: string,
 ): Promise<Fields | undefined> {
   const headers: Record<string, string> = key === undefined ? {} : { "Idempotency-Key": key };
   try {
-    const response = await fetch(world.url + path, {
+    const response = await fetch(server.url + path, {
       method: "POST",
       body: JSON.stringify(body),
       headers,
@@ -39,18 +45,18 @@ async function succeeded(answer: Promise<Fields | undefined>): Promise<Fields> {
   return fields ?? {};
 }
 
-const admin = (world: World, path: string, fields: Fields): Promise<Fields> =>
-  succeeded(send(world, `/__cofre/${path}`, { integration_key: integrationKey, ...fields }));
+const admin = (server: TestServer, path: string, fields: Fields): Promise<Fields> =>
+  succeeded(send(server, `/__cofre/${path}`, { integration_key: integrationKey, ...fields }));
 
 /** Executes the request, and loses its answer. */
 async function loseAnswer(
-  world: World,
+  server: TestServer,
   path: string,
   body: unknown,
   key: string | undefined,
 ): Promise<void> {
-  await admin(world, "faults", { add: { kind: "drop_after_commit", times: 1 } });
-  assert.equal(await send(world, path, body, key), undefined);
+  await admin(server, "faults", { add: { kind: "drop_after_commit", times: 1 } });
+  assert.equal(await send(server, path, body, key), undefined);
 }
 
 const about = (code: string, fields: Fields = {}): Fields => ({
@@ -59,10 +65,10 @@ const about = (code: string, fields: Fields = {}): Fields => ({
   ...fields,
 });
 const payment = (answer: Fields | undefined): Fields => (answer?.["payment"] ?? {}) as Fields;
-const hold = (world: World, code: string): Promise<Fields> =>
+const hold = (server: TestServer, code: string): Promise<Fields> =>
   succeeded(
     send(
-      world,
+      server,
       "/ws/direct",
       directBody(code, { creditcard: { ...testCard, auto_capture: false } }),
     ),
@@ -72,24 +78,24 @@ describe("a charge whose answer was lost is not refused as if nothing had been d
   interface Case {
     readonly name: string;
     readonly body: (code: string) => Fields;
-    readonly before?: (world: World) => Promise<unknown>;
-    readonly meanwhile?: (world: World) => Promise<unknown>;
+    readonly before?: (server: TestServer) => Promise<unknown>;
+    readonly meanwhile?: (server: TestServer) => Promise<unknown>;
     /** The refusal of another payment with the same content: the control. */
     readonly control: string;
   }
 
   const storedCard = { creditcard: { token: chosen } };
-  const keep = (world: World): Promise<Fields> =>
+  const keep = (server: TestServer): Promise<Fields> =>
     succeeded(
-      send(world, "/ws/token", {
+      send(server, "/ws/token", {
         integration_key: integrationKey,
         country: "br",
         token: chosen,
         creditcard: testCard,
       }),
     );
-  const settings = (change: Fields) => (world: World) =>
-    admin(world, "settings", { settings: change });
+  const settings = (change: Fields) => (server: TestServer) =>
+    admin(server, "settings", { settings: change });
 
   const cases: readonly Case[] = [
     {
@@ -101,13 +107,13 @@ describe("a charge whose answer was lost is not refused as if nothing had been d
       name: "when the token that it used has expired",
       before: keep,
       body: (code) => directBody(code, storedCard),
-      meanwhile: async (world) => world.clock.advance(500 * dayMs),
+      meanwhile: async (server) => server.clock.advance(500 * dayMs),
       control: "BP-DR-64",
     },
     {
       name: "when its card has expired",
       body: (code) => directBody(code, { creditcard: { ...testCard, card_due_date: "12/2026" } }),
-      meanwhile: async (world) => world.clock.advance(60 * dayMs),
+      meanwhile: async (server) => server.clock.advance(60 * dayMs),
       control: "BP-DR-67",
     },
     {
@@ -135,11 +141,11 @@ describe("a charge whose answer was lost is not refused as if nothing had been d
   for (const { name, body, before, meanwhile, control } of cases) {
     for (const key of [undefined, "lost-key"]) {
       test(`${name}, ${key === undefined ? "without a key" : "under a key"}`, async () => {
-        await using world = await startWorld();
-        await before?.(world);
-        await loseAnswer(world, "/ws/direct", body("lost"), key);
-        await meanwhile?.(world);
-        const again = await send(world, "/ws/direct", body("lost"), key);
+        await using server = await startTestServer();
+        await before?.(server);
+        await loseAnswer(server, "/ws/direct", body("lost"), key);
+        await meanwhile?.(server);
+        const again = await send(server, "/ws/direct", body("lost"), key);
         if (key === undefined)
           assert.equal(again?.["status_code"], "BP-DR-0", JSON.stringify(again));
         else
@@ -149,20 +155,20 @@ describe("a charge whose answer was lost is not refused as if nothing had been d
             JSON.stringify(again),
           );
         // With another key it is another request.
-        const stranger = await send(world, "/ws/direct", body("lost"), "another-key");
+        const stranger = await send(server, "/ws/direct", body("lost"), "another-key");
         assert.equal(stranger?.["status_code"], "BP-DR-0");
-        const other = await send(world, "/ws/direct", body("another"));
+        const other = await send(server, "/ws/direct", body("another"));
         assert.equal(other?.["status_code"], control, JSON.stringify(other));
       });
     }
   }
 
   test("and a request for something else that breaks a rule is refused for that, though its code is taken", async () => {
-    await using world = await startWorld();
-    await succeeded(send(world, "/ws/direct", directBody("taken")));
+    await using server = await startTestServer();
+    await succeeded(send(server, "/ws/direct", directBody("taken")));
     const expired = { creditcard: { ...testCard, card_due_date: "12/2020" } };
     const refusalOf = async (changes: Fields): Promise<unknown> =>
-      (await send(world, "/ws/direct", directBody("taken", { ...expired, ...changes })))?.[
+      (await send(server, "/ws/direct", directBody("taken", { ...expired, ...changes })))?.[
         "status_code"
       ];
     assert.equal(await refusalOf({}), "BP-DR-0");
@@ -177,7 +183,7 @@ describe("a charge whose answer was lost is not refused as if nothing had been d
     }
     // If it violates no rule it is another payment with the same code.
     assert.equal(
-      (await send(world, "/ws/direct", directBody("taken", { amount_total: "100.01" })))?.[
+      (await send(server, "/ws/direct", directBody("taken", { amount_total: "100.01" })))?.[
         "status_code"
       ],
       "BP-DR-0",
@@ -185,22 +191,22 @@ describe("a charge whose answer was lost is not refused as if nothing had been d
   });
 
   test("and a token of the shop's choice comes with its payment", async () => {
-    await using world = await startWorld();
+    await using server = await startTestServer();
     const body = directBody("lost", { create_token: true, token: chosen });
-    await loseAnswer(world, "/ws/direct", body, "lost-key");
-    assert.equal(payment(await send(world, "/ws/direct", body, "lost-key"))["token"], chosen);
+    await loseAnswer(server, "/ws/direct", body, "lost-key");
+    assert.equal(payment(await send(server, "/ws/direct", body, "lost-key"))["token"], chosen);
     // A control: a payment whose token another request took during the acquirer's call leaves the
     // token out of its answer.
-    await admin(world, "settings", { settings: { simulator: { latencyMs: 150 } } });
+    await admin(server, "settings", { settings: { simulator: { latencyMs: 150 } } });
     const late = directBody("late", { create_token: true, token: chosen.toUpperCase() });
-    await admin(world, "faults", {
+    await admin(server, "faults", {
       add: { kind: "drop_after_commit", path: "/ws/direct", times: 1 },
     });
     const [lost] = await Promise.all([
-      send(world, "/ws/direct", late, "late-key"),
+      send(server, "/ws/direct", late, "late-key"),
       new Promise((resolve) => setTimeout(resolve, 50)).then(() =>
         succeeded(
-          send(world, "/ws/token", {
+          send(server, "/ws/token", {
             integration_key: integrationKey,
             country: "br",
             token: chosen.toUpperCase(),
@@ -210,29 +216,33 @@ describe("a charge whose answer was lost is not refused as if nothing had been d
       ),
     ]);
     assert.equal(lost, undefined);
-    const found = payment(await send(world, "/ws/direct", late, "late-key"));
+    const found = payment(await send(server, "/ws/direct", late, "late-key"));
     assert.deepEqual([found["status"], found["token"]], ["CO", undefined]);
   });
 });
 
 describe("a request under a key takes only its own work for its own", () => {
   test("a partial capture that did nothing is refused when another one captured everything", async () => {
-    await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "200" } });
-    await admin(world, "settings", { settings: { partialCapture: true } });
-    await hold(world, "held");
-    await admin(world, "simulator", { next: "lose_answer", message: "capture" });
-    assert.equal((await send(world, "/ws/capture", about("held")))?.["status_code"], "COFRE-22");
+    await using server = await startTestServer({
+      environment: { COFRE_ACQUIRER_TIMEOUT_MS: "200" },
+    });
+    await admin(server, "settings", { settings: { partialCapture: true } });
+    await hold(server, "held");
+    await admin(server, "simulator", { next: "lose_answer", message: "capture" });
+    assert.equal((await send(server, "/ws/capture", about("held")))?.["status_code"], "COFRE-22");
     const part = about("held", { amount: "40.00" });
-    assert.equal((await send(world, "/ws/capture", part, "part"))?.["status_code"], "COFRE-20");
-    await settled(world, "held", "CO");
-    assert.equal((await send(world, "/ws/capture", part, "part"))?.["status_code"], "BP-CAP-4");
+    assert.equal((await send(server, "/ws/capture", part, "part"))?.["status_code"], "COFRE-20");
+    await settled(server, "held", "CO");
+    assert.equal((await send(server, "/ws/capture", part, "part"))?.["status_code"], "BP-CAP-4");
     // The refusal is final.
-    assert.equal((await send(world, "/ws/capture", part, "part"))?.["status_code"], "BP-CAP-4");
+    assert.equal((await send(server, "/ws/capture", part, "part"))?.["status_code"], "BP-CAP-4");
   });
 
   test("a capture, a cancellation and both by refundOrCancel that were carried out are told again", async () => {
-    await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "200" } });
-    await admin(world, "settings", { settings: { partialCapture: true } });
+    await using server = await startTestServer({
+      environment: { COFRE_ACQUIRER_TIMEOUT_MS: "200" },
+    });
+    await admin(server, "settings", { settings: { partialCapture: true } });
     for (const [index, [path, fields, status]] of (
       [
         ["/ws/capture", { amount: "40.00" }, "CO"],
@@ -241,61 +251,63 @@ describe("a request under a key takes only its own work for its own", () => {
       ] as const
     ).entries()) {
       const code = `held-${index}`;
-      await hold(world, code);
+      await hold(server, code);
       // No answer was stored: the acquirer's was lost, and recovery resolved the outcome.
-      await admin(world, "simulator", {
+      await admin(server, "simulator", {
         next: "lose_answer",
         message: path === "/ws/capture" ? "capture" : "void",
       });
       assert.equal(
-        (await send(world, path, about(code, fields), `key-${index}`))?.["status_code"],
+        (await send(server, path, about(code, fields), `key-${index}`))?.["status_code"],
         "COFRE-22",
       );
-      await settled(world, code, status);
-      const again = await send(world, path, about(code, fields), `key-${index}`);
+      await settled(server, code, status);
+      const again = await send(server, path, about(code, fields), `key-${index}`);
       assert.equal(payment(again)["status"], status, JSON.stringify(again));
       // A control: another request is refused, with a key too.
       assert.equal(
-        (await send(world, path, about(code, fields), `stranger-${index}`))?.["status"],
+        (await send(server, path, about(code, fields), `stranger-${index}`))?.["status"],
         "ERROR",
       );
     }
   });
 
   test("a cancellation that did nothing is refused when another one gave the payment up", async () => {
-    await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "200" } });
-    await hold(world, "held");
-    await admin(world, "simulator", { next: "lose_answer", message: "void" });
-    assert.equal((await send(world, "/ws/cancel", about("held")))?.["status_code"], "COFRE-22");
+    await using server = await startTestServer({
+      environment: { COFRE_ACQUIRER_TIMEOUT_MS: "200" },
+    });
+    await hold(server, "held");
+    await admin(server, "simulator", { next: "lose_answer", message: "void" });
+    assert.equal((await send(server, "/ws/cancel", about("held")))?.["status_code"], "COFRE-22");
     assert.equal(
-      (await send(world, "/ws/cancel", about("held"), "late"))?.["status_code"],
+      (await send(server, "/ws/cancel", about("held"), "late"))?.["status_code"],
       "COFRE-20",
     );
     assert.equal(
-      (await send(world, "/ws/refundOrCancel", about("held"), "both"))?.["status_code"],
+      (await send(server, "/ws/refundOrCancel", about("held"), "both"))?.["status_code"],
       "COFRE-20",
     );
-    await settled(world, "held", "CA");
+    await settled(server, "held", "CA");
     assert.equal(
-      (await send(world, "/ws/cancel", about("held"), "late"))?.["status_code"],
+      (await send(server, "/ws/cancel", about("held"), "late"))?.["status_code"],
       "BP-CAN-3",
     );
     assert.equal(
-      (await send(world, "/ws/refundOrCancel", about("held"), "both"))?.["status_code"],
+      (await send(server, "/ws/refundOrCancel", about("held"), "both"))?.["status_code"],
       "BP-CAN-3",
     );
   });
 });
 
 /** Recovery runs on its own timer: the clock is advanced until it has resolved the outcome. */
-async function settled(world: World, code: string, status: string): Promise<void> {
+async function settled(server: TestServer, code: string, status: string): Promise<void> {
   for (let time = 0; time < 100; time += 1) {
-    const { body } = await world.get("/ws/query", {
+    const { body } = await server.get("/ws/query", {
       integration_key: integrationKey,
       merchant_payment_code: code,
     });
     if (payment(body)["status"] === status) return;
-    world.clock.advance(10_000);
+    server.clock.advance(10_000);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   assert.fail(`${code} did not become ${status}`);
@@ -311,24 +323,24 @@ describe("a refund that was made is told of before anything else that would refu
     });
 
   test("by its code, when nothing is left, the window is over, or the issuer took the money", async () => {
-    await using world = await startWorld();
+    await using server = await startTestServer();
     for (const code of ["whole", "late", "disputed"])
-      await succeeded(send(world, "/ws/direct", directBody(code)));
+      await succeeded(send(server, "/ws/direct", directBody(code)));
     const part = { ...refund("disputed"), amount: "10.00" };
     for (const body of [refund("whole"), { ...refund("late"), amount: "10.00" }, part])
-      await loseAnswer(world, "/ws/refund", body, undefined);
-    assert.equal((await send(world, "/ws/refund", refund("whole")))?.["status_code"], "BP-REF-11");
-    await admin(world, "payment", { merchant_payment_code: "disputed", action: "chargeback" });
-    assert.equal((await send(world, "/ws/refund", part))?.["status_code"], "BP-REF-11");
-    await admin(world, "settings", { settings: { refundWindowDays: 1 } });
-    world.clock.advance(3 * dayMs);
+      await loseAnswer(server, "/ws/refund", body, undefined);
+    assert.equal((await send(server, "/ws/refund", refund("whole")))?.["status_code"], "BP-REF-11");
+    await admin(server, "payment", { merchant_payment_code: "disputed", action: "chargeback" });
+    assert.equal((await send(server, "/ws/refund", part))?.["status_code"], "BP-REF-11");
+    await admin(server, "settings", { settings: { refundWindowDays: 1 } });
+    server.clock.advance(3 * dayMs);
     assert.equal(
-      (await send(world, "/ws/refund", { ...refund("late"), amount: "10.00" }))?.["status_code"],
+      (await send(server, "/ws/refund", { ...refund("late"), amount: "10.00" }))?.["status_code"],
       "BP-REF-11",
     );
     // The control: a refund with another code is refused for its own reason.
     assert.equal(
-      (await send(world, "/ws/refund", { ...refund("late"), merchant_refund_code: "new" }))?.[
+      (await send(server, "/ws/refund", { ...refund("late"), merchant_refund_code: "new" }))?.[
         "status_code"
       ],
       "COFRE-24",
@@ -336,17 +348,20 @@ describe("a refund that was made is told of before anything else that would refu
   });
 
   test("under its key, a refund that was taken back is told again, and not another request's", async () => {
-    await using world = await startWorld();
-    await succeeded(send(world, "/ws/direct", directBody("paid")));
-    await succeeded(send(world, "/ws/refund", refund("paid")));
+    await using server = await startTestServer();
+    await succeeded(send(server, "/ws/direct", directBody("paid")));
+    await succeeded(send(server, "/ws/refund", refund("paid")));
     const back = {
       integration_key: integrationKey,
       operation: "cancel",
       merchant_refund_code: "paid-r",
     };
-    await admin(world, "faults", { add: { kind: "drop_after_commit", times: 1 } });
-    assert.equal(await send(world, "/ws/refund", back, "back"), undefined);
-    assert.equal((await send(world, "/ws/refund", back, "back"))?.["status"], "SUCCESS");
-    assert.equal((await send(world, "/ws/refund", back, "stranger"))?.["status_code"], "BP-REF-10");
+    await admin(server, "faults", { add: { kind: "drop_after_commit", times: 1 } });
+    assert.equal(await send(server, "/ws/refund", back, "back"), undefined);
+    assert.equal((await send(server, "/ws/refund", back, "back"))?.["status"], "SUCCESS");
+    assert.equal(
+      (await send(server, "/ws/refund", back, "stranger"))?.["status_code"],
+      "BP-REF-10",
+    );
   });
 });

@@ -12,11 +12,11 @@ import {
   directBody,
   integrationKey,
   ManualClock,
-  startWorld,
+  startTestServer,
   testCard,
-  type World,
-  worldEpoch,
-} from "../world.ts";
+  type TestServer,
+  testEpoch,
+} from "../server.ts";
 import { until } from "../until.ts";
 
 /** A receiver that is down until the test starts it. */
@@ -43,19 +43,19 @@ async function startReceiver(context: TestContext) {
  * The event follows the commit, which sets the time of the next attempt. The receiver sees the
  * attempt before that.
  */
-const hasFailed = (world: World): boolean =>
-  world.events.some(({ event }) => event === "notification_failed");
+const hasFailed = (testServer: TestServer): boolean =>
+  testServer.events.some(({ event }) => event === "notification_failed");
 
-async function authorized(world: World, code: string, url: string): Promise<string> {
-  const { body } = await world.postJson(
+async function authorized(testServer: TestServer, code: string, url: string): Promise<string> {
+  const { body } = await testServer.postJson(
     "/ws/direct",
     directBody(code, { creditcard: { ...testCard, auto_capture: false }, notification_url: url }),
   );
   return String((body["payment"] as Record<string, unknown>)["hash"]);
 }
 
-async function statusOf(world: World, hash: string): Promise<unknown> {
-  const { body } = await world.get("/ws/query", { integration_key: integrationKey, hash });
+async function statusOf(testServer: TestServer, hash: string): Promise<unknown> {
+  const { body } = await testServer.get("/ws/query", { integration_key: integrationKey, hash });
   return (body["payment"] as Record<string, unknown>)["status"];
 }
 
@@ -63,13 +63,13 @@ describe("a clock that is ahead for a moment and is set back", () => {
   for (const aheadMs of [2 * hour, 90 * hour]) {
     test(`by ${aheadMs / hour} hours: what was to be notified then is sent, and so is what follows of the same payment`, async (context) => {
       const receiver = await startReceiver(context);
-      await using world = await startWorld();
-      const hash = await authorized(world, "told", receiver.url);
-      world.clock.advance(aheadMs);
-      await world.get("/ws/capture", { integration_key: integrationKey, hash });
-      await until("the failed attempt is stored", () => hasFailed(world));
-      world.clock.advance(-aheadMs);
-      await world.get("/ws/refund", {
+      await using testServer = await startTestServer();
+      const hash = await authorized(testServer, "told", receiver.url);
+      testServer.clock.advance(aheadMs);
+      await testServer.get("/ws/capture", { integration_key: integrationKey, hash });
+      await until("the failed attempt is stored", () => hasFailed(testServer));
+      testServer.clock.advance(-aheadMs);
+      await testServer.get("/ws/refund", {
         integration_key: integrationKey,
         operation: "request",
         hash,
@@ -81,31 +81,33 @@ describe("a clock that is ahead for a moment and is set back", () => {
       await until("the capture is told", () => receiver.taken.length >= 1);
       // A refund is notified when it is pending. Its payment was captured at a time in the future,
       // so its notifications have future times too.
-      world.clock.advance(90 * second);
+      testServer.clock.advance(90 * second);
       await until("the refund is told", () => receiver.taken.length >= 2);
-      assert.ok(world.events.some(({ event }) => event === "clock_set_back"));
+      assert.ok(testServer.events.some(({ event }) => event === "clock_set_back"));
     });
   }
 
   test("a payment without an answer is recovered without a restart", async () => {
-    await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "200" } });
-    world.clock.advance(2 * hour);
-    const asked = await world.postJson("/__cofre/simulator", {
+    await using testServer = await startTestServer({
+      environment: { COFRE_ACQUIRER_TIMEOUT_MS: "200" },
+    });
+    testServer.clock.advance(2 * hour);
+    const asked = await testServer.postJson("/__cofre/simulator", {
       integration_key: integrationKey,
       next: "lose_answer",
       times: 1,
       message: "authorize",
     });
     assert.equal(asked.body["status"], "SUCCESS", JSON.stringify(asked.body));
-    const { body } = await world.postJson("/ws/direct", directBody("lost"));
+    const { body } = await testServer.postJson("/ws/direct", directBody("lost"));
     const hash = String((body["payment"] as Record<string, unknown>)["hash"]);
-    assert.equal(await statusOf(world, hash), "PE");
-    world.clock.advance(-2 * hour);
+    assert.equal(await statusOf(testServer, hash), "PE");
+    testServer.clock.advance(-2 * hour);
     await until("it is due again", () =>
-      world.events.some((event) => event.event === "clock_set_back" && event.payments === 1),
+      testServer.events.some((event) => event.event === "clock_set_back" && event.payments === 1),
     );
-    world.clock.advance(minute);
-    await until("it is recovered", async () => (await statusOf(world, hash)) === "CO");
+    testServer.clock.advance(minute);
+    await until("it is recovered", async () => (await statusOf(testServer, hash)) === "CO");
   });
 
   test("a restart after the clock was set back sends what was stamped before", async (context) => {
@@ -113,29 +115,29 @@ describe("a clock that is ahead for a moment and is set back", () => {
     const folder = mkdtempSync(join(tmpdir(), "cofre-ahead-"));
     context.after(() => rmSync(folder, { recursive: true, force: true }));
     const environment = { COFRE_DATA_DIR: join(folder, "data") };
-    const ahead = new ManualClock(worldEpoch + 2 * hour);
+    const ahead = new ManualClock(testEpoch + 2 * hour);
     {
-      await using world = await startWorld({ environment, ports: { clock: ahead } });
-      const hash = await authorized(world, "told", receiver.url);
-      await world.get("/ws/capture", { integration_key: integrationKey, hash });
-      await until("the failed attempt is stored", () => hasFailed(world));
+      await using testServer = await startTestServer({ environment, ports: { clock: ahead } });
+      const hash = await authorized(testServer, "told", receiver.url);
+      await testServer.get("/ws/capture", { integration_key: integrationKey, hash });
+      await until("the failed attempt is stored", () => hasFailed(testServer));
     }
     receiver.isUp = true;
-    await using again = await startWorld({ environment });
+    await using again = await startTestServer({ environment });
     await until("it is sent", () => receiver.taken.length > 0);
     assert.ok(again.events.some(({ event }) => event === "clock_set_back"));
   });
 
   test("control: with a clock that is right a retry waits for its time", async (context) => {
     const receiver = await startReceiver(context);
-    await using world = await startWorld();
-    const hash = await authorized(world, "told", receiver.url);
-    await world.get("/ws/capture", { integration_key: integrationKey, hash });
-    await until("the failed attempt is stored", () => hasFailed(world));
+    await using testServer = await startTestServer();
+    const hash = await authorized(testServer, "told", receiver.url);
+    await testServer.get("/ws/capture", { integration_key: integrationKey, hash });
+    await until("the failed attempt is stored", () => hasFailed(testServer));
     receiver.isUp = true;
     await sleep(2 * second);
     assert.deepEqual(receiver.taken, []);
-    world.clock.advance(6 * second);
+    testServer.clock.advance(6 * second);
     await until("it is sent", () => receiver.taken.length > 0);
   });
 });

@@ -8,7 +8,7 @@ import { instant } from "../../src/kernel/instant.ts";
 import { slotOf } from "../../src/kernel/slot.ts";
 import { startAcquirer } from "../acquirer/start-acquirer.ts";
 import { query, TestDatabases, testUrl } from "../postgres/databases.ts";
-import { directBody, integrationKey, startWorld, type World } from "../world.ts";
+import { directBody, integrationKey, startTestServer, type TestServer } from "../server.ts";
 import { until } from "../until.ts";
 
 const databases = testUrl === undefined ? undefined : new TestDatabases(testUrl);
@@ -23,8 +23,8 @@ class MovedClock {
   }
 }
 
-async function status(world: World, code: string): Promise<unknown> {
-  const { body } = await world.get("/ws/query", {
+async function status(server: TestServer, code: string): Promise<unknown> {
+  const { body } = await server.get("/ws/query", {
     integration_key: integrationKey,
     merchant_payment_code: code,
   });
@@ -49,15 +49,15 @@ test(
       COFRE_ACQUIRER_TIMEOUT_MS: "10000",
     };
     const clocks = [new MovedClock(), new MovedClock()] as const;
-    const start = (number: 0 | 1): Promise<World> =>
-      startWorld({
+    const start = (number: 0 | 1): Promise<TestServer> =>
+      startTestServer({
         environment: { ...environment, COFRE_DATA_DIR: join(folder, String(number)) },
         ports: { clock: clocks[number] },
       });
     await using first = await start(0);
     cpSync(join(folder, "0"), join(folder, "1"), { recursive: true });
     await using second = await start(1);
-    const halves = ({ events: told }: World) =>
+    const halves = ({ events: told }: TestServer) =>
       told.some((event) => event.event === "slots_changed" && event.slots === 16);
     await until("both share the work", () => halves(first) && halves(second));
     // The first node keeps the lower half of the slots. The test sets the clock of the node that

@@ -1,16 +1,22 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { hour, minute } from "../../src/kernel/instant.ts";
-import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  startTestServer,
+  testCard,
+  type TestServer,
+} from "../server.ts";
 
 /** The dates of a queried payment; as texts they sort like times. */
-async function queried(world: World, hash: string): Promise<Record<string, unknown>> {
-  const { body } = await world.get("/ws/query", { integration_key: integrationKey, hash });
+async function queried(server: TestServer, hash: string): Promise<Record<string, unknown>> {
+  const { body } = await server.get("/ws/query", { integration_key: integrationKey, hash });
   return body["payment"] as Record<string, unknown>;
 }
 
-async function authorized(world: World, code: string): Promise<string> {
-  const { body } = await world.postJson(
+async function authorized(server: TestServer, code: string): Promise<string> {
+  const { body } = await server.postJson(
     "/ws/direct",
     directBody(code, { creditcard: { ...testCard, auto_capture: false } }),
   );
@@ -20,28 +26,28 @@ async function authorized(world: World, code: string): Promise<string> {
 describe("a clock that is set back", () => {
   // A shop that sorts or validates by these dates saw payments that had ended before they began.
   test("makes no payment end before it began, and no refund before its capture", async () => {
-    await using world = await startWorld();
-    const hash = await authorized(world, "set-back");
-    world.clock.advance(-hour);
-    await world.get("/ws/capture", { integration_key: integrationKey, hash });
-    const captured = await queried(world, hash);
+    await using server = await startTestServer();
+    const hash = await authorized(server, "set-back");
+    server.clock.advance(-hour);
+    await server.get("/ws/capture", { integration_key: integrationKey, hash });
+    const captured = await queried(server, hash);
     assert.equal(captured["status"], "CO");
     assert.equal(captured["status_date"], captured["open_date"]);
     assert.equal(captured["confirm_date"], captured["open_date"]);
 
-    world.clock.advance(-hour);
-    await world.get("/ws/refund", {
+    server.clock.advance(-hour);
+    await server.get("/ws/refund", {
       integration_key: integrationKey,
       operation: "request",
       hash,
       amount: "10.00",
       description: "x",
     });
-    const [refund] = (await queried(world, hash))["refunds"] as Record<string, unknown>[];
+    const [refund] = (await queried(server, hash))["refunds"] as Record<string, unknown>[];
     assert.equal(refund?.["request_date"], captured["open_date"]);
 
     const explained = (
-      await world.get("/__cofre/explain", { integration_key: integrationKey, hash })
+      await server.get("/__cofre/explain", { integration_key: integrationKey, hash })
     ).body;
     assert.ok(Array.isArray(explained["facts"]), "control: there is a history");
     const times = (explained["facts"] as { at: string }[]).map(({ at }) => at);
@@ -50,11 +56,11 @@ describe("a clock that is set back", () => {
   });
 
   test("control: one that goes on shows when things happened", async () => {
-    await using world = await startWorld();
-    const hash = await authorized(world, "goes-on");
-    world.clock.advance(minute);
-    await world.get("/ws/capture", { integration_key: integrationKey, hash });
-    const { open_date: opened, status_date: ended } = await queried(world, hash);
+    await using server = await startTestServer();
+    const hash = await authorized(server, "goes-on");
+    server.clock.advance(minute);
+    await server.get("/ws/capture", { integration_key: integrationKey, hash });
+    const { open_date: opened, status_date: ended } = await queried(server, hash);
     assert.ok(String(ended) > String(opened));
   });
 });

@@ -5,13 +5,19 @@ import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, test, type TestContext } from "node:test";
 import { Command } from "../command.ts";
-import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  startTestServer,
+  testCard,
+  type TestServer,
+} from "../server.ts";
 import { until } from "../until.ts";
 
-/** Runs a command of the program beside this world, to its end. */
+/** Runs a command of the program for this server, to its end. */
 async function run(
   context: TestContext,
-  { port }: Pick<World, "port">,
+  { port }: Pick<TestServer, "port">,
   ...args: readonly string[]
 ): Promise<Command> {
   const command = Command.cofre(context, args, {
@@ -23,11 +29,11 @@ async function run(
 }
 
 async function pay(
-  world: World,
+  testServer: TestServer,
   code: string,
   changes: Readonly<Record<string, unknown>> = {},
 ): Promise<string> {
-  const { body } = await world.postJson("/ws/direct", directBody(code, changes));
+  const { body } = await testServer.postJson("/ws/direct", directBody(code, changes));
   return (body["payment"] as { readonly hash: string }).hash;
 }
 
@@ -52,8 +58,10 @@ async function startReceiver(
 }
 
 /** Whether no delivery waits: a received message is stored as delivered a moment later. */
-async function isDelivered(world: World): Promise<boolean> {
-  const { body } = await world.get("/__cofre/notifications", { integration_key: integrationKey });
+async function isDelivered(testServer: TestServer): Promise<boolean> {
+  const { body } = await testServer.get("/__cofre/notifications", {
+    integration_key: integrationKey,
+  });
   const told = body["notifications"] as readonly {
     readonly deliveries: readonly { readonly state: string }[];
   }[];
@@ -62,11 +70,13 @@ async function isDelivered(world: World): Promise<boolean> {
 
 describe("cofre payment", () => {
   test("shows state, money and timeline by code or hash, as text or as the admin call's JSON", async (context) => {
-    await using world = await startWorld();
-    const hash = await pay(world, "order-1", { creditcard: { ...testCard, auto_capture: false } });
-    await world.get("/ws/capture", { integration_key: integrationKey, hash });
+    await using testServer = await startTestServer();
+    const hash = await pay(testServer, "order-1", {
+      creditcard: { ...testCard, auto_capture: false },
+    });
+    await testServer.get("/ws/capture", { integration_key: integrationKey, hash });
 
-    const { child, stdout, stderr } = await run(context, world, "payment", "order-1");
+    const { child, stdout, stderr } = await run(context, testServer, "payment", "order-1");
     assert.equal(child.exitCode, 0, stderr);
     const [title, ...lines] = stdout.trimEnd().split("\n");
     assert.equal(title, `${hash}  captured`);
@@ -83,18 +93,27 @@ describe("cofre payment", () => {
       stdout,
     );
 
-    const asJson = await run(context, world, "payment", "--json", hash, "order-1");
+    const asJson = await run(context, testServer, "payment", "--json", hash, "order-1");
     const [one = "", two] = asJson.stdout.trimEnd().split("\n");
     assert.equal(one, two);
-    const { body } = await world.get("/__cofre/explain", { integration_key: integrationKey, hash });
+    const { body } = await testServer.get("/__cofre/explain", {
+      integration_key: integrationKey,
+      hash,
+    });
     assert.deepEqual(JSON.parse(one), body);
   });
 
   test("tells the timeline of a payment, as text or as the admin call's JSON", async (context) => {
-    await using world = await startWorld();
-    const hash = await pay(world, "order-1");
+    await using testServer = await startTestServer();
+    const hash = await pay(testServer, "order-1");
 
-    const { child, stdout, stderr } = await run(context, world, "payment", "timeline", "order-1");
+    const { child, stdout, stderr } = await run(
+      context,
+      testServer,
+      "payment",
+      "timeline",
+      "order-1",
+    );
     assert.equal(child.exitCode, 0, stderr);
     const [title, ...lines] = stdout.trimEnd().split("\n");
     assert.equal(title, `${hash}  captured`);
@@ -108,28 +127,28 @@ describe("cofre payment", () => {
     );
     assert.match(lines[3] ?? "", /booked: capture of 100\.00 USD \(585\.22 BRL\)\.$/);
 
-    const asJson = await run(context, world, "payment", "timeline", hash, "--json");
-    const { body } = await world.get("/__cofre/timeline", {
+    const asJson = await run(context, testServer, "payment", "timeline", hash, "--json");
+    const { body } = await testServer.get("/__cofre/timeline", {
       integration_key: integrationKey,
       hash,
     });
     assert.deepEqual(JSON.parse(asJson.stdout), body);
 
-    await pay(world, "timeline");
+    await pay(testServer, "timeline");
     assert.match(
-      (await run(context, world, "payment", "timeline")).stdout,
+      (await run(context, testServer, "payment", "timeline")).stdout,
       /captured\n {2}money/,
       "alone it is a code",
     );
     assert.match(
-      (await run(context, world, "payment", "timeline", "nowhere")).stderr,
+      (await run(context, testServer, "payment", "timeline", "nowhere")).stderr,
       /nowhere: .*BP-QRY-2/,
     );
   });
 
   test("says which payment is not there, and ends with 1", async (context) => {
-    await using world = await startWorld();
-    const { child, stdout, stderr } = await run(context, world, "payment", "nowhere");
+    await using testServer = await startTestServer();
+    const { child, stdout, stderr } = await run(context, testServer, "payment", "nowhere");
     assert.equal(child.exitCode, 1);
     assert.equal(stdout, "");
     assert.match(
@@ -141,7 +160,7 @@ describe("cofre payment", () => {
 
 describe("cofre world", () => {
   test("makes one with its seed, time, keys and switches; keeps, restores, begins anew and lets go", async (context) => {
-    await using world = await startWorld();
+    await using testServer = await startTestServer();
     const settings = JSON.stringify({ country: "mx", partialCapture: true });
     const key = "test_ik_of_a_world";
     const flags = [
@@ -156,11 +175,18 @@ describe("cofre world", () => {
       "--settings",
       settings,
     ];
-    const { stdout, stderr } = await run(context, world, "world", "create", ...flags, "--json");
+    const { stdout, stderr } = await run(
+      context,
+      testServer,
+      "world",
+      "create",
+      ...flags,
+      "--json",
+    );
     assert.equal(stderr, "");
     const made = JSON.parse(stdout) as { readonly id: string; readonly clock: unknown };
     assert.deepEqual(made.clock, { now: "2026-01-31T00:00:00.000Z", running: false });
-    const { body } = await world.get("/__cofre/settings", { integration_key: key });
+    const { body } = await testServer.get("/__cofre/settings", { integration_key: key });
     const { country, partialCapture } = body["settings"] as Readonly<Record<string, unknown>>;
     assert.deepEqual([country, partialCapture], ["mx", true]);
 
@@ -169,11 +195,11 @@ describe("cofre world", () => {
         child,
         stdout: said,
         stderr: wrong,
-      } = await run(context, world, "world", ...args, "--key", key);
+      } = await run(context, testServer, "world", ...args, "--key", key);
       assert.equal(child.exitCode, 0, wrong);
       return said;
     };
-    await world.postJson("/ws/direct", { ...directBody("order-1"), integration_key: key });
+    await testServer.postJson("/ws/direct", { ...directBody("order-1"), integration_key: key });
     assert.match(
       await of("snapshot", "--name", "paid"),
       /payments {16}1\n {2}snapshots {15}paid\n/,
@@ -183,21 +209,28 @@ describe("cofre world", () => {
     assert.match(await of("list"), new RegExp(`^${made.id} .* payments 1 .*${key}`));
     await of("delete");
     assert.equal(
-      (await world.get("/__cofre/world", { integration_key: key })).body["status"],
+      (await testServer.get("/__cofre/world", { integration_key: key })).body["status"],
       "ERROR",
     );
   });
 
   test("refuses switches that are no object, and says which one is none", async (context) => {
-    await using world = await startWorld();
+    await using testServer = await startTestServer();
     for (const wrong of ["mx", "[1]", "{country:mx}"]) {
-      const { child, stderr } = await run(context, world, "world", "create", "--settings", wrong);
+      const { child, stderr } = await run(
+        context,
+        testServer,
+        "world",
+        "create",
+        "--settings",
+        wrong,
+      );
       assert.equal(child.exitCode, 2, wrong);
       assert.match(stderr, /^--settings must be an object in JSON, such as '\{"country":"mx"\}'\./);
     }
     const { child, stderr } = await run(
       context,
-      world,
+      testServer,
       "world",
       "create",
       "--settings",
@@ -210,18 +243,18 @@ describe("cofre world", () => {
 
 describe("cofre clock", () => {
   test("says where the time is for as long as the way takes", async (context) => {
-    await using world = await startWorld();
+    await using testServer = await startTestServer();
     const receiver = await startReceiver(context, 2_800);
-    const { body } = await world.postJson("/__cofre/worlds", {
+    const { body } = await testServer.postJson("/__cofre/worlds", {
       seed: "slow receiver",
       settings: { notificationEndpoints: [{ id: "shop", url: receiver.url }] },
     });
     const { integration_key: key } = body["world"] as { readonly integration_key: string };
-    await world.postJson("/__cofre/simulator", { integration_key: key, next: "lose_answer" });
-    await world.postJson("/ws/direct", { ...directBody("order-1"), integration_key: key });
+    await testServer.postJson("/__cofre/simulator", { integration_key: key, next: "lose_answer" });
+    await testServer.postJson("/ws/direct", { ...directBody("order-1"), integration_key: key });
     const { child, stdout, stderr } = await run(
       context,
-      world,
+      testServer,
       "clock",
       "--advance",
       "1d",
@@ -235,7 +268,7 @@ describe("cofre clock", () => {
       /^2026-01-02T00:00:00\.000Z paused\n {2}processed {1}payments \d+, deliveries 1, cards 0\n$/,
     );
 
-    const quick = await run(context, world, "clock", "--advance", "1d", "--key", key);
+    const quick = await run(context, testServer, "clock", "--advance", "1d", "--key", key);
     assert.equal(quick.stderr, "", "who waits for nothing is told nothing");
   });
 
@@ -287,27 +320,27 @@ describe("cofre clock", () => {
 
 describe("cofre notification", () => {
   test("lists each with its deliveries, and has the failed ones, a payment's or a range made again", async (context) => {
-    await using world = await startWorld();
+    await using testServer = await startTestServer();
     const receiver = await startReceiver(context);
     const notificationEndpoints = [{ id: "shop", url: receiver.url }];
-    await world.postJson("/__cofre/settings", {
+    await testServer.postJson("/__cofre/settings", {
       integration_key: integrationKey,
       settings: { notificationEndpoints },
     });
-    const first = await pay(world, "order-1");
-    await pay(world, "order-2");
+    const first = await pay(testServer, "order-1");
+    await pay(testServer, "order-2");
     await until(
       "2 messages are delivered",
-      async () => receiver.heard === 2 && (await isDelivered(world)),
+      async () => receiver.heard === 2 && (await isDelivered(testServer)),
     );
 
-    const listed = await run(context, world, "notification", "list");
+    const listed = await run(context, testServer, "notification", "list");
     assert.equal(listed.child.exitCode, 0, listed.stderr);
     const lines = listed.stdout.trimEnd().split("\n");
     assert.equal(lines.length, 2);
     assert.match(lines[0] ?? "", new RegExp(`#1  update      ${first}  shop: `));
     // Without a subcommand it lists.
-    const json = await run(context, world, "notification", "--after", "1", "--json");
+    const json = await run(context, testServer, "notification", "--after", "1", "--json");
     const rows = json.stdout
       .trimEnd()
       .split("\n")
@@ -317,15 +350,15 @@ describe("cofre notification", () => {
       [2],
     );
 
-    const resent = await run(context, world, "notification", "resend", "--payment", first);
+    const resent = await run(context, testServer, "notification", "resend", "--payment", first);
     assert.match(resent.stdout, /^1 deliveries will be made again\.\n$/);
     await until(
       "3 messages are delivered",
-      async () => receiver.heard === 3 && (await isDelivered(world)),
+      async () => receiver.heard === 3 && (await isDelivered(testServer)),
     );
     const range = await run(
       context,
-      world,
+      testServer,
       "notification",
       "resend",
       "--from",
@@ -337,9 +370,9 @@ describe("cofre notification", () => {
     assert.deepEqual(JSON.parse(range.stdout), { deliveries: 2 });
     await until(
       "5 messages are delivered",
-      async () => receiver.heard === 5 && (await isDelivered(world)),
+      async () => receiver.heard === 5 && (await isDelivered(testServer)),
     );
-    const failed = await run(context, world, "notification", "resend", "--failed");
+    const failed = await run(context, testServer, "notification", "resend", "--failed");
     assert.match(
       failed.stdout,
       /^0 deliveries will be made again\. `cofre notification list` lists the notifications\.\n$/,
@@ -347,23 +380,23 @@ describe("cofre notification", () => {
   });
 
   test("lists each with all of its deliveries, also where there are more than one call tells", async (context) => {
-    await using world = await startWorld();
+    await using testServer = await startTestServer();
     // Disabled: deliveries wait.
     const notificationEndpoints = ["one", "two"].map((id) => ({
       id,
       url: "http://127.0.0.1:3/",
       enabled: false,
     }));
-    await world.postJson("/__cofre/settings", {
+    await testServer.postJson("/__cofre/settings", {
       integration_key: integrationKey,
       settings: { notificationEndpoints },
     });
     for (let batch = 0; batch < 13; batch += 1) {
       await Promise.all(
-        Array.from({ length: 20 }, (_, index) => pay(world, `order-${batch}-${index}`)),
+        Array.from({ length: 20 }, (_, index) => pay(testServer, `order-${batch}-${index}`)),
       );
     }
-    const { stdout, stderr } = await run(context, world, "notification", "list", "--json");
+    const { stdout, stderr } = await run(context, testServer, "notification", "list", "--json");
     const rows = stdout
       .trimEnd()
       .split("\n")
@@ -458,13 +491,13 @@ describe("a command that speaks with something else", () => {
 
 describe("cofre fault", () => {
   test("adds, lists and clears, as text or as JSON", async (context) => {
-    await using world = await startWorld();
-    const empty = await run(context, world, "fault");
+    await using testServer = await startTestServer();
+    const empty = await run(context, testServer, "fault");
     assert.deepEqual([empty.child.exitCode, empty.stdout], [0, ""]);
     assert.match(empty.stderr, /^There are no active faults\. `cofre help fault`/);
 
     const options = ["--path", "/ws/direct", "--code", "order-1", "--delay", "10", "--times", "2"];
-    const added = await run(context, world, "fault", "add", "late_answer", ...options);
+    const added = await run(context, testServer, "fault", "add", "late_answer", ...options);
     assert.equal(
       added.stdout,
       "f1  late_answer                affected 0 of 2  only /ws/direct, payment order-1, 10 ms\n",
@@ -472,7 +505,7 @@ describe("cofre fault", () => {
     );
     const json = await run(
       context,
-      world,
+      testServer,
       "fault",
       "add",
       "decline",
@@ -489,34 +522,37 @@ describe("cofre fault", () => {
       injected: 0,
       reason: "high_risk",
     });
-    await pay(world, "order-1");
-    const listed = (await run(context, world, "fault", "list")).stdout.trimEnd().split("\n");
+    await pay(testServer, "order-1");
+    const listed = (await run(context, testServer, "fault", "list")).stdout.trimEnd().split("\n");
     assert.match(listed[0] ?? "", /^f1 {2}late_answer +affected 1 of 2 /);
     assert.match(listed[1] ?? "", /^f2 {2}decline +affected 0, until it is cleared {2}high_risk$/);
 
     assert.equal(
-      (await run(context, world, "fault", "clear", "f1")).stdout,
+      (await run(context, testServer, "fault", "clear", "f1")).stdout,
       "1 fault was cleared.\n",
     );
-    assert.deepEqual(JSON.parse((await run(context, world, "fault", "clear", "--json")).stdout), {
-      cleared: 1,
-    });
-    assert.equal((await run(context, world, "fault", "list", "--json")).stdout, "");
+    assert.deepEqual(
+      JSON.parse((await run(context, testServer, "fault", "clear", "--json")).stdout),
+      {
+        cleared: 1,
+      },
+    );
+    assert.equal((await run(context, testServer, "fault", "list", "--json")).stdout, "");
   });
 
   test("says what cannot be, and ends with 1; with 2 where the command line is wrong", async (context) => {
-    await using world = await startWorld();
-    const unknown = await run(context, world, "fault", "add", "explode");
+    await using testServer = await startTestServer();
+    const unknown = await run(context, testServer, "fault", "add", "explode");
     assert.deepEqual([unknown.child.exitCode, unknown.stdout], [1, ""]);
     assert.match(
       unknown.stderr,
       /^Cofre refused: COFRE-90 .*fail_before_commit, unavailable.*, acquirer_unknown_then_no\n$/,
     );
     assert.match(
-      (await run(context, world, "fault", "clear", "f9")).stderr,
+      (await run(context, testServer, "fault", "clear", "f9")).stderr,
       /^Cofre refused: COFRE-97 /,
     );
-    const misplaced = await run(context, world, "fault", "list", "--times", "2");
+    const misplaced = await run(context, testServer, "fault", "list", "--times", "2");
     assert.equal(misplaced.child.exitCode, 2);
     assert.match(misplaced.stderr, /^--times is for `cofre fault add`, not for list\./);
   });
@@ -536,8 +572,8 @@ test("a wrong command line shows the help of the command that was meant, and not
 });
 
 test("a name that is no setting is told by the admin call", async () => {
-  await using world = await startWorld();
-  const { body } = await world.get("/__cofre/settings", {
+  await using testServer = await startTestServer();
+  const { body } = await testServer.get("/__cofre/settings", {
     integration_key: integrationKey,
     "settings[partialCaptures]": "true",
   });

@@ -20,9 +20,9 @@ import {
   directBody,
   integrationKey,
   publicIntegrationKey,
-  startWorld,
+  startTestServer,
   testCard,
-} from "../world.ts";
+} from "../server.ts";
 
 let people: ConsolePeople;
 let staff: Readonly<Record<Role, Signed>>;
@@ -37,12 +37,12 @@ before(async () => {
     viewer: await people.invited(admin, "Vera", "viewer"),
   };
 });
-after(() => people.world[Symbol.asyncDispose]());
+after(() => people.server[Symbol.asyncDispose]());
 
 const ranks: readonly Role[] = ["viewer", "operator", "admin"];
 
 async function made(creditcard: Fields = testCard): Promise<string> {
-  const { body } = await people.world.postJson(
+  const { body } = await people.server.postJson(
     "/ws/direct",
     directBody(`people-${(codes += 1)}`, { creditcard }),
   );
@@ -126,7 +126,7 @@ const asked: readonly (readonly [path: string, fields: Fields | undefined, role:
 
 describe("what each role may", () => {
   test("is said of every path that takes a key", async () => {
-    const { paths } = (await (await fetch(`${people.world.url}/openapi.json`)).json()) as OpenApi;
+    const { paths } = (await (await fetch(`${people.server.url}/openapi.json`)).json()) as OpenApi;
     const keyed = Object.entries(paths).flatMap(([path, { post }]) =>
       post?.security.some((each) => "secret" in each || "public" in each) === true ? [path] : [],
     );
@@ -231,7 +231,7 @@ describe("what each role may", () => {
     });
     const invitation = String(body["invitation"]);
     const shown = await ask(
-      people.world,
+      people.server,
       "/__cofre/enrolment",
       { invitation },
       { "X-Cofre-CSRF": "none" },
@@ -240,7 +240,7 @@ describe("what each role may", () => {
     const code = right === "000000" ? "000001" : "000000";
     const fields = { invitation, password: "correct horse of Wanda", code };
     assert.equal(
-      codeOf(await ask(people.world, "/__cofre/enrolment", fields, { "X-Cofre-CSRF": "none" })),
+      codeOf(await ask(people.server, "/__cofre/enrolment", fields, { "X-Cofre-CSRF": "none" })),
       "COFRE-116",
     );
     assert.equal((await people.accept(invitation)).name, "Wanda");
@@ -250,7 +250,7 @@ describe("what each role may", () => {
     const rita = await people.invited(staff.admin, "Rita", "viewer");
     const other = await people.signIn(rita);
     const change = async (fields: Fields): Promise<unknown> => {
-      people.world.clock.advance(30_000);
+      people.server.clock.advance(30_000);
       const given = {
         password: rita.password,
         code: people.code(rita.secret),
@@ -273,7 +273,7 @@ describe("programs with keys", () => {
     const hash = await held();
     for (const headers of [{}, { Cookie: staff.viewer.cookie }]) {
       const reply = await ask(
-        people.world,
+        people.server,
         "/ws/query",
         { integration_key: integrationKey, hash },
         headers,
@@ -281,15 +281,15 @@ describe("programs with keys", () => {
       assert.equal(codeOf(reply), "SUCCESS");
       assert.equal(reply.headers["x-cofre-session-seconds"], undefined);
     }
-    assert.equal(codeOf(await people.world.postJson("/ws/query", { hash })), "BP-SA-1");
+    assert.equal(codeOf(await people.server.postJson("/ws/query", { hash })), "BP-SA-1");
     assert.equal(
-      codeOf(await people.world.postJson("/ws/capture", { integration_key: "wrong", hash })),
+      codeOf(await people.server.postJson("/ws/capture", { integration_key: "wrong", hash })),
       "BP-SA-2",
     );
     assert.equal(
       codeOf(
         await ask(
-          people.world,
+          people.server,
           "/ws/capture",
           { integration_key: "wrong", hash },
           { Cookie: staff.admin.cookie },
@@ -300,28 +300,28 @@ describe("programs with keys", () => {
   });
 
   test("need a secret key of the server's own accounts to see and make worlds", async () => {
-    assert.equal(codeOf(await people.world.postJson("/__cofre/worlds", { seed: "7" })), "BP-SA-1");
-    assert.equal(codeOf(await people.world.get("/__cofre/worlds")), "BP-SA-1");
+    assert.equal(codeOf(await people.server.postJson("/__cofre/worlds", { seed: "7" })), "BP-SA-1");
+    assert.equal(codeOf(await people.server.get("/__cofre/worlds")), "BP-SA-1");
     assert.equal(
-      codeOf(await people.world.get("/__cofre/worlds", { integration_key: publicIntegrationKey })),
+      codeOf(await people.server.get("/__cofre/worlds", { integration_key: publicIntegrationKey })),
       "BP-SA-2",
     );
-    const { body } = await people.world.postJson("/__cofre/worlds", {
+    const { body } = await people.server.postJson("/__cofre/worlds", {
       integration_key: integrationKey,
       seed: "7",
     });
     const { integration_key: key = "" } = body["world"] as { readonly integration_key?: string };
     assert.match(key, /^test_ik_/);
     assert.equal(
-      codeOf(await people.world.get("/__cofre/worlds", { integration_key: key })),
+      codeOf(await people.server.get("/__cofre/worlds", { integration_key: key })),
       "BP-SA-2",
     );
     assert.equal(
-      codeOf(await people.world.get("/__cofre/world", { integration_key: key })),
+      codeOf(await people.server.get("/__cofre/world", { integration_key: key })),
       "SUCCESS",
     );
     assert.equal(
-      codeOf(await people.world.get("/__cofre/worlds", { integration_key: integrationKey })),
+      codeOf(await people.server.get("/__cofre/worlds", { integration_key: integrationKey })),
       "SUCCESS",
     );
   });
@@ -334,7 +334,7 @@ test("`cofre world` makes and lists worlds with the key of COFRE_SANDBOX_INTEGRA
   ): Promise<Command> => {
     const command = Command.cofre(
       context,
-      ["world", ...args, "--url", people.world.url, "--json"],
+      ["world", ...args, "--url", people.server.url, "--json"],
       environment,
     );
     await command.exited;
@@ -486,10 +486,10 @@ describe("the audit log", () => {
     await look();
     const once = ["/__cofre/payments", hash, "/__cofre/tokens"];
     assert.deepEqual((await looks()).slice(known), once);
-    people.world.clock.advance(9 * 60_000);
+    people.server.clock.advance(9 * 60_000);
     await look();
     assert.deepEqual((await looks()).slice(known), once);
-    people.world.clock.advance(60_000);
+    people.server.clock.advance(60_000);
     await look();
     assert.deepEqual((await looks()).slice(known), [...once, ...once]);
     assert.ok(!JSON.stringify(await audit()).includes("ana.lima"));
@@ -591,15 +591,15 @@ describe("the link for an admin", () => {
       more: Readonly<Record<string, string>>,
       work: (people: ConsolePeople) => Promise<void> = async () => undefined,
     ) => {
-      await using world = await startWorld({ environment: { ...environment, ...more } });
-      await work(new ConsolePeople(world));
-      return world.cofre.consoleInvitation?.reveal();
+      await using server = await startTestServer({ environment: { ...environment, ...more } });
+      await work(new ConsolePeople(server));
+      return server.cofre.consoleInvitation?.reveal();
     };
     const first = await linkOf({});
     let admin: Signed | undefined;
     const second = await linkOf({}, async (there) => {
       const before = await ask(
-        there.world,
+        there.server,
         "/__cofre/enrolment",
         { invitation: first },
         { "X-Cofre-CSRF": "none" },
@@ -638,10 +638,10 @@ test(
     // A database whose clock differs from the server's is refused.
     const ports = { clock: systemClock };
     const one = await startWithPeople({ environment, ports });
-    await using first = one.world;
+    await using first = one.server;
     const admin = await one.firstAdmin();
     const operator = await one.invited(admin, "Olga", "operator");
-    await using second = await startWorld({
+    await using second = await startTestServer({
       environment: { ...environment, COFRE_CONSOLE: "login" },
       ports,
     });
@@ -683,11 +683,11 @@ test(
 test("what cannot be written down is not done, and what was done is answered though its end cannot be written down", async (context) => {
   const folder = join(temporaryFolder(context), "data");
   const there = await startWithPeople({ environment: { COFRE_DATA_DIR: folder } });
-  await using world = there.world;
+  await using server = there.server;
   const admin = await there.firstAdmin();
   const operator = await there.invited(admin, "Olga", "operator");
   const hold = async (code: string): Promise<string> => {
-    const { body } = await world.postJson(
+    const { body } = await server.postJson(
       "/ws/direct",
       directBody(code, { creditcard: { ...testCard, auto_capture: false } }),
     );
@@ -696,7 +696,7 @@ test("what cannot be written down is not done, and what was done is answered tho
   const [first, second] = [await hold("not-written"), await hold("half-written")];
   const statusOf = async (hash: string): Promise<unknown> =>
     (
-      (await world.postJson("/ws/query", { integration_key: integrationKey, hash })).body[
+      (await server.postJson("/ws/query", { integration_key: integrationKey, hash })).body[
         "payment"
       ] as Record<string, unknown>
     )["status"];
@@ -721,7 +721,7 @@ test("what cannot be written down is not done, and what was done is answered tho
     "SUCCESS",
   );
   assert.equal(await statusOf(first), "PE");
-  assert.ok(world.events.some(({ event }) => event === "audit_failed"));
+  assert.ok(server.events.some(({ event }) => event === "audit_failed"));
   database.exec("DROP TRIGGER refused");
   assert.equal(
     codeOf(await operator.call("/ws/capture", { hash: first })),
@@ -732,6 +732,6 @@ test("what cannot be written down is not done, and what was done is answered tho
   refuse(`instr(NEW.body, '"asked"') = 0`);
   assert.equal(codeOf(await operator.call("/ws/capture", { hash: second })), "SUCCESS");
   assert.equal(await statusOf(second), "CO");
-  assert.ok(world.events.some(({ event }) => event === "audit_completion_failed"));
+  assert.ok(server.events.some(({ event }) => event === "audit_completion_failed"));
   database.exec("DROP TRIGGER refused");
 });

@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
-import { directBody, startWorld, type World } from "../world.ts";
+import { directBody, startTestServer, type TestServer } from "../server.ts";
 import { bytesOf, earlier, earlierFolder } from "./earlier-installation.ts";
 import { until } from "../until.ts";
 
@@ -22,19 +22,19 @@ function guessable(folder: string): readonly string[] {
     });
 }
 
-async function upgraded(folder: string): Promise<World> {
-  const world = await startWorld({ environment: { COFRE_DATA_DIR: folder } });
+async function upgraded(folder: string): Promise<TestServer> {
+  const server = await startTestServer({ environment: { COFRE_DATA_DIR: folder } });
   await until("all rows are upgraded", () =>
-    world.events.some(({ event }) => event === "rows_upgraded"),
+    server.events.some(({ event }) => event === "rows_upgraded"),
   );
-  return world;
+  return server;
 }
 
 const withKey = { integration_key: earlier.integrationKey };
 let orders = 0;
 
-async function pay(world: World, token: string) {
-  const { body } = await world.postJson(
+async function pay(server: TestServer, token: string) {
+  const { body } = await server.postJson(
     "/ws/direct",
     directBody(`new-${(orders += 1)}`, {
       creditcard: { token, card_cvv: token.length === 64 ? undefined : "123" },
@@ -51,22 +51,22 @@ describe("a data folder of the version before", () => {
       earlier.tokens.length,
       "control: the version before kept them",
     );
-    const world = await upgraded(folder);
+    const server = await upgraded(folder);
     for (const { token, mask } of earlier.tokens) {
-      const body = await pay(world, token);
+      const body = await pay(server, token);
       assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
-      const { body: queried } = await world.postJson("/ws/query", {
+      const { body: queried } = await server.postJson("/ws/query", {
         ...withKey,
         hash: (body["payment"] as { hash: string }).hash,
       });
       assert.ok(JSON.stringify(queried).includes("CO"), mask);
     }
     for (const hash of earlier.payments) {
-      const { body } = await world.postJson("/ws/query", { ...withKey, hash });
+      const { body } = await server.postJson("/ws/query", { ...withKey, hash });
       assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
     }
     const token = earlier.tokens[0]?.token;
-    const again = await world.postJson("/ws/token", {
+    const again = await server.postJson("/ws/token", {
       ...withKey,
       payment_type_code: "visa",
       country: "br",
@@ -74,24 +74,24 @@ describe("a data folder of the version before", () => {
       creditcard: card,
     });
     assert.match(JSON.stringify(again.body), /already exists/);
-    await world[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
 
     assert.deepEqual(guessable(folder), []);
-    const [event] = world.events.filter((each) => each.event === "rows_upgraded");
+    const [event] = server.events.filter((each) => each.event === "rows_upgraded");
     assert.deepEqual(event, { event: "rows_upgraded", cards: earlier.tokens.length });
   });
 
   test("is written again without what was deleted before the server listens, which the log says, and once", async (context) => {
     const folder = earlierFolder(context);
-    const rewriting = (world: World) =>
-      world.events
+    const rewriting = (server: TestServer) =>
+      server.events
         .filter(({ event }) => event === "database_rewriting" || event === "database_migrating")
         .map(({ event }) => event);
     const first = await upgraded(folder);
     assert.deepEqual(rewriting(first), ["database_rewriting", "database_migrating"]);
     assert.ok(!existsSync(join(folder, "cofre.db.rewrite")));
     await first[Symbol.asyncDispose]();
-    await using second = await startWorld({ environment: { COFRE_DATA_DIR: folder } });
+    await using second = await startTestServer({ environment: { COFRE_DATA_DIR: folder } });
     assert.deepEqual(rewriting(second), []);
   });
 
@@ -99,10 +99,10 @@ describe("a data folder of the version before", () => {
     const folder = earlierFolder(context);
     await (await upgraded(folder))[Symbol.asyncDispose]();
     assert.ok(existsSync(join(folder, "rows.sealed")));
-    await using world = await startWorld({ environment: { COFRE_DATA_DIR: folder } });
+    await using server = await startTestServer({ environment: { COFRE_DATA_DIR: folder } });
     for (const { token } of earlier.tokens)
-      assert.equal((await pay(world, token))["status"], "SUCCESS");
-    assert.ok(!world.events.some(({ event }) => event === "rows_upgraded"));
+      assert.equal((await pay(server, token))["status"], "SUCCESS");
+    assert.ok(!server.events.some(({ event }) => event === "rows_upgraded"));
   });
 
   // The upgrade completed with a count in the log, and the token of such a card was "not found"
@@ -124,9 +124,11 @@ describe("a data folder of the version before", () => {
       Uint8Array.from(ref, (byte, index) => (index < ref.length - 1 ? byte : byte ^ 1));
     const original = refOf(damaged);
     {
-      await using world = await startWorld({ environment: { COFRE_DATA_DIR: folder } });
-      await until("the alarm is raised", () => world.events.some(({ event }) => event === "alarm"));
-      const [alarm] = world.events.filter((each) => each.event === "alarm");
+      await using server = await startTestServer({ environment: { COFRE_DATA_DIR: folder } });
+      await until("the alarm is raised", () =>
+        server.events.some(({ event }) => event === "alarm"),
+      );
+      const [alarm] = server.events.filter((each) => each.event === "alarm");
       assert.ok(alarm?.event === "alarm");
       assert.equal(alarm.kind, "cards_not_readable");
       assert.match(
@@ -135,11 +137,11 @@ describe("a data folder of the version before", () => {
       );
       assert.ok(alarm.what.length <= 300, "the log cuts longer texts");
       for (const shown of [token, digest.toString("hex"), "411111"])
-        assert.ok(!JSON.stringify(world.events).includes(shown));
-      assert.ok(!world.events.some(({ event }) => event === "rows_upgraded"));
-      assert.equal((await pay(world, token))["status_code"], "COFRE-14", "it is not unknown");
+        assert.ok(!JSON.stringify(server.events).includes(shown));
+      assert.ok(!server.events.some(({ event }) => event === "rows_upgraded"));
+      assert.equal((await pay(server, token))["status_code"], "COFRE-14", "it is not unknown");
       assert.equal(
-        (await pay(world, earlier.tokens[1]?.token ?? ""))["status"],
+        (await pay(server, earlier.tokens[1]?.token ?? ""))["status"],
         "SUCCESS",
         "control: other cards pay",
       );
@@ -148,8 +150,8 @@ describe("a data folder of the version before", () => {
     assert.deepEqual(refOf(), damaged(original), "the row is as it was");
 
     refOf(() => original);
-    await using world = await upgraded(folder);
-    assert.equal((await pay(world, token))["status"], "SUCCESS");
+    await using server = await upgraded(folder);
+    assert.equal((await pay(server, token))["status"], "SUCCESS");
     assert.ok(existsSync(join(folder, "rows.sealed")));
   });
 
@@ -157,13 +159,13 @@ describe("a data folder of the version before", () => {
     const folder = earlierFolder(context);
     await (await upgraded(folder))[Symbol.asyncDispose]();
     copyFileSync(join(earlierFolder(context), "cofre.db"), join(folder, "cofre.db"));
-    await assert.rejects(startWorld({ environment: { COFRE_DATA_DIR: folder } }), {
+    await assert.rejects(startTestServer({ environment: { COFRE_DATA_DIR: folder } }), {
       name: "KeyringError",
       message: /Remove rows\.sealed/,
     });
     rmSync(join(folder, "rows.sealed"));
-    await using world = await upgraded(folder);
-    assert.equal((await pay(world, earlier.tokens[1]?.token ?? ""))["status"], "SUCCESS");
+    await using server = await upgraded(folder);
+    assert.equal((await pay(server, earlier.tokens[1]?.token ?? ""))["status"], "SUCCESS");
   });
 });
 
@@ -178,15 +180,15 @@ describe("a program that writes the database without the keys", () => {
   const written = async (
     context: Parameters<typeof earlierFolder>[0],
     sql: string,
-  ): Promise<World> => {
+  ): Promise<TestServer> => {
     const folder = earlierFolder(context);
     await (await upgraded(folder))[Symbol.asyncDispose]();
     const database = new DatabaseSync(join(folder, "cofre.db"));
     database.exec(sql);
     database.close();
-    return startWorld({ environment: { COFRE_DATA_DIR: folder } });
+    return startTestServer({ environment: { COFRE_DATA_DIR: folder } });
   };
-  const alarms = ({ events }: World): readonly unknown[] =>
+  const alarms = ({ events }: TestServer): readonly unknown[] =>
     events.flatMap((each) => (each.event === "alarm" ? [each.kind] : []));
   const digest = createHash("sha256").update("a key that was made up").digest("hex");
 
@@ -201,13 +203,13 @@ describe("a program that writes the database without the keys", () => {
     ],
   ] as const) {
     test(`gets no integration key by ${what}`, async (context) => {
-      await using world = await written(context, sql);
-      const { body } = await world.postJson("/ws/query", {
+      await using server = await written(context, sql);
+      const { body } = await server.postJson("/ws/query", {
         integration_key: "a key that was made up",
         hash: earlier.payments[0],
       });
       assert.equal(body["status_code"], "BP-SA-2", JSON.stringify(body));
-      assert.deepEqual(alarms(world), ["row_refused"]);
+      assert.deepEqual(alarms(server), ["row_refused"]);
     });
   }
 
@@ -217,7 +219,7 @@ describe("a program that writes the database without the keys", () => {
     const database = new DatabaseSync(join(folder, "cofre.db"));
     database.exec("UPDATE account_key SET grants = 'secret' WHERE grants = 'public'");
     database.close();
-    const start = startWorld({ environment: { COFRE_DATA_DIR: folder } });
+    const start = startTestServer({ environment: { COFRE_DATA_DIR: folder } });
     await assert.rejects(start, { name: "KeyTaken", message: /written without the keys/ });
   });
 
@@ -229,10 +231,10 @@ describe("a program that writes the database without the keys", () => {
     "mac = NULL",
   ]) {
     test(`cannot change what is shown of a card: ${column}`, async (context) => {
-      await using world = await written(context, `UPDATE card SET ${column}`);
-      const body = await pay(world, earlier.tokens[1]?.token ?? "");
+      await using server = await written(context, `UPDATE card SET ${column}`);
+      const body = await pay(server, earlier.tokens[1]?.token ?? "");
       assert.equal(body["status"], "ERROR", JSON.stringify(body));
-      assert.deepEqual(alarms(world), ["card_not_readable"]);
+      assert.deepEqual(alarms(server), ["card_not_readable"]);
     });
   }
 });

@@ -1,24 +1,24 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { directBody, integrationKey, startWorld, testCard } from "../world.ts";
+import { directBody, integrationKey, startTestServer, testCard } from "../server.ts";
 
 test("an explanation tells every fact of a partly captured payment and accounts for every cent", async () => {
-  await using world = await startWorld();
-  await world.get("/__cofre/settings", {
+  await using server = await startTestServer();
+  await server.get("/__cofre/settings", {
     integration_key: integrationKey,
     "settings[partialCapture]": "1",
   });
-  await world.postJson(
+  await server.postJson(
     "/ws/direct",
     directBody("explained", { creditcard: { ...testCard, auto_capture: false } }),
   );
-  await world.get("/ws/capture", {
+  await server.get("/ws/capture", {
     integration_key: integrationKey,
     merchant_payment_code: "explained",
     amount: "40.00",
   });
 
-  const { body } = await world.get("/__cofre/explain", {
+  const { body } = await server.get("/__cofre/explain", {
     integration_key: integrationKey,
     merchant_payment_code: "explained",
   });
@@ -73,13 +73,13 @@ test("an explanation tells every fact of a partly captured payment and accounts 
 });
 
 test("an explanation says how every amount came about, for each currency, tax and return", async () => {
-  await using world = await startWorld();
+  await using server = await startTestServer();
   const priceOf = async (code: string): Promise<readonly string[]> => {
-    const { body } = await world.get("/__cofre/explain", {
+    const { body } = await server.get("/__cofre/explain", {
       integration_key: integrationKey,
       merchant_payment_code: code,
     });
-    const { body: timeline } = await world.get("/__cofre/timeline", {
+    const { body: timeline } = await server.get("/__cofre/timeline", {
       integration_key: integrationKey,
       merchant_payment_code: code,
     });
@@ -87,24 +87,24 @@ test("an explanation says how every amount came about, for each currency, tax an
     return (body["price"] as { readonly text: string }[]).map(({ text }) => text);
   };
   const chargeback = (code: string) =>
-    world.get("/__cofre/payment", {
+    server.get("/__cofre/payment", {
       integration_key: integrationKey,
       merchant_payment_code: code,
       action: "chargeback",
       description: "no",
     });
-  await world.postJson("/ws/direct", directBody("disputed"));
-  const { body } = await world.get("/ws/query", {
+  await server.postJson("/ws/direct", directBody("disputed"));
+  const { body } = await server.get("/ws/query", {
     integration_key: integrationKey,
     merchant_payment_code: "disputed",
   });
   const { hash } = body["payment"] as { readonly hash: string };
-  await world.get("/__cofre/settings", {
+  await server.get("/__cofre/settings", {
     integration_key: integrationKey,
     "settings[refundRequestedMinutes]": "0",
     "settings[refundPendingMinutes]": "0",
   });
-  await world.get("/ws/refund", {
+  await server.get("/ws/refund", {
     integration_key: integrationKey,
     operation: "request",
     hash,
@@ -119,15 +119,15 @@ test("an explanation says how every amount came about, for each currency, tax an
     /^(?:99\.99|100\.00) USD of the captured 100\.00 USD went back: the same share of 585\.22 BRL, 585\.\d\d BRL\.$/,
   );
 
-  await world.get("/__cofre/settings", {
+  await server.get("/__cofre/settings", {
     integration_key: integrationKey,
     "settings[taxPaidBy]": "merchant",
   });
-  await world.postJson("/ws/direct", directBody("borne"));
+  await server.postJson("/ws/direct", directBody("borne"));
   assert.deepEqual(
     (await priceOf("borne")).at(0),
     "100.00 USD at a rate of 5.8300 are 583.00 BRL, rounded half up; the merchant bears the tax of 2.22 BRL.",
   );
-  await world.postJson("/ws/direct", directBody("local", { currency_code: "BRL" }));
+  await server.postJson("/ws/direct", directBody("local", { currency_code: "BRL" }));
   assert.match((await priceOf("local")).at(0) ?? "", /^100\.00 BRL, not converted; /);
 });

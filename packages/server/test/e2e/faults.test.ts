@@ -10,10 +10,10 @@ import {
   type Answer,
   directBody,
   integrationKey,
-  startWorld,
+  startTestServer,
   testCard,
-  type World,
-} from "../world.ts";
+  type TestServer,
+} from "../server.ts";
 import { until } from "../until.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -29,7 +29,7 @@ interface Seen {
 
 /** One request on its own connection, as from a client without retries. */
 function send(
-  world: World,
+  server: TestServer,
   path: string,
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
@@ -44,7 +44,7 @@ function send(
       isWhole: boolean,
     ): void => resolve({ status, headers: of, text, isWhole, afterMs: performance.now() - from });
     const request = httpRequest(
-      { host: "127.0.0.1", port: world.port, path, method: "POST", agent: false, headers },
+      { host: "127.0.0.1", port: server.port, path, method: "POST", agent: false, headers },
       (response) => {
         let text = "";
         begins();
@@ -62,25 +62,25 @@ function send(
 }
 
 const pay = (
-  world: World,
+  server: TestServer,
   code: string,
   headers: Readonly<Record<string, string>> = {},
-): Promise<Seen> => send(world, "/ws/direct", directBody(code), headers);
+): Promise<Seen> => send(server, "/ws/direct", directBody(code), headers);
 
-const faults = (world: World, fields: Fields = {}): Promise<Answer> =>
-  world.postJson("/__cofre/faults", { integration_key: integrationKey, ...fields });
+const faults = (server: TestServer, fields: Fields = {}): Promise<Answer> =>
+  server.postJson("/__cofre/faults", { integration_key: integrationKey, ...fields });
 
-async function add(world: World, fault: Fields): Promise<string> {
-  const { body } = await faults(world, { add: fault });
+async function add(server: TestServer, fault: Fields): Promise<string> {
+  const { body } = await faults(server, { add: fault });
   assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
   return (body["fault"] as { readonly id: string }).id;
 }
 
-const query = (world: World, code: string): Promise<Answer> =>
-  world.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: code });
+const query = (server: TestServer, code: string): Promise<Answer> =>
+  server.get("/ws/query", { integration_key: integrationKey, merchant_payment_code: code });
 
-async function statusOf(world: World, code: string): Promise<unknown> {
-  const { body } = await query(world, code);
+async function statusOf(server: TestServer, code: string): Promise<unknown> {
+  const { body } = await query(server, code);
   return (body["payment"] as Fields | undefined)?.["status"] ?? body["status_code"];
 }
 
@@ -89,10 +89,10 @@ async function statusOf(world: World, code: string): Promise<unknown> {
  * balance.
  */
 async function booksOf(
-  world: World,
+  server: TestServer,
   code: string,
 ): Promise<readonly [state: unknown, captured: unknown]> {
-  const { body } = await world.get("/__cofre/explain", {
+  const { body } = await server.get("/__cofre/explain", {
     integration_key: integrationKey,
     merchant_payment_code: code,
   });
@@ -103,8 +103,8 @@ async function booksOf(
 }
 
 /** The number of charges, from the list of all payments. */
-async function charges(world: World): Promise<number> {
-  const { body } = await world.postJson("/__cofre/payments", {
+async function charges(server: TestServer): Promise<number> {
+  const { body } = await server.postJson("/__cofre/payments", {
     integration_key: integrationKey,
     limit: 100,
   });
@@ -113,9 +113,9 @@ async function charges(world: World): Promise<number> {
 }
 
 /** Sends a charge and leaves its connection to the caller. */
-function charging(world: World, code: string): Socket {
+function charging(server: TestServer, code: string): Socket {
   const body = JSON.stringify(directBody(code));
-  const socket = connect(world.port, "127.0.0.1");
+  const socket = connect(server.port, "127.0.0.1");
   socket.on("error", () => undefined);
   socket.write(
     `POST /ws/direct HTTP/1.1\r\nHost: x\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
@@ -124,12 +124,12 @@ function charging(world: World, code: string): Socket {
 }
 
 /** Recovery runs once a second; the clock is moved until it has settled the payment. */
-async function settled(world: World, code: string, status: string): Promise<void> {
-  for (let look = 0; look < 200 && (await statusOf(world, code)) === "PE"; look += 1) {
-    world.clock.advance(600_000);
+async function settled(server: TestServer, code: string, status: string): Promise<void> {
+  for (let look = 0; look < 200 && (await statusOf(server, code)) === "PE"; look += 1) {
+    server.clock.advance(600_000);
     await new Promise((resolve) => void setTimeout(resolve, 50));
   }
-  assert.equal(await statusOf(world, code), status);
+  assert.equal(await statusOf(server, code), status);
 }
 
 function envelope({ text }: Seen): Fields {
@@ -147,18 +147,18 @@ function paidBy(seen: Seen): unknown {
  * A correct client with an unknown outcome: it queries first, and sends the same code again if no
  * payment exists.
  */
-async function askAndSendAgain(world: World, code: string): Promise<void> {
-  if ((await statusOf(world, code)) === "BP-QRY-2")
-    assert.equal(paidBy(await pay(world, code)), "CO");
+async function askAndSendAgain(server: TestServer, code: string): Promise<void> {
+  if ((await statusOf(server, code)) === "BP-QRY-2")
+    assert.equal(paidBy(await pay(server, code)), "CO");
   // A client that does not query: the code is taken now, and nothing is charged.
-  assert.equal(paidBy(await pay(world, code)), "BP-DR-0");
-  assert.deepEqual(await booksOf(world, code), ["captured", "100.00"]);
-  assert.equal(await charges(world), 1);
+  assert.equal(paidBy(await pay(server, code)), "BP-DR-0");
+  assert.deepEqual(await booksOf(server, code), ["captured", "100.00"]);
+  assert.equal(await charges(server), 1);
 }
 
-const hasMetFault = (world: World): Promise<number> =>
+const hasMetFault = (server: TestServer): Promise<number> =>
   until("a request has met a fault", () =>
-    world.events.some(({ event }) => event === "fault_injected"),
+    server.events.some(({ event }) => event === "fault_injected"),
   );
 
 const paid = ["captured", "100.00"] as const;
@@ -246,24 +246,24 @@ const kinds: Readonly<
 describe("a fault on the way of a charge", { timeout: 60_000 }, () => {
   for (const [kind, { fault = {}, books, check }] of Object.entries(kinds)) {
     test(`${kind}: the client sees it, the books are as documented, and sent again it is one charge`, async () => {
-      await using world = await startWorld();
-      const id = await add(world, { kind, ...fault });
-      const seen = await pay(world, "order-1");
+      await using server = await startTestServer();
+      const id = await add(server, { kind, ...fault });
+      const seen = await pay(server, "order-1");
       check(seen);
       assert.equal(
         seen.headers["x-cofre-fault"],
         seen.status === undefined ? undefined : `${id} ${kind}`,
       );
-      assert.deepEqual(await booksOf(world, "order-1"), books);
-      assert.deepEqual((await faults(world)).body["faults"], []);
-      assert.equal(await statusOf(world, "order-1"), books[0] === "captured" ? "CO" : "BP-QRY-2");
-      await askAndSendAgain(world, "order-1");
-      const told = world.events.filter(({ event }) => event === "fault_injected");
+      assert.deepEqual(await booksOf(server, "order-1"), books);
+      assert.deepEqual((await faults(server)).body["faults"], []);
+      assert.equal(await statusOf(server, "order-1"), books[0] === "captured" ? "CO" : "BP-QRY-2");
+      await askAndSendAgain(server, "order-1");
+      const told = server.events.filter(({ event }) => event === "fault_injected");
       assert.deepEqual(
         told.map((event) => ({ ...event, merchantId: undefined })),
         [{ event: "fault_injected", fault: id, kind, path: "/ws/direct", merchantId: undefined }],
       );
-      const [first] = world.events.filter(
+      const [first] = server.events.filter(
         (event) => event.event === "request" && event.path === "/ws/direct",
       );
       const isCut = seen.status === undefined || !seen.isWhole;
@@ -272,40 +272,44 @@ describe("a fault on the way of a charge", { timeout: 60_000 }, () => {
   }
 
   test("decline: the charge is CA for the reason, no money moved, and another code is charged", async () => {
-    await using world = await startWorld();
-    await add(world, { kind: "decline", reason: "insufficient_funds" });
-    const seen = await pay(world, "order-1");
+    await using server = await startTestServer();
+    await add(server, { kind: "decline", reason: "insufficient_funds" });
+    const seen = await pay(server, "order-1");
     assert.equal(paidBy(seen), "CA");
     const { transaction_status: told } = envelope(seen)["payment"] as {
       readonly transaction_status: Fields;
     };
     assert.deepEqual([told["code"], told["description"]], ["NOK", "Insufficient funds"]);
-    assert.deepEqual(await booksOf(world, "order-1"), ["declined", "0.00"]);
-    assert.equal(paidBy(await pay(world, "order-1")), "BP-DR-0");
-    assert.equal(paidBy(await pay(world, "order-2")), "CO");
-    assert.equal(await charges(world), 1);
+    assert.deepEqual(await booksOf(server, "order-1"), ["declined", "0.00"]);
+    assert.equal(paidBy(await pay(server, "order-1")), "BP-DR-0");
+    assert.equal(paidBy(await pay(server, "order-2")), "CO");
+    assert.equal(await charges(server), 1);
   });
 
   test("acquirer_unknown_then_yes: PE, and recovery finds the approval", async () => {
-    await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" } });
-    await add(world, { kind: "acquirer_unknown_then_yes" });
-    assert.equal(paidBy(await pay(world, "order-1")), "PE");
-    assert.deepEqual(await booksOf(world, "order-1"), ["authorizing", "0.00"]);
+    await using server = await startTestServer({
+      environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" },
+    });
+    await add(server, { kind: "acquirer_unknown_then_yes" });
+    assert.equal(paidBy(await pay(server, "order-1")), "PE");
+    assert.deepEqual(await booksOf(server, "order-1"), ["authorizing", "0.00"]);
     // A client that does not wait receives the answer that the payment exists.
-    assert.equal(paidBy(await pay(world, "order-1")), "BP-DR-0");
-    await settled(world, "order-1", "CO");
-    await askAndSendAgain(world, "order-1");
+    assert.equal(paidBy(await pay(server, "order-1")), "BP-DR-0");
+    await settled(server, "order-1", "CO");
+    await askAndSendAgain(server, "order-1");
   });
 
   test("acquirer_unknown_then_no: PE, and recovery makes sure that nothing is held", async () => {
-    await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" } });
-    await add(world, { kind: "acquirer_unknown_then_no" });
-    assert.equal(paidBy(await pay(world, "order-1")), "PE");
-    await settled(world, "order-1", "CA");
-    assert.deepEqual(await booksOf(world, "order-1"), ["voided", "0.00"]);
-    assert.equal(paidBy(await pay(world, "order-1")), "BP-DR-0");
-    assert.equal(paidBy(await pay(world, "order-1-again")), "CO");
-    assert.equal(await charges(world), 1);
+    await using server = await startTestServer({
+      environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" },
+    });
+    await add(server, { kind: "acquirer_unknown_then_no" });
+    assert.equal(paidBy(await pay(server, "order-1")), "PE");
+    await settled(server, "order-1", "CA");
+    assert.deepEqual(await booksOf(server, "order-1"), ["voided", "0.00"]);
+    assert.equal(paidBy(await pay(server, "order-1")), "BP-DR-0");
+    assert.equal(paidBy(await pay(server, "order-1-again")), "CO");
+    assert.equal(await charges(server), 1);
   });
 
   test("all kinds have a test here", () => {
@@ -320,8 +324,8 @@ describe("a fault on the way of a charge", { timeout: 60_000 }, () => {
 });
 
 describe("a fault on the way of what follows a charge", { timeout: 60_000 }, () => {
-  const hold = async (world: World, code: string): Promise<string> => {
-    const { body } = await world.postJson(
+  const hold = async (server: TestServer, code: string): Promise<string> => {
+    const { body } = await server.postJson(
       "/ws/direct",
       directBody(code, { creditcard: { ...testCard, auto_capture: false } }),
     );
@@ -329,61 +333,63 @@ describe("a fault on the way of what follows a charge", { timeout: 60_000 }, () 
   };
 
   test("meets the payment that it is for by either of its names, and no other one", async () => {
-    await using world = await startWorld();
-    const [mine, other] = [await hold(world, "mine"), await hold(world, "other")];
-    await add(world, {
+    await using server = await startTestServer();
+    const [mine, other] = [await hold(server, "mine"), await hold(server, "other")];
+    await add(server, {
       kind: "drop_after_commit",
       path: "/ws/capture",
       merchant_payment_code: "mine",
     });
     const capture = (hash: string): Promise<Seen> =>
-      send(world, "/ws/capture", { integration_key: integrationKey, hash });
+      send(server, "/ws/capture", { integration_key: integrationKey, hash });
     assert.equal(paidBy(await capture(other)), "CO");
     assert.equal((await capture(mine)).status, undefined);
-    assert.deepEqual(await booksOf(world, "mine"), paid);
+    assert.deepEqual(await booksOf(server, "mine"), paid);
     // A repeated request does not capture twice.
     assert.equal(paidBy(await capture(mine)), "BP-CAP-4");
-    assert.deepEqual(await booksOf(world, "mine"), paid);
+    assert.deepEqual(await booksOf(server, "mine"), paid);
 
-    await add(world, { kind: "throttle", path: "/ws/query/", merchant_payment_code: "mine" });
-    assert.equal((await query(world, "other")).status, 200);
-    assert.equal((await query(world, "mine")).status, 429);
+    await add(server, { kind: "throttle", path: "/ws/query/", merchant_payment_code: "mine" });
+    assert.equal((await query(server, "other")).status, 200);
+    assert.equal((await query(server, "mine")).status, 429);
   });
 
   test("decline: a capture is refused, and the authorization is still there", async () => {
-    await using world = await startWorld();
-    const hash = await hold(world, "held");
-    await add(world, { kind: "decline", reason: "expired_card", path: "/ws/capture" });
+    await using server = await startTestServer();
+    const hash = await hold(server, "held");
+    await add(server, { kind: "decline", reason: "expired_card", path: "/ws/capture" });
     const capture = (): Promise<Seen> =>
-      send(world, "/ws/capture", { integration_key: integrationKey, hash });
+      send(server, "/ws/capture", { integration_key: integrationKey, hash });
     assert.equal(paidBy(await capture()), "BP-CAP-7");
-    assert.deepEqual(await booksOf(world, "held"), ["authorized", "0.00"]);
+    assert.deepEqual(await booksOf(server, "held"), ["authorized", "0.00"]);
     assert.equal(paidBy(await capture()), "CO");
-    assert.equal(await charges(world), 1);
+    assert.equal(await charges(server), 1);
   });
 
   test("acquirer_unknown_then_yes: a capture and a cancel are open, and recovery finds them done", async () => {
-    await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" } });
+    await using server = await startTestServer({
+      environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" },
+    });
     for (const [verb, state, status] of [
       ["capture", "capturing", "CO"],
       ["cancel", "voiding", "CA"],
     ] as const) {
-      const hash = await hold(world, verb);
-      await add(world, { kind: "acquirer_unknown_then_yes", path: `/ws/${verb}` });
+      const hash = await hold(server, verb);
+      await add(server, { kind: "acquirer_unknown_then_yes", path: `/ws/${verb}` });
       assert.equal(
-        paidBy(await send(world, `/ws/${verb}`, { integration_key: integrationKey, hash })),
+        paidBy(await send(server, `/ws/${verb}`, { integration_key: integrationKey, hash })),
         "COFRE-22",
       );
-      assert.equal((await booksOf(world, verb))[0], state);
-      await settled(world, verb, status);
+      assert.equal((await booksOf(server, verb))[0], state);
+      await settled(server, verb, status);
     }
   });
 
   test("decline: a card is no good", async () => {
-    await using world = await startWorld();
-    await add(world, { kind: "decline", reason: "expired_card" });
+    await using server = await startTestServer();
+    await add(server, { kind: "decline", reason: "expired_card" });
     const verify = () =>
-      world.postJson("/ws/verifycard", {
+      server.postJson("/ws/verifycard", {
         integration_key: integrationKey,
         payment_type_code: "creditcard",
         country: "br",
@@ -402,30 +408,30 @@ describe("a request with an Idempotency-Key that a fault meets", () => {
 
   for (const kind of ["drop_after_commit", "error_after_commit", "garbage_after_commit"]) {
     test(`${kind}: the retry gets what was committed`, async () => {
-      await using world = await startWorld();
-      await add(world, { kind });
-      assert.notEqual((await pay(world, "named", key)).status, 200);
-      const again = await pay(world, "named", key);
+      await using server = await startTestServer();
+      await add(server, { kind });
+      assert.notEqual((await pay(server, "named", key)).status, 200);
+      const again = await pay(server, "named", key);
       assert.deepEqual([paidBy(again), again.headers["idempotent-replayed"]], ["CO", "true"]);
-      assert.equal(await charges(world), 1);
+      assert.equal(await charges(server), 1);
     });
   }
 
   for (const kind of ["fail_before_commit", "unavailable", "throttle", "drop_before_commit"]) {
     test(`${kind}: the retry runs`, async () => {
-      await using world = await startWorld();
-      await add(world, { kind });
-      assert.notEqual((await pay(world, "named", key)).status, 200);
-      const again = await pay(world, "named", key);
+      await using server = await startTestServer();
+      await add(server, { kind });
+      assert.notEqual((await pay(server, "named", key)).status, 200);
+      const again = await pay(server, "named", key);
       assert.deepEqual([paidBy(again), again.headers["idempotent-replayed"]], ["CO", undefined]);
-      assert.equal(await charges(world), 1);
+      assert.equal(await charges(server), 1);
     });
   }
 
   test("a refund that was done and not answered is made once", async () => {
-    await using world = await startWorld();
-    await pay(world, "paid");
-    await add(world, { kind: "drop_after_commit", path: "/ws/refund" });
+    await using server = await startTestServer();
+    await pay(server, "paid");
+    await add(server, { kind: "drop_after_commit", path: "/ws/refund" });
     const refund = {
       integration_key: integrationKey,
       operation: "request",
@@ -433,12 +439,12 @@ describe("a request with an Idempotency-Key that a fault meets", () => {
       amount: "10.00",
       description: "x",
     };
-    assert.equal((await send(world, "/ws/refund", refund, key)).status, undefined);
+    assert.equal((await send(server, "/ws/refund", refund, key)).status, undefined);
     assert.equal(
-      (await send(world, "/ws/refund", refund, key)).headers["idempotent-replayed"],
+      (await send(server, "/ws/refund", refund, key)).headers["idempotent-replayed"],
       "true",
     );
-    const { body } = await query(world, "paid");
+    const { body } = await query(server, "paid");
     assert.equal((body["payment"] as { readonly refunds: readonly unknown[] }).refunds.length, 1);
   });
 });
@@ -459,26 +465,26 @@ async function released<T>(time: HeldScheduler, ends: Promise<T>): Promise<T> {
 
 describe("a fault that waits", { timeout: 60_000 }, () => {
   test("ends when the server stops: what was done is answered, what was not is refused", async () => {
-    const world = await startWorld();
-    await add(world, { kind: "late_answer", delay_ms: 120_000, merchant_payment_code: "late" });
-    await add(world, { kind: "slow", delay_ms: 120_000, merchant_payment_code: "slow" });
-    await add(world, {
+    const server = await startTestServer();
+    await add(server, { kind: "late_answer", delay_ms: 120_000, merchant_payment_code: "late" });
+    await add(server, { kind: "slow", delay_ms: 120_000, merchant_payment_code: "slow" });
+    await add(server, {
       kind: "stall_in_body",
       delay_ms: 120_000,
       merchant_payment_code: "stalled",
     });
     const begun = Promise.withResolvers<void>();
-    const stalledOne = send(world, "/ws/direct", directBody("stalled"), {}, begun.resolve);
-    const sent = [pay(world, "late"), pay(world, "slow"), stalledOne];
+    const stalledOne = send(server, "/ws/direct", directBody("stalled"), {}, begun.resolve);
+    const sent = [pay(server, "late"), pay(server, "slow"), stalledOne];
     // All three have arrived, and the work before the wait is done.
     await begun.promise;
     await until(
       "three requests have met their faults",
-      () => world.events.filter(({ event }) => event === "fault_injected").length >= 3,
+      () => server.events.filter(({ event }) => event === "fault_injected").length >= 3,
     );
-    await until("two payments are charged", async () => (await charges(world)) >= 2);
+    await until("two payments are charged", async () => (await charges(server)) >= 2);
     const from = performance.now();
-    assert.equal(await world.cofre.close(), "drained");
+    assert.equal(await server.cofre.close(), "drained");
     assert.ok(performance.now() - from < 30_000);
     const [late, slow, stalled] = await Promise.all(sent);
     assert.ok(late !== undefined && slow !== undefined && stalled !== undefined);
@@ -489,39 +495,39 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
 
   test("holds none of the server's places while it waits", async () => {
     const time = new HeldScheduler((ms) => ms === delayMs);
-    await using world = await startWorld({
+    await using server = await startTestServer({
       environment: { COFRE_MAX_IN_FLIGHT: "1" },
       ports: { scheduler: time },
     });
     for (const kind of ["late_answer", "stall_in_body", "slow"]) {
-      await add(world, { kind, delay_ms: delayMs, path: "/ws/direct" });
-      const sent = pay(world, kind);
+      await add(server, { kind, delay_ms: delayMs, path: "/ws/direct" });
+      const sent = pay(server, kind);
       await until(`a request has met ${kind}`, () =>
-        world.events.some((event) => event.event === "fault_injected" && event.kind === kind),
+        server.events.some((event) => event.event === "fault_injected" && event.kind === kind),
       );
       // The only place is occupied until the wait begins.
-      await until("a place is free", async () => (await query(world, kind)).status !== 503);
+      await until("a place is free", async () => (await query(server, kind)).status !== 503);
       await released(time, sent);
-      assert.equal(await statusOf(world, kind), "CO");
+      assert.equal(await statusOf(server, kind), "CO");
     }
   });
 
   test("ends when its client's connection is reset", async () => {
-    await using world = await startWorld();
-    await add(world, { kind: "late_answer", delay_ms: 120_000, merchant_payment_code: "reset" });
-    const socket = charging(world, "reset");
-    await hasMetFault(world);
-    await until("the payment is paid", async () => (await statusOf(world, "reset")) === "CO");
+    await using server = await startTestServer();
+    await add(server, { kind: "late_answer", delay_ms: 120_000, merchant_payment_code: "reset" });
+    const socket = charging(server, "reset");
+    await hasMetFault(server);
+    await until("the payment is paid", async () => (await statusOf(server, "reset")) === "CO");
     socket.resetAndDestroy();
     await until("the request has ended", () =>
-      world.events.some((event) => event.event === "request" && event.path === "/ws/direct"),
+      server.events.some((event) => event.event === "request" && event.path === "/ws/direct"),
     );
   });
 
   test("goes on for a client that has only ended its own side, which still hears the answer", async () => {
-    await using world = await startWorld({ environment: { COFRE_MAX_IN_FLIGHT: "1" } });
-    await add(world, { kind: "late_answer", delay_ms: 300, merchant_payment_code: "half" });
-    const half = charging(world, "half");
+    await using server = await startTestServer({ environment: { COFRE_MAX_IN_FLIGHT: "1" } });
+    await add(server, { kind: "late_answer", delay_ms: 300, merchant_payment_code: "half" });
+    const half = charging(server, "half");
     half.end();
     let text = "";
     for await (const piece of half) text += String(piece);
@@ -530,49 +536,49 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
 
   test("slow: who sends the charge again meanwhile is charged once", async () => {
     const time = new HeldScheduler((ms) => ms === delayMs);
-    await using world = await startWorld({ ports: { scheduler: time } });
-    await add(world, { kind: "slow", delay_ms: delayMs });
-    const first = pay(world, "order-1");
-    await hasMetFault(world);
-    assert.equal(paidBy(await pay(world, "order-1")), "CO");
+    await using server = await startTestServer({ ports: { scheduler: time } });
+    await add(server, { kind: "slow", delay_ms: delayMs });
+    const first = pay(server, "order-1");
+    await hasMetFault(server);
+    assert.equal(paidBy(await pay(server, "order-1")), "CO");
     assert.equal(paidBy(await released(time, first)), "BP-DR-0");
-    assert.equal(await charges(world), 1);
+    assert.equal(await charges(server), 1);
   });
 
   test("slow: all is done, also when the client has gone", async () => {
     const time = new HeldScheduler((ms) => ms === delayMs);
-    await using world = await startWorld({ ports: { scheduler: time } });
-    await add(world, { kind: "slow", delay_ms: delayMs });
+    await using server = await startTestServer({ ports: { scheduler: time } });
+    await add(server, { kind: "slow", delay_ms: delayMs });
     const leaving = httpRequest({
       host: "127.0.0.1",
-      port: world.port,
+      port: server.port,
       path: "/ws/direct",
       method: "POST",
       agent: false,
     });
     leaving.on("error", () => undefined);
     leaving.end(JSON.stringify(directBody("slow")));
-    await hasMetFault(world);
+    await hasMetFault(server);
     leaving.destroy();
-    assert.equal(await statusOf(world, "slow"), "BP-QRY-2");
+    assert.equal(await statusOf(server, "slow"), "BP-QRY-2");
     time.release();
-    await until("the payment is paid", async () => (await statusOf(world, "slow")) === "CO");
-    await askAndSendAgain(world, "slow");
+    await until("the payment is paid", async () => (await statusOf(server, "slow")) === "CO");
+    await askAndSendAgain(server, "slow");
   });
 });
 
 describe("/__cofre/faults", () => {
   test("lists what waits with how often it was injected, and clears one or all", async () => {
-    await using world = await startWorld();
-    await add(world, { kind: "throttle", times: 3, path: "/WS/Query/" });
-    await add(world, {
+    await using server = await startTestServer();
+    await add(server, { kind: "throttle", times: 3, path: "/WS/Query/" });
+    await add(server, {
       kind: "late_answer",
       times: 0,
       delay_ms: 40,
       merchant_payment_code: "order-1",
     });
-    await add(world, { kind: "decline", reason: "high_risk" });
-    await query(world, "any");
+    await add(server, { kind: "decline", reason: "high_risk" });
+    await query(server, "any");
     const all = [
       { id: "f1", kind: "throttle", times: 3, injected: 1, path: "/ws/query" },
       {
@@ -585,53 +591,53 @@ describe("/__cofre/faults", () => {
       },
       { id: "f3", kind: "decline", times: 1, injected: 0, reason: "high_risk" },
     ];
-    assert.deepEqual((await faults(world)).body, { faults: all, status: "SUCCESS" });
-    assert.deepEqual((await faults(world, { clear: "f1" })).body, {
+    assert.deepEqual((await faults(server)).body, { faults: all, status: "SUCCESS" });
+    assert.deepEqual((await faults(server, { clear: "f1" })).body, {
       cleared: 1,
       faults: all.slice(1),
       status: "SUCCESS",
     });
-    assert.equal((await query(world, "any")).status, 200);
-    assert.deepEqual((await faults(world, { clear: "all" })).body, {
+    assert.equal((await query(server, "any")).status, 200);
+    assert.deepEqual((await faults(server, { clear: "all" })).body, {
       cleared: 2,
       faults: [],
       status: "SUCCESS",
     });
-    assert.equal((await faults(world, { clear: "all" })).body["cleared"], 0);
+    assert.equal((await faults(server, { clear: "all" })).body["cleared"], 0);
   });
 
   test("takes a form too, and the secret key alone", async () => {
-    await using world = await startWorld();
+    await using server = await startTestServer();
     const form = new URLSearchParams({
       integration_key: integrationKey,
       "add[kind]": "slow",
       "add[delay_ms]": "1",
     });
     const { faults: listed } = (await (
-      await fetch(`${world.url}/__cofre/faults`, { method: "POST", body: form })
+      await fetch(`${server.url}/__cofre/faults`, { method: "POST", body: form })
     ).json()) as {
       readonly faults: readonly Fields[];
     };
     assert.deepEqual(listed, [{ id: "f1", kind: "slow", times: 1, injected: 0, delay_ms: 1 }]);
     for (const key of ["test_pk_world", "nobody's"])
-      assert.equal((await faults(world, { integration_key: key })).body["status_code"], "BP-SA-2");
+      assert.equal((await faults(server, { integration_key: key })).body["status_code"], "BP-SA-2");
   });
 
   test("never meets a call of /__cofre or a request without a key", async () => {
-    await using world = await startWorld();
-    await add(world, { kind: "fail_before_commit", times: 0 });
-    assert.equal((await faults(world)).status, 200);
+    await using server = await startTestServer();
+    await add(server, { kind: "fail_before_commit", times: 0 });
+    assert.equal((await faults(server)).status, 200);
     assert.equal(
-      (await world.postJson("/__cofre/settings", { integration_key: integrationKey })).status,
+      (await server.postJson("/__cofre/settings", { integration_key: integrationKey })).status,
       200,
     );
     assert.equal(
-      (await world.get("/ws/query", { integration_key: "nonsense" })).body["status_code"],
+      (await server.get("/ws/query", { integration_key: "nonsense" })).body["status_code"],
       "BP-SA-2",
     );
-    assert.equal((await fetch(`${world.url}/healthz`)).status, 200);
-    assert.equal((await query(world, "any")).status, 500);
-    assert.equal(((await faults(world)).body["faults"] as readonly Fields[])[0]?.["injected"], 1);
+    assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
+    assert.equal((await query(server, "any")).status, 500);
+    assert.equal(((await faults(server)).body["faults"] as readonly Fields[])[0]?.["injected"], 1);
   });
 
   const card = "4111111111111111";
@@ -676,25 +682,25 @@ describe("/__cofre/faults", () => {
   ];
 
   test("refuses what it does not understand, adds nothing, and repeats nothing of it", async () => {
-    await using world = await startWorld();
+    await using server = await startTestServer();
     for (const [fields, code] of hostile) {
-      const { body } = await faults(world, fields);
+      const { body } = await faults(server, fields);
       const text = JSON.stringify(body);
       assert.equal(body["status_code"], code, `${JSON.stringify(fields)}: ${text}`);
       assert.ok(!text.includes("1111") && !text.includes("xxx"), text);
     }
-    assert.deepEqual((await faults(world)).body["faults"], []);
-    assert.ok(!JSON.stringify(world.events).includes("1111"));
+    assert.deepEqual((await faults(server)).body["faults"], []);
+    assert.ok(!JSON.stringify(server.events).includes("1111"));
   });
 
   test("is the same in two worlds of one seed", async () => {
     const run = async (): Promise<readonly string[]> => {
-      await using world = await startWorld({ ports: { random: new SeededRandom("faults") } });
-      await add(world, { kind: "error_after_commit", times: 2 });
+      await using server = await startTestServer({ ports: { random: new SeededRandom("faults") } });
+      await add(server, { kind: "error_after_commit", times: 2 });
       const seen = [
-        await pay(world, "order-1"),
-        await pay(world, "order-2"),
-        await pay(world, "order-3"),
+        await pay(server, "order-1"),
+        await pay(server, "order-2"),
+        await pay(server, "order-3"),
       ];
       return seen.map(
         ({ status, headers, text }) => `${status} ${String(headers["x-cofre-fault"])} ${text}`,
@@ -704,82 +710,82 @@ describe("/__cofre/faults", () => {
   });
 
   test("is not there where money is real", async () => {
-    await using world = await startWorld({
+    await using server = await startTestServer({
       start: (config, log, ports) =>
         startCofre({ ...config, environment: "production" as "sandbox" }, log, ports),
     });
     assert.deepEqual(
-      [(await faults(world)).status, (await faults(world, { add: { kind: "throttle" } })).status],
+      [(await faults(server)).status, (await faults(server, { add: { kind: "throttle" } })).status],
       [404, 404],
     );
-    assert.equal(paidBy(await pay(world, "order-1")), "CO");
+    assert.equal(paidBy(await pay(server, "order-1")), "CO");
   });
 
   test("is refused where another server carries payments out, but for worlds", async () => {
-    await using upstream = await startWorld();
+    await using upstream = await startTestServer();
     const environment = {
       COFRE_UPSTREAM_URL: upstream.url,
       COFRE_UPSTREAM_INTEGRATION_KEY: integrationKey,
     };
-    await using world = await startWorld({ environment });
+    await using server = await startTestServer({ environment });
     for (const fields of [{}, { add: { kind: "throttle" } }, { clear: "all" }]) {
-      assert.equal((await faults(world, fields)).body["status_code"], "COFRE-100");
+      assert.equal((await faults(server, fields)).body["status_code"], "COFRE-100");
     }
-    assert.equal((await query(world, "any")).body["status_code"], "BP-QRY-2");
-    const key = await newWorld(world);
+    assert.equal((await query(server, "any")).body["status_code"], "BP-QRY-2");
+    const key = await newWorld(server);
     assert.equal(
-      (await faults(world, { integration_key: key, add: { kind: "throttle" } })).body["status"],
+      (await faults(server, { integration_key: key, add: { kind: "throttle" } })).body["status"],
       "SUCCESS",
     );
   });
 });
 
 describe("a fault of a world", { timeout: 60_000 }, () => {
-  const payIn = (world: World, key: string, code: string): Promise<Seen> =>
-    send(world, "/ws/direct", { ...directBody(code), integration_key: key });
-  const stateIn = async (world: World, key: string, code: string): Promise<unknown> =>
+  const payIn = (server: TestServer, key: string, code: string): Promise<Seen> =>
+    send(server, "/ws/direct", { ...directBody(code), integration_key: key });
+  const stateIn = async (server: TestServer, key: string, code: string): Promise<unknown> =>
     (
-      await world.postJson("/__cofre/explain", {
+      await server.postJson("/__cofre/explain", {
         integration_key: key,
         merchant_payment_code: code,
       })
     ).body["state"];
 
   test("touches no other account, and is gone when the world is reset", async () => {
-    await using world = await startWorld();
-    const [one, other] = [await newWorld(world), await newWorld(world)];
-    await faults(world, {
+    await using server = await startTestServer();
+    const [one, other] = [await newWorld(server), await newWorld(server)];
+    await faults(server, {
       integration_key: one,
       add: { kind: "drop_after_commit", times: 0, merchant_payment_code: "order-1" },
     });
-    assert.equal(paidBy(await payIn(world, other, "order-1")), "CO");
-    assert.equal(paidBy(await pay(world, "order-1")), "CO");
-    assert.equal((await payIn(world, one, "order-1")).status, undefined);
-    assert.equal(await stateIn(world, one, "order-1"), "captured");
+    assert.equal(paidBy(await payIn(server, other, "order-1")), "CO");
+    assert.equal(paidBy(await pay(server, "order-1")), "CO");
+    assert.equal((await payIn(server, one, "order-1")).status, undefined);
+    assert.equal(await stateIn(server, one, "order-1"), "captured");
     // By its hash, which exists only in the world.
-    const { body } = await world.postJson("/__cofre/explain", {
+    const { body } = await server.postJson("/__cofre/explain", {
       integration_key: one,
       merchant_payment_code: "order-1",
     });
     assert.equal(
-      (await send(world, "/ws/query", { integration_key: one, hash: body["hash"] })).status,
+      (await send(server, "/ws/query", { integration_key: one, hash: body["hash"] })).status,
       undefined,
     );
     for (const key of [other, integrationKey]) {
-      assert.deepEqual((await faults(world, { integration_key: key })).body["faults"], []);
+      assert.deepEqual((await faults(server, { integration_key: key })).body["faults"], []);
       assert.equal(
-        (await faults(world, { integration_key: key, clear: "f1" })).body["status_code"],
+        (await faults(server, { integration_key: key, clear: "f1" })).body["status_code"],
         "COFRE-97",
       );
     }
     assert.equal(
-      (await world.postJson("/__cofre/world", { integration_key: one, action: "reset" })).body[
+      (await server.postJson("/__cofre/world", { integration_key: one, action: "reset" })).body[
         "status"
       ],
       "SUCCESS",
     );
-    assert.deepEqual((await faults(world, { integration_key: one })).body["faults"], []);
-    assert.equal(paidBy(await payIn(world, one, "order-1")), "CO");
+    assert.deepEqual((await faults(server, { integration_key: one })).body["faults"], []);
+    assert.equal(paidBy(await payIn(server, one, "order-1")), "CO");
   });
 
   for (const act of [
@@ -788,53 +794,53 @@ describe("a fault of a world", { timeout: 60_000 }, () => {
     { action: "delete" },
   ]) {
     test(`keeps no request for what the world is after ${act.action}`, async () => {
-      await using world = await startWorld();
-      const key = await newWorld(world);
-      const other = await newWorld(world);
-      await world.postJson("/__cofre/world", {
+      await using server = await startTestServer();
+      const key = await newWorld(server);
+      const other = await newWorld(server);
+      await server.postJson("/__cofre/world", {
         integration_key: key,
         action: "snapshot",
         name: "before",
       });
       for (const each of [key, other]) {
-        await faults(world, { integration_key: each, add: { kind: "slow", delay_ms: 2_000 } });
+        await faults(server, { integration_key: each, add: { kind: "slow", delay_ms: 2_000 } });
       }
-      const [slow, bystander] = [payIn(world, key, "slow"), payIn(world, other, "slow")];
+      const [slow, bystander] = [payIn(server, key, "slow"), payIn(server, other, "slow")];
       const isMet = async (of: string): Promise<boolean> =>
-        ((await faults(world, { integration_key: of })).body["faults"] as readonly unknown[])
+        ((await faults(server, { integration_key: of })).body["faults"] as readonly unknown[])
           .length === 0;
       await until(
         "both requests have met their faults",
         async () => (await isMet(key)) && (await isMet(other)),
       );
-      await world.postJson("/__cofre/world", { integration_key: key, ...act });
+      await server.postJson("/__cofre/world", { integration_key: key, ...act });
       assert.deepEqual(
         [(await slow).status, envelope(await slow)["status_code"]],
         [503, "COFRE-21"],
       );
       assert.equal(paidBy(await bystander), "CO");
-      if (act.action !== "delete") assert.equal(await stateIn(world, key, "slow"), undefined);
+      if (act.action !== "delete") assert.equal(await stateIn(server, key, "slow"), undefined);
     });
   }
 
   test("of its acquirer is found out when its time is moved", async () => {
-    await using world = await startWorld();
+    await using server = await startTestServer();
     for (const [kind, state] of [
       ["acquirer_unknown_then_yes", "captured"],
       ["acquirer_unknown_then_no", "voided"],
     ] as const) {
-      const key = await newWorld(world);
-      await faults(world, { integration_key: key, add: { kind } });
-      assert.equal(paidBy(await payIn(world, key, "order-1")), "PE");
-      assert.equal(await stateIn(world, key, "order-1"), "authorizing");
-      await world.postJson("/__cofre/clock", { integration_key: key, advance: "10min" });
-      assert.equal(await stateIn(world, key, "order-1"), state);
+      const key = await newWorld(server);
+      await faults(server, { integration_key: key, add: { kind } });
+      assert.equal(paidBy(await payIn(server, key, "order-1")), "PE");
+      assert.equal(await stateIn(server, key, "order-1"), "authorizing");
+      await server.postJson("/__cofre/clock", { integration_key: key, advance: "10min" });
+      assert.equal(await stateIn(server, key, "order-1"), state);
     }
   });
 });
 
-async function newWorld(world: World): Promise<string> {
-  const { body } = await world.postJson("/__cofre/worlds", { seed: "faults" });
+async function newWorld(server: TestServer): Promise<string> {
+  const { body } = await server.postJson("/__cofre/worlds", { seed: "faults" });
   assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
   const [made] = (body["worlds"] ?? [body["world"]]) as readonly Fields[];
   return String(made?.["integration_key"]);

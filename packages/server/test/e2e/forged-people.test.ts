@@ -7,7 +7,7 @@ import { openAudit } from "../../src/start/commands.ts";
 import { readConfig } from "../../src/config/read-config.ts";
 import { verifyAuditLog } from "../../src/user/audit-log.ts";
 import { ask, ConsolePeople } from "../console-people.ts";
-import { directBody, integrationKey, startWorld, type World } from "../world.ts";
+import { directBody, integrationKey, startTestServer, type TestServer } from "../server.ts";
 import { earlier, earlierFolder } from "./earlier-installation.ts";
 import { until } from "../until.ts";
 
@@ -19,10 +19,10 @@ import { until } from "../until.ts";
 
 const environmentOf = (folder: string) => ({ COFRE_DATA_DIR: folder, COFRE_CONSOLE: "login" });
 
-async function start(folder: string): Promise<World> {
-  const world = await startWorld({ environment: environmentOf(folder) });
-  world.clock.advance(earlier.clock - world.clock.now());
-  return world;
+async function start(folder: string): Promise<TestServer> {
+  const server = await startTestServer({ environment: environmentOf(folder) });
+  server.clock.advance(earlier.clock - server.clock.now());
+  return server;
 }
 
 /**
@@ -30,11 +30,11 @@ async function start(folder: string): Promise<World> {
  */
 async function written(context: TestContext, ...statements: readonly string[]): Promise<string> {
   const folder = earlierFolder(context);
-  const world = await start(folder);
+  const server = await start(folder);
   await until("all rows are upgraded", () =>
-    world.events.some(({ event }) => event === "rows_upgraded"),
+    server.events.some(({ event }) => event === "rows_upgraded"),
   );
-  await world[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
   const database = new DatabaseSync(join(folder, "cofre.db"));
   for (const sql of statements) database.exec(sql);
   database.close();
@@ -56,7 +56,7 @@ async function verified(folder: string) {
   }
 }
 
-const refusedRows = ({ events }: World): readonly string[] =>
+const refusedRows = ({ events }: TestServer): readonly string[] =>
   events.flatMap((each) => (each.event === "row_refused" ? [each.kind] : []));
 
 const secret = "A".repeat(43);
@@ -65,8 +65,8 @@ const digest = createHash("sha256").update(secret).digest("hex");
 describe("people of the version before", () => {
   test("sign in after the upgrade, an open invitation works, and the audit log goes on and is whole", async (context) => {
     const folder = await written(context);
-    const world = await start(folder);
-    const people = new ConsolePeople(world);
+    const server = await start(folder);
+    const people = new ConsolePeople(server);
     const admin = await people.signIn(earlier.admin);
     await people.signIn(earlier.viewer);
     await people.accept(earlier.invitation);
@@ -77,12 +77,12 @@ describe("people of the version before", () => {
       JSON.stringify(body).includes('"first_invalid":null') || body["whole"] === true,
       JSON.stringify(body).slice(-300),
     );
-    await world[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
 
-    assert.deepEqual(refusedRows(world), []);
+    assert.deepEqual(refusedRows(server), []);
     assert.equal(await verified(folder), undefined);
     assert.ok(
-      world.events.some(({ event }) => event === "audit_head"),
+      server.events.some(({ event }) => event === "audit_head"),
       "its head is in the program's log",
     );
   });
@@ -90,14 +90,14 @@ describe("people of the version before", () => {
 
 describe("what a program does with a key while people sign in", () => {
   test("is in the audit log where it changes how the server behaves, and not where it pays", async () => {
-    await using world = await startWorld({ environment: { COFRE_CONSOLE: "login" } });
-    const admin = await new ConsolePeople(world).firstAdmin();
-    await world.postJson("/__cofre/settings", {
+    await using server = await startTestServer({ environment: { COFRE_CONSOLE: "login" } });
+    const admin = await new ConsolePeople(server).firstAdmin();
+    await server.postJson("/__cofre/settings", {
       integration_key: integrationKey,
       settings: { descriptor: "SHOP" },
     });
-    await world.postJson("/__cofre/settings", { integration_key: integrationKey });
-    await world.postJson("/ws/direct", directBody("by-key"));
+    await server.postJson("/__cofre/settings", { integration_key: integrationKey });
+    await server.postJson("/ws/direct", directBody("by-key"));
     const { body } = await admin.call("/__cofre/audit", {});
     const entries = body["entries"] as readonly {
       readonly actor: string;
@@ -116,16 +116,16 @@ describe("a program that writes the database without the keys", () => {
     const session = `INSERT INTO person_session (digest, person, started_at, last_used_at, ends_at)
       SELECT unhex('${digest}'), id, ${earlier.clock}, ${earlier.clock}, ${earlier.clock + 3_600_000} FROM person WHERE role = 'admin' LIMIT 1`;
     const folder = await written(context, session);
-    await using world = await start(folder);
+    await using server = await start(folder);
     const cookie = earlier.admin.cookie.replace(/=.*/, `=${secret}`);
     const reply = await ask(
-      world,
+      server,
       "/__cofre/users",
       {},
       { Cookie: cookie, "X-Cofre-CSRF": "none" },
     );
     assert.equal(reply.body["status"], "ERROR");
-    assert.deepEqual(refusedRows(world), ["person_session"]);
+    assert.deepEqual(refusedRows(server), ["person_session"]);
   });
 
   test("has the session of another person's row refused too", async (context) => {
@@ -139,15 +139,15 @@ describe("a program that writes the database without the keys", () => {
     );
     database.close();
 
-    await using world = await start(folder);
+    await using server = await start(folder);
     const reply = await ask(
-      world,
+      server,
       "/__cofre/users",
       {},
       { Cookie: viewer.cookie, "X-Cofre-CSRF": viewer.csrf },
     );
     assert.equal(reply.body["status"], "ERROR");
-    assert.deepEqual(refusedRows(world), ["person_session"]);
+    assert.deepEqual(refusedRows(server), ["person_session"]);
   });
 
   for (const [what, sql] of [
@@ -168,33 +168,33 @@ describe("a program that writes the database without the keys", () => {
   ] as const) {
     test(`changes nothing by ${what}: the person cannot sign in, and there is an alarm`, async (context) => {
       const folder = await written(context, sql);
-      await using world = await start(folder);
-      world.clock.advance(60_000);
-      const people = new ConsolePeople(world);
+      await using server = await start(folder);
+      server.clock.advance(60_000);
+      const people = new ConsolePeople(server);
       await assert.rejects(people.signIn(earlier.viewer));
       await people.signIn(earlier.admin);
-      assert.deepEqual(refusedRows(world), ["person"]);
+      assert.deepEqual(refusedRows(server), ["person"]);
     });
   }
 
   test("makes no admin by an invitation of its own", async (context) => {
     const sql = `UPDATE person SET invitation = unhex('${digest}'), role = 'admin' WHERE name = 'otto'`;
     const folder = await written(context, sql);
-    await using world = await start(folder);
+    await using server = await start(folder);
     const reply = await ask(
-      world,
+      server,
       "/__cofre/enrolment",
       { invitation: secret },
       { "X-Cofre-CSRF": "none" },
     );
     assert.equal(reply.body["status"], "ERROR");
-    assert.deepEqual(refusedRows(world), ["person"]);
+    assert.deepEqual(refusedRows(server), ["person"]);
   });
 
   test("whose admin's row was changed leaves a link for another one at the next start", async (context) => {
     const folder = await written(context, "UPDATE person SET role = 'viewer' WHERE name = 'admin'");
-    await using world = await start(folder);
-    assert.ok(world.cofre.consoleInvitation !== undefined);
+    await using server = await start(folder);
+    assert.ok(server.cofre.consoleInvitation !== undefined);
   });
 
   const unprotected = [

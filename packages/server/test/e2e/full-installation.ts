@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { WireClient } from "../support/wire-client.ts";
-import { directBody, integrationKey, testCard } from "../world.ts";
+import { directBody, integrationKey, testCard } from "../server.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

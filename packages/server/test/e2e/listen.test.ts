@@ -9,24 +9,24 @@ import {
   directBody,
   integrationKey,
   publicIntegrationKey,
-  startWorld,
+  startTestServer,
   testCard,
-  type World,
-} from "../world.ts";
+  type TestServer,
+} from "../server.ts";
 import { until } from "../until.ts";
 
 /** Signatures contain the time, and the command that verifies them uses the system's clock. */
-const startCofre = (): Promise<World> => startWorld({ ports: { clock: systemClock } });
+const startCofre = (): Promise<TestServer> => startTestServer({ ports: { clock: systemClock } });
 
 /** A command of the program, as a user runs it beside a Cofre with the same settings. */
 function commandOf(
   context: TestContext,
-  world: Pick<World, "port">,
+  testServer: Pick<TestServer, "port">,
   args: readonly string[],
   key: string | null = integrationKey,
 ): Command {
   return Command.cofre(context, args, {
-    COFRE_PORT: String(world.port),
+    COFRE_PORT: String(testServer.port),
     ...(key === null ? {} : { COFRE_SANDBOX_INTEGRATION_KEY: key }),
   });
 }
@@ -70,27 +70,32 @@ interface Shown {
   };
 }
 
-async function settingsOf(world: World): Promise<Shown["settings"]> {
-  return (await world.get("/__cofre/settings", { integration_key: integrationKey })).body[
+async function settingsOf(testServer: TestServer): Promise<Shown["settings"]> {
+  return (await testServer.get("/__cofre/settings", { integration_key: integrationKey })).body[
     "settings"
   ] as Shown["settings"];
 }
 
-async function endpointsOf(world: World): Promise<string[]> {
-  return (await settingsOf(world)).notificationEndpoints.map(({ id }) => id);
+async function endpointsOf(testServer: TestServer): Promise<string[]> {
+  return (await settingsOf(testServer)).notificationEndpoints.map(({ id }) => id);
 }
 
-function setSettings(world: World, settings: Readonly<Record<string, unknown>>): Promise<unknown> {
-  return world.postJson("/__cofre/settings", { integration_key: integrationKey, settings });
+function setSettings(
+  testServer: TestServer,
+  settings: Readonly<Record<string, unknown>>,
+): Promise<unknown> {
+  return testServer.postJson("/__cofre/settings", { integration_key: integrationKey, settings });
 }
 
-async function pay(world: World, code: string): Promise<string> {
-  const { body } = await world.postJson("/ws/direct", directBody(code));
+async function pay(testServer: TestServer, code: string): Promise<string> {
+  const { body } = await testServer.postJson("/ws/direct", directBody(code));
   return (body["payment"] as { readonly hash: string }).hash;
 }
 
-async function outcomes(world: World): Promise<(string | null)[]> {
-  const { body } = await world.get("/__cofre/notifications", { integration_key: integrationKey });
+async function outcomes(testServer: TestServer): Promise<(string | null)[]> {
+  const { body } = await testServer.get("/__cofre/notifications", {
+    integration_key: integrationKey,
+  });
   const told = body["notifications"] as {
     readonly deliveries: readonly { readonly outcome?: string }[];
   }[];
@@ -100,15 +105,15 @@ async function outcomes(world: World): Promise<(string | null)[]> {
 // Each test has its own server, and most of its time is the start of commands.
 describe("cofre listen", { concurrency: 3 }, () => {
   test("verifies, shows and passes on the same bytes, and is gone from the account after Ctrl-C", async (context) => {
-    await using world = await startCofre();
+    await using testServer = await startCofre();
     const { url, heard } = await startProgram(context);
-    await setSettings(world, { notificationEndpoints: [{ id: "shop", url, enabled: false }] });
-    const listening = commandOf(context, world, ["listen", "--forward-to", url]);
+    await setSettings(testServer, { notificationEndpoints: [{ id: "shop", url, enabled: false }] });
+    const listening = commandOf(context, testServer, ["listen", "--forward-to", url]);
     await listening.said(/Ctrl-C stops it/);
     const [, port = ""] = /on port (\d+)/.exec(listening.stderr) ?? [];
-    assert.deepEqual(await endpointsOf(world), ["shop", `listen-${port}`]);
+    assert.deepEqual(await endpointsOf(testServer), ["shop", `listen-${port}`]);
 
-    const hash = await pay(world, "one");
+    const hash = await pay(testServer, "one");
     const [line = ""] = await listening.lines(1);
     const shown = new RegExp(
       `^\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d  #1  update      ${hash} CO  attempt 1  verified  answered 200 \\(by the program\\)$`,
@@ -134,7 +139,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
 
     listening.child.kill("SIGINT");
     assert.equal(await listening.code(), 0);
-    assert.deepEqual(await endpointsOf(world), ["shop"]);
+    assert.deepEqual(await endpointsOf(testServer), ["shop"]);
     const said = listening.stdout + listening.stderr;
     assert.equal(
       /whsec_|whpk_/.test(said) || said.includes(integrationKey),
@@ -190,11 +195,11 @@ describe("cofre listen", { concurrency: 3 }, () => {
   });
 
   test("answers Cofre as the program does, and 502 when there is none", async (context) => {
-    await using world = await startCofre();
+    await using testServer = await startCofre();
     const { url } = await startProgram(context, [503]);
-    const listening = commandOf(context, world, ["listen", "--forward-to", url, "--json"]);
+    const listening = commandOf(context, testServer, ["listen", "--forward-to", url, "--json"]);
     await listening.said(/Ctrl-C stops it/);
-    await pay(world, "refused");
+    await pay(testServer, "refused");
     const [line = ""] = await listening.lines(1);
     const shown = JSON.parse(line) as Record<string, unknown>;
     assert.deepEqual(
@@ -202,33 +207,33 @@ describe("cofre listen", { concurrency: 3 }, () => {
       [503, "answered", true],
     );
     await until("a delivery has the outcome 503", async () =>
-      (await outcomes(world)).includes("503"),
+      (await outcomes(testServer)).includes("503"),
     );
     listening.child.kill("SIGTERM");
     await listening.exited;
 
-    const alone = commandOf(context, world, [
+    const alone = commandOf(context, testServer, [
       "listen",
       "--forward-to",
       `localhost:${await freePort()}`,
     ]);
     await alone.said(/Ctrl-C stops it/);
-    await pay(world, "unreachable");
+    await pay(testServer, "unreachable");
     assert.match(
       (await alone.lines(1))[0] ?? "",
       /verified {2}answered 502 \(the program does not listen\)/,
     );
     await until("a delivery has the outcome 502", async () =>
-      (await outcomes(world)).includes("502"),
+      (await outcomes(testServer)).includes("502"),
     );
   });
 
   test("tells what does not verify, what comes again and what is missing", async (context) => {
-    await using world = await startCofre();
-    await setSettings(world, { notificationChaos: { double: 1_000 } });
-    const listening = commandOf(context, world, ["listen", "--json"]);
+    await using testServer = await startCofre();
+    await setSettings(testServer, { notificationChaos: { double: 1_000 } });
+    const listening = commandOf(context, testServer, ["listen", "--json"]);
     await listening.said(/Ctrl-C stops it/);
-    await pay(world, "twice");
+    await pay(testServer, "twice");
     const twice = (await listening.lines(2)).map(
       (line) => JSON.parse(line) as Record<string, unknown>,
     );
@@ -244,18 +249,18 @@ describe("cofre listen", { concurrency: 3 }, () => {
       ],
     );
 
-    await setSettings(world, { notificationChaos: { double: 0, drop: 1_000 } });
-    await pay(world, "dropped");
+    await setSettings(testServer, { notificationChaos: { double: 0, drop: 1_000 } });
+    await pay(testServer, "dropped");
     await until("a delivery has the outcome dropped", async () =>
-      (await outcomes(world)).includes("dropped"),
+      (await outcomes(testServer)).includes("dropped"),
     );
-    await setSettings(world, { notificationChaos: { drop: 0 } });
-    await pay(world, "after");
+    await setSettings(testServer, { notificationChaos: { drop: 0 } });
+    await pay(testServer, "after");
     const after = JSON.parse((await listening.lines(3))[2] ?? "") as Record<string, unknown>;
     assert.deepEqual([after["sequence"], after["gap"]], [3, [2, 2]]);
 
-    await setSettings(world, { notificationChaos: { breakSignature: 1_000 } });
-    await pay(world, "forged");
+    await setSettings(testServer, { notificationChaos: { breakSignature: 1_000 } });
+    await pay(testServer, "forged");
     const forged = JSON.parse((await listening.lines(4))[3] ?? "") as Record<string, unknown>;
     assert.deepEqual(
       [forged["verified"], forged["answered"], forged["payments"]],
@@ -270,38 +275,38 @@ describe("cofre listen", { concurrency: 3 }, () => {
   });
 
   test("that was killed is cleared away by the next one, and one that lives is not", async (context) => {
-    await using world = await startCofre();
-    const killed = commandOf(context, world, ["listen"]);
+    await using testServer = await startCofre();
+    const killed = commandOf(context, testServer, ["listen"]);
     await killed.said(/Ctrl-C stops it/);
     killed.child.kill("SIGKILL");
     await killed.exited;
-    const [left] = await endpointsOf(world);
+    const [left] = await endpointsOf(testServer);
     assert.match(left ?? "", /^listen-\d+$/, "a control: it was killed before it could leave");
 
-    const second = commandOf(context, world, ["listen"]);
+    const second = commandOf(context, testServer, ["listen"]);
     await second.said(/Ctrl-C stops it/);
-    const [alive = ""] = await endpointsOf(world);
+    const [alive = ""] = await endpointsOf(testServer);
     assert.notEqual(alive, left);
-    const third = commandOf(context, world, ["listen"]);
+    const third = commandOf(context, testServer, ["listen"]);
     await third.said(/Ctrl-C stops it/);
-    const both = await endpointsOf(world);
+    const both = await endpointsOf(testServer);
     assert.equal(both.length, 2);
     assert.equal(both[0], alive);
   });
 
   test("hears on the same port, verified, what came after it was killed", async (context) => {
-    await using world = await startCofre();
+    await using testServer = await startCofre();
     const port = String(await freePort());
-    const killed = commandOf(context, world, ["listen", "--port", port]);
+    const killed = commandOf(context, testServer, ["listen", "--port", port]);
     await killed.said(/Ctrl-C stops it/);
     killed.child.kill("SIGKILL");
     await killed.exited;
-    await pay(world, "unheard");
+    await pay(testServer, "unheard");
     await until("a delivery has the outcome failed_connection", async () =>
-      (await outcomes(world)).includes("failed_connection"),
+      (await outcomes(testServer)).includes("failed_connection"),
     );
 
-    const again = commandOf(context, world, ["listen", "--port", port]);
+    const again = commandOf(context, testServer, ["listen", "--port", port]);
     await again.said(/Ctrl-C stops it/);
     // The second attempt is due five seconds after the first.
     assert.match(
@@ -311,26 +316,26 @@ describe("cofre listen", { concurrency: 3 }, () => {
   });
 
   test("enters itself again when the account has forgotten it", async (context) => {
-    await using world = await startCofre();
-    const listening = commandOf(context, world, ["listen"]);
+    await using testServer = await startCofre();
+    const listening = commandOf(context, testServer, ["listen"]);
     await listening.said(/Ctrl-C stops it/);
-    await setSettings(world, { notificationEndpoints: [] });
+    await setSettings(testServer, { notificationEndpoints: [] });
     await listening.said(/registered again/);
-    assert.equal((await endpointsOf(world)).length, 1);
+    assert.equal((await endpointsOf(testServer)).length, 1);
   });
 
   test("leaves when nobody reads any more what it prints", async (context) => {
-    await using world = await startCofre();
-    const listening = commandOf(context, world, ["listen"]);
+    await using testServer = await startCofre();
+    const listening = commandOf(context, testServer, ["listen"]);
     await listening.said(/Ctrl-C stops it/);
     listening.child.stdout?.destroy();
-    await pay(world, "unread");
+    await pay(testServer, "unread");
     assert.equal(await listening.code(), 0);
-    assert.deepEqual(await endpointsOf(world), []);
+    assert.deepEqual(await endpointsOf(testServer), []);
   });
 
   test("says what is wrong in words", async (context) => {
-    await using world = await startCofre();
+    await using testServer = await startCofre();
     const taken = createServer();
     await once(taken.listen(0, "127.0.0.1"), "listening");
     context.after(() => taken.close());
@@ -376,21 +381,21 @@ describe("cofre listen", { concurrency: 3 }, () => {
     ];
     taken.on("request", (_request, response) => void response.end("hello"));
     for (const [args, key, code, pattern] of wrong) {
-      const running = commandOf(context, world, ["listen", ...args], key);
+      const running = commandOf(context, testServer, ["listen", ...args], key);
       assert.equal(await running.code(), code, args.join(" "));
       assert.match(running.stderr, pattern);
       assert.equal(running.stdout, "");
       assert.equal(key !== null && running.stderr.includes(key), false);
     }
-    assert.deepEqual(await endpointsOf(world), []);
+    assert.deepEqual(await endpointsOf(testServer), []);
   });
 });
 
 describe("cofre chaos", () => {
   test("shows, sets and switches off", async (context) => {
-    await using world = await startCofre();
+    await using testServer = await startCofre();
     const run = async (...args: string[]): Promise<Command> => {
-      const running = commandOf(context, world, ["chaos", ...args]);
+      const running = commandOf(context, testServer, ["chaos", ...args]);
       await running.exited;
       return running;
     };
@@ -417,7 +422,7 @@ describe("cofre chaos", () => {
       beforeAnswer: 5,
     };
     assert.deepEqual(JSON.parse(set.stdout), expected);
-    assert.deepEqual((await settingsOf(world)).notificationChaos, expected);
+    assert.deepEqual((await settingsOf(testServer)).notificationChaos, expected);
 
     assert.match(
       (await run()).stdout,
@@ -441,12 +446,12 @@ describe("cofre chaos", () => {
       assert.equal(refused.child.exitCode, 2, args.join(" "));
     }
     assert.deepEqual(
-      (await settingsOf(world)).notificationChaos,
+      (await settingsOf(testServer)).notificationChaos,
       expected,
       "what is refused changes nothing",
     );
     await run("off");
     const off = { ...expected, drop: 0, breakSignature: 0, beforeAnswer: 0, delayMs: 10_000 };
-    assert.deepEqual((await settingsOf(world)).notificationChaos, off);
+    assert.deepEqual((await settingsOf(testServer)).notificationChaos, off);
   });
 });

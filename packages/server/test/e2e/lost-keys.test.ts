@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test, type TestContext } from "node:test";
-import { startWorld } from "../world.ts";
+import { startTestServer } from "../server.ts";
 
 describe("an installation whose keys are lost", () => {
   // A later start would have made new keys without an error, and every stored card would have
@@ -12,12 +12,12 @@ describe("an installation whose keys are lost", () => {
     test(`does not start with new ones: ${lost}`, async (context) => {
       const directory = newDirectory(context);
       const environment = { COFRE_DATA_DIR: directory };
-      await (await startWorld({ environment }))[Symbol.asyncDispose]();
+      await (await startTestServer({ environment }))[Symbol.asyncDispose]();
       for (const file of readdirSync(directory))
         if (typeof lost === "string" ? file === lost : lost.test(file))
           rmSync(join(directory, file));
 
-      await assert.rejects(startWorld({ environment }), {
+      await assert.rejects(startTestServer({ environment }), {
         name: "KeyringError",
         message: /missing.*backup/,
       });
@@ -26,8 +26,8 @@ describe("an installation whose keys are lost", () => {
 
   test("starts again when nothing is lost", async (context) => {
     const environment = { COFRE_DATA_DIR: newDirectory(context) };
-    await (await startWorld({ environment }))[Symbol.asyncDispose]();
-    await (await startWorld({ environment }))[Symbol.asyncDispose]();
+    await (await startTestServer({ environment }))[Symbol.asyncDispose]();
+    await (await startTestServer({ environment }))[Symbol.asyncDispose]();
   });
 });
 

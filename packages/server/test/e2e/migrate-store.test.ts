@@ -14,7 +14,7 @@ import { WireClient } from "../support/wire-client.ts";
 import { query, TestDatabases, testUrl } from "../postgres/databases.ts";
 import { dueTables } from "../postgres/due-tables.ts";
 import { Chance } from "../support/chance.ts";
-import { directBody, integrationKey } from "../world.ts";
+import { directBody, integrationKey } from "../server.ts";
 import {
   answersOf,
   Filling,

@@ -3,7 +3,13 @@ import { verify, X509Certificate } from "node:crypto";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { describe, test, type TestContext } from "node:test";
 import { Webhook } from "standardwebhooks";
-import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  startTestServer,
+  testCard,
+  type TestServer,
+} from "../server.ts";
 import { until } from "../until.ts";
 
 interface Heard {
@@ -39,8 +45,11 @@ function textOf(header: string | string[] | undefined): string {
   return typeof header === "string" ? header : "";
 }
 
-function told(world: World, query: Record<string, string> = {}): Promise<Record<string, unknown>> {
-  return world
+function told(
+  testServer: TestServer,
+  query: Record<string, string> = {},
+): Promise<Record<string, unknown>> {
+  return testServer
     .get("/__cofre/notifications", { integration_key: integrationKey, ...query })
     .then(({ body }) => body);
 }
@@ -50,8 +59,8 @@ interface DeliveryTold {
   readonly state: string;
 }
 
-async function deliveriesOf(world: World): Promise<readonly DeliveryTold[]> {
-  const { notifications } = (await told(world)) as {
+async function deliveriesOf(testServer: TestServer): Promise<readonly DeliveryTold[]> {
+  const { notifications } = (await told(testServer)) as {
     readonly notifications: readonly { readonly deliveries: readonly DeliveryTold[] }[];
   };
   return notifications.flatMap(({ deliveries }) => deliveries);
@@ -59,23 +68,23 @@ async function deliveriesOf(world: World): Promise<readonly DeliveryTold[]> {
 
 describe("notifications of the whole server", () => {
   test("an endpoint that has answered 410 says so and since when, and hears what was kept once it is switched on", async (context) => {
-    await using world = await startWorld();
+    await using testServer = await startTestServer();
     const { url, heard } = await startReceiver(context, [410]);
     const notificationEndpoints = [{ id: "shop", url }];
-    await world.postJson("/__cofre/settings", {
+    await testServer.postJson("/__cofre/settings", {
       integration_key: integrationKey,
       settings: { notificationEndpoints },
     });
     const endpoint = async (
       query: Record<string, string> = {},
     ): Promise<Readonly<Record<string, unknown>>> => {
-      const { endpoints } = (await told(world, query)) as {
+      const { endpoints } = (await told(testServer, query)) as {
         readonly endpoints: readonly Readonly<Record<string, unknown>>[];
       };
       return endpoints[0] ?? {};
     };
     assert.equal((await endpoint())["state"], "enabled");
-    await world.postJson("/ws/direct", directBody("kept"));
+    await testServer.postJson("/ws/direct", directBody("kept"));
     await until("the receiver is gone", async () => (await endpoint())["state"] === "gone");
     assert.match(String((await endpoint())["gone_at"]), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
     assert.equal((await endpoint())["enabled"], false);
@@ -87,7 +96,7 @@ describe("notifications of the whole server", () => {
       { disable: "shop", replay: "failed" },
     ])
       assert.equal(
-        (await told(world, wrong as Record<string, string>))["status_code"],
+        (await told(testServer, wrong as Record<string, string>))["status_code"],
         "COFRE-145",
         JSON.stringify(wrong),
       );
@@ -96,9 +105,11 @@ describe("notifications of the whole server", () => {
     const off = await endpoint({ disable: "shop" });
     assert.equal(off["state"], "disabled");
     assert.match(String(off["disabled_at"]), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
-    world.clock.advance(60_000);
-    const settings = await world.postJson("/__cofre/settings", { integration_key: integrationKey });
-    await world.postJson("/__cofre/settings", {
+    testServer.clock.advance(60_000);
+    const settings = await testServer.postJson("/__cofre/settings", {
+      integration_key: integrationKey,
+    });
+    await testServer.postJson("/__cofre/settings", {
       integration_key: integrationKey,
       settings: settings.body["settings"],
     });
@@ -117,7 +128,7 @@ describe("notifications of the whole server", () => {
   });
 
   test("what is no number and no hash is refused, and not taken for nothing", async () => {
-    await using world = await startWorld();
+    await using testServer = await startTestServer();
     for (const [wrong, code] of [
       [{ after: "the last" }, "COFRE-85"],
       [{ after: "-1" }, "COFRE-85"],
@@ -126,20 +137,20 @@ describe("notifications of the whole server", () => {
       [{ replay: "range", from: "1", to: "1e3" }, "COFRE-48"],
       [{ replay: "payment", hash: "order-1" }, "COFRE-48"],
     ] as const)
-      assert.equal((await told(world, wrong))["status_code"], code, JSON.stringify(wrong));
+      assert.equal((await told(testServer, wrong))["status_code"], code, JSON.stringify(wrong));
     for (const right of [{ after: "0" }, { hash: "0".repeat(48) }, { replay: "failed" }])
-      assert.equal((await told(world, right))["status"], "SUCCESS", JSON.stringify(right));
+      assert.equal((await told(testServer, right))["status"], "SUCCESS", JSON.stringify(right));
   });
 
   test("reach the account's address, and both signatures verify", async (context) => {
-    await using world = await startWorld();
+    await using testServer = await startTestServer();
     const { url, heard } = await startReceiver(context);
-    await world.get("/__cofre/settings", {
+    await testServer.get("/__cofre/settings", {
       integration_key: integrationKey,
       "settings[notificationUrl]": url,
     });
 
-    const { body } = await world.postJson("/ws/direct", directBody("told"));
+    const { body } = await testServer.postJson("/ws/direct", directBody("told"));
     const { hash } = body["payment"] as { readonly hash: string };
     await until("the receiver is called", () => heard.length === 1);
     const [first] = heard;
@@ -150,7 +161,7 @@ describe("notifications of the whole server", () => {
     );
     assert.equal(first.headers["x-cofre-sequence"], "1");
 
-    const pem = await (await fetch(`${world.url}/__cofre/certificate.pem`)).text();
+    const pem = await (await fetch(`${testServer.url}/__cofre/certificate.pem`)).text();
     const { publicKey } = new X509Certificate(pem);
     for (const name of ["x-signaturecontent", "x-signature-content"]) {
       const content: Buffer = Buffer.from(textOf(first.headers[name]), "base64");
@@ -161,29 +172,29 @@ describe("notifications of the whole server", () => {
       );
     }
     // The receivers' library signs the same text with the secret that the account shows.
-    const { endpoints } = (await told(world)) as {
+    const { endpoints } = (await told(testServer)) as {
       readonly endpoints: readonly { readonly secret: string }[];
     };
     const receiver = new Webhook(endpoints[0]?.secret ?? "");
     const expected = receiver.sign(
       textOf(first.headers["webhook-id"]),
-      new Date(world.clock.now()),
+      new Date(testServer.clock.now()),
       first.body,
     );
     assert.ok(textOf(first.headers["webhook-signature"]).split(" ").includes(expected));
   });
 
   test("are not sent for what stays pending, and tell of the capture that follows, to the payment's own address", async (context) => {
-    await using world = await startWorld();
+    await using testServer = await startTestServer();
     const account = await startReceiver(context);
     const own = await startReceiver(context);
-    await world.get("/__cofre/settings", {
+    await testServer.get("/__cofre/settings", {
       integration_key: integrationKey,
       "settings[notificationUrl]": account.url,
     });
     const changes = { creditcard: { ...testCard, auto_capture: false }, notification_url: own.url };
-    await world.postJson("/ws/direct", directBody("held", changes));
-    await world.get("/ws/capture", {
+    await testServer.postJson("/ws/direct", directBody("held", changes));
+    await testServer.get("/ws/capture", {
       integration_key: integrationKey,
       merchant_payment_code: "held",
     });
@@ -192,40 +203,50 @@ describe("notifications of the whole server", () => {
   });
 
   test("are tried again after a failure under the same id, and can be asked for once more", async (context) => {
-    await using world = await startWorld();
+    await using testServer = await startTestServer();
     const { url, heard } = await startReceiver(context, [500]);
-    await world.get("/__cofre/settings", {
+    await testServer.get("/__cofre/settings", {
       integration_key: integrationKey,
       "settings[notificationUrl]": url,
     });
-    await world.postJson("/ws/direct", directBody("again"));
+    await testServer.postJson("/ws/direct", directBody("again"));
     // The result and the time of the next attempt are stored a moment after the receiver's answer.
-    await until("attempt 1 is stored", async () => (await deliveriesOf(world))[0]?.attempts === 1);
+    await until(
+      "attempt 1 is stored",
+      async () => (await deliveriesOf(testServer))[0]?.attempts === 1,
+    );
     // The second attempt is due five seconds later, plus at most a tenth.
-    world.clock.advance(6_000);
+    testServer.clock.advance(6_000);
     await until("the receiver is called twice", () => heard.length === 2);
     assert.equal(heard[0]?.headers["webhook-id"], heard[1]?.headers["webhook-id"]);
     // Until this result is stored too, the delivery still waits, and waiting deliveries are not
     // queued again.
     await until(
       "the delivery is stored",
-      async () => (await deliveriesOf(world))[0]?.state === "delivered",
+      async () => (await deliveriesOf(testServer))[0]?.state === "delivered",
     );
 
-    assert.equal((await told(world, { replay: "range", from: "1", to: "1" }))["deliveries"], 1);
+    assert.equal(
+      (await told(testServer, { replay: "range", from: "1", to: "1" }))["deliveries"],
+      1,
+    );
     await until("the receiver is called 3 times", () => heard.length === 3);
     assert.equal(heard[2]?.headers["webhook-id"], heard[0]?.headers["webhook-id"]);
-    assert.equal((await deliveriesOf(world)).length, 1);
+    assert.equal((await deliveriesOf(testServer)).length, 1);
   });
 
   test("of several payments come in one message where the endpoint takes that, which verifies, and show which went together", async (context) => {
-    await using world = await startWorld();
+    await using testServer = await startTestServer();
     const { url, heard } = await startReceiver(context, [200, 500]);
     const set = async (over: Record<string, unknown>): Promise<string> => {
       const settings = { notificationEndpoints: [{ id: "shop", url, ...over }] };
       return String(
-        (await world.postJson("/__cofre/settings", { integration_key: integrationKey, settings }))
-          .body["status"],
+        (
+          await testServer.postJson("/__cofre/settings", {
+            integration_key: integrationKey,
+            settings,
+          })
+        ).body["status"],
       );
     };
     assert.equal(await set({ hashesPerCall: 101 }), "ERROR");
@@ -233,7 +254,7 @@ describe("notifications of the whole server", () => {
     assert.equal(await set({ hashesPerCall: 3, enabled: false }), "SUCCESS");
     const hashes: string[] = [];
     for (const code of ["one", "two", "three", "four", "five"]) {
-      const { body } = await world.postJson("/ws/direct", directBody(code));
+      const { body } = await testServer.postJson("/ws/direct", directBody(code));
       hashes.push((body["payment"] as { readonly hash: string }).hash);
     }
     assert.equal(await set({ hashesPerCall: 3, signatures: ["hmac"] }), "SUCCESS");
@@ -251,7 +272,7 @@ describe("notifications of the whole server", () => {
     const [first, second] = heard;
     assert.ok(first !== undefined && second !== undefined);
     assert.ok(!("x-signaturecontent" in first.headers));
-    const { endpoints } = (await told(world)) as {
+    const { endpoints } = (await told(testServer)) as {
       readonly endpoints: readonly { readonly secret: string }[];
     };
     const expected = new Webhook(endpoints[0]?.secret ?? "").sign(
@@ -264,15 +285,21 @@ describe("notifications of the whole server", () => {
     // The endpoint takes one payment per message from now on: messages that were sent keep their
     // content.
     assert.equal(await set({ signatures: ["hmac"] }), "SUCCESS");
-    await until("attempt 1 is stored", async () => (await deliveriesOf(world))[4]?.attempts === 1);
-    world.clock.advance(6_000);
+    await until(
+      "attempt 1 is stored",
+      async () => (await deliveriesOf(testServer))[4]?.attempts === 1,
+    );
+    testServer.clock.advance(6_000);
     await until("the receiver is called 3 times", () => heard.length === 3);
     assert.deepEqual(
       [heard[2]?.body, heard[2]?.headers["webhook-id"]],
       [second.body, second.headers["webhook-id"]],
     );
-    await until("attempt 2 is stored", async () => (await deliveriesOf(world))[4]?.attempts === 2);
-    const { notifications } = (await told(world)) as {
+    await until(
+      "attempt 2 is stored",
+      async () => (await deliveriesOf(testServer))[4]?.attempts === 2,
+    );
+    const { notifications } = (await told(testServer)) as {
       readonly notifications: readonly {
         readonly deliveries: readonly { readonly state: string; readonly message: number }[];
       }[];
@@ -286,7 +313,7 @@ describe("notifications of the whole server", () => {
 
     // The second payment again: its whole message, and no other.
     assert.equal(
-      (await told(world, { replay: "payment", hash: hashes[1] ?? "" }))["deliveries"],
+      (await told(testServer, { replay: "payment", hash: hashes[1] ?? "" }))["deliveries"],
       3,
     );
     await until("the receiver is called 4 times", () => heard.length === 4);
@@ -297,13 +324,13 @@ describe("notifications of the whole server", () => {
   });
 
   test("tell of refunds as they go", async (context) => {
-    await using world = await startWorld();
+    await using testServer = await startTestServer();
     const { url, heard } = await startReceiver(context);
-    await world.get("/__cofre/settings", {
+    await testServer.get("/__cofre/settings", {
       integration_key: integrationKey,
       "settings[notificationUrl]": url,
     });
-    await world.postJson("/ws/direct", directBody("refunded"));
+    await testServer.postJson("/ws/direct", directBody("refunded"));
     const refund = {
       integration_key: integrationKey,
       operation: "request",
@@ -311,9 +338,9 @@ describe("notifications of the whole server", () => {
       amount: "1.00",
       description: "x",
     };
-    await world.postJson("/ws/refund", refund);
+    await testServer.postJson("/ws/refund", refund);
     for (let step = 0; step < 2; step += 1) {
-      world.clock.advance(61_000);
+      testServer.clock.advance(61_000);
       await until("the receiver is called for this step", () => heard.length === step + 2);
     }
     const kinds = heard.map(({ body }) => new URLSearchParams(body).get("notification_type"));

@@ -1,5 +1,5 @@
 import type { Chance } from "../support/chance.ts";
-import { directBody, integrationKey, testCard, type World } from "../world.ts";
+import { directBody, integrationKey, testCard, type TestServer } from "../server.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -43,7 +43,7 @@ export const askAgain: ReadonlySet<string> = new Set([
 export const outcomeOpen: ReadonlySet<string> = new Set(["COFRE-14", "COFRE-22", "BP-DR-119"]);
 
 export async function send(
-  world: World,
+  server: TestServer,
   path: string,
   body: Fields,
   key?: string,
@@ -51,7 +51,7 @@ export async function send(
   const headers: Record<string, string> = { "content-type": "application/json" };
   if (key !== undefined) headers["Idempotency-Key"] = key;
   try {
-    const response = await fetch(world.url + path, {
+    const response = await fetch(server.url + path, {
       method: "POST",
       body: JSON.stringify(body),
       headers,
@@ -62,13 +62,13 @@ export async function send(
   }
 }
 
-export async function booksOf(world: World, code: string): Promise<Books> {
+export async function booksOf(server: TestServer, code: string): Promise<Books> {
   const named = { integration_key: integrationKey, merchant_payment_code: code };
-  const explained = await send(world, "/__cofre/explain", named);
+  const explained = await send(server, "/__cofre/explain", named);
   if (explained?.["status"] !== "SUCCESS") return nothing;
   const problems = explained["problems"] as readonly string[];
   if (problems.length > 0) throw new Error(`${code}: ${problems.join(", ")}`);
-  const payment = (await send(world, "/ws/query", named))?.["payment"] as Fields;
+  const payment = (await send(server, "/ws/query", named))?.["payment"] as Fields;
   const refunds = (payment["refunds"] ?? []) as readonly Fields[];
   const facts = explained["facts"] as readonly Fields[];
   return {

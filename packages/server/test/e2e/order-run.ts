@@ -2,7 +2,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Scheduler } from "../../src/kernel/scheduler.ts";
 import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
 import { Chance } from "../support/chance.ts";
-import { integrationKey, startWorld, type World, type WorldOptions } from "../world.ts";
+import {
+  integrationKey,
+  startTestServer,
+  type TestServer,
+  type TestServerOptions,
+} from "../server.ts";
 import {
   askAgain,
   type Books,
@@ -24,7 +29,7 @@ const hurriedScheduler: Scheduler = {
   sleep: (ms) => systemScheduler.sleep(ms / hurry),
 };
 
-const options: WorldOptions = {
+const options: TestServerOptions = {
   environment: { COFRE_ACQUIRER_TIMEOUT_MS: "2000" },
   ports: { scheduler: hurriedScheduler },
 };
@@ -34,7 +39,7 @@ export interface OrdersOptions {
   readonly seed: number;
   readonly orders: number;
   /** Another program's composition root. */
-  readonly start?: WorldOptions["start"];
+  readonly start?: TestServerOptions["start"];
   /** Stop at the first violation. */
   readonly stop?: boolean;
 }
@@ -54,7 +59,7 @@ export async function playOrders({
   const outcomes = new Map<string, number>();
   let played = 0;
   const play = async (index: number): Promise<void> => {
-    await using world = await startWorld({
+    await using server = await startTestServer({
       ...options,
       seed: `orders-${seed}-${index}`,
       ...(start === undefined ? {} : { start }),
@@ -62,7 +67,7 @@ export async function playOrders({
     const chance = new Chance(seed * 1_000 + index);
     for (let order = 0; order < orders / worlds; order += 1) {
       if (stop && violations.length > 0) return;
-      const report = await playOrder(world, chance, `order-${index}-${order}`);
+      const report = await playOrder(server, chance, `order-${index}-${order}`);
       played += 1;
       violations.push(...report.violations);
       for (const [outcome, times] of report.outcomes)
@@ -92,9 +97,9 @@ const faultKinds = [
 ] as const;
 
 /** Other events between two requests. */
-async function meanwhile(world: World, chance: Chance, code: string): Promise<void> {
+async function meanwhile(server: TestServer, chance: Chance, code: string): Promise<void> {
   const admin = (path: string, fields: Fields): Promise<Fields | undefined> =>
-    send(world, `/__cofre/${path}`, { integration_key: integrationKey, ...fields });
+    send(server, `/__cofre/${path}`, { integration_key: integrationKey, ...fields });
   const act = (action: string): Promise<Fields | undefined> =>
     admin("payment", { merchant_payment_code: code, action });
   const settings = (change: Fields): Promise<Fields | undefined> =>
@@ -110,7 +115,7 @@ async function meanwhile(world: World, chance: Chance, code: string): Promise<vo
     () => act("cancel"),
     () => act("chargeback"),
     async () =>
-      world.clock.advance(chance.pick([1_000, minuteMs, 3 * minuteMs, 2 * dayMs, 40 * dayMs])),
+      server.clock.advance(chance.pick([1_000, minuteMs, 3 * minuteMs, 2 * dayMs, 40 * dayMs])),
   ])();
 }
 
@@ -143,66 +148,66 @@ interface OrderReport {
  * Plays one order: sends each request until an answer is final, with faults and other events in
  * between, and judges it by the books.
  */
-async function playOrder(world: World, chance: Chance, code: string): Promise<OrderReport> {
+async function playOrder(server: TestServer, chance: Chance, code: string): Promise<OrderReport> {
   const violations: string[] = [];
   const outcomes = new Map<string, number>();
-  await send(world, "/__cofre/settings", {
+  await send(server, "/__cofre/settings", {
     integration_key: integrationKey,
     settings: usualSettings,
   });
-  for (const intent of drawOrder(chance, code, world.clock.now())) {
+  for (const intent of drawOrder(chance, code, server.clock.now())) {
     const sendings: Sending[] = [];
-    const first = await booksOf(world, code);
+    const first = await booksOf(server, code);
     let disturbed = false;
     for (let time = 0; time < mostSendings; time += 1) {
       if (chance.happens(400)) {
-        const before = await booksOf(world, code);
-        await meanwhile(world, chance, code);
-        disturbed ||= JSON.stringify(before) !== JSON.stringify(await settle(world, code));
+        const before = await booksOf(server, code);
+        await meanwhile(server, chance, code);
+        disturbed ||= JSON.stringify(before) !== JSON.stringify(await settle(server, code));
       }
-      const sending = await sendOnce(world, chance, code, intent);
+      const sending = await sendOnce(server, chance, code, intent);
       sendings.push(sending);
       const word = wordOf(sending.answer);
       outcomes.set(`${intent.kind} ${word}`, (outcomes.get(`${intent.kind} ${word}`) ?? 0) + 1);
       const givesBack = intent.kind === "refund" || intent.kind === "refundOrCancel";
       const isSafe = intent.key !== undefined || !givesBack || intent.refundCode !== undefined;
       if (word === "lost" || outcomeOpen.has(word) || word === "SUCCESS, open") {
-        await settle(world, code);
+        await settle(server, code);
         // Without a refund code, a refund that is sent again is another refund.
         if (!isSafe) break;
         continue;
       }
       if (!askAgain.has(word)) break;
     }
-    const problem = judge(intent, sendings, first, await booksOf(world, code), disturbed);
+    const problem = judge(intent, sendings, first, await booksOf(server, code), disturbed);
     if (problem !== undefined) violations.push(`${code}: ${problem}\n${toldBy(sendings)}`);
   }
   return { violations, outcomes };
 }
 
 async function sendOnce(
-  world: World,
+  server: TestServer,
   chance: Chance,
   code: string,
   intent: Intent,
 ): Promise<Sending> {
   const fault = chance.happens(550) ? chance.pick(faultKinds) : undefined;
   const faults = (fields: Fields): Promise<Fields | undefined> =>
-    send(world, "/__cofre/faults", { integration_key: integrationKey, ...fields });
+    send(server, "/__cofre/faults", { integration_key: integrationKey, ...fields });
   if (fault !== undefined) await faults({ add: { kind: fault, path: intent.path, times: 1 } });
-  const before = await booksOf(world, code);
-  const answer = await send(world, intent.path, intent.body, intent.key);
-  const after = await booksOf(world, code);
+  const before = await booksOf(server, code);
+  const answer = await send(server, intent.path, intent.body, intent.key);
+  const after = await booksOf(server, code);
   if (fault !== undefined) await faults({ clear: "all" });
   return { intent, fault, before, after, answer };
 }
 
 /** The books when nothing is in flight any more. */
-async function settle(world: World, code: string): Promise<Books> {
+async function settle(server: TestServer, code: string): Promise<Books> {
   for (let time = 0; time < 200; time += 1) {
-    const books = await booksOf(world, code);
+    const books = await booksOf(server, code);
     if (!["authorizing", "capturing", "voiding", "reversing"].includes(books.state)) return books;
-    world.clock.advance(10_000);
+    server.clock.advance(10_000);
     await sleep(60);
   }
   throw new Error(`${code} stays in flight`);

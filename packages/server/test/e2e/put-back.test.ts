@@ -15,7 +15,7 @@ import { startAcquirer } from "../acquirer/start-acquirer.ts";
 import { CofreProcess } from "../support/cofre-process.ts";
 import { WireClient } from "../support/wire-client.ts";
 import { query, TestDatabases, testUrl } from "../postgres/databases.ts";
-import { directBody, integrationKey, testCard } from "../world.ts";
+import { directBody, integrationKey, testCard } from "../server.ts";
 import { until } from "../until.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));

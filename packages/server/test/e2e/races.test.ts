@@ -4,45 +4,45 @@ import {
   type Answer,
   directBody,
   integrationKey,
-  startWorld,
+  startTestServer,
   testCard,
-  type World,
-} from "../world.ts";
+  type TestServer,
+} from "../server.ts";
 
 const rounds = 25;
 
 describe("requests that race over HTTP", () => {
   test("of two captures one takes the money, and the other is told that it has been taken", async () => {
-    await using world = await startWorld();
+    await using server = await startTestServer();
     for (let round = 0; round < rounds; round += 1) {
-      const hash = await authorize(world, `capture-capture-${round}`);
-      const answers = await Promise.all([capture(world, hash), capture(world, hash)]);
+      const hash = await authorize(server, `capture-capture-${round}`);
+      const answers = await Promise.all([capture(server, hash), capture(server, hash)]);
       assert.deepEqual(outcomes(answers), ["BP-CAP-4", "CO"]);
     }
   });
 
   test("of a capture and a cancellation one wins, and the other is told what the payment has become", async () => {
-    await using world = await startWorld();
+    await using server = await startTestServer();
     const seen = new Set<string>();
     for (let round = 0; round < rounds; round += 1) {
-      const hash = await authorize(world, `capture-cancel-${round}`);
-      const calls = [() => capture(world, hash), () => cancel(world, hash)];
+      const hash = await authorize(server, `capture-cancel-${round}`);
+      const calls = [() => capture(server, hash), () => cancel(server, hash)];
       const order = round % 2 === 0 ? calls : calls.toReversed();
       const answers = outcomes(await Promise.all(order.map((call) => call())));
       assert.ok(["BP-CAN-3 CO", "BP-CAP-3 CA"].includes(answers.join(" ")), answers.join(" "));
       seen.add(answers.join(" "));
-      const after = await world.get("/ws/query", { integration_key: integrationKey, hash });
+      const after = await server.get("/ws/query", { integration_key: integrationKey, hash });
       assert.equal(outcomes([after])[0], answers[1]);
     }
     assert.equal(seen.size, 2, "each wins sometimes");
   });
 
   test("of many payments with one code one is made, and the others are told of it", async () => {
-    await using world = await startWorld();
+    await using server = await startTestServer();
     for (let round = 0; round < rounds; round += 1) {
       const code = `same-code-${round}`;
       const answers = await Promise.all(
-        Array.from({ length: 6 }, () => world.postJson("/ws/direct", directBody(code))),
+        Array.from({ length: 6 }, () => server.postJson("/ws/direct", directBody(code))),
       );
       const results = outcomes(answers);
       assert.deepEqual(results, ["BP-DR-0", "BP-DR-0", "BP-DR-0", "BP-DR-0", "BP-DR-0", "CO"]);
@@ -50,7 +50,7 @@ describe("requests that race over HTTP", () => {
   });
 
   test("of many cards under one chosen token one is stored", async () => {
-    await using world = await startWorld();
+    await using server = await startTestServer();
     const token = "chosen-token-of-the-merchant-0123456789";
     const body = {
       integration_key: integrationKey,
@@ -60,7 +60,7 @@ describe("requests that race over HTTP", () => {
       creditcard: testCard,
     };
     const answers = await Promise.all(
-      Array.from({ length: 6 }, () => world.postJson("/ws/token", body)),
+      Array.from({ length: 6 }, () => server.postJson("/ws/token", body)),
     );
     const stored = answers.filter(({ body }) => body["status"] === "SUCCESS");
     const refused = answers.filter(({ body }) => body["status_code"] === "BP-DR-65");
@@ -68,20 +68,20 @@ describe("requests that race over HTTP", () => {
   });
 });
 
-async function authorize(world: World, code: string): Promise<string> {
-  const { body } = await world.postJson(
+async function authorize(server: TestServer, code: string): Promise<string> {
+  const { body } = await server.postJson(
     "/ws/direct",
     directBody(code, { creditcard: { ...testCard, auto_capture: false } }),
   );
   return String(paymentOf(body)["hash"]);
 }
 
-function capture(world: World, hash: string): Promise<Answer> {
-  return world.get("/ws/capture", { integration_key: integrationKey, hash });
+function capture(server: TestServer, hash: string): Promise<Answer> {
+  return server.get("/ws/capture", { integration_key: integrationKey, hash });
 }
 
-function cancel(world: World, hash: string): Promise<Answer> {
-  return world.get("/ws/cancel", { integration_key: integrationKey, hash });
+function cancel(server: TestServer, hash: string): Promise<Answer> {
+  return server.get("/ws/cancel", { integration_key: integrationKey, hash });
 }
 
 /** The payment's status of each success, the code of each error, sorted. */

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, test, type TestContext } from "node:test";
-import { directBody, integrationKey, startWorld, type World } from "../world.ts";
+import { directBody, integrationKey, startTestServer, type TestServer } from "../server.ts";
 import { until } from "../until.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -29,11 +29,16 @@ async function startReceiver(
   return { port: (server.address() as AddressInfo).port, heard };
 }
 
-const set = async (world: World, settings: Fields, key = integrationKey): Promise<Fields> =>
-  (await world.postJson("/__cofre/settings", { integration_key: key, settings })).body;
+const set = async (
+  testServer: TestServer,
+  settings: Fields,
+  key = integrationKey,
+): Promise<Fields> =>
+  (await testServer.postJson("/__cofre/settings", { integration_key: key, settings })).body;
 const endpointAt = (url: string): Fields => ({ notificationEndpoints: [{ id: "shop", url }] });
-const newWorld = async (world: World, settings: Fields = {}): Promise<Fields> =>
-  (await world.postJson("/__cofre/worlds", { integration_key: integrationKey, settings })).body;
+const newWorld = async (testServer: TestServer, settings: Fields = {}): Promise<Fields> =>
+  (await testServer.postJson("/__cofre/worlds", { integration_key: integrationKey, settings }))
+    .body;
 const keyOf = (made: Fields): string =>
   (made["world"] as { readonly integration_key: string }).integration_key;
 
@@ -54,12 +59,12 @@ const unreachable: readonly (readonly [url: string, says: RegExp])[] = [
 describe("an address that is never called", () => {
   for (const [url, says] of unreachable) {
     test(`is refused where it is given, with the reason: ${url}`, async () => {
-      await using world = await startWorld();
+      await using testServer = await startTestServer();
       for (const answer of [
-        await set(world, endpointAt(url)),
-        await set(world, { notificationUrl: url }),
-        await newWorld(world, endpointAt(url)),
-        await newWorld(world, { notificationUrl: url }),
+        await set(testServer, endpointAt(url)),
+        await set(testServer, { notificationUrl: url }),
+        await newWorld(testServer, endpointAt(url)),
+        await newWorld(testServer, { notificationUrl: url }),
       ]) {
         assert.equal(answer["status_code"], "COFRE-31", JSON.stringify(answer));
         assert.match(String(answer["status_message"]), says);
@@ -67,7 +72,7 @@ describe("an address that is never called", () => {
       }
       const properties = { integration_key: integrationKey, url_status_change_notification: url };
       assert.equal(
-        (await world.postJson("/ws/merchantIntegrationProperties/edit", properties)).body[
+        (await testServer.postJson("/ws/merchantIntegrationProperties/edit", properties)).body[
           "status_code"
         ],
         "COFRE-39",
@@ -76,10 +81,10 @@ describe("an address that is never called", () => {
   }
 
   test("of a payment gives way to the account's own, with a warning", async (context) => {
-    await using world = await startWorld();
+    await using testServer = await startTestServer();
     const { port, heard } = await startReceiver(context);
-    await set(world, endpointAt(`http://127.0.0.1:${port}/own`));
-    const response = await fetch(`${world.url}/ws/direct`, {
+    await set(testServer, endpointAt(`http://127.0.0.1:${port}/own`));
+    const response = await fetch(`${testServer.url}/ws/direct`, {
       method: "POST",
       body: JSON.stringify(directBody("beside", { notification_url: "http://10.0.0.5:3000/hook" })),
     });
@@ -93,26 +98,26 @@ describe("an address that is never called", () => {
   });
 
   test("is called where its network is named", async () => {
-    await using world = await startWorld({
+    await using testServer = await startTestServer({
       environment: { COFRE_NOTIFICATION_NETWORKS: "172.16.0.0/12, 10.0.0.0/8" },
     });
     for (const url of ["http://10.0.0.5:3000/hook", "http://172.17.0.2/hook"]) {
-      assert.equal((await set(world, endpointAt(url)))["status"], "SUCCESS");
-      assert.equal((await newWorld(world, endpointAt(url)))["status"], "SUCCESS");
+      assert.equal((await set(testServer, endpointAt(url)))["status"], "SUCCESS");
+      assert.equal((await newWorld(testServer, endpointAt(url)))["status"], "SUCCESS");
     }
     assert.equal(
-      (await set(world, endpointAt("http://192.168.1.1/")))["status_code"],
+      (await set(testServer, endpointAt("http://192.168.1.1/")))["status_code"],
       "COFRE-31",
       "control",
     );
   });
 
   test("that was let in before is let be when other settings change", async () => {
-    await using world = await startWorld();
+    await using testServer = await startTestServer();
     const names = ["http://shop.internal:3000/", "https://shop.example/"];
     for (const url of names)
       assert.equal(
-        (await set(world, endpointAt(url)))["status"],
+        (await set(testServer, endpointAt(url)))["status"],
         "SUCCESS",
         "what a name leads to is seen when it is called",
       );
@@ -136,28 +141,28 @@ describe("a world that anybody may make", () => {
       [{ COFRE_HOST: beyond, COFRE_NOTIFICATION_NETWORKS: "127.0.0.0/8" }, true],
       [{ COFRE_HOST: "127.0.0.1" }, true],
     ] as const) {
-      await using world = await startWorld({
+      await using testServer = await startTestServer({
         environment: { ...environment, COFRE_SANDBOX_INTEGRATION_KEY: longKey },
       });
       assert.equal(
-        (await newWorld(world, endpointAt(url)))["status"],
+        (await newWorld(testServer, endpointAt(url)))["status"],
         reached ? "SUCCESS" : "ERROR",
         JSON.stringify(environment),
       );
-      const key = keyOf(await newWorld(world));
+      const key = keyOf(await newWorld(testServer));
       assert.equal(
-        (await set(world, endpointAt(url), key))["status"],
+        (await set(testServer, endpointAt(url), key))["status"],
         reached ? "SUCCESS" : "ERROR",
       );
       const before = heard.length;
-      const sale = await world.postJson("/ws/direct", {
+      const sale = await testServer.postJson("/ws/direct", {
         ...directBody("told", { notification_url: url }),
         integration_key: key,
       });
       assert.equal(sale.body["status"], "SUCCESS");
       if (reached) await until("the receiver is called", () => heard.length > before);
       assert.equal(
-        (await set(world, endpointAt(url), longKey))["status"],
+        (await set(testServer, endpointAt(url), longKey))["status"],
         "SUCCESS",
         "control: the server's own account has its key",
       );
@@ -166,18 +171,21 @@ describe("a world that anybody may make", () => {
 
   test("has no name that leads to the machine itself there either", async (context) => {
     const { port, heard } = await startReceiver(context);
-    await using world = await startWorld({
+    await using testServer = await startTestServer({
       environment: { COFRE_HOST: beyond, COFRE_SANDBOX_INTEGRATION_KEY: longKey },
     });
-    const key = keyOf(await newWorld(world));
+    const key = keyOf(await newWorld(testServer));
     assert.equal(
-      (await set(world, endpointAt(`http://localhost:${port}/`), key))["status"],
+      (await set(testServer, endpointAt(`http://localhost:${port}/`), key))["status"],
       "ERROR",
     );
-    assert.equal((await set(world, endpointAt("https://localhost/"), key))["status"], "SUCCESS");
-    await world.postJson("/ws/direct", { ...directBody("told"), integration_key: key });
+    assert.equal(
+      (await set(testServer, endpointAt("https://localhost/"), key))["status"],
+      "SUCCESS",
+    );
+    await testServer.postJson("/ws/direct", { ...directBody("told"), integration_key: key });
     await until("the address is refused", async () => {
-      const { body } = await world.postJson("/__cofre/notifications", {
+      const { body } = await testServer.postJson("/__cofre/notifications", {
         integration_key: key,
         order: "newest",
         limit: 5,
@@ -199,21 +207,22 @@ describe("a world that anybody may make", () => {
 
 describe("an address with a password", () => {
   test("is called with it, and shown without it in every list", async (context) => {
-    await using world = await startWorld();
+    await using testServer = await startTestServer();
     const { port, heard } = await startReceiver(context);
     const shown = `http://shop:***@127.0.0.1:${port}/hook`;
     const url = shown.replace("***", "s3cret-word");
     assert.equal(
-      (await set(world, { ...endpointAt(url), notificationUrl: `${url}?account` }))["status"],
+      (await set(testServer, { ...endpointAt(url), notificationUrl: `${url}?account` }))["status"],
       "SUCCESS",
     );
-    await world.postJson("/ws/direct", directBody("account"));
-    await world.postJson("/ws/direct", directBody("own", { notification_url: `${url}?own` }));
+    await testServer.postJson("/ws/direct", directBody("account"));
+    await testServer.postJson("/ws/direct", directBody("own", { notification_url: `${url}?own` }));
     // The timeline contains an attempt once its result is stored, which the receiver cannot
     // observe.
     await until(
       "three notifications are delivered",
-      () => world.events.filter(({ event }) => event === "notification_delivered").length === 3,
+      () =>
+        testServer.events.filter(({ event }) => event === "notification_delivered").length === 3,
     );
     const basic = `Basic ${Buffer.from("shop:s3cret-word").toString("base64")}`;
     assert.deepEqual(
@@ -221,33 +230,34 @@ describe("an address with a password", () => {
       [basic, basic, basic],
     );
     const answers = [
-      await set(world, {}),
-      (await world.postJson("/__cofre/notifications", { integration_key: integrationKey })).body,
+      await set(testServer, {}),
+      (await testServer.postJson("/__cofre/notifications", { integration_key: integrationKey }))
+        .body,
       (
-        await world.postJson("/ws/merchantIntegrationProperties/get", {
+        await testServer.postJson("/ws/merchantIntegrationProperties/get", {
           integration_key: integrationKey,
         })
       ).body,
-      (await world.postJson("/__cofre/requests", { integration_key: integrationKey })).body,
+      (await testServer.postJson("/__cofre/requests", { integration_key: integrationKey })).body,
       (
-        await world.postJson("/__cofre/timeline", {
+        await testServer.postJson("/__cofre/timeline", {
           integration_key: integrationKey,
           merchant_payment_code: "account",
         })
       ).body,
       (
-        await world.postJson("/__cofre/timeline", {
+        await testServer.postJson("/__cofre/timeline", {
           integration_key: integrationKey,
           merchant_payment_code: "own",
         })
       ).body,
       (
-        await world.postJson("/ws/query", {
+        await testServer.postJson("/ws/query", {
           integration_key: integrationKey,
           merchant_payment_code: "own",
         })
       ).body,
-      world.events,
+      testServer.events,
     ].map((answer) => JSON.stringify(answer));
     for (const answer of answers) assert.ok(!answer.includes("s3cret-word"), answer);
     assert.ok(
@@ -257,14 +267,14 @@ describe("an address with a password", () => {
   });
 
   test("is kept when settings are read and written back, and refused when its password is missing", async (context) => {
-    await using world = await startWorld();
+    await using testServer = await startTestServer();
     const { port, heard } = await startReceiver(context);
     const url = `http://shop:s3cret-word@127.0.0.1:${port}/hook`;
-    await set(world, { ...endpointAt(url), notificationUrl: url });
-    const { settings } = (await set(world, {})) as { readonly settings: Fields };
+    await set(testServer, { ...endpointAt(url), notificationUrl: url });
+    const { settings } = (await set(testServer, {})) as { readonly settings: Fields };
     const { notificationUrl, notificationEndpoints } = settings;
     assert.equal(
-      (await set(world, { notificationUrl, notificationEndpoints }))["status"],
+      (await set(testServer, { notificationUrl, notificationEndpoints }))["status"],
       "SUCCESS",
     );
     const property = {
@@ -272,15 +282,17 @@ describe("an address with a password", () => {
       url_status_change_notification: notificationUrl,
     };
     assert.equal(
-      (await world.postJson("/ws/merchantIntegrationProperties/edit", property)).body["status"],
+      (await testServer.postJson("/ws/merchantIntegrationProperties/edit", property)).body[
+        "status"
+      ],
       "SUCCESS",
     );
-    await world.postJson("/ws/direct", directBody("kept"));
+    await testServer.postJson("/ws/direct", directBody("kept"));
     await until("the receiver is called twice", () => heard.length === 2);
     assert.ok(heard.every(({ headers }) => headers.authorization?.startsWith("Basic ") === true));
     const other = endpointAt(`http://shop:***@127.0.0.1:${port}/other`);
     assert.match(
-      String((await set(world, other))["status_message"]),
+      String((await set(testServer, other))["status_message"]),
       /has \*\*\* for its password/,
     );
   });

@@ -9,10 +9,10 @@ import {
   directBody,
   integrationKey,
   publicIntegrationKey,
-  startWorld,
+  startTestServer,
   testCard,
-  type World,
-} from "../world.ts";
+  type TestServer,
+} from "../server.ts";
 
 interface Recorded {
   readonly number: number;
@@ -34,8 +34,11 @@ interface Page {
   readonly recording: { readonly since: string | null; readonly capacity: number };
 }
 
-async function page(world: World, asked: Readonly<Record<string, string>> = {}): Promise<Page> {
-  const { body } = await world.get("/__cofre/requests", {
+async function page(
+  server: TestServer,
+  asked: Readonly<Record<string, string>> = {},
+): Promise<Page> {
+  const { body } = await server.get("/__cofre/requests", {
     integration_key: integrationKey,
     ...asked,
   });
@@ -44,12 +47,12 @@ async function page(world: World, asked: Readonly<Record<string, string>> = {}):
 }
 
 async function all(
-  world: World,
+  server: TestServer,
   asked: Readonly<Record<string, string>> = {},
 ): Promise<readonly Recorded[]> {
   const requests: Recorded[] = [];
   for (let after = 0; ;) {
-    const { requests: some, next } = await page(world, { ...asked, after: String(after) });
+    const { requests: some, next } = await page(server, { ...asked, after: String(after) });
     requests.push(...some);
     if (next === null) return requests;
     after = next;
@@ -58,10 +61,10 @@ async function all(
 
 describe("/__cofre/requests", () => {
   test("records nothing where that is not wanted, and timelines have what the store keeps", async () => {
-    await using world = await startWorld({ environment: { COFRE_REQUEST_LOG: "false" } });
-    await world.postJson("/ws/direct", directBody("first"));
-    assert.deepEqual(await all(world), []);
-    const { body } = await world.get("/__cofre/timeline", {
+    await using server = await startTestServer({ environment: { COFRE_REQUEST_LOG: "false" } });
+    await server.postJson("/ws/direct", directBody("first"));
+    assert.deepEqual(await all(server), []);
+    const { body } = await server.get("/__cofre/timeline", {
       integration_key: integrationKey,
       merchant_payment_code: "first",
     });
@@ -74,8 +77,8 @@ describe("/__cofre/requests", () => {
   });
 
   test("lists the account's requests of the interface, oldest first, with what they came to", async () => {
-    await using world = await startWorld();
-    assert.deepEqual(await page(world), {
+    await using server = await startTestServer();
+    assert.deepEqual(await page(server), {
       requests: [],
       next: null,
       recording: { since: null, capacity: 1_000 },
@@ -87,21 +90,21 @@ describe("/__cofre/requests", () => {
       payment_type_code: "creditcard",
       creditcard: testCard,
     };
-    await world.postJson("/ws/token", stored);
-    const { body } = await world.postJson("/ws/direct", directBody("first"));
+    await server.postJson("/ws/token", stored);
+    const { body } = await server.postJson("/ws/direct", directBody("first"));
     const { hash } = body["payment"] as { readonly hash: string };
-    await world.postJson("/ws/direct", directBody("first"));
-    await world.get("/ws/query/", {
+    await server.postJson("/ws/direct", directBody("first"));
+    await server.get("/ws/query/", {
       integration_key: integrationKey,
       merchant_payment_code: "first",
     });
-    await world.get("/ws/query", { integration_key: integrationKey, hash: "f".repeat(48) });
+    await server.get("/ws/query", { integration_key: integrationKey, hash: "f".repeat(48) });
     // Not recorded: an invalid key, unknown paths, and the console's requests.
-    await world.get("/ws/query", { integration_key: "nobody's", hash });
-    await world.get("/ws/nothing", { integration_key: integrationKey });
-    await world.get("/__cofre/explain", { integration_key: integrationKey, hash });
+    await server.get("/ws/query", { integration_key: "nobody's", hash });
+    await server.get("/ws/nothing", { integration_key: integrationKey });
+    await server.get("/__cofre/explain", { integration_key: integrationKey, hash });
 
-    const requests = await all(world);
+    const requests = await all(server);
     assert.deepEqual(
       requests.map(({ number, path, key, status_code: code }) => [number, path, key, code]),
       [
@@ -123,36 +126,36 @@ describe("/__cofre/requests", () => {
     });
     assert.ok(!JSON.stringify(requests).includes(integrationKey));
     assert.deepEqual(
-      (await all(world, { hash })).map(({ number }) => number),
+      (await all(server, { hash })).map(({ number }) => number),
       [2, 4],
     );
     assert.deepEqual(
-      (await all(world, { merchant_payment_code: "first" })).map(({ number }) => number),
+      (await all(server, { merchant_payment_code: "first" })).map(({ number }) => number),
       [2, 3, 4],
     );
     assert.deepEqual(
-      (await page(world, { after: "4" })).requests.map(({ number }) => number),
+      (await page(server, { after: "4" })).requests.map(({ number }) => number),
       [5],
     );
   });
 
   test("says that an answer was that of an earlier request", async () => {
-    await using world = await startWorld();
+    await using server = await startTestServer();
     for (let count = 0; count < 2; count += 1) {
-      await fetch(`${world.url}/ws/direct`, {
+      await fetch(`${server.url}/ws/direct`, {
         method: "POST",
         headers: { "Idempotency-Key": "once" },
         body: JSON.stringify(directBody("once")),
       });
     }
-    const [first, second] = await all(world);
+    const [first, second] = await all(server);
     assert.deepEqual([first?.replayed, second?.replayed], [false, true]);
     assert.deepEqual(second?.response, first?.response);
   });
 
   test("keeps the newest thousand, and of a long answer its beginning", async () => {
-    await using world = await startWorld();
-    await world.postJson("/ws/direct", directBody("long", { note: "n".repeat(200) }));
+    await using server = await startTestServer();
+    await server.postJson("/ws/direct", directBody("long", { note: "n".repeat(200) }));
     for (let count = 0; count < 30; count += 1) {
       const refund = {
         integration_key: integrationKey,
@@ -160,49 +163,49 @@ describe("/__cofre/requests", () => {
         merchant_payment_code: "long",
         amount: "1.00",
       };
-      await world.postJson("/ws/refund", { ...refund, description: "d".repeat(200) });
+      await server.postJson("/ws/refund", { ...refund, description: "d".repeat(200) });
     }
-    const cut = (await all(world)).at(-1);
+    const cut = (await all(server)).at(-1);
     assert.deepEqual(
       [cut?.response, cut?.response_prefix?.length, cut?.merchant_payment_code],
       [null, 4_096, "long"],
     );
     const ask = (): Promise<unknown> =>
-      world.get("/ws/exchange", { integration_key: integrationKey, currency_code: "USD" });
+      server.get("/ws/exchange", { integration_key: integrationKey, currency_code: "USD" });
     for (let count = 0; count < 1_200; count += 20)
       await Promise.all(Array.from({ length: 20 }, ask));
-    const requests = await all(world);
+    const requests = await all(server);
     assert.deepEqual(
       [requests.length, requests[0]?.number, requests.at(-1)?.number],
       [1_000, 232, 1_231],
     );
-    assert.ok((await page(world)).recording.since !== null);
+    assert.ok((await page(server)).recording.since !== null);
   });
 
   test("shows no account what another asked, and nothing of before a world was reset", async () => {
-    await using world = await startWorld();
+    await using server = await startTestServer();
     const worlds = await Promise.all(
       ["one", "other"].map(async (name) => {
-        const { body } = await world.postJson("/__cofre/worlds", { name, seed: "the same" });
+        const { body } = await server.postJson("/__cofre/worlds", { name, seed: "the same" });
         return (body["world"] as { readonly integration_key: string }).integration_key;
       }),
     );
     for (const [index, key] of [integrationKey, ...worlds].entries()) {
       for (let count = 0; count <= index; count += 1)
-        await world.postJson("/ws/direct", {
+        await server.postJson("/ws/direct", {
           ...directBody(`order-${count}`),
           integration_key: key,
         });
     }
     const recorded = async (key: string): Promise<number> =>
-      (await all(world, { integration_key: key })).length;
+      (await all(server, { integration_key: key })).length;
     assert.deepEqual(
       [await recorded(integrationKey), ...(await Promise.all(worlds.map(recorded)))],
       [1, 2, 3],
     );
     const [key = ""] = worlds;
     const asked = { integration_key: key, merchant_payment_code: "order-1" };
-    const { body } = await world.get("/__cofre/timeline", asked);
+    const { body } = await server.get("/__cofre/timeline", asked);
     const entries = body["entries"] as readonly {
       readonly kind: string;
       readonly data: Record<string, unknown>;
@@ -213,23 +216,23 @@ describe("/__cofre/requests", () => {
       "of a world it is all there, by its own clock",
     );
     assert.equal(
-      (await world.get("/__cofre/timeline", { ...asked, integration_key: integrationKey })).body[
+      (await server.get("/__cofre/timeline", { ...asked, integration_key: integrationKey })).body[
         "status_code"
       ],
       "BP-QRY-2",
     );
 
-    await world.postJson("/__cofre/world", { integration_key: key, action: "reset" });
+    await server.postJson("/__cofre/world", { integration_key: key, action: "reset" });
     assert.deepEqual([await recorded(key), await recorded(worlds[1] ?? "")], [0, 3]);
   });
 
   test("holds no card number and no security code, whatever a card was sent in", async () => {
-    await using world = await startWorld();
+    await using server = await startTestServer();
     const cards = canaries(300, new Chance(3));
     const client = new WireClient(4);
     const texts: string[] = [];
     try {
-      const target = { client, port: world.port, integrationKey };
+      const target = { client, port: server.port, integrationKey };
       for (let from = 0; from < cards.length; from += 50) {
         const some = cards
           .slice(from, from + 50)
@@ -237,43 +240,43 @@ describe("/__cofre/requests", () => {
         await Promise.all(some.map((card) => wayOf(card).send(target, card)));
       }
       // If an account allows it, a payment's code may be a card number.
-      await world.postJson("/__cofre/settings", {
+      await server.postJson("/__cofre/settings", {
         integration_key: integrationKey,
         settings: { refuseCardLikeCodes: false },
       });
       for (const { pan } of cards.slice(0, 3)) {
-        await world.postJson("/ws/direct", directBody(pan));
+        await server.postJson("/ws/direct", directBody(pan));
         const refund = {
           integration_key: integrationKey,
           operation: "request",
           merchant_payment_code: pan,
           amount: "1",
         };
-        await world.postJson("/ws/refund", {
+        await server.postJson("/ws/refund", {
           ...refund,
           merchant_refund_code: `r ${pan}`,
           description: pan,
         });
-        await world.get("/ws/query", {
+        await server.get("/ws/query", {
           integration_key: integrationKey,
           merchant_payment_code: pan,
         });
         // The mask removes part of an escape sequence, and yet the rest can be parsed.
         const escaped = `${pan.slice(0, 6)}\\u003${pan[6] ?? ""}\\u003${pan[7] ?? ""}${pan.slice(8)}`;
-        const { body } = await world.postJson("/ws/direct", directBody(escaped));
+        const { body } = await server.postJson("/ws/direct", directBody(escaped));
         assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
       }
     } finally {
       client.close();
     }
-    const requests = await all(world);
+    const requests = await all(server);
     texts.push(JSON.stringify(requests));
     const maskedEscapes = `${cards[0]?.pan.slice(0, 6) ?? ""}xxxxxxxxxxxx`;
     assert.ok(
       requests.some(({ merchant_payment_code: code }) => code?.startsWith(maskedEscapes) === true),
     );
     for (const hash of new Set(requests.flatMap(({ hash: named }) => named ?? []))) {
-      const { body } = await world.get("/__cofre/timeline", {
+      const { body } = await server.get("/__cofre/timeline", {
         integration_key: integrationKey,
         hash,
       });
@@ -317,11 +320,11 @@ test("after a restart a timeline has facts and notifications, and says that the 
   const directory = mkdtempSync(join(tmpdir(), "cofre-recording-"));
   context.after(() => rmSync(directory, { recursive: true, force: true }));
   const environment = { COFRE_DATA_DIR: directory };
-  const first = await startWorld({ environment });
+  const first = await startTestServer({ environment });
   await first.postJson("/ws/direct", directBody("kept"));
   await first[Symbol.asyncDispose]();
-  await using world = await startWorld({ environment });
-  const { body } = await world.get("/__cofre/timeline", {
+  await using server = await startTestServer({ environment });
+  const { body } = await server.get("/__cofre/timeline", {
     integration_key: integrationKey,
     merchant_payment_code: "kept",
   });

@@ -1,25 +1,31 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { directBody, integrationKey, startWorld, type Answer, type World } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  startTestServer,
+  type Answer,
+  type TestServer,
+} from "../server.ts";
 
 describe("a payment above the amount that the account lets through", () => {
   test("waits for a reviewer, who takes the money", async () => {
-    await using world = await startWorld();
-    await settings(world);
+    await using server = await startTestServer();
+    await settings(server);
     assert.deepEqual(
-      shown(await pay(world, "small", "99.00")),
+      shown(await pay(server, "small", "99.00")),
       ["CO", true, false],
       "a control: less is paid at once",
     );
-    assert.deepEqual(shown(await pay(world, "large", "101.00")), ["PE", true, false]);
-    assert.deepEqual(shown(await act(world, "large", "accept_review")), ["CO", true, false]);
+    assert.deepEqual(shown(await pay(server, "large", "101.00")), ["PE", true, false]);
+    assert.deepEqual(shown(await act(server, "large", "accept_review")), ["CO", true, false]);
   });
 
   test("is given up when the reviewer refuses", async () => {
-    await using world = await startWorld();
-    await settings(world);
-    await pay(world, "refused", "101.00");
-    const rejected = await act(world, "refused", "reject_review");
+    await using server = await startTestServer();
+    await settings(server);
+    await pay(server, "refused", "101.00");
+    const rejected = await act(server, "refused", "reject_review");
     assert.deepEqual(shown(rejected), ["CA", false, false]);
     assert.match(
       JSON.stringify(rejected.body),
@@ -28,19 +34,19 @@ describe("a payment above the amount that the account lets through", () => {
   });
 });
 
-async function settings(world: World): Promise<void> {
-  await world.get("/__cofre/settings", {
+async function settings(server: TestServer): Promise<void> {
+  await server.get("/__cofre/settings", {
     integration_key: integrationKey,
     "settings[reviewAboveUsd]": "100",
   });
 }
 
-function pay(world: World, code: string, amount: string): Promise<Answer> {
-  return world.postJson("/ws/direct", directBody(code, { amount_total: amount }));
+function pay(server: TestServer, code: string, amount: string): Promise<Answer> {
+  return server.postJson("/ws/direct", directBody(code, { amount_total: amount }));
 }
 
-function act(world: World, code: string, action: string): Promise<Answer> {
-  return world.postJson("/__cofre/payment", {
+function act(server: TestServer, code: string, action: string): Promise<Answer> {
+  return server.postJson("/__cofre/payment", {
     integration_key: integrationKey,
     merchant_payment_code: code,
     action,

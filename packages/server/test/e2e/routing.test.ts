@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { freePort } from "../free-port.ts";
-import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  startTestServer,
+  testCard,
+  type TestServer,
+} from "../server.ts";
 
 const two = {
   COFRE_CONNECTORS: JSON.stringify([simulatorOf("main"), simulatorOf("backup")]),
@@ -33,43 +39,45 @@ describe("an account's routes", () => {
   ];
   for (const [what, route, fits, differs] of rows) {
     test(`choose the acquirer by ${what}, and what fits none goes to the first`, async () => {
-      await using world = await startWorld({ environment: two });
-      await routes(world, [{ ...route, connectors: ["backup"] }]);
+      await using server = await startTestServer({ environment: two });
+      await routes(server, [{ ...route, connectors: ["backup"] }]);
       // The second acquirer declines every request.
-      await instruct(world, "backup", {
+      await instruct(server, "backup", {
         next: "decline",
         reason: "insufficient_funds",
         message: "authorize",
         times: 9,
       });
-      assert.equal((await pay(world, "fits", fits))["status"], "CA");
-      assert.equal((await pay(world, "differs", differs))["status"], "CO");
+      assert.equal((await pay(server, "fits", fits))["status"], "CA");
+      assert.equal((await pay(server, "differs", differs))["status"], "CO");
     });
   }
 
   test("are read in order: the first that fits counts", async () => {
-    await using world = await startWorld({ environment: two });
-    await routes(world, [{ connectors: ["main"], brands: ["visa"] }, { connectors: ["backup"] }]);
-    await instruct(world, "backup", {
+    await using server = await startTestServer({ environment: two });
+    await routes(server, [{ connectors: ["main"], brands: ["visa"] }, { connectors: ["backup"] }]);
+    await instruct(server, "backup", {
       next: "decline",
       reason: "insufficient_funds",
       message: "authorize",
       times: 9,
     });
-    assert.equal((await pay(world, "visa"))["status"], "CO");
-    assert.equal((await pay(world, "mastercard", { creditcard: mastercard() }))["status"], "CA");
+    assert.equal((await pay(server, "visa"))["status"], "CO");
+    assert.equal((await pay(server, "mastercard", { creditcard: mastercard() }))["status"], "CA");
   });
 
   test("keep a BIN as it was written, with the zero that it begins with", async () => {
-    await using world = await startWorld({ environment: two });
+    await using server = await startTestServer({ environment: two });
     const asked = [{ connectors: ["main"], bins: ["0123", "00000000", "0", "4111"], fromUsd: 5 }];
-    await routes(world, asked);
-    const { body } = await world.postJson("/__cofre/settings", { integration_key: integrationKey });
+    await routes(server, asked);
+    const { body } = await server.postJson("/__cofre/settings", {
+      integration_key: integrationKey,
+    });
     assert.deepEqual((body["settings"] as Record<string, unknown>)["routes"], asked);
   });
 
   test("that name an acquirer that is not there, or that are none, are refused and change nothing", async () => {
-    await using world = await startWorld({ environment: two });
+    await using server = await startTestServer({ environment: two });
     const wrong = [
       [{ connectors: ["nowhere"] }],
       [{ connectors: [] }],
@@ -82,13 +90,15 @@ describe("an account's routes", () => {
       "main",
     ];
     for (const value of wrong) {
-      const { body } = await world.postJson("/__cofre/settings", {
+      const { body } = await server.postJson("/__cofre/settings", {
         integration_key: integrationKey,
         settings: { routes: value },
       });
       assert.match(String(body["status_code"]), /^COFRE-31$/, JSON.stringify(value));
     }
-    const { body } = await world.postJson("/__cofre/settings", { integration_key: integrationKey });
+    const { body } = await server.postJson("/__cofre/settings", {
+      integration_key: integrationKey,
+    });
     assert.deepEqual((body["settings"] as Record<string, unknown>)["routes"], []);
   });
 });
@@ -97,29 +107,31 @@ describe("an acquirer that certainly did nothing", () => {
   const bothWays = [{ connectors: ["main", "backup"] }];
 
   test("gives way to the next one, and all that follows goes there", async () => {
-    await using world = await startWorld({ environment: two });
-    await routes(world, bothWays);
-    await instruct(world, "main", {
+    await using server = await startTestServer({ environment: two });
+    await routes(server, bothWays);
+    await instruct(server, "main", {
       next: "decline",
       reason: "no_acquirer_response",
       message: "authorize",
     });
-    const paid = await pay(world, "rerouted", { creditcard: { ...testCard, auto_capture: false } });
+    const paid = await pay(server, "rerouted", {
+      creditcard: { ...testCard, auto_capture: false },
+    });
     assert.deepEqual([paid["status"], paid["pre_approved"]], ["PE", true]);
-    const [rerouted, ...others] = (await facts(world, paid)).filter(
+    const [rerouted, ...others] = (await facts(server, paid)).filter(
       ({ fact }) => fact === "authorization_rerouted",
     );
     assert.deepEqual(
       [rerouted?.["connector"], rerouted?.["cause"], others.length],
       ["backup", "91", 0],
     );
-    const [sent] = await facts(world, paid);
+    const [sent] = await facts(server, paid);
     assert.deepEqual([sent?.["fact"], sent?.["connector"]], ["authorization_sent", "main"]);
 
     // The main acquirer would decline, but gets no request. A void, however, is sent to the
     // acquirer that has the authorization.
-    await instruct(world, "main", { next: "decline", reason: "not_accepted", times: 9 });
-    const captured = await world.get("/ws/capture", {
+    await instruct(server, "main", { next: "decline", reason: "not_accepted", times: 9 });
+    const captured = await server.get("/ws/capture", {
       integration_key: integrationKey,
       hash: String(paid["hash"]),
     });
@@ -130,7 +142,7 @@ describe("an acquirer that certainly did nothing", () => {
       description: "all of it",
       operation: "request",
     };
-    const refunded = await world.postJson("/ws/refund", {
+    const refunded = await server.postJson("/ws/refund", {
       integration_key: integrationKey,
       ...refund,
     });
@@ -138,30 +150,30 @@ describe("an acquirer that certainly did nothing", () => {
   });
 
   test("control: an issuer's no is not asked for again elsewhere", async () => {
-    await using world = await startWorld({ environment: two });
-    await routes(world, bothWays);
-    await instruct(world, "main", {
+    await using server = await startTestServer({ environment: two });
+    await routes(server, bothWays);
+    await instruct(server, "main", {
       next: "decline",
       reason: "insufficient_funds",
       message: "authorize",
     });
-    assert.equal((await pay(world, "declined"))["status"], "CA");
+    assert.equal((await pay(server, "declined"))["status"], "CA");
   });
 
   test("is declined with the last one's answer when nobody takes it", async () => {
-    await using world = await startWorld({ environment: two });
-    await routes(world, bothWays);
-    await instruct(world, "main", {
+    await using server = await startTestServer({ environment: two });
+    await routes(server, bothWays);
+    await instruct(server, "main", {
       next: "decline",
       reason: "no_acquirer_response",
       message: "authorize",
     });
-    await instruct(world, "backup", {
+    await instruct(server, "backup", {
       next: "decline",
       reason: "insufficient_funds",
       message: "authorize",
     });
-    const paid = await pay(world, "nobody");
+    const paid = await pay(server, "nobody");
     assert.equal(paid["status"], "CA");
     assert.match(
       JSON.stringify(paid["transaction_status"]),
@@ -171,12 +183,12 @@ describe("an acquirer that certainly did nothing", () => {
 
   test("is never given up for another while its answer is unknown", async () => {
     for (const next of ["lose_request", "lose_answer"]) {
-      await using world = await startWorld({ environment: two });
-      await routes(world, bothWays);
-      await instruct(world, "main", { next, message: "authorize" });
-      const paid = await pay(world, next);
+      await using server = await startTestServer({ environment: two });
+      await routes(server, bothWays);
+      await instruct(server, "main", { next, message: "authorize" });
+      const paid = await pay(server, next);
       assert.equal(paid["status"], "PE");
-      assert.ok(!(await facts(world, paid)).some(({ fact }) => fact === "authorization_rerouted"));
+      assert.ok(!(await facts(server, paid)).some(({ fact }) => fact === "authorization_rerouted"));
     }
   });
 
@@ -187,20 +199,20 @@ describe("an acquirer that certainly did nothing", () => {
       url: `http://127.0.0.1:${await freePort()}`,
       integrationKey: "test_ik_dead",
     };
-    await using world = await startWorld({
+    await using server = await startTestServer({
       environment: { ...two, COFRE_CONNECTORS: JSON.stringify([dead, simulatorOf("main")]) },
     });
-    await routes(world, [{ connectors: ["dead", "main"], brands: ["visa"] }]);
-    assert.equal((await pay(world, "elsewhere"))["status"], "CO");
+    await routes(server, [{ connectors: ["dead", "main"], brands: ["visa"] }]);
+    assert.equal((await pay(server, "elsewhere"))["status"], "CO");
 
-    const refused = await pay(world, "nowhere", { creditcard: mastercard() });
+    const refused = await pay(server, "nowhere", { creditcard: mastercard() });
     assert.equal(refused["status"], "CA");
     assert.match(
       JSON.stringify(refused["transaction_status"]),
       /"code":"RETRY","description":"No response from acquirer"/,
     );
 
-    const verified = await world.postJson("/ws/verifycard", {
+    const verified = await server.postJson("/ws/verifycard", {
       integration_key: integrationKey,
       payment_type_code: "creditcard",
       country: "br",
@@ -217,16 +229,16 @@ function mastercard(): object {
   return { ...testCard, card_number: "5555555555554444" };
 }
 
-async function routes(world: World, value: readonly object[]): Promise<void> {
-  const { body } = await world.postJson("/__cofre/settings", {
+async function routes(server: TestServer, value: readonly object[]): Promise<void> {
+  const { body } = await server.postJson("/__cofre/settings", {
     integration_key: integrationKey,
     settings: { routes: value },
   });
   assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
 }
 
-async function instruct(world: World, connector: string, instruction: object): Promise<void> {
-  const { body } = await world.postJson("/__cofre/simulator", {
+async function instruct(server: TestServer, connector: string, instruction: object): Promise<void> {
+  const { body } = await server.postJson("/__cofre/simulator", {
     integration_key: integrationKey,
     connector,
     ...instruction,
@@ -235,20 +247,20 @@ async function instruct(world: World, connector: string, instruction: object): P
 }
 
 async function pay(
-  world: World,
+  server: TestServer,
   code: string,
   changes: object = {},
 ): Promise<Record<string, unknown>> {
-  const { body } = await world.postJson("/ws/direct", directBody(code, { ...changes }));
+  const { body } = await server.postJson("/ws/direct", directBody(code, { ...changes }));
   assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
   return body["payment"] as Record<string, unknown>;
 }
 
 async function facts(
-  world: World,
+  server: TestServer,
   payment: Record<string, unknown>,
 ): Promise<readonly Readonly<Record<string, unknown>>[]> {
-  const { body } = await world.get("/__cofre/explain", {
+  const { body } = await server.get("/__cofre/explain", {
     integration_key: integrationKey,
     hash: String(payment["hash"]),
   });

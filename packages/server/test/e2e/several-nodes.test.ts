@@ -6,7 +6,7 @@ import { systemClock } from "../../src/kernel/system-clock.ts";
 import { temporaryFolder } from "../command.ts";
 import { ask, codeOf, ConsolePeople, type Fields, type Headers } from "../console-people.ts";
 import { TestDatabases, testUrl } from "../postgres/databases.ts";
-import { directBody, integrationKey, startWorld, type World } from "../world.ts";
+import { directBody, integrationKey, startTestServer, type TestServer } from "../server.ts";
 
 /** One node in this process, and a function that starts another one on the same database. */
 async function startNodes(
@@ -16,7 +16,7 @@ async function startNodes(
 ) {
   const databaseUrl = await databases.copy();
   const scratch = temporaryFolder(context);
-  const start = async (number: number): Promise<World> => {
+  const start = async (number: number): Promise<TestServer> => {
     const directory = join(scratch, String(number));
     if (number > 1) cpSync(join(scratch, "1"), directory, { recursive: true });
     const environment = {
@@ -26,7 +26,7 @@ async function startNodes(
       COFRE_DATABASE_ALLOW_EMPTY: "true",
       ...more,
     };
-    const node = await startWorld({
+    const node = await startTestServer({
       environment,
       ports: { clock: systemClock },
       seed: `node ${number}`,
@@ -102,8 +102,12 @@ function describeNodes(databases: TestDatabases): void {
     const { one, startSecond } = await startNodes(context, databases, { COFRE_CONSOLE: "login" });
     const admin = await new ConsolePeople(one, systemClock).firstAdmin();
     const two = await startSecond();
-    const at = (node: World, path: string, fields: Fields | undefined, headers: Headers = {}) =>
-      ask(node, path, fields, { Cookie: admin.cookie, "X-Cofre-CSRF": admin.csrf, ...headers });
+    const at = (
+      node: TestServer,
+      path: string,
+      fields: Fields | undefined,
+      headers: Headers = {},
+    ) => ask(node, path, fields, { Cookie: admin.cookie, "X-Cofre-CSRF": admin.csrf, ...headers });
     const { body } = await admin.call("/__cofre/worlds", { name: "of the first node" });
     const { id } = body["world"] as { readonly id: string };
     const inWorld = { "X-Cofre-Account": id };

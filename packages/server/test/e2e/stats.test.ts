@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { directBody, integrationKey, publicIntegrationKey, startWorld } from "../world.ts";
+import { directBody, integrationKey, publicIntegrationKey, startTestServer } from "../server.ts";
 
 test("the store's counters tell that a charge takes two commits of its own", async () => {
-  await using world = await startWorld();
-  const before = await world.get("/__cofre/stats", { integration_key: integrationKey });
-  await world.postJson("/ws/direct", directBody("counted"));
-  const after = await world.get("/__cofre/stats", { integration_key: integrationKey });
+  await using server = await startTestServer();
+  const before = await server.get("/__cofre/stats", { integration_key: integrationKey });
+  await server.postJson("/ws/direct", directBody("counted"));
+  const after = await server.get("/__cofre/stats", { integration_key: integrationKey });
 
   const [was, is] = [before, after].map(
     ({ body }) => body["store"] as { readonly commits: number; readonly changes: number },
@@ -17,7 +17,7 @@ test("the store's counters tell that a charge takes two commits of its own", asy
 });
 
 test("a public key sees no counters", async () => {
-  await using world = await startWorld();
-  const { body } = await world.get("/__cofre/stats", { integration_key: publicIntegrationKey });
+  await using server = await startTestServer();
+  const { body } = await server.get("/__cofre/stats", { integration_key: publicIntegrationKey });
   assert.equal(body["status_code"], "BP-SA-2");
 });

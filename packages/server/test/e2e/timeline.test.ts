@@ -8,10 +8,10 @@ import {
   directBody,
   integrationKey,
   publicIntegrationKey,
-  startWorld,
+  startTestServer,
   testCard,
-  type World,
-} from "../world.ts";
+  type TestServer,
+} from "../server.ts";
 import { until } from "../until.ts";
 
 interface Entry {
@@ -33,8 +33,14 @@ interface Timeline {
   readonly payment: Readonly<Record<string, unknown>>;
 }
 
-async function timeline(world: World, of: Readonly<Record<string, string>>): Promise<Timeline> {
-  const { body } = await world.get("/__cofre/timeline", { integration_key: integrationKey, ...of });
+async function timeline(
+  testServer: TestServer,
+  of: Readonly<Record<string, string>>,
+): Promise<Timeline> {
+  const { body } = await testServer.get("/__cofre/timeline", {
+    integration_key: integrationKey,
+    ...of,
+  });
   assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
   return body as object as Timeline;
 }
@@ -63,13 +69,13 @@ async function startReceiver(context: TestContext, ...statuses: number[]): Promi
  * it while a message is in flight would make the message late.
  */
 async function timelineWith(
-  world: World,
+  testServer: TestServer,
   hash: string,
   isReached: (entry: Entry) => boolean,
 ): Promise<Timeline> {
-  let now = await timeline(world, { hash });
+  let now = await timeline(testServer, { hash });
   await until("the timeline has the entry", async () =>
-    (now = await timeline(world, { hash })).entries.some(isReached),
+    (now = await timeline(testServer, { hash })).entries.some(isReached),
   ).catch((error: unknown) =>
     assert.fail(`${String(error)}: ${JSON.stringify(now.entries, undefined, 1)}`),
   );
@@ -101,10 +107,12 @@ function nameOf({ kind, data }: Entry): string {
 
 describe("the timeline of a payment", () => {
   test("tells all of it in order: token, charge without an answer, recovery, capture, refund, notifications and their attempts", async (context) => {
-    await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" } });
+    await using testServer = await startTestServer({
+      environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" },
+    });
     const url = await startReceiver(context, 503);
     succeeded(
-      await world.get("/__cofre/settings", {
+      await testServer.get("/__cofre/settings", {
         integration_key: integrationKey,
         "settings[notificationUrl]": url,
       }),
@@ -116,11 +124,11 @@ describe("the timeline of a payment", () => {
       payment_type_code: "creditcard",
       creditcard: testCard,
     };
-    const { token } = succeeded(await world.postJson("/ws/token", stored)) as {
+    const { token } = succeeded(await testServer.postJson("/ws/token", stored)) as {
       readonly token: string;
     };
     succeeded(
-      await world.postJson("/__cofre/simulator", {
+      await testServer.postJson("/__cofre/simulator", {
         integration_key: integrationKey,
         next: "lose_answer",
         message: "authorize",
@@ -129,16 +137,16 @@ describe("the timeline of a payment", () => {
     const paid = directBody("order-1", {
       creditcard: { token, card_cvv: "123", auto_capture: false },
     });
-    const { hash } = succeeded(await world.postJson("/ws/direct", paid))["payment"] as {
+    const { hash } = succeeded(await testServer.postJson("/ws/direct", paid))["payment"] as {
       readonly hash: string;
     };
-    world.clock.advance(600_000);
-    await timelineWith(world, hash, isFact("authorization_approved"));
-    await timelineWith(world, hash, (entry) => nameOf(entry) === "attempt 1 of 1 503");
-    world.clock.advance(6_000);
-    await timelineWith(world, hash, isDelivered(1));
-    succeeded(await world.get("/ws/capture", { integration_key: integrationKey, hash }));
-    await timelineWith(world, hash, isDelivered(2));
+    testServer.clock.advance(600_000);
+    await timelineWith(testServer, hash, isFact("authorization_approved"));
+    await timelineWith(testServer, hash, (entry) => nameOf(entry) === "attempt 1 of 1 503");
+    testServer.clock.advance(6_000);
+    await timelineWith(testServer, hash, isDelivered(1));
+    succeeded(await testServer.get("/ws/capture", { integration_key: integrationKey, hash }));
+    await timelineWith(testServer, hash, isDelivered(2));
     const refund = {
       integration_key: integrationKey,
       operation: "request",
@@ -146,11 +154,15 @@ describe("the timeline of a payment", () => {
       amount: "40.00",
       description: "one of two",
     };
-    succeeded(await world.postJson("/ws/refund", refund));
-    world.clock.advance(61_000);
-    await timelineWith(world, hash, isDelivered(3));
-    world.clock.advance(61_000);
-    const { entries, recording, state, payment } = await timelineWith(world, hash, isDelivered(4));
+    succeeded(await testServer.postJson("/ws/refund", refund));
+    testServer.clock.advance(61_000);
+    await timelineWith(testServer, hash, isDelivered(3));
+    testServer.clock.advance(61_000);
+    const { entries, recording, state, payment } = await timelineWith(
+      testServer,
+      hash,
+      isDelivered(4),
+    );
 
     const names = entries.map(nameOf);
     assert.deepEqual(names, [
@@ -229,7 +241,7 @@ describe("the timeline of a payment", () => {
 
     // It contains every posting of the books once.
     const explained = succeeded(
-      await world.get("/__cofre/explain", { integration_key: integrationKey, hash }),
+      await testServer.get("/__cofre/explain", { integration_key: integrationKey, hash }),
     );
     const told = entries.flatMap(({ data }) => (data["postings"] ?? []) as readonly unknown[]);
     assert.equal(told.length, (explained["postings"] as readonly unknown[]).length);

@@ -7,13 +7,13 @@ import { connect } from "node:tls";
 import type { Scheduler } from "../../src/kernel/scheduler.ts";
 import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
 import { temporaryFolder } from "../command.ts";
-import { startWorld } from "../world.ts";
+import { startTestServer } from "../server.ts";
 
 const dayMs = 86_400_000;
 
 /** The serial number of the server's certificate on a new connection. */
 async function shown(port: number, authority: string): Promise<string> {
-  // The world's time is not the machine's, so only the issuer is verified.
+  // The server's time is not the machine's, so only the issuer is verified.
   const socket = connect({
     port,
     host: "127.0.0.1",
@@ -37,8 +37,8 @@ test("a server that runs for a year shows a renewed certificate without a restar
       ms === dayMs ? (daily.push(task), () => undefined) : systemScheduler.after(ms, task),
   };
   const environment = { COFRE_TLS: "true", COFRE_TLS_PORT: "0", COFRE_DATA_DIR: dataDirectory };
-  await using world = await startWorld({ environment, ports: { scheduler } });
-  const port = world.cofre.tlsAddress?.port ?? 0;
+  await using server = await startTestServer({ environment, ports: { scheduler } });
+  const port = server.cofre.tlsAddress?.port ?? 0;
   const authority = join(dataDirectory, "tls", "authority.pem");
   const runDaily = (): void => {
     for (const task of daily.splice(0)) task();
@@ -47,9 +47,9 @@ test("a server that runs for a year shows a renewed certificate without a restar
   const first = await shown(port, authority);
   const kept = readFileSync(authority, "utf8");
   assert.ok(daily.length > 0);
-  world.clock.advance(300 * dayMs);
+  server.clock.advance(300 * dayMs);
   runDaily();
-  world.clock.advance(70 * dayMs);
+  server.clock.advance(70 * dayMs);
   assert.equal(await shown(port, authority), first, "control: nothing was due before");
   runDaily();
   for (let look = 0; look < 500 && (await shown(port, authority)) === first; look += 1) {

@@ -4,81 +4,81 @@ import {
   type Answer,
   directBody,
   integrationKey,
-  startWorld,
+  startTestServer,
   testCard,
-  type World,
-} from "../world.ts";
+  type TestServer,
+} from "../server.ts";
 
 const environment = { COFRE_ACQUIRER_TIMEOUT_MS: "100" };
 const tenMinutes = 600_000;
 
 describe("an acquirer whose answer does not come", () => {
   test("leaves a sale pending, and recovery finds that it was approved", async () => {
-    await using world = await startWorld({ environment });
-    await instruct(world, "lose_answer", "authorize");
-    const pending = paymentOf(await world.postJson("/ws/direct", directBody("lost-sale")));
+    await using server = await startTestServer({ environment });
+    await instruct(server, "lose_answer", "authorize");
+    const pending = paymentOf(await server.postJson("/ws/direct", directBody("lost-sale")));
     assert.deepEqual(
       [pending["status"], pending["pre_approved"], pending["capture_available"]],
       ["PE", false, false],
     );
 
-    assert.equal((await settled(world, "lost-sale", "CO"))["pre_approved"], true);
+    assert.equal((await settled(server, "lost-sale", "CO"))["pre_approved"], true);
     // The client that lost the answer sends the request again: it receives the result, and is never
     // charged twice.
-    const again = await world.postJson("/ws/direct", directBody("lost-sale"));
+    const again = await server.postJson("/ws/direct", directBody("lost-sale"));
     assert.equal(again.body["status_code"], "BP-DR-0");
     assert.match(String(again.body["status_message"]), /status is CO/);
   });
 
   test("leaves a sale pending that the acquirer never heard of, and recovery makes it void", async () => {
-    await using world = await startWorld({ environment });
-    await instruct(world, "lose_request", "authorize");
+    await using server = await startTestServer({ environment });
+    await instruct(server, "lose_request", "authorize");
     assert.equal(
-      paymentOf(await world.postJson("/ws/direct", directBody("lost-request")))["status"],
+      paymentOf(await server.postJson("/ws/direct", directBody("lost-request")))["status"],
       "PE",
     );
-    await settled(world, "lost-request", "CA");
+    await settled(server, "lost-request", "CA");
   });
 
   test("to a capture leaves the payment pending, and recovery finds that the money was taken", async () => {
-    await using world = await startWorld({ environment });
+    await using server = await startTestServer({ environment });
     const authorized = paymentOf(
-      await world.postJson(
+      await server.postJson(
         "/ws/direct",
         directBody("lost-capture", { creditcard: { ...testCard, auto_capture: false } }),
       ),
     );
-    await instruct(world, "lose_answer", "capture");
+    await instruct(server, "lose_answer", "capture");
     const hash = String(authorized["hash"]);
-    const capture = await world.get("/ws/capture", { integration_key: integrationKey, hash });
+    const capture = await server.get("/ws/capture", { integration_key: integrationKey, hash });
     assert.equal(capture.body["status"], "ERROR");
     const query = paymentOf(
-      await world.get("/ws/query", { integration_key: integrationKey, hash }),
+      await server.get("/ws/query", { integration_key: integrationKey, hash }),
     );
     assert.deepEqual([query["status"], query["capture_available"]], ["PE", false]);
-    await settled(world, "lost-capture", "CO");
+    await settled(server, "lost-capture", "CO");
   });
 
   test("to a cancellation leaves the payment pending, and recovery finds that it was given up", async () => {
-    await using world = await startWorld({ environment });
+    await using server = await startTestServer({ environment });
     const authorized = paymentOf(
-      await world.postJson(
+      await server.postJson(
         "/ws/direct",
         directBody("lost-void", { creditcard: { ...testCard, auto_capture: false } }),
       ),
     );
-    await instruct(world, "lose_answer", "void");
-    const cancel = await world.get("/ws/cancel", {
+    await instruct(server, "lose_answer", "void");
+    const cancel = await server.get("/ws/cancel", {
       integration_key: integrationKey,
       hash: String(authorized["hash"]),
     });
     assert.equal(cancel.body["status"], "ERROR");
-    await settled(world, "lost-void", "CA");
+    await settled(server, "lost-void", "CA");
   });
 });
 
-async function instruct(world: World, next: string, message: string): Promise<void> {
-  const { body } = await world.postJson("/__cofre/simulator", {
+async function instruct(server: TestServer, next: string, message: string): Promise<void> {
+  const { body } = await server.postJson("/__cofre/simulator", {
     integration_key: integrationKey,
     next,
     message,
@@ -88,20 +88,20 @@ async function instruct(world: World, next: string, message: string): Promise<vo
 
 /** Moves the clock until recovery's job, which runs once a second, has settled the payment. */
 async function settled(
-  world: World,
+  server: TestServer,
   code: string,
   status: string,
 ): Promise<Record<string, unknown>> {
   let payment: Record<string, unknown> = {};
   for (let look = 0; look < 100; look += 1) {
     payment = paymentOf(
-      await world.get("/ws/query", {
+      await server.get("/ws/query", {
         integration_key: integrationKey,
         merchant_payment_code: code,
       }),
     );
     if (payment["status"] !== "PE") break;
-    world.clock.advance(tenMinutes);
+    server.clock.advance(tenMinutes);
     await new Promise((resolve) => {
       setTimeout(resolve, 100);
     });

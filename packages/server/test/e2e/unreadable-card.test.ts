@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { directBody, integrationKey, startWorld, testCard } from "../world.ts";
+import { directBody, integrationKey, startTestServer, testCard } from "../server.ts";
 
 // Earlier the merchant received an internal error and the log had no entry, so the operator, who
 // could have restored the keys, was not notified.
@@ -14,7 +14,7 @@ test("a stored card that does not open raises an alarm and marks no payment; one
   const environment = { COFRE_DATA_DIR: directory };
   const charge = (code: string) => directBody(code, { creditcard: { token: "a".repeat(32) } });
   {
-    await using world = await startWorld({ environment });
+    await using server = await startTestServer({ environment });
     const body = {
       integration_key: integrationKey,
       country: "br",
@@ -22,10 +22,10 @@ test("a stored card that does not open raises an alarm and marks no payment; one
       token: "a".repeat(32),
       creditcard: testCard,
     };
-    assert.equal((await world.postJson("/ws/token", body)).body["status"], "SUCCESS");
-    assert.equal((await world.postJson("/ws/direct", charge("opens"))).body["status"], "SUCCESS");
+    assert.equal((await server.postJson("/ws/token", body)).body["status"], "SUCCESS");
+    assert.equal((await server.postJson("/ws/direct", charge("opens"))).body["status"], "SUCCESS");
     assert.deepEqual(
-      world.events.filter(({ event }) => event === "alarm"),
+      server.events.filter(({ event }) => event === "alarm"),
       [],
     );
   }
@@ -33,10 +33,10 @@ test("a stored card that does not open raises an alarm and marks no payment; one
   database.exec("UPDATE card SET ref = zeroblob(length(ref))");
   database.close();
 
-  await using world = await startWorld({ environment, seed: "after" });
-  const refused = await world.postJson("/ws/direct", charge("does-not-open"));
+  await using server = await startTestServer({ environment, seed: "after" });
+  const refused = await server.postJson("/ws/direct", charge("does-not-open"));
   assert.equal(refused.body["status_code"], "COFRE-14");
-  const [alarm, ...more] = world.events.filter(({ event }) => event === "alarm");
+  const [alarm, ...more] = server.events.filter(({ event }) => event === "alarm");
   assert.deepEqual(more, []);
   assert.ok(alarm?.event === "alarm");
   assert.equal(alarm.kind, "card_not_readable");

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { type AddressInfo, connect } from "node:net";
 import { describe, test, type TestContext } from "node:test";
 import { type Cofre, type Sandbox, startCofre, type World } from "../../src/library.ts";
-import { directBody, integrationKey, startWorld } from "../world.ts";
+import { directBody, integrationKey, startTestServer } from "../server.ts";
 import { until } from "../until.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -125,7 +125,9 @@ describe("what is asked of a world at the same time", () => {
   });
 
   test("what goes on in a world that is deleted meanwhile never reaches the account that is none", async () => {
-    await using server = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "5000" } });
+    await using server = await startTestServer({
+      environment: { COFRE_ACQUIRER_TIMEOUT_MS: "5000" },
+    });
     const { world } = (await post(server, { integrationKey }, "/__cofre/worlds", {})) as {
       readonly world: { readonly integration_key: string };
     };
@@ -153,7 +155,7 @@ describe("what is asked of a world at the same time", () => {
   });
 
   test("what waits in a world that is reset meanwhile is not done in what it is then", async () => {
-    await using server = await startWorld();
+    await using server = await startTestServer();
     const { world } = (await post(server, { integrationKey }, "/__cofre/worlds", {
       running: true,
     })) as {
@@ -322,7 +324,7 @@ test("worlds of one seed try again at the same times, in whatever order their re
 test("a stop waits for no time that is being moved, nor for a receiver that hangs", async (context) => {
   const reached = Promise.withResolvers<void>();
   const url = await startReceiver(context, () => reached.resolve());
-  const world = await startWorld();
+  const world = await startTestServer();
   const settings = { notificationEndpoints: [{ id: "shop", url }] };
   const made = (await world.postJson("/__cofre/worlds", { seed: "stop", settings })).body[
     "world"
@@ -405,7 +407,7 @@ describe("an anonymous world whose acquirer is slow", () => {
   const sockets = 1_030;
 
   test("locks nobody out, with more connections than there are places", async (context) => {
-    await using server = await startWorld();
+    await using server = await startTestServer();
     const { world } = (await post(server, { integrationKey }, "/__cofre/worlds", {})) as {
       readonly world?: { readonly integration_key: string };
     };

@@ -11,7 +11,13 @@ import { systemClock } from "../../src/kernel/system-clock.ts";
 import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
 import { createLog } from "../../src/logging/log.ts";
 import { KnownNumbers } from "../../src/scan/known-numbers.ts";
-import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  startTestServer,
+  testCard,
+  type TestServer,
+} from "../server.ts";
 import { startEchoingServer } from "./echoing-server.ts";
 
 const pan = "4111115666052208";
@@ -65,8 +71,8 @@ describe("an acquirer that repeats the card in its answers leaves none of it beh
         COFRE_ACQUIRER_URL: `http://127.0.0.1:${acquirer.port}`,
         COFRE_ACQUIRER_TIMEOUT_MS: "1000",
       };
-      await leavesNothing(environment, 7, async (world) => {
-        await world.postJson("/__cofre/simulator", {
+      await leavesNothing(environment, 7, async (server) => {
+        await server.postJson("/__cofre/simulator", {
           ...key,
           next: "lose_answer",
           message: "authorize",
@@ -75,11 +81,11 @@ describe("an acquirer that repeats the card in its answers leaves none of it beh
         const creditcard = { ...testCard, card_number: pan, card_cvv: cvv };
         await Promise.all(
           Array.from({ length: 7 }, (_, turn) =>
-            world.postJson("/ws/direct", directBody(`lost-${turn}`, { creditcard })),
+            server.postJson("/ws/direct", directBody(`lost-${turn}`, { creditcard })),
           ),
         );
         for (let turn = 0; turn < 7; turn += 1)
-          assert.equal(await settled(world, `lost-${turn}`), "CO");
+          assert.equal(await settled(server, `lost-${turn}`), "CO");
       });
     } finally {
       await acquirer.close();
@@ -87,8 +93,8 @@ describe("an acquirer that repeats the card in its answers leaves none of it beh
   });
 
   test("the simulator in this process", async () => {
-    await leavesNothing({}, 7, async (world) => {
-      const { body } = await world.postJson("/__cofre/simulator", {
+    await leavesNothing({}, 7, async (server) => {
+      const { body } = await server.postJson("/__cofre/simulator", {
         ...key,
         next: "echo_card",
         times: "9999",
@@ -98,8 +104,8 @@ describe("an acquirer that repeats the card in its answers leaves none of it beh
   });
 
   test("only what brings a card can be told to be echoed", async () => {
-    await using world = await startWorld();
-    const { body } = await world.postJson("/__cofre/simulator", {
+    await using server = await startTestServer();
+    const { body } = await server.postJson("/__cofre/simulator", {
       ...key,
       next: "echo_card",
       message: "capture",
@@ -108,12 +114,12 @@ describe("an acquirer that repeats the card in its answers leaves none of it beh
   });
 });
 
-async function settled(world: World, code: string): Promise<unknown> {
+async function settled(server: TestServer, code: string): Promise<unknown> {
   for (let look = 0; look < 100; look += 1) {
-    const { body } = await world.get("/ws/query", { ...key, merchant_payment_code: code });
+    const { body } = await server.get("/ws/query", { ...key, merchant_payment_code: code });
     const { status } = body["payment"] as Body;
     if (status !== "PE") return status;
-    world.clock.advance(600_000);
+    server.clock.advance(600_000);
     await sleep(50);
   }
   return "PE";
@@ -126,41 +132,43 @@ async function settled(world: World, code: string): Promise<unknown> {
 async function leavesNothing(
   environment: Readonly<Record<string, string>>,
   turns: number,
-  prepare: (world: World) => Promise<void> = async () => undefined,
+  prepare: (server: TestServer) => Promise<void> = async () => undefined,
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "cofre-echo-"));
   try {
     const told: string[] = [];
-    const world = await startWorld({ environment: { COFRE_DATA_DIR: folder, ...environment } });
+    const server = await startTestServer({
+      environment: { COFRE_DATA_DIR: folder, ...environment },
+    });
     try {
-      await prepare(world);
-      for (let turn = 0; turn < turns; turn += 1) await payAndAsk(world, turn, told);
+      await prepare(server);
+      for (let turn = 0; turn < turns; turn += 1) await payAndAsk(server, turn, told);
     } finally {
-      await world[Symbol.asyncDispose]();
+      await server[Symbol.asyncDispose]();
     }
     const lines: string[] = [];
     const log = createLog({
       level: "debug",
       format: "json",
-      clock: world.clock,
+      clock: server.clock,
       destination: { write: (line) => void lines.push(line) },
     });
-    for (const event of world.events) log.write(event);
+    for (const event of server.events) log.write(event);
     assertNoCard("answers", Buffer.from(told.join("\n")));
     assertNoCard("log", Buffer.from(lines.join("")));
     for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
       if (entry.isFile())
         assertNoCard(entry.name, readFileSync(join(entry.parentPath, entry.name)));
     }
-    assert.ok(world.events.some(({ event }) => event === "acquirer_value_dropped"));
+    assert.ok(server.events.some(({ event }) => event === "acquirer_value_dropped"));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function payAndAsk(world: World, turn: number, told: string[]): Promise<void> {
+async function payAndAsk(server: TestServer, turn: number, told: string[]): Promise<void> {
   const ask = async (path: string, body: Body): Promise<Body> => {
-    const answer = await world.postJson(path, { ...key, ...body });
+    const answer = await server.postJson(path, { ...key, ...body });
     told.push(JSON.stringify(answer.body));
     return answer.body;
   };
@@ -194,7 +202,7 @@ async function payAndAsk(world: World, turn: number, told: string[]): Promise<vo
     const named = { merchant_payment_code: `${code}-${turn}` };
     await ask("/ws/query", named);
     await ask("/__cofre/explain", named);
-    told.push(JSON.stringify((await world.get("/__cofre/timeline", { ...key, ...named })).body));
+    told.push(JSON.stringify((await server.get("/__cofre/timeline", { ...key, ...named })).body));
   }
 }
 

@@ -5,7 +5,7 @@ import { describe, test } from "node:test";
 import { connect as connectTls, createServer, type TlsOptions } from "node:tls";
 import { paymentCodeOf } from "../../src/connectors/upstream/references.ts";
 import { HeldScheduler } from "../held-scheduler.ts";
-import { directBody, integrationKey, startWorld } from "../world.ts";
+import { directBody, integrationKey, startTestServer } from "../server.ts";
 import { httpAnswer, paymentBody, startCannedServer } from "./canned-server.ts";
 import { authorizeRequest, cardInHand, upstreamAt } from "./connector.ts";
 import { makeAuthority } from "./test-certificates.ts";
@@ -86,9 +86,9 @@ describe("TLS to the upstream", () => {
   });
 
   test("one Cofre pays through another over TLS", async () => {
-    await using inner = await startWorld();
+    await using inner = await startTestServer();
     await using terminator = await terminateTls(authority.issue("127.0.0.1"), inner.port);
-    await using outer = await startWorld({
+    await using outer = await startTestServer({
       seed: "outer",
       environment: {
         COFRE_UPSTREAM_URL: `https://127.0.0.1:${terminator.port}`,
@@ -119,9 +119,9 @@ describe("TLS to the upstream", () => {
 
 /** The outer installation's only merchant, as its log identifies it. */
 async function merchantOf(
-  world: Awaited<ReturnType<typeof startWorld>>,
+  testServer: Awaited<ReturnType<typeof startTestServer>>,
 ): Promise<Parameters<typeof paymentCodeOf>[0]> {
-  const named = world.events.find(
+  const named = testServer.events.find(
     (event) => "merchantId" in event && typeof event.merchantId === "string",
   );
   assert.ok(named !== undefined && "merchantId" in named);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { directBody, startWorld, testCard, type Answer, type World } from "../world.ts";
+import { directBody, startTestServer, testCard, type Answer, type TestServer } from "../server.ts";
 
 /**
  * The changes of a payment that merchants are notified of, with their notification_type: the last
@@ -120,14 +120,14 @@ async function done(answer: Promise<Answer>): Promise<Fields> {
 }
 
 async function shopIn(
-  world: World,
+  server: TestServer,
 ): Promise<Shop & { told(hash: string): Promise<readonly unknown[]> }> {
   const { world: made } = (await done(
-    world.postJson("/__cofre/worlds", { seed: "announcements" }),
+    server.postJson("/__cofre/worlds", { seed: "announcements" }),
   )) as { readonly world: Fields };
   const key = { integration_key: made["integration_key"] };
   const post = (path: string, fields: Fields): Promise<Answer> =>
-    world.postJson(path, { ...fields, ...key });
+    server.postJson(path, { ...fields, ...key });
   let codes = 0;
   return {
     post,
@@ -150,15 +150,17 @@ async function shopIn(
 
 describe("merchants are told of", { timeout: 60_000 }, () => {
   test("what interface 4.2 says, and of nothing else", async () => {
-    await using world = await startWorld();
-    const shop = await shopIn(world);
+    await using server = await startTestServer();
+    const shop = await shopIn(server);
     for (const [name, steps, told] of sequences)
       assert.deepEqual(await shop.told(await steps(shop)), told, name);
   });
 
   test("an outcome that nobody was answered, once it is found out, also where the payment stays PE", async () => {
-    await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" } });
-    const shop = await shopIn(world);
+    await using server = await startTestServer({
+      environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" },
+    });
+    const shop = await shopIn(server);
     const lost = async (message: string, ask: () => Promise<string>): Promise<string> => {
       await done(shop.post("/__cofre/simulator", { next: "lose_answer", message }));
       return ask();
@@ -188,8 +190,8 @@ describe("merchants are told of", { timeout: 60_000 }, () => {
   });
 
   test("an outcome within the request only where the account wants it", async () => {
-    await using world = await startWorld();
-    const shop = await shopIn(world);
+    await using server = await startTestServer();
+    const shop = await shopIn(server);
     await done(shop.post("/__cofre/settings", { settings: { notifySynchronous: false } }));
     assert.deepEqual(await shop.told(await shop.pay()), []);
     assert.deepEqual(await shop.told(await shop.pay(declined)), []);

@@ -10,7 +10,7 @@ import { timelineKinds } from "../../src/http/admin/timeline-entries.ts";
 import { faultKindNames, faultKinds } from "../../src/http/faults/fault-kinds.ts";
 import { declineReasons } from "../../src/payment/payment.ts";
 import { brands } from "../../src/vault/brand.ts";
-import { startWorld, type World } from "../world.ts";
+import { startTestServer, type TestServer } from "../server.ts";
 
 /** What a browser makes of it is in packages/proof/lanes/console.lane.ts. */
 const folder = fileURLToPath(new URL("../../../console/src/", import.meta.url));
@@ -42,12 +42,12 @@ const { timesOf } = (await import(pathToFileURL(`${folder}latency.js`).href)) as
   ) => readonly unknown[];
 };
 const scripts = readdirSync(folder).filter((name) => name.endsWith(".js"));
-let world: World;
+let server: TestServer;
 
 before(async () => {
-  world = await startWorld();
+  server = await startTestServer();
 });
-after(() => world[Symbol.asyncDispose]());
+after(() => server[Symbol.asyncDispose]());
 
 describe("HEAD, as monitors and load balancers ask", () => {
   test("is answered with the head of GET, for every page and file", async () => {
@@ -58,8 +58,8 @@ describe("HEAD, as monitors and load balancers ask", () => {
       { path: "/__cofre/certificate.pem" },
     ]) {
       const [head, get] = [
-        await fetch(world.url + path, { method: "HEAD" }),
-        await fetch(world.url + path),
+        await fetch(server.url + path, { method: "HEAD" }),
+        await fetch(server.url + path),
       ];
       const lengths = [
         head.headers.get("content-length"),
@@ -87,7 +87,7 @@ describe("the console", () => {
   });
 
   test("allows its own scripts, style and calls, no text that becomes a script, and no page around it", async () => {
-    const response = await fetch(`${world.url}/`);
+    const response = await fetch(`${server.url}/`);
     assert.equal(response.status, 200);
     assert.equal(response.headers.get("content-type"), "text/html; charset=utf-8");
     assert.equal(
@@ -107,7 +107,7 @@ describe("the console", () => {
 
   test("serves each of its parts, all together less than 60 kB compressed", async () => {
     for (const name of [...scripts, "style.css"]) {
-      const response = await fetch(`${world.url}/console/${name}`);
+      const response = await fetch(`${server.url}/console/${name}`);
       assert.equal(await response.text(), textOf(name), `${name} is served as it is`);
       assert.equal(
         response.headers.get("content-type"),
@@ -123,7 +123,7 @@ describe("the console", () => {
       "../console-endpoint.ts",
       "index.html",
     ]) {
-      assert.equal((await fetch(`${world.url}/console/${name}`)).status, 404, name);
+      assert.equal((await fetch(`${server.url}/console/${name}`)).status, 404, name);
     }
   });
 

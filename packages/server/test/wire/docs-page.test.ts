@@ -2,19 +2,19 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import type { OpenApi } from "../../src/api-docs/types.ts";
-import { startWorld, type World } from "../world.ts";
+import { startTestServer, type TestServer } from "../server.ts";
 
 /** The page in a browser is tested in packages/proof/lanes/browser.lane.ts. */
-let world: World;
+let server: TestServer;
 let response: Response;
 let page: string;
 
 before(async () => {
-  world = await startWorld();
-  response = await fetch(`${world.url}/docs`);
+  server = await startTestServer();
+  response = await fetch(`${server.url}/docs`);
   page = await response.text();
 });
-after(() => world[Symbol.asyncDispose]());
+after(() => server[Symbol.asyncDispose]());
 
 const all = (pattern: RegExp): string[] =>
   [...page.matchAll(pattern)].map(([, found]) => found ?? "");
@@ -23,7 +23,7 @@ describe("/docs", () => {
   test("is a page, with or without a slash at the end", async () => {
     assert.equal(response.headers.get("content-type"), "text/html; charset=utf-8");
     assert.match(page, /^<!doctype html>/);
-    assert.equal(await (await fetch(`${world.url}/docs/`)).text(), page);
+    assert.equal(await (await fetch(`${server.url}/docs/`)).text(), page);
   });
 
   test("allows its own style and nothing else", () => {
@@ -48,7 +48,7 @@ describe("/docs", () => {
   });
 
   test("shows every operation, and its links lead somewhere", async () => {
-    const api = (await (await fetch(`${world.url}/openapi.json`)).json()) as OpenApi;
+    const api = (await (await fetch(`${server.url}/openapi.json`)).json()) as OpenApi;
     const ids = all(/\sid="([^"]*)"/g);
     assert.equal(new Set(ids).size, ids.length);
     for (const [path, { get, post }] of Object.entries(api.paths)) {

@@ -9,11 +9,11 @@ import { framingErrors } from "../../src/wire/decode/framing-errors.ts";
 import {
   directBody,
   integrationKey,
-  startWorld,
+  startTestServer,
   testCard,
   type Answer,
-  type World,
-} from "../world.ts";
+  type TestServer,
+} from "../server.ts";
 
 /**
  * Every code of docs/wire/errors.md is provoked over HTTP. The acquirer timeout is short here; only
@@ -25,23 +25,23 @@ const dayMs = 86_400_000;
  * node, are too much for this test.
  */
 const heldByTheirErrors = ["COFRE-72", "COFRE-45"];
-let world: World;
+let server: TestServer;
 let codes = 0;
 
 type Fields = Readonly<Record<string, unknown>>;
 
 const newCode = (): string => `errors-${(codes += 1)}`;
 const post = (path: string, fields: Fields = {}): Promise<Answer> =>
-  world.postJson(path, { integration_key: integrationKey, ...fields });
+  server.postJson(path, { integration_key: integrationKey, ...fields });
 const direct = (payment: Fields = {}, top: Fields = {}): Promise<Answer> =>
-  world.postJson("/ws/direct", { ...directBody(newCode(), payment), ...top });
+  server.postJson("/ws/direct", { ...directBody(newCode(), payment), ...top });
 const card = (changes: Fields): Promise<Answer> =>
   direct({ creditcard: { ...testCard, ...changes } });
 const scenario = (number: string, payment: Fields = {}): Promise<Answer> =>
   direct({ creditcard: { ...testCard, card_number: number }, ...payment });
 
 async function raw(path: string, init: RequestInit): Promise<Answer> {
-  const response = await fetch(world.url + path, init);
+  const response = await fetch(server.url + path, init);
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
 
@@ -101,13 +101,13 @@ const networkToken = {
 };
 
 const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
-  "BP-SA-1": () => world.get("/ws/query"),
-  "BP-SA-2": () => world.get("/ws/query", { integration_key: "nonsense" }),
+  "BP-SA-1": () => server.get("/ws/query"),
+  "BP-SA-2": () => server.get("/ws/query", { integration_key: "nonsense" }),
   "DA-1": () => direct({}, { integration_key: "nonsense" }),
 
   "BP-DR-0": async () => {
     await sale();
-    return world.postJson("/ws/direct", directBody(`errors-${codes}`));
+    return server.postJson("/ws/direct", directBody(`errors-${codes}`));
   },
   "BP-DR-1": () => direct({}, { mode: "simple" }),
   "BP-DR-2": () => direct({}, { payment: null }),
@@ -281,7 +281,7 @@ const provocations: Readonly<Record<string, () => Promise<Answer>>> = {
   "COFRE-23": () => post("/ws/request"),
   "COFRE-24": async () => {
     const hash = await sale();
-    world.clock.advance(2 * dayMs);
+    server.clock.advance(2 * dayMs);
     return having({ refundWindowDays: 1 }, { refundWindowDays: 0 }, () => refund(hash));
   },
   "COFRE-25": async () => {
@@ -394,10 +394,13 @@ function escaped(text: string): string {
 
 describe("the catalogue of errors", () => {
   before(async () => {
-    world = await startWorld({ seed: "errors", environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" } });
+    server = await startTestServer({
+      seed: "errors",
+      environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" },
+    });
   });
   after(async () => {
-    await world[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
   });
 
   for (const { code, httpStatuses, condition, tested } of documentedErrors) {

@@ -4,23 +4,23 @@ import {
   directBody,
   integrationKey,
   publicIntegrationKey,
-  startWorld,
+  startTestServer,
   testCard,
-  type World,
-} from "../world.ts";
+  type TestServer,
+} from "../server.ts";
 
-let world: World;
+let server: TestServer;
 let made = 0;
 
 before(async () => {
-  world = await startWorld();
+  server = await startTestServer();
 });
-after(() => world[Symbol.asyncDispose]());
+after(() => server[Symbol.asyncDispose]());
 
 type Fields = Readonly<Record<string, unknown>>;
 
 async function ask(path: string, fields: Fields = {}): Promise<Fields> {
-  const { body } = await world.postJson(path, { integration_key: integrationKey, ...fields });
+  const { body } = await server.postJson(path, { integration_key: integrationKey, ...fields });
   return body;
 }
 
@@ -40,7 +40,7 @@ describe("/__cofre/figures", () => {
     await pay({ amount_total: "23", currency_code: "CLP", country: "cl", document: undefined });
     const held = await pay({ creditcard: { ...testCard, auto_capture: false } });
     await ask("/ws/cancel", { hash: held });
-    world.clock.advance(3_600_000);
+    server.clock.advance(3_600_000);
     await pay({ creditcard: { ...testCard, card_number: "4716909774636285" } });
     await pay({ creditcard: { ...testCard, card_number: "5555555555554444" } });
     const body = await ask("/__cofre/figures");
@@ -96,7 +96,7 @@ describe("/__cofre/figures", () => {
   });
 
   test("asks for the secret key, and refuses what it cannot count", async () => {
-    const { body } = await world.postJson("/__cofre/figures", {
+    const { body } = await server.postJson("/__cofre/figures", {
       integration_key: publicIntegrationKey,
     });
     assert.equal(body["status"], "ERROR");
@@ -118,7 +118,7 @@ describe("/__cofre/figures", () => {
 });
 
 test("/__cofre/figures of a world in the first days that there are tells of the periods that there are", async () => {
-  const { body } = await world.postJson("/__cofre/worlds", { clock: "1970-01-02T00:30:00Z" });
+  const { body } = await server.postJson("/__cofre/worlds", { clock: "1970-01-02T00:30:00Z" });
   const { integration_key: key } = body["world"] as { readonly integration_key: string };
   for (const [per, periods] of [
     ["hour", 24],
@@ -141,7 +141,7 @@ describe("/__cofre/tokens", () => {
 
   test("lists stored cards newest first, and nothing that opens or names one", async () => {
     const store = async (token: string, card_number: string): Promise<void> => {
-      world.clock.advance(60_000);
+      server.clock.advance(60_000);
       const body = await ask("/ws/token", {
         payment_type_code: "creditcard",
         country: "br",
@@ -172,7 +172,7 @@ describe("/__cofre/tokens", () => {
     assert.deepEqual(await list({ card: "4111 1111 1111 1111" }), [["411111xxxxxx1111"], 1, null]);
     assert.deepEqual(await list({ card: "1111 11" }), [[], 0, null]);
 
-    world.clock.advance(3_600_000);
+    server.clock.advance(3_600_000);
     await pay({ creditcard: { token: tokens[0] } });
     const { body, text } = await read();
     assert.deepEqual((body["tokens"] as readonly Fields[]).at(-1), {
@@ -187,7 +187,7 @@ describe("/__cofre/tokens", () => {
   });
 
   async function read(): Promise<{ readonly body: Fields; readonly text: string }> {
-    const response = await fetch(`${world.url}/__cofre/tokens`, {
+    const response = await fetch(`${server.url}/__cofre/tokens`, {
       method: "POST",
       body: JSON.stringify({ integration_key: integrationKey }),
     });
@@ -196,7 +196,7 @@ describe("/__cofre/tokens", () => {
   }
 
   test("asks for the secret key, and refuses what it cannot read", async () => {
-    const { body } = await world.postJson("/__cofre/tokens", {
+    const { body } = await server.postJson("/__cofre/tokens", {
       integration_key: publicIntegrationKey,
     });
     assert.equal(body["status"], "ERROR");

@@ -4,7 +4,13 @@ import { brandOf } from "../../src/vault/bin.ts";
 import { isTestNumber, testNumbers } from "../../src/vault/test-numbers.ts";
 import { temporaryFolder } from "../command.ts";
 import { numberUnder, panOf, testCards } from "../vectors/cards.ts";
-import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  startTestServer,
+  testCard,
+  type TestServer,
+} from "../server.ts";
 
 /** Numbers of brands that are charged, and that no list of test numbers contains. */
 const live = [
@@ -23,16 +29,16 @@ const live = [
   ),
 );
 
-const store = (world: World, card_number: string) =>
-  world.postJson("/ws/token", {
+const store = (server: TestServer, card_number: string) =>
+  server.postJson("/ws/token", {
     integration_key: integrationKey,
     country: "br",
     payment_type_code: "creditcard",
     creditcard: { ...testCard, card_number },
   });
 
-const verify = (world: World, card_number: string) =>
-  world.postJson("/ws/verifycard", {
+const verify = (server: TestServer, card_number: string) =>
+  server.postJson("/ws/verifycard", {
     integration_key: integrationKey,
     country: "br",
     payment_type_code: "creditcard",
@@ -41,7 +47,7 @@ const verify = (world: World, card_number: string) =>
 
 describe("a card number that is not for tests", () => {
   test("is neither stored, charged nor verified by the sandbox, which names its switch", async () => {
-    await using world = await startWorld();
+    await using server = await startTestServer();
     for (const [index, number] of live.entries()) {
       const brand = brandOf(panOf(number));
       assert.ok(brand !== undefined && !isTestNumber(panOf(number)), number.slice(0, 6));
@@ -52,9 +58,9 @@ describe("a card number that is not for tests", () => {
         card_cvv: brand === "amex" ? "1234" : "123",
       };
       for (const { body } of [
-        await store(world, number),
-        await world.postJson("/ws/direct", directBody(code, { creditcard })),
-        await verify(world, number),
+        await store(server, number),
+        await server.postJson("/ws/direct", directBody(code, { creditcard })),
+        await verify(server, number),
       ]) {
         assert.equal(
           body["status_code"],
@@ -64,7 +70,7 @@ describe("a card number that is not for tests", () => {
         assert.match(String(body["status_message"]), /COFRE_SANDBOX_CARDS=any/);
         assert.ok(!JSON.stringify(body).includes(number));
       }
-      const { body } = await world.get("/ws/query", {
+      const { body } = await server.get("/ws/query", {
         integration_key: integrationKey,
         merchant_payment_code: code,
       });
@@ -73,9 +79,9 @@ describe("a card number that is not for tests", () => {
   });
 
   test("is taken when the sandbox is told to take any", async () => {
-    await using world = await startWorld({ environment: { COFRE_SANDBOX_CARDS: "any" } });
+    await using server = await startTestServer({ environment: { COFRE_SANDBOX_CARDS: "any" } });
     for (const number of live)
-      assert.equal((await store(world, number)).body["status"], "SUCCESS", number.slice(0, 6));
+      assert.equal((await store(server, number)).body["status"], "SUCCESS", number.slice(0, 6));
   });
 
   test("is not charged by a token that was stored before", async (context) => {
@@ -83,13 +89,13 @@ describe("a card number that is not for tests", () => {
     const environment = { COFRE_DATA_DIR: folder };
     let token: unknown;
     {
-      await using before = await startWorld({
+      await using before = await startTestServer({
         environment: { ...environment, COFRE_SANDBOX_CARDS: "any" },
       });
       token = (await store(before, live[0] ?? "")).body["token"];
     }
-    await using world = await startWorld({ environment });
-    const { body } = await world.postJson(
+    await using server = await startTestServer({ environment });
+    const { body } = await server.postJson(
       "/ws/direct",
       directBody("old", { creditcard: { token, card_cvv: "123" } }),
     );
@@ -98,13 +104,13 @@ describe("a card number that is not for tests", () => {
 });
 
 test("published test numbers, and numbers under the ranges for tests, are taken", async () => {
-  await using world = await startWorld();
+  await using server = await startTestServer();
   const charged = testNumbers.filter((number) => brandOf(panOf(number)) !== undefined);
   const made = ["411111", "400000", "555555", "510510"].map((prefix) =>
     numberUnder(`${prefix}246813579`, 16),
   );
   for (const number of [...charged, ...testCards.map(([number]) => number), ...made]) {
-    const { body } = await store(world, number);
+    const { body } = await store(server, number);
     assert.equal(body["status"], "SUCCESS", `${number.slice(0, 6)} ${JSON.stringify(body)}`);
   }
 });

@@ -12,30 +12,30 @@ import {
   directBody,
   integrationKey,
   publicIntegrationKey,
-  startWorld,
+  startTestServer,
   testCard,
-  type World,
-} from "../world.ts";
+  type TestServer,
+} from "../server.ts";
 import { mismatches, problemsOf } from "./openapi-check.ts";
 
 /**
  * The description is compared with the server: every row of it is requested, and every answer is
  * checked against it.
  */
-let world: World;
+let server: TestServer;
 let api: OpenApi;
 let count = 0;
 
 before(async () => {
-  world = await startWorld();
-  api = (await (await fetch(`${world.url}/openapi.json`)).json()) as OpenApi;
+  server = await startTestServer();
+  api = (await (await fetch(`${server.url}/openapi.json`)).json()) as OpenApi;
 });
-after(() => world[Symbol.asyncDispose]());
+after(() => server[Symbol.asyncDispose]());
 
-/** A new world, so that the simulated acquirer has no instructions. */
+/** A new server, so that the simulated acquirer has no instructions. */
 async function startAnew(): Promise<void> {
-  await world[Symbol.asyncDispose]();
-  world = await startWorld();
+  await server[Symbol.asyncDispose]();
+  server = await startTestServer();
 }
 
 test("every array says what its items are: generators of clients leave out a schema with one that does not", () => {
@@ -59,7 +59,7 @@ async function prepared(row: DocumentedEndpoint): Promise<Request> {
   count += 1;
   const order = `openapi-${count}`;
   const token = `a-token-of-the-openapi-test-${count}`.padEnd(40, "x");
-  const text = JSON.stringify(exampleAt(world.clock.now(), row))
+  const text = JSON.stringify(exampleAt(server.clock.now(), row))
     .replaceAll("$PUBLIC_KEY", publicIntegrationKey)
     .replaceAll("$KEY", integrationKey)
     .replaceAll("$ORDER", order)
@@ -76,13 +76,13 @@ async function make(
   if (needs === undefined) return;
   const { body } =
     needs === "stored"
-      ? await world.postJson("/ws/token", {
+      ? await server.postJson("/ws/token", {
           integration_key: integrationKey,
           country: "br",
           token,
           creditcard: testCard,
         })
-      : await world.postJson(
+      : await server.postJson(
           "/ws/direct",
           directBody(order, { creditcard: { ...testCard, auto_capture: needs === "captured" } }),
         );
@@ -105,7 +105,7 @@ async function ask(
 ): Promise<Outcome> {
   return read(
     path,
-    await fetch(world.url + path, { method: "POST", body: JSON.stringify(request), headers }),
+    await fetch(server.url + path, { method: "POST", body: JSON.stringify(request), headers }),
   );
 }
 
@@ -238,7 +238,7 @@ describe("the OpenAPI description", () => {
   });
 
   test("may be read by tools of any origin", async () => {
-    const response = await fetch(`${world.url}/openapi.json`);
+    const response = await fetch(`${server.url}/openapi.json`);
     assert.equal(response.headers.get("access-control-allow-origin"), "*");
     assert.equal(response.headers.get("content-type"), "application/json; charset=utf-8");
   });
@@ -277,7 +277,7 @@ describe("the OpenAPI description", () => {
 
   test("probes are as described", async () => {
     for (const path of ["/healthz", "/readyz"])
-      assert.equal((await read(path, await fetch(world.url + path))).code, "SUCCESS");
+      assert.equal((await read(path, await fetch(server.url + path))).code, "SUCCESS");
   });
 
   test("what is said not to be here answers so", async () => {
@@ -300,7 +300,7 @@ for (const row of documentedEndpoints()) {
       );
       const query = new URLSearchParams(flat).toString();
       assert.equal(
-        (await read(row.path, await fetch(`${world.url}${row.path}?${query}`))).code,
+        (await read(row.path, await fetch(`${server.url}${row.path}?${query}`))).code,
         "SUCCESS",
       );
     });
@@ -419,7 +419,7 @@ describe(
         const { stdout } = await run(shell ?? "", ["-c", source], {
           env: {
             ...process.env,
-            COFRE: world.url,
+            COFRE: server.url,
             KEY: integrationKey,
             PUBLIC_KEY: publicIntegrationKey,
             ORDER: order,

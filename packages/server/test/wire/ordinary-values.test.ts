@@ -21,7 +21,13 @@ import {
   texts,
 } from "../vectors/ordinary-values.ts";
 import { testCards } from "../vectors/cards.ts";
-import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  startTestServer,
+  testCard,
+  type TestServer,
+} from "../server.ts";
 
 /*
  * The share of ordinary values that are refused for their form, per field and kind of value. Each
@@ -218,16 +224,16 @@ describe("ordinary texts stay as they are", () => {
 });
 
 describe("the running program", () => {
-  let world: World;
+  let server: TestServer;
   before(async () => {
-    world = await startWorld({ seed: "ordinary values" });
+    server = await startTestServer({ seed: "ordinary values" });
   });
   after(async () => {
-    await world[Symbol.asyncDispose]();
+    await server[Symbol.asyncDispose]();
   });
 
   test("takes codes, refund codes and keys that look like card numbers, by number and by token", async () => {
-    const stored = await world.postJson("/ws/token", {
+    const stored = await server.postJson("/ws/token", {
       integration_key: integrationKey,
       country: "pe",
       payment_type_code: "creditcard",
@@ -247,7 +253,7 @@ describe("the running program", () => {
         ];
         const creditcard = round % 2 === 0 ? testCard : { token, card_cvv: "123" };
         const sent = async (path: string, body: unknown): Promise<unknown> => {
-          const response = await fetch(world.url + path, {
+          const response = await fetch(server.url + path, {
             method: "POST",
             body: JSON.stringify(body),
             headers: { "Idempotency-Key": `${path.slice(4, 7)}-${key}` },

@@ -3,7 +3,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { temporaryFolder } from "../command.ts";
-import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  startTestServer,
+  testCard,
+  type TestServer,
+} from "../server.ts";
 
 const pan = testCard.card_number;
 const others = "5555555555554444";
@@ -26,12 +32,12 @@ interface Sent {
 }
 
 async function send(
-  world: World,
+  server: TestServer,
   path: string,
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Sent> {
-  const response = await fetch(world.url + path, {
+  const response = await fetch(server.url + path, {
     method: "POST",
     body: JSON.stringify(body),
     headers,
@@ -44,9 +50,9 @@ async function send(
   };
 }
 
-async function stored(world: World, card_number = pan): Promise<string> {
+async function stored(server: TestServer, card_number = pan): Promise<string> {
   const card = { ...testCard, card_number };
-  const { body } = await send(world, "/ws/token", {
+  const { body } = await send(server, "/ws/token", {
     integration_key: integrationKey,
     country: "pe",
     payment_type_code: "creditcard",
@@ -61,17 +67,17 @@ const of = (fields: Readonly<Record<string, unknown>>) => ({
 });
 
 /** A refund id with ten digits, as half of all refunds have. */
-async function longRefundId(world: World): Promise<string> {
+async function longRefundId(server: TestServer): Promise<string> {
   for (let index = 0; index < 40; index += 1) {
     const merchant_payment_code = `refunded-${index}`;
-    await send(world, "/ws/direct", directBody(merchant_payment_code));
+    await send(server, "/ws/direct", directBody(merchant_payment_code));
     const asked = of({
       operation: "request",
       merchant_payment_code,
       amount: "1.00",
       description: "x",
     });
-    const { id } = (await send(world, "/ws/refund", asked)).body["refund"] as {
+    const { id } = (await send(server, "/ws/refund", asked)).body["refund"] as {
       readonly id: string;
     };
     if (id.length === 10) return id;
@@ -81,18 +87,18 @@ async function longRefundId(world: World): Promise<string> {
 
 describe("a name that holds the number of the card", () => {
   test("is refused as a payment's code, by number and by token, before anything is written", async () => {
-    await using world = await startWorld();
-    const token = await stored(world);
+    await using server = await startTestServer();
+    const token = await stored(server);
     for (const code of spellings) {
       for (const creditcard of [testCard, { token, card_cvv: "123" }]) {
         assert.equal(
-          (await send(world, "/ws/direct", directBody(code, { creditcard }))).code,
+          (await send(server, "/ws/direct", directBody(code, { creditcard }))).code,
           "BP-DR-9",
           code,
         );
       }
       assert.equal(
-        (await send(world, "/ws/query", of({ merchant_payment_code: code }))).code,
+        (await send(server, "/ws/query", of({ merchant_payment_code: code }))).code,
         "BP-QRY-2",
         code,
       );
@@ -102,7 +108,7 @@ describe("a name that holds the number of the card", () => {
       assert.equal(
         (
           await send(
-            world,
+            server,
             "/ws/direct",
             directBody(code, { creditcard: { token, card_cvv: "123" } }),
           )
@@ -112,10 +118,10 @@ describe("a name that holds the number of the card", () => {
       );
     }
     // The account's setting.
-    await world.postJson("/__cofre/settings", of({ settings: { refuseCardLikeCodes: false } }));
+    await server.postJson("/__cofre/settings", of({ settings: { refuseCardLikeCodes: false } }));
     for (const creditcard of [testCard, { token, card_cvv: "123" }]) {
       const allowed = await send(
-        world,
+        server,
         "/ws/direct",
         directBody(`${pan}-${"token" in creditcard}`, { creditcard }),
       );
@@ -124,12 +130,12 @@ describe("a name that holds the number of the card", () => {
   });
 
   test("is refused as a refund's code by the payment's card, whoever brought it", async () => {
-    await using world = await startWorld();
-    await send(world, "/ws/direct", directBody("paid"));
+    await using server = await startTestServer();
+    await send(server, "/ws/direct", directBody("paid"));
     await send(
-      world,
+      server,
       "/ws/direct",
-      directBody("by-token", { creditcard: { token: await stored(world), card_cvv: "123" } }),
+      directBody("by-token", { creditcard: { token: await stored(server), card_cvv: "123" } }),
     );
     for (const merchant_payment_code of ["paid", "by-token"]) {
       const refund = of({
@@ -141,7 +147,7 @@ describe("a name that holds the number of the card", () => {
       for (const merchant_refund_code of spellings) {
         for (const path of ["/ws/refund", "/ws/refundOrCancel"]) {
           assert.equal(
-            (await send(world, path, { ...refund, merchant_refund_code })).code,
+            (await send(server, path, { ...refund, merchant_refund_code })).code,
             "COFRE-47",
             merchant_refund_code,
           );
@@ -152,7 +158,7 @@ describe("a name that holds the number of the card", () => {
         `${merchant_payment_code} 4111111111111112`,
       ]) {
         assert.equal(
-          (await send(world, "/ws/refund", { ...refund, merchant_refund_code })).code,
+          (await send(server, "/ws/refund", { ...refund, merchant_refund_code })).code,
           undefined,
           merchant_refund_code,
         );
@@ -162,9 +168,9 @@ describe("a name that holds the number of the card", () => {
 
   test("is refused as an Idempotency-Key by the card of the request, its token's or its payment's, before the key is kept", async (context) => {
     const folder = temporaryFolder(context);
-    await using world = await startWorld({ environment: { COFRE_DATA_DIR: folder } });
-    const token = await stored(world);
-    const { hash } = (await send(world, "/ws/direct", directBody("paid"))).body["payment"] as {
+    await using server = await startTestServer({ environment: { COFRE_DATA_DIR: folder } });
+    const token = await stored(server);
+    const { hash } = (await send(server, "/ws/direct", directBody("paid"))).body["payment"] as {
       readonly hash: string;
     };
     const refund = of({
@@ -185,24 +191,24 @@ describe("a name that holds the number of the card", () => {
       ["/ws/capture", of({ hash: `${hash}\n` })],
       ["/ws/cancel", of({ merchant_payment_code: "paid" })],
       ["/ws/cancel", of({ merchant_payment_code: "paid\n" })],
-      ["/ws/refund", of({ operation: "cancel", refund_id: await longRefundId(world) })],
+      ["/ws/refund", of({ operation: "cancel", refund_id: await longRefundId(server) })],
     ];
-    await send(world, "/ws/refund", refund);
+    await send(server, "/ws/refund", refund);
     for (const [path, body] of requests) {
       for (const key of [pan, "4111-1111-1111-1111", `key_${pan}`, `00${pan}00`]) {
         assert.equal(
-          (await send(world, path, body, { "Idempotency-Key": key })).code,
+          (await send(server, path, body, { "Idempotency-Key": key })).code,
           "COFRE-151",
           `${path} ${key}`,
         );
       }
       assert.notEqual(
-        (await send(world, path, body, { "Idempotency-Key": `${path.slice(4)}-${others}` })).code,
+        (await send(server, path, body, { "Idempotency-Key": `${path.slice(4)}-${others}` })).code,
         "COFRE-151",
         path,
       );
     }
-    await world.cofre.close();
+    await server.cofre.close();
     for (const name of readdirSync(folder)) {
       const bytes = readFileSync(join(folder, name), "latin1");
       for (const key of [pan, "4111-1111-1111-1111"])
@@ -211,21 +217,21 @@ describe("a name that holds the number of the card", () => {
   });
 
   test("is not kept as a notification address or a mandate", async () => {
-    await using world = await startWorld();
-    const token = await stored(world);
+    await using server = await startTestServer();
+    const token = await stored(server);
     for (const [index, creditcard] of [testCard, { token, card_cvv: "123" }].entries()) {
       const own = {
         notification_url: `https://shop.example/?card=${pan}`,
         cof_info: { cof_type: "stored", mandate_id: pan },
       };
       const { body } = await send(
-        world,
+        server,
         "/ws/direct",
         directBody(`own-${index}`, { ...own, creditcard }),
       );
       assert.equal(body["status"], "SUCCESS");
       assert.ok(!JSON.stringify(body).includes(pan));
-      const seen = await world.get("/__cofre/payment", {
+      const seen = await server.get("/__cofre/payment", {
         integration_key: integrationKey,
         merchant_payment_code: `own-${index}`,
       });
@@ -235,8 +241,8 @@ describe("a name that holds the number of the card", () => {
 });
 
 test("a name that only looks like a card number is kept, with a warning and a count of its own", async () => {
-  await using world = await startWorld();
-  const first = await send(world, "/ws/direct", directBody(`order ${others}`));
+  await using server = await startTestServer();
+  const first = await send(server, "/ws/direct", directBody(`order ${others}`));
   assert.match(first.warning ?? "", /^merchant_payment_code looks like a card number/);
   assert.equal(
     (first.body["payment"] as { readonly merchant_payment_code: string }).merchant_payment_code,
@@ -250,25 +256,25 @@ test("a name that only looks like a card number is kept, with a warning and a co
   });
   const keyed = { "Idempotency-Key": others };
   const second = await send(
-    world,
+    server,
     "/ws/refund",
     { ...refund, merchant_refund_code: others },
     keyed,
   );
   assert.match(second.warning ?? "", /^merchant_refund_code looks .*, Idempotency-Key looks /);
   // The console finds it by its whole code, and shows its recorded requests.
-  const listed = await world.get("/__cofre/payments", {
+  const listed = await server.get("/__cofre/payments", {
     integration_key: integrationKey,
     search: `order ${others}`,
   });
   assert.equal((listed.body["payments"] as unknown[]).length, 1);
   // No warning for a plain name, nor for a code that only refers to a payment.
-  assert.equal((await send(world, "/ws/direct", directBody("order-1"))).warning, null);
+  assert.equal((await send(server, "/ws/direct", directBody("order-1"))).warning, null);
   assert.equal(
-    (await send(world, "/ws/refund", { ...refund, merchant_refund_code: "r-2" })).warning,
+    (await send(server, "/ws/refund", { ...refund, merchant_refund_code: "r-2" })).warning,
     null,
   );
-  const { body } = await world.get("/__cofre/figures", { integration_key: integrationKey });
+  const { body } = await server.get("/__cofre/figures", { integration_key: integrationKey });
   assert.deepEqual(body["card_like_names"], {
     merchant_payment_code: 1,
     merchant_refund_code: 1,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { directBody, integrationKey, startWorld, type World } from "../world.ts";
+import { directBody, integrationKey, startTestServer, type TestServer } from "../server.ts";
 
 /*
  * A capture without an amount captures everything (interface 5.1). So if a part is meant, an
@@ -100,12 +100,12 @@ const read: Readonly<Record<string, Sent>> = {
 };
 
 async function capture(
-  world: World,
+  server: TestServer,
   hash: string,
   { body, headers = {}, query = "" }: Sent,
 ): Promise<Fields> {
   const response = await fetch(
-    `${world.url}/ws/capture?integration_key=${integrationKey}&hash=${hash}${query}`,
+    `${server.url}/ws/capture?integration_key=${integrationKey}&hash=${hash}${query}`,
     {
       method: "POST",
       headers,
@@ -115,37 +115,39 @@ async function capture(
   return (await response.json()) as Fields;
 }
 
-async function authorized(world: World, code: string): Promise<string> {
-  const { body } = await world.postJson("/ws/direct", directBody(code, { auto_capture: false }));
+async function authorized(server: TestServer, code: string): Promise<string> {
+  const { body } = await server.postJson("/ws/direct", directBody(code, { auto_capture: false }));
   assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
   return String((body["payment"] as Fields)["hash"]);
 }
 
 describe("a capture of a part", { timeout: 60_000 }, () => {
   test("is never widened to the whole because its body was not understood", async () => {
-    await using world = await startWorld();
-    await world.postJson("/__cofre/settings", {
+    await using server = await startTestServer();
+    await server.postJson("/__cofre/settings", {
       integration_key: integrationKey,
       settings: { partialCapture: true },
     });
-    const hash = await authorized(world, "part-refused");
+    const hash = await authorized(server, "part-refused");
     for (const [name, { code, ...sent }] of Object.entries(unread)) {
-      const answer = await capture(world, hash, sent);
+      const answer = await capture(server, hash, sent);
       assert.equal(answer["status_code"], code, `${name}: ${JSON.stringify(answer)}`);
     }
     // The control: nothing was captured, and an empty body captures everything.
-    const { payment } = (await capture(world, hash, { body: "" })) as { readonly payment?: Fields };
+    const { payment } = (await capture(server, hash, { body: "" })) as {
+      readonly payment?: Fields;
+    };
     assert.deepEqual([payment?.["status"], payment?.["amount_ext"]], ["CO", "100.00"]);
   });
 
   test("is taken in every legal form of a body", async () => {
-    await using world = await startWorld();
-    await world.postJson("/__cofre/settings", {
+    await using server = await startTestServer();
+    await server.postJson("/__cofre/settings", {
       integration_key: integrationKey,
       settings: { partialCapture: true },
     });
     for (const [index, [name, sent]] of Object.entries(read).entries()) {
-      const answer = await capture(world, await authorized(world, `part-${index}`), sent);
+      const answer = await capture(server, await authorized(server, `part-${index}`), sent);
       assert.equal(
         (answer["payment"] as Fields | undefined)?.["amount_ext"],
         "40.00",

@@ -4,33 +4,33 @@ import {
   directBody,
   integrationKey,
   publicIntegrationKey,
-  startWorld,
-  type World,
-} from "../world.ts";
+  startTestServer,
+  type TestServer,
+} from "../server.ts";
 
 interface Listed {
   readonly hash: string;
   readonly merchant_payment_code: string;
 }
 
-let world: World;
+let server: TestServer;
 const hashes: string[] = [];
 
 before(async () => {
-  world = await startWorld();
+  server = await startTestServer();
   for (const index of [0, 1, 2, 3, 4]) {
     const changes = index === 3 ? { name: "João Cão", email: "joao@example.com" } : {};
-    const { body } = await world.postJson("/ws/direct", directBody(`list-${index}`, changes));
+    const { body } = await server.postJson("/ws/direct", directBody(`list-${index}`, changes));
     hashes.push((body["payment"] as Listed).hash);
-    world.clock.advance(1);
+    server.clock.advance(1);
   }
 });
-after(() => world[Symbol.asyncDispose]());
+after(() => server[Symbol.asyncDispose]());
 
 async function list(
   fields: Readonly<Record<string, unknown>>,
 ): Promise<{ readonly codes: readonly string[]; readonly next: unknown }> {
-  const { body } = await world.postJson("/__cofre/payments", {
+  const { body } = await server.postJson("/__cofre/payments", {
     integration_key: integrationKey,
     ...fields,
   });
@@ -43,12 +43,12 @@ async function list(
 
 describe("/__cofre/payments", () => {
   test("asks for the secret key", async () => {
-    const { body } = await world.postJson("/__cofre/payments", {
+    const { body } = await server.postJson("/__cofre/payments", {
       integration_key: publicIntegrationKey,
     });
     assert.equal(body["status"], "ERROR");
     assert.equal(
-      (await fetch(`${world.url}/__cofre/payments`)).headers.get("access-control-allow-origin"),
+      (await fetch(`${server.url}/__cofre/payments`)).headers.get("access-control-allow-origin"),
       null,
     );
   });
@@ -84,7 +84,7 @@ describe("/__cofre/payments", () => {
   });
 
   test("shows both amounts, what became of them, and of the card what a mask shows", async () => {
-    const { body } = await world.postJson("/__cofre/payments", {
+    const { body } = await server.postJson("/__cofre/payments", {
       integration_key: integrationKey,
       search: "list-4",
     });
@@ -119,13 +119,13 @@ describe("/__cofre/payments", () => {
 
 test("/__cofre/notifications tells of one payment alone when it is asked to", async () => {
   const notificationEndpoints = [{ id: "shop", url: "http://127.0.0.1:3/nobody" }];
-  await world.postJson("/__cofre/settings", {
+  await server.postJson("/__cofre/settings", {
     integration_key: integrationKey,
     settings: { notificationEndpoints },
   });
-  const { body: made } = await world.postJson("/ws/direct", directBody("told"));
+  const { body: made } = await server.postJson("/ws/direct", directBody("told"));
   const { hash } = made["payment"] as Listed;
-  const { body } = await world.postJson("/__cofre/notifications", {
+  const { body } = await server.postJson("/__cofre/notifications", {
     integration_key: integrationKey,
     hash,
   });
@@ -137,7 +137,7 @@ test("/__cofre/notifications tells of one payment alone when it is asked to", as
     told.map((each) => [each.hash, each.deliveries.map(({ endpoint }) => endpoint)]),
     [[hash, ["shop"]]],
   );
-  const nobody = await world.postJson("/__cofre/notifications", {
+  const nobody = await server.postJson("/__cofre/notifications", {
     integration_key: integrationKey,
     hash: "0".repeat(48),
   });

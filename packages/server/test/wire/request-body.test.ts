@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  startTestServer,
+  testCard,
+  type TestServer,
+} from "../server.ts";
 
 /**
  * Some clients put the whole request into `request_body`, in a form. Others put it into JSON, or
@@ -20,8 +26,13 @@ const form = (fields: Readonly<Record<string, string>>): RequestInit => ({
   body: new URLSearchParams(fields),
 });
 
-async function ask(world: World, path: string, init: RequestInit, query = ""): Promise<Fields> {
-  return (await (await fetch(`${world.url}${path}${query}`, init)).json()) as Fields;
+async function ask(
+  server: TestServer,
+  path: string,
+  init: RequestInit,
+  query = "",
+): Promise<Fields> {
+  return (await (await fetch(`${server.url}${path}${query}`, init)).json()) as Fields;
 }
 
 const paymentIn = (answer: Fields): Fields => (answer["payment"] ?? {}) as Fields;
@@ -57,18 +68,18 @@ const shapes: Readonly<
 describe("a request whose request_body is", () => {
   for (const [shape, request] of Object.entries(shapes)) {
     test(`${shape}: a part is captured, a refund is of its amount, and an operation is not passed over`, async () => {
-      await using world = await startWorld();
-      await world.postJson("/__cofre/settings", {
+      await using server = await startTestServer();
+      await server.postJson("/__cofre/settings", {
         integration_key: integrationKey,
         settings: { partialCapture: true },
       });
-      await world.postJson(
+      await server.postJson(
         "/ws/direct",
         directBody("held", { creditcard: { ...testCard, auto_capture: false } }),
       );
       const named = { integration_key: integrationKey, merchant_payment_code: "held" };
 
-      const captured = await ask(world, "/ws/capture", request(named, { amount: "40.00" }));
+      const captured = await ask(server, "/ws/capture", request(named, { amount: "40.00" }));
       assert.deepEqual(
         [paymentIn(captured)["status"], paymentIn(captured)["amount_ext"]],
         ["CO", "40.00"],
@@ -81,14 +92,14 @@ describe("a request whose request_body is", () => {
         description: "x",
         merchant_refund_code: "r-1",
       };
-      const refunded = await ask(world, "/ws/refund", request(named, made));
+      const refunded = await ask(server, "/ws/refund", request(named, made));
       assert.equal(
         (refunded["refund"] as Fields | undefined)?.["amount_ext"],
         "10.00",
         JSON.stringify(refunded),
       );
       const back = await ask(
-        world,
+        server,
         "/ws/refund",
         request({ ...named, merchant_refund_code: "r-1" }, { operation: "cancel" }),
       );
@@ -97,27 +108,27 @@ describe("a request whose request_body is", () => {
       // The whole request, with a card, in the shape.
       const whole = directBody("whole");
       const wrapped = json({ request_body: JSON.stringify(whole) });
-      assert.equal(paymentIn(await ask(world, "/ws/direct", wrapped))["status"], "CO");
+      assert.equal(paymentIn(await ask(server, "/ws/direct", wrapped))["status"], "CO");
     });
 
     test(`${shape}: another value beside it is refused, and nothing is captured`, async () => {
-      await using world = await startWorld();
-      await world.postJson(
+      await using server = await startTestServer();
+      await server.postJson(
         "/ws/direct",
         directBody("held", { creditcard: { ...testCard, auto_capture: false } }),
       );
       const named = { integration_key: integrationKey, merchant_payment_code: "held" };
       const refused = await ask(
-        world,
+        server,
         "/ws/capture",
         request({ ...named, amount: "100.00" }, { amount: "40.00" }),
       );
       assert.equal(refused["status_code"], "COFRE-6");
-      const query = await world.get("/ws/query", named);
+      const query = await server.get("/ws/query", named);
       assert.equal(paymentIn(query.body)["status"], "PE");
       // An equal value is not a conflict; for a field that moves no money the inner one counts.
       const agreed = await ask(
-        world,
+        server,
         "/ws/capture",
         request({ ...named, amount: "100.00", note: "beside" }, { amount: "100.00", note: "in" }),
       );
@@ -126,8 +137,8 @@ describe("a request whose request_body is", () => {
   }
 
   test("within something else: its amount is seen, and refused", async () => {
-    await using world = await startWorld();
-    await world.postJson(
+    await using server = await startTestServer();
+    await server.postJson(
       "/ws/direct",
       directBody("held", { creditcard: { ...testCard, auto_capture: false } }),
     );
@@ -140,13 +151,13 @@ describe("a request whose request_body is", () => {
       form({ ...named, "data[request_body]": part }),
       form({ ...named, "data[request_body][amount]": "40.00" }),
     ]) {
-      assert.equal((await ask(world, "/ws/capture", request))["status_code"], "BP-CAP-6");
+      assert.equal((await ask(server, "/ws/capture", request))["status_code"], "BP-CAP-6");
     }
   });
 
   test("no object: it is refused, unless it is empty", async () => {
-    await using world = await startWorld();
-    await world.postJson(
+    await using server = await startTestServer();
+    await server.postJson(
       "/ws/direct",
       directBody("held", { creditcard: { ...testCard, auto_capture: false } }),
     );
@@ -162,9 +173,9 @@ describe("a request whose request_body is", () => {
       ["COFRE-3", json({ ...named, request_body: deep(20) })],
     ];
     for (const [code, request] of refused)
-      assert.equal((await ask(world, "/ws/capture", request))["status_code"], code);
+      assert.equal((await ask(server, "/ws/capture", request))["status_code"], code);
     for (const nothing of ["", "[]", " ", "{}", [], {}, null]) {
-      const answer = await ask(world, "/ws/query", json({ ...named, request_body: nothing }));
+      const answer = await ask(server, "/ws/query", json({ ...named, request_body: nothing }));
       assert.equal(paymentIn(answer)["status"], "PE", JSON.stringify(nothing));
     }
   });

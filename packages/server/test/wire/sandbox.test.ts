@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { directBody, integrationKey, startWorld, testCard, type World } from "../world.ts";
+import {
+  directBody,
+  integrationKey,
+  startTestServer,
+  testCard,
+  type TestServer,
+} from "../server.ts";
 import { until } from "../until.ts";
 
 /**
@@ -11,11 +17,11 @@ import { until } from "../until.ts";
 type Fields = Readonly<Record<string, unknown>>;
 
 async function call(
-  world: World,
+  server: TestServer,
   path: string,
   fields: Fields,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const { body } = await world.postJson(path, { integration_key: integrationKey, ...fields });
+  const { body } = await server.postJson(path, { integration_key: integrationKey, ...fields });
   assert.equal(body["status"], "SUCCESS", JSON.stringify(body));
   return body;
 }
@@ -24,8 +30,10 @@ const paymentIn = (body: Fields): Fields => body["payment"] as Fields;
 
 describe("the sandbox", { timeout: 60_000 }, () => {
   test("leaves a charge unknown when the header asks for BP-DR-119, and finds out later that it was paid", async () => {
-    await using world = await startWorld({ environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" } });
-    const response = await fetch(`${world.url}/ws/direct`, {
+    await using server = await startTestServer({
+      environment: { COFRE_ACQUIRER_TIMEOUT_MS: "100" },
+    });
+    const response = await fetch(`${server.url}/ws/direct`, {
       method: "POST",
       headers: { "x-ebanx-simulate-internal-error": "BP-DR-119" },
       body: JSON.stringify(directBody("unknown-1")),
@@ -34,45 +42,45 @@ describe("the sandbox", { timeout: 60_000 }, () => {
     assert.deepEqual([payment["status"], payment["pre_approved"]], ["PE", false]);
 
     // The second charge is an ordinary one: the header requested one lost answer.
-    const second = await world.postJson("/ws/direct", directBody("unknown-2"));
+    const second = await server.postJson("/ws/direct", directBody("unknown-2"));
     assert.equal(paymentIn(second.body)["status"], "CO");
 
-    world.clock.advance(10 * 60_000);
+    server.clock.advance(10 * 60_000);
     const shown = async (): Promise<unknown> =>
-      paymentIn(await call(world, "/ws/query", { hash: payment["hash"] }))["status"];
+      paymentIn(await call(server, "/ws/query", { hash: payment["hash"] }))["status"];
     // Recovery runs once a second.
     await until("recovery has settled the payment", async () => (await shown()) !== "PE");
     assert.equal(await shown(), "CO");
   });
 
   test("lets refunds go their way by the clock: RE, PE, CO", async () => {
-    await using world = await startWorld();
-    const { hash } = paymentIn((await world.postJson("/ws/direct", directBody("refund-1"))).body);
-    await call(world, "/ws/refund", {
+    await using server = await startTestServer();
+    const { hash } = paymentIn((await server.postJson("/ws/direct", directBody("refund-1"))).body);
+    await call(server, "/ws/refund", {
       operation: "request",
       hash,
       amount: "40.00",
       description: "damaged box",
     });
     const status = async (): Promise<unknown> => {
-      const refunds = paymentIn(await call(world, "/ws/query", { hash }))[
+      const refunds = paymentIn(await call(server, "/ws/query", { hash }))[
         "refunds"
       ] as readonly Fields[];
       return refunds[0]?.["status"];
     };
     assert.equal(await status(), "RE");
     for (const next of ["PE", "CO"]) {
-      world.clock.advance(90_000);
+      server.clock.advance(90_000);
       await until(`the refund has the status ${next}`, async () => (await status()) === next);
     }
   });
 
   test("accepts a later stored-credential payment by the mandate that the initial one was told, where the account is strict", async () => {
-    await using world = await startWorld();
-    await call(world, "/__cofre/settings", { settings: { strictMandates: true } });
+    await using server = await startTestServer();
+    await call(server, "/__cofre/settings", { settings: { strictMandates: true } });
     const initial = { cof_type: "initial", initiator: "CIT", trans_type: "SCHEDULED_RECURRING" };
     const first = paymentIn(
-      (await world.postJson("/ws/direct", directBody("mandate-1", { cof_info: initial }))).body,
+      (await server.postJson("/ws/direct", directBody("mandate-1", { cof_info: initial }))).body,
     );
     const mandate = (first["cof_info"] as Fields)["mandate_id"];
     const later = {
@@ -83,14 +91,14 @@ describe("the sandbox", { timeout: 60_000 }, () => {
     };
     const { card_number, card_name, card_due_date } = testCard;
     const without = { card_number, card_name, card_due_date };
-    const second = await world.postJson(
+    const second = await server.postJson(
       "/ws/direct",
       directBody("mandate-2", { cof_info: later, creditcard: without }),
     );
     assert.equal(paymentIn(second.body)["status"], "CO", JSON.stringify(second.body));
     // The control: the same mandate with another card.
     const other = { ...without, card_number: "5555555555554444" };
-    const third = await world.postJson(
+    const third = await server.postJson(
       "/ws/direct",
       directBody("mandate-3", { cof_info: later, creditcard: other }),
     );
@@ -98,11 +106,11 @@ describe("the sandbox", { timeout: 60_000 }, () => {
   });
 
   test("imitates the hosts local to Brazil: no tax, no customer, no pin", async () => {
-    await using world = await startWorld();
-    await call(world, "/__cofre/settings", { settings: { profile: "B" } });
+    await using server = await startTestServer();
+    await call(server, "/__cofre/settings", { settings: { profile: "B" } });
     const payment = paymentIn(
       (
-        await world.postJson(
+        await server.postJson(
           "/ws/direct",
           directBody("local-1", { currency_code: "BRL", amount_total: "23.02" }),
         )
@@ -113,8 +121,8 @@ describe("the sandbox", { timeout: 60_000 }, () => {
   });
 
   test("refuses a setting outside of settings instead of showing what was not changed", async () => {
-    await using world = await startWorld();
-    const bare = await world.postJson("/__cofre/settings", {
+    await using server = await startTestServer();
+    const bare = await server.postJson("/__cofre/settings", {
       integration_key: integrationKey,
       partialCapture: true,
     });
@@ -124,14 +132,14 @@ describe("the sandbox", { timeout: 60_000 }, () => {
       "settings[partialCapture]": "true",
     });
     const changed = (await (
-      await fetch(`${world.url}/__cofre/settings`, { method: "POST", body: form })
+      await fetch(`${server.url}/__cofre/settings`, { method: "POST", body: form })
     ).json()) as Fields;
     assert.equal((changed["settings"] as Fields)["partialCapture"], true);
   });
 
   test("describes every setting when it is asked to, those inside of others too", async () => {
-    await using world = await startWorld();
-    const { settings, described } = (await call(world, "/__cofre/settings", {
+    await using server = await startTestServer();
+    const { settings, described } = (await call(server, "/__cofre/settings", {
       describe: true,
     })) as {
       readonly settings: Fields;
@@ -158,6 +166,6 @@ describe("the sandbox", { timeout: 60_000 }, () => {
     );
     for (const { allowed } of chances)
       assert.match(String(allowed), /, in thousandths: 300 is 30%$/);
-    assert.ok(!("described" in (await call(world, "/__cofre/settings", {}))));
+    assert.ok(!("described" in (await call(server, "/__cofre/settings", {}))));
   });
 });

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { startWorld } from "../world.ts";
+import { startTestServer } from "../server.ts";
 
 /**
  * Conversations with the whole server, byte for byte. A transcript is a text file:
@@ -105,7 +105,7 @@ describe("transcripts", () => {
     const file = join(directory, name);
     const { preface, exchanges } = parse(readFileSync(file, "utf8"));
     test(`${name}: ${exchanges.map(({ fact }) => fact).join("; ")}`, async () => {
-      await using world = await startWorld({ seed: name });
+      await using server = await startTestServer({ seed: name });
       const found: Record<string, string> = {};
       const heard: Exchange[] = [];
       for (const exchange of exchanges) {
@@ -113,14 +113,14 @@ describe("transcripts", () => {
           /\{(hash|token)\}/g,
           (whole, kind: string) => found[kind] ?? whole,
         );
-        const whole = shown(await converse(world.port, bytesOf(request)));
+        const whole = shown(await converse(server.port, bytesOf(request)));
         const answer = /^\S+ \/__cofre\/settings/.test(request)
           ? (whole.split("\n", 1)[0] ?? "")
           : whole;
         for (const [, kind = "", value = ""] of answer.matchAll(/"(hash|token)":"([\w-]+)"/g))
           found[kind] = value;
         heard.push({ ...exchange, answer });
-        world.clock.advance(minuteMs);
+        server.clock.advance(minuteMs);
         if (!isUpdating) assert.equal(answer, exchange.answer, exchange.fact);
       }
       if (isUpdating) writeFileSync(file, print(preface, heard));

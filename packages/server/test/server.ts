@@ -29,10 +29,10 @@ export class ManualClock implements Clock {
   }
 }
 
-/** 2026-11-25T18:13:28Z: the start time of test worlds. */
-export const worldEpoch = Date.UTC(2026, 10, 25, 18, 13, 28);
+/** 2026-11-25T18:13:28Z: the start time of test servers. */
+export const testEpoch = Date.UTC(2026, 10, 25, 18, 13, 28);
 
-export interface World {
+export interface TestServer {
   readonly url: string;
   readonly port: number;
   readonly cofre: Cofre;
@@ -50,7 +50,7 @@ export interface Answer {
   readonly body: Record<string, unknown>;
 }
 
-export interface WorldOptions {
+export interface TestServerOptions {
   /** COFRE_* variables in addition to those of a quiet server on a free port. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly seed?: string;
@@ -61,14 +61,14 @@ export interface WorldOptions {
 
 /**
  * The whole server on a free loopback port, with a clock that does not run and seeded random
- * numbers: two worlds with one seed give the same answers.
+ * numbers: two servers with one seed give the same answers.
  */
-export async function startWorld({
+export async function startTestServer({
   environment = {},
   seed = "world",
   ports = {},
   start = startCofre,
-}: WorldOptions = {}): Promise<World> {
+}: TestServerOptions = {}): Promise<TestServer> {
   const reading = readConfig({
     environment: {
       COFRE_PORT: "0",
@@ -81,7 +81,7 @@ export async function startWorld({
     readFile: () => ({ problem: "is not read in tests" }),
   });
   assert.ok("config" in reading, JSON.stringify(reading));
-  const clock = new ManualClock(worldEpoch);
+  const clock = new ManualClock(testEpoch);
   const events: LogEvent[] = [];
   const log: Log = { write: (event) => void events.push(event) };
   const cofre = await start(reading.config, log, {
