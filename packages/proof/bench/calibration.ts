@@ -15,7 +15,7 @@ export interface Calibration {
   readonly arithmeticMsP10: number;
   readonly arithmeticMsMedian: number;
   readonly arithmeticMsP90: number;
-  /** Median time to append and synchronise 12 KB on the disk of the run, in microseconds. */
+  /** Median time to append and synchronize 12 KB on the disk of the run, in microseconds. */
   readonly fsyncMicrosMedian: number;
 }
 

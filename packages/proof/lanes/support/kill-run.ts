@@ -22,7 +22,7 @@ export interface KillOptions {
   readonly cycles: number;
   readonly seed: number;
   /**
-   * The power fails with each kill: data that was not synchronised is lost. Needs a loop device.
+   * The power fails with each kill: data that was not synchronized is lost. Needs a loop device.
    */
   readonly power?: boolean;
   /** Stop at the first crash with a violation. */

@@ -36,7 +36,7 @@ function isInstalled(program: string): boolean {
 
 /**
  * An ext4 file system on a loop device. Its file holds what a disk would hold: data that was not
- * synchronised is lost when the file is copied and the copy is mounted, as after a power failure.
+ * synchronized is lost when the file is copied and the copy is mounted, as after a power failure.
  */
 export class LoopDisk implements Disposable {
   /** Mount point, except during `cutPower`. */

@@ -129,7 +129,7 @@ function variablesOf(environment: ConfigSources["environment"]): {
 
 /**
  * One edit in a short name, two in a long one: COFRE_TEST and COFRE_HOME may belong to other tools,
- * COFRE_PROT does not.
+ * `COFRE_PROT` does not.
  */
 function probablyMeant(name: string, known: readonly string[]): string | undefined {
   // `_FILE` is valid for secrets only; for any other setting it is a mistake that must be reported.

@@ -106,7 +106,7 @@ export interface CardTraits {
  * it against the behaviour.
  */
 export interface ConnectorCapabilities {
-  /** A second request with the same reference is recognised and gets the answer of the first. */
+  /** A second request with the same reference is recognized and gets the answer of the first. */
   readonly dedupesByReference: boolean;
   readonly answersInquiries: boolean;
   readonly partialCapture: boolean;

@@ -6,7 +6,7 @@ describeConnectorContract("a simulator that does not dedupe", () => inProcess({ 
 describeConnectorContract("a simulator that answers no inquiries", () =>
   inProcess({ answersInquiries: false }),
 );
-describeConnectorContract("a simulator that does not recognise repeated captures", () =>
+describeConnectorContract("a simulator that does not recognize repeated captures", () =>
   inProcess({ repeatsFollowUps: false }),
 );
 describeConnectorContract("a simulator that takes no partial captures", () =>

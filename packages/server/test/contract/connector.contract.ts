@@ -303,7 +303,7 @@ export function describeConnectorContract(
       assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
     });
 
-    test("a capture that is sent again is recognised exactly if the connector declares so", async () => {
+    test("a capture that is sent again is recognized exactly if the connector declares so", async () => {
       const merchant = given();
       const original = await merchant.authorized("a-1");
       await merchant.capture("a-2", original);
@@ -316,7 +316,7 @@ export function describeConnectorContract(
       assert.deepEqual(await merchant.money(), { held: 0n, taken: 100_00n });
     });
 
-    test("a partial capture that is sent again takes once, and is recognised exactly if the connector declares so", async (context) => {
+    test("a partial capture that is sent again takes once, and is recognized exactly if the connector declares so", async (context) => {
       if (!harness.connector.capabilities.partialCapture)
         return context.skip("takes no partial captures");
       const merchant = given();
@@ -359,7 +359,7 @@ export function describeConnectorContract(
       }
     });
 
-    test("a void that is sent again is recognised exactly if the connector declares so", async () => {
+    test("a void that is sent again is recognized exactly if the connector declares so", async () => {
       const merchant = given();
       const original = await merchant.authorized("a-1");
       await merchant.void("a-2", original);
@@ -645,7 +645,7 @@ export function describeConnectorContract(
       assert.deepEqual(await merchant.money(), { held: 0n, taken: 0n });
     });
 
-    test("a request that the network doubles has one effect exactly if the connector declares that repeats are recognised", async () => {
+    test("a request that the network doubles has one effect exactly if the connector declares that repeats are recognized", async () => {
       const merchant = given();
       const { dedupesByReference, repeatsFollowUps } = harness.connector.capabilities;
       await harness.instruct(merchant.id, { next: "double_request", times: 3 });

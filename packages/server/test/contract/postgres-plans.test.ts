@@ -334,7 +334,7 @@ function describePlans(databases: TestDatabases): void {
   });
 
   // Each commit of the dispatcher read all deliveries of its merchant, until the tables had been
-  // analyzed.
+  // analysed.
   test(`what is written of notifications reads a few pages, beside ${foreign} deliveries of the same merchant`, async (context) => {
     const url = await databases.copy();
     const client = new Client({ connectionString: url });

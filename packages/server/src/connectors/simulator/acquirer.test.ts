@@ -222,7 +222,7 @@ describe("the books", () => {
 });
 
 describe("refunds", () => {
-  test("are recognised however many followed, and end at 400", () => {
+  test("are recognized however many followed, and end at 400", () => {
     const acquirer = acquirerWith();
     const original = originalOf("a-1", approved(acquirer, "a-1", { capture: true }));
     const cents = (reference: string) =>

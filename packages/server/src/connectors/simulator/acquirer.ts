@@ -263,7 +263,7 @@ export class SimulatedAcquirer {
   }
 
   /**
-   * The earlier answer to a follow-up with this reference, for an acquirer that recognises repeats.
+   * The earlier answer to a follow-up with this reference, for an acquirer that recognizes repeats.
    * A reference that was used for another operation or amount is refused without any effect.
    */
   #earlierAnswer(
@@ -284,7 +284,7 @@ export class SimulatedAcquirer {
   #followUpOf(authorization: Authorization, { reference }: FollowUpMessage): FollowUp | undefined {
     const known = authorization.followUps?.find((each) => each.reference === reference);
     if (known !== undefined) return known;
-    // A refund is recognised regardless of how many followed it.
+    // A refund is recognized regardless of how many followed it.
     const refund = authorization.refunds.find((each) => each.reference === reference);
     if (refund === undefined) return undefined;
     const amount = { minor: refund.amount, currency: authorization.amount.currency };

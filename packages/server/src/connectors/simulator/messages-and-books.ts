@@ -78,7 +78,7 @@ export interface BookTotals {
   readonly reversals: number;
   /** Card verifications, whatever the answer. */
   readonly verifications: number;
-  /** Requests that were recognised as repeats and had no effect. */
+  /** Requests that were recognized as repeats and had no effect. */
   readonly duplicates: number;
 }
 

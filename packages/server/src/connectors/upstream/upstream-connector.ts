@@ -78,7 +78,7 @@ function capabilitiesWith(lateness: number): ConnectorCapabilities {
     // Supported by the interface; an upstream account that has it disabled declines with BP-CAP-11.
     partialCapture: true,
     // BP-CAP-4 for the same amount and BP-CAN-3 for a payment with status CA mean that it was done;
-    // refunds are recognised by merchant_refund_code.
+    // refunds are recognized by merchant_refund_code.
     repeatsFollowUps: true,
     // A hold by /ws/cancel, a sale by a full refund.
     reverses: true,
