@@ -65,10 +65,11 @@ function shortHelp(name: CommandName): string {
   const shared = sharedOf(row.options);
   const own = Object.entries(row.options).filter(([flag]) => !shared.includes(flag));
   const also = shared.length === 0 ? "" : `  ${shared.join(", ")}: see above`;
+  const [first] = commandRows.find(([, { options }]) => options === row.options) ?? [name];
+  const shown =
+    first === name ? columns(optionColumns(Object.fromEntries(own))) : `  as of ${first}`;
   return helpOf(name, {
-    options: [columns(optionColumns(Object.fromEntries(own))), also]
-      .filter((text) => text !== "")
-      .join("\n"),
+    options: [shown, also].filter((text) => text !== "").join("\n"),
     choices: Object.entries(row.choices ?? {}).map(
       ([title, rows]) => `${title}: ${rows.map(([choice]) => choice).join(", ")}`,
     ),

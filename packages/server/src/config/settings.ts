@@ -53,7 +53,7 @@ export const settings = {
     form: "host names with commas between them",
     fallback: undefined,
     read: readHostNames,
-    doc: "Names under which clients reach this server, such as that of its container. Under any other name except `localhost` and COFRE_HOST, the list of [worlds](../test-worlds.md) needs a key, because another site can make such a name resolve to this server (DNS rebinding).",
+    doc: "Names under which clients reach this server, such as that of its container. Under other names except `localhost` and COFRE_HOST, the list of [worlds](../test-worlds.md) needs a key (DNS rebinding).",
   },
   port: {
     variable: "COFRE_PORT",
@@ -104,7 +104,7 @@ export const settings = {
     form: "a header's name, such as X-Forwarded-For",
     fallback: undefined,
     read: readHeaderName,
-    doc: "Header with the client's address, set by the proxy in front of [the console](../console.md). Its last address is used in the audit log and for sign-in limits. Use it only if the proxy alone can reach the port, because other clients could write any address into it. By default the connection's address is used.",
+    doc: "Header with the client's address, set by the proxy in front of [the console](../console.md#logins), for the audit log and sign-in limits. Only the proxy may reach the port. By default the connection's address is used.",
   },
   tls: {
     variable: "COFRE_TLS",
@@ -173,7 +173,7 @@ export const settings = {
     form: "networks such as 172.16.0.0/12, with commas between them",
     fallback: undefined,
     read: readNetworks,
-    doc: "Private networks with notification receivers, reachable on every port and over http, such as those of containers. See [notifications](../concepts/notifications.md#allowed-addresses).",
+    doc: "Private networks with [notification receivers](../concepts/notifications.md#allowed-addresses), reachable on every port and over http, such as those of containers.",
   },
   acquirerUrl: {
     variable: "COFRE_ACQUIRER_URL",
@@ -239,7 +239,7 @@ export const settings = {
     form: "1000 to 3600000",
     fallback: "75000",
     read: wholeNumber(1_000, 3_600_000),
-    doc: "Time that an idle connection stays open, in milliseconds. Must exceed the idle timeout of the load balancer in front. See [behind a load balancer](running.md#behind-a-load-balancer).",
+    doc: "Time that an idle connection stays open, in milliseconds. Must exceed the idle timeout of [the load balancer](running.md#behind-a-load-balancer) in front.",
   },
   maxInFlight: {
     variable: "COFRE_MAX_IN_FLIGHT",
@@ -260,14 +260,14 @@ export const settings = {
     form: "1 to 3650",
     fallback: "30",
     read: wholeNumber(1, 3_650),
-    doc: "Days that an Idempotency-Key and its answer are kept after its first request. Then the key may be used again. See [what is kept, and for how long](running.md#what-is-kept-and-for-how-long).",
+    doc: "Days that an Idempotency-Key and its answer [are kept](running.md#what-is-kept-and-for-how-long) after its first request. Then the key may be used again.",
   },
   keepDeliveriesDays: {
     variable: "COFRE_KEEP_DELIVERIES_DAYS",
     form: "1 to 3650",
     fallback: "90",
     read: wholeNumber(1, 3_650),
-    doc: "How many days the record of a notification's delivery is kept after it was delivered or has failed. The notification itself is kept and can be sent again. See [what is kept, and for how long](running.md#what-is-kept-and-for-how-long).",
+    doc: "Days that the record of a delivery [is kept](running.md#what-is-kept-and-for-how-long) after it was delivered or has failed. The notification itself is kept and can be sent again.",
   },
   shutdownTimeoutMs: {
     variable: "COFRE_SHUTDOWN_TIMEOUT_MS",

@@ -42,7 +42,7 @@ export const logEvents = {
   },
   setting_empty: {
     level: "info",
-    doc: "The environment variable of a setting is empty and counts as unset. Check whether a secret is missing.",
+    doc: "A setting is empty and counts as unset. Check whether a secret is missing.",
     fields: { name: "text" },
   },
   core_dumps_unlimited: {
@@ -155,7 +155,7 @@ export const logEvents = {
   },
   database_rewriting: {
     level: "info",
-    doc: "The first start of this version rewrites `cofre.db` without deleted data before the server listens. `written` of at most `bytes` are in the new file, `cofre.db.rewrite`; every five seconds.",
+    doc: "The first start of this version rewrites `cofre.db` without deleted data before the server listens. `written` of at most `bytes` are done; every five seconds.",
     fields: { bytes: "number", written: "number" },
   },
   database_migrating: {
@@ -165,17 +165,17 @@ export const logEvents = {
   },
   migration_began: {
     level: "info",
-    doc: "The first start of this version runs a PostgreSQL migration before the server listens. Nodes of the earlier version keep serving. See [migrations](postgres.md#migrations).",
+    doc: "The first start of this version runs a PostgreSQL [migration](postgres.md#migrations) before the server listens.",
     fields: { migration: "number" },
   },
   migration_waits: {
     level: "warn",
-    doc: "Another session locks a table that a migration changes. It has been tried `tries` times and is retried for about five minutes. See [migrations](postgres.md#migrations).",
+    doc: "Another session locks a table that a [migration](postgres.md#migrations) changes. It has been tried `tries` times and is retried for about five minutes.",
     fields: { migration: "number", tries: "number" },
   },
   migration_elsewhere: {
     level: "info",
-    doc: "Another node migrates the tables, and this one waits before it listens, at most an hour; logged after a second and every 30 seconds. `migration` is the last completed one, `session` the other node's process on the server (`pid` in `pg_stat_activity`). See [migrations](postgres.md#migrations).",
+    doc: "Another node [migrates](postgres.md#migrations) the tables, and this one waits before it listens; every 30 seconds. `migration` is the last completed one, `session` the other node's `pid` in `pg_stat_activity`.",
     fields: { migration: "number", session: "number", waitedMs: "number" },
   },
   store_unavailable: {
@@ -185,7 +185,7 @@ export const logEvents = {
   },
   database_rejected: {
     level: "error",
-    doc: "COFRE_DATABASE_URL leads to a server that a start would refuse: nothing is written to it. See [PostgreSQL](postgres.md).",
+    doc: "COFRE_DATABASE_URL leads to a server that a start [would refuse](postgres.md#what-is-refused-and-why): nothing is written to it.",
     fields: { code: "text" },
   },
   store_recovered: { level: "info", doc: "Writes work again after a failure.", fields: {} },
@@ -196,12 +196,12 @@ export const logEvents = {
   },
   records_deleted: {
     level: "info",
-    doc: "Old records were deleted: `requests` are Idempotency-Keys (COFRE_KEEP_KEYS_DAYS), `deliveries` those that were delivered or have failed (COFRE_KEEP_DELIVERIES_DAYS). See [what is kept, and for how long](running.md#what-is-kept-and-for-how-long).",
+    doc: "Old Idempotency-Keys (`requests`) and ended `deliveries` [were deleted](running.md#what-is-kept-and-for-how-long).",
     fields: { requests: "number", deliveries: "number" },
   },
   database_figures: {
     level: "info",
-    doc: "On PostgreSQL, at the start and once an hour: the sizes of the large tables with their indexes in bytes (`requestBytes`: Idempotency-Keys), and two ages in transactions. See [figures](postgres.md#figures).",
+    doc: "On PostgreSQL, at the start and once an hour: [sizes](postgres.md#figures) of the large tables with their indexes (`requestBytes`: Idempotency-Keys), and two ages in transactions.",
     fields: {
       paymentBytes: "number",
       historyBytes: "number",
@@ -215,12 +215,12 @@ export const logEvents = {
   },
   database_ages: {
     level: "warn",
-    doc: "On PostgreSQL, once an hour while the oldest row that is not frozen is older than 1,500 million transactions, or the oldest snapshot than 10 million. See [figures](postgres.md#figures).",
+    doc: "On PostgreSQL, once an hour while one of the two [ages](postgres.md#figures) is too high.",
     fields: { frozenAge: "number", snapshotAge: "number" },
   },
   row_refused: {
     level: "error",
-    doc: "A row of a user or session was written without this installation's keys, or assembled from other rows: it is treated as missing. See [the audit log](audit.md).",
+    doc: "A row of a user or session was written [without this installation's keys](audit.md#users-and-sessions): it is treated as missing.",
     fields: { kind: "text", id: "id" },
   },
   audit_head: {
@@ -230,7 +230,7 @@ export const logEvents = {
   },
   rows_upgraded: {
     level: "info",
-    doc: "All rows now have keyed token digests and MACs. Rows without a MAC are refused, and the earlier version no longer finds the cards.",
+    doc: "All rows now have keyed token digests and MACs. Rows without a MAC are refused.",
     fields: { cards: "number" },
   },
   notification_delivered: {
@@ -261,7 +261,7 @@ export const logEvents = {
   },
   job_read_failed: {
     level: "error",
-    doc: "A job (recovery, notifications, card_expiry, retention, clock_set_back, row_upgrade) could not read what it works on, `failed` times since the last such event. `read` names the statement that failed last. The first failure is logged at once, later ones at most once a minute. After three failures of one statement in a row /readyz names the job in `failing`, until that statement works.",
+    doc: "A job could not read what it works on, `failed` times since the last such event; at most once a minute. `read` names the statement that failed last. See [health](running.md#health).",
     fields: { job: "text", read: "text", failed: "number" },
   },
   acquirer_circuit_opened: {
@@ -276,17 +276,17 @@ export const logEvents = {
   },
   acquirer_value_dropped: {
     level: "warn",
-    doc: "A value in an acquirer's answer was dropped: `shape` (wrong form) or `card_data` (it repeats the card). The outcome does not change. Logged at most once a minute per field, with the number `dropped` since.",
+    doc: "A value in an acquirer's answer was dropped: `shape` (wrong form) or `card_data` (it repeats the card). The outcome does not change. At most once a minute per field, with the number `dropped` since.",
     fields: { connector: "text", call: "text", field: "text", cause: "text", dropped: "number" },
   },
   slots_changed: {
     level: "info",
-    doc: "Processes on the same database started or stopped: the number of live ones, and of the 32 slots that this one works on.",
+    doc: "Processes on the same database started or stopped: `nodes` are alive, and this one works on `slots` of 32.",
     fields: { nodes: "number", slots: "number" },
   },
   lease_lost: {
     level: "warn",
-    doc: "This process could not renew its lease in time: it pauses recovery and notifications, and other processes take over.",
+    doc: "This process could not renew its lease in time: other processes take over its recovery and notifications.",
     fields: {},
   },
   recovery_settled: {

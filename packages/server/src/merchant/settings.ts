@@ -218,7 +218,10 @@ export function defaultAccountSettings(): AccountSettings {
 export function settingsTableAsMarkdown(table: Readonly<Record<string, Setting<unknown>>>): string {
   const rows = Object.entries(table).map(([name, { default: initially, allowed, doc }]) => {
     const shown = typeof initially === "object" ? "" : `\`${JSON.stringify(initially)}\``;
-    return `| \`${name}\` | ${shown} | ${allowed} | ${doc} |`;
+    const range = allowed
+      .replace("a whole number from ", "")
+      .replace(", in thousandths: 300 is 30%", "");
+    return `| \`${name}\` | ${shown} | ${range} | ${doc} |`;
   });
   return ["| setting | default | allowed | meaning |", "|---|---|---|---|", ...rows].join("\n");
 }

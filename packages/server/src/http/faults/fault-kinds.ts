@@ -141,7 +141,7 @@ export function faultKindsAsMarkdown(): string {
     return `| \`${kind}\` | ${seen} | ${books} | ${advice} |`;
   });
   return [
-    "| kind | what the client sees | what the books say | what the client should do |",
+    "| kind | what the client sees | what Cofre has done | what the client should do |",
     "|---|---|---|---|",
     ...rows,
   ].join("\n");

@@ -45,10 +45,7 @@ export const postgresRefusals = {
 } as const;
 export type PostgresRefusal = keyof typeof postgresRefusals;
 
-/**
- * By SQLSTATE or its class, the more specific first. The instructions have the same wording in
- * docs/operate/postgres.md.
- */
+/** By SQLSTATE or its class, the more specific first. */
 const stepFailures: readonly (readonly [state: string, what: string])[] = [
   [
     "55P03",

@@ -64,11 +64,16 @@ function sentAsMarkdown(rows: readonly DocumentedError[]): string {
   ].join("\n");
 }
 
+/** A row with more codes than this names them without their meaning. */
+const manyCodes = 10;
+
 /** One row per reason, with all codes that have it. */
 function neverSentAsMarkdown(rows: readonly DocumentedError[]): string {
   const reasons = Map.groupBy(rows, ({ condition }) => condition);
   const meanings = (of: readonly DocumentedError[]): string =>
-    of.map(({ code, message }) => `${code} ${cell(message)}`).join("<br>");
+    of.length > manyCodes
+      ? of.map(({ code }) => code).join(", ")
+      : of.map(({ code, message }) => `${code} ${cell(message)}`).join("<br>");
   return [
     "| Codes and their meaning there | Why not here |",
     "| --- | --- |",
