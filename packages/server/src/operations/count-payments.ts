@@ -1,9 +1,10 @@
 import { lowestPaymentId, type PaymentId } from "../payment/payment-id.ts";
 import { day, hour, type Instant, instant } from "../kernel/instant.ts";
+import type { PaymentState } from "../payment/payment-machine.ts";
 import type { PaymentFigure } from "../stores/store.ts";
 import type { Brand } from "../vault/brand.ts";
 import { read } from "./commit.ts";
-import { defineOperation } from "./operation.ts";
+import { defineOperation, type OperationContext } from "./operation.ts";
 
 export const periods = { hour, day } as const;
 export type Period = keyof typeof periods;
@@ -45,21 +46,60 @@ export const countPayments = defineOperation<CountInput, Counted>({
   name: "count_payments",
   errors: ["read_timed_out"],
 
-  async run({ store, account }, input) {
+  async run(context, input) {
     const { from, to } = input;
-    const figures: PaymentFigure[] = [];
-    let before: PaymentId | undefined = lowestPaymentId(to);
-    const next = async (limit: number): Promise<readonly PaymentFigure[]> => {
-      if (before === undefined) return [];
-      const piece = await read(store.paymentFigures(account.id, before, limit));
-      const within = piece.filter(({ createdAt }) => createdAt >= from);
-      before = within.length < limit ? undefined : piece.at(-1)?.id;
-      return within;
-    };
-    for (let pieces = 0; pieces < mostCounted / pieceSize; pieces += 1)
-      figures.push(...(await next(pieceSize)));
-    const isMore = (await next(1)).length > 0;
-    return { ...counted(figures, input), lookedAt: figures.length, complete: !isMore };
+    const { figures, complete } = await newestFigures(context, lowestPaymentId(to), from);
+    return { ...counted(figures, input), lookedAt: figures.length, complete };
+  },
+});
+
+/** Reads the newest figures below `below`, of payments since `from`, up to 10,000. */
+async function newestFigures(
+  { store, account }: OperationContext,
+  below: PaymentId | undefined,
+  from: Instant,
+): Promise<{ readonly figures: readonly PaymentFigure[]; readonly complete: boolean }> {
+  const figures: PaymentFigure[] = [];
+  let before = below;
+  let isEnd = false;
+  const next = async (limit: number): Promise<readonly PaymentFigure[]> => {
+    if (isEnd) return [];
+    const piece = await read(store.paymentFigures(account.id, before, limit));
+    const within = piece.filter(({ createdAt }) => createdAt >= from);
+    isEnd = within.length < limit;
+    before = piece.at(-1)?.id;
+    return within;
+  };
+  for (let pieces = 0; pieces < mostCounted / pieceSize; pieces += 1)
+    figures.push(...(await next(pieceSize)));
+  const isMore = (await next(1)).length > 0;
+  return { figures, complete: !isMore };
+}
+
+/** What a payment can be counted as; `disputed` and a refund in addition to its state. */
+export type Counts = Partial<
+  Record<PaymentState | "refunded" | "partly_refunded" | "disputed", number>
+>;
+
+/** Counts the account's payments by state and outcome, newest first, up to 10,000. */
+export const countStates = defineOperation<
+  undefined,
+  { readonly counts: Counts; readonly lookedAt: number; readonly complete: boolean }
+>({
+  name: "count_states",
+  errors: ["read_timed_out"],
+
+  async run(context) {
+    const { figures, complete } = await newestFigures(context, undefined, instant(0));
+    const counts: Counts = {};
+    for (const { state, captured, refunded, disputed } of figures) {
+      counts[state] = (counts[state] ?? 0) + 1;
+      if (disputed) counts.disputed = (counts.disputed ?? 0) + 1;
+      if (refunded === 0n) continue;
+      const outcome = refunded === captured ? "refunded" : "partly_refunded";
+      counts[outcome] = (counts[outcome] ?? 0) + 1;
+    }
+    return { counts, lookedAt: figures.length, complete };
   },
 });
 

@@ -1,8 +1,10 @@
-import { isCurrency } from "../kernel/currency.ts";
-import type { PaymentId } from "../payment/payment-id.ts";
+import { parseInstant } from "../kernel/calendar.ts";
+import { isCurrency, scaleOf } from "../kernel/currency.ts";
+import { lowestPaymentId, type PaymentId } from "../payment/payment-id.ts";
 import { formatAmount, formatMoney, type Money, parseAmount } from "../kernel/money.ts";
+import { ownValue } from "../kernel/own.ts";
 import { countryOf } from "../payment/countries.ts";
-import { isAmong } from "../payment/money-outcome.ts";
+import { isAmong, moneyOutcomes } from "../payment/money-outcome.ts";
 import { paymentStates } from "../payment/payment-machine.ts";
 import type { Payment } from "../payment/payment.ts";
 import type { ListPage, PaymentFilter, PaymentList } from "./store.ts";
@@ -136,24 +138,94 @@ function passesOf(filter: PaymentFilter): (row: Listed) => boolean {
         "\n",
       ),
     );
-    return wanted.every((isIn) => isIn({ folded, state: row.state, searched }));
+    return wanted.every((isIn) => isIn({ folded, row, searched }));
   };
 }
 
 interface Looked {
   readonly folded: string;
-  readonly state: string;
+  readonly row: Listed;
   readonly searched: Searched;
+}
+type Test = (looked: Looked) => boolean;
+
+/** Words such as `status:declined`: the test of a value, or undefined if it is none. */
+const operators: Readonly<Record<string, (value: string) => Test | undefined>> = {
+  status(value) {
+    const states = paymentStates.filter((state) => state === value);
+    const outcomes = moneyOutcomes.filter((outcome) => outcome === value);
+    if (states.length + outcomes.length === 0) return undefined;
+    return ({ row }) => isAmong({ states, outcomes }, row.state, () => row.payment());
+  },
+  amount: amountTest,
+  currency:
+    (value) =>
+    ({ searched }) =>
+      searched.amounts.some(({ currency }) => currency.toLowerCase() === value),
+  country:
+    (value) =>
+    ({ searched }) =>
+      searched.country === value,
+  brand:
+    (value) =>
+    ({ searched }) =>
+      searched.brand === value,
+  reason:
+    (value) =>
+    ({ row }) =>
+      row.state === "declined" && row.payment().verdict?.reason.includes(value) === true,
+  after: (value) => idTest(value, (id, least) => id >= least),
+  before: (value) => idTest(value, (id, least) => id < least),
+};
+
+function idTest(
+  value: string,
+  passes: (id: PaymentId, least: PaymentId) => boolean,
+): Test | undefined {
+  const at = parseInstant(value.toUpperCase());
+  if (at === undefined || at < 0) return undefined;
+  const least = lowestPaymentId(at);
+  return ({ row }) => passes(row.id, least);
+}
+
+/** More decimals than any currency has, so that amounts of several currencies can be compared. */
+const finestScale = 4;
+
+/** `500` or `500,00`; `>500`, `>=500`, `<500`, `<=500`; `100..500`. */
+function amountTest(value: string): Test | undefined {
+  const [, sign = "", low = "", high] =
+    /^(>=?|<=?)?(\d{1,15}(?:[.,]\d+)?)(?:\.\.(\d{1,15}(?:[.,]\d+)?))?$/.exec(value) ?? [];
+  const [from, to] = [low, high ?? low].map((text) =>
+    parseAmount(text.replace(",", "."), finestScale),
+  );
+  if (from === undefined || to === undefined || (high !== undefined && sign !== ""))
+    return undefined;
+  const passes = (amount: bigint): boolean => {
+    if (sign.startsWith(">")) return amount > from || (sign === ">=" && amount === from);
+    if (sign.startsWith("<")) return amount < from || (sign === "<=" && amount === from);
+    return amount >= from && amount <= to;
+  };
+  return ({ searched }) => {
+    const [asked] = searched.amounts;
+    return (
+      asked !== undefined &&
+      passes(asked.minor * 10n ** BigInt(finestScale - scaleOf(asked.currency)))
+    );
+  };
 }
 
 /**
- * Every word of a search must be found. A currency code in capitals, a country code and an amount
- * are compared with those of the payment; the name of a state also matches that state; any other
- * word must be part of a text.
+ * Every word of a search must be found. A word with an operator, such as `amount:>500`, is compared
+ * with that member of the payment; a value that cannot be one matches nothing. A currency code in
+ * capitals, a country code and an amount are compared with those of the payment; the name of a
+ * state also matches that state; any other word must be part of a text.
  */
-function wordsOf(text: string): readonly ((looked: Looked) => boolean)[] {
+function wordsOf(text: string): readonly Test[] {
   const words = text.split(/\s+/).filter((word) => word !== "");
   return words.map((word) => {
+    const [, name = "", value = ""] = /^(\w+):(.+)$/.exec(word.toLowerCase()) ?? [];
+    const operator = ownValue(operators, name);
+    if (operator !== undefined) return operator(value) ?? (() => false);
     if (/^[A-Z]{3}$/.test(word) && isCurrency(word))
       return ({ searched }) => searched.amounts.some(({ currency }) => currency === word);
     const folded = foldedText(word);
@@ -164,7 +236,7 @@ function wordsOf(text: string): readonly ((looked: Looked) => boolean)[] {
         looked.searched.country === folded || alone.test(foldedText(looked.searched.name));
     }
     if (isState(folded))
-      return (looked) => looked.state === folded || looked.folded.includes(folded);
+      return (looked) => looked.row.state === folded || looked.folded.includes(folded);
     const amount = /^\d{1,15}(?:[.,]\d{1,2})?$/.test(word)
       ? parseAmount(word.replace(",", "."), 2)
       : undefined;

@@ -85,8 +85,10 @@ export function paymentFromRow(row: PaymentRow): Payment {
 /** A row of a payment's figures, as the databases read it. */
 export interface FigureRow extends Pick<
   PaymentRow,
-  "id" | "created_at" | "state" | "authorized" | "captured"
+  "id" | "created_at" | "state" | "authorized" | "captured" | "refunded"
 > {
+  /** 1: it was charged back. */
+  readonly disputed: number;
   readonly currency: string;
   readonly brand: Brand;
 }
@@ -97,6 +99,8 @@ export function figureFromRow({
   state,
   authorized,
   captured,
+  refunded,
+  disputed,
   currency,
   brand,
 }: FigureRow): PaymentFigure {
@@ -108,6 +112,8 @@ export function figureFromRow({
     currency,
     authorized: BigInt(authorized),
     captured: BigInt(captured),
+    refunded: BigInt(refunded),
+    disputed: disputed === 1,
   };
 }
 

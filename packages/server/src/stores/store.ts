@@ -428,10 +428,13 @@ export interface PaymentFigure {
   readonly createdAt: Instant;
   readonly state: PaymentState;
   readonly brand: Brand;
-  /** Currency of both amounts. */
+  /** Currency of the amounts. */
   readonly currency: string;
   readonly authorized: bigint;
   readonly captured: bigint;
+  readonly refunded: bigint;
+  /** Whether the issuer charged it back, also if the merchant won since. */
+  readonly disputed: boolean;
 }
 
 export interface ListedCard extends Pick<

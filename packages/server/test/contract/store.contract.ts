@@ -985,7 +985,16 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
         await store.commit(given.paymentChange(given.newPayment(number)));
       await store.commit(given.paymentChange(given.newPayment(6, { merchantId: merchantB })));
       await store.commit(given.paidChange(given.newPayment(2)));
-      const figure = ({ id, createdAt, state, order, authorized, captured }: Payment) => {
+      const figure = ({
+        id,
+        createdAt,
+        state,
+        order,
+        authorized,
+        captured,
+        refunded,
+        chargeback,
+      }: Payment) => {
         return {
           id,
           createdAt,
@@ -994,6 +1003,8 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
           currency: order.amount.currency,
           authorized,
           captured,
+          refunded,
+          disputed: chargeback !== undefined,
         };
       };
       const paid = figure(given.paidNext(given.newPayment(2)));
@@ -1168,6 +1179,27 @@ export function describeStoreContract(name: string, open: () => Promise<Store>):
       ]) {
         assert.deepEqual(await found({ text }), ["xmas 100%_", "order-1"], text);
       }
+      for (const text of [
+        `amount:${formatMoney(amount)}`,
+        "amount:>0 amount:0,01..99999999",
+        `currency:${amount.currency.toLowerCase()}`,
+        `COUNTRY:${order.country}`,
+        "status:authorizing",
+      ])
+        assert.deepEqual(await found({ text }), ["xmas 100%_", "order-1"], text);
+      assert.deepEqual(await found({ text: "brand:mastercard ana" }), ["xmas 100%_"]);
+      for (const text of [
+        "amount:>99999999",
+        "amount:<0",
+        "amount:many",
+        "status:refunded",
+        "status:nonsense",
+        "country:zz",
+        "brand:master",
+        "reason:expired_card",
+        "after:soon",
+      ])
+        assert.deepEqual(await found({ text }), [], text);
       assert.deepEqual(
         await found({ text: `ana ${amount.currency === "PEN" ? "BRL" : "PEN"}` }),
         [],

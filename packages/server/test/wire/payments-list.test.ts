@@ -5,6 +5,7 @@ import {
   integrationKey,
   publicIntegrationKey,
   startTestServer,
+  testCard,
   type TestServer,
 } from "../server.ts";
 
@@ -114,6 +115,73 @@ describe("/__cofre/payments", () => {
       in_flight: false,
       needs_review: false,
     });
+  });
+
+  test("a word with an operator is compared with that member alone", async () => {
+    const declined = directBody("words-1", {
+      creditcard: { ...testCard, card_number: "4716909774636285" },
+      amount_total: "250.50",
+    });
+    const held = directBody("words-2", { creditcard: { ...testCard, auto_capture: false } });
+    await world.postJson("/ws/direct", declined);
+    world.clock.advance(1);
+    await world.postJson("/ws/direct", held);
+    const all = ["words-2", "list-4", "list-3", "list-2", "list-1", "list-0"];
+    for (const [search, expected] of [
+      ["status:declined", ["words-1"]],
+      ["status:authorized words", ["words-2"]],
+      ["reason:insufficient_funds", ["words-1"]],
+      ["reason:insufficient", ["words-1"]],
+      ["reason:expired_card", []],
+      ["amount:100", all],
+      ["amount:100,00", all],
+      ["amount:<=100 amount:>=100", all],
+      ["amount:>100", ["words-1"]],
+      ["amount:100.01..250.50", ["words-1"]],
+      ["amount:<100", []],
+      ["currency:usd brand:visa country:br status:declined", ["words-1"]],
+      ["after:2026-11-25T18:13:28.004Z list", ["list-4"]],
+      ["before:2026-11-25T18:13:28.002Z", ["list-1", "list-0"]],
+    ] as const)
+      assert.deepEqual((await list({ search })).codes, expected, search);
+    const { body } = await world.postJson("/__cofre/payments", {
+      integration_key: integrationKey,
+      search: "words",
+    });
+    const [authorized, refused] = body["payments"] as Record<string, unknown>[];
+    assert.equal(refused?.["decline_reason"], "insufficient_funds");
+    assert.equal(authorized?.["decline_reason"], undefined);
+    assert.match(String(authorized?.["capture_by"]), /^2026-11-\d\d \d\d:\d\d:\d\d$/);
+  });
+
+  test("counts payments by state, and those of which money went back", async () => {
+    const back = { integration_key: integrationKey, operation: "request" };
+    await world.postJson("/ws/refund", { ...back, hash: hashes[0], amount: "40.00" });
+    await world.postJson("/ws/refund", { ...back, hash: hashes[1], amount: "100.00" });
+    await world.postJson("/__cofre/payment", {
+      integration_key: integrationKey,
+      hash: hashes[2],
+      action: "chargeback",
+    });
+    const count = (value: string) =>
+      world.postJson("/__cofre/payments", { integration_key: integrationKey, count: value });
+    const { body } = await count("states");
+    assert.deepEqual(body, {
+      payments: [],
+      next: null,
+      counts: {
+        authorized: 1,
+        declined: 1,
+        captured: 5,
+        disputed: 1,
+        refunded: 1,
+        partly_refunded: 1,
+      },
+      payments_read: 7,
+      complete: true,
+      status: "SUCCESS",
+    });
+    assert.equal((await count("brands")).body["status_code"], "COFRE-55");
   });
 });
 

@@ -3,6 +3,7 @@ import { formatTimestamp } from "../../kernel/calendar.ts";
 import { scaleOf } from "../../kernel/currency.ts";
 import { isPaymentId } from "../../payment/payment-id.ts";
 import { formatAmount, formatMoney } from "../../kernel/money.ts";
+import { countStates } from "../../operations/count-payments.ts";
 import { listPayments, type ListInput } from "../../operations/list-payments.ts";
 import { paymentStates } from "../../payment/payment-machine.ts";
 import type { Payment } from "../../payment/payment.ts";
@@ -25,44 +26,60 @@ const defaultLimit = 50;
 const mostPayments = 100;
 const longestSearch = 200;
 
-const listedPayment = json.object({
-  hash: json.text,
-  merchant_payment_code: json.text,
-  state: json.text,
-  status: json.oneOf(["PE", "CO", "CA"]),
-  open_date: json.time,
-  amount_ext: json.amount,
-  currency_ext: json.text,
-  amount_br: json.amount,
-  currency_br: json.text,
-  authorized: { ...json.amount, description: "In currency_ext, like captured and refunded." },
-  captured: json.amount,
-  refunded: json.amount,
-  brand: json.text,
-  masked_card_number: json.text,
-  name: json.text,
-  email: json.text,
-  country: json.text,
-  instalments: json.text,
-  charged_back: { ...json.flag, description: "A chargeback is open." },
-  disputed: { ...json.flag, description: "There was a chargeback, reversed or not." },
-  in_flight: json.flag,
-  needs_review: {
-    ...json.flag,
-    description: "An invariant of the payment was violated; needs investigation.",
+const listedPayment = json.object(
+  {
+    hash: json.text,
+    merchant_payment_code: json.text,
+    state: json.text,
+    status: json.oneOf(["PE", "CO", "CA"]),
+    open_date: json.time,
+    amount_ext: json.amount,
+    currency_ext: json.text,
+    amount_br: json.amount,
+    currency_br: json.text,
+    authorized: { ...json.amount, description: "In currency_ext, like captured and refunded." },
+    captured: json.amount,
+    refunded: json.amount,
+    brand: json.text,
+    masked_card_number: json.text,
+    name: json.text,
+    email: json.text,
+    country: json.text,
+    instalments: json.text,
+    charged_back: { ...json.flag, description: "A chargeback is open." },
+    disputed: { ...json.flag, description: "There was a chargeback, reversed or not." },
+    in_flight: json.flag,
+    needs_review: {
+      ...json.flag,
+      description: "An invariant of the payment was violated; needs investigation.",
+    },
   },
-});
+  {
+    decline_reason: { ...json.text, description: "Of a declined payment." },
+    capture_by: { ...json.time, description: "Of an authorized payment: it expires then." },
+  },
+);
 
 const answerSchema = new NamedSchema(
   "PaymentsAnswer",
-  json.object({
-    payments: { ...json.list(listedPayment), description: "Newest first." },
-    next: {
-      ...json.textOrNull,
-      description: "The value of `before` for the next page; null on the last page.",
+  json.object(
+    {
+      payments: { ...json.list(listedPayment), description: "Newest first." },
+      next: {
+        ...json.textOrNull,
+        description: "The value of `before` for the next page; null on the last page.",
+      },
+      status: json.success,
     },
-    status: json.success,
-  }),
+    {
+      counts: {
+        ...json.anyObject,
+        description: "With `count`: the number of payments by state and outcome.",
+      },
+      payments_read: { ...json.number, description: "With `count`: the payments counted." },
+      complete: { ...json.flag, description: "With `count`: these are all payments." },
+    },
+  ),
 );
 
 const doc: EndpointDoc = {
@@ -77,7 +94,7 @@ const doc: EndpointDoc = {
       name: "search",
       type: "text",
       longest: { characters: longestSearch },
-      note: "Words to find in the payment's code or hash, the customer's name or email address, the masked card number or its last four digits, the brand, an amount, a currency in capitals, a country or a state. All words must match. A complete hash or code finds only that payment.",
+      note: "Words to find in the payment's code or hash, the customer's name or email address, the masked card number or its last four digits, the brand, an amount, a currency in capitals, a country or a state. All words must match. A complete hash or code finds only that payment. `status:declined`, `amount:>500`, `amount:100..500`, `currency:MXN`, `country:mx`, `brand:visa`, `reason:expired_card`, `after:2026-01-31` and `before:2026-02-01` compare that member alone; an amount is the requested one.",
     },
     {
       name: "state",
@@ -96,10 +113,16 @@ const doc: EndpointDoc = {
       note: `The page size, 1 to ${mostPayments}. Default: 50. Any other value: COFRE-57.`,
     },
     { name: "before", type: "text", note: "The `next` of the previous page." },
+    {
+      name: "count",
+      type: "text",
+      values: ["states"],
+      note: "Instead of payments, the number of the newest 10,000 in each state, and of those refunded, partly refunded or disputed. The other fields do not apply. Any other value: COFRE-55.",
+    },
   ],
   answer: answerSchema,
   errors: readErrors,
-  runs: [listPayments],
+  runs: [listPayments, countStates],
   codes: ["COFRE-55", "COFRE-56", "COFRE-57"],
   example: { ...exampleKey, search: "ana.lima@example.com", limit: 10 },
 };
@@ -111,7 +134,8 @@ const doc: EndpointDoc = {
  * several with commas between them; `refunded`, `partly_refunded`, `charged_back` and `disputed`
  * select payments by what became of the money. Returns `limit` payments at most, and fewer if one
  * call has read its maximum: while there is a `next`, the same call with `before=next` continues.
- * Never reads a card: a number in `search` is masked before the search.
+ * `count=states` returns the number of payments by state instead. Never reads a card: a number in
+ * `search` is masked before the search.
  */
 export function paymentsEndpoint(runner: OperationRunner): Endpoint {
   return {
@@ -123,6 +147,22 @@ export function paymentsEndpoint(runner: OperationRunner): Endpoint {
     family: "parameters",
     cors: false,
     async handle({ params, account }) {
+      const count = fieldOf(params, "count");
+      if (count !== undefined) {
+        if (count !== "states") return refusalAnswer("COFRE-55", { list: "states" });
+        return answering("query", async () => {
+          const { counts, lookedAt, complete } = await runner.run(countStates, account, undefined);
+          const status = "SUCCESS";
+          return JSON.stringify({
+            payments: [],
+            next: null,
+            counts,
+            payments_read: lookedAt,
+            complete,
+            status,
+          });
+        });
+      }
       const input = inputOf(params);
       if ("status" in input) return input;
       return answering(readErrors, async () => {
@@ -189,6 +229,8 @@ function listed({
   chargeback,
   attempt,
   needsReview,
+  verdict,
+  captureBy,
 }: Payment): unknown {
   const { code, amount, pricing, card, customer, country, instalments } = order;
   const inCurrency = (minor: bigint): string => formatAmount(minor, scaleOf(amount.currency));
@@ -215,5 +257,9 @@ function listed({
     disputed: chargeback !== undefined,
     in_flight: attempt !== undefined,
     needs_review: needsReview,
+    ...(state === "declined" && verdict !== undefined ? { decline_reason: verdict.reason } : {}),
+    ...(state === "authorized" && captureBy !== undefined
+      ? { capture_by: formatTimestamp(captureBy) }
+      : {}),
   };
 }

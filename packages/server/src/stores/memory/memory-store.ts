@@ -267,7 +267,7 @@ class MemoryStore implements WorldStore {
   ): Promise<readonly PaymentFigure[]> {
     this.#beforeRead("paymentFigures");
     return this.#newest(merchantId, before, limit).map(
-      ({ id, createdAt, state, order, authorized, captured }) => {
+      ({ id, createdAt, state, order, authorized, captured, refunded, chargeback }) => {
         const { card, amount } = order;
         return {
           id,
@@ -277,6 +277,8 @@ class MemoryStore implements WorldStore {
           currency: amount.currency,
           authorized,
           captured,
+          refunded,
+          disputed: chargeback !== undefined,
         };
       },
     );

@@ -88,7 +88,7 @@ export const sql = {
     ) AS compared WHERE differs OR is_last`,
   paymentsListed: `SELECT ${payment} FROM payment WHERE merchant = ${merchant} AND id < decode($2, 'hex') ORDER BY payment.id DESC LIMIT $3`,
   paymentFigures: `SELECT ${hexOf("payment.id", "id")}, created_at, state, authorized::text, captured::text,
-    order_json::json ->> ${orderIndex.currency} AS currency, order_json::json ->> ${orderIndex.brand} AS brand
+    refunded::text, (chargeback IS NOT NULL)::int AS disputed, order_json::json ->> ${orderIndex.currency} AS currency, order_json::json ->> ${orderIndex.brand} AS brand
     FROM payment WHERE merchant = ${merchant} AND id < decode($2, 'hex') ORDER BY payment.id DESC LIMIT $3`,
   cardsListed: `SELECT no AS position, ${hexOf("token_digest", "tokenDigest")}, brand, masked_pan AS "maskedPan", created_at AS "createdAt",
     last_used_at AS "lastUsedAt" FROM card WHERE merchant = ${merchant} AND token_digest > decode($2, 'hex') ORDER BY token_digest LIMIT $3`,
