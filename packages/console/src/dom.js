@@ -184,16 +184,17 @@ export function say(text) {
   if (status !== null && status.textContent !== text) status.textContent = text;
 }
 
+/** @param {unknown} error */
+export function problemText(error) {
+  return shown(error instanceof Error ? error.message : String(error));
+}
+
 /**
  * A refusal or a failure, announced at once.
  * @param {unknown} error
  */
 export function problem(error) {
-  return h(
-    "p",
-    { class: "problem", role: "alert" },
-    shown(error instanceof Error ? error.message : String(error)),
-  );
+  return h("p", { class: "problem", role: "alert" }, problemText(error));
 }
 
 /**

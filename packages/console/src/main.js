@@ -1,4 +1,5 @@
 // The page itself: the user, and the view that the URL names.
+import { render } from "preact";
 import { accountView, signOut } from "./account.js";
 import {
   call,
@@ -11,18 +12,23 @@ import {
   nameWorld,
   offerKey,
   sessionOver,
+  subjectOfTab,
 } from "./api.js";
 import { auditView } from "./audit.js";
-import { ask, closeDialogs, field, foreign, h, problem, say, shown } from "./dom.js";
+import { ask, closeDialogs, field, h, problem, say } from "./dom.js";
 import { chartsView } from "./charts.js";
 import { faultsView } from "./faults.js";
+import { html } from "./html.js";
+import { showKeys, viewShown, watchKeys } from "./keys.js";
 import { listView } from "./list.js";
 import { notificationsView } from "./notification-list.js";
 import { paymentView } from "./payment.js";
 import { peopleView } from "./people.js";
 import { begin, isLogin, mayDo, personBefore, personOfPage, roleChanged } from "./session.js";
 import { settingsView } from "./settings.js";
+import { accountChanged, SideBar, watchAccount } from "./side-bar.js";
 import { acceptInvitation, askToSignIn, watchSession } from "./sign-in.js";
+import { shell } from "./state.js";
 import { tokensView } from "./tokens.js";
 import { tryView } from "./try.js";
 import { putBack, typedIn } from "./typed.js";
@@ -36,33 +42,46 @@ import { worldsView } from "./worlds.js";
  * AbortSignal) => Promise<void>} View
  */
 
-/** @import { Person, Role, Session } from "./session.js" */
+/** @import { Role, Session } from "./session.js" */
 /** @import { Typed } from "./typed.js" */
 
 /**
- * By the first word of the URL's fragment. `of`: the parent view of one without a navigation link;
- * `login`: only with sign-in.
- * @type {Readonly<Record<string, { title: string, view: View, of?: string, needs?: Role, login?:
- * true }>>}
+ * By the first word of the URL's fragment. `group` and `key`: the heading above its link in the
+ * side bar, and its keyboard shortcut; `of`: the parent view of one without such a link; `login`:
+ * only with sign-in.
+ * @type {Readonly<Record<string, { title: string, view: View, group?: string, key?: string, of?:
+ * string, needs?: Role, login?: true }>>}
  */
 const views = {
-  payments: { title: "Payments", view: listView },
+  payments: { title: "Payments", view: listView, key: "g p" },
   payment: { title: "Payment", view: paymentView, of: "payments" },
-  notifications: { title: "Notifications", view: notificationsView },
-  tokens: { title: "Tokens", view: tokensView },
-  charts: { title: "Charts", view: chartsView },
-  worlds: { title: "Worlds", view: worldsView },
-  faults: { title: "Faults", view: faultsView },
-  settings: { title: "Settings", view: settingsView },
-  try: { title: "Try it", view: tryView, needs: "operator" },
-  people: { title: "Users", view: peopleView, needs: "admin", login: true },
-  audit: { title: "Audit log", view: auditView, needs: "admin", login: true },
+  notifications: { title: "Notifications", view: notificationsView, key: "g n" },
+  tokens: { title: "Tokens", view: tokensView, key: "g t" },
+  charts: { title: "Charts", view: chartsView, key: "g c" },
+  worlds: { title: "Worlds", view: worldsView, group: "Sandbox", key: "g w" },
+  faults: { title: "Faults", view: faultsView, group: "Sandbox", key: "g f" },
+  try: { title: "Try it", view: tryView, needs: "operator", group: "Sandbox", key: "n" },
+  settings: { title: "Settings", view: settingsView, group: "Account", key: "g s" },
+  people: {
+    title: "Users",
+    view: peopleView,
+    needs: "admin",
+    login: true,
+    group: "Account",
+    key: "g u",
+  },
+  audit: {
+    title: "Audit log",
+    view: auditView,
+    needs: "admin",
+    login: true,
+    group: "Account",
+    key: "g a",
+  },
   account: { title: "Your password", view: accountView, of: "account", login: true },
 };
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
-const tag = /** @type {HTMLElement} */ (document.getElementById("tag"));
-const nav = /** @type {HTMLElement} */ (document.getElementById("nav"));
 let shownNow = new AbortController();
 /** The previous view; empty: none. */
 let shownBefore = "";
@@ -121,7 +140,7 @@ async function show() {
     needs = "viewer",
   } = own(views, name) ?? { title: "Payments", view: listView };
   document.title = `${title} · Cofre`;
-  showNav(name);
+  showLinks(name);
   const heading = h("h1", { tabindex: "-1" }, title);
   const before = document.activeElement;
   main.replaceChildren(heading);
@@ -137,6 +156,7 @@ async function show() {
       focusOn(before?.getAttribute("name") ?? "", heading);
     shownBefore = name;
     await begun;
+    if (!signal.aborted) dispatchEvent(new Event(viewShown));
   } catch (error) {
     if (signal.aborted) return;
     if (isAboutKey(error)) {
@@ -147,29 +167,25 @@ async function show() {
   }
 }
 
-/**
- * Shows the name of the open account. The key does not show whether it is a world's: the server
- * does.
- */
+/** Shows the open account, which may be another one than before. */
 function showAccount() {
-  const world = nameOfWorld();
-  tag.textContent = world === undefined ? "sandbox" : `world: ${shown(world)}`;
-  const key = keyOfTab();
-  if (world !== undefined || isLogin() || key === undefined || key === lookedUp) return;
-  lookedUp = key;
-  void call("/__cofre/world", {}, { key }).then(
-    (answer) => {
-      const { world: open } = /** @type {{ world: { name: string } | null }} */ (answer);
-      if (open === null || keyOfTab() !== key) return;
-      nameWorld(open.name);
-      showAccount();
-    },
-    () => undefined,
-  );
+  const account = JSON.stringify(subjectOfTab());
+  if (account !== shownAccount) accountChanged();
+  shownAccount = account;
+  shell.value = { ...shell.value, world: nameOfWorld() };
 }
 
-/** The key whose account was requested, so that it is requested once. */
-let lookedUp = "";
+/** The account for which the side bar was last cleared. */
+let shownAccount = "";
+
+/**
+ * A key does not show whether it is a world's: the server does.
+ * @param {string} name
+ */
+function foundWorld(name) {
+  if (nameOfWorld() === undefined) nameWorld(name);
+  shell.value = { ...shell.value, world: nameOfWorld() };
+}
 
 /**
  * Keeps the focus on the field of that name; after a link, the focus is on the heading.
@@ -182,45 +198,23 @@ function focusOn(name, heading) {
   else heading.focus();
 }
 
-/** @param {string} name */
-function showNav(name) {
-  nav.hidden = false;
-  if (nav.firstChild === null) {
-    const links = Object.entries(views).filter(
-      ([, { of, needs = "viewer", login }]) =>
-        of === undefined && mayDo(needs) && (!login || isLogin()),
-    );
-    const person = personOfPage();
-    nav.append(
-      ...links.map(([view, { title }]) => h("a", { href: `#/${view}` }, title)),
-      h("a", { href: "/docs", class: "apart" }, "Docs"),
-      ...(person === undefined
-        ? [h("button", { type: "button", class: "plain", onclick: leave }, "Remove key")]
-        : whoIsIt(person)),
-    );
-  }
-  for (const link of nav.querySelectorAll("a")) {
-    const address = link.getAttribute("href");
-    if (address === `#/${name}`) link.setAttribute("aria-current", "page");
-    else if (address === `#/${own(views, name)?.of}`) link.setAttribute("aria-current", "true");
-    else link.removeAttribute("aria-current");
-  }
+/**
+ * Shows the links that the user may open.
+ * @param {string} name of the current view
+ */
+function showLinks(name) {
+  const links = Object.entries(views).flatMap(
+    ([view, { title, group = "", key, of, needs = "viewer", login }]) =>
+      of === undefined && mayDo(needs) && (!login || isLogin())
+        ? [{ view, title, group, ...(key === undefined ? {} : { key }) }]
+        : [],
+  );
+  const parent = own(views, name)?.of;
+  shell.value = { ...shell.value, links, current: name, parent, person: personOfPage() };
 }
 
-/**
- * The signed-in user, and the button to sign out.
- * @param {Person} person
- */
-function whoIsIt({ name, role }) {
-  return [
-    h("span", { class: "who" }, foreign(name), `, ${role}`),
-    h("a", { href: "#/account" }, "Password"),
-    h(
-      "button",
-      { type: "button", class: "plain", onclick: () => void signOut().then(() => letIn()) },
-      "Sign out",
-    ),
-  ];
+function hideLinks() {
+  shell.value = { ...shell.value, links: [], current: "", parent: undefined, person: undefined };
 }
 
 /**
@@ -234,9 +228,7 @@ async function letIn(why, mayBe = !wasAsked) {
   shownNow.abort();
   closeDialogs();
   document.title = "Cofre";
-  nav.hidden = true;
-  // Another user may see other views.
-  nav.replaceChildren();
+  hideLinks();
   shownBefore = "";
   const entered = (/** @type {Session} */ session) => {
     begin(session);
@@ -269,7 +261,6 @@ async function showRole() {
   closeDialogs();
   const typed = typedIn(main);
   const { hash } = location;
-  nav.replaceChildren();
   await show();
   if (location.hash === hash) putBack(main, typed);
   say(`Your role is ${person.role} now.`);
@@ -295,7 +286,7 @@ function leave() {
 /** @param {unknown} [why] */
 function askForKey(why) {
   document.title = "Cofre";
-  nav.hidden = true;
+  hideLinks();
   shownBefore = "";
   const input = h("input", {
     type: "password",
@@ -356,6 +347,16 @@ async function enter(key, said) {
   }
 }
 
+render(
+  html`<${SideBar}
+    onLeave=${leave}
+    onSignOut=${() => void signOut().then(() => letIn())}
+    onHelp=${showKeys}
+  />`,
+  /** @type {HTMLElement} */ (document.getElementById("side")),
+);
+watchKeys();
+void watchAccount(foundWorld);
 // Lists restore their scroll position themselves, after their rows are loaded.
 history.scrollRestoration = "manual";
 addEventListener("hashchange", () => void show());

@@ -5,6 +5,14 @@ import { isLogin } from "./session.js";
 
 const everyMs = 2_000;
 
+/** Dispatched to the document when something was changed from outside of the view. */
+const changedElsewhere = "cofre-changed";
+
+/** Refreshes the shown view at once. */
+export function refreshNow() {
+  document.dispatchEvent(new Event(changedElsewhere));
+}
+
 /**
  * Calls `work` every two seconds until the signal is aborted or the key or the session is invalid:
  * one call at a time, not while the page is hidden, and at once when it is visible again.
@@ -47,10 +55,12 @@ function pause(signal) {
       clearTimeout(timer);
       signal.removeEventListener("abort", end);
       document.removeEventListener("visibilitychange", end);
+      document.removeEventListener(changedElsewhere, end);
       resolve();
     };
     const timer = setTimeout(end, everyMs);
     signal.addEventListener("abort", end);
     document.addEventListener("visibilitychange", end);
+    document.addEventListener(changedElsewhere, end);
   });
 }

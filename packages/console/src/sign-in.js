@@ -214,7 +214,7 @@ export function watchSession() {
   );
   const warning = h("p", { class: "ending", role: "alert" }, words, " ", goOn);
   warning.hidden = true;
-  document.querySelector("header")?.after(warning);
+  document.getElementById("side")?.before(warning);
   let isAsking = false;
   /**
    * User activity extends the session with this call; its result shows in the time that is left.

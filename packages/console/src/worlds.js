@@ -334,8 +334,11 @@ function makeControls(place, act) {
   };
 }
 
-/** @param {unknown} answer */
-function movedWords(answer) {
+/**
+ * What moving a clock has done.
+ * @param {unknown} answer
+ */
+export function movedWords(answer) {
   const { clock, processed, complete } =
     /** @type {{ clock: Clock, processed?: Processed, complete?: boolean }} */ (answer);
   if (processed === undefined)

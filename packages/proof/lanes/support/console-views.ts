@@ -91,6 +91,96 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
     });
   });
 
+  test("keys open views, lead to the search and from row to row, and can be switched off", async () => {
+    const older = await made({ email: "shortcuts@example.com" });
+    const newer = await made({ email: "shortcuts@example.com" });
+    await inConsole("#/payments", async (page) => {
+      const { keyboard } = page;
+      await page.getByRole("table").waitFor();
+      await keyboard.press("g");
+      await keyboard.press("s");
+      await heading(page, "Settings").waitFor();
+      await page.getByLabel("reviewAboveUsd").fill("7");
+      await page.getByLabel("descriptor").fill("");
+      await page.getByLabel("descriptor").pressSequentially("g p");
+      assert.equal(await page.getByLabel("descriptor").inputValue(), "g p", "text stays text");
+      await keyboard.press("Escape");
+      await keyboard.press("/");
+      await heading(page, "Payments").waitFor();
+      await page.waitForFunction("document.activeElement.type === 'search'");
+      await keyboard.type("shortcuts@example.com");
+      await keyboard.press("Enter");
+      await page.getByText("2 payments", { exact: true }).waitFor();
+      await keyboard.press("Escape");
+      await keyboard.press("j");
+      assert.equal(await focused(page), newer.code);
+      await keyboard.press("j");
+      assert.equal(await focused(page), older.code);
+      await keyboard.press("k");
+      assert.equal(await focused(page), newer.code);
+      await keyboard.press("Enter");
+      await heading(page, "Payment").waitFor();
+      await keyboard.press("Escape");
+      await heading(page, "Payments").waitFor();
+      await keyboard.press("n");
+      await heading(page, "Try it").waitFor();
+      await keyboard.press("?");
+      const help = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+      await help.getByText("Notifications", { exact: true }).waitFor();
+      await keyboard.press("g");
+      await keyboard.press("n");
+      await help.getByLabel("Use shortcuts in this tab").uncheck();
+      await help.getByRole("button", { name: "Close" }).click();
+      await help.waitFor({ state: "detached" });
+      await heading(page, "Try it").waitFor();
+      await heading(page, "Try it").press("?");
+      await keyboard.press("g");
+      await keyboard.press("n");
+      assert.equal(await page.getByRole("dialog").count(), 0);
+      assert.equal(await heading(page, "Try it").count(), 1);
+    });
+  });
+
+  test("the side bar shows the clock of the account, and moves that of a world", async () => {
+    const { body } = await world().postJson("/__cofre/worlds", {
+      name: "of the side bar",
+      seed: "9",
+      clock: "2026-03-01 12:00:00",
+    });
+    const { integration_key: key } = body["world"] as { readonly integration_key: string };
+    await inConsole("#/payments", async (page) => {
+      const clock = page.getByRole("group", { name: "Clock" });
+      await clock.getByText("UTC", { exact: true }).waitFor();
+      assert.equal(
+        await clock.getByRole("button").count(),
+        0,
+        "an account's clock is the system's",
+      );
+      await page.evaluate(`sessionStorage.setItem("cofre.integration_key", "${key}")`);
+      await page.goto(`${world().url}/#/tokens`);
+      await page.locator("#tag").getByText("world: of the side bar").waitFor();
+      await clock.getByText("1 Mar 2026, 12:00", { exact: true }).waitFor();
+      await clock.getByText("UTC, paused").waitFor();
+      assert.equal(await clock.getByRole("button", { name: /^next/ }).count(), 0);
+      await clock.getByRole("button", { name: "+1 h" }).click();
+      await clock.getByText("1 Mar 2026, 13:00", { exact: true }).waitFor();
+      await clock.getByRole("button", { name: "+1 d" }).click();
+      await clock.getByText("2 Mar 2026, 13:00", { exact: true }).waitFor();
+      await world().postJson("/ws/direct", {
+        ...directBody("side-bar", { creditcard: { ...testCard, auto_capture: false } }),
+        integration_key: key,
+      });
+      await page.goto(`${world().url}/#/payments`);
+      const row = page.getByRole("row").filter({ hasText: "side-bar" });
+      await row.filter({ hasText: "Authorized" }).waitFor();
+      await navigation(page).getByText("1", { exact: true }).waitFor();
+      await clock.getByRole("button", { name: "next: 6 Mar 2026, 13:00" }).click();
+      await row.filter({ hasText: "Expired" }).waitFor();
+      await clock.getByText("6 Mar 2026, 13:00", { exact: true }).waitFor();
+    });
+    await world().postJson("/__cofre/world", { integration_key: key, action: "delete" });
+  });
+
   test("all notifications show with their deliveries, and failed ones are sent again", async () => {
     receiver().isGone = true;
     const own = await made({ notification_url: `${receiver().url}gone` });

@@ -1,4 +1,6 @@
+import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import type { WireAnswer } from "../wire/answers/answer.ts";
 import type { OpenEndpoint } from "../wire/endpoint.ts";
 
 const scripts = [
@@ -10,6 +12,8 @@ const scripts = [
   "charts",
   "dom",
   "faults",
+  "html",
+  "keys",
   "latency",
   "list",
   "live-list",
@@ -23,7 +27,9 @@ const scripts = [
   "receivers",
   "session",
   "settings",
+  "side-bar",
   "sign-in",
+  "state",
   "test-cards",
   "tokens",
   "try",
@@ -33,47 +39,79 @@ const scripts = [
 ] as const;
 
 /**
- * The parts of the page: `/` and the files in page/ that are listed here. Other files of that
- * folder are not served.
+ * The libraries of the page, as their packages contain them; none imports another one than these.
+ * The import map in index.html has their addresses.
  */
+export const libraries = [
+  { name: "preact", file: import.meta.resolve("preact"), path: "/console/lib/preact.js" },
+  {
+    name: "preact/hooks",
+    file: import.meta.resolve("preact/hooks"),
+    path: "/console/lib/preact-hooks.js",
+  },
+  { name: "htm", file: import.meta.resolve("htm"), path: "/console/lib/htm.js" },
+  {
+    name: "@preact/signals",
+    file: import.meta.resolve("@preact/signals"),
+    path: "/console/lib/signals.js",
+  },
+  {
+    name: "@preact/signals-core",
+    file: import.meta.resolve("@preact/signals-core"),
+    path: "/console/lib/signals-core.js",
+  },
+] as const;
+
+const javascript = "text/javascript; charset=utf-8";
+
+/** The parts of the page: `/` and the files that are listed here. No other file is served. */
 const parts = [
-  { path: "/", file: "index.html", type: "text/html; charset=utf-8" },
-  { path: "/console/icon.svg", file: "icon.svg", type: "image/svg+xml" },
-  { path: "/console/style.css", file: "style.css", type: "text/css; charset=utf-8" },
+  { path: "/console/icon.svg", file: ofPage("icon.svg"), type: "image/svg+xml" },
+  { path: "/console/style.css", file: ofPage("style.css"), type: "text/css; charset=utf-8" },
   ...scripts.map((name) => ({
     path: `/console/${name}.js`,
-    file: `${name}.js`,
-    type: "text/javascript; charset=utf-8",
+    file: ofPage(`${name}.js`),
+    type: javascript,
   })),
-] as const;
+  ...libraries.map(({ file, path }) => ({
+    path,
+    file: new URL(file),
+    type: javascript,
+  })),
+];
 
 /**
- * Only this server's own scripts, styles, icons and calls are allowed. Frames, forms to other
- * sites, and text that becomes a script or HTML are not: the page has no Trusted Types policy, so
- * the browser refuses every way to create one.
+ * Only this server's own scripts, styles, icons and calls are allowed, and the import map of the
+ * page by its digest. Frames, forms to other sites, and text that becomes a script or HTML are not:
+ * the page has no Trusted Types policy, so the browser refuses every way to create one.
  */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join("; ");
+const policyOf = (scriptSources: string): string =>
+  [
+    "default-src 'none'",
+    `script-src ${scriptSources}`,
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join("; ");
 
-const headers = [
-  ["Content-Security-Policy", policy],
-  // Neither a window that opened the page nor a page of another origin can access it or its parts.
-  ["Cross-Origin-Opener-Policy", "same-origin"],
-  ["Cross-Origin-Resource-Policy", "same-origin"],
-] as const;
+const headersWith = (scriptSources: string) =>
+  [
+    ["Content-Security-Policy", policyOf(scriptSources)],
+    // Neither a window that opened the page nor a page of another origin can access it or its
+    // parts.
+    ["Cross-Origin-Opener-Policy", "same-origin"],
+    ["Cross-Origin-Resource-Policy", "same-origin"],
+  ] as const;
 
-/** The files of packages/console. */
-const folder = new URL("../../../console/src/", import.meta.url);
+/** A file of packages/console. */
+function ofPage(name: string): URL {
+  return new URL(name, new URL("../../../console/src/", import.meta.url));
+}
 
 /** Says in the page's head how it is used. */
 const modeMark = '<meta name="cofre-console" content="key" />';
@@ -88,25 +126,43 @@ export function consoleEndpoints(
   mode: "key" | "login" | "off",
 ): readonly OpenEndpoint[] {
   if (mode === "off" || (mode === "key" && environment !== "sandbox")) return [];
-  return parts.map(({ path, file, type }) => {
-    let body: Promise<string> | undefined;
+  const page = async (): Promise<WireAnswer> => {
+    const text = await readFile(ofPage("index.html"), "utf8");
     return {
-      path,
-      doc: "page",
-      key: "none",
-      isPage: true,
-      family: "parameters",
-      cors: false,
-      async handle() {
-        body ??= readFile(new URL(file, folder), "utf8");
-        const text = await body;
-        return {
-          status: 200,
-          type,
-          body: path === "/" ? text.replace(modeMark, modeMark.replace("key", mode)) : text,
-          headers,
-        };
-      },
+      status: 200,
+      type: "text/html; charset=utf-8",
+      body: text.replace(modeMark, modeMark.replace("key", mode)),
+      headers: headersWith(`'self' '${digestOfImportMap(text)}'`),
     };
+  };
+  const part = async (file: URL, type: string): Promise<WireAnswer> => ({
+    status: 200,
+    type,
+    body: await readFile(file, "utf8"),
+    headers: headersWith("'self'"),
   });
+  return [
+    servedOnce("/", page),
+    ...parts.map(({ path, file, type }) => servedOnce(path, () => part(file, type))),
+  ];
+}
+
+/** The endpoint of a file that is read on the first request. */
+function servedOnce(path: string, read: () => Promise<WireAnswer>): OpenEndpoint {
+  let answer: Promise<WireAnswer> | undefined;
+  return {
+    path,
+    doc: "page",
+    key: "none",
+    isPage: true,
+    family: "parameters",
+    cors: false,
+    handle: () => (answer ??= read()),
+  };
+}
+
+/** As a Content-Security-Policy names an inline script. */
+function digestOfImportMap(page: string): string {
+  const [, map = ""] = /<script type="importmap">([^]*?)<\/script>/.exec(page) ?? [];
+  return `sha256-${createHash("sha256").update(map).digest("base64")}`;
 }

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { after, before, describe, test } from "node:test";
-import { consoleEndpoints } from "../../src/http/console-endpoint.ts";
+import { consoleEndpoints, libraries } from "../../src/http/console-endpoint.ts";
 import { paymentStates } from "../../src/payment/payment-machine.ts";
 import { periodNames } from "../../src/http/admin/figures-endpoint.ts";
 import { timelineKinds } from "../../src/http/admin/timeline-entries.ts";
@@ -41,6 +42,10 @@ const { timesOf } = (await import(pathToFileURL(`${folder}latency.js`).href)) as
     requests: readonly { readonly path: string; readonly duration_ms?: number }[],
   ) => readonly unknown[];
 };
+const libraryText = (name: string): string =>
+  readFileSync(fileURLToPath(import.meta.resolve(name)), "utf8");
+const [, importMap = ""] =
+  /<script type="importmap">([^]*?)<\/script>/.exec(textOf("index.html")) ?? [];
 const scripts = readdirSync(folder).filter((name) => name.endsWith(".js"));
 let server: TestServer;
 
@@ -88,12 +93,20 @@ describe("the console", () => {
 
   test("allows its own scripts, style and calls, no text that becomes a script, and no page around it", async () => {
     const response = await fetch(`${server.url}/`);
+    const map = createHash("sha256").update(importMap).digest("base64");
+    const policyWith = (scripts: string) =>
+      `default-src 'none'; script-src ${scripts}; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; ` +
+      "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
     assert.equal(response.status, 200);
     assert.equal(response.headers.get("content-type"), "text/html; charset=utf-8");
     assert.equal(
       response.headers.get("content-security-policy"),
-      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; " +
-        "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+      policyWith(`'self' 'sha256-${map}'`),
+      "of scripts in the page itself, only its import map is allowed",
+    );
+    assert.equal(
+      (await fetch(`${server.url}/console/main.js`)).headers.get("content-security-policy"),
+      policyWith("'self'"),
     );
     assert.equal(response.headers.get("cross-origin-opener-policy"), "same-origin");
     assert.equal(response.headers.get("cross-origin-resource-policy"), "same-origin");
@@ -105,7 +118,29 @@ describe("the console", () => {
     );
   });
 
-  test("serves each of its parts, all together less than 60 kB compressed", async () => {
+  test("serves each library as its package has it, at the address of the import map", async () => {
+    const { imports } = JSON.parse(importMap) as {
+      readonly imports: Readonly<Record<string, string>>;
+    };
+    assert.deepEqual(
+      imports,
+      Object.fromEntries(
+        libraries
+          .map(({ name, path }) => [name, path] as const)
+          .toSorted(([left], [right]) => (left < right ? -1 : 1)),
+      ),
+    );
+    for (const { name, path } of libraries) {
+      const response = await fetch(server.url + path);
+      const text = await response.text();
+      assert.equal(text, libraryText(name), name);
+      assert.equal(response.headers.get("content-type"), "text/javascript; charset=utf-8");
+      for (const [, imported = ""] of text.matchAll(/\bfrom ?"([^"]+)"/g))
+        assert.ok(imported in imports, `${name} imports ${imported}`);
+    }
+  });
+
+  test("serves each of its parts, all together less than 120 kB compressed", async () => {
     for (const name of [...scripts, "style.css"]) {
       const response = await fetch(`${server.url}/console/${name}`);
       assert.equal(await response.text(), textOf(name), `${name} is served as it is`);
@@ -115,8 +150,9 @@ describe("the console", () => {
       );
       assert.equal(response.headers.get("access-control-allow-origin"), null);
     }
-    const bytes = gzipSync(scripts.map(textOf).join("")).length;
-    assert.ok(bytes < 60 * 1024, `${bytes} bytes`);
+    const texts = [...scripts.map(textOf), ...libraries.map(({ name }) => libraryText(name))];
+    const bytes = texts.reduce((sum, text) => sum + gzipSync(text).length, 0);
+    assert.ok(bytes < 120 * 1024, `${bytes} bytes`);
     for (const name of [
       "tsconfig.json",
       "..%2fconsole-endpoint.ts",
@@ -132,7 +168,7 @@ describe("the console", () => {
       assert.doesNotMatch(
         // The namespace of SVG, which is never requested.
         textOf(name).replace('"http://www.w3.org/2000/svg"', ""),
-        /innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|https?:\/\/|localStorage|cookie/,
+        /innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|https?:\/\/|localStorage|cookie/i,
         name,
       );
     }

@@ -1,0 +1,259 @@
+// The side bar: the open account with its clock, and the links to the views.
+import { useState } from "preact/hooks";
+import { call, isAboutKey, subjectOfTab } from "./api.js";
+import { problemText, say, shown } from "./dom.js";
+import { html } from "./html.js";
+import { refreshNow } from "./poll.js";
+import { mayDo } from "./session.js";
+import { clock, counters, shell } from "./state.js";
+import { own } from "./words.js";
+import { movedWords } from "./worlds.js";
+
+/** @import { Clock, Link } from "./state.js" */
+
+/**
+ * The actions at the end of the side bar.
+ * @typedef {{ onLeave: () => void, onSignOut: () => void, onHelp: () => void }} Actions
+ */
+
+/** @param {Actions} actions */
+export function SideBar(actions) {
+  const { links, world } = shell.value;
+  return html`
+    <div class="rail">
+      <p class="brand">
+        <a href="#/payments">Cofre</a>
+        <span class="tag" id="tag"
+          >${world === undefined ? "sandbox" : `world: ${shown(world)}`}</span
+        >
+      </p>
+      ${links.length > 0 && html`<${ClockBox} />`}
+      ${links.length > 0 && html`<${Navigation} ...${actions} />`}
+    </div>
+  `;
+}
+
+function ClockBox() {
+  const now = clock.value;
+  const [isBusy, setBusy] = useState(false);
+  if (now === undefined) return null;
+  /** @param {string} span */
+  const advance = async (span) => {
+    const subject = subjectOfTab();
+    setBusy(true);
+    try {
+      say(movedWords(await call("/__cofre/clock", { advance: span }, subject)));
+      await refreshClock();
+      refreshNow();
+    } catch (error) {
+      say(problemText(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  const due = now.next_due;
+  const mayMove = now.isWorld && mayDo("admin");
+  return html`
+    <div class="clock" role="group" aria-label="Clock">
+      <time datetime=${now.now} title=${shown(now.now)}>${dayAndTime(now.now)}</time>${" "}
+      <span class=${now.running ? "soft" : "paused"}>${now.running ? "UTC" : "UTC, paused"}</span>
+      ${
+        mayMove &&
+        html`
+          <div class="moves">
+            <button type="button" disabled=${isBusy} onClick=${() => void advance("1h")}>
+              +1 h
+            </button>
+            <button type="button" disabled=${isBusy} onClick=${() => void advance("1d")}>
+              +1 d
+            </button>
+            ${
+              typeof due === "string" &&
+              html`
+                <button
+                  type="button"
+                  disabled=${isBusy}
+                  title=${`Next event: ${shown(due)}`}
+                  onClick=${() => void advance("next")}
+                >
+                  next: ${sameDay(due, now.now) ? timeOfDay(due) : dayAndTime(due)}
+                </button>
+              `
+            }
+          </div>
+        `
+      }
+    </div>
+  `;
+}
+
+/** @param {Actions} actions */
+function Navigation({ onLeave, onSignOut, onHelp }) {
+  const { links, person } = shell.value;
+  const groups = [...new Set(links.map(({ group }) => group))];
+  return html`
+    <nav id="nav" aria-label="Console">
+      ${groups.map(
+        (group) => html`
+          <div key=${group} class="group">
+            <p class="group-name" hidden=${group === ""}>${group}</p>
+            <ul>
+              ${links.filter((link) => link.group === group).map((link) => html`<${Row} key=${link.view} link=${link} />`)}
+            </ul>
+          </div>
+        `,
+      )}
+      <div class="group last">
+        <ul>
+          <li><a href="/docs">Docs</a></li>
+          ${person !== undefined && html`<li><a href="#/account" aria-current=${currentOf("account")}>Password</a></li>`}
+          <li>
+            <button type="button" class="plain" onClick=${onHelp}>Shortcuts</button>
+            <kbd aria-hidden="true">?</kbd>
+          </li>
+          ${
+            person === undefined
+              ? html`<li>
+                  <button type="button" class="plain" onClick=${onLeave}>Remove key</button>
+                </li>`
+              : html`<li>
+                  <button type="button" class="plain" onClick=${onSignOut}>Sign out</button>
+                </li>`
+          }
+        </ul>
+        ${person !== undefined && html`<p class="who"><bdi>${shown(person.name)}</bdi>, ${person.role}</p>`}
+      </div>
+    </nav>
+  `;
+}
+
+/** @param {{ link: Link }} props */
+function Row({ link: { view, title, key } }) {
+  const counter = own(counters.value, view);
+  return html`
+    <li>
+      <a href=${`#/${view}`} aria-current=${currentOf(view)}>${title}</a>
+      ${
+        counter === undefined
+          ? key?.length === 1 && html`<kbd aria-hidden="true">${key}</kbd>`
+          : html`<span class=${counter.isBad === true ? "count bad" : "count"}
+              >${counter.text}</span
+            >`
+      }
+    </li>
+  `;
+}
+
+/** @param {string} view */
+function currentOf(view) {
+  const { current, parent } = shell.value;
+  if (view === current) return "page";
+  return view === parent ? "true" : undefined;
+}
+
+/**
+ * Reads the clock and the name of the open account. Errors are the view's to report.
+ * @param {(name: string) => void} [onWorld] called with the name when the account is a world's
+ */
+export async function refreshClock(onWorld = () => {}) {
+  const subject = subjectOfTab();
+  const [{ world }, { clock: read }] = await Promise.all([
+    /** @type {Promise<{ world: { name: string, payments: number } | null }>} */ (
+      call("/__cofre/world", {}, subject)
+    ),
+    /** @type {Promise<{ clock: Clock }>} */ (call("/__cofre/clock", {}, subject)),
+  ]);
+  if (JSON.stringify(subject) !== JSON.stringify(subjectOfTab())) return;
+  clock.value = { ...read, isWorld: world !== null };
+  const { payments: _, ...others } = counters.value;
+  counters.value =
+    world === null ? others : { ...others, payments: { text: shown(String(world.payments)) } };
+  if (world !== null) onWorld(world.name);
+}
+
+/** Counts the receivers that get nothing now. */
+async function refreshCounters() {
+  const subject = subjectOfTab();
+  const { endpoints } = /** @type {{ endpoints: { state: string }[] }} */ (
+    await call("/__cofre/notifications", { order: "newest", limit: 1 }, subject)
+  );
+  if (JSON.stringify(subject) !== JSON.stringify(subjectOfTab())) return;
+  const off = endpoints.filter(({ state }) => state !== "enabled").length;
+  const { notifications: _, ...others } = counters.value;
+  counters.value =
+    off === 0 ? others : { ...others, notifications: { text: `${off} off`, isBad: true } };
+}
+
+const everyMs = 2_000;
+/** The counters are read less often than the clock. */
+const turnsOfCounters = 5;
+
+/**
+ * Keeps the clock and the counters up to date: not while the page is hidden or asks for a key, and
+ * not with a key that was refused.
+ * @param {(name: string) => void} onWorld
+ */
+export async function watchAccount(onWorld) {
+  let refused = "";
+  let seen = "";
+  for (let turn = 0; ; turn += 1) {
+    const subject = JSON.stringify(subjectOfTab());
+    if (subject !== seen) {
+      seen = subject;
+      turn = 0;
+    }
+    if (!document.hidden && shell.value.links.length > 0 && subject !== refused) {
+      try {
+        await refreshClock(onWorld);
+        if (turn % turnsOfCounters === 0) await refreshCounters();
+      } catch (error) {
+        if (isAboutKey(error)) refused = subject;
+      }
+    }
+    await changed();
+  }
+}
+
+/** @type {(() => void) | undefined} */
+let wake;
+
+/** Reads the clock and the counters at once: another account was opened. */
+export function accountChanged() {
+  clock.value = undefined;
+  counters.value = {};
+  wake?.();
+}
+
+/** @returns {Promise<void>} */
+function changed() {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, everyMs);
+    wake = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+  });
+}
+
+const day = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone: "UTC" });
+const minute = new Intl.DateTimeFormat("en-GB", { timeStyle: "short", timeZone: "UTC" });
+
+/** @param {string} at */
+function dayAndTime(at) {
+  return Number.isNaN(Date.parse(at))
+    ? shown(at)
+    : `${day.format(Date.parse(at))}, ${timeOfDay(at)}`;
+}
+
+/** @param {string} at */
+function timeOfDay(at) {
+  return Number.isNaN(Date.parse(at)) ? shown(at) : minute.format(Date.parse(at));
+}
+
+/**
+ * @param {string} at
+ * @param {string} other
+ */
+function sameDay(at, other) {
+  return at.slice(0, 10) === other.slice(0, 10);
+}
