@@ -164,6 +164,8 @@ export function nameWorld(name) {
  * @property {boolean} disputed
  * @property {boolean} in_flight
  * @property {boolean} needs_review
+ * @property {string} [decline_reason]
+ * @property {string} [capture_by]
  */
 /** @typedef {{ payments: Listed[], next: string | null }} Page */
 /**

@@ -1,90 +1,663 @@
 // Payments, newest first, with search, filters and refresh.
-import { call } from "./api.js";
-import { field, foreign, h, searchForm, select, shown } from "./dom.js";
-import { liveList } from "./live-list.js";
-import { bothAmounts, minorOf } from "./money.js";
+import { signal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { call, subjectOfTab } from "./api.js";
+import { csvOf, download } from "./csv.js";
+import { h, problemText, say, shown } from "./dom.js";
+import { amountText, countText, dayText, momentText, timeOf, utcText } from "./format.js";
+import { html, mount } from "./html.js";
+import { liveData } from "./live-data.js";
+import { comeBack, isReturn, walk } from "./live-list.js";
+import { minorOf } from "./money.js";
+import { keepFresh } from "./poll.js";
 import { mayDo } from "./session.js";
-import { brandOptions, moneyWords, stateOptions, stateWords } from "./words.js";
+import { clock, stateCounts } from "./state.js";
+import { brandOptions, moneyWords, own, stateWords } from "./words.js";
 
+/** @import { ReadonlySignal } from "@preact/signals" */
 /** @import { Listed, Page } from "./api.js" */
 
-const heads = ["Code", "State", "Amount", "Card", "Customer", "Opened (UTC)"];
-const filterNames = new Set(["search", "state", "brand"]);
+const filterNames = new Set(["search", "state", "brand", "period"]);
 const pageSize = 50;
-/** Longest code that fits on one line. */
-const mostOnOneLine = 18;
+/** Most payments of one call. */
+const largestPage = 100;
+/** Most payments of an exported file. */
+const mostExported = 10_000;
+/** The counts of the tabs are read again every fifth time. */
+const turnsOfCounts = 5;
+
+/**
+ * Tabs above the list, by the states that they select. `isRare`: shown only when it has payments.
+ * @type {readonly { states: string, title: string, isRare?: true }[]}
+ */
+const tabs = [
+  { states: "", title: "All" },
+  { states: "captured", title: "Captured" },
+  { states: "authorized", title: "Authorized" },
+  { states: "declined", title: "Declined" },
+  { states: "refunded,partly_refunded", title: "Refunded" },
+  { states: "disputed", title: "Disputed" },
+  { states: "expired", title: "Expired", isRare: true },
+  { states: "voided", title: "Voided", isRare: true },
+  { states: "in_review", title: "In review", isRare: true },
+  {
+    states: "received,authorizing,capturing,voiding,reversing",
+    title: "In progress",
+    isRare: true,
+  },
+];
+
+const hourMs = 3_600_000;
+/** @type {Readonly<Record<string, readonly [title: string, hours: number]>>} */
+const periods = {
+  "24h": ["Last 24 hours", 24],
+  "7d": ["Last 7 days", 7 * 24],
+  "30d": ["Last 30 days", 30 * 24],
+};
+
+/**
+ * `isFirst`: shown without a choice. `text`: the cell in an exported file.
+ * @type {readonly { id: string, head: string, isFirst: boolean, isNumber?: true, cell: (payment:
+ * Listed, now: number) => unknown, text: (payment: Listed) => string }[]}
+ */
+const columns = [
+  {
+    id: "state",
+    head: "State",
+    isFirst: true,
+    cell: (payment, now) => html`<${StateCell} payment=${payment} now=${now} />`,
+    text: (payment) => wordsOf(payment).text,
+  },
+  {
+    id: "amount",
+    head: "Amount",
+    isFirst: true,
+    isNumber: true,
+    cell: ({ amount_ext: amount, currency_ext: currency }) =>
+      html`<${Amount} amount=${amount} currency=${currency} />`,
+    text: ({ amount_ext: amount, currency_ext: currency }) => `${amount} ${currency}`,
+  },
+  {
+    id: "code",
+    head: "Code",
+    isFirst: true,
+    cell: ({ hash, merchant_payment_code: code }) =>
+      html`<a href=${`#/payment/${hash}`} class="code"><bdi>${shown(code)}</bdi></a>`,
+    text: ({ merchant_payment_code: code }) => code,
+  },
+  {
+    id: "customer",
+    head: "Customer",
+    isFirst: true,
+    cell: ({ name, country }) =>
+      html`<span><bdi>${shown(name)}</bdi> <small>${shown(country.toUpperCase())}</small></span>`,
+    text: ({ name }) => name,
+  },
+  {
+    id: "card",
+    head: "Card",
+    isFirst: true,
+    cell: ({ brand, masked_card_number: mask }) =>
+      html`<span class="card" title=${shown(mask)}>
+        <span class="brand-name">${shown(brand)}</span> •••• ${shown(mask.slice(-4))}
+      </span>`,
+    text: ({ brand, masked_card_number: mask }) => `${brand} ${mask}`,
+  },
+  {
+    id: "opened",
+    head: "Opened",
+    isFirst: true,
+    isNumber: true,
+    cell: ({ open_date: at }, now) =>
+      html`<time datetime=${`${at.replace(" ", "T")}Z`} title=${utcText(at)}
+        >${momentText(at, now)}</time
+      >`,
+    text: ({ open_date: at }) => at,
+  },
+  {
+    id: "email",
+    head: "E-mail",
+    isFirst: false,
+    cell: ({ email }) => html`<bdi>${shown(email)}</bdi>`,
+    text: ({ email }) => email,
+  },
+  {
+    id: "local",
+    head: "Local amount",
+    isFirst: false,
+    isNumber: true,
+    cell: ({ amount_br: amount, currency_br: currency }) =>
+      html`<${Amount} amount=${amount} currency=${currency} />`,
+    text: ({ amount_br: amount, currency_br: currency }) => `${amount} ${currency}`,
+  },
+  {
+    id: "instalments",
+    head: "Instalments",
+    isFirst: false,
+    isNumber: true,
+    cell: ({ instalments }) => shown(instalments),
+    text: ({ instalments }) => instalments,
+  },
+  {
+    id: "hash",
+    head: "Hash",
+    isFirst: false,
+    cell: ({ hash }) => html`<span class="code">${shown(hash)}</span>`,
+    text: ({ hash }) => hash,
+  },
+];
+
+/** Set while the columns differ from the usual ones, in this tab. */
+const placeOfColumns = "cofre.columns";
+
+/** @typedef {"loading" | "read" | "failed"} Phase */
+/**
+ * What the components show.
+ * @typedef {object} Model
+ * @property {ReadonlySignal<readonly Listed[]>} payments newest first
+ * @property {ReadonlySignal<Phase>} phase
+ * @property {ReadonlySignal<boolean>} hasMore
+ * @property {ReadonlySignal<string>} trouble
+ * @property {Readonly<Record<string, string>>} filter
+ * @property {() => void} more
+ * @property {() => Promise<void>} exportAll
+ */
 
 /** @type {import("./main.js").View} */
-export async function listView(main, _words, query, signal) {
+export async function listView(main, _words, query, abort) {
   const filter = filterOf(query);
   // A URL that contains a whole card number is replaced at once.
   if (filter["search"] !== undefined && filter["search"] !== query.get("search"))
-    history.replaceState(null, "", `#/payments?${new URLSearchParams(filter).toString()}`);
-  main.append(form(filter));
-  await liveList(main, signal, {
-    caption: "Payments, newest first",
-    heads,
-    noun: ["payment", "payments"],
-    isFiltered: Object.keys(filter).length > 0,
-    page: async (before) => {
-      const asked = { ...filter, limit: pageSize, ...(before === undefined ? {} : { before }) };
-      const { payments, next } = /** @type {Page} */ (await call("/__cofre/payments", asked));
-      return { items: payments, next };
+    history.replaceState(null, "", addressOf(filter));
+  const payments = signal(/** @type {readonly Listed[]} */ ([]));
+  const phase = signal(/** @type {Phase} */ ("loading"));
+  const hasMore = signal(false);
+  const trouble = signal("");
+  const begun = clock.value?.now;
+  /** @param {Readonly<Record<string, unknown>>} page */
+  const read = async (page) =>
+    /** @type {Page} */ (
+      await call("/__cofre/payments", {
+        ...askedOf(filter, begun ?? (await accountTime())),
+        ...page,
+      })
+    );
+  const data = liveData(
+    {
+      isFiltered: Object.keys(filter).length > 0,
+      page: async (before) => {
+        const { payments: items, next } = await read({
+          limit: pageSize,
+          ...(before === undefined ? {} : { before }),
+        });
+        return { items, next };
+      },
+      keyOf: ({ hash }) => hash,
     },
-    keyOf: ({ hash }) => hash,
-    cells,
-    whenNone: mayDo("operator")
-      ? [
-          "There are no payments yet. ",
-          h("a", { href: "#/try" }, "Try it"),
-          " sends one from here. Payments of your shop appear here automatically.",
-        ]
-      : ["There are no payments yet. Payments of the shop appear here automatically."],
-    all: "#/payments",
+    abort,
+    () => {
+      payments.value = [...data.rows.values()].toSorted((left, right) =>
+        left.hash < right.hash ? 1 : -1,
+      );
+      phase.value = "read";
+      hasMore.value = data.next() !== null;
+    },
+  );
+  let isReading = false;
+  const more = async () => {
+    if (isReading) return;
+    isReading = true;
+    try {
+      await data.more();
+      trouble.value = "";
+    } catch (error) {
+      if (!abort.aborted) trouble.value = problemText(error);
+    } finally {
+      isReading = false;
+    }
+  };
+  const model = {
+    payments,
+    phase,
+    hasMore,
+    trouble,
+    filter,
+    more: () => void more(),
+    exportAll: () => exportAll(read, abort),
+  };
+  const place = h("div");
+  main.append(place);
+  mount(place, html`<${Payments} model=${model} />`, abort);
+  let turn = 0;
+  const counts = readCounts().catch(() => undefined);
+  // The list that the browser's Back returns to is shown at once, and then refreshed.
+  const name = JSON.stringify([subjectOfTab(), addressOf(filter)]);
+  const earlier = isReturn() && left?.name === name ? left.read : undefined;
+  left = undefined;
+  abort.addEventListener("abort", () => (left = { name, read: data.read() }), { once: true });
+  await comeBack(abort, data.rows, async () => {
+    try {
+      if (earlier === undefined) await data.more();
+      else data.resume(earlier);
+    } catch (error) {
+      // The router reports it.
+      phase.value = "failed";
+      throw error;
+    }
+    return earlier === undefined && data.next() !== null && !abort.aborted;
+  });
+  if (earlier !== undefined) await data.refresh();
+  await counts;
+  void keepFresh(abort, async () => {
+    await data.refresh();
+    turn += 1;
+    if (turn % turnsOfCounts === 0) await readCounts();
   });
 }
 
-/** @param {Listed} payment */
-function cells(payment) {
-  const {
-    hash,
-    merchant_payment_code: code,
-    state,
-    brand,
-    masked_card_number: pan,
-    name,
-    email,
-    open_date: opened,
-  } = payment;
-  return [
-    h(
-      "a",
-      { href: `#/payment/${hash}`, class: code.length > mostOnOneLine ? "code" : "code one-line" },
-      foreign(code),
-    ),
-    stateMark(state, payment),
-    bothAmounts(payment),
-    h("span", { class: "card" }, `${brand} ${pan}`),
-    h("span", { class: "customer" }, foreign(name), " ", addressOf(email)),
-    h("time", { datetime: `${opened.replace(" ", "T")}Z` }, opened),
-  ];
-}
-
 /**
- * An e-mail address, which may break before its @ and its dots, but not within a word that fits on
- * a line.
- * @param {string} email
+ * The list of the last view: its data only, and for one return.
+ * @type {{ name: string, read: import("./live-data.js").Read<Listed> } | undefined}
  */
-function addressOf(email) {
-  const parts = shown(email).split(/(?=[@.])/);
-  return h(
-    "bdi",
-    { class: "soft address" },
-    ...parts.flatMap((part, place) => (place === 0 ? [part] : [h("wbr"), part])),
+let left;
+
+async function readCounts() {
+  const {
+    counts,
+    payments_read: all,
+    complete,
+  } = /** @type {{ counts: Readonly<Record<string, number>>, payments_read: number, complete: boolean }} */ (
+    await call("/__cofre/payments", { count: "states" })
   );
+  stateCounts.value = { counts, all, isAll: complete };
+}
+
+/** The account's present time, of which a period is counted back. */
+async function accountTime() {
+  const { clock: read } = /** @type {{ clock: { now: string } }} */ (
+    await call("/__cofre/clock", {})
+  );
+  return read.now;
 }
 
 /**
+ * The members of the request.
+ * @param {Readonly<Record<string, string>>} filter
+ * @param {string} now
+ */
+function askedOf({ search = "", state, brand, period = "" }, now) {
+  const [, hours] = own(periods, period) ?? [];
+  const isKnown = hours !== undefined && !Number.isNaN(timeOf(now));
+  const since = !isKnown ? "" : `after:${new Date(timeOf(now) - hours * hourMs).toISOString()}`;
+  const words = [search, since].filter((each) => each !== "").join(" ");
+  return {
+    ...(words === "" ? {} : { search: words }),
+    ...(state === undefined ? {} : { state }),
+    ...(brand === undefined ? {} : { brand }),
+  };
+}
+
+/** @param {{ model: Model }} props */
+function Payments({ model }) {
+  const [chosen, setChosen] = useState(chosenColumns);
+  const shownColumns = columns.filter(({ id }) => chosen.includes(id));
+  /** @param {string} id */
+  const turn = (id) => {
+    const next = columns
+      .map((column) => column.id)
+      .filter((each) => chosen.includes(each) !== (each === id));
+    keepColumns(next);
+    setChosen(next);
+  };
+  return html`
+    <div class="payments">
+      <${Tabs} filter=${model.filter} />
+      <${SearchBar} filter=${model.filter} />
+      <div class="above">
+        <${Count} model=${model} />
+        <details class="menu">
+          <summary>Columns</summary>
+          <div class="choices">
+            ${columns
+              .filter(({ id }) => id !== "code")
+              .map(
+                ({ id, head }) => html`
+                  <label key=${id} class="check">
+                    <input
+                      type="checkbox"
+                      checked=${chosen.includes(id)}
+                      onChange=${() => turn(id)}
+                    />
+                    ${head}
+                  </label>
+                `,
+              )}
+          </div>
+        </details>
+        <button type="button" class="small" onClick=${() => void model.exportAll()}>
+          Export CSV
+        </button>
+      </div>
+      <${Rows} model=${model} columns=${shownColumns} />
+    </div>
+  `;
+}
+
+function chosenColumns() {
+  const kept = sessionStorage.getItem(placeOfColumns);
+  if (kept !== null) return kept.split(",");
+  return columns.filter(({ isFirst }) => isFirst).map(({ id }) => id);
+}
+
+/** @param {readonly string[]} ids */
+function keepColumns(ids) {
+  sessionStorage.setItem(placeOfColumns, ids.join(","));
+}
+
+/** @param {{ filter: Model["filter"] }} props */
+function Tabs({ filter }) {
+  const { state = "" } = filter;
+  return html`
+    <nav class="tabs" aria-label="States">
+      ${tabs.map(({ states, title, isRare }) => {
+        const count = countOf(states);
+        if (isRare === true && state !== states && (count === undefined || count.number === 0))
+          return null;
+        return html`
+          <a
+            key=${states}
+            name=${`tab-${title}`}
+            href=${addressOf({ ...filter, state: states })}
+            aria-current=${state === states ? "page" : undefined}
+          >
+            ${title}${count !== undefined && html` <span class="count">${count.text}</span>`}
+          </a>
+        `;
+      })}
+    </nav>
+  `;
+}
+
+/** @param {string} states */
+function countOf(states) {
+  const known = stateCounts.value;
+  if (known === undefined) return undefined;
+  const { counts, all, isAll } = known;
+  const number =
+    states === ""
+      ? all
+      : states.split(",").reduce((sum, state) => sum + (own(counts, state) ?? 0), 0);
+  return { number, text: `${countText(number)}${isAll ? "" : "+"}` };
+}
+
+/** @param {{ filter: Model["filter"] }} props */
+function SearchBar({ filter }) {
+  const { search = "", state = "", brand = "", period = "" } = filter;
+  /** @param {Event} event */
+  const apply = (event) => {
+    event.preventDefault();
+    const form = /** @type {HTMLElement} */ (event.currentTarget).closest("form");
+    if (form === null) return;
+    const typed = new FormData(form);
+    const text = (/** @type {string} */ name) => {
+      const value = typed.get(name);
+      return typeof value === "string" ? value.trim() : "";
+    };
+    location.hash = addressOf({
+      search: withoutNumber(text("search")),
+      state,
+      brand: text("brand"),
+      period: text("period"),
+    }).slice(1);
+  };
+  return html`
+    <form role="search" class="search" onSubmit=${apply}>
+      <input
+        type="search"
+        name="search"
+        aria-label="Search by code, hash, customer, card, amount, currency or country"
+        placeholder="Search, or type status:declined amount:>500 country:mx …"
+        maxlength="200"
+        autocomplete="off"
+        spellcheck=${false}
+        value=${search}
+      />
+      <select name="brand" aria-label="Brand" onChange=${apply}>
+        <option value="" selected=${brand === ""}>Any brand</option>
+        ${brandOptions.map(
+          ([value, text]) =>
+            html`<option key=${value} value=${value} selected=${value === brand}>${text}</option>`,
+        )}
+      </select>
+      <select name="period" aria-label="Period" onChange=${apply}>
+        <option value="" selected=${period === ""}>Any time</option>
+        ${Object.entries(periods).map(
+          ([value, [text]]) =>
+            html`<option key=${value} value=${value} selected=${value === period}>${text}</option>`,
+        )}
+      </select>
+      <button type="submit">Search</button>
+    </form>
+  `;
+}
+
+/** @param {{ model: Model }} props */
+function Count({ model }) {
+  const found = model.payments.value.length;
+  const words = `${countText(found)} ${found === 1 ? "payment" : "payments"}${model.hasMore.value ? " so far" : ""}`;
+  const phase = model.phase.value;
+  if (phase === "loading") return html`<p class="soft looking" role="status">Loading…</p>`;
+  return html`<p class="soft" role="status">${phase === "read" ? words : ""}</p>`;
+}
+
+/** Rows that are rendered above and below those in the window. */
+const margin = 60;
+/** The rendered rows change only after so many rows have passed. */
+const chunk = 20;
+/** Until the first row is rendered. */
+const usualHeight = 34;
+/** Another page is read when the end of the list is nearer than so many pixels. */
+const nearEndPx = 400;
+
+/** @param {{ model: Model, columns: typeof columns }} props */
+function Rows({ model, columns: shownColumns }) {
+  const payments = model.payments.value;
+  const hasMore = model.hasMore.value;
+  const body = useRef(/** @type {HTMLElement | null} */ (null));
+  const height = useRef(usualHeight);
+  const [first, setFirst] = useState(0);
+  const look = () => {
+    const top = body.current?.getBoundingClientRect().top ?? 0;
+    setFirst(Math.max(0, Math.floor(-top / height.current / chunk) * chunk));
+    const isNearEnd = scrollY + innerHeight > document.body.scrollHeight - nearEndPx;
+    if (isNearEnd && scrollY > 0) model.more();
+  };
+  useEffect(() => {
+    addEventListener("scroll", look, { passive: true });
+    addEventListener("resize", look, { passive: true });
+    return () => {
+      removeEventListener("scroll", look);
+      removeEventListener("resize", look);
+    };
+  }, [model]);
+  // Also when rows were added: the window may still be at the end.
+  useEffect(look, [payments.length]);
+  useLayoutEffect(() => {
+    const row = body.current?.querySelector("tr[data-row]");
+    const measured = row?.getBoundingClientRect().height ?? 0;
+    if (measured > 0) height.current = measured;
+  });
+  const begin = Math.min(Math.max(0, first - margin), payments.length);
+  const inWindow = Math.ceil(innerHeight / height.current);
+  const end = Math.min(payments.length, first + inWindow + chunk + margin);
+  const now = timeOf(clock.value?.now ?? "");
+  if (payments.length === 0)
+    return html`<div><${None} model=${model} /><${More} model=${model} /></div>`;
+  return html`
+    <div>
+      <div class="wide" onKeyDown=${walk}>
+        <table
+          role="table"
+          class="one-line-rows"
+          aria-rowcount=${hasMore ? -1 : payments.length + 1}
+        >
+          <caption class="unseen">
+            Payments, newest first
+          </caption>
+          <thead role="rowgroup">
+            <tr role="row">
+              ${shownColumns.map(
+                ({ id, head, isNumber }) =>
+                  html`<th
+                    key=${id}
+                    scope="col"
+                    role="columnheader"
+                    class=${isNumber === true ? "numbers" : undefined}
+                  >
+                    ${head}
+                  </th>`,
+              )}
+            </tr>
+          </thead>
+          <tbody role="rowgroup" ref=${body}>
+            ${begin > 0 && html`<${Gap} key="above" rows=${begin} height=${height.current} />`}
+            ${payments
+              .slice(begin, end)
+              .map(
+                (payment, place) =>
+                  html`<${Row}
+                    key=${payment.hash}
+                    payment=${payment}
+                    columns=${shownColumns}
+                    now=${now}
+                    place=${begin + place + 2}
+                  />`,
+              )}
+            ${
+              end < payments.length &&
+              html`<${Gap} key="below" rows=${payments.length - end} height=${height.current} />`
+            }
+          </tbody>
+        </table>
+      </div>
+      <${More} model=${model} />
+    </div>
+  `;
+}
+
+/**
+ * The height of rows that are not rendered.
+ * @param {{ rows: number, height: number }} props
+ */
+function Gap({ rows, height }) {
+  return html`<tr aria-hidden="true" class="gap">
+    <td style=${{ height: `${rows * height}px` }}></td>
+  </tr>`;
+}
+
+/**
+ * @param {{ payment: Listed, columns: typeof columns, now: number, place: number }} props
+ */
+function Row({ payment, columns: shownColumns, now, place }) {
+  /** @param {MouseEvent} event */
+  const open = ({ target }) => {
+    // A press on a link opens it, and text can still be selected.
+    if (target instanceof Element && target.closest("a") !== null) return;
+    if (getSelection()?.isCollapsed === false) return;
+    location.hash = `#/payment/${payment.hash}`;
+  };
+  return html`
+    <tr role="row" data-row aria-rowindex=${place} onClick=${open}>
+      ${shownColumns.map(
+        ({ id, head, isNumber, cell }) => html`
+          <td
+            key=${id}
+            role="cell"
+            data-head=${head}
+            data-column=${id}
+            class=${isNumber === true ? "numbers" : undefined}
+          >
+            ${cell(payment, now)}
+          </td>
+        `,
+      )}
+    </tr>
+  `;
+}
+
+/** @param {{ model: Model }} props */
+function None({ model }) {
+  if (model.phase.value !== "read" || model.hasMore.value) return null;
+  if (Object.keys(model.filter).length > 0)
+    return html`<p class="nothing">No entries match. <a href="#/payments">Show all</a></p>`;
+  return mayDo("operator")
+    ? html`<p class="nothing">
+        There are no payments yet. <a href="#/try">Try it</a> sends one from here. Payments of your
+        shop appear here automatically.
+      </p>`
+    : html`<p class="nothing">
+        There are no payments yet. Payments of the shop appear here automatically.
+      </p>`;
+}
+
+/** @param {{ model: Model }} props */
+function More({ model }) {
+  const trouble = model.trouble.value;
+  return html`
+    <div>
+      ${model.hasMore.value && html`<button type="button" onClick=${model.more}>Show more</button>`}
+      ${trouble !== "" && html`<p class="problem" role="alert">${trouble}</p>`}
+    </div>
+  `;
+}
+
+/** @param {{ amount: string, currency: string }} props */
+function Amount({ amount, currency }) {
+  return html`<span class="amount"
+    ><b>${amountText(amount, currency)}</b> <small>${shown(currency)}</small></span
+  >`;
+}
+
+/**
+ * The state as a dot and words, with what explains it.
+ * @param {{ payment: Listed, now: number }} props
+ */
+function StateCell({ payment, now }) {
+  const { text, colour } = wordsOf(payment);
+  const why = reasonOf(payment, now);
+  return html`
+    <span class="state">
+      <span class=${`dot ${colour}`}></span><span class=${`word ${colour}`}>${shown(text)}</span>
+      ${why !== "" && html` <span class="soft">· ${why}</span>`}
+      ${payment.needs_review && html` <span class="word bad">Needs investigation</span>`}
+    </span>
+  `;
+}
+
+/** @param {Listed} payment */
+function wordsOf({ state, captured, refunded, charged_back: isChargedBack }) {
+  return state === "captured"
+    ? moneyWords(minorOf(captured), minorOf(refunded), isChargedBack)
+    : stateWords(state);
+}
+
+/**
+ * Why a payment was declined, how much was refunded, until when it can be captured.
+ * @param {Listed} payment
+ * @param {number} now
+ */
+function reasonOf(payment, now) {
+  const { decline_reason: reason, capture_by: until, captured, refunded, currency_ext } = payment;
+  if (reason !== undefined) return shown(reason.replaceAll("_", " "));
+  if (until !== undefined) return `until ${dayText(until, now)}`;
+  if (payment.disputed && !payment.charged_back) return "dispute won";
+  if (minorOf(refunded) > 0n && refunded !== captured)
+    return `−${amountText(refunded, currency_ext)}`;
+  return "";
+}
+
+/**
+ * The state as a frame with words, for the page of a payment.
  * @param {string} state
  * @param {Pick<Listed, "captured" | "refunded" | "charged_back" | "disputed" | "needs_review">}
  * flags
@@ -107,6 +680,45 @@ export function stateMark(
 }
 
 /**
+ * Reads the whole list and saves it as a file.
+ * @param {(page: Readonly<Record<string, unknown>>) => Promise<Page>} read
+ * @param {AbortSignal} abort
+ */
+async function exportAll(read, abort) {
+  /** @type {Listed[]} */
+  const payments = [];
+  /** @type {string | null | undefined} */
+  let next;
+  try {
+    do {
+      say(`Exporting: ${countText(payments.length)} payments so far.`);
+      const page = await read({
+        limit: largestPage,
+        ...(next === undefined ? {} : { before: next }),
+      });
+      if (abort.aborted) return;
+      payments.push(...page.payments);
+      next = page.next;
+    } while (next !== null && payments.length < mostExported);
+  } catch (error) {
+    say(problemText(error));
+    return;
+  }
+  const rows = payments.map((payment) => columns.map(({ text }) => text(payment)));
+  download("payments.csv", csvOf([columns.map(({ head }) => head), ...rows]));
+  const noun = payments.length === 1 ? "payment" : "payments";
+  const words = `Exported: ${countText(payments.length)} ${noun}.`;
+  say(next === null ? words : `${words} These are the newest; there are more.`);
+}
+
+/** @param {Readonly<Record<string, string>>} filter */
+function addressOf(filter) {
+  const chosen = Object.entries(filter).filter(([, value]) => value !== "");
+  const text = new URLSearchParams(chosen).toString();
+  return text === "" ? "#/payments" : `#/payments?${text}`;
+}
+
+/**
  * The filter in a URL, without a whole card number.
  * @param {URLSearchParams} query
  * @returns {Readonly<Record<string, string>>}
@@ -114,27 +726,6 @@ export function stateMark(
 export function filterOf(query) {
   const asked = [...query].filter(([name, value]) => filterNames.has(name) && value !== "");
   return Object.fromEntries(asked.map(([name, value]) => [name, withoutNumber(value)]));
-}
-
-/** @param {Readonly<Record<string, string>>} filter */
-function form(filter) {
-  const search = h("input", {
-    type: "search",
-    name: "search",
-    maxlength: "200",
-    autocomplete: "off",
-    spellcheck: "false",
-    value: filter["search"] ?? "",
-  });
-  const state = select("state", [["", "any"], ...stateOptions], filter["state"] ?? "");
-  const brand = select("brand", [["", "any"], ...brandOptions], filter["brand"] ?? "");
-  return searchForm(
-    "payments",
-    () => ({ search: withoutNumber(search.value.trim()), state: state.value, brand: brand.value }),
-    field("Search by code, hash, customer, card, amount, currency or country", search),
-    field("State", state),
-    field("Brand", brand),
-  );
 }
 
 /** A possible card number, with any separators between its digits, including an adjacent date. */

@@ -1,11 +1,7 @@
 // A list, newest first, shown page by page and refreshed.
 import { h, problem, table, tableRow } from "./dom.js";
-import { gone, newest } from "./newest.js";
+import { liveData } from "./live-data.js";
 import { keepFresh } from "./poll.js";
-
-/** Calls that one search makes before it asks the user whether to continue. */
-const callsAtOnce = 5;
-const pageSize = 50;
 
 /**
  * @template Item
@@ -33,10 +29,10 @@ const pageSize = 50;
 export async function liveList(
   main,
   signal,
-  { caption, heads, noun: [one, many], isFiltered, page: pageOf, keyOf, cells, whenNone, all },
+  { caption, heads, noun: [one, many], isFiltered, page, keyOf, cells, whenNone, all },
 ) {
   /** @type {Map<string, { item: Item, row: HTMLElement }>} */
-  const rows = new Map();
+  const made = new Map();
   const list = table(caption, heads, []);
   const body = /** @type {HTMLElement} */ (list.tBodies[0]);
   const count = h("p", { class: "soft looking", role: "status" }, "Loading…");
@@ -47,25 +43,16 @@ export async function liveList(
   );
   const none = nothing(isFiltered, whenNone, all);
   const trouble = h("div");
-  /** @type {string | null} */
-  let next = null;
-  /**
-   * Where the first call of the last refresh ended.
-   * @type {string | null}
-   */
-  let lookedTo = null;
 
-  /** @param {string | undefined} before */
-  const page = async (before) => {
-    const { items, next: following } = await pageOf(before);
-    return { items: items.map((item) => ({ key: keyOf(item), item })), next: following };
-  };
-
-  /** @param {readonly { key: string, item: Item }[]} items */
-  const put = (items) => {
-    for (const { key, item } of items) {
-      const known = rows.get(key);
-      if (known !== undefined && JSON.stringify(known.item) === JSON.stringify(item)) continue;
+  const show = () => {
+    for (const [key, { row }] of made) {
+      if (data.rows.has(key)) continue;
+      row.remove();
+      made.delete(key);
+    }
+    for (const [key, item] of data.rows) {
+      const known = made.get(key);
+      if (known?.item === item) continue;
       const row = tableRow(heads, cells(item));
       const place =
         known === undefined
@@ -73,41 +60,29 @@ export async function liveList(
           : stops(known.row).findIndex((stop) => stop === document.activeElement);
       known?.row.replaceWith(row);
       if (place >= 0) (stops(row)[place] ?? stops(row)[0])?.focus();
-      rows.set(key, { item, row });
+      made.set(key, { item, row });
     }
     arrange(
       body,
-      [...rows].toSorted(([left], [right]) => (left < right ? 1 : -1)).map(([, { row }]) => row),
+      [...made].toSorted(([left], [right]) => (left < right ? 1 : -1)).map(([, { row }]) => row),
     );
-    const found = `${rows.size} ${rows.size === 1 ? one : many}${next === null ? "" : " so far"}`;
+    const isAll = data.next() === null;
+    const found = `${made.size} ${made.size === 1 ? one : many}${isAll ? "" : " so far"}`;
     count.classList.remove("looking");
     if (count.textContent !== found) count.textContent = found;
-    list.hidden = rows.size === 0;
-    none.hidden = rows.size > 0 || next !== null;
-    more.hidden = next === null;
+    list.hidden = made.size === 0;
+    none.hidden = made.size > 0 || !isAll;
+    more.hidden = isAll;
   };
+  const data = liveData({ isFiltered, page, keyOf }, signal, show);
 
-  /** Until there are more rows to show, or the limit of calls is reached. */
   const goOn = async () => {
-    const before = rows.size;
     more.disabled = true;
     try {
-      for (
-        let calls = 0;
-        calls < callsAtOnce && (calls === 0 || (next !== null && rows.size - before < pageSize));
-        calls += 1
-      ) {
-        const from = next;
-        const { items, next: following } = await page(from ?? undefined);
-        // A refresh may have restarted the list in the meantime.
-        if (signal.aborted || next !== from) return;
-        next = following;
-        if (from === null) lookedTo = following;
-        put(items);
-      }
+      await data.more();
       trouble.replaceChildren();
     } catch (error) {
-      if (rows.size === 0) count.textContent = "";
+      if (made.size === 0) count.textContent = "";
       trouble.replaceChildren(problem(error));
       throw error;
     } finally {
@@ -115,33 +90,13 @@ export async function liveList(
     }
   };
 
-  let turns = 0;
-  const refresh = async () => {
-    const turn = (turns += 1);
-    const known = [...rows.keys()].reduce(
-      (left, right) => (left > right ? left : right),
-      lookedTo ?? "",
-    );
-    // Without a filter, a gap means more than a page of new items: they are loaded as a new list.
-    const look = await newest(page, known, isFiltered ? callsAtOnce : 1);
-    // The result of an overtaken refresh is out of date.
-    if (signal.aborted || turn !== turns) return;
-    lookedTo = look.first;
-    if (!look.joins || look.following === null) next = look.following;
-    for (const key of gone(rows.keys(), look)) {
-      rows.get(key)?.row.remove();
-      rows.delete(key);
-    }
-    put(look.items);
-  };
-
   main.append(count, none, h("div", { class: "wide", onkeydown: walk }, list), more, trouble);
-  await comeBack(signal, rows, async () => {
+  await comeBack(signal, data.rows, async () => {
     await goOn();
-    return next !== null && !signal.aborted;
+    return data.next() !== null && !signal.aborted;
   });
-  void keepFresh(signal, refresh);
-  return refresh;
+  void keepFresh(signal, data.refresh);
+  return data.refresh;
 }
 
 /** Most rows that are loaded again when the user returns to a list. */
@@ -155,7 +110,7 @@ const mostRowsAgain = 1_000;
  * @param {ReadonlyMap<string, unknown>} rows
  * @param {() => Promise<boolean>} load one more page; true: there are more
  */
-async function comeBack(signal, rows, load) {
+export async function comeBack(signal, rows, load) {
   const place = placeIn(history.state);
   let hasMore = await load();
   while (hasMore && rows.size < Math.min(place.rows, mostRowsAgain)) hasMore = await load();
@@ -171,6 +126,11 @@ async function comeBack(signal, rows, load) {
     signal,
     passive: true,
   });
+}
+
+/** Whether the browser's Back or Forward has led to this list. */
+export function isReturn() {
+  return placeIn(history.state).rows > 0;
 }
 
 /** Browsers refuse more than a hundred changes of the history in half a minute. */
@@ -226,7 +186,7 @@ function arrange(body, rows) {
  * Arrow keys move the focus from row to row.
  * @param {Event} event
  */
-function walk(event) {
+export function walk(event) {
   if (!(event instanceof KeyboardEvent) || (event.key !== "ArrowDown" && event.key !== "ArrowUp"))
     return;
   const row = event.target instanceof Element ? event.target.closest("tr") : null;

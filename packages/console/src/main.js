@@ -119,6 +119,8 @@ function takeFromAddress() {
 }
 
 async function show() {
+  // Before the previous view is taken away, with what has the focus.
+  const before = document.activeElement;
   closeDialogs();
   takeFromAddress();
   // The skip link's own fragment is not a view.
@@ -142,7 +144,6 @@ async function show() {
   document.title = `${title} · Cofre`;
   showLinks(name);
   const heading = h("h1", { tabindex: "-1" }, title);
-  const before = document.activeElement;
   main.replaceChildren(heading);
   if (!mayDo(needs)) {
     main.append(h("p", {}, "Your role does not allow this."));
@@ -245,6 +246,14 @@ async function letIn(why, mayBe = !wasAsked) {
   const session = mayBe ? await whoWasIt() : undefined;
   if (session !== undefined) return entered(session);
   askToSignIn(main, why, entered);
+  // Meanwhile the user may sign in in another tab.
+  shownNow = new AbortController();
+  const { signal } = shownNow;
+  const look = async () => {
+    const found = document.hidden ? undefined : await whoWasIt();
+    if (found !== undefined && !signal.aborted) entered(found);
+  };
+  document.addEventListener("visibilitychange", () => void look(), { signal });
 }
 
 /**

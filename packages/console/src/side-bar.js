@@ -5,7 +5,7 @@ import { problemText, say, shown } from "./dom.js";
 import { html } from "./html.js";
 import { refreshNow } from "./poll.js";
 import { mayDo } from "./session.js";
-import { clock, counters, shell } from "./state.js";
+import { clock, counters, shell, stateCounts } from "./state.js";
 import { own } from "./words.js";
 import { movedWords } from "./worlds.js";
 
@@ -221,6 +221,7 @@ let wake;
 export function accountChanged() {
   clock.value = undefined;
   counters.value = {};
+  stateCounts.value = undefined;
   wake?.();
 }
 

@@ -39,3 +39,11 @@ export const clock = signal(undefined);
  * }>>>}
  */
 export const counters = signal({});
+
+/**
+ * The numbers of the account's payments by state and outcome, and of all that were counted;
+ * `isAll`: there are no more.
+ * @type {import("@preact/signals").Signal<{ counts: Readonly<Record<string, number>>, all: number,
+ * isAll: boolean } | undefined>}
+ */
+export const stateCounts = signal(undefined);

@@ -56,8 +56,8 @@ export function moneyWords(captured, refunded, isChargedBack) {
   if (isChargedBack) return { text: "Charged back", colour: "bad" };
   if (refunded === 0n) return stateWords("captured");
   return refunded === captured
-    ? { text: "Refunded", colour: "over" }
-    : { text: "Partly refunded", colour: "held" };
+    ? { text: "Refunded", colour: "back" }
+    : { text: "Partly refunded", colour: "back" };
 }
 
 /** @type {readonly (readonly [value: string, text: string])[]} */

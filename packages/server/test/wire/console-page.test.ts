@@ -46,6 +46,12 @@ const libraryText = (name: string): string =>
   readFileSync(fileURLToPath(import.meta.resolve(name)), "utf8");
 const [, importMap = ""] =
   /<script type="importmap">([^]*?)<\/script>/.exec(textOf("index.html")) ?? [];
+const { csvOf } = (await import(pathToFileURL(`${folder}csv.js`).href)) as {
+  readonly csvOf: (rows: readonly (readonly string[])[]) => string;
+};
+const { amountText } = (await import(pathToFileURL(`${folder}format.js`).href)) as {
+  readonly amountText: (amount: string, currency: string) => string;
+};
 const scripts = readdirSync(folder).filter((name) => name.endsWith(".js"));
 let server: TestServer;
 
@@ -249,6 +255,31 @@ describe("the console", () => {
       more: "1",
     });
     assert.deepEqual(list.filterOf(query), { search: "411111xxxxxx1111", state: "captured" });
+  });
+
+  test("exports cells that no spreadsheet takes for a formula", () => {
+    assert.equal(
+      csvOf([
+        ["Code", 'says "yes", twice'],
+        ["=1+1", "@SUM(A1)"],
+        ["-5", "a=b"],
+      ]),
+      '"Code","says ""yes"", twice"\r\n"\'=1+1","\'@SUM(A1)"\r\n"\'-5","a=b"\r\n',
+    );
+  });
+
+  test("writes amounts with the decimals of their currency, without rounding", () => {
+    for (const [amount, currency, expected] of [
+      ["1402000.00", "CLP", "1,402,000"],
+      ["72500.50", "CLP", "72,500.50"],
+      ["100.00", "USD", "100.00"],
+      ["100", "USD", "100.00"],
+      ["9007199254740993.01", "BRL", "9,007,199,254,740,993.01"],
+      ["-30.50", "BRL", "-30.50"],
+      ["100.00", "nonsense", "100.00"],
+      ["a lot", "USD", "a lot"],
+    ] as const)
+      assert.equal(amountText(amount, currency), expected, `${amount} ${currency}`);
   });
 
   test("tells of each path how long half, most and all of its requests took", () => {

@@ -1,0 +1,106 @@
+// Amounts and times as the reader's language writes them. Texts that are no amount or time are
+// shown as they are.
+import { shown } from "./dom.js";
+
+const locale = navigator.language;
+
+/** @type {Map<number, Intl.NumberFormat>} */
+const numbers = new Map();
+
+/** @param {number} digits after the decimal point */
+function numberFormat(digits) {
+  const known = numbers.get(digits);
+  if (known !== undefined) return known;
+  const made = new Intl.NumberFormat(locale, {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  });
+  numbers.set(digits, made);
+  return made;
+}
+
+/** @type {Map<string, number>} */
+const usualDigits = new Map();
+
+/**
+ * The decimals that the currency has.
+ * @param {string} currency
+ */
+function digitsOf(currency) {
+  const known = usualDigits.get(currency);
+  if (known !== undefined) return known;
+  if (!/^[A-Z]{3}$/.test(currency)) return 2;
+  const { maximumFractionDigits: digits = 2 } = new Intl.NumberFormat(locale, {
+    style: "currency",
+    currency,
+  }).resolvedOptions();
+  usualDigits.set(currency, digits);
+  return digits;
+}
+
+/**
+ * A decimal text of the server, with the decimals of its currency, or more if they are not zeros.
+ * Without floating-point arithmetic.
+ * @param {string} amount
+ * @param {string} currency
+ */
+export function amountText(amount, currency) {
+  const [, fraction = ""] = /^-?\d+(?:\.(\d+))?$/.exec(amount) ?? [undefined, undefined];
+  if (fraction === "" && !/^-?\d+$/.test(amount)) return shown(amount);
+  const digits = digitsOf(currency);
+  const needed = /[^0]/.test(fraction.slice(digits)) ? fraction.length : digits;
+  // Browsers format a decimal text exactly; the type of `format` knows numeric literals only.
+  const exact = /** @type {Intl.StringNumericLiteral} */ (amount);
+  return numberFormat(Math.min(needed, 4)).format(exact);
+}
+
+const integers = new Intl.NumberFormat(locale);
+
+/** @param {number} count */
+export function countText(count) {
+  return integers.format(count);
+}
+
+/** @type {Intl.DateTimeFormatOptions} */
+const dayParts = { day: "numeric", month: "short" };
+const day = new Intl.DateTimeFormat(locale, dayParts);
+const dayOfYear = new Intl.DateTimeFormat(locale, { ...dayParts, year: "numeric" });
+const minutes = new Intl.DateTimeFormat(locale, { timeStyle: "short" });
+
+/**
+ * Milliseconds of a time that the server has printed; NaN: it is none.
+ * @param {string} at
+ */
+export function timeOf(at) {
+  return Date.parse(at.endsWith("Z") ? at : `${at.replace(" ", "T")}Z`);
+}
+
+/**
+ * Day and time in the reader's time zone; the year unless it is that of `now`.
+ * @param {string} at
+ * @param {number} now
+ */
+export function momentText(at, now) {
+  const time = timeOf(at);
+  if (Number.isNaN(time)) return shown(at);
+  return `${dayText(at, now)}, ${minutes.format(time)}`;
+}
+
+/**
+ * @param {string} at
+ * @param {number} now
+ */
+export function dayText(at, now) {
+  const time = timeOf(at);
+  if (Number.isNaN(time)) return shown(at);
+  const isSameYear = new Date(time).getFullYear() === new Date(now).getFullYear();
+  return (isSameYear ? day : dayOfYear).format(time);
+}
+
+/**
+ * For the pointer: the same time in UTC.
+ * @param {string} at
+ */
+export function utcText(at) {
+  return `${shown(at.replace("T", " ").replace(/(?:\.\d+)?Z$/, ""))} UTC`;
+}
