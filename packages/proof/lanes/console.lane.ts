@@ -267,7 +267,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
   test("a long list renders only the rows near the window, and reads on at its end", async () => {
     const total = 1_000;
     await inConsole("#/try", async (page) => {
-      const { body } = await world.postJson("/__cofre/payments", {
+      const { body } = await testServer.postJson("/__cofre/payments", {
         integration_key: integrationKey,
         limit: 1,
       });
@@ -290,7 +290,7 @@ describe("the console in a real browser", { skip: noBrowser, timeout: 600_000 },
         const next = to === total ? null : hashOf(to - 1);
         return route.fulfill({ json: { payments, next, status: "SUCCESS" } });
       });
-      await page.goto(`${world.url}/#/payments?search=many`);
+      await page.goto(`${testServer.url}/#/payments?search=many`);
       await page.getByText("50 payments so far").waitFor();
       const rendered = () => page.locator("tbody tr[data-row]").count();
       await until("the whole list is read", async () => {

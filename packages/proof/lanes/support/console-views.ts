@@ -142,7 +142,7 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
   });
 
   test("the side bar shows the clock of the account, and moves that of a world", async () => {
-    const { body } = await world().postJson("/__cofre/worlds", {
+    const { body } = await server().postJson("/__cofre/worlds", {
       name: "of the side bar",
       seed: "9",
       clock: "2026-03-01 12:00:00",
@@ -157,7 +157,7 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
         "an account's clock is the system's",
       );
       await page.evaluate(`sessionStorage.setItem("cofre.integration_key", "${key}")`);
-      await page.goto(`${world().url}/#/tokens`);
+      await page.goto(`${server().url}/#/tokens`);
       await page.locator("#tag").getByText("world: of the side bar").waitFor();
       await clock.getByText("1 Mar 2026, 12:00", { exact: true }).waitFor();
       await clock.getByText("UTC, paused").waitFor();
@@ -166,11 +166,11 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
       await clock.getByText("1 Mar 2026, 13:00", { exact: true }).waitFor();
       await clock.getByRole("button", { name: "+1 d" }).click();
       await clock.getByText("2 Mar 2026, 13:00", { exact: true }).waitFor();
-      await world().postJson("/ws/direct", {
+      await server().postJson("/ws/direct", {
         ...directBody("side-bar", { creditcard: { ...testCard, auto_capture: false } }),
         integration_key: key,
       });
-      await page.goto(`${world().url}/#/payments`);
+      await page.goto(`${server().url}/#/payments`);
       const row = page.getByRole("row").filter({ hasText: "side-bar" });
       await row.filter({ hasText: "Authorized" }).waitFor();
       await navigation(page).getByText("1", { exact: true }).waitFor();
@@ -178,7 +178,7 @@ export function viewTests({ server, receiver, made, inConsole }: ConsoleGiven): 
       await row.filter({ hasText: "Expired" }).waitFor();
       await clock.getByText("6 Mar 2026, 13:00", { exact: true }).waitFor();
     });
-    await world().postJson("/__cofre/world", { integration_key: key, action: "delete" });
+    await server().postJson("/__cofre/world", { integration_key: key, action: "delete" });
   });
 
   test("all notifications show with their deliveries, and failed ones are sent again", async () => {

@@ -123,9 +123,9 @@ describe("/__cofre/payments", () => {
       amount_total: "250.50",
     });
     const held = directBody("words-2", { creditcard: { ...testCard, auto_capture: false } });
-    await world.postJson("/ws/direct", declined);
-    world.clock.advance(1);
-    await world.postJson("/ws/direct", held);
+    await server.postJson("/ws/direct", declined);
+    server.clock.advance(1);
+    await server.postJson("/ws/direct", held);
     const all = ["words-2", "list-4", "list-3", "list-2", "list-1", "list-0"];
     for (const [search, expected] of [
       ["status:declined", ["words-1"]],
@@ -144,7 +144,7 @@ describe("/__cofre/payments", () => {
       ["before:2026-11-25T18:13:28.002Z", ["list-1", "list-0"]],
     ] as const)
       assert.deepEqual((await list({ search })).codes, expected, search);
-    const { body } = await world.postJson("/__cofre/payments", {
+    const { body } = await server.postJson("/__cofre/payments", {
       integration_key: integrationKey,
       search: "words",
     });
@@ -156,15 +156,15 @@ describe("/__cofre/payments", () => {
 
   test("counts payments by state, and those of which money went back", async () => {
     const back = { integration_key: integrationKey, operation: "request" };
-    await world.postJson("/ws/refund", { ...back, hash: hashes[0], amount: "40.00" });
-    await world.postJson("/ws/refund", { ...back, hash: hashes[1], amount: "100.00" });
-    await world.postJson("/__cofre/payment", {
+    await server.postJson("/ws/refund", { ...back, hash: hashes[0], amount: "40.00" });
+    await server.postJson("/ws/refund", { ...back, hash: hashes[1], amount: "100.00" });
+    await server.postJson("/__cofre/payment", {
       integration_key: integrationKey,
       hash: hashes[2],
       action: "chargeback",
     });
     const count = (value: string) =>
-      world.postJson("/__cofre/payments", { integration_key: integrationKey, count: value });
+      server.postJson("/__cofre/payments", { integration_key: integrationKey, count: value });
     const { body } = await count("states");
     assert.deepEqual(body, {
       payments: [],

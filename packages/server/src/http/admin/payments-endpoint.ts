@@ -150,7 +150,7 @@ export function paymentsEndpoint(runner: OperationRunner): Endpoint {
       const count = fieldOf(params, "count");
       if (count !== undefined) {
         if (count !== "states") return refusalAnswer("COFRE-55", { list: "states" });
-        return answering("query", async () => {
+        return answering(readErrors, async () => {
           const { counts, lookedAt, complete } = await runner.run(countStates, account, undefined);
           const status = "SUCCESS";
           return JSON.stringify({
