@@ -18,7 +18,7 @@ export function csvOf(rows) {
  * @param {string} text
  */
 export function download(name, text) {
-  // The mark at the beginning tells spreadsheets that it is UTF-8.
+  // The mark at the beginning shows spreadsheets that the text is UTF-8.
   const url = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv;charset=utf-8" }));
   const link = document.createElement("a");
   link.href = url;

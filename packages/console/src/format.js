@@ -1,5 +1,4 @@
-// Amounts and times as the reader's language writes them. Texts that are no amount or time are
-// shown as they are.
+// Amounts and times as the reader's language writes them. Other texts are shown unchanged.
 import { shown } from "./dom.js";
 
 const locale = navigator.language;

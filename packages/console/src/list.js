@@ -452,11 +452,11 @@ function Count({ model }) {
 
 /** Rows that are rendered above and below those in the window. */
 const margin = 60;
-/** The rendered rows change only after so many rows have passed. */
+/** The rendered rows change after this number of rows has passed. */
 const chunk = 20;
 /** Until the first row is rendered. */
 const usualHeight = 34;
-/** Another page is read when the end of the list is nearer than so many pixels. */
+/** Another page is read when the end of the list is nearer than this. */
 const nearEndPx = 400;
 
 /** @param {{ model: Model, columns: typeof columns }} props */

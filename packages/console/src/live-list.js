@@ -128,7 +128,7 @@ export async function comeBack(signal, rows, load) {
   });
 }
 
-/** Whether the browser's Back or Forward has led to this list. */
+/** Whether this list was reached by the browser's Back or Forward. */
 export function isReturn() {
   return placeIn(history.state).rows > 0;
 }
