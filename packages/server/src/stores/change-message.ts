@@ -35,6 +35,22 @@ export type ChangeMessage = readonly [
   deliveryDeletion: DeliveryDeletionPart | undefined,
 ];
 
+/** Places in a ChangeMessage. */
+export const changeIndex = {
+  merchant: 0,
+  at: 1,
+  payment: 2,
+  card: 3,
+  cardUse: 4,
+  account: 5,
+  request: 6,
+  cardErasure: 7,
+  deliveries: 8,
+  parking: 9,
+  requestDeletion: 10,
+  deliveryDeletion: 11,
+} as const;
+
 /**
  * Columns that most payments never use: refunds, a dispute, a review, a mandate that the payment
  * establishes, a rerouted acquirer.
@@ -47,6 +63,16 @@ export type Rare = readonly [
   mandate: string | null,
   rerouted: string | null,
 ];
+
+/** Places in a Rare. */
+export const rareIndex = {
+  refunded: 0,
+  refunds: 1,
+  chargeback: 2,
+  review: 3,
+  mandate: 4,
+  rerouted: 5,
+} as const;
 
 export type RefundName = readonly [id: number, code: string | null];
 
@@ -165,6 +191,9 @@ export type DeliveriesPart = readonly [
   gathering: readonly string[],
 ];
 
+/** Places in a DeliveriesPart. */
+export const deliveriesIndex = { endpoints: 0, moved: 1, gathering: 2 } as const;
+
 export type ParkingPart = readonly [queue: string, until: number, accountVersion: number];
 
 export type MovedDelivery = readonly [
@@ -175,6 +204,9 @@ export type MovedDelivery = readonly [
   kind: string,
   columns: DeliveryColumns,
 ];
+
+/** Place in a MovedDelivery of the version that is replaced. */
+export const replacedVersion = 2;
 
 export type DeliveryColumns = readonly [
   version: number,

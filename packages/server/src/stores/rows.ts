@@ -195,6 +195,25 @@ type PackedRefund = readonly [
   request: string | null,
 ];
 
+/** Places in a packed refund. */
+const refundIndex = {
+  id: 0,
+  state: 1,
+  amount: 2,
+  code: 3,
+  description: 4,
+  requestedAt: 5,
+  pendingAt: 6,
+  confirmedAt: 7,
+  cancelledAt: 8,
+  attempts: 9,
+  sentAt: 10,
+  answerBy: 11,
+  checks: 12,
+  dueAt: 13,
+  request: 14,
+} as const;
+
 export function refundsToJson(refunds: readonly Refund[]): string {
   return JSON.stringify(refunds.map(packRefund));
 }
@@ -224,36 +243,22 @@ function packRefund(refund: Refund): PackedRefund {
 }
 
 function unpackRefund(packed: PackedRefund): Refund {
-  const [
-    id,
-    state,
-    amount,
-    code,
-    description,
-    requestedAt,
-    pendingAt,
-    confirmedAt,
-    cancelledAt,
-    attempts,
-    ...rest
-  ] = packed;
-  const [sentAt, answerBy, checks, dueAt, request] = rest;
   return {
-    id,
-    code: code ?? undefined,
-    state,
-    amount: BigInt(amount),
-    description,
-    request: request ?? undefined,
-    requestedAt,
-    pendingAt: pendingAt ?? undefined,
-    confirmedAt: confirmedAt ?? undefined,
-    cancelledAt: cancelledAt ?? undefined,
-    attempts,
-    sentAt: sentAt ?? undefined,
-    answerBy: answerBy ?? undefined,
-    checks,
-    dueAt: dueAt ?? undefined,
+    id: packed[refundIndex.id],
+    code: packed[refundIndex.code] ?? undefined,
+    state: packed[refundIndex.state],
+    amount: BigInt(packed[refundIndex.amount]),
+    description: packed[refundIndex.description],
+    request: packed[refundIndex.request] ?? undefined,
+    requestedAt: packed[refundIndex.requestedAt],
+    pendingAt: packed[refundIndex.pendingAt] ?? undefined,
+    confirmedAt: packed[refundIndex.confirmedAt] ?? undefined,
+    cancelledAt: packed[refundIndex.cancelledAt] ?? undefined,
+    attempts: packed[refundIndex.attempts],
+    sentAt: packed[refundIndex.sentAt] ?? undefined,
+    answerBy: packed[refundIndex.answerBy] ?? undefined,
+    checks: packed[refundIndex.checks],
+    dueAt: packed[refundIndex.dueAt] ?? undefined,
   };
 }
 

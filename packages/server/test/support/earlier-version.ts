@@ -30,12 +30,13 @@ export function earlierCopy(): string {
       name: "no run has deliveries",
       file: "stores/postgres/batch-message.ts",
       find: "payment[paymentIndex.rare] === undefined && moved.length === 0",
-      replace: "payment[18] === undefined && deliveries === undefined",
+      replace:
+        "payment[paymentIndex.rare] === undefined && message[changeIndex.deliveries] === undefined",
     },
     {
       name: "moves of deliveries go one change after another",
       file: "stores/postgres/batch-message.ts",
-      find: "moved.length > 0 && moved.every(([, , replaces]) => replaces !== undefined)",
+      find: "moved.length > 0 && moved.every((delivery) => delivery[replacedVersion] !== undefined)",
       replace: "false",
     },
     {

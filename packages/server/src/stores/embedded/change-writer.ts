@@ -3,6 +3,7 @@ import { assert } from "../../kernel/assert.ts";
 import {
   type AccountPart,
   type CardPart,
+  changeIndex,
   type ChangeMessage,
   type DeliveriesPart,
   type Outcome,
@@ -99,7 +100,9 @@ export class ChangeWriter {
    * caller rolls back.
    */
   write(message: ChangeMessage): Outcome {
-    const [, , payment, card, , account] = message;
+    const payment = message[changeIndex.payment];
+    const card = message[changeIndex.card];
+    const account = message[changeIndex.account];
     // A lone payment or card hits its conflict in the first statement, before anything of it is
     // written.
     const mayConflictLate =

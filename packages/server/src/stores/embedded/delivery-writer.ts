@@ -5,6 +5,7 @@ import type { PaymentId } from "../../payment/payment-id.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { type EndpointId, newDelivery, type NotificationKind } from "../../notification/events.ts";
 import {
+  deliveriesIndex,
   deliveryColumns,
   type DeliveriesPart,
   type DeliveryDeletionPart,
@@ -58,8 +59,10 @@ export class DeliveryWriter {
     at: number,
     payment: number | bigint,
     about: Told,
-    [endpoints, , gathering]: DeliveriesPart,
+    deliveries: DeliveriesPart,
   ): void {
+    const endpoints = deliveries[deliveriesIndex.endpoints];
+    const gathering = deliveries[deliveriesIndex.gathering];
     for (const kind of about.kinds) {
       const number = Number(this.#lastNumber.get(merchant)?.["number"] ?? 0) + 1;
       this.#insertNotification.run(merchant, number, payment, about.version, kind);
@@ -87,14 +90,15 @@ export class DeliveryWriter {
   }
 
   /** Whether every delivery that the change moves still has the version that was read. */
-  isCurrent(merchant: string, [, moved]: DeliveriesPart): boolean {
-    return moved.every(([endpoint, number, replaces]) => {
+  isCurrent(merchant: string, deliveries: DeliveriesPart): boolean {
+    return deliveries[deliveriesIndex.moved].every(([endpoint, number, replaces]) => {
       const stored = this.#versionOf.get(laneOf(merchant, endpoint), number);
       return stored === undefined ? replaces === undefined : Number(stored["version"]) === replaces;
     });
   }
 
-  move(merchant: string, [, moved]: DeliveriesPart): void {
+  move(merchant: string, deliveries: DeliveriesPart): void {
+    const moved = deliveries[deliveriesIndex.moved];
     for (const [endpoint, number, replaces, paymentId, kind, columns] of moved) {
       const lane = laneOf(merchant, endpoint);
       if (replaces !== undefined) {

@@ -36,7 +36,7 @@ import type {
   StoredAccountKey,
   StoreStats,
 } from "../store.ts";
-import { messageOf } from "../change-message.ts";
+import { messageOf, changeIndex } from "../change-message.ts";
 import { commitResultOf } from "../commit-result.ts";
 import {
   type Identity,
@@ -475,8 +475,11 @@ class SqliteStore implements RunningStore {
     if (this.#closed !== undefined) throw new StoreError("closed");
     assertChangeIsSound(change);
     const message = messageOf(change);
-    const [merchant, , payment] = message;
-    const written = payment === undefined ? undefined : this.#written.submitted(merchant, payment);
+    const payment = message[changeIndex.payment];
+    const written =
+      payment === undefined
+        ? undefined
+        : this.#written.submitted(message[changeIndex.merchant], payment);
     const outcome = await this.#writer.submit(message);
     if (outcome === "committed" && written !== undefined) written.isCommitted = true;
     const result = commitResultOf(outcome);

@@ -2,7 +2,7 @@ import { assert } from "../../kernel/assert.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
 import type { PaymentId } from "../../payment/payment-id.ts";
 import type { Payment } from "../../payment/payment.ts";
-import { paymentIndex, type PaymentPart, type Rare } from "../change-message.ts";
+import { paymentIndex, type PaymentPart, type Rare, rareIndex } from "../change-message.ts";
 import { paymentFromRow, type PaymentRow } from "../rows.ts";
 
 /** One change of a payment that this process submitted. */
@@ -111,8 +111,7 @@ function rowOf(
     code !== undefined && createdAt !== undefined && orderJson !== undefined,
     "a payment that is new brings its fixed columns",
   );
-  const [refunded, refunds, chargeback, review, , rerouted] =
-    part[paymentIndex.rare]?.[0] ?? nothingRare;
+  const rare = part[paymentIndex.rare]?.[0] ?? nothingRare;
   return {
     merchant,
     id,
@@ -125,11 +124,11 @@ function rowOf(
     capture_by: part[paymentIndex.captureBy] as PaymentRow["capture_by"],
     authorized: part[paymentIndex.authorized],
     captured: part[paymentIndex.captured],
-    refunded,
-    refunds,
-    chargeback,
-    review: review as PaymentRow["review"],
-    rerouted,
+    refunded: rare[rareIndex.refunded],
+    refunds: rare[rareIndex.refunds],
+    chargeback: rare[rareIndex.chargeback],
+    review: rare[rareIndex.review] as PaymentRow["review"],
+    rerouted: rare[rareIndex.rerouted],
     attempts: part[paymentIndex.attempts],
     attempt: part[paymentIndex.attempt],
     verdict: part[paymentIndex.verdict],

@@ -2,7 +2,13 @@ import type { MerchantId } from "../../kernel/ids.ts";
 import type { PaymentId } from "../../payment/payment-id.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import { type EndpointId, newDelivery } from "../../notification/events.ts";
-import { deliveryColumns, paymentIndex } from "../change-message.ts";
+import {
+  changeIndex,
+  deliveryColumns,
+  paymentIndex,
+  deliveriesIndex,
+  replacedVersion,
+} from "../change-message.ts";
 import type { ChangeMessage, DeliveriesPart } from "../change-message.ts";
 
 /** A change as the functions of migrations/002-writer.ts read it. */
@@ -23,30 +29,23 @@ export interface BatchMessage {
   readonly isGuarded: boolean;
 }
 
+/** The parts of changes that are neither a plain payment nor a move of deliveries. */
+const otherParts = [
+  changeIndex.card,
+  changeIndex.account,
+  changeIndex.request,
+  changeIndex.cardErasure,
+  changeIndex.parking,
+  changeIndex.requestDeletion,
+  changeIndex.deliveryDeletion,
+] as const;
+
 export function batchMessageOf(message: ChangeMessage): BatchMessage {
-  const [
-    merchant,
-    ,
-    payment,
-    card,
-    cardUse,
-    account,
-    request,
-    cardErasure,
-    deliveries,
-    parking,
-    requestDeletion,
-    deliveryDeletion,
-  ] = message;
-  const moved = deliveries?.[1] ?? [];
-  const isBare =
-    (card ??
-      account ??
-      request ??
-      cardErasure ??
-      parking ??
-      requestDeletion ??
-      deliveryDeletion) === undefined;
+  const payment = message[changeIndex.payment];
+  const card = message[changeIndex.card];
+  const account = message[changeIndex.account];
+  const moved = message[changeIndex.deliveries]?.[deliveriesIndex.moved] ?? [];
+  const isBare = otherParts.every((part) => message[part] === undefined);
   const isPlain =
     isBare &&
     payment !== undefined &&
@@ -54,15 +53,15 @@ export function batchMessageOf(message: ChangeMessage): BatchMessage {
     moved.length === 0;
   const isMove =
     isBare &&
-    (payment ?? cardUse) === undefined &&
+    (payment ?? message[changeIndex.cardUse]) === undefined &&
     moved.length > 0 &&
-    moved.every(([, , replaces]) => replaces !== undefined);
+    moved.every((delivery) => delivery[replacedVersion] !== undefined);
   // The same condition as in write_batch_1 of migrations/002-writer.ts.
   const isGuarded =
     account !== undefined ||
     (payment !== undefined && (card !== undefined || payment[paymentIndex.rare] !== undefined));
   return {
-    merchant,
+    merchant: message[changeIndex.merchant],
     json: jsonOf(message),
     plain: isPlain ? { id: payment[paymentIndex.id], code: payment[paymentIndex.code] } : undefined,
     isMove,
