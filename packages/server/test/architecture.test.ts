@@ -75,6 +75,8 @@ const arrows: readonly {
   { from: "config/", to: ["kernel/", "payment/connector-name.ts"] },
   { from: "certificates/", to: ["kernel/"] },
   { from: "http-client/", to: ["kernel/"] },
+  // A table of names, for the server of the interface and for its clients.
+  { from: "interface/", to: [] },
   { from: "notification/events.ts", to: ["kernel/", "payment/"] },
   { from: "notification/", to: [...domain, ...contracts] },
   { from: "connectors/connector.ts", to: [...domain], own: false },
@@ -118,6 +120,7 @@ const arrows: readonly {
       "connectors/connector.ts",
       "connectors/response-codes.ts",
       "http-client/",
+      "interface/",
       ...logging,
     ],
   },
@@ -181,7 +184,7 @@ const arrows: readonly {
   // sockets.
   {
     from: "wire/",
-    to: [...domain, ...contracts, ...logging, "operations/", "user/user.ts"],
+    to: [...domain, ...contracts, ...logging, "interface/", "operations/", "user/user.ts"],
   },
   // The OpenAPI document and its page: made from what the endpoints declare.
   { from: "api-docs/", to: ["kernel/", "vault/card-due-date.ts", "wire/"] },
@@ -191,6 +194,7 @@ const arrows: readonly {
       ...domain,
       ...contracts,
       ...logging,
+      "interface/",
       "operations/",
       "notification/",
       "delivery/",
@@ -228,6 +232,7 @@ const arrows: readonly {
       "user/audit.ts",
       "sign-in/users.ts",
       ...auditShown,
+      "interface/",
       "operations/",
       "wire/",
     ],
@@ -244,6 +249,7 @@ const arrows: readonly {
       "operations/",
       "config/",
       "http-client/",
+      "interface/",
       // Only a table: the help shows it.
       "http/faults/fault-kinds.ts",
       "scan/",
@@ -494,6 +500,18 @@ function foreignWordsIn(files: readonly SourceFile[]): string[] {
   );
 }
 
+/** Paths of the interface that are written in more than one file. */
+function repeatedPaths(files: readonly SourceFile[]): string[] {
+  const writers = new Map<string, string[]>();
+  for (const { path, source } of files) {
+    const paths = new Set(source.match(/(?<=")\/ws\/[\w/-]+(?=")/g));
+    for (const each of paths) writers.set(each, [...(writers.get(each) ?? []), path]);
+  }
+  return [...writers]
+    .filter(([, paths]) => paths.length > 1)
+    .map(([each, paths]) => `${each}: ${paths.join(", ")}`);
+}
+
 function importersOf(module: string, files: readonly SourceFile[]): string[] {
   return files
     .filter(({ path, source }) =>
@@ -579,6 +597,18 @@ describe("architecture", () => {
     assert.deepEqual(foreignWordsIn(planted), [
       "connectors/connector.ts: must not mention simulat",
       "kernel/ids.ts: must not mention Payment",
+    ]);
+  });
+
+  test("a path of the interface is written in one file", () => {
+    assert.deepEqual(repeatedPaths(production), []);
+    const planted = [
+      { path: "wire/endpoints/capture.ts", source: 'path: "/ws/capture",' },
+      { path: "cli/banner.ts", source: 'post("/ws/capture");' },
+      { path: "cli/fault.ts", source: "// Only requests of `/ws/cancel`." },
+    ];
+    assert.deepEqual(repeatedPaths(planted), [
+      "/ws/capture: wire/endpoints/capture.ts, cli/banner.ts",
     ]);
   });
 

@@ -1,4 +1,5 @@
 import { clientNames } from "./env.ts";
+import { wirePaths } from "../interface/paths.ts";
 import { exampleDueDate } from "../vault/card-due-date.ts";
 import type { Instant } from "../kernel/instant.ts";
 
@@ -109,8 +110,8 @@ export function firstMinute(url: string, key: string, dueDate: string): string[]
   const customer = `"name":"Ana Lima","email":"ana.lima@example.com","country":"pe","phone_number":"51987654321"`;
   const amount = `"amount_total":"100.00","currency_code":"PEN","merchant_payment_code":"first-'$(date +%s)'"`;
   return [
-    `TOKEN=$(curl -s ${url}/ws/token --data-urlencode 'request_body={"integration_key":"${key}","country":"pe","payment_type_code":"creditcard","creditcard":{${card}}}' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/'); echo "$TOKEN"`,
-    `HASH=$(curl -s ${url}/ws/direct --data-urlencode 'request_body={"integration_key":"${key}","operation":"request","payment":{${amount},${customer},"payment_type_code":"creditcard","creditcard":{"token":"'$TOKEN'","auto_capture":false}}}' | sed 's/.*"hash":"\\([^"]*\\)".*/\\1/'); echo "$HASH"`,
-    `curl -s ${url}/ws/capture --data-urlencode 'integration_key=${key}' -d "hash=$HASH"`,
+    `TOKEN=$(curl -s ${url}${wirePaths.token} --data-urlencode 'request_body={"integration_key":"${key}","country":"pe","payment_type_code":"creditcard","creditcard":{${card}}}' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/'); echo "$TOKEN"`,
+    `HASH=$(curl -s ${url}${wirePaths.direct} --data-urlencode 'request_body={"integration_key":"${key}","operation":"request","payment":{${amount},${customer},"payment_type_code":"creditcard","creditcard":{"token":"'$TOKEN'","auto_capture":false}}}' | sed 's/.*"hash":"\\([^"]*\\)".*/\\1/'); echo "$HASH"`,
+    `curl -s ${url}${wirePaths.capture} --data-urlencode 'integration_key=${key}' -d "hash=$HASH"`,
   ];
 }

@@ -1,3 +1,4 @@
+import { wirePaths } from "../interface/paths.ts";
 import {
   type NotificationChaos,
   type NotificationEndpoint,
@@ -254,7 +255,7 @@ export class CofreClient {
   /** A payment's present status; undefined when it cannot be determined. */
   async paymentStatus(hash: string): Promise<string | undefined> {
     try {
-      const { payment } = await this.#call("/ws/query", { hash });
+      const { payment } = await this.#call(wirePaths.query, { hash });
       const status = isRecord(payment) ? payment["status"] : undefined;
       return typeof status === "string" && /^[A-Z]{2}$/.test(status) ? status : undefined;
     } catch (error) {

@@ -1,4 +1,5 @@
 import { faultKindNames, rowOf } from "../http/faults/fault-kinds.ts";
+import { wirePaths } from "../interface/paths.ts";
 import { declineReasons } from "../payment/payment.ts";
 import { ClientProblem, tellingProblems } from "./client-problem.ts";
 import { clientOf, clientOptions, printable } from "./cofre-client.ts";
@@ -29,7 +30,10 @@ export const faultCommand: ClientCommand = {
       form: "N",
       doc: "add: number of affected requests; 1 by default, 0 for all until it is cleared",
     },
-    "--path": { form: "P", doc: "add: only requests of this operation, such as /ws/direct" },
+    "--path": {
+      form: "P",
+      doc: `add: only requests of this operation, such as ${wirePaths.direct}`,
+    },
     "--code": {
       form: "C",
       doc: "add: only requests about the payment with this merchant_payment_code",
@@ -49,7 +53,7 @@ export const faultCommand: ClientCommand = {
     ]),
   },
   examples: [
-    "cofre fault add drop_after_commit --path /ws/direct",
+    `cofre fault add drop_after_commit --path ${wirePaths.direct}`,
     "cofre fault add late_answer --delay 40000 --code order-1",
     "cofre fault add decline --reason insufficient_funds --times 0",
     "cofre fault list",

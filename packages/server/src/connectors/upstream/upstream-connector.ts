@@ -1,3 +1,4 @@
+import { wirePaths } from "../../interface/paths.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Instant } from "../../kernel/instant.ts";
 import type { Scheduler } from "../../kernel/scheduler.ts";
@@ -178,7 +179,7 @@ class Translator {
     const code = paymentCodeOf(request.merchantId, request.reference);
     const answer = await this.#exchange(
       request,
-      "/ws/direct",
+      wirePaths.direct,
       (key) => directBody(key, code, request, card),
       (told) => readAnswer(told, code),
     );
@@ -194,7 +195,7 @@ class Translator {
   async verify(request: VerifyRequest, card: CardToAuthorize): Promise<VerifyOutcome> {
     const answer = await this.#exchange(
       request,
-      "/ws/verifycard",
+      wirePaths.verifyCard,
       (key) => verifyBody(key, request, card),
       readVerification,
     );
@@ -205,7 +206,7 @@ class Translator {
 
   async capture(request: FollowUpRequest): Promise<FollowUpOutcome> {
     const code = originalCodeOf(request);
-    const answer = await this.#ask(request, code, "/ws/capture", (key) =>
+    const answer = await this.#ask(request, code, wirePaths.capture, (key) =>
       captureBody(key, code, request.amount),
     );
     if (answer.kind === "unknown") return answer;
@@ -224,7 +225,7 @@ class Translator {
 
   async void(request: FollowUpRequest): Promise<FollowUpOutcome> {
     const code = originalCodeOf(request);
-    const answer = await this.#ask(request, code, "/ws/cancel", (key) => namingBody(key, code));
+    const answer = await this.#ask(request, code, wirePaths.cancel, (key) => namingBody(key, code));
     if (answer.kind === "unknown") return answer;
     if (answer.kind === "payment")
       return answer.payment.status === "CA" ? { kind: "approved" } : refusedToSay;
@@ -264,7 +265,7 @@ class Translator {
     if (payment.status === "CA") return { kind: "reversed" };
     if (payment.status === "CO") return this.#reverseSale(request, payment);
     if (!isHeld(payment)) return refusedToSay;
-    const answer = await this.#ask(request, code, "/ws/cancel", (key) => namingBody(key, code));
+    const answer = await this.#ask(request, code, wirePaths.cancel, (key) => namingBody(key, code));
     if (answer.kind === "unknown") return answer;
     return answer.kind === "payment" && answer.payment.status === "CA"
       ? { kind: "reversed" }
@@ -324,7 +325,7 @@ class Translator {
   async #giveBack(request: Named, refundCode: string, minor: bigint): Promise<FollowUpOutcome> {
     const code = originalCodeOf(request);
     const amount = { minor, currency: request.original.amount.currency };
-    const answer = await this.#ask(request, code, "/ws/refund", (key) =>
+    const answer = await this.#ask(request, code, wirePaths.refund, (key) =>
       refundBody(key, code, refundCode, amount),
     );
     if (answer.kind === "unknown") return answer;
@@ -364,7 +365,7 @@ class Translator {
   }
 
   #query(request: Timed, code: string): Promise<Answer | Unknown> {
-    return this.#ask(request, code, "/ws/query", (key) => namingBody(key, code));
+    return this.#ask(request, code, wirePaths.query, (key) => namingBody(key, code));
   }
 
   /** The upstream's answer about the payment with this code. */

@@ -1,3 +1,4 @@
+import { wirePaths } from "../../interface/paths.ts";
 import { acting, reading, whenGiven } from "../../wire/permission.ts";
 import { suggestionFor } from "../../kernel/suggestion.ts";
 import type { MerchantId } from "../../kernel/ids.ts";
@@ -96,7 +97,7 @@ const doc: EndpointDoc = {
         {
           name: "path",
           type: "text",
-          note: "Only requests of this operation, such as /ws/direct. Any other value: COFRE-92.",
+          note: `Only requests of this operation, such as ${wirePaths.direct}. Any other value: COFRE-92.`,
         },
         {
           name: "merchant_payment_code",
@@ -138,7 +139,7 @@ const doc: EndpointDoc = {
   ],
   example: {
     ...exampleKey,
-    add: { kind: "drop_after_commit", path: "/ws/direct", merchant_payment_code: "$ORDER" },
+    add: { kind: "drop_after_commit", path: wirePaths.direct, merchant_payment_code: "$ORDER" },
   },
 };
 
@@ -233,7 +234,7 @@ function readPath(add: TreeObject, allowed: readonly string[]): string | undefin
   if (path !== undefined) return path;
   const which =
     allowed.length > mostNamed
-      ? "an operation such as /ws/direct"
+      ? `an operation such as ${wirePaths.direct}`
       : `one of ${allowed.join(", ")} for this kind`;
   const suggestion = asked === undefined ? undefined : suggestionFor(asked, allowed);
   // The message suggests the closest operation and does not quote the request.

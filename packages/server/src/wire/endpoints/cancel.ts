@@ -1,3 +1,4 @@
+import { wirePaths } from "../../interface/paths.ts";
 import { acting } from "../permission.ts";
 import { cancel } from "../../operations/cancel.ts";
 import type { KeyedEndpoint } from "../endpoint.ts";
@@ -44,7 +45,7 @@ const doc: EndpointDoc = {
 /** /ws/cancel: voids an authorization (interface 5.2). */
 export function cancelEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   return {
-    path: "/ws/cancel",
+    path: wirePaths.cancel,
     doc,
     permission: acting("operator", "cancel"),
     recorded: true,

@@ -1,3 +1,4 @@
+import { wirePaths } from "../../interface/paths.ts";
 import { acting, amountIn } from "../permission.ts";
 import { capture } from "../../operations/capture.ts";
 import { roundingWarnings } from "../requests/amounts.ts";
@@ -55,7 +56,7 @@ const doc: EndpointDoc = {
 /** /ws/capture: captures an authorized amount (interface 5.1). */
 export function captureEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   return {
-    path: "/ws/capture",
+    path: wirePaths.capture,
     doc,
     permission: acting("operator", "capture", amountIn),
     recorded: true,

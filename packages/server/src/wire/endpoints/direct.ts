@@ -1,3 +1,4 @@
+import { wirePaths } from "../../interface/paths.ts";
 import { acting } from "../permission.ts";
 import { findPayment } from "../../operations/carried-out.ts";
 import { PaymentCodeTaken } from "../../operations/payment-code-taken.ts";
@@ -57,7 +58,7 @@ export function directEndpoint({
   addressCheck,
 }: EndpointDeps): KeyedEndpoint {
   return {
-    path: "/ws/direct",
+    path: wirePaths.direct,
     doc,
     permission: acting("operator", "payment_created"),
     recorded: true,

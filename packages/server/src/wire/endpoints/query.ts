@@ -1,3 +1,4 @@
+import { wirePaths } from "../../interface/paths.ts";
 import { viewing } from "../permission.ts";
 import { query } from "../../operations/query.ts";
 import type { Endpoint } from "../endpoint.ts";
@@ -26,7 +27,7 @@ const doc: EndpointDoc = {
 /** /ws/query: shows a payment (interface 5.5). */
 export function queryEndpoint({ runner }: EndpointDeps): Endpoint {
   return {
-    path: "/ws/query",
+    path: wirePaths.query,
     doc,
     permission: viewing,
     recorded: true,

@@ -1,3 +1,4 @@
+import { wirePaths } from "../../interface/paths.ts";
 import { acting, amountIn } from "../permission.ts";
 import { ServiceError } from "../../payment/service-error.ts";
 import { cancelRefund, refund, refundOrCancel } from "../../operations/refund.ts";
@@ -117,7 +118,7 @@ const refundDoc: EndpointDoc = {
  */
 export function refundEndpoint({ runner }: EndpointDeps): KeyedEndpoint {
   return {
-    path: "/ws/refund",
+    path: wirePaths.refund,
     doc: refundDoc,
     permission: acting("operator", "refund", amountIn),
     recorded: true,

@@ -1,3 +1,4 @@
+import { wirePaths } from "../../interface/paths.ts";
 import { acting } from "../permission.ts";
 import { tokenize } from "../../operations/tokenize.ts";
 import type { Endpoint } from "../endpoint.ts";
@@ -82,7 +83,7 @@ const doc: EndpointDoc = {
 export function tokenEndpoint(deps: EndpointDeps): Endpoint {
   const { runner, clockOf } = deps;
   return {
-    path: "/ws/token",
+    path: wirePaths.token,
     doc,
     permission: acting("operator", "card_stored"),
     recorded: true,

@@ -1,4 +1,5 @@
 import type { VerifyOutcome } from "../../connectors/connector.ts";
+import { wirePaths } from "../../interface/paths.ts";
 import { verifyCard } from "../../operations/verify-card.ts";
 import { wipeSource } from "../requests/direct-request.ts";
 import type { Endpoint } from "../endpoint.ts";
@@ -23,7 +24,7 @@ import {
 
 /** The two paths of the operation, each with its id in the OpenAPI document. */
 const names = [
-  { path: "/ws/verifycard", id: "verifyCard" },
+  { path: wirePaths.verifyCard, id: "verifyCard" },
   { path: "/ws/cardverify", id: "verifyCardAscardverify" },
 ] as const;
 
