@@ -114,9 +114,9 @@ describe("controls: planted races and wrong refusals leave histories without a l
     },
     {
       name: "whoever would have to wait for others is refused",
-      file: "operations/keyed-mutex.ts",
-      find: "constructor(maximumWaiting = 32)",
-      replace: "constructor(maximumWaiting = 1)",
+      file: "operations/request-queue.ts",
+      find: "maximumWaiting: 32",
+      replace: "maximumWaiting: 1",
     },
     {
       name: "what an Idempotency-Key named is carried out again",

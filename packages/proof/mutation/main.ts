@@ -77,7 +77,7 @@ const groups: readonly Group[] = [
   { name: "foreign", mutate: ["http/foreign"], tests: ["http/foreign"] },
   { name: "change", mutate: ["stores/change-rules"], tests: ["stores/change-rules"] },
   { name: "names", mutate: ["operations/named-requests"], tests: ["operations/named-requests"] },
-  { name: "keyed-mutex", mutate: ["operations/keyed-mutex"], tests: ["operations/keyed-mutex"] },
+  { name: "keyed-mutex", mutate: ["kernel/keyed-mutex"], tests: ["kernel/keyed-mutex"] },
   {
     name: "commit",
     mutate: ["operations/commit", "operations/payment-change"],

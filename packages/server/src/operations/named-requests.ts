@@ -1,3 +1,4 @@
+import { KeyedMutex } from "../kernel/keyed-mutex.ts";
 import { ServiceError } from "../payment/service-error.ts";
 import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { Clock } from "../kernel/clock.ts";
@@ -7,7 +8,7 @@ import type { SlotAssignment } from "../kernel/slot-assignment.ts";
 import type { NamedRequest } from "../stores/change.ts";
 import type { Store } from "../stores/store.ts";
 import { commitDecision, read } from "./commit.ts";
-import { KeyedMutex } from "./keyed-mutex.ts";
+import { requestQueue } from "./request-queue.ts";
 
 export interface Answered {
   readonly status: number;
@@ -40,7 +41,7 @@ export class NamedRequests {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #slotAssignment: Pick<SlotAssignment, "isAlone">;
-  readonly #mutex = new KeyedMutex();
+  readonly #mutex = new KeyedMutex(requestQueue);
   /**
    * Claims of this process. Requests of one key run one at a time, so a claim in this set has ended
    * when the next request runs.

@@ -5,6 +5,7 @@ import { BrokenInvariant } from "../kernel/assert.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { type PaymentId, type PaymentIds, paymentIds } from "../payment/payment-id.ts";
 import { type Instant, laterBy } from "../kernel/instant.ts";
+import { KeyedMutex } from "../kernel/keyed-mutex.ts";
 import type { Random } from "../kernel/random.ts";
 import { ServiceError } from "../payment/service-error.ts";
 import type { Account, SimulatorTreatment } from "../merchant/account.ts";
@@ -19,7 +20,7 @@ import type { Vault } from "../vault/vault.ts";
 import { commitDecision } from "./commit.ts";
 import type { Operation, OperationContext } from "./operation.ts";
 import { changePayment, reread } from "./payment-change.ts";
-import { KeyedMutex } from "./keyed-mutex.ts";
+import { requestQueue } from "./request-queue.ts";
 
 /**
  * A broken invariant or another unexpected failure that needs investigation. Contains no data of a
@@ -77,7 +78,7 @@ export interface RunnerParts {
 export class Runner {
   readonly #parts: RunnerParts;
   readonly #paymentIds: PaymentIds;
-  readonly #mutex = new KeyedMutex();
+  readonly #mutex = new KeyedMutex(requestQueue);
   readonly #later: Later[] = [];
 
   constructor(parts: RunnerParts) {

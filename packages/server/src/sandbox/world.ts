@@ -27,7 +27,7 @@ import {
   type SandboxKeys,
 } from "../operations/sandbox-account.ts";
 import { errorFacts } from "../logging/error-facts.ts";
-import { KeyedMutex } from "../operations/keyed-mutex.ts";
+import { KeyedMutex } from "../kernel/keyed-mutex.ts";
 import type { Change } from "../stores/change.ts";
 import type { WorldStore, WorldStoreOptions } from "../stores/world-store.ts";
 import { tokenExpiresAt } from "../vault/token.ts";
@@ -171,7 +171,7 @@ export class World {
   readonly #plan: WorldPlan;
   readonly #snapshots = new Map<string, Snapshot>();
   /** Only requests wait here, and the server limits those. */
-  readonly #mutex = new KeyedMutex(Number.POSITIVE_INFINITY);
+  readonly #mutex = new KeyedMutex();
   #state: WorldState;
   #busy = 0;
   #cancelDueWork: (() => void) | undefined;

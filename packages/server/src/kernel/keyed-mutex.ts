@@ -1,28 +1,35 @@
-import { ServiceError } from "../payment/service-error.ts";
+export interface MutexLimit {
+  /** Tasks of one key, including the running one. */
+  readonly maximumWaiting: number;
+  /** The error of a task that is refused. */
+  readonly refusal: () => Error;
+}
 
 /**
- * Runs requests for one payment one after the other, so that a double click receives the result of
+ * Runs tasks with the same key one after the other, so that a double click receives the result of
  * the first click. This is a convenience within one process; the store ensures that two requests
  * cannot both succeed (compare-and-set on versions).
  *
- * Owns one queue per key in use; a key without waiters takes no memory.
+ * Owns one queue per key in use; a key without waiters takes no memory. Packages such as
+ * async-mutex neither bound their queues nor tell a task whether it has waited.
  */
 export class KeyedMutex {
   readonly #queues = new Map<string, { tail: Promise<void>; waiting: number }>();
-  readonly #maximumWaiting: number;
+  readonly #limit: MutexLimit | undefined;
 
-  constructor(maximumWaiting = 32) {
-    this.#maximumWaiting = maximumWaiting;
+  /** Without a limit, any number of tasks may wait. */
+  constructor(limit?: MutexLimit) {
+    this.#limit = limit;
   }
 
   /**
    * Runs `task` after earlier tasks with this `key`, at once if there are none. Rejects with
-   * `payment_in_flight` if too many wait.
+   * the limit's error if too many wait.
    */
   async runExclusive<T>(key: string, task: (hasWaited: boolean) => Promise<T>): Promise<T> {
     const queue = this.#queues.get(key);
-    if (queue !== undefined && queue.waiting >= this.#maximumWaiting)
-      throw new ServiceError("payment_in_flight");
+    if (queue !== undefined && this.#limit !== undefined)
+      if (queue.waiting >= this.#limit.maximumWaiting) throw this.#limit.refusal();
     const result = queue === undefined ? task(false) : queue.tail.then(() => task(true));
     const own = { tail: result.then(ignore, ignore), waiting: (queue?.waiting ?? 0) + 1 };
     this.#queues.set(key, own);
