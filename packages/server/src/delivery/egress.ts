@@ -36,7 +36,8 @@ export interface Egress extends Sender {
 /**
  * Sends over HTTP/1.1. A name is resolved once per connection, all of its addresses are checked,
  * and only those are used: the name cannot change between check and use. Redirects are not
- * followed.
+ * followed. Messages that must not be sent twice have http-client/exchange.ts: notifications may be
+ * repeated, and their addresses are not trusted.
  */
 export function createEgress(options: EgressOptions): Egress {
   const { policy, scheduler } = options;

@@ -36,8 +36,9 @@ const activeMs = 10 * second;
 
 /**
  * Owns the places for requests in progress. An account cannot exceed its share, nor can all worlds
- * together, so that a slow account leaves the others theirs. A request that waits for something
- * simulated, such as the acquirer's latency, needs no place meanwhile.
+ * together, so that a slow account leaves the others theirs (a limit for all tasks alike is in
+ * kernel/concurrency-limit.ts). A request that waits for something simulated, such as the
+ * acquirer's latency, needs no place meanwhile.
  *
  * If only one account sends requests, it may use all places but a reserve. If others send requests
  * as well, an account gets further places only below its share. The reserve is free for others at

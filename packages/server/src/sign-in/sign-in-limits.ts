@@ -37,6 +37,7 @@ export interface Try {
  * only: one bucket for all attempts, one for each network with recent attempts, and the consecutive
  * failures of known browsers. A network gets a bucket only if the attempt passes the overall
  * bucket, so there are some hundreds at most, regardless of the number of addresses.
+ * A network's bucket is never dropped before it is full, so this map is not a BoundedMap.
  */
 export class SignInLimits {
   readonly #clock: Clock;

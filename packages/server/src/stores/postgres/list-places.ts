@@ -25,7 +25,8 @@ interface Waiting<Place> {
 /**
  * Schedules the reads for users. They share the thread and the database's cores with payments, so
  * they run one after the other with pauses: they use at most a third of the time, however many
- * lists there are. A slow read does not delay the others as long as a place is free.
+ * lists there are. A slow read does not delay the others as long as a place is free. The pauses are
+ * why this is not a ConcurrencyLimit.
  */
 export class ListPlaces<Place> {
   readonly #scheduler: Scheduler;
