@@ -22,7 +22,7 @@ import type { Sender } from "./delivery/sender.ts";
 import type { Signable, SignedHeaders } from "./delivery/signature.ts";
 import type { Payment } from "./payment/payment.ts";
 import { CardExpiryJob } from "./recovery/card-expiry-job.ts";
-import { RecoveryJob, type RecoveryPace } from "./recovery/recovery-job.ts";
+import { RecoveryJob, type RecoveryRateLimits } from "./recovery/recovery-job.ts";
 import { RetentionJob, type RetentionPeriods } from "./recovery/retention-job.ts";
 import type { Store } from "./stores/store.ts";
 import { CvvCache } from "./vault/cvv-cache.ts";
@@ -59,7 +59,7 @@ export interface PaymentServiceParts {
   readonly scheduler: Scheduler;
   readonly slotAssignment: SlotAssignment;
   /** Without it, recovery starts everything that is due at once. */
-  readonly recoveryPace?: RecoveryPace;
+  readonly recoveryRateLimits?: RecoveryRateLimits;
   readonly sender: Sender;
   readonly sign: (message: Signable) => Promise<SignedHeaders>;
   /** The installation's name in message ids; never changes. */
@@ -223,7 +223,7 @@ export function createPaymentService(parts: PaymentServiceParts): PaymentService
     clock,
     scheduler,
     slotAssignment,
-    pace: parts.recoveryPace,
+    rateLimits: parts.recoveryRateLimits,
     report: ({ kind, ...facts }) =>
       log.write({ event: kind === "settled" ? "recovery_settled" : "recovery_overdue", ...facts }),
   });

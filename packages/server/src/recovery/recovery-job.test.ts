@@ -12,7 +12,7 @@ import { connectorsOf } from "../connectors/connector-set.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";
 import type { MerchantId } from "../kernel/ids.ts";
 import { hour, instant } from "../kernel/instant.ts";
-import { Pace } from "../kernel/pace.ts";
+import { RateLimit } from "../kernel/rate-limit.ts";
 import { SeededRandom } from "../kernel/seeded-random.ts";
 import { allSlots } from "../kernel/slot-assignment.ts";
 import { defaultAccountSettings } from "../merchant/settings.ts";
@@ -31,7 +31,7 @@ import {
   createMemoryKeyProvider,
   createMemoryWrappedKeyStore,
 } from "../vault/memory-key-provider.ts";
-import { RecoveryJob, type RecoveryPace, type RecoveryProgress } from "./recovery-job.ts";
+import { RecoveryJob, type RecoveryRateLimits, type RecoveryProgress } from "./recovery-job.ts";
 
 const account = {
   id: "0000000a" as MerchantId,
@@ -40,9 +40,9 @@ const account = {
   settings: defaultAccountSettings(),
 };
 
-const paced = (time: StillTime): RecoveryPace => ({
-  payments: new Pace(time, 4, 5),
-  pages: new Pace(time, 1, 20),
+const paced = (time: StillTime): RecoveryRateLimits => ({
+  payments: new RateLimit(time, 4, 5),
+  pages: new RateLimit(time, 1, 20),
 });
 
 function same(store: WorldStore): Store {
@@ -53,7 +53,7 @@ async function given(
   names: readonly string[] = ["simulator"],
   slotAssignment = allSlots,
   around: (store: WorldStore) => Store = same,
-  paceOf: (time: StillTime) => RecoveryPace | undefined = () => undefined,
+  rateLimitsOf: (time: StillTime) => RecoveryRateLimits | undefined = () => undefined,
 ) {
   const time = new StillTime();
   const random = new SeededRandom("recovery job");
@@ -86,7 +86,7 @@ async function given(
     scheduler: time,
     slotAssignment,
     report,
-    pace: paceOf(time),
+    rateLimits: rateLimitsOf(time),
   });
   const change = {
     merchantId: account.id,
@@ -324,7 +324,7 @@ function countingBegins(begunAt: Map<number, number>) {
     });
 }
 
-test("at a pace, thousands that are due at one moment are begun a few in each period, whichever acquirer they belong to", async () => {
+test("with a rate limit, thousands of payments due at one moment start a few per period, for any acquirer", async () => {
   const begunAt = new Map<number, number>();
   const slotAssignment = { ...allSlots, isAlone: false };
   const parts = await given(["one", "other"], slotAssignment, countingBegins(begunAt), paced);
@@ -343,7 +343,7 @@ test("at a pace, thousands that are due at one moment are begun a few in each pe
   await job.stop();
 });
 
-test("at a pace, pages are read one at a time with a pause, also while an acquirer's payments are all waiting", async () => {
+test("with a rate limit, pages are read one at a time with a pause, also while all payments of an acquirer wait", async () => {
   const readAt: number[] = [];
   const counted = (store: WorldStore): Store =>
     withCalls(store, {
@@ -370,7 +370,7 @@ test("at a pace, pages are read one at a time with a pause, also while an acquir
   assert.equal(Math.min(...pauses), 20);
 });
 
-test("a job that stops at a pace does not wait until what it has in hand might be begun", async () => {
+test("a job that stops does not wait for the rate limit of its queued payments", async () => {
   const parts = await given(["simulator"], allSlots, same, paced);
   const { time, job } = parts;
   for (let number = 1; number <= 2_000; number += 1)
@@ -378,7 +378,7 @@ test("a job that stops at a pace does not wait until what it has in hand might b
   await job.start();
   let isStopped = false;
   const stopped = job.stop().then(() => (isStopped = true));
-  // The payments that wait for the pace: sixteen per acquirer.
+  // The payments that wait for the rate limit: sixteen per acquirer.
   await time.pass(100);
   assert.ok(isStopped);
   await stopped;

@@ -2,7 +2,7 @@ import { checksPerHour } from "../decisions/steps.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Instant } from "../kernel/instant.ts";
 import { reportRead, type ReadReport } from "../kernel/job-reads.ts";
-import type { Pace } from "../kernel/pace.ts";
+import type { RateLimit } from "../kernel/rate-limit.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { SlotAssignment, SlotLease } from "../kernel/slot-assignment.ts";
 import { slotOf } from "../kernel/slot.ts";
@@ -31,16 +31,16 @@ export interface RecoveryParts {
   /** Called with the reads of the store that find due payments. */
   readonly reads?: ReadReport;
   /** Without it all begin at once: the clock of a world waits until its jobs have done what is due. */
-  readonly pace?: RecoveryPace | undefined;
+  readonly rateLimits?: RecoveryRateLimits | undefined;
 }
 
 /**
  * Limits when payments begin and when pages are read. Pages have their own, because a round reads
  * many pages of payments whose acquirers are busy: one after the other they would delay requests.
  */
-export interface RecoveryPace {
-  readonly payments: Pace;
-  readonly pages: Pace;
+export interface RecoveryRateLimits {
+  readonly payments: RateLimit;
+  readonly pages: RateLimit;
 }
 
 export interface RecoveryProgress {
@@ -177,7 +177,7 @@ export class RecoveryJob {
     for (const queue of this.#queues.values()) queue.failures = 0;
     for (let page = 0; page < pagesPerRound && slots.size > 0; page += 1) {
       const after = this.#position;
-      if (this.#pace !== undefined) await this.#pace.pages.turn();
+      if (this.#rateLimits !== undefined) await this.#rateLimits.pages.acquire();
       const { due, fresh } = await this.#readDue(now, slots, after);
       enqueued.push(...this.#enqueue(fresh, doDueWork, leases, maxInProgress, after));
       this.#position = due.length < pageSize ? undefined : due.at(-1);
@@ -263,14 +263,14 @@ export class RecoveryJob {
           if (queue.failures < maxFailures && inProgressOf(queue) <= maxInProgress / 2)
             this.#refill(queue);
         });
-      if (this.#pace === undefined) begin();
-      else this.#pace.payments.begin(begin);
+      if (this.#rateLimits === undefined) begin();
+      else this.#rateLimits.payments.run(begin);
     }
   }
 
   /** After the job is stopped, the remaining tasks only end and need no pacing. */
-  get #pace(): RecoveryPace | undefined {
-    return this.#stopped ? undefined : this.#parts.pace;
+  get #rateLimits(): RecoveryRateLimits | undefined {
+    return this.#stopped ? undefined : this.#parts.rateLimits;
   }
 
   /**
@@ -301,7 +301,7 @@ export class RecoveryJob {
     let after = from;
     for (let page = 0; page < pagesPerRefill && inProgressOf(queue) < maxInProgress; page += 1) {
       if (leases.size === 0) return enqueued;
-      if (this.#pace !== undefined) await this.#pace.pages.turn();
+      if (this.#rateLimits !== undefined) await this.#rateLimits.pages.acquire();
       const { due, fresh } = await this.#readDue(now, new Set(leases.keys()), after);
       enqueued.push(...this.#enqueue(fresh, doDueWork, leases, maxInProgress, after));
       if (inProgressOf(queue) >= maxInProgress) break;

@@ -16,7 +16,7 @@ import {
 } from "../payment-service.ts";
 import { day } from "../kernel/instant.ts";
 import { systemElapsed } from "../kernel/system-elapsed.ts";
-import { Pace } from "../kernel/pace.ts";
+import { RateLimit } from "../kernel/rate-limit.ts";
 import type { Scheduler } from "../kernel/scheduler.ts";
 import type { Log } from "../logging/log-event.ts";
 import { watchFigures } from "../recovery/database-figures.ts";
@@ -65,9 +65,9 @@ export interface Services {
  * node about as long as a charge, a page of 50 takes it 2 ms, and thousands may be due at one
  * moment; processing them in one batch would delay requests.
  */
-const recoveryPaceOf = (scheduler: Scheduler) => ({
-  payments: new Pace(scheduler, 4, 5),
-  pages: new Pace(scheduler, 1, 20),
+const recoveryRateLimitsOf = (scheduler: Scheduler) => ({
+  payments: new RateLimit(scheduler, 4, 5),
+  pages: new RateLimit(scheduler, 1, 20),
 });
 
 /** Opens the acquirers, creates the services and starts the jobs. */
@@ -192,7 +192,7 @@ async function openOwnService(
     deliveryRandom: ownRandom,
     secretRandom: random,
     slotAssignment,
-    recoveryPace: recoveryPaceOf(scheduler),
+    recoveryRateLimits: recoveryRateLimitsOf(scheduler),
     epoch: () => incarnation?.keeper.epoch ?? 0,
     onFutureTimestamp: (merchantId) => setBack.onFutureTimestamp(merchantId),
   });
