@@ -171,10 +171,10 @@ async function serve({
   });
   // A start that is almost complete may still show the keys of a new account, which are shown only
   // once.
-  const givenUp = stopAsked
+  const aborted = stopAsked
     .then(() => systemScheduler.sleep(startGraceMs))
     .then(() => "late" as const);
-  const app = await Promise.race([starting, givenUp]);
+  const app = await Promise.race([starting, aborted]);
   if (app === "late") {
     log.write({ event: "shutdown_forced", reason: "signal_during_start" });
     return end(failed);
@@ -244,11 +244,11 @@ function firstSignal(
  */
 function whenParentIsGone(then: () => void): void {
   const parent = process.ppid;
-  const look = (): void => {
-    if (process.ppid === parent) systemScheduler.after(parentCheckMs, look);
+  const check = (): void => {
+    if (process.ppid === parent) systemScheduler.after(parentCheckMs, check);
     else then();
   };
-  look();
+  check();
 }
 
 /**
@@ -306,16 +306,16 @@ function accessProblem(error: Error, config: Config): string {
 function bannerFor(
   config: Config,
   address: { readonly host: string; readonly port: number },
-  made: FirstStartKeys,
+  keys: FirstStartKeys,
 ): string {
   return firstStartBanner({
     ...address,
     now: systemClock.now(),
     isConsoleByKey: config.console === "key",
     // Keys that the operator chose are not printed into a CI's output.
-    integrationKey: config.sandboxIntegrationKey === undefined ? made.integrationKey : undefined,
+    integrationKey: config.sandboxIntegrationKey === undefined ? keys.integrationKey : undefined,
     publicIntegrationKey:
-      config.sandboxPublicIntegrationKey === undefined ? made.publicIntegrationKey : undefined,
+      config.sandboxPublicIntegrationKey === undefined ? keys.publicIntegrationKey : undefined,
   });
 }
 

@@ -18,7 +18,7 @@ export interface Span {
 const shortest = 14;
 const longest = 19;
 /** Most letters examined on each side of a number, to detect that it is part of a hash. */
-const longestWord = 64;
+const maxWordLetters = 64;
 
 export function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= 0x30 && byte <= 0x39;
@@ -39,17 +39,17 @@ export function endOfDigits(bytes: Uint8Array, start: number): number {
 
 /** The card number that begins with the run of digits at `start`, which no digit precedes. */
 export function cardAt(bytes: Uint8Array, start: number, end: number): Span | undefined {
-  return end - start >= shortest ? inOnePiece(bytes, start, end) : inGroups(bytes, start, end);
+  return end - start >= shortest ? contiguous(bytes, start, end) : grouped(bytes, start, end);
 }
 
-function inOnePiece(bytes: Uint8Array, start: number, end: number): Span | undefined {
+function contiguous(bytes: Uint8Array, start: number, end: number): Span | undefined {
   if (end - start <= longest && !isInsideOfWord(bytes, start, end)) {
     const whole = spanOf(bytes, start, end);
     if (whole !== undefined) return whole;
   }
   const escaped = escapeBefore(bytes, start);
-  const behindEscape = escaped === undefined ? undefined : spanOf(bytes, start + escaped, end);
-  if (behindEscape !== undefined) return behindEscape;
+  const afterEscape = escaped === undefined ? undefined : spanOf(bytes, start + escaped, end);
+  if (afterEscape !== undefined) return afterEscape;
   const chip = chipLength(bytes, start);
   return chip === undefined ? undefined : spanOf(bytes, start + 2, Math.min(end, start + 2 + chip));
 }
@@ -81,16 +81,16 @@ function chipLength(bytes: Uint8Array, start: number): number | undefined {
  */
 function isInsideOfWord(bytes: Uint8Array, start: number, end: number): boolean {
   let before = start - 1;
-  while (isLetter(bytes[before]) && start - before < longestWord) before -= 1;
+  while (isLetter(bytes[before]) && start - before < maxWordLetters) before -= 1;
   // In `%3A4111...`, the 3 and the A belong to an escape.
   if (isDigit(bytes[before]) && !(bytes[before - 1] === 0x25 && before === start - 2)) return true;
-  let behind = end;
-  while (isLetter(bytes[behind]) && behind - end < longestWord) behind += 1;
-  return isDigit(bytes[behind]) || start - before >= longestWord || behind - end >= longestWord;
+  let after = end;
+  while (isLetter(bytes[after]) && after - end < maxWordLetters) after += 1;
+  return isDigit(bytes[after]) || start - before >= maxWordLetters || after - end >= maxWordLetters;
 }
 
 /** Most separators between two digits of one number, as in the masking of requests and answers. */
-const mostSeparators = 6;
+const maxSeparators = 6;
 
 /**
  * The length in bytes of one separator (kernel/separators.ts), plain or escaped: `%2D`, `%C2%A0`,
@@ -109,14 +109,14 @@ export function separatorLength(bytes: Uint8Array, at: number): number {
 }
 
 const hash = 0x23;
-const longestEscape = 12;
+const maxEscapeBytes = 12;
 
 function escapedLength(bytes: Uint8Array, at: number, first: number): number {
   if (first !== 0x25 && first !== 0x26 && first !== 0x5c) return 0;
   const text = Buffer.from(
     bytes.buffer,
     bytes.byteOffset + at,
-    Math.min(longestEscape, bytes.length - at),
+    Math.min(maxEscapeBytes, bytes.length - at),
   ).toString("latin1");
   const entity = /^&(?:nbsp|ensp|emsp|thinsp|shy|ndash|mdash|minus|middot|bull);/i.exec(text);
   if (entity !== null) return entity[0].length;
@@ -145,8 +145,8 @@ function isCardGrouping(widths: readonly number[], total: number): boolean {
   return first <= 4 && widths.slice(0, -1).every((width) => width === first) && last <= first;
 }
 
-function inGroups(bytes: Uint8Array, start: number, firstEnd: number): Span | undefined {
-  const gap = gapBehind(bytes, firstEnd);
+function grouped(bytes: Uint8Array, start: number, firstEnd: number): Span | undefined {
+  const gap = gapAfter(bytes, firstEnd);
   if (firstEnd - start > 6 || gap === 0) return undefined;
   // Columns of a table or a list of numbers: a group like the first one precedes it.
   if (isGapBefore(bytes, start, firstEnd, gap)) return undefined;
@@ -163,7 +163,7 @@ function inGroups(bytes: Uint8Array, start: number, firstEnd: number): Span | un
     widths.push(width);
     total += width;
     end = groupEnd;
-    if (gapBehind(bytes, groupEnd) !== gap || !isSame(bytes, groupEnd, firstEnd, gap)) break;
+    if (gapAfter(bytes, groupEnd) !== gap || !isSame(bytes, groupEnd, firstEnd, gap)) break;
     at = groupEnd + gap;
   }
   // Values that follow in the same format (an expiry date, a security code) are not part of the
@@ -188,9 +188,9 @@ function inGroups(bytes: Uint8Array, start: number, firstEnd: number): Span | un
  * The length in bytes of the separators between a group and the next digit; 0 when no digit
  * follows, or other text is between.
  */
-function gapBehind(bytes: Uint8Array, end: number): number {
+function gapAfter(bytes: Uint8Array, end: number): number {
   let at = end;
-  for (let count = 0; count < mostSeparators; count += 1) {
+  for (let count = 0; count < maxSeparators; count += 1) {
     const length = separatorLength(bytes, at);
     if (length === 0) return 0;
     at += length;
@@ -221,7 +221,7 @@ function isEnd(
   widths: readonly number[],
 ): boolean {
   if (isDigit(bytes[end])) return false;
-  if (gapBehind(bytes, end) !== gap || !isSame(bytes, end, firstEnd, gap)) return true;
+  if (gapAfter(bytes, end) !== gap || !isSame(bytes, end, firstEnd, gap)) return true;
   const next = endOfDigits(bytes, end + gap) - end - gap;
   return next !== widths[0];
 }

@@ -32,7 +32,7 @@ function containerAt(bytes: Uint8Array, offset: number, atStart: boolean): Conta
   const is = (...expected: readonly number[]): boolean =>
     expected.every((byte, index) => bytes[offset + index] === byte);
   if (is(0x1f, 0x8b, 0x08)) {
-    const dataOffset = behindGzipHead(bytes, offset);
+    const dataOffset = afterGzipHeader(bytes, offset);
     return dataOffset < bytes.length ? { kind: "gzip", offset, dataOffset } : undefined;
   }
   if (is(0x28, 0xb5, 0x2f, 0xfd)) return { kind: "zstd", offset, dataOffset: offset };
@@ -50,7 +50,7 @@ function containerAt(bytes: Uint8Array, offset: number, atStart: boolean): Conta
   // Two bytes occur in any noise: they count only at the start of a file and in PDF streams.
   const isZlib =
     bytes[offset] === 0x78 && [0x01, 0x5e, 0x9c, 0xda].includes(bytes[offset + 1] ?? 0);
-  if (isZlib && ((atStart && offset === 0) || isBehindStream(bytes, offset)))
+  if (isZlib && ((atStart && offset === 0) || isAfterStream(bytes, offset)))
     return { kind: "zlib", offset, dataOffset: offset + 2 };
   return undefined;
 }
@@ -59,7 +59,7 @@ function containerAt(bytes: Uint8Array, offset: number, atStart: boolean): Conta
  * RFC 1952: ten bytes, then an extra field, a name, a comment and a checksum, depending on the
  * flags. Infinity: not a gzip header.
  */
-function behindGzipHead(bytes: Uint8Array, offset: number): number {
+function afterGzipHeader(bytes: Uint8Array, offset: number): number {
   const flags = bytes[offset + 3] ?? 0xff;
   if ((flags & 0xe0) !== 0) return Infinity;
   let at = offset + 10;
@@ -73,7 +73,7 @@ function behindGzipHead(bytes: Uint8Array, offset: number): number {
   return (flags & 2) === 0 ? at : at + 2;
 }
 
-function isBehindStream(bytes: Uint8Array, offset: number): boolean {
+function isAfterStream(bytes: Uint8Array, offset: number): boolean {
   return /stream\r?\n$/.test(
     Buffer.from(bytes.subarray(Math.max(0, offset - 8), offset)).toString("latin1"),
   );
@@ -85,7 +85,7 @@ function isBehindStream(bytes: Uint8Array, offset: number): boolean {
  * is read as far as possible.
  */
 const deflated = () => createInflateRaw({ finishFlush: constants.Z_SYNC_FLUSH });
-const makers = {
+const decompressors = {
   gzip: deflated,
   zip: deflated,
   zlib: deflated,
@@ -93,25 +93,25 @@ const makers = {
 };
 
 /** Most bytes read from one container: a few kilobytes can expand to any number of zeros. */
-export const mostInflatedBytes = 4 * 1_024 * 1_024 * 1_024;
+export const maxInflatedBytes = 4 * 1_024 * 1_024 * 1_024;
 
 /** Decompresses one container from the bytes written to it, and passes its content on in chunks. */
 export class Inflation {
-  readonly #stream: ReturnType<(typeof makers)[Container["kind"]]>;
+  readonly #stream: ReturnType<(typeof decompressors)[Container["kind"]]>;
   readonly #read: Promise<"whole" | "cut">;
   #isOver = false;
 
-  /** `take` receives each chunk; the next one waits for its promise. */
+  /** `onChunk` receives each chunk; the next one waits for its promise. */
   constructor(
     kind: Container["kind"],
-    take: (piece: Uint8Array) => Promise<void>,
-    mostBytes = mostInflatedBytes,
+    onChunk: (chunk: Uint8Array) => Promise<void>,
+    maxBytes = maxInflatedBytes,
   ) {
-    this.#stream = makers[kind]();
+    this.#stream = decompressors[kind]();
     // Bytes after a container may cause an error after reading has ended: Node 24 emits it as an
     // event.
     this.#stream.on("error", () => undefined);
-    this.#read = this.#readAll(take, mostBytes);
+    this.#read = this.#readAll(onChunk, maxBytes);
   }
 
   get isOver(): boolean {
@@ -133,15 +133,15 @@ export class Inflation {
   }
 
   async #readAll(
-    take: (piece: Uint8Array) => Promise<void>,
-    mostBytes: number,
+    onChunk: (chunk: Uint8Array) => Promise<void>,
+    maxBytes: number,
   ): Promise<"whole" | "cut"> {
     let total = 0;
     try {
-      for await (const piece of this.#stream as AsyncIterable<Uint8Array>) {
-        total += piece.length;
-        if (total > mostBytes) return "cut";
-        await take(piece);
+      for await (const chunk of this.#stream as AsyncIterable<Uint8Array>) {
+        total += chunk.length;
+        if (total > maxBytes) return "cut";
+        await onChunk(chunk);
       }
     } catch {
       // Noise that looked like a container, or a truncated container: the readable part has been

@@ -55,7 +55,7 @@ const filterBits = 24;
 const tableBits = 19;
 
 /** Between two digits of one number. */
-const mostSeparators = 6;
+const maxSeparators = 6;
 
 interface Needle {
   readonly pan: number;
@@ -114,7 +114,7 @@ export class KnownNumbers implements Search {
       // overlap is found again, at the same offset.
       const chunk = bytes.subarray(from, from + chunkBytes + overlapBytes);
       this.#search(chunk, (start, needle, length) => {
-        if (needle.form !== restForm || standsAlone(bytes, from + start, length))
+        if (needle.form !== restForm || isIsolated(bytes, from + start, length))
           keep(from + start, needle);
       });
       this.#search(this.#ungroup(chunk), (start, { pan, form }, length) => {
@@ -185,7 +185,7 @@ export class KnownNumbers implements Search {
         length += 1;
         at = next;
         next += 1;
-        for (let count = 0; count < mostSeparators; count += 1) {
+        for (let count = 0; count < maxSeparators; count += 1) {
           const separator = separatorLength(chunk, next);
           if (separator === 0) break;
           next += separator;
@@ -214,7 +214,7 @@ function wordAt(bytes: Uint8Array, at: number): number {
   );
 }
 
-function standsAlone(bytes: Uint8Array, start: number, length: number): boolean {
+function isIsolated(bytes: Uint8Array, start: number, length: number): boolean {
   return !isDigit(bytes[start - 1]) && !isDigit(bytes[start + length]);
 }
 

@@ -20,16 +20,16 @@ const escape = 3;
 const chipField = 4;
 const script = 5;
 
-const begins = new Uint8Array(256);
-for (let byte = 0x30; byte <= 0x39; byte += 1) begins[byte] = digits;
-for (const byte of Buffer.from("ILMNO")) begins[byte] = base64;
-for (const byte of Buffer.from("%\\&")) begins[byte] = escape;
-for (const byte of scriptLeads) begins[byte] = script;
-begins[0x5a] = chipField;
-begins[0x57] = chipField;
+const encodingAt = new Uint8Array(256);
+for (let byte = 0x30; byte <= 0x39; byte += 1) encodingAt[byte] = digits;
+for (const byte of Buffer.from("ILMNO")) encodingAt[byte] = base64;
+for (const byte of Buffer.from("%\\&")) encodingAt[byte] = escape;
+for (const byte of scriptLeads) encodingAt[byte] = script;
+encodingAt[0x5a] = chipField;
+encodingAt[0x57] = chipField;
 
 /** Bytes that are read again after a long encoded passage: a number can lie across the boundary. */
-const readAgain = context / 2;
+const rereadBytes = context / 2;
 
 /**
  * Searches for anything that could be a card number: a scheme's first digits and length, a valid
@@ -46,49 +46,49 @@ export class PlausibleNumbers implements Search {
     // Where an encoding may be read next, per alignment of its units: bytes that are not text in
     // one alignment may be text in another.
     const [hex, wide, fours, escapes, fields, scripts] = [2, 2, 4, 1, 1, 1].map(
-      (lanes) => new Uint32Array(lanes),
+      (alignments) => new Uint32Array(alignments),
     );
     /** Searches the text decoded from an encoding at `at`, unless that was read already. */
-    const look = (
+    const tryEncoding = (
       read: (bytes: Uint8Array, at: number) => Projection | undefined,
       at: number,
       next = new Uint32Array(1),
     ): void => {
-      const lane = at % next.length;
-      if (at < (next[lane] ?? 0)) return;
+      const alignment = at % next.length;
+      if (at < (next[alignment] ?? 0)) return;
       const projection = read(bytes, at);
       if (projection === undefined) return;
       searchText(projection, keep);
       const narrow = narrowed(projection);
       if (narrow !== undefined) searchText(narrow, keep);
-      next[lane] = Math.max(
+      next[alignment] = Math.max(
         at + 1,
-        projection.end - (projection.text.length > readAgain ? readAgain : 0),
+        projection.end - (projection.text.length > rereadBytes ? rereadBytes : 0),
       );
     };
     for (let at = 0; at < bytes.length; at += 1) {
-      switch (begins[bytes[at] ?? 0]) {
+      switch (encodingAt[bytes[at] ?? 0]) {
         case digits: {
           const end = endOfDigits(bytes, at);
           const card = cardAt(bytes, at, end);
           if (card !== undefined)
             keep(card.start, card.isGrouped ? "grouped" : "plain", card.digits);
-          if (end - at === 1) look(utf16At, at, wide);
-          for (let from = at; from + 8 <= end; from += 1) look(hexAt, from, hex);
+          if (end - at === 1) tryEncoding(utf16At, at, wide);
+          for (let from = at; from + 8 <= end; from += 1) tryEncoding(hexAt, from, hex);
           at = end - 1;
           break;
         }
         case base64:
-          look(base64At, at, fours);
+          tryEncoding(base64At, at, fours);
           break;
         case escape:
-          look(escapedAt, at, escapes);
+          tryEncoding(escapedAt, at, escapes);
           break;
         case script:
-          look(scriptDigitsAt, at, scripts);
+          tryEncoding(scriptDigitsAt, at, scripts);
           break;
         case chipField:
-          look(chipFieldAt, at, fields);
+          tryEncoding(chipFieldAt, at, fields);
           break;
         default:
       }

@@ -13,16 +13,16 @@ export interface Projection {
  * Most bytes read at once; the caller continues from `end`, minus the length that a number may
  * have.
  */
-const mostRead = 4_096;
+const maxReadBytes = 4_096;
 
 /** Collects a projection. */
 class Reading {
-  readonly #text = new Uint8Array(mostRead);
-  readonly #origins = new Uint32Array(mostRead);
+  readonly #text = new Uint8Array(maxReadBytes);
+  readonly #origins = new Uint32Array(maxReadBytes);
   #length = 0;
 
   get isFull(): boolean {
-    return this.#length >= mostRead;
+    return this.#length >= maxReadBytes;
   }
 
   push(byte: number, origin: number): void {

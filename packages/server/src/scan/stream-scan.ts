@@ -11,8 +11,8 @@ const windowBytes = 1 << 20;
  * Nesting depth of containers, and the number of containers read at once. Further ones are reported
  * as unread.
  */
-const deepest = 4;
-const mostAtOnce = 64;
+const maxDepth = 4;
+const maxConcurrent = 64;
 
 export interface ScanReport {
   /** `offset` counts from the start of the file; inside a container it is the container's. */
@@ -22,7 +22,7 @@ export interface ScanReport {
 }
 
 /** A container that is being read, and the search of its content. */
-interface Inside {
+interface OpenContainer {
   readonly offset: number;
   readonly inflation: Inflation;
   readonly scan: StreamScan;
@@ -36,15 +36,15 @@ export class StreamScan {
   readonly #search: Search;
   readonly #report: ScanReport;
   readonly #depth: number;
-  #pieces: Uint8Array[] = [];
-  #waiting = 0;
+  #chunks: Uint8Array[] = [];
+  #bufferedBytes = 0;
   /** The end of the searched bytes: the context of the next ones. */
   #kept: Uint8Array = new Uint8Array(0);
   /** Number of bytes of `#kept` whose hits were reported already. */
   #reported = 0;
   /** Position of `#kept` in the stream. */
   #origin = 0;
-  #inside: Inside[] = [];
+  #containers: OpenContainer[] = [];
 
   constructor(search: Search, report: ScanReport, depth = 0) {
     this.#search = search;
@@ -52,23 +52,23 @@ export class StreamScan {
     this.#depth = depth;
   }
 
-  async write(piece: Uint8Array): Promise<void> {
-    for (const { inflation } of this.#inside) await inflation.write(piece);
-    this.#pieces.push(Uint8Array.from(piece));
-    this.#waiting += piece.length;
-    if (this.#waiting >= windowBytes) await this.#searchWaiting(false);
+  async write(chunk: Uint8Array): Promise<void> {
+    for (const { inflation } of this.#containers) await inflation.write(chunk);
+    this.#chunks.push(Uint8Array.from(chunk));
+    this.#bufferedBytes += chunk.length;
+    if (this.#bufferedBytes >= windowBytes) await this.#searchBuffered(false);
   }
 
   async end(): Promise<void> {
-    await this.#searchWaiting(true);
-    for (const each of this.#inside) await this.#finish(each);
-    this.#inside = [];
+    await this.#searchBuffered(true);
+    for (const each of this.#containers) await this.#finish(each);
+    this.#containers = [];
   }
 
-  async #searchWaiting(isLast: boolean): Promise<void> {
-    const bytes = Buffer.concat([this.#kept, ...this.#pieces]);
-    this.#pieces = [];
-    this.#waiting = 0;
+  async #searchBuffered(isLast: boolean): Promise<void> {
+    const bytes = Buffer.concat([this.#kept, ...this.#chunks]);
+    this.#chunks = [];
+    this.#bufferedBytes = 0;
     // Hits in the last bytes are searched again together with the bytes that follow.
     const until = isLast ? bytes.length : Math.max(this.#reported, bytes.length - context);
     for (const hit of this.#search.search(bytes)) {
@@ -87,10 +87,11 @@ export class StreamScan {
 
   async #open({ kind, offset, dataOffset }: Container, bytes: Uint8Array): Promise<void> {
     const at = this.#origin + offset;
-    for (const each of this.#inside.filter(({ inflation }) => inflation.isOver))
+    for (const each of this.#containers.filter(({ inflation }) => inflation.isOver))
       await this.#finish(each);
-    this.#inside = this.#inside.filter(({ inflation }) => !inflation.isOver);
-    if (this.#depth >= deepest || this.#inside.length >= mostAtOnce) return this.#report.unread(at);
+    this.#containers = this.#containers.filter(({ inflation }) => !inflation.isOver);
+    if (this.#depth >= maxDepth || this.#containers.length >= maxConcurrent)
+      return this.#report.unread(at);
     const scan = new StreamScan(
       this.#search,
       {
@@ -100,12 +101,12 @@ export class StreamScan {
       },
       this.#depth + 1,
     );
-    const inflation = new Inflation(kind, (piece) => scan.write(piece));
+    const inflation = new Inflation(kind, (chunk) => scan.write(chunk));
     await inflation.write(bytes.subarray(dataOffset));
-    this.#inside.push({ offset: at, inflation, scan });
+    this.#containers.push({ offset: at, inflation, scan });
   }
 
-  async #finish({ offset, inflation, scan }: Inside): Promise<void> {
+  async #finish({ offset, inflation, scan }: OpenContainer): Promise<void> {
     const read = await inflation.end();
     await scan.end();
     if (read === "cut") this.#report.unread(offset);

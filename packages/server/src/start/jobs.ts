@@ -26,7 +26,7 @@ export async function startJobs(jobs: readonly Job[], parts: AsyncDisposableStac
   }
 }
 
-interface ClockSetBackNeeds {
+interface ClockSetBackDependencies {
   readonly store: RunningStore;
   readonly incarnation: Incarnation | undefined;
   /** Counts failed reads. */
@@ -34,7 +34,7 @@ interface ClockSetBackNeeds {
 }
 
 export function clockSetBackJob(
-  { store, incarnation, reads }: ClockSetBackNeeds,
+  { store, incarnation, reads }: ClockSetBackDependencies,
   { clock, scheduler }: WatchedPorts,
   log: Log,
 ): ClockSetBackJob {
@@ -65,7 +65,7 @@ export function checkedUsers(
   });
 }
 
-interface RowUpgradeNeeds {
+interface RowUpgradeDependencies {
   readonly store: RunningStore;
   readonly keys: Keys;
   readonly users: CheckedPeople;
@@ -81,7 +81,7 @@ const settleMs = 30_000;
 
 export function rowUpgradeJob(
   { databaseUrl }: Config,
-  { store, keys, users, reads }: RowUpgradeNeeds,
+  { store, keys, users, reads }: RowUpgradeDependencies,
   { clock, scheduler }: WatchedPorts,
   log: Log,
 ): RowUpgradeJob {

@@ -10,7 +10,7 @@ import { databaseFileOf } from "./open-store.ts";
  * Number of cards to try when a database of an earlier version does not identify its keys. A single
  * damaged card proves nothing.
  */
-const triedCards = 20;
+const sampledCards = 20;
 
 /**
  * Rejects when the keys do not belong to the database: otherwise every stored card would fail
@@ -32,7 +32,7 @@ export async function refuseOtherKeys(
 
 /** true also when there are no cards. */
 async function opensACard(store: RunningStore, vault: Vault): Promise<boolean> {
-  const cards = await store.cardsAfter(0, triedCards);
+  const cards = await store.cardsAfter(0, sampledCards);
   for (const { merchantId, tokenDigest } of cards) {
     const card = await store.cardByToken(merchantId, tokenDigest);
     if (card === undefined) continue;

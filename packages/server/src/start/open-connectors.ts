@@ -22,17 +22,17 @@ type Simulated = Pick<RemoteSimulator | Simulator, "instruct">;
 
 /** Logs dropped values of acquirers' answers: at most once a minute for each field of each call. */
 export function droppedValues(log: Log, clock: Clock): ReportDropped {
-  const told = new Map<string, { at: Instant; dropped: number }>();
+  const reported = new Map<string, { at: Instant; dropped: number }>();
   return (value) => {
     const key = Object.values(value).join(" ");
-    const last = told.get(key);
+    const last = reported.get(key);
     const now = clock.now();
     if (last !== undefined && now >= last.at && now - last.at < minute) {
       last.dropped += 1;
       return;
     }
     log.write({ event: "acquirer_value_dropped", ...value, dropped: (last?.dropped ?? 0) + 1 });
-    told.set(key, { at: now, dropped: 0 });
+    reported.set(key, { at: now, dropped: 0 });
   };
 }
 

@@ -9,7 +9,7 @@ import type { Sealing } from "../vault/sealed-secret.ts";
 import { maskCardNumbers } from "../wire/decode/card-like.ts";
 import { ownRandom } from "./ports.ts";
 
-interface PeopleNeeds extends Omit<PeopleGateParts, "people"> {
+interface UserDependencies extends Omit<PeopleGateParts, "people"> {
   readonly store: PeopleStore;
   readonly sealing: Sealing;
 }
@@ -20,7 +20,7 @@ interface PeopleNeeds extends Omit<PeopleGateParts, "people"> {
  */
 export async function openPeople(
   { environment }: Config,
-  { store, sealing, ...parts }: PeopleNeeds,
+  { store, sealing, ...parts }: UserDependencies,
 ): Promise<ConsolePeople> {
   const [{ consolePeople }, { createPeople }, { createPasswords }] = await Promise.all([
     import("../http/sign-in/console-people.ts"),
@@ -36,7 +36,7 @@ export async function openPeople(
   return consolePeople({ ...parts, people: createPeople({ ...own, store, sealing, environment }) });
 }
 
-const headsMs = hour;
+const headIntervalMs = hour;
 
 /**
  * Writes the audit log's head to the process log, at once and each hour, because administrators of
@@ -62,7 +62,7 @@ export function logHeads({
         },
         () => undefined,
       );
-      if (!isOver) next(headsMs);
+      if (!isOver) next(headIntervalMs);
     });
   };
   next(0);

@@ -21,9 +21,9 @@ const tryWritingMs = 1_000;
  * Interval between checks whether to checkpoint the write-ahead log, in milliseconds, and the most
  * checks without a checkpoint.
  */
-const lookForCheckpointMs = 1_000;
+const checkpointCheckMs = 1_000;
 
-const mostLooksBetweenCheckpoints = 60;
+const maxChecksBetweenCheckpoints = 60;
 
 export async function openStore(
   config: Config,
@@ -80,19 +80,19 @@ export async function openStore(
  */
 function keepFileCurrent(store: RunningStore, scheduler: Scheduler): () => void {
   if (store.checkpoint === undefined) return () => undefined;
-  let [seen, copied, looks] = [0, 0, 0];
+  let [seen, copied, checks] = [0, 0, 0];
   let cancel = (): void => undefined;
-  const look = (): void => {
+  const check = (): void => {
     const { commits } = store.stats();
-    looks += 1;
-    if (commits !== copied && (commits === seen || looks >= mostLooksBetweenCheckpoints)) {
+    checks += 1;
+    if (commits !== copied && (commits === seen || checks >= maxChecksBetweenCheckpoints)) {
       store.checkpoint?.();
-      [copied, looks] = [commits, 0];
+      [copied, checks] = [commits, 0];
     }
     seen = commits;
-    cancel = scheduler.after(lookForCheckpointMs, look);
+    cancel = scheduler.after(checkpointCheckMs, check);
   };
-  cancel = scheduler.after(lookForCheckpointMs, look);
+  cancel = scheduler.after(checkpointCheckMs, check);
   return () => cancel();
 }
 

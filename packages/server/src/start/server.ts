@@ -15,7 +15,7 @@ import { logHeads, openPeople } from "./open-console-users.ts";
 import { ownRandom, type WatchedPorts } from "./ports.ts";
 import type { Services } from "./services.ts";
 
-interface ServerNeeds {
+interface ServerDependencies {
   readonly foundation: Foundation;
   readonly services: Services;
   /** Resolves when the server's own account is ready. */
@@ -30,7 +30,7 @@ interface ServerNeeds {
  */
 export async function openServer(
   config: Config,
-  { foundation, services, ready, isReady }: ServerNeeds,
+  { foundation, services, ready, isReady }: ServerDependencies,
   log: Log,
   { clock, scheduler }: WatchedPorts,
   parts: AsyncDisposableStack,
@@ -39,9 +39,9 @@ export async function openServer(
   const { own, paymentServices, users } = services;
   const byKey = (key: string) => paymentServices.byKey(key);
   const needs = {
-    accountOf: async (asked: string | undefined) => {
+    accountOf: async (requestedId: string | undefined) => {
       await ready;
-      const id = asked ?? (await store.accounts())[0]?.id;
+      const id = requestedId ?? (await store.accounts())[0]?.id;
       return id !== undefined && isAccountId(id) ? paymentServices.account(id) : undefined;
     },
     clock,

@@ -163,7 +163,7 @@ function sharedParts(
   };
 }
 
-interface OwnServiceNeeds {
+interface OwnServiceDependencies {
   readonly foundation: Foundation;
   readonly shared: SharedParts;
   readonly sender: Sender;
@@ -172,7 +172,7 @@ interface OwnServiceNeeds {
 
 async function openOwnService(
   config: Config,
-  { foundation, shared, sender, connectors }: OwnServiceNeeds,
+  { foundation, shared, sender, connectors }: OwnServiceDependencies,
   log: Log,
   ports: WatchedPorts,
   parts: AsyncDisposableStack,
@@ -227,7 +227,7 @@ function logFigures(
   parts.defer(stop);
 }
 
-interface SandboxNeeds {
+interface SandboxDependencies {
   readonly foundation: Foundation;
   readonly shared: SharedParts;
   readonly sender: Sender;
@@ -240,7 +240,7 @@ interface SandboxNeeds {
 /** Worlds, faults, and the class that finds the service of an account. */
 function openSandbox(
   config: Config,
-  { foundation, shared, sender, acquirerNames, own, recorder, reportDropped }: SandboxNeeds,
+  { foundation, shared, sender, acquirerNames, own, recorder, reportDropped }: SandboxDependencies,
   parts: AsyncDisposableStack,
 ): Pick<Services, "worlds" | "paymentServices" | "worldKeys" | "faultBoard" | "faults"> {
   const { known, keys } = foundation;
