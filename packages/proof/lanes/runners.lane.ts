@@ -7,7 +7,7 @@ import { makeTarball } from "../../../tools/package.ts";
 import {
   cleanEnvironment,
   Command,
-  SharedEnd,
+  SharedCleanup,
   temporaryFolder,
 } from "../../server/test/command.ts";
 
@@ -132,7 +132,7 @@ test("a customer pays", async (t) => t.is((await pay(cofre, "order-1")).status, 
   },
 ];
 
-const shared = new SharedEnd();
+const shared = new SharedCleanup();
 let root = "";
 let tarball = "";
 

@@ -117,7 +117,7 @@ class Serving {
   }
 
   /** Resolves with standard error once it matches `pattern`. */
-  async said(pattern: RegExp): Promise<string> {
+  async stderrMatch(pattern: RegExp): Promise<string> {
     await until(`standard error says ${String(pattern)}`, () => pattern.test(this.stderr));
     return this.stderr;
   }
@@ -372,7 +372,7 @@ describe("a started server", () => {
     const folder = join(newFolder(context), "data");
     const first = new Serving(context, ["--data-dir", folder]);
     const { port } = await first.event("listening");
-    const banner = await first.said(/\/ws\/capture .*\n/);
+    const banner = await first.stderrMatch(/\/ws\/capture .*\n/);
     assert.ok(banner.includes(`http://127.0.0.1:${String(port)}`));
 
     const commands = banner.split("\n").filter((line) => /^(?:TOKEN=|HASH=|curl )/.test(line));

@@ -37,12 +37,12 @@ function endAll(child: ChildProcess): void {
 }
 
 /** The context of a test, or of several that share processes. */
-export interface Ending {
+export interface CleanupContext {
   after(end: () => void): void;
 }
 
 /** The common end of several tests: for `after` of the suite. */
-export class SharedEnd implements Ending {
+export class SharedCleanup implements CleanupContext {
   readonly #ends: (() => void)[] = [];
 
   after(end: () => void): void {
@@ -62,7 +62,7 @@ export class Command {
   stderr = "";
 
   constructor(
-    context: Ending,
+    context: CleanupContext,
     [command, ...args]: readonly [string, ...string[]],
     environment: Readonly<Record<string, string>> = {},
     folder?: string,
@@ -82,7 +82,7 @@ export class Command {
 
   /** The program of this repository. */
   static cofre(
-    context: Ending,
+    context: CleanupContext,
     args: readonly string[],
     environment: Readonly<Record<string, string>> = {},
   ): Command {
@@ -90,7 +90,7 @@ export class Command {
   }
 
   /** Resolves with the match when the text on standard error matches `pattern`. */
-  said(pattern: RegExp): Promise<RegExpExecArray> {
+  stderrMatch(pattern: RegExp): Promise<RegExpExecArray> {
     return this.#until(() => pattern.exec(this.stderr));
   }
 
@@ -116,9 +116,9 @@ export class Command {
     return this.child.exitCode;
   }
 
-  async #until<Found>(look: () => Found | null | undefined): Promise<Found> {
+  async #until<Found>(read: () => Found | null | undefined): Promise<Found> {
     for (;;) {
-      const found = look();
+      const found = read();
       if (found !== null && found !== undefined) return found;
       const hasEnded = this.child.exitCode !== null || this.child.signalCode !== null;
       assert.ok(!hasEnded, `it goes on, but has ended: ${this.stdout}${this.stderr}`);
@@ -135,7 +135,7 @@ export class Command {
 }
 
 /** A folder that is removed after the test. */
-export function temporaryFolder(context: Ending): string {
+export function temporaryFolder(context: CleanupContext): string {
   const folder = mkdtempSync(join(tmpdir(), "cofre-test-"));
   context.after(() => rmSync(folder, { recursive: true, force: true }));
   return folder;

@@ -5,7 +5,7 @@ import { delimiter, dirname, join } from "node:path";
 import { after, before, describe, test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { makeTarball } from "../../../tools/package.ts";
-import { cleanEnvironment, Command, SharedEnd, temporaryFolder } from "./command.ts";
+import { cleanEnvironment, Command, SharedCleanup, temporaryFolder } from "./command.ts";
 
 /*
  * The package as users get it: its tarball, installed by npm into an empty folder. Its dependencies
@@ -17,7 +17,7 @@ const npm = process.platform === "win32" ? "npm.cmd" : "npm";
 /** Puts the Node that runs this test before any other on this machine. */
 const path = { PATH: [dirname(process.execPath), cleanEnvironment["PATH"] ?? ""].join(delimiter) };
 
-const shared = new SharedEnd();
+const shared = new SharedCleanup();
 let folder = "";
 
 before(() => {

@@ -5,7 +5,7 @@ import { clockToleranceMs } from "../../../server/src/kernel/clock.ts";
 import { day, hour, minute } from "../../../server/src/kernel/instant.ts";
 import { systemElapsed } from "../../../server/src/kernel/system-elapsed.ts";
 import { systemClock } from "../../../server/src/kernel/system-clock.ts";
-import { HeldScheduler } from "../../../server/test/held-scheduler.ts";
+import { ManualScheduler } from "../../../server/test/manual-scheduler.ts";
 import {
   integrationKey,
   ManualClock,
@@ -47,7 +47,7 @@ export async function forgetCards({
   readonly each: number;
   readonly ends: () => Promise<void>;
 }): Promise<DeletedCards> {
-  const scheduler = new HeldScheduler((ms) => ms === minute);
+  const scheduler = new ManualScheduler((ms) => ms === minute);
   const environment = { COFRE_DATA_DIR: folder, ...store.environment };
   const manual = new ManualClock(testEpoch);
   let aheadMs = 0;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { StillTime } from "../../test/contract/connector-harness.ts";
 import * as given from "../../test/contract/store-fixtures.ts";
-import { runDeclared } from "../../test/declared.ts";
+import { runDeclared } from "../../test/run-declared.ts";
 import { cardOf, numberUnder } from "../../test/vectors/cards.ts";
 import type {
   AuthorizeOutcome,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as given from "../../test/contract/store-fixtures.ts";
-import { runDeclared } from "../../test/declared.ts";
+import { runDeclared } from "../../test/run-declared.ts";
 import { cardOf } from "../../test/vectors/cards.ts";
 import { connectorsOf } from "../connectors/connector-set.ts";
 import { createSimulator } from "../connectors/simulator/simulator-connector.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as given from "../../test/contract/store-fixtures.ts";
-import { planAlone, worldsAlone } from "../../test/worlds-alone.ts";
+import { standalonePlan, standaloneWorlds } from "../../test/standalone-worlds.ts";
 import type { ServiceRecording } from "../payment-service.ts";
 import { type MerchantId } from "../kernel/ids.ts";
 import { hour, type Instant, instant, second } from "../kernel/instant.ts";
@@ -30,7 +30,7 @@ interface Rig {
 function rig(limits: Partial<WorldLimits> = {}): Rig {
   let now = epoch;
   const changed: MerchantId[] = [];
-  const worlds = worldsAlone({ now: () => instant(now) }, random, {
+  const worlds = standaloneWorlds({ now: () => instant(now) }, random, {
     limits,
     onChanged: (id) => void changed.push(id),
   });
@@ -39,7 +39,7 @@ function rig(limits: Partial<WorldLimits> = {}): Rig {
     changed,
     advance: (ms) => void (now += ms),
     create: ({ key, running = false } = {}) =>
-      worlds.create(planAlone(random, { now: instant(epoch), running }, key)),
+      worlds.create(standalonePlan(random, { now: instant(epoch), running }, key)),
   };
 }
 
@@ -227,8 +227,10 @@ test("a world that begins anew gives up the moves of its time, and what still en
     attempted: () => undefined,
     committed: ({ order }) => void recorded.push(order.code),
   };
-  const worlds = worldsAlone({ now: () => instant(epoch) }, random, { recording });
-  const world = await worlds.create(planAlone(random, { now: instant(epoch), running: false }));
+  const worlds = standaloneWorlds({ now: () => instant(epoch) }, random, { recording });
+  const world = await worlds.create(
+    standalonePlan(random, { now: instant(epoch), running: false }),
+  );
   const { account } = world.plan;
   const held = (number: number, captureBy = instant(epoch + hour)): Change =>
     given.paymentChange({
@@ -287,10 +289,12 @@ test("a move of the time waits for no pause between cards, however many a world 
     if (ms > 0) pauses.push(ms);
     await systemScheduler.sleep(0, signal);
   };
-  const worlds = worldsAlone({ now: () => instant(epoch) }, random, {
+  const worlds = standaloneWorlds({ now: () => instant(epoch) }, random, {
     scheduler: { ...systemScheduler, sleep },
   });
-  const world = await worlds.create(planAlone(random, { now: instant(epoch), running: false }));
+  const world = await worlds.create(
+    standalonePlan(random, { now: instant(epoch), running: false }),
+  );
   const cards = 2_500;
   for (let number = 1; number <= cards; number += 1) {
     // Two of them have a different time from all others.

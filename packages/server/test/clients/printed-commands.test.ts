@@ -43,7 +43,9 @@ describe("the commands that lead a client here, as they are printed", () => {
         COFRE_TLS_PORT: String(port),
         COFRE_PROXY_PORT: "0",
       });
-      const [, proxyPort = ""] = await leading.said(/The proxy is http:\/\/127\.0\.0\.1:(\d+);/);
+      const [, proxyPort = ""] = await leading.stderrMatch(
+        /The proxy is http:\/\/127\.0\.0\.1:(\d+);/,
+      );
       const asked = shell(client, { COFRE_PROXY_PORT: proxyPort, KEY: integrationKey });
       assert.equal(await asked.code(), 0, asked.stderr);
       assert.match(asked.stdout, /"rate":"5\.8300"/);

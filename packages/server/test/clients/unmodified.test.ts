@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
-import { Command, SharedEnd, temporaryFolder } from "../command.ts";
+import { Command, SharedCleanup, temporaryFolder } from "../command.ts";
 import { integrationKey } from "../server.ts";
 
 /*
@@ -23,7 +23,7 @@ interface Installation {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-const shared = new SharedEnd();
+const shared = new SharedCleanup();
 
 async function install(): Promise<Installation> {
   const environment = {
@@ -43,7 +43,7 @@ async function install(): Promise<Installation> {
     ["proxy", "--proxy-port", "0", "--tls-port", tlsPort],
     environment,
   );
-  const [, proxyPort = ""] = await proxy.said(/The proxy is http:\/\/127\.0\.0\.1:(\d+);/);
+  const [, proxyPort = ""] = await proxy.stderrMatch(/The proxy is http:\/\/127\.0\.0\.1:(\d+);/);
   return { cofre, proxy, proxyPort, environment };
 }
 
@@ -236,7 +236,7 @@ describe("clients that are not changed in any way, through `cofre proxy`", () =>
         child.exitCode !== 0 && /403|Not a host of this interface/.test(stdout + stderr),
         stdout + stderr,
       );
-      await installation.proxy.said(
+      await installation.proxy.stderrMatch(
         /^refused: example\.com:443, which is not a host of this interface$/m,
       );
     });
@@ -346,7 +346,7 @@ describe("cofre proxy", () => {
         /^HTTP\/1\.1 403 .*\r\n[^]*\r\n\r\nThis proxy forwards only to api\.ebanxpay\.com:443, .*\.\n$/,
         target,
       );
-      await proxy.said(
+      await proxy.stderrMatch(
         new RegExp(
           `^refused: ${target.replaceAll(".", "\\.")}, which is not a host of this interface$`,
           "m",
@@ -362,7 +362,7 @@ describe("cofre proxy", () => {
       "GET http://api.ebanx.com/ws/query?integration_key=hush HTTP/1.1\r\nHost: api.ebanx.com\r\n\r\n",
     );
     assert.match(answer, /^HTTP\/1\.1 405 [^]*it knows CONNECT and nothing else\.\n$/);
-    await proxy.said(/^refused: GET api\.ebanx\.com$/m);
+    await proxy.stderrMatch(/^refused: GET api\.ebanx\.com$/m);
     assert.ok(!proxy.stderr.includes("hush"));
   });
 
@@ -381,8 +381,8 @@ describe("cofre proxy", () => {
       ["proxy", "--proxy-port", "0", "--tls-port", "1"],
       environment,
     );
-    const [, port = ""] = await alone.said(/The proxy is http:\/\/127\.0\.0\.1:(\d+);/);
-    await alone.said(/^Nothing listens at 127\.0\.0\.1:1 yet: run `cofre start --tls`/m);
+    const [, port = ""] = await alone.stderrMatch(/The proxy is http:\/\/127\.0\.0\.1:(\d+);/);
+    await alone.stderrMatch(/^Nothing listens at 127\.0\.0\.1:1 yet: run `cofre start --tls`/m);
     const answer = await exchangeWith(
       Number(port),
       "CONNECT api.ebanx.com:443 HTTP/1.1\r\nHost: api.ebanx.com:443\r\n\r\n",
@@ -391,7 +391,7 @@ describe("cofre proxy", () => {
       answer,
       /^HTTP\/1\.1 502 [^]*Nothing answers at 127\.0\.0\.1:1: cofre start --tls starts what should\.\n$/,
     );
-    await alone.said(/^nothing answers at 127\.0\.0\.1:1/m);
+    await alone.stderrMatch(/^nothing answers at 127\.0\.0\.1:1/m);
 
     const second = Command.cofre(context, ["proxy", "--proxy-port", proxyPort], environment);
     assert.equal(await second.code(), 1);
@@ -406,7 +406,7 @@ describe("cofre proxy", () => {
       ["proxy", "--proxy-port", "0", "--tls-port", tlsPort],
       environment,
     );
-    const [, port = ""] = await proxy.said(/The proxy is http:\/\/127\.0\.0\.1:(\d+);/);
+    const [, port = ""] = await proxy.stderrMatch(/The proxy is http:\/\/127\.0\.0\.1:(\d+);/);
     const socket = connect(Number(port), "127.0.0.1");
     socket
       .on("error", () => undefined)
@@ -434,7 +434,7 @@ describe("cofre env", () => {
         "--data-dir",
         folder,
       ]);
-      await started.said(/eval "\$\(cofre env CLIENT\)"/);
+      await started.stderrMatch(/eval "\$\(cofre env CLIENT\)"/);
       const printed = Command.cofre(context, ["env", "curl", "--data-dir", folder]);
       assert.equal(await printed.code(), 0);
       const shell = new Command(

@@ -35,7 +35,7 @@ import { openEmbeddedStore } from "../../src/stores/embedded/embedded-store.ts";
 import type { Store } from "../../src/stores/store.ts";
 import * as given from "../contract/store-fixtures.ts";
 import { freePort } from "../free-port.ts";
-import { HeldScheduler } from "../held-scheduler.ts";
+import { ManualScheduler } from "../manual-scheduler.ts";
 import { ManualClock } from "../server.ts";
 import { until } from "../until.ts";
 
@@ -158,7 +158,7 @@ async function post(
     ];
   }
   const sign = createSigner(keys);
-  const time = new HeldScheduler(isPatience);
+  const time = new ManualScheduler(isPatience);
   const egress = createEgress({ policy: sandboxEgress, scheduler: time });
   let underWay = 0;
   const alarms: string[] = [];

@@ -563,7 +563,7 @@ describe("the link for an admin", () => {
       COFRE_LOG_FORMAT: "json",
     };
     const process = Command.cofre(context, ["start"], environment);
-    const [, port, invitation = ""] = await process.said(
+    const [, port, invitation = ""] = await process.stderrMatch(
       /http:\/\/127\.0\.0\.1:(\d+)\/#invite=(\S+)\n/,
     );
     assert.match(process.stderr, /These keys are shown only now/);

@@ -5,7 +5,7 @@ import { describe, test } from "node:test";
 import { startCofre } from "../../src/app.ts";
 import { faultKindNames } from "../../src/http/faults/fault-kinds.ts";
 import { SeededRandom } from "../../src/kernel/seeded-random.ts";
-import { HeldScheduler } from "../held-scheduler.ts";
+import { ManualScheduler } from "../manual-scheduler.ts";
 import {
   type Answer,
   directBody,
@@ -453,7 +453,7 @@ describe("a request with an Idempotency-Key that a fault meets", () => {
 const delayMs = 119_999;
 
 /** Releases waiting faults until the promise settles, because the wait may begin a moment later. */
-async function released<T>(time: HeldScheduler, ends: Promise<T>): Promise<T> {
+async function released<T>(time: ManualScheduler, ends: Promise<T>): Promise<T> {
   const wait = { isOver: false };
   const ended = ends.finally(() => (wait.isOver = true));
   await until("the fault's wait is over", () => {
@@ -494,7 +494,7 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
   });
 
   test("holds none of the server's places while it waits", async () => {
-    const time = new HeldScheduler((ms) => ms === delayMs);
+    const time = new ManualScheduler((ms) => ms === delayMs);
     await using server = await startTestServer({
       environment: { COFRE_MAX_IN_FLIGHT: "1" },
       ports: { scheduler: time },
@@ -535,7 +535,7 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
   });
 
   test("slow: who sends the charge again meanwhile is charged once", async () => {
-    const time = new HeldScheduler((ms) => ms === delayMs);
+    const time = new ManualScheduler((ms) => ms === delayMs);
     await using server = await startTestServer({ ports: { scheduler: time } });
     await add(server, { kind: "slow", delay_ms: delayMs });
     const first = pay(server, "order-1");
@@ -546,7 +546,7 @@ describe("a fault that waits", { timeout: 60_000 }, () => {
   });
 
   test("slow: all is done, also when the client has gone", async () => {
-    const time = new HeldScheduler((ms) => ms === delayMs);
+    const time = new ManualScheduler((ms) => ms === delayMs);
     await using server = await startTestServer({ ports: { scheduler: time } });
     await add(server, { kind: "slow", delay_ms: delayMs });
     const leaving = httpRequest({

@@ -109,7 +109,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
     const { url, heard } = await startProgram(context);
     await setSettings(testServer, { notificationEndpoints: [{ id: "shop", url, enabled: false }] });
     const listening = commandOf(context, testServer, ["listen", "--forward-to", url]);
-    await listening.said(/Ctrl-C stops it/);
+    await listening.stderrMatch(/Ctrl-C stops it/);
     const [, port = ""] = /on port (\d+)/.exec(listening.stderr) ?? [];
     assert.deepEqual(await endpointsOf(testServer), ["shop", `listen-${port}`]);
 
@@ -159,7 +159,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
     assert.equal(body["status"], "SUCCESS");
     const { url, heard } = await startProgram(context);
     const listening = commandOf(context, server, ["listen", "--forward-to", url], key);
-    await listening.said(/Ctrl-C stops it/);
+    await listening.stderrMatch(/Ctrl-C stops it/);
     const order = { ...directBody("one"), integration_key: key };
     await server.postJson("/ws/direct", order);
     await listening.lines(1);
@@ -198,7 +198,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
     await using testServer = await startCofre();
     const { url } = await startProgram(context, [503]);
     const listening = commandOf(context, testServer, ["listen", "--forward-to", url, "--json"]);
-    await listening.said(/Ctrl-C stops it/);
+    await listening.stderrMatch(/Ctrl-C stops it/);
     await pay(testServer, "refused");
     const [line = ""] = await listening.lines(1);
     const shown = JSON.parse(line) as Record<string, unknown>;
@@ -217,7 +217,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
       "--forward-to",
       `localhost:${await freePort()}`,
     ]);
-    await alone.said(/Ctrl-C stops it/);
+    await alone.stderrMatch(/Ctrl-C stops it/);
     await pay(testServer, "unreachable");
     assert.match(
       (await alone.lines(1))[0] ?? "",
@@ -232,7 +232,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
     await using testServer = await startCofre();
     await setSettings(testServer, { notificationChaos: { double: 1_000 } });
     const listening = commandOf(context, testServer, ["listen", "--json"]);
-    await listening.said(/Ctrl-C stops it/);
+    await listening.stderrMatch(/Ctrl-C stops it/);
     await pay(testServer, "twice");
     const twice = (await listening.lines(2)).map(
       (line) => JSON.parse(line) as Record<string, unknown>,
@@ -277,18 +277,18 @@ describe("cofre listen", { concurrency: 3 }, () => {
   test("that was killed is cleared away by the next one, and one that lives is not", async (context) => {
     await using testServer = await startCofre();
     const killed = commandOf(context, testServer, ["listen"]);
-    await killed.said(/Ctrl-C stops it/);
+    await killed.stderrMatch(/Ctrl-C stops it/);
     killed.child.kill("SIGKILL");
     await killed.exited;
     const [left] = await endpointsOf(testServer);
     assert.match(left ?? "", /^listen-\d+$/, "a control: it was killed before it could leave");
 
     const second = commandOf(context, testServer, ["listen"]);
-    await second.said(/Ctrl-C stops it/);
+    await second.stderrMatch(/Ctrl-C stops it/);
     const [alive = ""] = await endpointsOf(testServer);
     assert.notEqual(alive, left);
     const third = commandOf(context, testServer, ["listen"]);
-    await third.said(/Ctrl-C stops it/);
+    await third.stderrMatch(/Ctrl-C stops it/);
     const both = await endpointsOf(testServer);
     assert.equal(both.length, 2);
     assert.equal(both[0], alive);
@@ -298,7 +298,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
     await using testServer = await startCofre();
     const port = String(await freePort());
     const killed = commandOf(context, testServer, ["listen", "--port", port]);
-    await killed.said(/Ctrl-C stops it/);
+    await killed.stderrMatch(/Ctrl-C stops it/);
     killed.child.kill("SIGKILL");
     await killed.exited;
     await pay(testServer, "unheard");
@@ -307,7 +307,7 @@ describe("cofre listen", { concurrency: 3 }, () => {
     );
 
     const again = commandOf(context, testServer, ["listen", "--port", port]);
-    await again.said(/Ctrl-C stops it/);
+    await again.stderrMatch(/Ctrl-C stops it/);
     // The second attempt is due five seconds after the first.
     assert.match(
       (await again.lines(1))[0] ?? "",
@@ -318,16 +318,16 @@ describe("cofre listen", { concurrency: 3 }, () => {
   test("enters itself again when the account has forgotten it", async (context) => {
     await using testServer = await startCofre();
     const listening = commandOf(context, testServer, ["listen"]);
-    await listening.said(/Ctrl-C stops it/);
+    await listening.stderrMatch(/Ctrl-C stops it/);
     await setSettings(testServer, { notificationEndpoints: [] });
-    await listening.said(/registered again/);
+    await listening.stderrMatch(/registered again/);
     assert.equal((await endpointsOf(testServer)).length, 1);
   });
 
   test("leaves when nobody reads any more what it prints", async (context) => {
     await using testServer = await startCofre();
     const listening = commandOf(context, testServer, ["listen"]);
-    await listening.said(/Ctrl-C stops it/);
+    await listening.stderrMatch(/Ctrl-C stops it/);
     listening.child.stdout?.destroy();
     await pay(testServer, "unread");
     assert.equal(await listening.code(), 0);

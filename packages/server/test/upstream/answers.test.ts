@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { systemScheduler } from "../../src/kernel/system-scheduler.ts";
 import { freePort } from "../free-port.ts";
-import { HeldScheduler } from "../held-scheduler.ts";
+import { ManualScheduler } from "../manual-scheduler.ts";
 import { paymentCodeOf, refundCodeOf } from "../../src/connectors/upstream/references.ts";
 import { httpAnswer, paymentBody, startCannedServer } from "./canned-server.ts";
 import { authorizeRequest, cardInHand, followUpRequest, upstreamAt } from "./connector.ts";
@@ -67,7 +67,7 @@ describe("what the upstream answers to an authorization", () => {
 
   test("a request that nobody answers in time is unknown at its deadline, and its bytes are wiped", async () => {
     await using server = await startCannedServer();
-    const time = new HeldScheduler();
+    const time = new ManualScheduler();
     const upstream = upstreamAt(`http://127.0.0.1:${server.port}`, undefined, time);
     const asked = upstream.authorize(authorizeRequest("p-1"), cardInHand());
     await server.heard;

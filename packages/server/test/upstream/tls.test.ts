@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from "node:net";
 import { describe, test } from "node:test";
 import { connect as connectTls, createServer, type TlsOptions } from "node:tls";
 import { paymentCodeOf } from "../../src/connectors/upstream/references.ts";
-import { HeldScheduler } from "../held-scheduler.ts";
+import { ManualScheduler } from "../manual-scheduler.ts";
 import { directBody, integrationKey, startTestServer } from "../server.ts";
 import { httpAnswer, paymentBody, startCannedServer } from "./canned-server.ts";
 import { authorizeRequest, cardInHand, upstreamAt } from "./connector.ts";
@@ -55,7 +55,7 @@ describe("TLS to the upstream", () => {
 
   test("a server that takes connections and never says a word of TLS gets nothing of the request, which may go elsewhere", async () => {
     await using server = await startCannedServer();
-    const time = new HeldScheduler();
+    const time = new ManualScheduler();
     const upstream = upstreamAt(`https://127.0.0.1:${server.port}`, authority.ca, time);
     const asked = upstream.authorize(authorizeRequest("p-1"), cardInHand());
     await server.heard;

@@ -5,7 +5,7 @@ import { systemScheduler } from "../src/kernel/system-scheduler.ts";
  * The machine's timers, except those whose delay matches `holds`: they fire when the test says so.
  * A test that needs a timer to fire late or never is then independent of the machine's speed.
  */
-export class HeldScheduler implements Scheduler {
+export class ManualScheduler implements Scheduler {
   readonly #holds: (ms: number) => boolean;
   readonly #held = new Set<() => void>();
 

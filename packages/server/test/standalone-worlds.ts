@@ -11,7 +11,7 @@ import type { WorldPlan } from "../src/sandbox/world.ts";
 import { Worlds, type WorldsParts } from "../src/sandbox/worlds.ts";
 
 /** Worlds without a server: nothing is charged in them. */
-export function worldsAlone(
+export function standaloneWorlds(
   clock: Clock,
   random: SeededRandom,
   parts: Partial<WorldsParts>,
@@ -46,7 +46,7 @@ export function worldsAlone(
 }
 
 /** A world with this key, or with a generated one. */
-export function planAlone(
+export function standalonePlan(
   random: SeededRandom,
   time: WorldPlan["time"],
   key = hexOf(random.bytes(16)),
