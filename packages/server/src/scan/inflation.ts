@@ -85,7 +85,7 @@ function isAfterStream(bytes: Uint8Array, offset: number): boolean {
  * is read as far as possible.
  */
 const deflated = () => createInflateRaw({ finishFlush: constants.Z_SYNC_FLUSH });
-const decompressors = {
+const streamFactories = {
   gzip: deflated,
   zip: deflated,
   zlib: deflated,
@@ -97,7 +97,7 @@ export const maxInflatedBytes = 4 * 1_024 * 1_024 * 1_024;
 
 /** Decompresses one container from the bytes written to it, and passes its content on in chunks. */
 export class Inflation {
-  readonly #stream: ReturnType<(typeof decompressors)[Container["kind"]]>;
+  readonly #stream: ReturnType<(typeof streamFactories)[Container["kind"]]>;
   readonly #read: Promise<"whole" | "cut">;
   #isOver = false;
 
@@ -107,7 +107,7 @@ export class Inflation {
     onChunk: (chunk: Uint8Array) => Promise<void>,
     maxBytes = maxInflatedBytes,
   ) {
-    this.#stream = decompressors[kind]();
+    this.#stream = streamFactories[kind]();
     // Bytes after a container may cause an error after reading has ended: Node 24 emits it as an
     // event.
     this.#stream.on("error", () => undefined);
