@@ -66,7 +66,7 @@ export class SimulatedAcquirer {
       reverses: true,
       lateArrivalMs,
     };
-    this.#network = new Network({ ...parts, name, lateArrivalMs, hearsCopies: false });
+    this.#network = new Network({ ...parts, name, lateArrivalMs, sendsCopies: false });
   }
 
   heal(): void {

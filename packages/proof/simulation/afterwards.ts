@@ -7,7 +7,7 @@ import { tokenDiesAt } from "./audit-tables.ts";
 import type { Chance } from "../../server/test/support/chance.ts";
 import type { Answer, Installation } from "./installation.ts";
 import { pay, storeCard, textOf, verify } from "./purchases.ts";
-import { type Seen, seenOf } from "./seen.ts";
+import { type PaymentView, paymentViewOf } from "./payment-view.ts";
 import { ask, query, wish } from "./shop-client.ts";
 import { note, someHash, type Shop } from "./shop.ts";
 import type { Fields } from "./wire-request.ts";
@@ -42,20 +42,20 @@ const exclusive: ReadonlySet<string> = new Set([
 ]);
 
 /** Payments that a verb may apply to. */
-const suits: Readonly<Record<Verb, (payment: Seen) => boolean>> = {
+const suits: Readonly<Record<Verb, (payment: PaymentView) => boolean>> = {
   capture: ({ captureAvailable }) => captureAvailable,
   cancel: ({ preApproved, status }) => preApproved && status === "PE",
-  accept: isHeldBack,
-  reject: isHeldBack,
+  accept: isUncaptured,
+  reject: isUncaptured,
   dispute: isPaid,
   credit: ({ chargeback }) => chargeback === "opened",
 };
 
-function isHeldBack({ preApproved, captureAvailable, status }: Seen): boolean {
+function isUncaptured({ preApproved, captureAvailable, status }: PaymentView): boolean {
   return preApproved && !captureAvailable && status === "PE";
 }
 
-function isPaid({ status, chargeback }: Seen): boolean {
+function isPaid({ status, chargeback }: PaymentView): boolean {
   return status === "CO" && chargeback === "none";
 }
 
@@ -123,9 +123,9 @@ async function operate(
     hash,
   );
   if (answer.kind === "refusal")
-    await requests.hearsOperator(shop.account.id, hash, answer.code, since);
+    await requests.onOperatorResult(shop.account.id, hash, answer.code, since);
   if (answer.kind !== "answer") return false;
-  note(installation, shop, seenOf(answer.value));
+  note(installation, shop, paymentViewOf(answer.value));
   return wins[verb](answer.value);
 }
 

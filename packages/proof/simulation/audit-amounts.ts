@@ -1,5 +1,5 @@
 import type { Is } from "./audit-payment.ts";
-import type { Seen } from "./seen.ts";
+import type { PaymentView } from "./payment-view.ts";
 
 /** The amount and currency of an order, and whether it is processed within its country. */
 export interface Order {
@@ -43,7 +43,7 @@ const taxes: Readonly<Record<string, bigint>> = {
  * cent (interface 8).
  */
 export function checkAmounts(
-  told: Seen,
+  told: PaymentView,
   { amount, currency, country, local }: Order,
   { taxPolicy, taxPaidBy }: TaxRules,
   is: Is,

@@ -5,7 +5,7 @@ import type { Store } from "../../server/src/stores/store.ts";
 import { tokenDiesAt } from "./audit-tables.ts";
 
 /** What the auditor knows of a stored card, independently of the store. */
-interface Known {
+interface ExpectedCard {
   /** Its latest use that was committed, or that a client received an answer about. */
   usedAt: number;
   /** Its latest use that may have been committed. */
@@ -31,7 +31,7 @@ export class CardAuditor {
   readonly #digestOf: DigestOf;
   readonly #violation: (text: string) => void;
   readonly #mark: (what: string) => void;
-  readonly #known = new Map<string, Known>();
+  readonly #expected = new Map<string, ExpectedCard>();
   #isPutBack = false;
 
   constructor(
@@ -58,12 +58,12 @@ export class CardAuditor {
 
   /** Whether this merchant ever stored a card with this token. */
   knows(merchantId: MerchantId, token: string): boolean {
-    return this.#known.has(keyOf(merchantId, this.#digestOf(merchantId, token)));
+    return this.#expected.has(keyOf(merchantId, this.#digestOf(merchantId, token)));
   }
 
   /** Until when a card with this token is certainly valid; undefined if none is known. */
   goodUntil(merchantId: MerchantId, token: string): number | undefined {
-    const known = this.#known.get(keyOf(merchantId, this.#digestOf(merchantId, token)));
+    const known = this.#expected.get(keyOf(merchantId, this.#digestOf(merchantId, token)));
     return known?.sure === true ? tokenDiesAt(known.usedAt) : undefined;
   }
 
@@ -104,7 +104,7 @@ export class CardAuditor {
     asked: Instant | undefined,
     at: Instant,
   ): Promise<void> {
-    const known = this.#known.get(keyOf(merchantId, digest));
+    const known = this.#expected.get(keyOf(merchantId, digest));
     const name = nameOf(merchantId, digest);
     if (known === undefined || asked === undefined)
       this.#violation(`I12: a token that is charged is one that its merchant stored: ${name}`);
@@ -121,12 +121,12 @@ export class CardAuditor {
     if (cardUse !== undefined && charge !== undefined)
       this.#checkLive(merchantId, cardUse.tokenDigest, charge);
     // A card is not stored under a token that exists, so the known card suffices.
-    if (card !== undefined && !this.#known.has(keyOf(merchantId, card.next.tokenDigest)))
+    if (card !== undefined && !this.#expected.has(keyOf(merchantId, card.next.tokenDigest)))
       this.#use(merchantId, card.next.tokenDigest, card.next.createdAt, false);
     if (card !== undefined) this.#mayUse(merchantId, card.next.tokenDigest, card.next.lastUsedAt);
     if (cardUse !== undefined) this.#mayUse(merchantId, cardUse.tokenDigest, cardUse.at);
     if (cardErasure === undefined) return;
-    const known = this.#known.get(keyOf(merchantId, cardErasure.tokenDigest));
+    const known = this.#expected.get(keyOf(merchantId, cardErasure.tokenDigest));
     if (known === undefined) return;
     if (at >= tokenDiesAt(known.usedAt)) known.erasable = true;
     else this.#mark("an erasure comes too late for a card that was used");
@@ -137,7 +137,7 @@ export class CardAuditor {
       this.#use(merchantId, card.next.tokenDigest, card.next.lastUsedAt, true);
     if (cardUse !== undefined) await this.#wasUsed(merchantId, cardUse.tokenDigest, cardUse.at);
     if (cardErasure === undefined) return;
-    const known = this.#known.get(keyOf(merchantId, cardErasure.tokenDigest));
+    const known = this.#expected.get(keyOf(merchantId, cardErasure.tokenDigest));
     if (known === undefined || !(await this.#isGone(merchantId, cardErasure.tokenDigest))) return;
     this.#mark("a card is erased");
     if (!known.erasable)
@@ -159,14 +159,14 @@ export class CardAuditor {
           `no card is kept that nobody has used for 14 months: ${nameOf(merchantId, tokenDigest)}`,
         );
     }
-    for (const [key, { sure, erasable }] of this.#known) {
+    for (const [key, { sure, erasable }] of this.#expected) {
       if (sure && !erasable && !kept.has(key))
         this.#violation(`I10: no card is lost: ${key.slice(0, 17)}`);
     }
   }
 
   async #wasUsed(merchantId: MerchantId, digest: TokenDigest, at: Instant): Promise<void> {
-    const known = this.#known.get(keyOf(merchantId, digest));
+    const known = this.#expected.get(keyOf(merchantId, digest));
     if (known === undefined)
       this.#violation(
         `I12: a card that is used is one that its merchant stored: ${nameOf(merchantId, digest)}`,
@@ -182,13 +182,13 @@ export class CardAuditor {
 
   /** Checks the card before the charge itself counts as a use. */
   #checkLive(merchantId: MerchantId, digest: TokenDigest, charge: Instant): void {
-    const known = this.#known.get(keyOf(merchantId, digest));
+    const known = this.#expected.get(keyOf(merchantId, digest));
     if (known !== undefined && charge >= tokenDiesAt(Math.max(known.usedAt, known.mayBeUsedAt)))
       this.#violation(`I10: no token is charged after it expired: ${nameOf(merchantId, digest)}`);
   }
 
   #mayUse(merchantId: MerchantId, digest: TokenDigest, at: number): void {
-    const known = this.#known.get(keyOf(merchantId, digest));
+    const known = this.#expected.get(keyOf(merchantId, digest));
     if (known !== undefined) known.mayBeUsedAt = Math.max(known.mayBeUsedAt, at);
   }
 
@@ -198,10 +198,10 @@ export class CardAuditor {
 
   #use(merchantId: MerchantId, digest: TokenDigest, at: number, sure: boolean): void {
     const key = keyOf(merchantId, digest);
-    const known = this.#known.get(key);
+    const known = this.#expected.get(key);
     // A token chosen by the merchant may be stored again after its card was deleted.
     const usedAt = Math.max(at, known?.usedAt ?? 0);
-    this.#known.set(key, {
+    this.#expected.set(key, {
       usedAt,
       mayBeUsedAt: known?.mayBeUsedAt ?? usedAt,
       sure: sure || known?.sure === true,

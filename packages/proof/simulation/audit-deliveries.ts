@@ -20,7 +20,7 @@ const all = 1_000_000;
 /** The first attempt, and nine more within the 75.6 hours that Standard Webhooks proposes. */
 const attemptsInAll = 10;
 
-interface Told {
+interface ReceivedMessage {
   readonly id: string;
   heard: number;
   acknowledged: boolean;
@@ -46,7 +46,7 @@ export class DeliveryAuditor {
   readonly #violation: (text: string) => void;
   readonly #mark: (what: string) => void;
   /** By address and number; numbers are per account, and no two accounts share an address. */
-  readonly #told = new Map<string, Told>();
+  readonly #received = new Map<string, ReceivedMessage>();
   readonly #ids = new Map<string, string>();
   readonly #isCalm: boolean;
   #isPutBack = false;
@@ -72,7 +72,7 @@ export class DeliveryAuditor {
    * may be reused for other messages.
    */
   forgets(): void {
-    this.#told.clear();
+    this.#received.clear();
     this.#isPutBack = true;
   }
 
@@ -108,7 +108,7 @@ export class DeliveryAuditor {
     if (!isSo) this.#violation(`I9: who is told and asks sees it: ${what} of ${payment?.state}`);
 
     const key = keyOf(url, number);
-    const known = this.#told.get(key);
+    const known = this.#received.get(key);
     const content = `${url} ${number} ${kind} ${hash} ${row.version}`;
     if ((this.#ids.get(id) ?? content) !== content)
       this.#violation(`no two messages share an id: ${what}`);
@@ -116,15 +116,15 @@ export class DeliveryAuditor {
     if (known !== undefined) {
       this.#mark("told again");
       if (known.id !== id) this.#violation(`a message that is sent again has the same id: ${what}`);
-      if (this.#isCalm && known.acknowledged && (await this.#isWrittenDown(message)))
+      if (this.#isCalm && known.acknowledged && (await this.#isCommitted(message)))
         this.#violation(`a message is not sent again when its delivery is written down: ${what}`);
       return;
     }
-    this.#told.set(key, { id, heard: 0, acknowledged: false });
+    this.#received.set(key, { id, heard: 0, acknowledged: false });
     await this.#checkTurn(message, row);
   }
 
-  async #isWrittenDown({ merchantId, number, url }: Message): Promise<boolean> {
+  async #isCommitted({ merchantId, number, url }: Message): Promise<boolean> {
     const deliveries = await this.#store.deliveriesOf(merchantId, number, 10);
     const accounts = await this.#store.accounts();
     const endpoints =
@@ -135,8 +135,8 @@ export class DeliveryAuditor {
     );
   }
 
-  hears({ url, number }: Message, acknowledged: boolean): void {
-    const told = this.#told.get(keyOf(url, number));
+  onMessage({ url, number }: Message, acknowledged: boolean): void {
+    const told = this.#received.get(keyOf(url, number));
     if (told === undefined) return;
     told.heard += 1;
     if (told.heard > 1) this.#mark("heard again");
@@ -152,7 +152,7 @@ export class DeliveryAuditor {
       await this.#store.notificationsOfPayment(merchantId, row.paymentId, all)
     ).filter((each) => each.number < number);
     const open = before.filter(
-      (each) => this.#told.get(keyOf(url, each.number))?.acknowledged !== true,
+      (each) => this.#received.get(keyOf(url, each.number))?.acknowledged !== true,
     );
     if (open.length === 0 || this.#isPutBack) return;
     const failed = await this.#store.deliveriesOf(merchantId, 1, all, "failed");
@@ -171,7 +171,7 @@ export class DeliveryAuditor {
   /**
    * All notifications were delivered to every enabled endpoint, and none waits for another reason.
    */
-  async checkAllTold({ merchantId, addresses, off }: Audience): Promise<void> {
+  async checkAllDelivered({ merchantId, addresses, off }: Audience): Promise<void> {
     if (this.#isPutBack) return;
     const deliveries = await this.#store.deliveriesOf(merchantId, 1, all);
     const kept = new Map(
@@ -192,7 +192,7 @@ export class DeliveryAuditor {
             ? ownDelivery(deliveries, number)
             : kept.get(`${number} ${endpoint}`);
         const isOff = endpoint !== undefined && off.has(endpoint);
-        if (!isOff && this.#told.get(keyOf(url, number))?.acknowledged !== true)
+        if (!isOff && this.#received.get(keyOf(url, number))?.acknowledged !== true)
           this.#violation(
             `I9: ${kind} ${number} is told at ${url}; its delivery is ${delivery?.state ?? "not there"}`,
           );

@@ -8,14 +8,14 @@ import {
   announcedWhenFound,
   finalRefundStates,
   finalStates,
-  restingStates,
+  settledStates,
 } from "./audit-tables.ts";
 
 /** Reports `what` unless the condition holds. */
 export type Is = (condition: boolean, what: string) => void;
 
 /** Minor units returned by the merchant: confirmed refunds, and a chargeback that was not won. */
-export function goneBack({ refunds, chargeback }: Payment): bigint {
+export function returnedAmount({ refunds, chargeback }: Payment): bigint {
   const refunded = refunds.reduce(
     (sum, { state, amount }) => (state === "confirmed" ? sum + amount : sum),
     0n,
@@ -24,9 +24,9 @@ export function goneBack({ refunds, chargeback }: Payment): bigint {
 }
 
 /** What must hold for a single payment after it had time to settle. */
-export function checkAtRest(payment: Payment, now: number, is: Is): void {
+export function checkSettledPayment(payment: Payment, now: number, is: Is): void {
   is(
-    restingStates.includes(payment.state),
+    settledStates.includes(payment.state),
     "I8: nothing stays in flight after the faults are over",
   );
   is(
@@ -128,7 +128,7 @@ export function checkHistory(
   const accepted = history.filter(
     ({ facts }) => facts.length === 1 && facts[0]?.fact === "review_accepted",
   );
-  const found = history.filter(({ facts }) => facts.some((fact) => isFoundOut(fact, history)));
+  const found = history.filter(({ facts }) => facts.some((fact) => wasRecovered(fact, history)));
   for (const { version, facts, entries } of history) {
     if ([...accepted, ...found].some((row) => row.version === version))
       expected.push(`update of version ${version}`);
@@ -168,7 +168,7 @@ export function checkHistory(
  * Whether recovery resolved a result that the merchant did not receive. Requests of the clock or a
  * reviewer are not the merchant's.
  */
-function isFoundOut({ fact, by, attempt }: FactRecord, history: readonly HistoryRow[]): boolean {
+function wasRecovered({ fact, by, attempt }: FactRecord, history: readonly HistoryRow[]): boolean {
   if (by !== "recovery" || !announcedWhenFound.includes(fact)) return false;
   if (fact !== "void_declined" && fact !== "void_declined_in_review") return true;
   return history.some(({ facts }) =>
@@ -179,7 +179,7 @@ function isFoundOut({ fact, by, attempt }: FactRecord, history: readonly History
 /** Checks that the journal and the payment agree, in the order's currency and in the local one. */
 export function checkJournal(payment: Payment, history: readonly HistoryRow[], is: Is): void {
   const entries = history.flatMap((row) => row.entries);
-  const standsOn = (
+  const balanceOf = (
     account: LedgerAccount,
     currency: string,
     of: readonly JournalEntry[] = entries,
@@ -203,15 +203,15 @@ export function checkJournal(payment: Payment, history: readonly HistoryRow[], i
   // If both currencies are the same there is one set of books, with the tax.
   if (currency !== local)
     is(
-      standsOn("authorized_holds", currency) === held,
-      `I7: ${held} is held and the journal says ${standsOn("authorized_holds", currency)}`,
+      balanceOf("authorized_holds", currency) === held,
+      `I7: ${held} is held and the journal says ${balanceOf("authorized_holds", currency)}`,
     );
   is(
-    standsOn("authorized_holds", local) === heldHere,
-    `I7: ${heldHere} is held and the journal says ${standsOn("authorized_holds", local)} in ${local}`,
+    balanceOf("authorized_holds", local) === heldHere,
+    `I7: ${heldHere} is held and the journal says ${balanceOf("authorized_holds", local)} in ${local}`,
   );
-  const back = goneBack(payment);
-  const receivable = standsOn("acquirer_receivable", currency);
+  const back = returnedAmount(payment);
+  const receivable = balanceOf("acquirer_receivable", currency);
   if (currency !== local)
     is(
       receivable === payment.captured - back,
@@ -222,11 +222,11 @@ export function checkJournal(payment: Payment, history: readonly HistoryRow[], i
   // any refunded amount and number of parts.
   const captures = entries.filter(({ kind }) => kind === "capture");
   for (const account of ["acquirer_receivable", "tax_payable"] as const) {
-    const taken = standsOn(account, local, captures);
+    const taken = balanceOf(account, local, captures);
     const left = taken - shareOf(taken, back, payment.captured);
     is(
-      standsOn(account, local) === left,
-      `I7: ${left} is left on ${account} and the journal says ${standsOn(account, local)}`,
+      balanceOf(account, local) === left,
+      `I7: ${left} is left on ${account} and the journal says ${balanceOf(account, local)}`,
     );
   }
 }

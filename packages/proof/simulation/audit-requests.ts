@@ -4,7 +4,7 @@ import type { Payment } from "../../server/src/payment/payment.ts";
 import type { HistoryRow } from "../../server/src/stores/change.ts";
 import type { Store } from "../../server/src/stores/store.ts";
 import { isOfTheMoment, type Refused, rightRefusals, saysNothingDone } from "./audit-refusals.ts";
-import type { SeenAnswer } from "./seen.ts";
+import type { AnswerView } from "./payment-view.ts";
 
 export type Verb =
   | "direct"
@@ -112,7 +112,7 @@ export class RequestAuditor {
     return sending;
   }
 
-  async hearsDone(sending: Sending, { payment, refund }: SeenAnswer): Promise<void> {
+  async onDone(sending: Sending, { payment, refund }: AnswerView): Promise<void> {
     sending.answer = "done";
     if (this.#isPutBack) return;
     const { wish } = sending;
@@ -161,7 +161,7 @@ export class RequestAuditor {
     this.#wishOf.set(name, wish);
   }
 
-  async hearsRefusal(sending: Sending, code: string): Promise<void> {
+  async onRefusal(sending: Sending, code: string): Promise<void> {
     sending.answer = { refused: code };
     this.#mark(`refused ${code}`);
     if (this.#isPutBack) return;
@@ -190,7 +190,7 @@ export class RequestAuditor {
   }
 
   /** The result of an operator's request. */
-  async hearsOperator(
+  async onOperatorResult(
     merchantId: MerchantId,
     hash: string,
     code: string,

@@ -63,7 +63,7 @@ export const allowedChargebackMoves: Readonly<
 };
 
 export const finalStates: readonly PaymentState[] = ["captured", "declined", "voided", "expired"];
-export const restingStates: readonly PaymentState[] = [...finalStates, "authorized", "in_review"];
+export const settledStates: readonly PaymentState[] = [...finalStates, "authorized", "in_review"];
 export const finalRefundStates: readonly RefundState[] = ["confirmed", "cancelled"];
 
 /**

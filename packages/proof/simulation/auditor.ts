@@ -14,7 +14,7 @@ import { CardAuditor, type DigestOf } from "./audit-cards.ts";
 import { DeliveryAuditor } from "./audit-deliveries.ts";
 import {
   checkAgainstBooks,
-  checkAtRest,
+  checkSettledPayment,
   checkHistory,
   checkJournal,
   checkTimes,
@@ -28,14 +28,14 @@ import {
   finalStates,
   lapseAgainMs,
   lateMoves,
-  restingStates,
+  settledStates,
 } from "./audit-tables.ts";
-import type { Seen, SeenRefund } from "./seen.ts";
+import type { PaymentView, RefundView } from "./payment-view.ts";
 
 /** An answer that a client received about a payment and one of its refunds: it must stay true. */
 interface Promised {
-  readonly payment: Seen;
-  readonly refund: SeenRefund | undefined;
+  readonly payment: PaymentView;
+  readonly refund: RefundView | undefined;
   /** The version stored at that time. */
   readonly version: number;
 }
@@ -145,7 +145,7 @@ export class Auditor {
   }
 
   /** A client received this answer. */
-  told(payment: Seen, refund?: SeenRefund): void {
+  told(payment: PaymentView, refund?: RefundView): void {
     this.#promises.push({ payment, refund, version: this.#latest.get(payment.id)?.version ?? 0 });
     const of = refund === undefined ? "" : `, refund ${refund.status}`;
     this.note(
@@ -155,7 +155,7 @@ export class Auditor {
   }
 
   /** A client reads this in an answer. */
-  reads(payment: Seen): void {
+  reads(payment: PaymentView): void {
     const order = this.#orders.get(payment.merchantId + payment.code);
     if (order !== undefined)
       checkAmounts(payment, order, this.#settings, this.#judging(`told of ${payment.code}`));
@@ -279,9 +279,9 @@ export class Auditor {
     const isLate = change.facts.some(
       ({ fact }) => lateFacts.has(fact) || (isBeingUndone && undoFacts.has(fact)),
     );
-    const seenAll = this.#lookAt(stored, change.payment.replaces, isLate);
+    const seenAll = this.#checkVersion(stored, change.payment.replaces, isLate);
     this.requests.committed(stored);
-    this.#lookAtWindow(stored, change, seenAll);
+    this.#checkWindow(stored, change, seenAll);
     const { tokenDigest } = stored.order.card;
     if (change.payment.replaces !== undefined || tokenDigest === undefined) return;
     const usedAt = change.cardUse?.at ?? change.at;
@@ -294,7 +294,7 @@ export class Auditor {
   }
 
   /** Checks a stored version of a payment; returns whether the version before was seen too. */
-  #lookAt(stored: Payment, replaces: number | undefined, isLate: boolean): boolean {
+  #checkVersion(stored: Payment, replaces: number | undefined, isLate: boolean): boolean {
     const before = this.#latest.get(stored.id);
     this.#latest.set(stored.id, stored);
     const is = this.#judging(
@@ -330,7 +330,7 @@ export class Auditor {
     );
     const isUnderWay = stored.attempt !== undefined && stored.attempt.kind !== "undo";
     is(
-      isUnderWay === !restingStates.includes(stored.state),
+      isUnderWay === !settledStates.includes(stored.state),
       "I6: an attempt is there exactly while in flight",
     );
     is(
@@ -345,11 +345,11 @@ export class Auditor {
     const paidByCustomer = this.#settings.taxPaidBy === "customer" ? tax.minor : 0n;
     is(total.minor === gross.minor + paidByCustomer, "I11: the amounts agree");
     checkTimes(stored, is);
-    this.#lookAtRefunds(before, stored, seenAll, is);
+    this.#checkRefunds(before, stored, seenAll, is);
     return seenAll;
   }
 
-  #lookAtRefunds(before: Payment | undefined, stored: Payment, seenAll: boolean, is: Is): void {
+  #checkRefunds(before: Payment | undefined, stored: Payment, seenAll: boolean, is: Is): void {
     const promised = stored.refunds.reduce(
       (sum, { state, amount }) => (state === "cancelled" ? sum : sum + amount),
       0n,
@@ -392,7 +392,7 @@ export class Auditor {
    * A hold is captured within its window, and released only after it; only an acquirer's refusal of
    * the release extends the window.
    */
-  #lookAtWindow(stored: Payment, { at, facts }: Change, seenAll: boolean): void {
+  #checkWindow(stored: Payment, { at, facts }: Change, seenAll: boolean): void {
     // A version that was not seen may have extended it.
     const before = seenAll ? this.#captureBy.get(stored.id) : undefined;
     const is = this.#judging(
@@ -495,7 +495,7 @@ export class Auditor {
         // What could not be undone is left for manual review.
         if (payment.needsReview && this.#cameLate.has(merchantId + payment.id)) continue;
         const surprised = this.#isPutBack || this.#surprised.has(merchantId + payment.id);
-        if (!surprised || !payment.needsReview) checkAtRest(payment, now, is);
+        if (!surprised || !payment.needsReview) checkSettledPayment(payment, now, is);
         if (!surprised)
           checkAgainstBooks(
             payment,
@@ -605,7 +605,7 @@ function checkMandate({ order }: Payment, before: readonly Payment[], is: Is): v
   );
 }
 
-function stillTrue(told: Seen, now: Payment, version: number): boolean {
+function stillTrue(told: PaymentView, now: Payment, version: number): boolean {
   if (told.status === "CO") return now.state === "captured" && now.captured === told.amount;
   if (told.status === "CA")
     return now.state === "declined" || now.state === "voided" || now.state === "expired";
@@ -614,7 +614,7 @@ function stillTrue(told: Seen, now: Payment, version: number): boolean {
   return now.version >= version;
 }
 
-function refundStillTrue(told: SeenRefund, now: Refund): boolean {
+function refundStillTrue(told: RefundView, now: Refund): boolean {
   if (now.amount !== told.amount || now.code !== told.code) return false;
   if (told.status === "CO") return now.state === "confirmed";
   return told.status !== "CA" || now.state === "cancelled";

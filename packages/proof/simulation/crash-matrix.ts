@@ -18,7 +18,7 @@ import { healAndAudit } from "./healing.ts";
 import { Installation } from "./installation.ts";
 import { planOf, type Plan } from "./plan.ts";
 import { testCustomer } from "../../server/test/upstream/test-customer.ts";
-import { seenOf } from "./seen.ts";
+import { paymentViewOf } from "./payment-view.ts";
 import { note, openShop, type Shop } from "./shop.ts";
 
 /**
@@ -29,10 +29,10 @@ import { note, openShop, type Shop } from "./shop.ts";
 export interface Scenario {
   readonly name: string;
   readonly plan?: Partial<Plan>;
-  readonly run: (world: MatrixWorld) => Promise<void>;
+  readonly run: (world: MatrixSetup) => Promise<void>;
 }
 
-interface MatrixWorld {
+interface MatrixSetup {
   readonly installation: Installation;
   readonly shop: Shop;
   /**
@@ -137,7 +137,7 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
-    name: "a sale that the acquirer never hears of",
+    name: "a sale that the acquirer never onMessage of",
     run: async ({ installation, shop, pay }) => {
       installation.simulator.instruct(shop.account.id, {
         next: "lose_request",
@@ -402,7 +402,7 @@ export const upstreamScenarios: readonly Scenario[] = scenarios
     run,
   }));
 
-type Then = (world: MatrixWorld, hash: string) => Promise<void>;
+type Then = (world: MatrixSetup, hash: string) => Promise<void>;
 
 function held(name: string, then: Then, plan: Partial<Plan> = {}): Scenario {
   return after(name, { hold: true }, then, plan);
@@ -470,7 +470,7 @@ export async function runScenario(
   }
 }
 
-function worldOf(installation: Installation, shop: Shop): MatrixWorld {
+function worldOf(installation: Installation, shop: Shop): MatrixSetup {
   const { auditor, time } = installation;
   const ask = async <Input, Output>(
     operation: Operation<Input, Output>,
@@ -490,7 +490,7 @@ function worldOf(installation: Installation, shop: Shop): MatrixWorld {
     auditor.asks(shop.account.id, code, time.now());
     const paidFor = await ask(direct, () => directInput(code, order));
     const payment = paidFor?.payment ?? (await ask(query, () => ({ code })));
-    if (payment !== undefined) note(installation, shop, seenOf(payment));
+    if (payment !== undefined) note(installation, shop, paymentViewOf(payment));
     return payment;
   };
   return { installation, shop, ask, pay };

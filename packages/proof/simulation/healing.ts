@@ -50,7 +50,7 @@ export async function healAndAudit(
     if (rounds === 0 && installation.plan.servers > 1) installation.checkShares(true);
     if (rounds === 0) await switchOn(installation, shops);
     if (rounds < 1) continue;
-    const dueAt = (await installation.nextDue()) ?? (await askAgain(installation, shops));
+    const dueAt = (await installation.nextDue()) ?? (await repeatRequests(installation, shops));
     if (dueAt === undefined && (await answerAll(installation, shops)) === 0) break;
     if (dueAt === undefined) continue;
     // Nothing else is open, so the clock can jump to the next delivery.
@@ -61,7 +61,7 @@ export async function healAndAudit(
     new Map(shops.map(({ account, codes }) => [account.id, codes])),
     time.now(),
   );
-  for (const shop of shops) await checkToldOf(installation, shop);
+  for (const shop of shops) await checkResultsOf(installation, shop);
 }
 
 /** Merchants repair endpoints that answered 410, and enable them. */
@@ -96,7 +96,7 @@ async function mend(installation: Installation, account: Shop["account"]): Promi
 }
 
 /** Merchants request failed notifications again; resolves with the time if there were any. */
-async function askAgain(
+async function repeatRequests(
   { store, time, auditor }: Installation,
   shops: readonly Shop[],
 ): Promise<number | undefined> {
@@ -125,7 +125,7 @@ async function answerAll(installation: Installation, shops: readonly Shop[]): Pr
   return asked ?? 0;
 }
 
-async function checkToldOf(
+async function checkResultsOf(
   { store, auditor }: Installation,
   { account, index }: Shop,
 ): Promise<void> {
@@ -138,5 +138,5 @@ async function checkToldOf(
     ]),
   );
   const off = new Set(endpoints.flatMap(({ id, goneAt }) => (goneAt === undefined ? [] : [id])));
-  await auditor.deliveries.checkAllTold({ merchantId: account.id, addresses, off });
+  await auditor.deliveries.checkAllDelivered({ merchantId: account.id, addresses, off });
 }

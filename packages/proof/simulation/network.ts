@@ -41,7 +41,7 @@ interface NetworkParts {
   readonly name: string;
   readonly lateArrivalMs: number;
   /** If a request arrives twice, the answer to the second copy is received. */
-  readonly hearsCopies: boolean;
+  readonly sendsCopies: boolean;
 }
 
 export const timedOut: Unknown = { kind: "unknown", cause: "timeout" };
@@ -90,7 +90,7 @@ export class Network {
     work: (refusal: DeclineReason | undefined) => T,
   ): Promise<T | Unknown> {
     if (leftMs <= 0) return timedOut;
-    const { time, chance, hearsCopies } = this.#parts;
+    const { time, chance, sendsCopies } = this.#parts;
     const next = this.#next(kind, merchantId);
     if (typeof next === "object") return work(next.decline);
     if (next === "lose_request") return this.#silence(leftMs);
@@ -101,7 +101,7 @@ export class Network {
     const { outMs, backMs } = this.#latency(kind, leftMs);
     if (outMs > 0) await time.sleep(Math.min(outMs, leftMs));
     const first = work(undefined);
-    const answer = next === "double_request" && hearsCopies ? work(undefined) : first;
+    const answer = next === "double_request" && sendsCopies ? work(undefined) : first;
     if (next === "double_request")
       time.after(chance.pick([0, 0, 5, 3_000]), () => void work(undefined));
     const rest = Math.max(0, leftMs - outMs);

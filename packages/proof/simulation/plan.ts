@@ -144,7 +144,7 @@ const rates = [0, 0, 5, 50, 200] as const;
 const lateRates = [0, 0, 0, 50, 200, 400] as const;
 
 export function planOf(seed: number): Plan {
-  return confusedKeys(databaseClock(oneClock(elsewhere(slowlyAsked(drawn(seed))))));
+  return confusedKeys(databaseClock(oneClock(elsewhere(withSlowRequests(drawn(seed))))));
 }
 
 /**
@@ -224,7 +224,7 @@ function elsewhere(plan: Plan): Plan {
  * In one run of eight late requests meet slow inquiries, at an acquirer that accepts no request
  * twice.
  */
-function slowlyAsked(plan: Plan): Plan {
+function withSlowRequests(plan: Plan): Plan {
   const { seed } = plan;
   if (!new Chance(seed + 6).happens(125) || plan.clockSets === "both" || plan.skewMs > 0)
     return plan;

@@ -46,7 +46,7 @@ interface Listener {
    * The receiver has it. `acknowledged`: it answered so, whether or not the sender received the
    * answer.
    */
-  hears(message: Message, acknowledged: boolean): void;
+  onMessage(message: Message, acknowledged: boolean): void;
 }
 
 const ok: SendOutcome = { kind: "answered", status: 200, retryAfter: undefined };
@@ -93,7 +93,7 @@ export class Receivers implements Sender {
     const fault = this.#faultAt(request.url);
     const { outcome, afterMs, heard } =
       fault === undefined ? this.#well() : this.#consequence(fault, request.url);
-    if (heard) this.#listener.hears(message, outcome === ok);
+    if (heard) this.#listener.onMessage(message, outcome === ok);
     const late = afterMs > request.timeoutMs;
     await this.#time.sleep(late ? request.timeoutMs : afterMs);
     return late ? { kind: "failed", cause: "timeout" } : outcome;

@@ -68,7 +68,7 @@ const acquirerTimeoutMs = 30_000;
  */
 const pollMs = 15 * second;
 /** The job checks each second, which would be most of a run's work too. */
-const looksLessOften = 5;
+const pollFactor = 5;
 
 export function buildServer({ auditor, ...outside }: Outside): ServerParts {
   const { store, clock, scheduler, random, node, elapsedMs, epoch } = outside;
@@ -130,7 +130,7 @@ export function buildServer({ auditor, ...outside }: Outside): ServerParts {
           clock,
           scheduler: {
             sleep: (ms) => scheduler.sleep(ms),
-            after: (ms, task) => scheduler.after(ms * looksLessOften, task),
+            after: (ms, task) => scheduler.after(ms * pollFactor, task),
           },
           seenAt: outside.setBack.seenAt,
           report: ({ payments, deliveries }) =>

@@ -3,13 +3,13 @@ import { isOfTheMoment, isOpen } from "./audit-refusals.ts";
 import type { Wish } from "./audit-requests.ts";
 import type { Chance } from "../../server/test/support/chance.ts";
 import type { Installation } from "./installation.ts";
-import { readAnswer, type SeenAnswer } from "./seen.ts";
+import { readAnswer, type AnswerView } from "./payment-view.ts";
 import { note, type Shop } from "./shop.ts";
 import { type Fields, wireRequest, type WireRequest } from "./wire-request.ts";
 
 /** The final result for a client that sends nothing more. */
-export type Heard =
-  | { readonly kind: "done"; readonly answer: SeenAnswer }
+export type ClientResult =
+  | { readonly kind: "done"; readonly answer: AnswerView }
   | { readonly kind: "refused"; readonly code: string }
   /** The connection broke, or the client's patience ended: the result is unknown. */
   | { readonly kind: "lost" };
@@ -59,7 +59,7 @@ export async function ask(
   wished: Wish,
   fields: Fields,
   options: { readonly hasCard?: boolean; readonly local?: boolean } = {},
-): Promise<Heard> {
+): Promise<ClientResult> {
   const request = (): WireRequest =>
     wireRequest(chance, paths[wished.verb], fields, shop.key, {
       ...options,
@@ -90,7 +90,7 @@ function asksLater({ unanswered }: Shop, wished: Wish, bytes: WireRequest): void
   if (!unanswered.some((each) => each.wished === wished)) unanswered.push({ wished, bytes });
 }
 
-function isOpenStill({ payment }: SeenAnswer): boolean {
+function isOpenStill({ payment }: AnswerView): boolean {
   return payment.status === "PE" && !payment.preApproved;
 }
 
@@ -120,7 +120,7 @@ async function send(
   shop: Shop,
   wished: Wish,
   request: WireRequest,
-): Promise<Heard> {
+): Promise<ClientResult> {
   const { requests } = installation.auditor;
   const sending = requests.sends(wished);
   const answer = await installation.send(request);
@@ -128,11 +128,11 @@ async function send(
   const told: unknown = JSON.parse(answer.body);
   const code = codeOf(told);
   if (code !== undefined) {
-    await requests.hearsRefusal(sending, code);
+    await requests.onRefusal(sending, code);
     return { kind: "refused", code };
   }
   const seen = readAnswer(shop.account.id, told);
-  await requests.hearsDone(sending, seen);
+  await requests.onDone(sending, seen);
   installation.auditor.reads(seen.payment);
   note(installation, shop, seen.payment, seen.refund);
   return { kind: "done", answer: seen };
@@ -144,7 +144,7 @@ export async function query(
   shop: Shop,
   chance: Chance,
   name: { readonly hash: string } | { readonly code: string },
-): Promise<Heard> {
+): Promise<ClientResult> {
   const fields: Fields =
     "hash" in name ? { hash: name.hash } : { merchant_payment_code: name.code };
   const answer = await installation.send(wireRequest(chance, "/ws/query", fields, shop.key, {}));

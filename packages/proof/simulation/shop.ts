@@ -5,7 +5,7 @@ import type { Verb, Wish } from "./audit-requests.ts";
 import type { Chance } from "../../server/test/support/chance.ts";
 import type { Installation } from "./installation.ts";
 import { endpointUrl, merchantIdOf } from "./receivers.ts";
-import type { Seen, SeenRefund } from "./seen.ts";
+import type { PaymentView, RefundView } from "./payment-view.ts";
 import type { WireRequest } from "./wire-request.ts";
 
 /** Shared by the clients of one merchant: as in a shop, they act on the same orders. */
@@ -23,8 +23,8 @@ export interface Shop {
   readonly codes: Set<string>;
   readonly tokens: string[];
   /** Each payment as the shop last received it; the last one received is the last entry. */
-  readonly payments: Map<string, Seen>;
-  readonly refunds: (Pick<SeenRefund, "id" | "code"> & { readonly payment: string })[];
+  readonly payments: Map<string, PaymentView>;
+  readonly refunds: (Pick<RefundView, "id" | "code"> & { readonly payment: string })[];
   readonly mandates: string[];
 }
 
@@ -77,8 +77,8 @@ export async function openShop(
 export function note(
   installation: Installation,
   shop: Shop,
-  payment: Seen,
-  refund?: SeenRefund,
+  payment: PaymentView,
+  refund?: RefundView,
 ): void {
   installation.auditor.told(payment, refund);
   if (!shop.payments.has(payment.id)) installation.hashes.push(payment.id);
@@ -95,7 +95,7 @@ export function note(
 export function someHash(
   shop: Shop,
   chance: Chance,
-  suits: (payment: Seen) => boolean,
+  suits: (payment: PaymentView) => boolean,
 ): string | undefined {
   if (chance.happens(20)) return shop.hashes.at(-1 - chance.below(5));
   const all = [...shop.payments.values()];

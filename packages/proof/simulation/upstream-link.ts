@@ -108,7 +108,7 @@ export class UpstreamServer implements Pick<
       ...parts,
       name,
       lateArrivalMs: plan.personality.lateArrivalMs,
-      hearsCopies: true,
+      sendsCopies: true,
     });
     const rules = { dedupes: true, answersInquiries: true, repeatsFollowUps: true };
     this.book = new AcquirerBook(name, rules, (reference) =>

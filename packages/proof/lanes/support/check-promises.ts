@@ -1,6 +1,6 @@
 import type { AcquirerBooks } from "../../../server/src/connectors/simulator/messages-and-books.ts";
 import { decode, readBooks } from "../../../server/src/connectors/simulator/wire.ts";
-import { type Promises, toldPaymentOf } from "./kill-promises.ts";
+import { type Promises, reportedPaymentOf } from "./kill-promises.ts";
 import type { WireClient } from "../../../server/test/support/wire-client.ts";
 
 const atOnce = 24;
@@ -16,11 +16,11 @@ export async function brokenPromises(
 ): Promise<string[]> {
   const broken: string[] = [];
   await inParallel(promises.codes, async (code) => {
-    const now = toldPaymentOf(await ask("/ws/query", { merchant_payment_code: code }));
+    const now = reportedPaymentOf(await ask("/ws/query", { merchant_payment_code: code }));
     broken.push(...promises.broken(code, now));
   });
   await inParallel(promises.undone, async (code) => {
-    const now = toldPaymentOf(await ask("/ws/query", { merchant_payment_code: code }));
+    const now = reportedPaymentOf(await ask("/ws/query", { merchant_payment_code: code }));
     if (now !== undefined)
       broken.push(`nothing was done, it was said, and there is a payment: ${code}`);
   });
@@ -36,7 +36,7 @@ export async function brokenPromises(
       payment_type_code: "creditcard",
       creditcard: { token },
     };
-    const status = toldPaymentOf(
+    const status = reportedPaymentOf(
       await ask("/ws/direct", { operation: "request", payment }),
     )?.status;
     if (status !== "CO" && status !== "CA")

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Chance } from "../../../server/test/support/chance.ts";
 import { directBody, testCard } from "../../../server/test/server.ts";
 import type { Call } from "./history-checker.ts";
-import { toldPaymentOf } from "./kill-promises.ts";
+import { reportedPaymentOf } from "./kill-promises.ts";
 import {
   type Ask,
   refundAmounts,
@@ -210,7 +210,7 @@ function tokenOf(code: string, name: string): string {
 /** The result that an answer contains, in the terms of payment-model.ts. */
 function toldBy(ask: Ask, answer: Answer): string {
   if (ask.kind === "token" && answer["status"] === "SUCCESS") return "stored";
-  const payment = toldPaymentOf(answer);
+  const payment = reportedPaymentOf(answer);
   if (payment === undefined) return String(answer["status_code"]);
   if (ask.kind === "refund" || ask.kind === "cancel refund") return "done";
   const { status, captureAvailable, preApproved, amount } = payment;

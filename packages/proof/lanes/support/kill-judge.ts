@@ -4,7 +4,7 @@ import type {
   BookedAuthorization,
 } from "../../../server/src/connectors/simulator/messages-and-books.ts";
 import type { JudgedFacts, JudgedPayment } from "./judge-facts.ts";
-import type { Promises, ToldPayment } from "./kill-promises.ts";
+import type { Promises, ReportedPayment } from "./kill-promises.ts";
 
 const finalStates: readonly string[] = ["captured", "declined", "voided", "expired"];
 
@@ -90,7 +90,7 @@ export class KillJudge {
   }
 
   /** Checks that the answered state of a payment is stored, once nothing is in flight. */
-  checkTold({ hash, code, status }: ToldPayment): void {
+  checkTold({ hash, code, status }: ReportedPayment): void {
     const state = this.#payments.get(hash)?.state;
     this.#is(state !== undefined, `an acknowledged payment is there: ${code}`);
     const isTrue =

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Chance } from "../../../server/test/support/chance.ts";
-import { type Promises, toldPaymentOf } from "./kill-promises.ts";
+import { type Promises, reportedPaymentOf } from "./kill-promises.ts";
 import type { WireClient } from "../../../server/test/support/wire-client.ts";
 
 type Answer = Readonly<Record<string, unknown>> | undefined;
@@ -197,7 +197,7 @@ export class KillLoad {
   }
 
   #heard(answer: Answer): void {
-    const payment = toldPaymentOf(answer);
+    const payment = reportedPaymentOf(answer);
     if (payment === undefined) return;
     const { promises } = this.#options;
     promises.acknowledged += 1;
@@ -213,7 +213,7 @@ export class KillLoad {
     const { promises, chance } = this.#options;
     const codes = promises.codes;
     if (codes.length === 0) return;
-    const payment = toldPaymentOf(
+    const payment = reportedPaymentOf(
       await this.#ask("/ws/query", { merchant_payment_code: chance.pick(codes) }),
     );
     if (payment !== undefined) promises.told(payment);
@@ -224,7 +224,7 @@ export class KillLoad {
     const lost = this.#unanswered.pop();
     if (lost === undefined || chance.happens(200)) return this.#pay(this.#panCard(), true);
     if (chance.happens(600)) return this.#sendPayment(lost.code, lost.body as object);
-    const payment = toldPaymentOf(
+    const payment = reportedPaymentOf(
       await this.#ask("/ws/query", { merchant_payment_code: lost.code }),
     );
     if (payment !== undefined) promises.told(payment);

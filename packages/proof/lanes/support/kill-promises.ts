@@ -1,5 +1,5 @@
 /** The fields of an answered payment that a client relies on. */
-export interface ToldPayment {
+export interface ReportedPayment {
   readonly hash: string;
   readonly code: string;
   readonly status: string;
@@ -9,9 +9,9 @@ export interface ToldPayment {
 }
 
 /** Reads `payment` of an answer; undefined when there is none. */
-export function toldPaymentOf(
+export function reportedPaymentOf(
   answer: Readonly<Record<string, unknown>> | undefined,
-): ToldPayment | undefined {
+): ReportedPayment | undefined {
   const payment = answer?.["payment"];
   if (typeof payment !== "object" || payment === null) return undefined;
   const fields = payment as Readonly<Record<string, unknown>>;
@@ -32,7 +32,7 @@ export function toldPaymentOf(
 export class Promises {
   /** Masked number in the answer, by token. */
   readonly tokens = new Map<string, string>();
-  readonly #payments = new Map<string, ToldPayment[]>();
+  readonly #payments = new Map<string, ReportedPayment[]>();
   /** Codes whose cancellation was requested, answered or not. */
   readonly cancelled = new Set<string>();
   /** By payment code: number of requests, and of answers that nothing was done. */
@@ -40,7 +40,7 @@ export class Promises {
   /** Answers that acknowledged a write. */
   acknowledged = 0;
 
-  told(payment: ToldPayment): void {
+  told(payment: ReportedPayment): void {
     const told = this.#payments.get(payment.code);
     if (told === undefined) this.#payments.set(payment.code, [payment]);
     else told.push(payment);
@@ -76,7 +76,7 @@ export class Promises {
   }
 
   /** Earlier answers for this code that contradict `now`, as sentences. */
-  broken(code: string, now: ToldPayment | undefined): string[] {
+  broken(code: string, now: ReportedPayment | undefined): string[] {
     const told = this.#payments.get(code) ?? [];
     if (now === undefined) return [`${code} was acknowledged and is not there`];
     const problems: string[] = [];

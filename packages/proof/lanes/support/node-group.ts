@@ -44,7 +44,7 @@ export interface RunningNode {
 }
 
 /** One message as the receiver got it. */
-export interface HeardMessage {
+export interface ReceivedMessage {
   readonly merchantId: string;
   readonly id: string;
   readonly number: number;
@@ -58,7 +58,7 @@ export interface HeardMessage {
 export class NodeGroup implements AsyncDisposable {
   readonly client = new WireClient(64);
   readonly nodes: RunningNode[] = [];
-  readonly heard: HeardMessage[] = [];
+  readonly heard: ReceivedMessage[] = [];
   /** The receiver's response time. */
   receiverMs = 0;
   readonly url: string;

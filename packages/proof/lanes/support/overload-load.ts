@@ -1,6 +1,6 @@
 import { Agent, request as openRequest } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ToldPayment, toldPaymentOf } from "./kill-promises.ts";
+import { type ReportedPayment, reportedPaymentOf } from "./kill-promises.ts";
 
 /** The result of one payment that was requested once. Times are in milliseconds of one clock. */
 export interface Asked {
@@ -9,7 +9,7 @@ export interface Asked {
   readonly ended: number;
   readonly end: "accepted" | "refused" | "wrong";
   /** The payment in the answer, if it was accepted. */
-  readonly told: ToldPayment | undefined;
+  readonly told: ReportedPayment | undefined;
   /** What was received instead, if it was neither accepted nor refused as the interface defines. */
   readonly instead: string;
 }
@@ -146,7 +146,7 @@ function endOf(answered: Answered | undefined): Pick<Asked, "end" | "told" | "in
     return { end: "wrong", told: undefined, instead: `${status} without JSON` };
   }
   if (status === 200 && answer["status"] === "SUCCESS")
-    return { end: "accepted", told: toldPaymentOf(answer), instead: "" };
+    return { end: "accepted", told: reportedPaymentOf(answer), instead: "" };
   const says = `${status} ${String(answer["status"])} ${String(answer["status_code"])}`;
   const isRefusal = says === "503 ERROR COFRE-12" && /^[1-9]\d*$/.test(retryAfter ?? "");
   return {

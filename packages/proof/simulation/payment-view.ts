@@ -7,7 +7,7 @@ import type { Refund } from "../../server/src/payment/refund.ts";
  * A payment as a client sees it: read from an answer of the interface, with code that is
  * independent of the product's renderer.
  */
-export interface Seen {
+export interface PaymentView {
   readonly merchantId: MerchantId;
   readonly id: string;
   readonly code: string;
@@ -21,27 +21,27 @@ export interface Seen {
   readonly rate: string;
   readonly country: string;
   readonly currency: string;
-  readonly refunds: readonly SeenRefund[];
+  readonly refunds: readonly RefundView[];
   readonly chargeback: "none" | "opened" | "credited";
   /** The scheme's name of an initial payment. */
   readonly mandate: string | undefined;
 }
 
-export interface SeenRefund {
+export interface RefundView {
   readonly id: number;
   readonly code: string | undefined;
   readonly status: "RE" | "PE" | "CO" | "CA";
   readonly amount: bigint;
 }
 
-export interface SeenAnswer {
-  readonly payment: Seen;
+export interface AnswerView {
+  readonly payment: PaymentView;
   /** The refund of the request. */
-  readonly refund: SeenRefund | undefined;
+  readonly refund: RefundView | undefined;
   readonly token: string | undefined;
 }
 
-const statusOf: Readonly<Record<PaymentState, Seen["status"]>> = {
+const statusOf: Readonly<Record<PaymentState, PaymentView["status"]>> = {
   received: "PE",
   authorizing: "PE",
   authorized: "PE",
@@ -56,7 +56,7 @@ const statusOf: Readonly<Record<PaymentState, Seen["status"]>> = {
 };
 
 /** The same for a payment that an operation resolved with. */
-export function seenOf(payment: Payment): Seen {
+export function paymentViewOf(payment: Payment): PaymentView {
   const { merchantId, id, order, state, refunds, chargeback, verdict } = payment;
   const status = statusOf[state];
   return {
@@ -72,13 +72,13 @@ export function seenOf(payment: Payment): Seen {
     rate: order.pricing.rate,
     country: order.country,
     currency: order.amount.currency,
-    refunds: refunds.map(seenRefundOf),
+    refunds: refunds.map(refundViewOf),
     chargeback: chargeback?.state ?? "none",
     mandate: order.storedCredential?.use === "initial" ? verdict?.networkTransactionId : undefined,
   };
 }
 
-export function seenRefundOf({ id, code, state, amount }: Refund): SeenRefund {
+export function refundViewOf({ id, code, state, amount }: Refund): RefundView {
   const status = {
     requested: "RE",
     pending: "PE",
@@ -90,7 +90,7 @@ export function seenRefundOf({ id, code, state, amount }: Refund): SeenRefund {
 }
 
 /** Reads a successful answer; throws for any other. */
-export function readAnswer(merchantId: MerchantId, told: unknown): SeenAnswer {
+export function readAnswer(merchantId: MerchantId, told: unknown): AnswerView {
   const payment = node(node(told)["payment"]);
   // The requested refund is beside the payment's refunds.
   const beside = payment["refund"] ?? node(told)["refund"];
@@ -124,7 +124,7 @@ export function readAnswer(merchantId: MerchantId, told: unknown): SeenAnswer {
   };
 }
 
-function readRefund(told: unknown): SeenRefund {
+function readRefund(told: unknown): RefundView {
   const refund = node(told);
   const code = refund["merchant_refund_code"];
   return {
